@@ -1,0 +1,142 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Every knob of a wait on one page. Only `timeout` must be given; the rest is a
+// good choice until you have a reason to change it:
+//
+//   waiter::WaitOptions options;
+//   options.timeout = absl::Minutes(5);
+//   options.backoff.max_delay = absl::Seconds(30);
+//
+// Or in place: `{.name = "instance i-0abc", .timeout = absl::Minutes(5)}`.
+
+#ifndef WAITER_OPTIONS_H_
+#define WAITER_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+
+namespace waiter {
+
+class Clock;
+class WaitObserver;
+
+// What to make of a server's `retry_after`, here called the hint. Hints of
+// zero, below, or infinity are ignored.
+struct RetryAfterOptions {
+  enum class Rule : uint8_t {
+    kLowerBound,  // max(computed, hint) + up to a quarter of the hint.
+    kReplace,     // The hint.
+    kSum,         // computed + hint.
+    kClamp,       // The hint, within [computed, computed + `overshoot`].
+  };
+  enum class PastDeadline : uint8_t {
+    kStop,            // Stop at once: the server has said that polls are vain.
+    kPollAtDeadline,  // Ask one last time at the deadline all the same.
+  };
+
+  // After a hint that decided the delay, `kLowerBound` and `kReplace` restart
+  // the growth of all curves.
+  Rule rule = Rule::kLowerBound;
+
+  // Longer hints count as this long. Finite, positive. A hint, its jitter
+  // included, lifts no delay above it, but may lift one above `max_delay`.
+  absl::Duration max_retry_after = absl::Minutes(10);
+
+  // Used by `kClamp` alone. Finite, zero or more.
+  absl::Duration overshoot = absl::Seconds(5);
+
+  // What to do when the hint reaches beyond the deadline.
+  PastDeadline past_deadline = PastDeadline::kStop;
+};
+
+struct WaitOptions {
+  // What is waited for, as messages shall call it.
+  std::string name = "wait";
+
+  // When to give up.
+
+  // Time the whole wait may take. It has no default, as only the caller knows:
+  // unset, with no `deadline` either, is an error, and `InfiniteDuration()`
+  // waits for ever. Zero or less checks once.
+  std::optional<absl::Duration> timeout = std::nullopt;
+
+  // The same as a point in time; the earlier wins. Placed on the monotonic
+  // clock when the wait starts: later steps of the wall clock change nothing.
+  std::optional<absl::Time> deadline = std::nullopt;
+
+  // Most polls, the first included. Unset: no limit. At least 1.
+  std::optional<int64_t> max_attempts = std::nullopt;
+
+  // The wait ends with the Nth server error, or throttled answer, in a row, or
+  // with a server error this long after the first of its row.
+  std::optional<int64_t> max_consecutive_server_errors = std::nullopt;
+  std::optional<int64_t> max_consecutive_throttles = std::nullopt;
+  absl::Duration max_server_error_time = absl::InfiniteDuration();
+
+  // How long to delay between two polls, by what the last one found. Each curve
+  // grows on its own; a healthier answer restarts the worse ones. A throttled
+  // delay is never shorter than the one `backoff` would have given.
+
+  BackoffOptions backoff = {};
+  BackoffOptions server_error = {};
+  BackoffOptions throttled = {.initial_delay = absl::Seconds(2),
+                              .max_delay = absl::Minutes(1),
+                              .jitter = Jitter::Equal(),
+                              .min_delay = absl::Seconds(1)};
+  RetryAfterOptions retry_after = {};
+
+  // Delay before the first poll, for what is known to take a while.
+  absl::Duration first_poll_delay = absl::ZeroDuration();
+
+  // When the condition must hold, not just occur. Anything but a success starts
+  // over. Delays do not grow meanwhile, and a hold that ends exactly at the
+  // deadline counts.
+
+  // Successes in a row that are needed. At least 1.
+  int64_t successes_required = 1;
+
+  // Time for which every poll must find success, seen by at least two polls.
+  absl::Duration hold_for = absl::ZeroDuration();
+
+  // The end of a wait, and slow polls.
+
+  // How long before the deadline the last poll starts. Zero asks exactly at the
+  // deadline; the time that a poll takes gets its answer in by the deadline.
+  absl::Duration final_poll_lead = absl::ZeroDuration();
+
+  // A success or failure that arrives after the deadline is returned with
+  // `late` set; if this is true it is dropped: kDeadlineExceeded.
+  bool strict_deadline = false;
+
+  // What one poll may take. Handed to the status function in `PollContext`,
+  // never enforced: a poll that overruns is awaited.
+  absl::Duration poll_timeout = absl::InfiniteDuration();
+
+  // What is told, and what is injected.
+
+  // Polls whose time, status and delay the report keeps: the last N.
+  int64_t history_limit = 0;
+
+  // Called at every poll, sleep and end; see observer.h. Not owned: must
+  // outlive every wait that uses it.
+  WaitObserver* observer = nullptr;
+
+  // Not owned. Null: `GetRealClock()`.
+  Clock* clock = nullptr;
+
+  // Makes the delays of every wait the same each time. Unset: all differ.
+  std::optional<uint64_t> seed = std::nullopt;
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const WaitOptions& options);
+
+}  // namespace waiter
+
+#endif  // WAITER_OPTIONS_H_

@@ -1,0 +1,163 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What one poll found. A status function answers with one of five statuses,
+// and may add a value, an error, a short text for people, and how long the
+// server asked to be left alone:
+//
+//   waiter::Poll<Instance> Ask() {
+//     HttpResponse response = Get("/instances/i-0abc");
+//     if (response.code == 429) {
+//       return waiter::Throttled("429", /*retry_after=*/absl::Seconds(3));
+//     }
+//     if (response.code >= 500) return waiter::ServerError(response.reason);
+//     if (response.state == "FAILED") {
+//       return waiter::Failed(absl::AbortedError("provisioning failed"));
+//     }
+//     if (response.state != "RUNNING") return waiter::NotReady(response.state);
+//     return waiter::Success(ParseInstance(response.body));
+//   }
+//
+// A function that has nothing to add may return `PollStatus` itself.
+
+#ifndef WAITER_POLL_H_
+#define WAITER_POLL_H_
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace waiter {
+
+// Ordered from healthy to hopeless; see docs/design.md for what each leads to.
+enum class PollStatus : uint8_t {
+  kSuccess,      // What was waited for is there.
+  kNotReady,     // It is on its way; ask again.
+  kThrottled,    // The server asked for less traffic; ask again, later.
+  kServerError,  // This poll could not tell; ask again.
+  kFailed,       // It will never be there; stop.
+};
+
+// Returns "success", "not ready", "throttled", "server error" or "failed".
+std::string_view PollStatusName(PollStatus status);
+
+// `Poll<>` is what one poll found; `Poll<T>` adds the value of a success.
+// Values: copy and move them freely. Usually made by the functions below.
+template <typename T = void>
+class Poll;
+
+template <>
+class Poll<void> {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): `return PollStatus::kNotReady`
+  Poll(PollStatus status = PollStatus::kNotReady) : status_(status) {}
+
+  // `error` is kept for the report; `detail()` is then its message. A status
+  // other than success with an OK `error` is a contradiction and becomes
+  // `kFailed` with an error that says so, as polling on would hide a defect.
+  Poll(PollStatus status, absl::Status error, absl::Duration retry_after = {});
+
+  // Copies `detail`; allocates only beyond 15 characters.
+  Poll(PollStatus status, std::string_view detail,
+       absl::Duration retry_after = {});
+
+  PollStatus status() const { return status_; }
+
+  // OK unless the status function gave an error.
+  const absl::Status& error() const { return error_; }
+
+  // A short text for people, such as "CREATING"; may be empty.
+  std::string_view detail() const;
+
+  // How long the server asked not to be polled. Zero or less: it did not ask.
+  absl::Duration retry_after() const { return retry_after_; }
+
+  // Changes the status and nothing else: what a driver does with the answers
+  // of a function that only ever returns statuses.
+  void set_status(PollStatus status) { status_ = status; }
+
+ private:
+  std::string detail_;
+  absl::Status error_;
+  absl::Duration retry_after_;
+  PollStatus status_;
+};
+
+template <typename T>
+class Poll : public Poll<void> {
+ public:
+  using value_type = T;
+
+  // Any status but success, which must bring a value: a success without one
+  // becomes `kFailed` with `kInternal`.
+  // NOLINTNEXTLINE(google-explicit-constructor): `return NotReady()`
+  Poll(Poll<void> outcome) : Poll<void>(std::move(outcome)) {
+    if (status() == PollStatus::kSuccess) RejectSuccessWithoutValue();
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor): `return PollStatus::kNotReady`
+  Poll(PollStatus status) : Poll(Poll<void>(status)) {}
+
+  // A success.
+  Poll(std::in_place_t, T value)
+      : Poll<void>(PollStatus::kSuccess), value_(std::move(value)) {}
+
+  // From a poll of a convertible type, as in `return Success("text")` from a
+  // function that returns `Poll<std::string>`.
+  template <typename U>
+  requires(!std::is_void_v<U> && !std::same_as<U, T> &&
+           std::constructible_from<T, U>)
+      // NOLINTNEXTLINE(google-explicit-constructor): see above
+      Poll(Poll<U> other)
+      : Poll<void>(other) {
+    if (other.has_value()) value_.emplace(std::move(other).value());
+  }
+
+  // True exactly for a success.
+  bool has_value() const { return value_.has_value(); }
+
+  // Requires `has_value()`.
+  const T& value() const& { return *value_; }
+  T&& value() && { return *std::move(value_); }
+
+ private:
+  void RejectSuccessWithoutValue() {
+    static_cast<Poll<void>&>(*this) =
+        Poll<void>(PollStatus::kFailed,
+                   absl::InternalError("a success came without a value"));
+  }
+
+  std::optional<T> value_;
+};
+
+// The answers of a status function. `retry_after` is the server's own hint.
+inline Poll<> Success() { return PollStatus::kSuccess; }
+
+template <typename T>
+Poll<std::decay_t<T>> Success(T&& value) {
+  return Poll<std::decay_t<T>>(std::in_place, std::forward<T>(value));
+}
+
+Poll<> NotReady(std::string_view detail = {}, absl::Duration retry_after = {});
+
+Poll<> Throttled(std::string_view detail = {}, absl::Duration retry_after = {});
+Poll<> Throttled(absl::Status error, absl::Duration retry_after = {});
+
+Poll<> ServerError(std::string_view detail = {},
+                   absl::Duration retry_after = {});
+Poll<> ServerError(absl::Status error, absl::Duration retry_after = {});
+
+// The wait ends with `error`, its code and message unchanged; with a text
+// alone the code is `kUnknown`.
+Poll<> Failed(absl::Status error);
+Poll<> Failed(std::string_view detail = {});
+
+}  // namespace waiter
+
+#endif  // WAITER_POLL_H_

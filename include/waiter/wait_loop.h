@@ -1,0 +1,169 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The state machine behind every wait. It holds every decision and nothing
+// else: no clock, thread, lock or sleep. Whoever writes a driver for an event
+// loop of their own needs only this:
+//
+//   waiter::WaitReport report;
+//   waiter::WaitLoop loop(policy, report);
+//   waiter::NextStep step = loop.Start(now, policy.DeadlineFrom(now), stop);
+//   while (step.action() != waiter::NextStep::Action::kFinish) {
+//     if (step.action() == waiter::NextStep::Action::kPoll) {
+//       report.last_poll = AskTheStatusFunction();
+//       step = loop.OnPoll(now, gen, stop);
+//     } else {
+//       SleepUntilOrStopped(step.wake_up());
+//       step = loop.OnWake(now, stop);
+//     }
+//   }
+//   return report;
+//
+// with `now` read anew at each call. docs/design.md has the table of states.
+
+#ifndef WAITER_WAIT_LOOP_H_
+#define WAITER_WAIT_LOOP_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/random/bit_gen_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/backoff.h"
+#include "waiter/clock.h"
+#include "waiter/observer.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
+
+namespace waiter {
+
+// What a driver must do next.
+class NextStep {
+ public:
+  enum class Action : uint8_t { kPoll, kSleep, kFinish };
+
+  static constexpr NextStep Poll() { return {Action::kPoll, {}}; }
+  static constexpr NextStep SleepUntil(MonotonicTime time) {
+    return {Action::kSleep, time};
+  }
+  static constexpr NextStep Finish() { return {Action::kFinish, {}}; }
+
+  Action action() const { return action_; }
+
+  // When to call `OnWake`, or earlier if a stop is requested. For `kSleep`.
+  MonotonicTime wake_up() const { return wake_up_; }
+
+ private:
+  constexpr NextStep(Action action, MonotonicTime wake_up)
+      : wake_up_(wake_up), action_(action) {}
+
+  MonotonicTime wake_up_;
+  Action action_;
+};
+
+// One wait. Thread-compatible. `policy` and `report` must outlive it; `report`
+// is complete once a call has returned `kFinish`, and no call may follow.
+//
+// `stop_requested` says whether the wait should end; it is asked after every
+// hook and before every poll. `now` must not step back.
+class WaitLoop {
+ public:
+  using StopRequested = absl::FunctionRef<bool()>;
+
+  WaitLoop(const WaitPolicy& policy, WaitReport& report)
+      : policy_(policy), report_(report) {}
+
+  // Begins the wait; `deadline` comes from `WaitPolicy::DeadlineFrom`.
+  NextStep Start(MonotonicTime now, MonotonicTime deadline,
+                 StopRequested stop_requested);
+
+  // Takes in `report.last_poll`. Draws from `gen` only if a delay is jittered.
+  NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
+                  StopRequested stop_requested);
+
+  // Ends a sleep; to be called at `wake_up()` or when a stop is requested.
+  NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
+
+  // Ends a wait whose status function threw instead of answering.
+  void Abandon(MonotonicTime now);
+
+  // Returns whether the next `OnPoll` needs the exact time. If not, whatever
+  // `Clock::MonotonicNowBefore(deadline())` returns will do.
+  bool NeedsExactTime() const;
+
+  // Returns what the status function may want to know about the poll that was
+  // just asked for, at `wall_now`. The stop token is the driver's to add.
+  PollContext Context(absl::Time wall_now) const;
+
+  MonotonicTime deadline() const { return deadline_; }
+
+ private:
+  struct Delay {
+    std::chrono::nanoseconds length;
+    SleepReason reason;
+  };
+
+  struct Growth {
+    BackoffProgress not_ready;
+    BackoffProgress server_error;
+    BackoffProgress throttled;
+  };
+
+  void Record(MonotonicTime now);
+  void RecordDetails(MonotonicTime now);
+  PollRecord& LastRecord();
+  bool Confirmed(MonotonicTime now) const;
+  bool ClassLimitReached(MonotonicTime now) const;
+
+  NextStep Continue(MonotonicTime now, absl::BitGenRef gen);
+  std::chrono::nanoseconds Hint() const;
+  const Backoff& Curve() const;
+  Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
+                     absl::BitGenRef gen);
+  Delay ApplyHint(Delay computed, std::chrono::nanoseconds hint,
+                  absl::BitGenRef gen);
+  Delay FitToDeadline(MonotonicTime now, Delay delay,
+                      std::chrono::nanoseconds lead,
+                      std::chrono::nanoseconds gap,
+                      std::chrono::nanoseconds least);
+  NextStep SleepOrPoll(MonotonicTime now, Delay delay);
+  NextStep BeginPoll();
+
+  NextStep Finish(StopReason reason, MonotonicTime now);
+  void Close(StopReason reason, MonotonicTime now, absl::Status status);
+  absl::Status FinalStatus(StopReason reason, MonotonicTime now) const;
+  std::string Summary(std::string_view limit, MonotonicTime now) const;
+  std::string DeadlineText(MonotonicTime now) const;
+  std::string ClassLimitText() const;
+
+  const WaitPolicy& policy_;
+  WaitReport& report_;
+  MonotonicTime start_{};
+  MonotonicTime deadline_{};
+
+  // When the current poll or sleep began.
+  MonotonicTime since_{};
+  std::chrono::nanoseconds slept_{};
+  std::chrono::nanoseconds longest_poll_{};
+
+  // The polls in a row that found the same status: how many, and since when.
+  // For success that is the start of the first, for others its end.
+  int64_t run_length_ = 0;
+  PollStatus run_status_ = PollStatus::kNotReady;
+  MonotonicTime run_since_{};
+
+  Growth growth_;
+
+  // The poll under way, or after the sleep under way, is the last.
+  bool final_poll_ = false;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_WAIT_LOOP_H_

@@ -1,0 +1,56 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/backoff_options.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace waiter {
+namespace {
+
+absl::Status Invalid(std::string_view name, std::string_view field,
+                     const absl::AlphaNum& value, std::string_view range) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ".", field, " is ", value, "; it must be ", range));
+}
+
+bool IsShare(double share) { return share >= 0 && share <= 1; }
+
+}  // namespace
+
+absl::Status Validate(const BackoffOptions& options, std::string_view name) {
+  // Written so that not-a-number fails.
+  if (!(options.initial_delay >= absl::ZeroDuration() &&
+        options.initial_delay < absl::InfiniteDuration())) {
+    return Invalid(name, "initial_delay",
+                   absl::FormatDuration(options.initial_delay),
+                   "finite, and zero or more");
+  }
+  if (options.max_delay < options.initial_delay) {
+    return Invalid(name, "max_delay", absl::FormatDuration(options.max_delay),
+                   absl::StrCat("at least initial_delay, ",
+                                absl::FormatDuration(options.initial_delay)));
+  }
+  if (!(options.multiplier >= 1 && std::isfinite(options.multiplier))) {
+    return Invalid(name, "multiplier", options.multiplier,
+                   "finite, and at least 1");
+  }
+  if (!IsShare(options.jitter.below())) {
+    return Invalid(name, "jitter", options.jitter.below(), "within [0, 1]");
+  }
+  if (!(options.min_delay >= absl::ZeroDuration() &&
+        options.min_delay <= options.max_delay &&
+        options.min_delay < absl::InfiniteDuration())) {
+    return Invalid(name, "min_delay", absl::FormatDuration(options.min_delay),
+                   absl::StrCat("finite, and between zero and max_delay, ",
+                                absl::FormatDuration(options.max_delay)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace waiter

@@ -1,0 +1,421 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/wait_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/random/bit_gen_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/backoff.h"
+#include "waiter/clock.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
+
+namespace waiter {
+namespace {
+
+using std::chrono::nanoseconds;
+
+absl::Duration Between(MonotonicTime from, MonotonicTime to) {
+  return to == MonotonicTime::max() ? absl::InfiniteDuration()
+                                    : absl::FromChrono(to - from);
+}
+
+}  // namespace
+
+NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
+                         StopRequested stop_requested) {
+  start_ = since_ = now;
+  deadline_ = deadline;
+  if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  const nanoseconds delay = policy_.durations().first_poll_delay;
+  if (delay == nanoseconds::zero()) return BeginPoll();
+  return SleepOrPoll(now,
+                     FitToDeadline(now, {delay, SleepReason::kFirstPollDelay},
+                                   policy_.durations().final_poll_lead,
+                                   /*gap=*/nanoseconds::zero(),
+                                   /*least=*/nanoseconds::zero()));
+}
+
+NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
+                          StopRequested stop_requested) {
+  Record(now);
+  const PollStatus status = report_.last_poll.status();
+  if (status == PollStatus::kSuccess && Confirmed(now)) {
+    return Finish(StopReason::kSuccess, now);
+  }
+  if (status == PollStatus::kFailed) return Finish(StopReason::kFailed, now);
+  if (ClassLimitReached(now)) return Finish(StopReason::kClassLimit, now);
+  if (report_.attempts >= policy_.limits().attempts) {
+    return Finish(StopReason::kAttempts, now);
+  }
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  if (final_poll_ || now >= deadline_) {
+    return Finish(StopReason::kDeadline, now);
+  }
+  return Continue(now, gen);
+}
+
+NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
+  slept_ += now - since_;
+  since_ = now;
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  return BeginPoll();
+}
+
+void WaitLoop::Abandon(MonotonicTime now) {
+  Close(StopReason::kFailed, now,
+        absl::UnknownError("the status function threw an exception"));
+}
+
+bool WaitLoop::NeedsExactTime() const {
+  return report_.attempts > 0 || policy_.needs_exact_times() ||
+         report_.last_poll.status() != PollStatus::kSuccess;
+}
+
+PollContext WaitLoop::Context(absl::Time wall_now) const {
+  PollContext context;
+  context.attempt = report_.attempts + 1;
+  context.elapsed = Between(start_, since_);
+  context.remaining = Between(std::min(since_, deadline_), deadline_);
+  context.timeout = std::min(context.remaining, policy_.options().poll_timeout);
+  context.deadline = wall_now + context.timeout;
+  if (report_.attempts > 0) context.last_status = report_.last_poll.status();
+  return context;
+}
+
+void WaitLoop::Record(MonotonicTime now) {
+  Poll<>& found = report_.last_poll;
+  if (found.status() > PollStatus::kFailed) {
+    found = Failed(absl::InternalError(
+        absl::StrCat("the status function answered with PollStatus ",
+                     static_cast<int>(found.status()), ", which is none")));
+  }
+  const PollStatus status = found.status();
+  ++report_.attempts;
+  ++report_.counts[static_cast<size_t>(status)];
+  longest_poll_ = std::max(longest_poll_, now - since_);
+  if (run_length_ == 0 || run_status_ != status) {
+    run_status_ = status;
+    run_length_ = 0;
+    run_since_ = status == PollStatus::kSuccess ? since_ : now;
+  }
+  ++run_length_;
+  if (status >= PollStatus::kThrottled) {
+    if (!report_.first_error.has_value()) report_.first_error = found;
+    report_.last_error = found;
+  }
+  if (policy_.needs_exact_times()) RecordDetails(now);
+}
+
+void WaitLoop::RecordDetails(MonotonicTime now) {
+  const Poll<>& found = report_.last_poll;
+  const WaitOptions& options = policy_.options();
+  if (options.history_limit > 0) {
+    PollRecord record = {.attempt = report_.attempts,
+                         .started = Between(start_, since_),
+                         .took = Between(since_, now),
+                         .status = found.status(),
+                         .detail = std::string(found.detail()),
+                         .delay = absl::ZeroDuration()};
+    // A ring, put in order when the wait ends.
+    if (report_.attempts <= options.history_limit) {
+      report_.history.push_back(std::move(record));
+    } else {
+      LastRecord() = std::move(record);
+    }
+  }
+  if (options.observer != nullptr) {
+    options.observer->AfterPoll({.name = options.name,
+                                 .attempt = report_.attempts,
+                                 .elapsed = Between(start_, now),
+                                 .took = Between(since_, now),
+                                 .found = found});
+  }
+}
+
+PollRecord& WaitLoop::LastRecord() {
+  return report_.history[static_cast<size_t>((report_.attempts - 1) %
+                                             policy_.options().history_limit)];
+}
+
+bool WaitLoop::Confirmed(MonotonicTime now) const {
+  if (run_length_ < policy_.options().successes_required) return false;
+  const nanoseconds hold_for = policy_.durations().hold_for;
+  return hold_for == nanoseconds::zero() ||
+         (run_length_ >= 2 && now - run_since_ >= hold_for);
+}
+
+bool WaitLoop::ClassLimitReached(MonotonicTime now) const {
+  switch (run_status_) {
+    case PollStatus::kServerError:
+      return run_length_ >= policy_.limits().consecutive_server_errors ||
+             now - run_since_ >= policy_.durations().max_server_error_time;
+    case PollStatus::kThrottled:
+      return run_length_ >= policy_.limits().consecutive_throttles;
+    default:
+      return false;
+  }
+}
+
+NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef gen) {
+  const nanoseconds hint = Hint();
+  if (hint > deadline_ - now && policy_.options().retry_after.past_deadline ==
+                                    RetryAfterOptions::PastDeadline::kStop) {
+    return Finish(StopReason::kDeadline, now);
+  }
+  const Backoff& curve = Curve();
+  Delay delay = ComputeDelay(now, curve, gen);
+  if (hint > nanoseconds::zero()) delay = ApplyHint(delay, hint, gen);
+  // A hold may end exactly at the deadline: no lead cuts it short.
+  const nanoseconds lead = run_status_ == PollStatus::kSuccess
+                               ? nanoseconds::zero()
+                               : policy_.durations().final_poll_lead;
+  return SleepOrPoll(now, FitToDeadline(now, delay, lead, curve.min_delay(),
+                                        /*least=*/hint));
+}
+
+nanoseconds WaitLoop::Hint() const {
+  const absl::Duration hint = report_.last_poll.retry_after();
+  if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
+      run_status_ == PollStatus::kSuccess) {
+    return nanoseconds::zero();
+  }
+  return std::min(absl::ToChronoNanoseconds(hint),
+                  policy_.durations().max_retry_after);
+}
+
+const Backoff& WaitLoop::Curve() const {
+  switch (run_status_) {
+    case PollStatus::kServerError:
+      return policy_.server_error();
+    case PollStatus::kThrottled:
+      return policy_.throttled();
+    default:
+      return policy_.not_ready();
+  }
+}
+
+WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now, const Backoff& curve,
+                                       absl::BitGenRef gen) {
+  switch (run_status_) {
+    case PollStatus::kServerError:
+      return {curve.NextDelay(growth_.server_error, gen),
+              SleepReason::kServerError};
+    case PollStatus::kThrottled: {
+      growth_.server_error = {};
+      BackoffProgress not_ready = growth_.not_ready;  // Asked, not advanced.
+      const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
+      return {std::max(least, curve.NextDelay(growth_.throttled, gen)),
+              SleepReason::kThrottled};
+    }
+    case PollStatus::kSuccess: {
+      growth_ = {};
+      BackoffProgress no_growth;
+      nanoseconds delay = curve.NextDelay(no_growth, gen);
+      const nanoseconds hold_left =
+          policy_.durations().hold_for - (now - run_since_);
+      if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
+      return {delay, SleepReason::kConfirming};
+    }
+    default:
+      growth_.server_error = growth_.throttled = {};
+      return {curve.NextDelay(growth_.not_ready, gen), SleepReason::kNotReady};
+  }
+}
+
+WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
+                                    absl::BitGenRef gen) {
+  const RetryAfterOptions& options = policy_.options().retry_after;
+  switch (options.rule) {
+    case RetryAfterOptions::Rule::kReplace:
+      growth_ = {};
+      return {hint, SleepReason::kRetryAfter};
+    case RetryAfterOptions::Rule::kSum:
+      return {computed.length + hint, SleepReason::kRetryAfter};
+    case RetryAfterOptions::Rule::kClamp:
+      if (hint <= computed.length) return computed;
+      return {std::min(hint, computed.length +
+                                 policy_.durations().retry_after_overshoot),
+              SleepReason::kRetryAfter};
+    case RetryAfterOptions::Rule::kLowerBound:
+      break;
+  }
+  const nanoseconds jitter = UniformDelay(nanoseconds::zero(), hint / 4, gen);
+  const nanoseconds longest =
+      std::max(computed.length, policy_.durations().max_retry_after);
+  if (hint < computed.length) {
+    return {std::min(computed.length + jitter, longest), computed.reason};
+  }
+  growth_ = {};
+  return {std::min(hint + jitter, longest), SleepReason::kRetryAfter};
+}
+
+WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
+                                        nanoseconds lead, nanoseconds gap,
+                                        nanoseconds least) {
+  const nanoseconds remaining = deadline_ - now;
+  if (deadline_ == MonotonicTime::max() ||
+      remaining - delay.length > std::max(gap, lead)) {
+    return delay;
+  }
+  final_poll_ = true;
+  return {std::clamp(remaining - lead, std::min(least, remaining), remaining),
+          SleepReason::kFinalPoll};
+}
+
+NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
+  since_ = now;
+  if (delay.length == nanoseconds::zero()) return BeginPoll();
+  const WaitOptions& options = policy_.options();
+  const absl::Duration length = absl::FromChrono(delay.length);
+  if (options.history_limit > 0 && report_.attempts > 0) {
+    LastRecord().delay = length;
+  }
+  if (options.observer != nullptr) {
+    options.observer->BeforeSleep({.name = options.name,
+                                   .attempt = report_.attempts,
+                                   .elapsed = Between(start_, now),
+                                   .delay = length,
+                                   .reason = delay.reason});
+  }
+  return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
+}
+
+NextStep WaitLoop::BeginPoll() {
+  const WaitOptions& options = policy_.options();
+  if (options.observer != nullptr) {
+    options.observer->BeforePoll(options.name, report_.attempts + 1);
+  }
+  return NextStep::Poll();
+}
+
+NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
+  const bool answered =
+      reason == StopReason::kSuccess || reason == StopReason::kFailed;
+  report_.late = answered && now > deadline_;
+  if (report_.late && policy_.options().strict_deadline) {
+    reason = StopReason::kDeadline;
+  }
+  Close(reason, now,
+        reason == StopReason::kSuccess ? absl::OkStatus()
+                                       : FinalStatus(reason, now));
+  return NextStep::Finish();
+}
+
+void WaitLoop::Close(StopReason reason, MonotonicTime now,
+                     absl::Status status) {
+  report_.reason = reason;
+  report_.status = std::move(status);
+  report_.elapsed = Between(start_, now);
+  report_.slept = absl::FromChrono(slept_);
+  report_.longest_poll = absl::FromChrono(longest_poll_);
+  if (!policy_.needs_exact_times()) return;
+  const WaitOptions& options = policy_.options();
+  if (report_.attempts > options.history_limit && options.history_limit > 0) {
+    std::rotate(
+        report_.history.begin(),
+        report_.history.begin() + report_.attempts % options.history_limit,
+        report_.history.end());
+  }
+  if (options.observer != nullptr) {
+    options.observer->OnDone(options.name, report_);
+  }
+}
+
+absl::Status WaitLoop::FinalStatus(StopReason reason, MonotonicTime now) const {
+  const Poll<>& last = report_.last_poll;
+  switch (reason) {
+    case StopReason::kInvalidOptions:
+      return absl::InvalidArgumentError(absl::StrCat(
+          policy_.options().name, ": ", policy_.status().message()));
+    case StopReason::kFailed:
+      if (!last.error().ok()) return last.error();
+      return absl::UnknownError(last.detail().empty()
+                                    ? "the status function found failure"
+                                    : last.detail());
+    case StopReason::kCancelled:
+      return absl::CancelledError(Summary("stop requested", now));
+    case StopReason::kDeadline:
+      return absl::DeadlineExceededError(Summary(DeadlineText(now), now));
+    case StopReason::kAttempts:
+      return absl::ResourceExhaustedError(
+          Summary(absl::StrCat("max_attempts of ", policy_.limits().attempts,
+                               " reached"),
+                  now));
+    default:
+      return absl::ResourceExhaustedError(Summary(ClassLimitText(), now));
+  }
+}
+
+std::string WaitLoop::Summary(std::string_view limit, MonotonicTime now) const {
+  std::string text = absl::StrCat(
+      policy_.options().name, ": ", limit, " after ", report_.attempts,
+      report_.attempts == 1 ? " attempt in " : " attempts in ",
+      absl::FormatDuration(Between(start_, now)));
+  if (report_.attempts == 0) return text + "; no poll was made";
+  const Poll<>& last = report_.last_poll;
+  absl::StrAppend(&text, "; last poll: ", PollStatusName(last.status()));
+  if (last.status() == PollStatus::kSuccess) {
+    absl::StrAppend(&text, ", ", run_length_, " in a row for ",
+                    absl::FormatDuration(Between(run_since_, now)));
+  }
+  if (!last.error().ok()) {
+    absl::StrAppend(&text, ": ", absl::StatusCodeToString(last.error().code()));
+  }
+  if (!last.detail().empty()) absl::StrAppend(&text, ": ", last.detail());
+  return text;
+}
+
+std::string WaitLoop::DeadlineText(MonotonicTime now) const {
+  const WaitOptions& options = policy_.options();
+  const bool by_timeout =
+      options.timeout.has_value() &&
+      deadline_ >= SaturatingAdd(start_, policy_.durations().timeout);
+  const std::string limit =
+      by_timeout
+          ? absl::StrCat("timeout of ", absl::FormatDuration(*options.timeout))
+          : absl::StrCat("deadline of ", absl::FormatTime(*options.deadline));
+  if (report_.late) {
+    return absl::StrCat(limit, " missed by ",
+                        absl::FormatDuration(Between(deadline_, now)),
+                        " (strict_deadline)");
+  }
+  if (Hint() > deadline_ - now && now < deadline_ && !final_poll_) {
+    return absl::StrCat(limit, " lies before the server's retry_after of ",
+                        absl::FormatDuration(report_.last_poll.retry_after()),
+                        ", given up");
+  }
+  return absl::StrCat(limit, " reached");
+}
+
+std::string WaitLoop::ClassLimitText() const {
+  const WaitOptions& options = policy_.options();
+  if (run_status_ == PollStatus::kThrottled) {
+    return absl::StrCat("max_consecutive_throttles of ",
+                        policy_.limits().consecutive_throttles, " reached");
+  }
+  if (run_length_ >= policy_.limits().consecutive_server_errors) {
+    return absl::StrCat("max_consecutive_server_errors of ",
+                        policy_.limits().consecutive_server_errors, " reached");
+  }
+  return absl::StrCat("max_server_error_time of ",
+                      absl::FormatDuration(options.max_server_error_time),
+                      " reached");
+}
+
+}  // namespace waiter
