@@ -12,6 +12,8 @@ WAITER_COPTS = [
     "-Wshadow",
     "-Wconversion",
     "-Werror",
+    # Abseil 2026 deprecates MutexLock(Mutex*), and Abseil 2022 has no other.
+    "-Wno-deprecated-declarations",
     # Bazel gives Abseil's headers by -iquote, as if they were ours. g++ drops a directory from
     # that list when it is a system directory too, so its warnings stay out of our builds.
     "-isystem",
