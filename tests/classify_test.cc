@@ -1,0 +1,48 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/classify.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+#include "waiter/poll.h"
+
+namespace waiter {
+namespace {
+
+TEST(ClassifyTest, OnlyUnavailableAndExhaustedArePolledAgain) {
+  for (int code = 0; code <= 16; ++code) {
+    const auto status_code = static_cast<absl::StatusCode>(code);
+    PollStatus expected = PollStatus::kFailed;
+    if (status_code == absl::StatusCode::kOk) {
+      expected = PollStatus::kSuccess;
+    } else if (status_code == absl::StatusCode::kUnavailable) {
+      expected = PollStatus::kServerError;
+    } else if (status_code == absl::StatusCode::kResourceExhausted) {
+      expected = PollStatus::kThrottled;
+    }
+    EXPECT_EQ(ClassOf(status_code), expected) << "code " << code;
+  }
+}
+
+TEST(ClassifyTest, ErrorsAreKept) {
+  const absl::Status error = absl::ResourceExhaustedError("slow down");
+
+  EXPECT_EQ(FromStatus(error).status(), PollStatus::kThrottled);
+  EXPECT_EQ(FromStatus(error).error(), error);
+}
+
+TEST(ClassifyTest, StatusOrBringsValueOrError) {
+  const absl::StatusOr<std::string> good = "RUNNING";
+  const absl::StatusOr<std::string> bad = absl::NotFoundError("no such thing");
+
+  EXPECT_EQ(FromStatus(good).value(), "RUNNING");
+  EXPECT_EQ(FromStatus(bad).status(), PollStatus::kFailed);
+  EXPECT_EQ(FromStatus(bad).error(), bad.status());
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,183 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/observer.h"
+
+#include <functional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/testing/scripted_poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Writes down every call, and may do something at each.
+class Diary : public WaitObserver {
+ public:
+  void BeforePoll(std::string_view name, int64_t attempt) override {
+    Write(absl::StrCat(name, " polls ", attempt));
+  }
+  void AfterPoll(const PollEvent& poll) override {
+    Write(absl::StrCat(poll.name, " polled ", poll.attempt, " at ",
+                       absl::FormatDuration(poll.elapsed), " in ",
+                       absl::FormatDuration(poll.took), ": ",
+                       PollStatusName(poll.found.status())));
+  }
+  void BeforeSleep(const SleepEvent& sleep) override {
+    Write(absl::StrCat(
+        sleep.name, " sleeps ", absl::FormatDuration(sleep.delay), " after ",
+        sleep.attempt, " at ", absl::FormatDuration(sleep.elapsed), ": ",
+        SleepReasonName(sleep.reason)));
+  }
+  void OnDone(std::string_view name, const WaitReport& report) override {
+    Write(absl::StrCat(name, " done: ", StopReasonName(report.reason)));
+  }
+
+  std::vector<std::string> lines;
+  std::function<void(std::string_view)> on_line;
+
+ private:
+  void Write(std::string line) {
+    lines.push_back(line);
+    if (on_line) on_line(line);
+  }
+};
+
+class ObserverTest : public testing::Test {
+ protected:
+  WaitOptions Options(absl::Duration timeout) {
+    return {.name = "w",
+            .timeout = timeout,
+            .backoff = {.initial_delay = absl::Seconds(1),
+                        .max_delay = absl::Seconds(4),
+                        .jitter = Jitter::None()},
+            .observer = &diary_,
+            .clock = &clock_};
+  }
+
+  // Requests a stop in the hook that writes `line`.
+  void StopAt(std::string_view line) {
+    diary_.on_line = [this, line](std::string_view written) {
+      if (written == line) stop_.request_stop();
+    };
+  }
+
+  SimulatedClock clock_;
+  Diary diary_;
+  std::stop_source stop_;
+};
+
+TEST_F(ObserverTest, SeesEveryPollSleepAndTheEnd) {
+  ScriptedPoll<> script(clock_, {{NotReady(), absl::Milliseconds(500)},
+                                 ServerError("", absl::Seconds(8)),
+                                 Success()});
+  WaitOptions options = Options(absl::Minutes(1));
+  options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  options.first_poll_delay = absl::Seconds(2);
+
+  Waiter(std::ref(script), options).Wait();
+
+  EXPECT_THAT(
+      diary_.lines,
+      ElementsAre("w sleeps 2s after 0 at 0: first poll delay", "w polls 1",
+                  "w polled 1 at 2.5s in 500ms: not ready",
+                  "w sleeps 1s after 1 at 2.5s: not ready", "w polls 2",
+                  "w polled 2 at 3.5s in 0: server error",
+                  "w sleeps 8s after 2 at 3.5s: retry after", "w polls 3",
+                  "w polled 3 at 11.5s in 0: success", "w done: success"));
+}
+
+TEST_F(ObserverTest, SeesThatTheLastPollWasMoved) {
+  Waiter([] { return false; }, Options(absl::Milliseconds(1500))).Wait();
+
+  EXPECT_THAT(
+      diary_.lines,
+      ElementsAre("w polls 1", "w polled 1 at 0 in 0: not ready",
+                  "w sleeps 1s after 1 at 0: not ready", "w polls 2",
+                  "w polled 2 at 1s in 0: not ready",
+                  "w sleeps 500ms after 2 at 1s: final poll", "w polls 3",
+                  "w polled 3 at 1.5s in 0: not ready", "w done: deadline"));
+}
+
+TEST_F(ObserverTest, InvalidOptionsAreDoneOnceWithoutAPoll) {
+  WaitOptions options = Options(absl::Minutes(1));
+  options.max_attempts = 0;
+
+  Waiter([] { return true; }, options).Wait();
+
+  EXPECT_THAT(diary_.lines, ElementsAre("w done: invalid options"));
+}
+
+TEST_F(ObserverTest, AThrowingStatusFunctionIsDoneOnce) {
+  Waiter wait([]() -> bool { throw std::runtime_error("boom"); },
+              Options(absl::Minutes(1)));
+
+  EXPECT_THROW(wait.Wait(), std::runtime_error);
+
+  EXPECT_THAT(diary_.lines, ElementsAre("w polls 1", "w done: failed"));
+}
+
+TEST_F(ObserverTest, AStopRequestedAfterAPollEndsTheWait) {
+  StopAt("w polled 1 at 0 in 0: not ready");
+
+  Waiter([] { return false; }, Options(absl::Minutes(1)))
+      .Wait(stop_.get_token());
+
+  EXPECT_THAT(diary_.lines,
+              ElementsAre("w polls 1", "w polled 1 at 0 in 0: not ready",
+                          "w done: cancelled"));
+}
+
+TEST_F(ObserverTest, AStopRequestedBeforeASleepEndsTheWait) {
+  StopAt("w sleeps 1s after 1 at 0: not ready");
+
+  Waiter([] { return false; }, Options(absl::Minutes(1)))
+      .Wait(stop_.get_token());
+
+  EXPECT_THAT(
+      diary_.lines,
+      ElementsAre("w polls 1", "w polled 1 at 0 in 0: not ready",
+                  "w sleeps 1s after 1 at 0: not ready", "w done: cancelled"));
+  EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
+}
+
+TEST_F(ObserverTest, AStopRequestedBeforeAPollEndsTheWaitAfterIt) {
+  StopAt("w polls 1");
+
+  Waiter([] { return false; }, Options(absl::Minutes(1)))
+      .Wait(stop_.get_token());
+
+  EXPECT_THAT(diary_.lines,
+              ElementsAre("w polls 1", "w polled 1 at 0 in 0: not ready",
+                          "w done: cancelled"));
+}
+
+TEST_F(ObserverTest, AStopRequestedAtTheEndIsHarmless) {
+  StopAt("w done: success");
+
+  const WaitResult<> result =
+      Waiter([] { return true; }, Options(absl::Minutes(1)))
+          .Wait(stop_.get_token());
+
+  EXPECT_TRUE(result.ok());
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,83 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/poll.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PollTest, SuccessBringsItsValue) {
+  const Poll<int> poll = Success(7);
+
+  EXPECT_EQ(poll.status(), PollStatus::kSuccess);
+  EXPECT_TRUE(poll.has_value());
+  EXPECT_EQ(poll.value(), 7);
+}
+
+TEST(PollTest, SuccessConvertsToTheDeclaredType) {
+  const Poll<std::string> text = Success("RUNNING");
+  Poll<std::unique_ptr<const int>> moved = Success(std::make_unique<int>(3));
+
+  EXPECT_EQ(text.value(), "RUNNING");
+  EXPECT_EQ(*std::move(moved).value(), 3);
+}
+
+TEST(PollTest, UnfinishedPollsConvertToAnyValueType) {
+  const Poll<std::string> poll = NotReady("CREATING", absl::Seconds(3));
+
+  EXPECT_EQ(poll.status(), PollStatus::kNotReady);
+  EXPECT_EQ(poll.detail(), "CREATING");
+  EXPECT_EQ(poll.retry_after(), absl::Seconds(3));
+  EXPECT_FALSE(poll.has_value());
+}
+
+TEST(PollTest, ErrorsMessageIsTheDetail) {
+  const Poll<> poll = ServerError(absl::UnavailableError("connection reset"));
+
+  EXPECT_EQ(poll.status(), PollStatus::kServerError);
+  EXPECT_EQ(poll.detail(), "connection reset");
+  EXPECT_EQ(poll.error().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(PollTest, OkErrorsAreFailuresThatSaySo) {
+  for (const Poll<>& poll :
+       {Failed(absl::OkStatus()), ServerError(absl::OkStatus()),
+        Throttled(absl::OkStatus())}) {
+    EXPECT_EQ(poll.status(), PollStatus::kFailed);
+    EXPECT_EQ(poll.error().code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(std::string(poll.detail()), HasSubstr("its error is OK"));
+  }
+}
+
+TEST(PollTest, SuccessWithoutItsValueIsAFailure) {
+  const Poll<int> from_maker = Success();
+  const Poll<int> from_status = PollStatus::kSuccess;
+
+  for (const Poll<int>& poll : {from_maker, from_status}) {
+    EXPECT_EQ(poll.status(), PollStatus::kFailed);
+    EXPECT_EQ(poll.error().code(), absl::StatusCode::kInternal);
+  }
+}
+
+TEST(PollTest, EveryStatusHasAName) {
+  EXPECT_EQ(PollStatusName(PollStatus::kSuccess), "success");
+  EXPECT_EQ(PollStatusName(PollStatus::kNotReady), "not ready");
+  EXPECT_EQ(PollStatusName(PollStatus::kThrottled), "throttled");
+  EXPECT_EQ(PollStatusName(PollStatus::kServerError), "server error");
+  EXPECT_EQ(PollStatusName(PollStatus::kFailed), "failed");
+  EXPECT_EQ(PollStatusName(static_cast<PollStatus>(9)), "unknown status");
+}
+
+}  // namespace
+}  // namespace waiter
