@@ -4,9 +4,8 @@
 #include "waiter/blocking_wait.h"
 
 #include <cstdint>
-#include <limits>
 #include <optional>
-#include <stop_token>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/random/bit_gen_ref.h"
@@ -45,29 +44,32 @@ class LazyGenerator {
 
 }  // namespace
 
-void BlockingWait(const WaitPolicy& policy, const std::stop_token& stop,
-                  std::optional<absl::BitGenRef> gen, bool takes_context,
-                  BlockingPoll poll, WaitReport& report) {
+void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
+                  std::optional<FirstPoll> first_poll, BlockingPoll poll,
+                  WaitReport& report) {
   Clock& clock = policy.clock();
   WaitLoop loop(policy, report);
   LazyGenerator own_gen(policy.options().seed);
-  const absl::BitGenRef used_gen =
-      gen.has_value() ? *gen : absl::BitGenRef(own_gen);
-  const auto stop_requested = [&stop] { return stop.stop_requested(); };
+  const absl::BitGenRef gen =
+      inputs.gen.has_value() ? *inputs.gen : absl::BitGenRef(own_gen);
+  const auto stop_requested = [&] { return inputs.stop.stop_requested(); };
 
-  const bool exact_start =
-      policy.has_deadline() || policy.needs_exact_times() || takes_context;
-  const MonotonicTime start =
-      exact_start ? clock.MonotonicNow()
-                  : clock.MonotonicNowBefore(MonotonicTime::max());
-  NextStep step = loop.Start(start, policy.DeadlineFrom(start), stop_requested);
+  NextStep step = NextStep::Poll();
+  if (first_poll.has_value()) {
+    loop.Start(first_poll->start, policy.DeadlineFrom(first_poll->start),
+               [] { return false; });
+    step = loop.OnPoll(first_poll->end, gen, stop_requested);
+  } else {
+    const MonotonicTime start = clock.MonotonicNow();
+    step = loop.Start(start, policy.DeadlineFrom(start), stop_requested);
+  }
 
   absl::Cleanup abandon = [&] { loop.Abandon(clock.MonotonicNow()); };
   while (step.action() != NextStep::Action::kFinish) {
     if (step.action() == NextStep::Action::kPoll) {
-      if (takes_context) {
+      if (inputs.takes_context) {
         PollContext context = loop.Context(clock.TimeNow());
-        context.stop_token = stop;
+        context.stop_token = inputs.stop;
         poll(&context, report.last_poll);
       } else {
         poll(nullptr, report.last_poll);
@@ -75,9 +77,9 @@ void BlockingWait(const WaitPolicy& policy, const std::stop_token& stop,
       const MonotonicTime now = loop.NeedsExactTime()
                                     ? clock.MonotonicNow()
                                     : clock.MonotonicNowBefore(loop.deadline());
-      step = loop.OnPoll(now, used_gen, stop_requested);
+      step = loop.OnPoll(now, gen, stop_requested);
     } else {
-      clock.SleepUntil(step.wake_up(), stop, policy.options().name);
+      clock.SleepUntil(step.wake_up(), inputs.stop, policy.options().name);
       step = loop.OnWake(clock.MonotonicNow(), stop_requested);
     }
   }

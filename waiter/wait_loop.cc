@@ -36,6 +36,140 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
 
 }  // namespace
 
+// What follows is inline because every poll of every wait goes through it.
+
+inline NextStep WaitLoop::BeginPoll() {
+  if (policy_.keeps_details() && policy_.options().observer != nullptr) {
+    policy_.options().observer->BeforePoll(policy_.options().name,
+                                           report_.attempts + 1);
+  }
+  return NextStep::Poll();
+}
+
+inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
+  since_ = now;
+  if (delay.length == nanoseconds::zero()) return BeginPoll();
+  if (policy_.keeps_details()) TellOfSleep(now, delay);
+  return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
+}
+
+inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
+                                               nanoseconds lead,
+                                               nanoseconds gap,
+                                               nanoseconds least) {
+  const nanoseconds remaining = deadline_ - now;
+  // A lead that does not fit any more is dropped.
+  if (lead >= remaining) lead = nanoseconds::zero();
+  if (deadline_ == MonotonicTime::max() ||
+      remaining - delay.length > std::max(gap, lead)) {
+    return delay;
+  }
+  final_poll_ = true;
+  return {std::max(remaining - lead, std::min(least, remaining)),
+          SleepReason::kFinalPoll};
+}
+
+inline nanoseconds WaitLoop::Hint() const {
+  const absl::Duration hint = report_.last_poll.retry_after();
+  if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
+      run_status_ == PollStatus::kSuccess) {
+    return nanoseconds::zero();
+  }
+  return std::min(absl::ToChronoNanoseconds(hint),
+                  policy_.durations().max_retry_after);
+}
+
+inline const Backoff& WaitLoop::Curve() const {
+  switch (run_status_) {
+    case PollStatus::kServerError:
+      return policy_.server_error();
+    case PollStatus::kThrottled:
+      return policy_.throttled();
+    default:
+      return policy_.not_ready();
+  }
+}
+
+inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
+                                              const Backoff& curve,
+                                              absl::BitGenRef& gen) {
+  switch (run_status_) {
+    case PollStatus::kServerError:
+      return {curve.NextDelay(growth_.server_error, gen),
+              SleepReason::kServerError};
+    case PollStatus::kThrottled: {
+      growth_.server_error = {};
+      BackoffProgress not_ready = growth_.not_ready;  // Asked, not advanced.
+      const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
+      return {std::max(least, curve.NextDelay(growth_.throttled, gen)),
+              SleepReason::kThrottled};
+    }
+    case PollStatus::kSuccess: {
+      growth_ = {};
+      BackoffProgress no_growth;
+      nanoseconds delay = curve.NextDelay(no_growth, gen);
+      const nanoseconds hold_left =
+          policy_.durations().hold_for - (now - run_since_);
+      if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
+      return {delay, SleepReason::kConfirming};
+    }
+    default:
+      growth_.server_error = growth_.throttled = {};
+      return {curve.NextDelay(growth_.not_ready, gen), SleepReason::kNotReady};
+  }
+}
+
+inline bool WaitLoop::Confirmed(MonotonicTime now) const {
+  if (run_length_ < policy_.options().successes_required) return false;
+  const nanoseconds hold_for = policy_.durations().hold_for;
+  return hold_for == nanoseconds::zero() ||
+         (run_length_ >= 2 && now - run_since_ >= hold_for);
+}
+
+inline bool WaitLoop::ClassLimitReached(MonotonicTime now) const {
+  switch (run_status_) {
+    case PollStatus::kServerError:
+      return run_length_ >= policy_.limits().consecutive_server_errors ||
+             now - run_since_ >= policy_.durations().max_server_error_time;
+    case PollStatus::kThrottled:
+      return run_length_ >= policy_.limits().consecutive_throttles;
+    default:
+      return false;
+  }
+}
+
+inline void WaitLoop::Record(MonotonicTime now) {
+  const PollStatus status = report_.last_poll.status();
+  ++report_.attempts;
+  ++report_.counts[static_cast<size_t>(status)];
+  longest_poll_ = std::max(longest_poll_, now - since_);
+  if (run_length_ == 0 || run_status_ != status) {
+    run_status_ = status;
+    run_length_ = 0;
+    run_since_ = status == PollStatus::kSuccess ? since_ : now;
+  }
+  ++run_length_;
+  if (status >= PollStatus::kThrottled) RecordError();
+  if (policy_.keeps_details()) RecordDetails(now);
+}
+
+inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
+  const nanoseconds hint = Hint();
+  if (hint > deadline_ - now && policy_.options().retry_after.past_deadline ==
+                                    RetryAfterOptions::PastDeadline::kStop) {
+    return Finish(StopReason::kDeadline, now);
+  }
+  const Backoff& curve = Curve();
+  Delay delay = ComputeDelay(now, curve, gen);
+  if (hint > nanoseconds::zero()) delay = ApplyHint(delay, hint, gen);
+  // A hold may end exactly at the deadline: no lead cuts it short.
+  const nanoseconds lead = run_status_ == PollStatus::kSuccess
+                               ? nanoseconds::zero()
+                               : policy_.durations().final_poll_lead;
+  return SleepOrPoll(now, FitToDeadline(now, delay, lead, curve.min_delay(),
+                                        /*least=*/hint));
+}
+
 NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
                          StopRequested stop_requested) {
   start_ = since_ = now;
@@ -53,6 +187,7 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
 
 NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
                           StopRequested stop_requested) {
+  if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
   Record(now);
   const PollStatus status = report_.last_poll.status();
   if (status == PollStatus::kSuccess && Confirmed(now)) {
@@ -82,11 +217,6 @@ void WaitLoop::Abandon(MonotonicTime now) {
         absl::UnknownError("the status function threw an exception"));
 }
 
-bool WaitLoop::NeedsExactTime() const {
-  return report_.attempts > 0 || policy_.needs_exact_times() ||
-         report_.last_poll.status() != PollStatus::kSuccess;
-}
-
 PollContext WaitLoop::Context(absl::Time wall_now) const {
   PollContext context;
   context.attempt = report_.attempts + 1;
@@ -98,28 +228,32 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
   return context;
 }
 
-void WaitLoop::Record(MonotonicTime now) {
-  Poll<>& found = report_.last_poll;
-  if (found.status() > PollStatus::kFailed) {
-    found = Failed(absl::InternalError(
-        absl::StrCat("the status function answered with PollStatus ",
-                     static_cast<int>(found.status()), ", which is none")));
+void WaitLoop::RejectUnknownStatus() {
+  report_.last_poll = Failed(absl::InternalError(absl::StrCat(
+      "the status function answered with PollStatus ",
+      static_cast<int>(report_.last_poll.status()), ", which is none")));
+}
+
+void WaitLoop::RecordError() {
+  if (!report_.first_error.has_value()) {
+    report_.first_error = report_.last_poll;
   }
-  const PollStatus status = found.status();
-  ++report_.attempts;
-  ++report_.counts[static_cast<size_t>(status)];
-  longest_poll_ = std::max(longest_poll_, now - since_);
-  if (run_length_ == 0 || run_status_ != status) {
-    run_status_ = status;
-    run_length_ = 0;
-    run_since_ = status == PollStatus::kSuccess ? since_ : now;
+  report_.last_error = report_.last_poll;
+}
+
+void WaitLoop::TellOfSleep(MonotonicTime now, Delay delay) {
+  const WaitOptions& options = policy_.options();
+  const absl::Duration length = absl::FromChrono(delay.length);
+  if (options.history_limit > 0 && report_.attempts > 0) {
+    LastRecord().delay = length;
   }
-  ++run_length_;
-  if (status >= PollStatus::kThrottled) {
-    if (!report_.first_error.has_value()) report_.first_error = found;
-    report_.last_error = found;
+  if (options.observer != nullptr) {
+    options.observer->BeforeSleep({.name = options.name,
+                                   .attempt = report_.attempts,
+                                   .elapsed = Between(start_, now),
+                                   .delay = length,
+                                   .reason = delay.reason});
   }
-  if (policy_.needs_exact_times()) RecordDetails(now);
 }
 
 void WaitLoop::RecordDetails(MonotonicTime now) {
@@ -153,93 +287,8 @@ PollRecord& WaitLoop::LastRecord() {
                                              policy_.options().history_limit)];
 }
 
-bool WaitLoop::Confirmed(MonotonicTime now) const {
-  if (run_length_ < policy_.options().successes_required) return false;
-  const nanoseconds hold_for = policy_.durations().hold_for;
-  return hold_for == nanoseconds::zero() ||
-         (run_length_ >= 2 && now - run_since_ >= hold_for);
-}
-
-bool WaitLoop::ClassLimitReached(MonotonicTime now) const {
-  switch (run_status_) {
-    case PollStatus::kServerError:
-      return run_length_ >= policy_.limits().consecutive_server_errors ||
-             now - run_since_ >= policy_.durations().max_server_error_time;
-    case PollStatus::kThrottled:
-      return run_length_ >= policy_.limits().consecutive_throttles;
-    default:
-      return false;
-  }
-}
-
-NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef gen) {
-  const nanoseconds hint = Hint();
-  if (hint > deadline_ - now && policy_.options().retry_after.past_deadline ==
-                                    RetryAfterOptions::PastDeadline::kStop) {
-    return Finish(StopReason::kDeadline, now);
-  }
-  const Backoff& curve = Curve();
-  Delay delay = ComputeDelay(now, curve, gen);
-  if (hint > nanoseconds::zero()) delay = ApplyHint(delay, hint, gen);
-  // A hold may end exactly at the deadline: no lead cuts it short.
-  const nanoseconds lead = run_status_ == PollStatus::kSuccess
-                               ? nanoseconds::zero()
-                               : policy_.durations().final_poll_lead;
-  return SleepOrPoll(now, FitToDeadline(now, delay, lead, curve.min_delay(),
-                                        /*least=*/hint));
-}
-
-nanoseconds WaitLoop::Hint() const {
-  const absl::Duration hint = report_.last_poll.retry_after();
-  if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
-      run_status_ == PollStatus::kSuccess) {
-    return nanoseconds::zero();
-  }
-  return std::min(absl::ToChronoNanoseconds(hint),
-                  policy_.durations().max_retry_after);
-}
-
-const Backoff& WaitLoop::Curve() const {
-  switch (run_status_) {
-    case PollStatus::kServerError:
-      return policy_.server_error();
-    case PollStatus::kThrottled:
-      return policy_.throttled();
-    default:
-      return policy_.not_ready();
-  }
-}
-
-WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now, const Backoff& curve,
-                                       absl::BitGenRef gen) {
-  switch (run_status_) {
-    case PollStatus::kServerError:
-      return {curve.NextDelay(growth_.server_error, gen),
-              SleepReason::kServerError};
-    case PollStatus::kThrottled: {
-      growth_.server_error = {};
-      BackoffProgress not_ready = growth_.not_ready;  // Asked, not advanced.
-      const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
-      return {std::max(least, curve.NextDelay(growth_.throttled, gen)),
-              SleepReason::kThrottled};
-    }
-    case PollStatus::kSuccess: {
-      growth_ = {};
-      BackoffProgress no_growth;
-      nanoseconds delay = curve.NextDelay(no_growth, gen);
-      const nanoseconds hold_left =
-          policy_.durations().hold_for - (now - run_since_);
-      if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
-      return {delay, SleepReason::kConfirming};
-    }
-    default:
-      growth_.server_error = growth_.throttled = {};
-      return {curve.NextDelay(growth_.not_ready, gen), SleepReason::kNotReady};
-  }
-}
-
 WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
-                                    absl::BitGenRef gen) {
+                                    absl::BitGenRef& gen) {
   const RetryAfterOptions& options = policy_.options().retry_after;
   switch (options.rule) {
     case RetryAfterOptions::Rule::kReplace:
@@ -265,45 +314,6 @@ WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
   return {std::min(hint + jitter, longest), SleepReason::kRetryAfter};
 }
 
-WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
-                                        nanoseconds lead, nanoseconds gap,
-                                        nanoseconds least) {
-  const nanoseconds remaining = deadline_ - now;
-  if (deadline_ == MonotonicTime::max() ||
-      remaining - delay.length > std::max(gap, lead)) {
-    return delay;
-  }
-  final_poll_ = true;
-  return {std::clamp(remaining - lead, std::min(least, remaining), remaining),
-          SleepReason::kFinalPoll};
-}
-
-NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
-  since_ = now;
-  if (delay.length == nanoseconds::zero()) return BeginPoll();
-  const WaitOptions& options = policy_.options();
-  const absl::Duration length = absl::FromChrono(delay.length);
-  if (options.history_limit > 0 && report_.attempts > 0) {
-    LastRecord().delay = length;
-  }
-  if (options.observer != nullptr) {
-    options.observer->BeforeSleep({.name = options.name,
-                                   .attempt = report_.attempts,
-                                   .elapsed = Between(start_, now),
-                                   .delay = length,
-                                   .reason = delay.reason});
-  }
-  return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
-}
-
-NextStep WaitLoop::BeginPoll() {
-  const WaitOptions& options = policy_.options();
-  if (options.observer != nullptr) {
-    options.observer->BeforePoll(options.name, report_.attempts + 1);
-  }
-  return NextStep::Poll();
-}
-
 NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
   const bool answered =
       reason == StopReason::kSuccess || reason == StopReason::kFailed;
@@ -324,7 +334,7 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
   report_.elapsed = Between(start_, now);
   report_.slept = absl::FromChrono(slept_);
   report_.longest_poll = absl::FromChrono(longest_poll_);
-  if (!policy_.needs_exact_times()) return;
+  if (!policy_.keeps_details()) return;
   const WaitOptions& options = policy_.options();
   if (report_.attempts > options.history_limit && options.history_limit > 0) {
     std::rotate(
@@ -399,6 +409,9 @@ std::string WaitLoop::DeadlineText(MonotonicTime now) const {
     return absl::StrCat(limit, " lies before the server's retry_after of ",
                         absl::FormatDuration(report_.last_poll.retry_after()),
                         ", given up");
+  }
+  if (now < deadline_) {
+    return absl::StrCat(limit, " leaves no time for another poll");
   }
   return absl::StrCat(limit, " reached");
 }

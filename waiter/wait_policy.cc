@@ -4,6 +4,7 @@
 #include "waiter/wait_policy.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -28,6 +29,21 @@ std::chrono::nanoseconds Summable(absl::Duration delay) {
                   std::chrono::nanoseconds(kNoLimit / 4));
 }
 
+bool IsZero(const BackoffOptions& curve) {
+  return curve.initial_delay == absl::ZeroDuration() &&
+         curve.min_delay == absl::ZeroDuration();
+}
+
+// In the order of `PollStatus`.
+std::array<bool, 5> PollsAtOnceAfter(const WaitOptions& options) {
+  const bool not_ready = IsZero(options.backoff);
+  const bool server_error =
+      IsZero(options.server_error) &&
+      options.max_server_error_time == absl::InfiniteDuration();
+  return {false, not_ready, not_ready && IsZero(options.throttled),
+          server_error, false};
+}
+
 }  // namespace
 
 std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
@@ -45,10 +61,14 @@ WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
                         absl::InfiniteDuration() ||
                     options_.deadline.value_or(absl::InfiniteFuture()) <
                         absl::InfiniteFuture()),
-      needs_exact_times_(options_.observer != nullptr ||
-                         options_.history_limit > 0 ||
-                         options_.successes_required > 1 ||
-                         options_.hold_for > absl::ZeroDuration()),
+      keeps_details_(options_.observer != nullptr ||
+                     options_.history_limit > 0),
+      first_success_suffices_(
+          status_.ok() && !keeps_details_ && options_.successes_required == 1 &&
+          options_.hold_for == absl::ZeroDuration() &&
+          options_.first_poll_delay == absl::ZeroDuration()),
+      polls_at_once_after_(first_success_suffices_ ? PollsAtOnceAfter(options_)
+                                                   : std::array<bool, 5>{}),
       limits_{.attempts = options_.max_attempts.value_or(kNoLimit),
               .consecutive_server_errors =
                   options_.max_consecutive_server_errors.value_or(kNoLimit),
@@ -56,7 +76,8 @@ WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
                   options_.max_consecutive_throttles.value_or(kNoLimit)},
       durations_{
           .timeout = absl::ToChronoNanoseconds(
-              options_.timeout.value_or(absl::InfiniteDuration())),
+              std::max(options_.timeout.value_or(absl::InfiniteDuration()),
+                       absl::ZeroDuration())),
           .first_poll_delay = Summable(options_.first_poll_delay),
           .hold_for = Summable(options_.hold_for),
           .final_poll_lead = Summable(options_.final_poll_lead),
@@ -68,14 +89,10 @@ WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
       server_error_(status_.ok() ? options_.server_error : BackoffOptions()),
       throttled_(status_.ok() ? options_.throttled : BackoffOptions()) {}
 
-MonotonicTime WaitPolicy::DeadlineFrom(MonotonicTime start) const {
-  const MonotonicTime by_timeout = SaturatingAdd(
-      start, std::max(durations_.timeout, std::chrono::nanoseconds::zero()));
-  if (!options_.deadline.has_value()) return by_timeout;
+MonotonicTime WaitPolicy::AbsoluteDeadlineFrom(MonotonicTime start) const {
   const absl::Duration remaining =
       std::max(*options_.deadline - clock_.TimeNow(), absl::ZeroDuration());
-  return std::min(by_timeout,
-                  SaturatingAdd(start, absl::ToChronoNanoseconds(remaining)));
+  return SaturatingAdd(start, absl::ToChronoNanoseconds(remaining));
 }
 
 }  // namespace waiter

@@ -55,6 +55,13 @@ void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found,
   TakeAnswer(FromStatus(std::move(answer)), found, value);
 }
 
+// Forgets the value of a success that was not the end.
+inline void DropValue(std::monostate&) {}
+template <typename T>
+void DropValue(std::optional<T>& value) {
+  value.reset();
+}
+
 // What a success of an answer brings.
 template <typename R>
 struct ValueOfAnswer {};

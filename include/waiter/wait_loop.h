@@ -24,6 +24,7 @@
 #ifndef WAITER_WAIT_LOOP_H_
 #define WAITER_WAIT_LOOP_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -79,6 +80,39 @@ class WaitLoop {
   WaitLoop(const WaitPolicy& policy, WaitReport& report)
       : policy_(policy), report_(report) {}
 
+  // Ends a wait whose first poll found success in time, if there is nothing
+  // else to decide: what `Start` and `OnPoll` would come to. If it returns
+  // false it has changed nothing. Without a deadline, `start` and `now` may be
+  // anything that is equal.
+  static bool EndWithFirstPoll(const WaitPolicy& policy, MonotonicTime start,
+                               MonotonicTime now, MonotonicTime deadline,
+                               WaitReport& report) {
+    if (!policy.first_success_suffices() || now > deadline ||
+        report.last_poll.status() != PollStatus::kSuccess) {
+      return false;
+    }
+    report.reason = StopReason::kSuccess;
+    report.attempts = report.counts[0] = 1;
+    if (now > start) report.elapsed = absl::FromChrono(now - start);
+    return true;
+  }
+
+  // Returns whether `OnPoll` needs the exact time after a poll that found
+  // `found`. If not, `Clock::MonotonicNowBefore` the deadline is enough.
+  static bool NeedsExactTime(const WaitPolicy& policy, const Poll<>& found,
+                             bool has_slept = false) {
+    if (found.status() == PollStatus::kSuccess) {
+      return has_slept || !policy.first_success_suffices();
+    }
+    return found.status() > PollStatus::kFailed ||
+           !policy.polls_at_once_after(found.status()) ||
+           found.retry_after() > absl::ZeroDuration();
+  }
+  bool NeedsExactTime() const {
+    return NeedsExactTime(policy_, report_.last_poll,
+                          slept_ > std::chrono::nanoseconds::zero());
+  }
+
   // Begins the wait; `deadline` comes from `WaitPolicy::DeadlineFrom`.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
                  StopRequested stop_requested);
@@ -92,10 +126,6 @@ class WaitLoop {
 
   // Ends a wait whose status function threw instead of answering.
   void Abandon(MonotonicTime now);
-
-  // Returns whether the next `OnPoll` needs the exact time. If not, whatever
-  // `Clock::MonotonicNowBefore(deadline())` returns will do.
-  bool NeedsExactTime() const;
 
   // Returns what the status function may want to know about the poll that was
   // just asked for, at `wall_now`. The stop token is the driver's to add.
@@ -116,18 +146,21 @@ class WaitLoop {
   };
 
   void Record(MonotonicTime now);
+  void RejectUnknownStatus();
+  void RecordError();
   void RecordDetails(MonotonicTime now);
+  void TellOfSleep(MonotonicTime now, Delay delay);
   PollRecord& LastRecord();
   bool Confirmed(MonotonicTime now) const;
   bool ClassLimitReached(MonotonicTime now) const;
 
-  NextStep Continue(MonotonicTime now, absl::BitGenRef gen);
+  NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
   std::chrono::nanoseconds Hint() const;
   const Backoff& Curve() const;
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
-                     absl::BitGenRef gen);
+                     absl::BitGenRef& gen);
   Delay ApplyHint(Delay computed, std::chrono::nanoseconds hint,
-                  absl::BitGenRef gen);
+                  absl::BitGenRef& gen);
   Delay FitToDeadline(MonotonicTime now, Delay delay,
                       std::chrono::nanoseconds lead,
                       std::chrono::nanoseconds gap,

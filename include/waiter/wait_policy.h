@@ -10,7 +10,10 @@
 #ifndef WAITER_WAIT_POLICY_H_
 #define WAITER_WAIT_POLICY_H_
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -18,6 +21,7 @@
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
+#include "waiter/poll.h"
 
 namespace waiter {
 
@@ -40,11 +44,26 @@ class WaitPolicy {
 
   // Returns the deadline of a wait that starts at `start`, on the scale of
   // `clock()`. Reads the wall clock if `deadline` is set, and only then.
-  MonotonicTime DeadlineFrom(MonotonicTime start) const;
+  MonotonicTime DeadlineFrom(MonotonicTime start) const {
+    const MonotonicTime by_timeout = SaturatingAdd(start, durations_.timeout);
+    return options_.deadline.has_value()
+               ? std::min(by_timeout, AbsoluteDeadlineFrom(start))
+               : by_timeout;
+  }
 
-  // Returns whether something asks for the times of every poll: the deadline
-  // alone can do with less.
-  bool needs_exact_times() const { return needs_exact_times_; }
+  // Returns whether an observer or a history wants to know of every poll.
+  bool keeps_details() const { return keeps_details_; }
+
+  // Returns whether a wait ends as soon as its first poll finds success in
+  // time, and nobody wants to know when that was.
+  bool first_success_suffices() const { return first_success_suffices_; }
+
+  // Returns whether the next poll follows one that found `found` at once,
+  // unless the server asks for a delay: only the deadline asks for the time
+  // then.
+  bool polls_at_once_after(PollStatus found) const {
+    return polls_at_once_after_[static_cast<size_t>(found)];
+  }
 
   // The curve of each status that a wait goes on after.
   const Backoff& not_ready() const { return not_ready_; }
@@ -74,11 +93,15 @@ class WaitPolicy {
  private:
   WaitPolicy(WaitOptions options, absl::Status status);
 
+  MonotonicTime AbsoluteDeadlineFrom(MonotonicTime start) const;
+
   WaitOptions options_;
   absl::Status status_;
   Clock& clock_;
   bool has_deadline_;
-  bool needs_exact_times_;
+  bool keeps_details_;
+  bool first_success_suffices_;
+  std::array<bool, 5> polls_at_once_after_;
   Limits limits_;
   Durations durations_;
   Backoff not_ready_;

@@ -73,9 +73,9 @@ struct WaitReport {
   }
   std::array<int64_t, 5> counts = {};
 
-  // From the start of the wait to its end, status function included. Exact,
-  // except where the first poll succeeds: then to within 10 ms, as no time is
-  // read more precisely than the deadline needs.
+  // From the start of the wait to its end, status function included. No clock
+  // is read that the wait does not need: this is exact once it has slept, else
+  // to within 10 ms, and without a deadline it leaves out the first poll.
   absl::Duration elapsed;
 
   // The part of `elapsed` that was slept, and the longest poll.

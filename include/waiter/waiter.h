@@ -75,17 +75,16 @@ class Waiter {
   WaitResult<value_type> Run(const std::stop_token& stop,
                              std::optional<absl::BitGenRef> gen) {
     WaitResult<value_type> result;
-    BlockingWait(
-        *policy_, stop, gen, TakesContext<F>,
-        [this, &result](const PollContext* context, Poll<>& found) {
-          if constexpr (TakesContext<F>) {
-            TakeAnswer(std::invoke(function_, *context), found, result.value_);
-          } else {
-            TakeAnswer(std::invoke(function_), found, result.value_);
-          }
-        },
-        result.report_);
-    if (!result.ok()) result.value_ = {};
+    const auto poll = [this, &result](const PollContext* context,
+                                      Poll<>& found) {
+      if constexpr (TakesContext<F>) {
+        TakeAnswer(std::invoke(function_, *context), found, result.value_);
+      } else {
+        TakeAnswer(std::invoke(function_), found, result.value_);
+      }
+    };
+    BlockingWait(*policy_, {stop, gen, TakesContext<F>}, poll, result.report_);
+    if (!result.ok()) DropValue(result.value_);
     return result;
   }
 
