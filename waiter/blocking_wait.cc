@@ -10,11 +10,13 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/clock.h"
+#include "waiter/first_poll.h"
+#include "waiter/next_step.h"
 #include "waiter/poll_context.h"
 #include "waiter/split_mix64.h"
 #include "waiter/wait_loop.h"
 #include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {
@@ -56,8 +58,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
 
   NextStep step = NextStep::Poll();
   if (first_poll.has_value()) {
-    loop.Start(first_poll->start, policy.DeadlineFrom(first_poll->start),
-               [] { return false; });
+    loop.Start(first_poll->start, first_poll->deadline, [] { return false; });
     step = loop.OnPoll(first_poll->end, gen, stop_requested);
   } else {
     const MonotonicTime start = clock.MonotonicNow();

@@ -9,24 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/poll_status.h"
 
 namespace waiter {
-
-std::string_view PollStatusName(PollStatus status) {
-  switch (status) {
-    case PollStatus::kSuccess:
-      return "success";
-    case PollStatus::kNotReady:
-      return "not ready";
-    case PollStatus::kThrottled:
-      return "throttled";
-    case PollStatus::kServerError:
-      return "server error";
-    case PollStatus::kFailed:
-      return "failed";
-  }
-  return "unknown status";
-}
 
 Poll<void>::Poll(PollStatus status, absl::Status error,
                  absl::Duration retry_after)

@@ -13,11 +13,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/next_step.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/wait_loop.h"
 #include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 

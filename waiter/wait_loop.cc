@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/random/bit_gen_ref.h"
@@ -17,12 +16,14 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/final_status.h"
+#include "waiter/next_step.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {
@@ -322,8 +323,18 @@ NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
     reason = StopReason::kDeadline;
   }
   Close(reason, now,
-        reason == StopReason::kSuccess ? absl::OkStatus()
-                                       : FinalStatus(reason, now));
+        reason == StopReason::kSuccess
+            ? absl::OkStatus()
+            : FinalStatus(reason, {
+                                      .policy = policy_,
+                                      .report = report_,
+                                      .start = start_,
+                                      .deadline = deadline_,
+                                      .now = now,
+                                      .run_length = run_length_,
+                                      .run_since = run_since_,
+                                      .hint = Hint(),
+                                  }));
   return NextStep::Finish();
 }
 
@@ -345,90 +356,6 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
   if (options.observer != nullptr) {
     options.observer->OnDone(options.name, report_);
   }
-}
-
-absl::Status WaitLoop::FinalStatus(StopReason reason, MonotonicTime now) const {
-  const Poll<>& last = report_.last_poll;
-  switch (reason) {
-    case StopReason::kInvalidOptions:
-      return absl::InvalidArgumentError(absl::StrCat(
-          policy_.options().name, ": ", policy_.status().message()));
-    case StopReason::kFailed:
-      if (!last.error().ok()) return last.error();
-      return absl::UnknownError(last.detail().empty()
-                                    ? "the status function found failure"
-                                    : last.detail());
-    case StopReason::kCancelled:
-      return absl::CancelledError(Summary("stop requested", now));
-    case StopReason::kDeadline:
-      return absl::DeadlineExceededError(Summary(DeadlineText(now), now));
-    case StopReason::kAttempts:
-      return absl::ResourceExhaustedError(
-          Summary(absl::StrCat("max_attempts of ", policy_.limits().attempts,
-                               " reached"),
-                  now));
-    default:
-      return absl::ResourceExhaustedError(Summary(ClassLimitText(), now));
-  }
-}
-
-std::string WaitLoop::Summary(std::string_view limit, MonotonicTime now) const {
-  std::string text = absl::StrCat(
-      policy_.options().name, ": ", limit, " after ", report_.attempts,
-      report_.attempts == 1 ? " attempt in " : " attempts in ",
-      absl::FormatDuration(Between(start_, now)));
-  if (report_.attempts == 0) return text + "; no poll was made";
-  const Poll<>& last = report_.last_poll;
-  absl::StrAppend(&text, "; last poll: ", PollStatusName(last.status()));
-  if (last.status() == PollStatus::kSuccess) {
-    absl::StrAppend(&text, ", ", run_length_, " in a row for ",
-                    absl::FormatDuration(Between(run_since_, now)));
-  }
-  if (!last.error().ok()) {
-    absl::StrAppend(&text, ": ", absl::StatusCodeToString(last.error().code()));
-  }
-  if (!last.detail().empty()) absl::StrAppend(&text, ": ", last.detail());
-  return text;
-}
-
-std::string WaitLoop::DeadlineText(MonotonicTime now) const {
-  const WaitOptions& options = policy_.options();
-  const bool by_timeout =
-      options.timeout.has_value() &&
-      deadline_ >= SaturatingAdd(start_, policy_.durations().timeout);
-  const std::string limit =
-      by_timeout
-          ? absl::StrCat("timeout of ", absl::FormatDuration(*options.timeout))
-          : absl::StrCat("deadline of ", absl::FormatTime(*options.deadline));
-  if (report_.late) {
-    return absl::StrCat(limit, " missed by ",
-                        absl::FormatDuration(Between(deadline_, now)),
-                        " (strict_deadline)");
-  }
-  if (Hint() > deadline_ - now && now < deadline_ && !final_poll_) {
-    return absl::StrCat(limit, " lies before the server's retry_after of ",
-                        absl::FormatDuration(report_.last_poll.retry_after()),
-                        ", given up");
-  }
-  if (now < deadline_) {
-    return absl::StrCat(limit, " leaves no time for another poll");
-  }
-  return absl::StrCat(limit, " reached");
-}
-
-std::string WaitLoop::ClassLimitText() const {
-  const WaitOptions& options = policy_.options();
-  if (run_status_ == PollStatus::kThrottled) {
-    return absl::StrCat("max_consecutive_throttles of ",
-                        policy_.limits().consecutive_throttles, " reached");
-  }
-  if (run_length_ >= policy_.limits().consecutive_server_errors) {
-    return absl::StrCat("max_consecutive_server_errors of ",
-                        policy_.limits().consecutive_server_errors, " reached");
-  }
-  return absl::StrCat("max_server_error_time of ",
-                      absl::FormatDuration(options.max_server_error_time),
-                      " reached");
 }
 
 }  // namespace waiter

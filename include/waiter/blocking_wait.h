@@ -13,11 +13,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/clock.h"
+#include "waiter/first_poll.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
-#include "waiter/wait_loop.h"
 #include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 
@@ -33,15 +33,9 @@ struct BlockingInputs {
 using BlockingPoll =
     absl::FunctionRef<void(const PollContext* context, Poll<>& found)>;
 
-// A first poll that has been made already, and left what it found in the
-// report.
-struct FirstPoll {
-  MonotonicTime start;
-  MonotonicTime end;
-};
-
-// Polls on the calling thread until the wait is over, and fills in `report`.
-// Exceptions of `poll` pass through.
+// Polls on the calling thread until the wait is over, and fills in `report`;
+// goes on from `first_poll` if that has been made. Exceptions of `poll` pass
+// through.
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   std::optional<FirstPoll> first_poll, BlockingPoll poll,
                   WaitReport& report);
@@ -57,24 +51,20 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
     return;
   }
   Clock& clock = policy.clock();
-  FirstPoll first = {};
-  MonotonicTime deadline = MonotonicTime::max();
+  FirstPoll first;
   if (policy.has_deadline()) {
     first.start = clock.MonotonicNow();
-    deadline = policy.DeadlineFrom(first.start);
+    first.deadline = policy.DeadlineFrom(first.start);
   }
   poll(nullptr, report.last_poll);
   if (policy.has_deadline() ||
       report.last_poll.status() != PollStatus::kSuccess) {
-    first.end = WaitLoop::NeedsExactTime(policy, report.last_poll)
+    first.end = policy.NeedsExactTime(report.last_poll, /*has_slept=*/false)
                     ? clock.MonotonicNow()
-                    : clock.MonotonicNowBefore(deadline);
+                    : clock.MonotonicNowBefore(first.deadline);
     if (!policy.has_deadline()) first.start = first.end;
   }
-  if (WaitLoop::EndWithFirstPoll(policy, first.start, first.end, deadline,
-                                 report)) {
-    return;
-  }
+  if (EndWithFirstPoll(policy, first, report)) return;
   BlockingWait(policy, inputs, first, poll, report);
 }
 

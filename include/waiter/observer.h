@@ -21,7 +21,7 @@
 
 #include "absl/time/time.h"
 #include "waiter/poll.h"
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 

@@ -6,25 +6,22 @@
 // server asked to be left alone:
 //
 //   waiter::Poll<Instance> Ask() {
-//     HttpResponse response = Get("/instances/i-0abc");
-//     if (response.code == 429) {
-//       return waiter::Throttled("429", /*retry_after=*/absl::Seconds(3));
-//     }
-//     if (response.code >= 500) return waiter::ServerError(response.reason);
-//     if (response.state == "FAILED") {
+//     HttpResponse got = Get("/instances/i-0abc");
+//     if (got.code == 429) return waiter::Throttled("429", got.retry_after);
+//     if (got.code >= 500) return waiter::ServerError(got.reason);
+//     if (got.state == "FAILED") {
 //       return waiter::Failed(absl::AbortedError("provisioning failed"));
 //     }
-//     if (response.state != "RUNNING") return waiter::NotReady(response.state);
-//     return waiter::Success(ParseInstance(response.body));
+//     if (got.state != "RUNNING") return waiter::NotReady(got.state);
+//     return waiter::Success(ParseInstance(got.body));
 //   }
 //
-// A function that has nothing to add may return `PollStatus` itself.
+// A function that has nothing to add may return `PollStatus` (poll_status.h).
 
 #ifndef WAITER_POLL_H_
 #define WAITER_POLL_H_
 
 #include <concepts>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,20 +30,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "waiter/poll_status.h"
 
 namespace waiter {
-
-// Ordered from healthy to hopeless; see docs/design.md for what each leads to.
-enum class PollStatus : uint8_t {
-  kSuccess,      // What was waited for is there.
-  kNotReady,     // It is on its way; ask again.
-  kThrottled,    // The server asked for less traffic; ask again, later.
-  kServerError,  // This poll could not tell; ask again.
-  kFailed,       // It will never be there; stop.
-};
-
-// Returns "success", "not ready", "throttled", "server error" or "failed".
-std::string_view PollStatusName(PollStatus status);
 
 // `Poll<>` is what one poll found; `Poll<T>` adds the value of a success.
 // Values: copy and move them freely. Usually made by the functions below.
@@ -79,8 +65,7 @@ class Poll<void> {
   // How long the server asked not to be polled. Zero or less: it did not ask.
   absl::Duration retry_after() const { return retry_after_; }
 
-  // Changes the status and nothing else: what a driver does with the answers
-  // of a function that only ever returns statuses.
+  // Changes nothing else: for drivers.
   void set_status(PollStatus status) { status_ = status; }
 
  private:

@@ -27,8 +27,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
@@ -36,37 +34,14 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/next_step.h"
 #include "waiter/observer.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
-
-// What a driver must do next.
-class NextStep {
- public:
-  enum class Action : uint8_t { kPoll, kSleep, kFinish };
-
-  static constexpr NextStep Poll() { return {Action::kPoll, {}}; }
-  static constexpr NextStep SleepUntil(MonotonicTime time) {
-    return {Action::kSleep, time};
-  }
-  static constexpr NextStep Finish() { return {Action::kFinish, {}}; }
-
-  Action action() const { return action_; }
-
-  // When to call `OnWake`, or earlier if a stop is requested. For `kSleep`.
-  MonotonicTime wake_up() const { return wake_up_; }
-
- private:
-  constexpr NextStep(Action action, MonotonicTime wake_up)
-      : wake_up_(wake_up), action_(action) {}
-
-  MonotonicTime wake_up_;
-  Action action_;
-};
 
 // One wait. Thread-compatible. `policy` and `report` must outlive it; `report`
 // is complete once a call has returned `kFinish`, and no call may follow.
@@ -79,39 +54,6 @@ class WaitLoop {
 
   WaitLoop(const WaitPolicy& policy, WaitReport& report)
       : policy_(policy), report_(report) {}
-
-  // Ends a wait whose first poll found success in time, if there is nothing
-  // else to decide: what `Start` and `OnPoll` would come to. If it returns
-  // false it has changed nothing. Without a deadline, `start` and `now` may be
-  // anything that is equal.
-  static bool EndWithFirstPoll(const WaitPolicy& policy, MonotonicTime start,
-                               MonotonicTime now, MonotonicTime deadline,
-                               WaitReport& report) {
-    if (!policy.first_success_suffices() || now > deadline ||
-        report.last_poll.status() != PollStatus::kSuccess) {
-      return false;
-    }
-    report.reason = StopReason::kSuccess;
-    report.attempts = report.counts[0] = 1;
-    if (now > start) report.elapsed = absl::FromChrono(now - start);
-    return true;
-  }
-
-  // Returns whether `OnPoll` needs the exact time after a poll that found
-  // `found`. If not, `Clock::MonotonicNowBefore` the deadline is enough.
-  static bool NeedsExactTime(const WaitPolicy& policy, const Poll<>& found,
-                             bool has_slept = false) {
-    if (found.status() == PollStatus::kSuccess) {
-      return has_slept || !policy.first_success_suffices();
-    }
-    return found.status() > PollStatus::kFailed ||
-           !policy.polls_at_once_after(found.status()) ||
-           found.retry_after() > absl::ZeroDuration();
-  }
-  bool NeedsExactTime() const {
-    return NeedsExactTime(policy_, report_.last_poll,
-                          slept_ > std::chrono::nanoseconds::zero());
-  }
 
   // Begins the wait; `deadline` comes from `WaitPolicy::DeadlineFrom`.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
@@ -130,6 +72,13 @@ class WaitLoop {
   // Returns what the status function may want to know about the poll that was
   // just asked for, at `wall_now`. The stop token is the driver's to add.
   PollContext Context(absl::Time wall_now) const;
+
+  // Returns whether the next `OnPoll` needs the exact time. If not,
+  // `Clock::MonotonicNowBefore(deadline())` is enough.
+  bool NeedsExactTime() const {
+    return policy_.NeedsExactTime(report_.last_poll,
+                                  slept_ > std::chrono::nanoseconds::zero());
+  }
 
   MonotonicTime deadline() const { return deadline_; }
 
@@ -170,10 +119,6 @@ class WaitLoop {
 
   NextStep Finish(StopReason reason, MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);
-  absl::Status FinalStatus(StopReason reason, MonotonicTime now) const;
-  std::string Summary(std::string_view limit, MonotonicTime now) const;
-  std::string DeadlineText(MonotonicTime now) const;
-  std::string ClassLimitText() const;
 
   const WaitPolicy& policy_;
   WaitReport& report_;

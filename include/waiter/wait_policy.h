@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
@@ -58,11 +59,16 @@ class WaitPolicy {
   // time, and nobody wants to know when that was.
   bool first_success_suffices() const { return first_success_suffices_; }
 
-  // Returns whether the next poll follows one that found `found` at once,
-  // unless the server asks for a delay: only the deadline asks for the time
-  // then.
-  bool polls_at_once_after(PollStatus found) const {
-    return polls_at_once_after_[static_cast<size_t>(found)];
+  // Returns whether the exact time matters after a poll that found `found`. Not
+  // after a success that ends a wait which has not slept, nor where the next
+  // poll follows at once: there, only the deadline asks for the time.
+  bool NeedsExactTime(const Poll<>& found, bool has_slept) const {
+    if (found.status() == PollStatus::kSuccess) {
+      return has_slept || !first_success_suffices_;
+    }
+    return found.status() > PollStatus::kFailed ||
+           found.retry_after() > absl::ZeroDuration() ||
+           !polls_at_once_after_[static_cast<size_t>(found.status())];
   }
 
   // The curve of each status that a wait goes on after.

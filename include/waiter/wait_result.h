@@ -7,108 +7,45 @@
 //   if (!result.ok()) return result.status();
 //   Use(result->address);
 //
-// and those who want to know more ask `reason()` and `report()`:
-//
-//   LOG(INFO) << result.report().attempts << " polls in "
-//             << result.report().elapsed;
+// and those who want to know more ask `reason()` and `report()`.
 
 #ifndef WAITER_WAIT_RESULT_H_
 #define WAITER_WAIT_RESULT_H_
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "waiter/poll.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 
-// What ended a wait. It tells a status function's own kCancelled or
-// kDeadlineExceeded (`kFailed`) from the wait's.
-enum class StopReason : uint8_t {
-  kSuccess,         // The status function found success.
-  kFailed,          // It found failure; its code and message are unchanged.
-  kDeadline,        // `timeout` or `deadline`: kDeadlineExceeded.
-  kCancelled,       // A stop was requested: kCancelled.
-  kAttempts,        // `max_attempts`: kResourceExhausted.
-  kClassLimit,      // A limit on one status in a row: kResourceExhausted.
-  kInvalidOptions,  // Nothing was polled: kInvalidArgument names the field.
-};
+// What every result has.
+class WaitResultBase {
+ public:
+  bool ok() const { return report_.reason == StopReason::kSuccess; }
+  StopReason reason() const { return report_.reason; }
+  const absl::Status& status() const { return report_.status; }
+  const WaitReport& report() const { return report_; }
 
-// Returns "success", "failed", "deadline", and so on.
-std::string_view StopReasonName(StopReason reason);
+ protected:
+  WaitResultBase() = default;
+  explicit WaitResultBase(WaitReport report) : report_(std::move(report)) {}
 
-// One poll of a report's history.
-struct PollRecord {
-  int64_t attempt;         // From 1.
-  absl::Duration started;  // Since the start of the wait.
-  absl::Duration took;
-  PollStatus status;
-  std::string detail;
-  absl::Duration delay;  // Chosen after it; zero after the last poll.
-};
-
-// Everything about a wait but its value.
-struct WaitReport {
-  StopReason reason = StopReason::kInvalidOptions;
-
-  // OK exactly for success. Else it says, in one shape for every limit: the
-  // wait's name, the limit, attempts, time, and what the last poll found.
-  absl::Status status;
-
-  int64_t attempts = 0;
-
-  // Returns how many polls found `found`.
-  int64_t count(PollStatus found) const {
-    return counts[static_cast<size_t>(found)];
-  }
-  std::array<int64_t, 5> counts = {};
-
-  // From the start of the wait to its end, status function included. No clock
-  // is read that the wait does not need: this is exact once it has slept, else
-  // to within 10 ms, and without a deadline it leaves out the first poll.
-  absl::Duration elapsed;
-
-  // The part of `elapsed` that was slept, and the longest poll.
-  absl::Duration slept;
-  absl::Duration longest_poll;
-
-  // The last finished poll, and the first and last that found a server error,
-  // throttling or failure.
-  Poll<> last_poll;
-  std::optional<Poll<>> first_error;
-  std::optional<Poll<>> last_error;
-
-  // The success or failure arrived after the deadline.
-  bool late = false;
-
-  // The last `history_limit` polls, oldest first.
-  std::vector<PollRecord> history;
+  WaitReport report_;
 };
 
 // Value type; `T` is what a success brings, void if nothing.
 template <typename T = void>
-class WaitResult {
+class WaitResult : public WaitResultBase {
  public:
   using value_type = T;
 
   // Requires a value exactly if `report.reason` is `kSuccess`.
   WaitResult(WaitReport report, std::optional<T> value)
-      : report_(std::move(report)), value_(std::move(value)) {}
-
-  bool ok() const { return report_.reason == StopReason::kSuccess; }
-  StopReason reason() const { return report_.reason; }
-  const absl::Status& status() const { return report_.status; }
-  const WaitReport& report() const { return report_; }
+      : WaitResultBase(std::move(report)), value_(std::move(value)) {}
 
   // Require `ok()`.
   const T& value() const& { return *value_; }
@@ -137,24 +74,18 @@ class WaitResult {
 
   WaitResult() = default;
 
-  WaitReport report_;
   std::optional<T> value_;
 };
 
 template <>
-class WaitResult<void> {
+class WaitResult<void> : public WaitResultBase {
  public:
   using value_type = void;
 
-  explicit WaitResult(WaitReport report) : report_(std::move(report)) {}
-
-  bool ok() const { return report_.reason == StopReason::kSuccess; }
-  StopReason reason() const { return report_.reason; }
-  const absl::Status& status() const { return report_.status; }
-  const WaitReport& report() const { return report_; }
+  explicit WaitResult(WaitReport report) : WaitResultBase(std::move(report)) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a result is a Status
-  operator absl::Status() const { return report_.status; }
+  operator absl::Status() const { return status(); }
 
  private:
   template <typename F>
@@ -162,7 +93,6 @@ class WaitResult<void> {
 
   WaitResult() = default;
 
-  WaitReport report_;
   std::monostate value_;
 };
 

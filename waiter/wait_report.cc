@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 #include <string_view>
 

@@ -1,0 +1,97 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiles and runs the code of README.md, and finds it there word for word.
+
+#include <fstream>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/waiter.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Instance {
+  std::string state;
+};
+
+class Client {
+ public:
+  absl::StatusOr<Instance> GetInstance(std::string_view) {
+    return Instance{"RUNNING"};
+  }
+};
+
+TEST(ReadmeTest, FirstExampleWaitsUntilRunning) {
+  Client client;
+  const std::stop_token stop_token;
+
+  waiter::Waiter wait_until_running(
+      [&]() -> waiter::Poll<Instance> {
+        absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
+        if (!got.ok()) return waiter::FromStatus(got.status());
+        if (got->state != "RUNNING") return waiter::NotReady(got->state);
+        return waiter::Success(*std::move(got));
+      },
+      {.name = "instance i-0abc", .timeout = absl::Minutes(5)});
+
+  waiter::WaitResult<Instance> result = wait_until_running.Wait(stop_token);
+
+  EXPECT_EQ(result->state, "RUNNING");
+  EXPECT_EQ(result.report().attempts, 1);
+}
+
+TEST(ReadmeTest, TestingExampleWaitsThreeHoursAtOnce) {
+  waiter::SimulatedClock clock;
+  bool job_done = false;
+  clock.CallAt(absl::Hours(3), [&] { job_done = true; });
+
+  waiter::Waiter wait_for_job([&] { return job_done; },
+                              {.timeout = absl::Hours(5), .clock = &clock});
+
+  EXPECT_TRUE(wait_for_job.Wait().ok());
+  EXPECT_GE(clock.Elapsed(), absl::Hours(3));
+}
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Words alone: a test indents its code.
+std::string Words(std::string_view text) {
+  return absl::StrJoin(
+      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+}
+
+TEST(ReadmeTest, EveryExampleIsInThisFile) {
+  const std::string source = Words(Read("tests/readme_test.cc"));
+  const std::vector<std::string> parts =
+      absl::StrSplit(Read("README.md"), "```cpp\n");
+
+  ASSERT_GE(parts.size(), 3);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::string code = parts[i].substr(0, parts[i].find("```"));
+    for (std::string_view paragraph : absl::StrSplit(code, "\n\n")) {
+      EXPECT_THAT(source, HasSubstr(Words(paragraph)));
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,121 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/final_status.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+namespace {
+
+std::string Between(MonotonicTime from, MonotonicTime to) {
+  return absl::FormatDuration(absl::FromChrono(to - from));
+}
+
+// Which of `timeout` and `deadline` is the earlier.
+std::string DeadlineName(const FinalState& state) {
+  const WaitOptions& options = state.policy.options();
+  if (options.timeout.has_value() &&
+      state.deadline >=
+          SaturatingAdd(state.start, state.policy.durations().timeout)) {
+    return absl::StrCat("timeout of ", absl::FormatDuration(*options.timeout));
+  }
+  return absl::StrCat("deadline of ", absl::FormatTime(*options.deadline));
+}
+
+std::string DeadlineText(const FinalState& state) {
+  const std::string name = DeadlineName(state);
+  if (state.report.late) {
+    return absl::StrCat(name, " missed by ", Between(state.deadline, state.now),
+                        " (strict_deadline)");
+  }
+  if (state.now >= state.deadline) return absl::StrCat(name, " reached");
+  if (state.hint > state.deadline - state.now) {
+    return absl::StrCat(
+        name, " lies before the server's retry_after of ",
+        absl::FormatDuration(state.report.last_poll.retry_after()),
+        ", given up");
+  }
+  return absl::StrCat(name, " leaves no time for another poll");
+}
+
+std::string ClassLimitText(const FinalState& state) {
+  const WaitPolicy::Limits& limits = state.policy.limits();
+  if (state.report.last_poll.status() == PollStatus::kThrottled) {
+    return absl::StrCat("max_consecutive_throttles of ",
+                        limits.consecutive_throttles, " reached");
+  }
+  if (state.run_length >= limits.consecutive_server_errors) {
+    return absl::StrCat("max_consecutive_server_errors of ",
+                        limits.consecutive_server_errors, " reached");
+  }
+  return absl::StrCat(
+      "max_server_error_time of ",
+      absl::FormatDuration(state.policy.options().max_server_error_time),
+      " reached");
+}
+
+std::string Summary(const FinalState& state, std::string_view limit) {
+  const WaitReport& report = state.report;
+  std::string text = absl::StrCat(
+      state.policy.options().name, ": ", limit, " after ", report.attempts,
+      report.attempts == 1 ? " attempt in " : " attempts in ",
+      Between(state.start, state.now));
+  if (report.attempts == 0) return text + "; no poll was made";
+  const Poll<>& last = report.last_poll;
+  absl::StrAppend(&text, "; last poll: ", PollStatusName(last.status()));
+  if (last.status() == PollStatus::kSuccess) {
+    absl::StrAppend(&text, ", ", state.run_length, " in a row for ",
+                    Between(state.run_since, state.now));
+  }
+  if (!last.error().ok()) {
+    absl::StrAppend(&text, ": ", absl::StatusCodeToString(last.error().code()));
+  }
+  if (!last.detail().empty()) absl::StrAppend(&text, ": ", last.detail());
+  return text;
+}
+
+absl::Status Failure(const Poll<>& last) {
+  if (!last.error().ok()) return last.error();
+  return absl::UnknownError(last.detail().empty()
+                                ? "the status function found failure"
+                                : last.detail());
+}
+
+}  // namespace
+
+absl::Status FinalStatus(StopReason reason, const FinalState& state) {
+  switch (reason) {
+    case StopReason::kSuccess:
+      return absl::OkStatus();
+    case StopReason::kFailed:
+      return Failure(state.report.last_poll);
+    case StopReason::kDeadline:
+      return absl::DeadlineExceededError(Summary(state, DeadlineText(state)));
+    case StopReason::kCancelled:
+      return absl::CancelledError(Summary(state, "stop requested"));
+    case StopReason::kAttempts:
+      return absl::ResourceExhaustedError(Summary(
+          state, absl::StrCat("max_attempts of ",
+                              state.policy.limits().attempts, " reached")));
+    case StopReason::kClassLimit:
+      return absl::ResourceExhaustedError(
+          Summary(state, ClassLimitText(state)));
+    case StopReason::kInvalidOptions:
+      return absl::InvalidArgumentError(absl::StrCat(
+          state.policy.options().name, ": ", state.policy.status().message()));
+  }
+  return absl::InternalError("a wait ended for no known reason");
+}
+
+}  // namespace waiter
