@@ -24,11 +24,13 @@
 
 namespace waiter {
 
-// A point on the monotonic scale of one clock, in nanoseconds. Infinitely far
-// ahead is `MonotonicTime::max()`. Only differences have a meaning.
+// A point on the monotonic scale of one clock, in nanoseconds from zero on.
+// Infinitely far ahead is `MonotonicTime::max()`. Only differences have a
+// meaning.
 using MonotonicTime = std::chrono::steady_clock::time_point;
 
 // Returns `time + delay`, or `MonotonicTime::max()` where that would overflow.
+// Requires neither to be negative.
 constexpr MonotonicTime SaturatingAdd(MonotonicTime time,
                                       std::chrono::nanoseconds delay) {
   return delay > MonotonicTime::max() - time ? MonotonicTime::max()

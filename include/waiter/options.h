@@ -44,8 +44,8 @@ struct RetryAfterOptions {
   // the growth of all curves.
   Rule rule = Rule::kLowerBound;
 
-  // Longer hints count as this long. Finite, positive. A hint, its jitter
-  // included, lifts no delay above it, but may lift one above `max_delay`.
+  // Longer hints count as this long. Finite, positive. A hint may lift a delay
+  // above `max_delay`; with `kLowerBound`, its jitter stays below this too.
   absl::Duration max_retry_after = absl::Minutes(10);
 
   // Used by `kClamp` alone. Finite, zero or more.
@@ -101,7 +101,8 @@ struct WaitOptions {
   // Successes in a row that are needed. At least 1.
   int64_t successes_required = 1;
 
-  // Time for which every poll must find success, seen by at least two polls.
+  // Time for which every poll must find success, seen by at least two polls. A
+  // delay is cut short, below `min_delay` too, to poll just when it is over.
   absl::Duration hold_for = absl::ZeroDuration();
 
   // The end of a wait, and slow polls.
