@@ -1121,6 +1121,66 @@ TEST(WaiterTest, ExceptionAfterStopOrDeadlinePasses) {
   EXPECT_THROW(wait.Wait(stop.get_token()), Thrown);
 }
 
+TEST(WaiterTest, EveryFailingMessageHasOneShape) {
+  const auto message = [](WaitOptions options, Script script) {
+    SimulatedClock clock;
+    ScriptedPoll<> play(clock, std::move(script));
+    std::stop_source stop;
+    clock.CallAt(Hours(1), [&] { stop.request_stop(); });
+    options.name = "job";
+    options.backoff = options.server_error = options.throttled = kEverySecond;
+    options.clock = &clock;
+    const WaitResult<> result =
+        Waiter(std::ref(play), options).Wait(stop.get_token());
+    return result.status().ToString();
+  };
+
+  EXPECT_EQ(message({.timeout = Seconds(3)}, {NotReady("CREATING")}),
+            "DEADLINE_EXCEEDED: job: timeout of 3s reached after 4 attempts in "
+            "3s; last poll: not ready: CREATING");
+  EXPECT_EQ(message({.timeout = Seconds(3)},
+                    {kNotReady, {Throttled("429"), Seconds(9)}}),
+            "DEADLINE_EXCEEDED: job: timeout of 3s reached after 2 attempts in "
+            "10s; last poll: throttled: 429");
+  EXPECT_EQ(message({.deadline = absl::UnixEpoch()}, {kNotReady}),
+            "DEADLINE_EXCEEDED: job: deadline of 1970-01-01T00:00:00+00:00 "
+            "reached after 1 attempt in 0; last poll: not ready");
+  EXPECT_THAT(message({.timeout = Seconds(3), .strict_deadline = true},
+                      {{kSuccess, Seconds(4)}}),
+              AllOf(HasSubstr("DEADLINE_EXCEEDED: job: timeout of 3s missed by "
+                              "1s (strict_deadline) after 1 attempt in 4s"),
+                    HasSubstr("; last poll: success")));
+  EXPECT_THAT(message({.timeout = Seconds(3)}, {NotReady("Q", Seconds(9))}),
+              AllOf(HasSubstr("DEADLINE_EXCEEDED: job: timeout of 3s"),
+                    HasSubstr("retry_after of 9s"),
+                    HasSubstr("after 1 attempt in 0; last poll: not ready: "
+                              "Q")));
+  EXPECT_EQ(message({.timeout = Hours(2), .max_attempts = 2},
+                    {ServerError(absl::UnavailableError("503"))}),
+            "RESOURCE_EXHAUSTED: job: max_attempts of 2 reached after 2 "
+            "attempts in 1s; last poll: server error: UNAVAILABLE: 503");
+  EXPECT_EQ(
+      message({.timeout = Hours(2), .max_consecutive_server_errors = 2},
+              {ServerError("reset")}),
+      "RESOURCE_EXHAUSTED: job: max_consecutive_server_errors of 2 reached "
+      "after 2 attempts in 1s; last poll: server error: reset");
+  EXPECT_EQ(message({.timeout = Hours(2), .max_consecutive_throttles = 2},
+                    {Throttled("429")}),
+            "RESOURCE_EXHAUSTED: job: max_consecutive_throttles of 2 reached "
+            "after 2 attempts in 1s; last poll: throttled: 429");
+  EXPECT_EQ(message({.timeout = Hours(2), .max_server_error_time = Seconds(2)},
+                    {ServerError("reset")}),
+            "RESOURCE_EXHAUSTED: job: max_server_error_time of 2s reached "
+            "after 3 attempts in 2s; last poll: server error: reset");
+  EXPECT_EQ(message({.timeout = Hours(2)}, {NotReady("CREATING")}),
+            "CANCELLED: job: stop requested after 3600 attempts in 1h; last "
+            "poll: not ready: CREATING");
+  EXPECT_EQ(
+      message({.timeout = Hours(2), .first_poll_delay = Hours(1)}, {kSuccess}),
+      "CANCELLED: job: stop requested after 0 attempts in 1h; no poll "
+      "was made");
+}
+
 TEST(WaiterTest, ReportIsExactToTheNanosecond) {
   SimulatedClock clock;
   ScriptedPoll<> script(
