@@ -11,7 +11,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -59,22 +58,27 @@ constexpr BackoffOptions kEverySecond = Every(Seconds(1));
 constexpr BackoffOptions kOneTwoFour = {.initial_delay = Seconds(1),
                                         .max_delay = Seconds(4),
                                         .jitter = Jitter::None()};
-constexpr BackoffOptions kTwoFourEight = {.initial_delay = Seconds(2),
-                                          .max_delay = Seconds(8),
-                                          .jitter = Jitter::None()};
+
+constexpr absl::Duration kNs = Nanoseconds(1);
+constexpr PollStatus kSuccess = PollStatus::kSuccess;
+constexpr PollStatus kNotReady = PollStatus::kNotReady;
+constexpr PollStatus kServerError = PollStatus::kServerError;
+constexpr PollStatus kFailed = PollStatus::kFailed;
+
+using Script = std::vector<ScriptedPoll<>::Step>;
 
 // Draws the shortest, or the longest, delay that a jitter allows.
-template <uint64_t kBits>
 struct ConstantGen {
   using result_type = uint64_t;
   static constexpr uint64_t min() { return 0; }
   static constexpr uint64_t max() {
     return std::numeric_limits<uint64_t>::max();
   }
-  uint64_t operator()() { return kBits; }
+  uint64_t operator()() { return bits; }
+  uint64_t bits;
 };
-using ShortestGen = ConstantGen<0>;
-using LongestGen = ConstantGen<std::numeric_limits<uint64_t>::max()>;
+constexpr ConstantGen kShortest = {ConstantGen::min()};
+constexpr ConstantGen kLongest = {ConstantGen::max()};
 
 // What may be polled.
 
@@ -250,611 +254,21 @@ TEST(WaiterTest, InvalidOptionsEndTheWaitBeforeAnyPoll) {
   EXPECT_EQ(polls, 0);
 }
 
-// When polls are made and how a wait ends, one line of time each. Delays are
-// the shortest that the jitter allows.
-
-using Script = std::vector<ScriptedPoll<>::Step>;
-
-struct Timeline {
-  std::string name;
-  WaitOptions options;
-  Script script;
-  std::vector<absl::Duration> polled_at;
-  StopReason reason = StopReason::kSuccess;
-  absl::Duration ends_at = ZeroDuration();
-  bool late = false;
-};
-
-void PrintTo(const Timeline& timeline, std::ostream* out) {
-  *out << timeline.name;
-}
-
-class TimelineTest : public testing::TestWithParam<Timeline> {};
-
-TEST_P(TimelineTest, IsExact) {
-  const Timeline& want = GetParam();
-  SimulatedClock clock;
-  ScriptedPoll<> script(clock, want.script);
-  WaitOptions options = want.options;
-  options.clock = &clock;
-  ShortestGen gen;
-
-  const WaitResult<> result = Waiter(std::ref(script), options).Wait({}, gen);
-
-  EXPECT_EQ(script.polled_at(), want.polled_at);
-  EXPECT_EQ(result.reason(), want.reason) << result.status();
-  EXPECT_EQ(clock.Elapsed(), want.ends_at);
-  EXPECT_EQ(result.report().late, want.late);
-}
-
-std::string NameOf(const testing::TestParamInfo<Timeline>& info) {
-  return info.param.name;
-}
-
-constexpr absl::Duration kNs = Nanoseconds(1);
-constexpr PollStatus kSuccess = PollStatus::kSuccess;
-constexpr PollStatus kNotReady = PollStatus::kNotReady;
-constexpr PollStatus kThrottled = PollStatus::kThrottled;
-constexpr PollStatus kServerError = PollStatus::kServerError;
-constexpr PollStatus kFailed = PollStatus::kFailed;
-
-INSTANTIATE_TEST_SUITE_P(
-    Start, TimelineTest,
-    testing::ValuesIn(std::vector<Timeline>{
-        {.name = "FirstPollIsImmediate",
-         .options = {.timeout = Hours(1)},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration()}},
-        {.name = "TimeoutZeroChecksOnce",
-         .options = {.timeout = ZeroDuration()},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline},
-        {.name = "TimeoutZeroMaySucceed",
-         .options = {.timeout = ZeroDuration()},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration()}},
-        {.name = "TimeoutZeroMayFail",
-         .options = {.timeout = ZeroDuration()},
-         .script = {kFailed},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kFailed},
-        {.name = "NegativeTimeoutChecksOnce",
-         .options = {.timeout = -Seconds(1)},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline},
-        {.name = "NegativeTimeoutMaySucceed",
-         .options = {.timeout = -InfiniteDuration()},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration()}},
-        {.name = "TimeoutZeroLeavesNoTimeForAFirstDelay",
-         .options = {.timeout = ZeroDuration(), .first_poll_delay = Seconds(5)},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline},
-        {.name = "FirstPollMayBeDelayed",
-         .options = {.timeout = Hours(1), .first_poll_delay = Seconds(5)},
-         .script = {kSuccess},
-         .polled_at = {Seconds(5)},
-         .ends_at = Seconds(5)},
-        {.name = "FirstDelayEndsAtTheDeadline",
-         .options = {.timeout = Seconds(4), .first_poll_delay = Seconds(5)},
-         .script = {kNotReady},
-         .polled_at = {Seconds(4)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(4)},
-        {.name = "FirstDelayAsLongAsTheTimeoutPollsOnce",
-         .options = {.timeout = Seconds(5), .first_poll_delay = Seconds(5)},
-         .script = {kNotReady},
-         .polled_at = {Seconds(5)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(5)},
-        {.name = "TimeoutShorterThanTheDelayPollsTwice",
-         .options = {.timeout = kNs,
-                     .backoff = {.initial_delay = Seconds(1),
-                                 .jitter = Jitter::None(),
-                                 .min_delay = Seconds(1)}},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), kNs},
-         .reason = StopReason::kDeadline,
-         .ends_at = kNs},
-        {.name = "InfiniteTimeoutDoesNotOverflow",
-         .options = {.timeout = InfiniteDuration(),
-                     .backoff = Every(Hours(24 * 365 * 10))},
-         .script = {kNotReady, kNotReady, kSuccess},
-         .polled_at = {ZeroDuration(), Hours(24 * 365 * 10),
-                       Hours(24 * 365 * 20)},
-         .ends_at = Hours(24 * 365 * 20)},
-        {.name = "EverythingInfiniteStillPollsOnce",
-         .options = {.timeout = InfiniteDuration(),
-                     .deadline = absl::InfiniteFuture()},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration()}},
-    }),
-    NameOf);
-
-INSTANTIATE_TEST_SUITE_P(
-    Deadline, TimelineTest,
-    testing::ValuesIn(std::vector<Timeline>{
-        {.name = "DelaysDoubleUpToTheCapAndEndAtTheDeadline",
-         .options = {.timeout = Seconds(13), .backoff = kOneTwoFour},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3), Seconds(7),
-                       Seconds(11), Seconds(13)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(13)},
-        {.name = "DelayThatEndsAtTheDeadlineIsTheLast",
-         .options = {.timeout = Seconds(7), .backoff = kOneTwoFour},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3), Seconds(7)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(7)},
-        {.name = "DelayOneNanosecondShortLeavesRoomForTheLast",
-         .options = {.timeout = Seconds(7) + kNs, .backoff = kOneTwoFour},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3), Seconds(7),
-                       Seconds(7) + kNs},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(7) + kNs},
-        {.name = "DelayOneNanosecondLongIsCut",
-         .options = {.timeout = Seconds(7) - kNs, .backoff = kOneTwoFour},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3),
-                       Seconds(7) - kNs},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(7) - kNs},
-        {.name = "RestAsLongAsMinDelayIsSleptAtOnce",
-         .options = {.timeout = Seconds(8),
-                     .backoff = {.initial_delay = Seconds(3),
-                                 .max_delay = Seconds(4),
-                                 .multiplier = 1,
-                                 .jitter = Jitter::None(),
-                                 .min_delay = Seconds(2)}},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(3), Seconds(8)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(8)},
-        {.name = "RestShorterThanMinDelayIsSleptAtOnce",
-         .options = {.timeout = Seconds(8) - kNs,
-                     .backoff = {.initial_delay = Seconds(3),
-                                 .max_delay = Seconds(4),
-                                 .multiplier = 1,
-                                 .jitter = Jitter::None(),
-                                 .min_delay = Seconds(2)}},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(3), Seconds(8) - kNs},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(8) - kNs},
-        {.name = "RestLongerThanMinDelayIsSleptInTwo",
-         .options = {.timeout = Seconds(8) + kNs,
-                     .backoff = {.initial_delay = Seconds(3),
-                                 .max_delay = Seconds(4),
-                                 .multiplier = 1,
-                                 .jitter = Jitter::None(),
-                                 .min_delay = Seconds(2)}},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(3), Seconds(6),
-                       Seconds(8) + kNs},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(8) + kNs},
-        {.name = "LeadPutsTheLastPollBeforeTheDeadline",
-         .options = {.timeout = Seconds(13),
-                     .backoff = kOneTwoFour,
-                     .final_poll_lead = Seconds(1)},
-         .script = {kNotReady,
-                    kNotReady,
-                    kNotReady,
-                    kNotReady,
-                    kNotReady,
-                    {kSuccess, Seconds(1)}},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3), Seconds(7),
-                       Seconds(11), Seconds(12)},
-         .ends_at = Seconds(13)},
-        {.name = "LeadMakesNoSecondPollAtItsTime",
-         .options = {.timeout = Seconds(13),
-                     .backoff = kOneTwoFour,
-                     .final_poll_lead = Seconds(2)},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3), Seconds(7),
-                       Seconds(11)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(11)},
-        {.name = "SlowPollsMakeNoBurst",
-         .options = {.timeout = Seconds(10), .backoff = kEverySecond},
-         .script = {{kNotReady, Seconds(6)}, kNotReady, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(7), Seconds(8)},
-         .ends_at = Seconds(8)},
-        {.name = "SuccessAtTheDeadlineIsInTime",
-         .options = {.timeout = Seconds(10), .strict_deadline = true},
-         .script = {{kSuccess, Seconds(10)}},
-         .polled_at = {ZeroDuration()},
-         .ends_at = Seconds(10)},
-        {.name = "SuccessAfterTheDeadlineIsLate",
-         .options = {.timeout = Seconds(10)},
-         .script = {{kSuccess, Seconds(10) + kNs}},
-         .polled_at = {ZeroDuration()},
-         .ends_at = Seconds(10) + kNs,
-         .late = true},
-        {.name = "SuccessMinutesAfterTheDeadlineIsLate",
-         .options = {.timeout = Seconds(10), .backoff = kEverySecond},
-         .script = {kNotReady, {kSuccess, Minutes(10)}},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .ends_at = Seconds(601),
-         .late = true},
-        {.name = "StrictDeadlineDropsALateSuccess",
-         .options = {.timeout = Seconds(10), .strict_deadline = true},
-         .script = {{kSuccess, Seconds(10) + kNs}},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(10) + kNs,
-         .late = true},
-        {.name = "FailureAtTheLastPollIsKept",
-         .options = {.timeout = Seconds(10), .backoff = Every(Minutes(1))},
-         .script = {kNotReady, kFailed},
-         .polled_at = {ZeroDuration(), Seconds(10)},
-         .reason = StopReason::kFailed,
-         .ends_at = Seconds(10)},
-        {.name = "FailureAfterTheDeadlineIsLate",
-         .options = {.timeout = Seconds(10)},
-         .script = {{kFailed, Seconds(11)}},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kFailed,
-         .ends_at = Seconds(11),
-         .late = true},
-        {.name = "StrictDeadlineDropsALateFailure",
-         .options = {.timeout = Seconds(10), .strict_deadline = true},
-         .script = {{kFailed, Seconds(11)}},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(11),
-         .late = true},
-        {.name = "LateNotReadyEndsTheWait",
-         .options = {.timeout = Seconds(10)},
-         .script = {{kNotReady, Seconds(15)}},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(15)},
-        {.name = "NotReadyAtTheDeadlineEndsTheWait",
-         .options = {.timeout = Seconds(10)},
-         .script = {{kNotReady, Seconds(10)}},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(10)},
-        {.name = "TenHoursWork",
-         .options = {.timeout = Hours(10), .backoff = Every(Hours(3))},
-         .script = {kNotReady, kNotReady, kNotReady, kNotReady, kSuccess},
-         .polled_at = {ZeroDuration(), Hours(3), Hours(6), Hours(9), Hours(10)},
-         .ends_at = Hours(10)},
-    }),
-    NameOf);
-
-// One poll that carries a hint, and the poll after it.
-Timeline Hinted(std::string name, absl::Duration hint, absl::Duration next,
-                RetryAfterOptions retry_after = {}) {
-  return {.name = std::move(name),
-          .options = {.timeout = Hours(1),
-                      .backoff = kEverySecond,
-                      .retry_after = retry_after},
-          .script = {NotReady("", hint), kSuccess},
-          .polled_at = {ZeroDuration(), next},
-          .ends_at = next};
-}
-
-using Rule = RetryAfterOptions::Rule;
-constexpr auto kPollAtDeadline =
-    RetryAfterOptions::PastDeadline::kPollAtDeadline;
-
-INSTANTIATE_TEST_SUITE_P(
-    RetryAfter, TimelineTest,
-    testing::ValuesIn(std::vector<Timeline>{
-        Hinted("ShorterHintIsOutdone", Milliseconds(500), Seconds(1)),
-        Hinted("LongerHintIsHonoured", Seconds(3), Seconds(3)),
-        Hinted("HintMayExceedMaxDelay", Minutes(5), Minutes(5)),
-        Hinted("LongHintCountsAsMaxRetryAfter", Hours(2), Seconds(5),
-               {.max_retry_after = Seconds(5)}),
-        Hinted("ZeroHintIsIgnored", ZeroDuration(), Seconds(1)),
-        Hinted("NegativeHintIsIgnored", -Seconds(1), Seconds(1)),
-        Hinted("InfiniteHintIsIgnored", InfiniteDuration(), Seconds(1)),
-        Hinted("InfinitelyNegativeHintIsIgnored", -InfiniteDuration(),
-               Seconds(1)),
-        Hinted("ReplaceTakesAShorterHint", Milliseconds(500), Milliseconds(500),
-               {.rule = Rule::kReplace}),
-        Hinted("ReplaceTakesALongerHint", Seconds(9), Seconds(9),
-               {.rule = Rule::kReplace}),
-        Hinted("SumAddsTheHint", Seconds(9), Seconds(10), {.rule = Rule::kSum}),
-        Hinted("ClampTakesTheHint", Seconds(3), Seconds(3),
-               {.rule = Rule::kClamp}),
-        Hinted("ClampLiftsAShortHint", Milliseconds(500), Seconds(1),
-               {.rule = Rule::kClamp}),
-        Hinted("ClampCutsALongHint", Seconds(60), Seconds(3),
-               {.rule = Rule::kClamp, .overshoot = Seconds(2)}),
-        {.name = "HintWithServerErrorIsHonoured",
-         .options = {.timeout = Hours(1), .server_error = kEverySecond},
-         .script = {ServerError("503", Seconds(3)), kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(3)},
-         .ends_at = Seconds(3)},
-        {.name = "HintWithThrottlingIsHonoured",
-         .options = {.timeout = Hours(1), .throttled = kEverySecond},
-         .script = {Throttled("429", Seconds(3)), kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(3)},
-         .ends_at = Seconds(3)},
-        {.name = "HintWithFailureIsIgnored",
-         .options = {.timeout = Hours(1)},
-         .script = {Poll<>(kFailed, "gone", Seconds(3))},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kFailed},
-        {.name = "HintWithSuccessIsIgnored",
-         .options = {.timeout = Hours(1)},
-         .script = {Poll<>(kSuccess, "", Seconds(3))},
-         .polled_at = {ZeroDuration()}},
-        {.name = "HintWithUnconfirmedSuccessIsIgnored",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .successes_required = 2},
-         .script = {Poll<>(kSuccess, "", Seconds(3))},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .ends_at = Seconds(1)},
-        {.name = "HintRestartsTheGrowth",
-         .options = {.timeout = Hours(1), .backoff = kOneTwoFour},
-         .script = {kNotReady, kNotReady, NotReady("", Seconds(10)), kNotReady,
-                    kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3), Seconds(13),
-                       Seconds(14)},
-         .ends_at = Seconds(14)},
-        {.name = "HintAtTheDeadlinePollsThere",
-         .options = {.timeout = Seconds(10), .backoff = kEverySecond},
-         .script = {NotReady("", Seconds(10)), kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(10)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(10)},
-        {.name = "HintBeyondTheDeadlineStops",
-         .options = {.timeout = Seconds(10), .backoff = kEverySecond},
-         .script = {NotReady("", Seconds(10) + kNs), kNotReady},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kDeadline},
-        {.name = "HintBeyondTheDeadlineMayPollThere",
-         .options = {.timeout = Seconds(10),
-                     .backoff = kEverySecond,
-                     .retry_after = {.past_deadline = kPollAtDeadline}},
-         .script = {NotReady("", Minutes(5)), kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(10)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(10)},
-        {.name = "CutHintFitsBeforeTheDeadline",
-         .options = {.timeout = Seconds(10),
-                     .backoff = Every(Minutes(1)),
-                     .retry_after = {.rule = Rule::kReplace,
-                                     .max_retry_after = Seconds(4)}},
-         .script = {NotReady("", Hours(1)), kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(4)},
-         .ends_at = Seconds(4)},
-        {.name = "InfiniteHintCannotOutliveTheDeadline",
-         .options = {.timeout = Seconds(2), .backoff = kEverySecond},
-         .script = {NotReady("", InfiniteDuration())},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Seconds(2)},
-    }),
-    NameOf);
-
-INSTANTIATE_TEST_SUITE_P(
-    Limits, TimelineTest,
-    testing::ValuesIn(std::vector<Timeline>{
-        {.name = "OneAttemptNeverSleeps",
-         .options = {.timeout = Hours(1), .max_attempts = 1},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kAttempts},
-        {.name = "AttemptsCountTheFirstPoll",
-         .options = {.timeout = Hours(1),
-                     .max_attempts = 3,
-                     .backoff = kEverySecond},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2)},
-         .reason = StopReason::kAttempts,
-         .ends_at = Seconds(2)},
-        {.name = "LastAttemptMaySucceed",
-         .options = {.timeout = Hours(1),
-                     .max_attempts = 2,
-                     .backoff = kEverySecond},
-         .script = {kNotReady, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .ends_at = Seconds(1)},
-        {.name = "AttemptsComeBeforeTheDeadline",
-         .options = {.timeout = Seconds(1),
-                     .max_attempts = 2,
-                     .backoff = kEverySecond},
-         .script = {kNotReady},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .reason = StopReason::kAttempts,
-         .ends_at = Seconds(1)},
-        {.name = "ClassLimitComesBeforeAttempts",
-         .options = {.timeout = Hours(1),
-                     .max_attempts = 2,
-                     .max_consecutive_server_errors = 2,
-                     .server_error = kEverySecond},
-         .script = {kServerError},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .reason = StopReason::kClassLimit,
-         .ends_at = Seconds(1)},
-        {.name = "ServerErrorsInARowAreLimited",
-         .options = {.timeout = Hours(1),
-                     .max_consecutive_server_errors = 2,
-                     .backoff = kEverySecond,
-                     .server_error = kEverySecond},
-         .script = {kServerError, kNotReady, kServerError, kServerError},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)},
-         .reason = StopReason::kClassLimit,
-         .ends_at = Seconds(3)},
-        {.name = "ThrottlesInARowAreLimited",
-         .options = {.timeout = Hours(1),
-                     .max_consecutive_throttles = 2,
-                     .backoff = kEverySecond,
-                     .server_error = kEverySecond,
-                     .throttled = kEverySecond},
-         .script = {kThrottled, kServerError, kThrottled, kThrottled},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)},
-         .reason = StopReason::kClassLimit,
-         .ends_at = Seconds(3)},
-        {.name = "ServerErrorTimeIsLimited",
-         .options = {.timeout = Hours(1),
-                     .max_server_error_time = Seconds(2),
-                     .server_error = kEverySecond},
-         .script = {kServerError},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2)},
-         .reason = StopReason::kClassLimit,
-         .ends_at = Seconds(2)},
-        {.name = "AnotherAnswerRestartsServerErrorTime",
-         .options = {.timeout = Hours(1),
-                     .max_server_error_time = Seconds(2),
-                     .backoff = kEverySecond,
-                     .server_error = kEverySecond},
-         .script = {kServerError, kServerError, kNotReady, kServerError},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2), Seconds(3),
-                       Seconds(4), Seconds(5)},
-         .reason = StopReason::kClassLimit,
-         .ends_at = Seconds(5)},
-        {.name = "OneServerErrorAllowedEndsAtOnce",
-         .options = {.timeout = Hours(1), .max_consecutive_server_errors = 1},
-         .script = {kServerError},
-         .polled_at = {ZeroDuration()},
-         .reason = StopReason::kClassLimit},
-    }),
-    NameOf);
-
-INSTANTIATE_TEST_SUITE_P(
-    Growth, TimelineTest,
-    testing::ValuesIn(std::vector<Timeline>{
-        {.name = "ThrottledDelayIsNoShorterThanTheOther",
-         .options = {.timeout = Hours(1),
-                     .backoff = Every(Seconds(5)),
-                     .throttled = kTwoFourEight},
-         .script = {kThrottled, kThrottled, kThrottled, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(5), Seconds(10), Seconds(18)},
-         .ends_at = Seconds(18)},
-        {.name = "ThrottledDelayStartsAtASecondByDefault",
-         .options = {.timeout = Hours(1)},
-         .script = {kThrottled, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .ends_at = Seconds(1)},
-        {.name = "NotReadyRestartsThrottling",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .throttled = kTwoFourEight},
-         .script = {kThrottled, kThrottled, kNotReady, kThrottled, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(2), Seconds(6), Seconds(7),
-                       Seconds(9)},
-         .ends_at = Seconds(9)},
-        {.name = "NotReadyRestartsServerErrors",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .server_error = kTwoFourEight},
-         .script = {kServerError, kServerError, kNotReady, kServerError,
-                    kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(2), Seconds(6), Seconds(7),
-                       Seconds(9)},
-         .ends_at = Seconds(9)},
-        {.name = "ServerErrorLeavesNotReadyGrowing",
-         .options = {.timeout = Hours(1),
-                     .backoff = kOneTwoFour,
-                     .server_error = kEverySecond},
-         .script = {kNotReady, kNotReady, kServerError, kNotReady, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(3), Seconds(4),
-                       Seconds(8)},
-         .ends_at = Seconds(8)},
-    }),
-    NameOf);
-
-INSTANTIATE_TEST_SUITE_P(
-    Confirming, TimelineTest,
-    testing::ValuesIn(std::vector<Timeline>{
-        {.name = "SuccessesInARowDoNotGrowTheDelay",
-         .options = {.timeout = Hours(1),
-                     .backoff = kOneTwoFour,
-                     .successes_required = 4},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)},
-         .ends_at = Seconds(3)},
-        {.name = "NotReadyStartsOver",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .successes_required = 2},
-         .script = {kSuccess, kNotReady, kSuccess, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)},
-         .ends_at = Seconds(3)},
-        {.name = "ThrottlingStartsOver",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .throttled = kEverySecond,
-                     .successes_required = 2},
-         .script = {kSuccess, kThrottled, kSuccess, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)},
-         .ends_at = Seconds(3)},
-        {.name = "ServerErrorStartsTheHoldOver",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .server_error = kEverySecond,
-                     .hold_for = Seconds(2)},
-         .script = {kSuccess, kSuccess, kServerError, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2), Seconds(3),
-                       Seconds(4), Seconds(5)},
-         .ends_at = Seconds(5)},
-        {.name = "HoldUntilTheDeadlineCounts",
-         .options = {.timeout = Milliseconds(2500),
-                     .backoff = kEverySecond,
-                     .hold_for = Milliseconds(2500)},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2),
-                       Milliseconds(2500)},
-         .ends_at = Milliseconds(2500)},
-        {.name = "HoldBeyondTheDeadlineFails",
-         .options = {.timeout = Milliseconds(2500),
-                     .backoff = kEverySecond,
-                     .hold_for = Milliseconds(2500) + kNs},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1), Seconds(2),
-                       Milliseconds(2500)},
-         .reason = StopReason::kDeadline,
-         .ends_at = Milliseconds(2500)},
-        {.name = "HoldTakesTwoPolls",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .hold_for = Seconds(1)},
-         .script = {{kSuccess, Seconds(5)}, kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(6)},
-         .ends_at = Seconds(6)},
-        {.name = "FailureWhileConfirmingIsFinal",
-         .options = {.timeout = Hours(1),
-                     .backoff = kEverySecond,
-                     .successes_required = 3},
-         .script = {kSuccess, kFailed},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .reason = StopReason::kFailed,
-         .ends_at = Seconds(1)},
-        {.name = "AttemptsEndAConfirmation",
-         .options = {.timeout = Hours(1),
-                     .max_attempts = 2,
-                     .backoff = kEverySecond,
-                     .successes_required = 3},
-         .script = {kSuccess},
-         .polled_at = {ZeroDuration(), Seconds(1)},
-         .reason = StopReason::kAttempts,
-         .ends_at = Seconds(1)},
-    }),
-    NameOf);
+// Deadlines and hints. timeline_test.cc has the rest.
 
 TEST(WaiterTest, HintIsJitteredByAQuarterAtMost) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock,
                         {NotReady("", Seconds(4)), NotReady("", Seconds(8)),
                          NotReady("", Seconds(100)), kSuccess});
-  Waiter wait(std::ref(script),
-              {.timeout = Seconds(20),
-               .retry_after = {.max_retry_after = Seconds(9),
-                               .past_deadline = kPollAtDeadline},
-               .clock = &clock});
-  LongestGen gen;
+  Waiter wait(
+      std::ref(script),
+      {.timeout = Seconds(20),
+       .retry_after = {.max_retry_after = Seconds(9),
+                       .past_deadline =
+                           RetryAfterOptions::PastDeadline::kPollAtDeadline},
+       .clock = &clock});
+  ConstantGen gen = kLongest;
 
   EXPECT_TRUE(wait.Wait({}, gen).ok());
   // 4 + 1, 8 + 1 as the longest allowed, and what is left until the deadline.
@@ -866,13 +280,11 @@ TEST(WaiterTest, HintThatFitsOnlyWithoutJitterIsHonoured) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock, {NotReady("", Seconds(10)), kSuccess});
   Waiter wait(std::ref(script), {.timeout = Seconds(10), .clock = &clock});
-  LongestGen gen;
+  ConstantGen gen = kLongest;
 
   EXPECT_TRUE(wait.Wait({}, gen).ok());
   EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration(), Seconds(10)));
 }
-
-// The deadline, and what a poll is told.
 
 TEST(WaiterTest, DeadlineMayBeAPointInTime) {
   const auto polled_at = [](absl::Duration timeout, absl::Time deadline) {
@@ -1194,7 +606,7 @@ TEST(WaiterTest, ReportIsExactToTheNanosecond) {
                                  .server_error = Every(Nanoseconds(2003)),
                                  .throttled = Every(Nanoseconds(5)),
                                  .clock = &clock});
-  ShortestGen gen;
+  ConstantGen gen = kShortest;
 
   const WaitResult<> result = wait.Wait({}, gen);
   const WaitReport& report = result.report();
@@ -1285,7 +697,8 @@ TEST(WaiterTest, SeedRepeatsTheDelaysOfEveryWait) {
                  .seed = seed});
     std::vector<absl::Duration> result;
     for (int i = 0; i < 2; ++i) {
-      for (const PollRecord& poll : wait.Wait().report().history) {
+      const WaitResult<> waited = wait.Wait();
+      for (const PollRecord& poll : waited.report().history) {
         result.push_back(poll.delay);
       }
     }
