@@ -181,7 +181,7 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
   if (delay == nanoseconds::zero()) return BeginPoll();
   return SleepOrPoll(now,
                      FitToDeadline(now, {delay, SleepReason::kFirstPollDelay},
-                                   policy_.durations().final_poll_lead,
+                                   /*lead=*/nanoseconds::zero(),
                                    /*gap=*/nanoseconds::zero(),
                                    /*least=*/nanoseconds::zero()));
 }

@@ -108,7 +108,8 @@ struct WaitOptions {
   // The end of a wait, and slow polls.
 
   // How long before the deadline the last poll starts. Zero asks exactly at the
-  // deadline; the time that a poll takes gets its answer in by the deadline.
+  // deadline; the time that a poll takes gets its answer in by the deadline. A
+  // lead is dropped once no more than it remains.
   absl::Duration final_poll_lead = absl::ZeroDuration();
 
   // A success or failure that arrives after the deadline is returned with

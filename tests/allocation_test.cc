@@ -1,0 +1,170 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A wait that never sleeps allocates nothing.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <stop_token>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace {
+
+std::atomic<int64_t> allocations = 0;
+
+void* Allocate(size_t size, size_t alignment = alignof(std::max_align_t)) {
+  ++allocations;
+  const size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return Allocate(size); }
+void* operator new[](size_t size) { return Allocate(size); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace waiter {
+namespace {
+
+using ::absl::Hours;
+using ::absl::InfiniteDuration;
+
+constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration(),
+                                    .max_delay = absl::ZeroDuration()};
+
+// Returns how often a wait for `attempts` polls allocates, on the real clock.
+template <typename F>
+int64_t AllocationsOf(F status_function, const WaitOptions& options,
+                      int64_t attempts, const std::stop_token& stop = {}) {
+  Waiter wait(std::move(status_function), options);
+  const int64_t before = allocations;
+  const auto result = wait.Wait(stop);
+  const int64_t after = allocations;
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result.report().attempts, attempts);
+  return after - before;
+}
+
+TEST(AllocationTest, AllocationsAreCounted) {
+  const int64_t before = allocations;
+  delete new int;
+  EXPECT_EQ(allocations - before, 1);
+}
+
+TEST(AllocationTest, FirstPollSuccessAllocatesNothing) {
+  for (const absl::Duration timeout : {InfiniteDuration(), Hours(1)}) {
+    const WaitOptions options = {
+        .name = "a name that is too long to be stored in a string itself",
+        .timeout = timeout};
+
+    EXPECT_EQ(AllocationsOf([] { return true; }, options, 1), 0);
+    EXPECT_EQ(AllocationsOf([] { return Success(7); }, options, 1), 0);
+    EXPECT_EQ(AllocationsOf([] { return absl::OkStatus(); }, options, 1), 0);
+    EXPECT_EQ(AllocationsOf([] { return absl::StatusOr<int>(7); }, options, 1),
+              0);
+    EXPECT_EQ(
+        AllocationsOf(
+            [](const PollContext& context) { return context.attempt == 1; },
+            options, 1),
+        0);
+  }
+}
+
+TEST(AllocationTest, ZeroDelaysAllocateNothing) {
+  std::stop_source stop;
+  const auto tenth = [](const PollContext& context) {
+    return context.attempt == 10;
+  };
+  for (const absl::Duration timeout : {InfiniteDuration(), Hours(1)}) {
+    const WaitOptions options = {
+        .timeout = timeout, .backoff = kAtOnce, .poll_timeout = Hours(1)};
+
+    EXPECT_EQ(AllocationsOf(tenth, options, 10), 0);
+    EXPECT_EQ(AllocationsOf(tenth, options, 10, stop.get_token()), 0);
+    EXPECT_EQ(AllocationsOf([polls = 0]() mutable { return ++polls == 10; },
+                            options, 10),
+              0);
+  }
+}
+
+TEST(AllocationTest, ShortDetailsAllocateNothing) {
+  const WaitOptions options = {.timeout = Hours(1),
+                               .backoff = kAtOnce,
+                               .server_error = kAtOnce,
+                               .throttled = kAtOnce};
+  EXPECT_EQ(AllocationsOf(
+                [polls = 0]() mutable -> Poll<int> {
+                  switch (++polls) {
+                    case 1:
+                      return NotReady("fifteen letters");
+                    case 2:
+                      return ServerError("503");
+                    case 3:
+                      return Throttled("429");
+                    default:
+                      return Success(7);
+                  }
+                },
+                options, 4),
+            0);
+}
+
+TEST(AllocationTest, MillionPollsAllocateNothing) {
+  constexpr int64_t kPolls = 1'000'000;
+  EXPECT_EQ(
+      AllocationsOf(
+          [](const PollContext& context) { return context.attempt == kPolls; },
+          {.timeout = Hours(1), .backoff = kAtOnce}, kPolls),
+      0);
+}
+
+TEST(AllocationTest, FullHistoryAllocatesNoMore) {
+  const auto allocations_of = [](int64_t polls) {
+    return AllocationsOf(
+        [=](const PollContext& context) { return context.attempt == polls; },
+        {.timeout = Hours(1), .backoff = kAtOnce, .history_limit = 8}, polls);
+  };
+
+  EXPECT_EQ(allocations_of(8), allocations_of(10'000));
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,155 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The only test that sleeps for real. Loaded machines are slow, so there is no
+// upper bound on a sleep but one of many seconds.
+
+#include <atomic>
+#include <chrono>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "waiter/clock.h"
+
+namespace waiter {
+namespace {
+
+using ::std::chrono::hours;
+using ::std::chrono::microseconds;
+using ::std::chrono::milliseconds;
+using ::std::chrono::nanoseconds;
+using ::std::chrono::seconds;
+using ::std::chrono::steady_clock;
+
+constexpr seconds kPrompt(10);
+
+TEST(RealClockTest, IsOneClock) { EXPECT_EQ(&GetRealClock(), &GetRealClock()); }
+
+TEST(RealClockTest, ReadsTheClocksOfThisMachine) {
+  Clock& clock = GetRealClock();
+  const absl::Time wall = absl::Now();
+  const MonotonicTime before = steady_clock::now();
+  const MonotonicTime monotonic = clock.MonotonicNow();
+
+  EXPECT_LT(absl::AbsDuration(clock.TimeNow() - wall), absl::Minutes(1));
+  EXPECT_LE(before, monotonic);
+  EXPECT_LE(monotonic, steady_clock::now());
+}
+
+TEST(RealClockTest, SleepNeverEndsEarly) {
+  Clock& clock = GetRealClock();
+  for (const nanoseconds delay :
+       {nanoseconds(1), nanoseconds(microseconds(50)),
+        nanoseconds(milliseconds(1)), nanoseconds(milliseconds(5))}) {
+    for (int i = 0; i < 5; ++i) {
+      std::stop_source stop;
+      const MonotonicTime wake_up = clock.MonotonicNow() + delay;
+      clock.SleepUntil(
+          wake_up, i % 2 == 0 ? stop.get_token() : std::stop_token(), "test");
+      EXPECT_GE(clock.MonotonicNow(), wake_up);
+      EXPECT_GE(steady_clock::now(), wake_up);
+    }
+  }
+}
+
+TEST(RealClockTest, PastWakeUpReturnsAtOnce) {
+  Clock& clock = GetRealClock();
+  const MonotonicTime start = clock.MonotonicNow();
+
+  clock.SleepUntil(start, {}, "test");
+  clock.SleepUntil(start - hours(1), {}, "test");
+  clock.SleepUntil(MonotonicTime::min(), {}, "test");
+  clock.SleepUntil(MonotonicTime(), {}, "test");
+  EXPECT_LT(clock.MonotonicNow() - start, kPrompt);
+}
+
+TEST(RealClockTest, StopBeforeASleepSkipsIt) {
+  Clock& clock = GetRealClock();
+  std::stop_source stop;
+  stop.request_stop();
+  const MonotonicTime start = clock.MonotonicNow();
+
+  clock.SleepUntil(start + hours(1), stop.get_token(), "test");
+  clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "test");
+  EXPECT_LT(clock.MonotonicNow() - start, kPrompt);
+}
+
+TEST(RealClockTest, StopEndsASleepThatWouldNeverEnd) {
+  Clock& clock = GetRealClock();
+  for (int i = 0; i < 100; ++i) {
+    std::stop_source stop;
+    const MonotonicTime start = clock.MonotonicNow();
+    std::jthread canceller([&] { stop.request_stop(); });
+
+    clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "test");
+    ASSERT_TRUE(stop.stop_requested());
+    ASSERT_LT(clock.MonotonicNow() - start, kPrompt);
+  }
+}
+
+TEST(RealClockTest, TimeBeforeALimitIsExactFromTheLimitOn) {
+  Clock& clock = GetRealClock();
+  for (int i = 0; i < 1'000; ++i) {
+    const MonotonicTime before = clock.MonotonicNow();
+    // Passed already, and so read exactly.
+    EXPECT_GE(clock.MonotonicNowBefore(before), before);
+    EXPECT_GE(clock.MonotonicNowBefore(MonotonicTime::min()), before);
+    // Passes while it is read.
+    const MonotonicTime limit = before + nanoseconds(20 * i);
+    const MonotonicTime read = clock.MonotonicNowBefore(limit);
+    const MonotonicTime after = clock.MonotonicNow();
+    EXPECT_LE(read, after);
+    if (before >= limit) {
+      EXPECT_GE(read, limit);
+    }
+  }
+}
+
+TEST(RealClockTest, TimeBeforeAFarLimitIsAFewMillisecondsOld) {
+  Clock& clock = GetRealClock();
+  for (const MonotonicTime limit :
+       {MonotonicTime::max(), clock.MonotonicNow() + hours(1),
+        clock.MonotonicNow() + milliseconds(15)}) {
+    const MonotonicTime before = clock.MonotonicNow();
+    const MonotonicTime read = clock.MonotonicNowBefore(limit);
+    EXPECT_GE(read, before - milliseconds(20));
+    EXPECT_LE(read, clock.MonotonicNow());
+  }
+}
+
+TEST(RealClockTest, ThreadsSleepIndependently) {
+  Clock& clock = GetRealClock();
+  std::atomic<int> early = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 1; i <= 8; ++i) {
+      threads.emplace_back([&, i] {
+        const MonotonicTime wake_up =
+            clock.MonotonicNow() + microseconds(500 * i);
+        clock.SleepUntil(wake_up, {}, "test");
+        if (clock.MonotonicNow() < wake_up) ++early;
+      });
+    }
+  }
+  EXPECT_EQ(early, 0);
+}
+
+TEST(SaturatingAddTest, StopsAtTheEndOfTime) {
+  constexpr MonotonicTime zero;
+  static_assert(SaturatingAdd(zero, nanoseconds(1)) == zero + nanoseconds(1));
+  static_assert(SaturatingAdd(zero, nanoseconds::max()) ==
+                MonotonicTime::max());
+  static_assert(SaturatingAdd(zero + nanoseconds(1), nanoseconds::max()) ==
+                MonotonicTime::max());
+  static_assert(SaturatingAdd(MonotonicTime::max(), nanoseconds(1)) ==
+                MonotonicTime::max());
+  static_assert(SaturatingAdd(MonotonicTime::max(), nanoseconds(0)) ==
+                MonotonicTime::max());
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,306 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/testing/simulated_clock.h"
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/clock.h"
+
+namespace waiter {
+namespace {
+
+using ::absl::Hours;
+using ::absl::Seconds;
+using ::absl::ZeroDuration;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Mode = SimulatedClock::Mode;
+
+void Sleep(SimulatedClock& clock, absl::Duration duration,
+           const std::stop_token& stop = {}, std::string_view who = "test") {
+  clock.SleepUntil(
+      SaturatingAdd(clock.MonotonicNow(), absl::ToChronoNanoseconds(duration)),
+      stop, who);
+}
+
+TEST(SimulatedClockTest, StartsIn2026AtZero) {
+  SimulatedClock clock;
+
+  EXPECT_EQ(clock.TimeNow(), absl::FromCivil(absl::CivilSecond(2026, 1, 1),
+                                             absl::UTCTimeZone()));
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+  EXPECT_LT(clock.MonotonicNow(), MonotonicTime::max());
+}
+
+TEST(SimulatedClockTest, SleepMovesAllScalesAlike) {
+  SimulatedClock clock;
+  const absl::Time wall = clock.TimeNow();
+  const MonotonicTime monotonic = clock.MonotonicNow();
+
+  Sleep(clock, Hours(10) + absl::Nanoseconds(1));
+
+  EXPECT_EQ(clock.Elapsed(), Hours(10) + absl::Nanoseconds(1));
+  EXPECT_EQ(clock.TimeNow() - wall, clock.Elapsed());
+  EXPECT_EQ(absl::FromChrono(clock.MonotonicNow() - monotonic),
+            clock.Elapsed());
+  EXPECT_EQ(clock.MonotonicNowBefore(MonotonicTime::max()),
+            clock.MonotonicNow());
+}
+
+TEST(SimulatedClockTest, PastWakeUpReturnsAtOnce) {
+  for (const Mode mode : {Mode::kAutomatic, Mode::kManual}) {
+    SimulatedClock clock(mode);
+    clock.AdvanceTime(Seconds(5));
+
+    Sleep(clock, ZeroDuration());
+    Sleep(clock, -Seconds(1));
+    EXPECT_EQ(clock.Elapsed(), Seconds(5));
+  }
+}
+
+TEST(SimulatedClockTest, AdvanceTimeTakesNothingBack) {
+  SimulatedClock clock;
+  clock.AdvanceTime(Seconds(5));
+  clock.AdvanceTime(ZeroDuration());
+  EXPECT_EQ(clock.Elapsed(), Seconds(5));
+}
+
+TEST(SimulatedClockTest, CallsRunOnTheWayAtTheirOwnTimes) {
+  SimulatedClock clock;
+  std::vector<std::string> seen;
+  const auto see = [&](std::string_view what) {
+    seen.push_back(std::string(what) + " " +
+                   absl::FormatDuration(clock.Elapsed()));
+  };
+  clock.CallAt(Seconds(2), [&] { see("second"); });
+  clock.CallAt(Seconds(1), [&] { see("first"); });
+  clock.CallAt(Seconds(2), [&] { see("third"); });
+  clock.CallAt(Seconds(7), [&] { see("fourth"); });
+
+  Sleep(clock, Seconds(3));
+  see("awake");
+  clock.AdvanceTime(Seconds(5));
+  see("advanced");
+
+  EXPECT_THAT(seen, ElementsAre("first 1s", "second 2s", "third 2s", "awake 3s",
+                                "fourth 7s", "advanced 8s"));
+}
+
+TEST(SimulatedClockTest, CallRunsBeforeASleepThatEndsWithIt) {
+  SimulatedClock clock;
+  bool called = false;
+  clock.CallAt(Seconds(1), [&] { called = true; });
+
+  Sleep(clock, Seconds(1));
+  EXPECT_TRUE(called);
+}
+
+TEST(SimulatedClockTest, CallMayAskForAnother) {
+  SimulatedClock clock;
+  std::vector<absl::Duration> called_at;
+  clock.CallAt(Seconds(1), [&] {
+    clock.CallAt(Seconds(2), [&] { called_at.push_back(clock.Elapsed()); });
+    clock.StepWallClock(Hours(1));
+  });
+
+  Sleep(clock, Seconds(5));
+  EXPECT_THAT(called_at, ElementsAre(Seconds(2)));
+}
+
+TEST(SimulatedClockTest, WallStepsMoveTheWallAlone) {
+  SimulatedClock clock;
+  const absl::Time wall = clock.TimeNow();
+  const MonotonicTime monotonic = clock.MonotonicNow();
+
+  clock.StepWallClock(-Hours(1));
+
+  EXPECT_EQ(clock.TimeNow(), wall - Hours(1));
+  EXPECT_EQ(clock.MonotonicNow(), monotonic);
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+  Sleep(clock, Seconds(1));
+  EXPECT_EQ(clock.TimeNow(), wall - Hours(1) + Seconds(1));
+}
+
+TEST(SimulatedClockTest, StopBeforeASleepSkipsIt) {
+  std::stop_source stop;
+  stop.request_stop();
+  for (const Mode mode : {Mode::kAutomatic, Mode::kManual}) {
+    SimulatedClock clock(mode);
+
+    Sleep(clock, Hours(1), stop.get_token());
+    EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+  }
+}
+
+TEST(SimulatedClockTest, StopFromACallEndsASleep) {
+  SimulatedClock clock;
+  std::stop_source stop;
+  clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
+
+  Sleep(clock, Hours(1), stop.get_token());
+  EXPECT_EQ(clock.Elapsed(), Seconds(5));
+}
+
+TEST(SimulatedClockTest, EndlessSleepEndsWithItsStop) {
+  SimulatedClock clock;
+  std::stop_source stop;
+  clock.CallAt(Hours(1), [&] { stop.request_stop(); });
+
+  clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "for ever");
+  EXPECT_EQ(clock.Elapsed(), Hours(1));
+}
+
+TEST(SimulatedClockTest, ManualClockJumpsOnlyWhenTold) {
+  SimulatedClock clock(Mode::kManual);
+  std::atomic<int> awake = 0;
+  std::vector<std::jthread> sleepers;
+  for (const int seconds : {1, 2, 3}) {
+    sleepers.emplace_back([&, seconds] {
+      Sleep(clock, Seconds(seconds));
+      ++awake;
+    });
+  }
+
+  clock.AwaitSleepers(3);
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+  clock.AdvanceTime(Seconds(2));
+  sleepers[0].join();
+  sleepers[1].join();
+  EXPECT_EQ(awake, 2);
+  clock.AwaitSleepers(1);
+  clock.AdvanceTime(Seconds(1));
+  sleepers[2].join();
+  EXPECT_EQ(clock.Elapsed(), Seconds(3));
+}
+
+TEST(SimulatedClockTest, StopOnAManualClockTakesNoTime) {
+  SimulatedClock clock(Mode::kManual);
+  std::stop_source stop;
+  std::jthread sleeper([&] { Sleep(clock, Hours(1), stop.get_token()); });
+
+  clock.AwaitSleepers(1);
+  stop.request_stop();
+  sleeper.join();
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+}
+
+TEST(SimulatedClockTest, ParticipantsTakeTurnsInTheOrderOfTime) {
+  SimulatedClock clock;
+  std::latch ready(3);
+  std::mutex mutex;
+  std::vector<absl::Duration> wakes;
+  std::vector<std::jthread> threads;
+  for (const int seconds : {2, 3, 7}) {
+    threads.emplace_back([&, seconds] {
+      const SimulatedClock::Participant participant(clock);
+      ready.arrive_and_wait();
+      for (int i = 1; i <= 100; ++i) {
+        Sleep(clock, Seconds(seconds));
+        EXPECT_EQ(clock.Elapsed(), i * Seconds(seconds));
+        const std::lock_guard lock(mutex);
+        wakes.push_back(clock.Elapsed());
+      }
+    });
+  }
+  threads.clear();
+
+  EXPECT_TRUE(std::is_sorted(wakes.begin(), wakes.end()));
+  EXPECT_EQ(wakes.size(), 300);
+  EXPECT_EQ(clock.Elapsed(), Seconds(700));
+}
+
+TEST(SimulatedClockTest, TimeWaitsForAParticipantThatRuns) {
+  SimulatedClock clock;
+  std::latch ready(2);
+  std::atomic<bool> worked = false;
+  std::jthread sleeper([&] {
+    const SimulatedClock::Participant participant(clock);
+    ready.arrive_and_wait();
+    Sleep(clock, Seconds(1));
+    EXPECT_TRUE(worked);
+  });
+  {
+    const SimulatedClock::Participant participant(clock);
+    ready.arrive_and_wait();
+    clock.AwaitSleepers(1);
+    EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+    worked = true;
+  }
+  sleeper.join();
+  EXPECT_EQ(clock.Elapsed(), Seconds(1));
+}
+
+// A participant that only waits for another thread would hang the test.
+TEST(SimulatedClockTest, StallGuardSaysWhoWaitsForWhat) {
+  std::stop_source stop;
+  std::string text;
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = absl::Milliseconds(1),
+                        .on_stall = [&](std::string_view what) {
+                          text = what;
+                          stop.request_stop();
+                        }});
+  const SimulatedClock::Participant runs(clock);
+  std::jthread sleeper([&] {
+    const SimulatedClock::Participant sleeps(clock);
+    Sleep(clock, Seconds(90), stop.get_token(), "instance i-0abc");
+  });
+  sleeper.join();
+
+  EXPECT_THAT(text, AllOf(HasSubstr("instance i-0abc"), HasSubstr("1m30s")));
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+}
+
+TEST(SimulatedClockTest, StallGuardSeesAnEndlessSleepAlone) {
+  std::stop_source stop;
+  SimulatedClock clock(Mode::kAutomatic, {.stall_limit = absl::Milliseconds(1),
+                                          .on_stall = [&](std::string_view) {
+                                            stop.request_stop();
+                                          }});
+
+  clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "for ever");
+  EXPECT_TRUE(stop.stop_requested());
+}
+
+TEST(SimulatedClockTest, StallGuardIsQuietWhileTimeMoves) {
+  std::atomic<int> stalls = 0;
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = Seconds(30),
+                        .on_stall = [&](std::string_view) { ++stalls; }});
+
+  for (int i = 0; i < 1'000; ++i) Sleep(clock, Hours(10));
+  EXPECT_EQ(stalls, 0);
+  EXPECT_EQ(clock.Elapsed(), Hours(10'000));
+}
+
+TEST(SimulatedClockTest, AwaitSleepersOfNobodyReturns) {
+  SimulatedClock clock;
+  clock.AwaitSleepers(0);
+}
+
+TEST(SimulatedClockTest, StopMayRaceWithTheJump) {
+  for (int i = 0; i < 2'000; ++i) {
+    SimulatedClock clock;
+    std::stop_source stop;
+    std::jthread canceller([&] { stop.request_stop(); });
+
+    Sleep(clock, Seconds(1), stop.get_token());
+    ASSERT_LE(clock.Elapsed(), Seconds(1));
+  }
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,54 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Random waits. A failure prints the seed of its wait; with
+// --test_env=WAITER_TEST_SEED=N the waits start from that one.
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <set>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "gtest/gtest.h"
+#include "tests/random_wait.h"
+#include "waiter/split_mix64.h"
+
+namespace waiter {
+namespace {
+
+uint64_t FirstSeed() {
+  const char* given = std::getenv("WAITER_TEST_SEED");
+  uint64_t seed = 0;
+  if (given != nullptr && absl::SimpleAtoi(given, &seed)) return seed;
+  return std::random_device()();
+}
+
+RandomWait RunSeeded(uint64_t seed) {
+  SplitMix64 gen(seed);
+  return RunRandomWait([&] { return gen(); });
+}
+
+TEST(WaitLoopPropertyTest, RandomWaitsKeepEveryPromise) {
+  const uint64_t first = FirstSeed();
+  std::set<std::string> ends;
+  for (uint64_t seed = first; seed < first + 20'000; ++seed) {
+    const RandomWait wait = RunSeeded(seed);
+    ASSERT_EQ(wait.broken, "") << "WAITER_TEST_SEED=" << seed << "\n"
+                               << wait.timeline;
+    ends.insert(wait.reason);
+  }
+  EXPECT_EQ(ends.size(), 6) << "WAITER_TEST_SEED=" << first;
+}
+
+TEST(WaitLoopPropertyTest, SameSeedGivesTheSameWait) {
+  const uint64_t first = FirstSeed();
+  for (uint64_t seed = first; seed < first + 1'000; ++seed) {
+    ASSERT_EQ(RunSeeded(seed).timeline, RunSeeded(seed).timeline)
+        << "WAITER_TEST_SEED=" << seed;
+  }
+}
+
+}  // namespace
+}  // namespace waiter
