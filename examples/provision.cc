@@ -1,0 +1,264 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Waits for a server, over real sockets, until it says that it is ready:
+//
+//   ./bazelw run //examples:provision
+//   ./bazelw run //examples:provision -- --url http://localhost:8080/health
+//
+// The wait itself is in `Run`; the rest of this file is command line and text.
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "examples/http_poll.h"
+#include "examples/provisioning_server.h"
+#include "examples/stop_on_signal.h"
+#include "examples/url.h"
+#include "waiter/backoff_options.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter_examples {
+namespace {
+
+constexpr std::string_view kHelp =
+    "Waits for a server until it answers 2xx, and prints every poll.\n"
+    "\n"
+    "  --url=http://HOST[:PORT][/PATH]  the server to wait for; without it, "
+    "one\n"
+    "                                   is started that takes some seconds\n"
+    "  --timeout=DURATION               when to give up, as 90s or 5m (30s);\n"
+    "                                   inf waits for ever\n"
+    "  --help                           prints this\n"
+    "\n"
+    "Exits with 0 if the server is ready, 1 if the wait failed, 2 if it was\n"
+    "asked wrongly, 130 after Ctrl-C and 143 after SIGTERM.\n";
+
+constexpr int kReady = 0;
+constexpr int kNotReady = 1;
+constexpr int kUsageError = 2;
+constexpr int kSignalled = 128;
+
+std::string Seconds(absl::Duration duration) {
+  return absl::StrFormat("%.3fs", absl::ToDoubleSeconds(duration));
+}
+
+// Prints a line for every poll.
+class Progress : public waiter::WaitObserver {
+ public:
+  // What the last poll found that was not cut short; empty if none was made.
+  std::string_view last_seen() const { return last_seen_; }
+
+ private:
+  void BeforePoll(std::string_view /*name*/, int64_t attempt) override {
+    if (attempt == 1) {
+      absl::PrintF("%7s  %7s  %-12s  %-39s  %7s\n", "time", "attempt", "status",
+                   "detail", "delay");
+    }
+    PrintPoll(Seconds(absl::ZeroDuration()));
+  }
+
+  // The delay is not yet chosen, so the line has to wait for the next hook.
+  void AfterPoll(const waiter::PollEvent& poll) override {
+    const waiter::Poll<>& found = poll.found;
+    std::string detail(found.detail());
+    if (found.retry_after() > absl::ZeroDuration()) {
+      absl::StrAppend(&detail, detail.empty() ? "" : ", ", "retry after ",
+                      absl::FormatDuration(found.retry_after()));
+    }
+    const std::string_view status = waiter::PollStatusName(found.status());
+    line_ = absl::StrFormat("%7s  %7d  %-12s  %-39s", Seconds(poll.elapsed),
+                            poll.attempt, status, detail);
+    if (!absl::IsCancelled(found.error())) {
+      last_seen_ = absl::StrCat(status, found.detail().empty() ? "" : ": ",
+                                found.detail());
+    }
+  }
+
+  void BeforeSleep(const waiter::SleepEvent& sleep) override {
+    PrintPoll(Seconds(sleep.delay));
+  }
+
+  void OnDone(std::string_view /*name*/,
+              const waiter::WaitReport& /*report*/) override {
+    PrintPoll("-");
+  }
+
+  void PrintPoll(std::string_view delay) {
+    if (line_.empty()) return;
+    absl::PrintF("%s  %7s\n", line_, delay);
+    line_.clear();
+  }
+
+  std::string line_;
+  std::string last_seen_;
+};
+
+void PrintReport(const waiter::WaitReport& report) {
+  std::vector<std::string> counts;
+  for (const waiter::PollStatus status :
+       {waiter::PollStatus::kNotReady, waiter::PollStatus::kServerError,
+        waiter::PollStatus::kThrottled, waiter::PollStatus::kFailed,
+        waiter::PollStatus::kSuccess}) {
+    if (report.count(status) == 0) continue;
+    counts.push_back(absl::StrCat(report.count(status), " ",
+                                  waiter::PollStatusName(status)));
+  }
+  absl::PrintF("\nreason    %s\n", waiter::StopReasonName(report.reason));
+  absl::PrintF("attempts  %d", report.attempts);
+  if (!counts.empty()) absl::PrintF(": %s", absl::StrJoin(counts, ", "));
+  absl::PrintF("\nelapsed   %s, of which %s slept; longest poll %s\n",
+               Seconds(report.elapsed), Seconds(report.slept),
+               Seconds(report.longest_poll));
+}
+
+void PrintError(std::string_view text) {
+  // It may quote an argument, which may hold anything.
+  std::string line(text);
+  std::replace_if(line.begin(), line.end(), absl::ascii_iscntrl, '?');
+  absl::FPrintF(stderr, "provision: %s\n", line);
+}
+
+// Waits for the server of `url` and returns the exit code.
+int Run(const Url& url, absl::Duration timeout) {
+  const std::string name = absl::StrCat("http://", Authority(url), url.path);
+  absl::PrintF("Waiting for %s (timeout %s); Ctrl-C ends it.\n\n", name,
+               absl::FormatDuration(timeout));
+
+  StopOnSignal stop;
+  Progress progress;
+  waiter::Waiter wait_until_ready(
+      [&url](const waiter::PollContext& context) {
+        return PollUrl(url, context);
+      },
+      {.name = name,
+       .timeout = timeout,
+       .backoff = {.initial_delay = absl::Milliseconds(200),
+                   .max_delay = absl::Milliseconds(500),
+                   .jitter = waiter::Jitter::Equal()},
+       // The last poll, too, needs time for its answer.
+       .final_poll_lead = std::min(absl::Seconds(1), timeout / 4),
+       .poll_timeout = absl::Seconds(5),
+       .observer = &progress});
+  const waiter::WaitResult<> result = wait_until_ready.Wait(stop.token());
+
+  PrintReport(result.report());
+  switch (result.reason()) {
+    case waiter::StopReason::kSuccess:
+      return kReady;
+    case waiter::StopReason::kInvalidOptions:
+      PrintError(result.status().message());
+      return kUsageError;
+    case waiter::StopReason::kCancelled:
+      PrintError(absl::StrCat(
+          "stopped by ", stop.signal() == SIGINT ? "Ctrl-C" : "SIGTERM",
+          "; last seen: ",
+          progress.last_seen().empty() ? "nothing" : progress.last_seen()));
+      return kSignalled + stop.signal();
+    default:
+      PrintError(result.status().ToString());
+      return kNotReady;
+  }
+}
+
+struct CommandLine {
+  bool help = false;
+  std::optional<Url> url = std::nullopt;
+  absl::Duration timeout = absl::Seconds(30);
+};
+
+// `absl::ParseCommandLine` would say more than a line, and exit with 1.
+absl::StatusOr<CommandLine> ParseCommandLine(
+    const std::vector<std::string_view>& arguments) {
+  CommandLine parsed;
+  for (auto argument = arguments.begin(); argument != arguments.end();
+       ++argument) {
+    const auto error = [text = *argument](std::string_view problem) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", text, "\": ", problem));
+    };
+    if (*argument == "--help") {
+      parsed.help = true;
+      return parsed;
+    }
+    // Both --name=value and --name value.
+    const std::vector<std::string_view> parts =
+        absl::StrSplit(*argument, absl::MaxSplits('=', 1));
+    const std::string_view name = parts.front();
+    if (name != "--url" && name != "--timeout") {
+      return error("unknown argument; see --help");
+    }
+    if (parts.size() == 1 && std::next(argument) == arguments.end()) {
+      return error("a value is missing");
+    }
+    const std::string_view value =
+        parts.size() == 1 ? *++argument : parts.back();
+
+    if (name == "--url") {
+      absl::StatusOr<Url> url = ParseUrl(value);
+      if (!url.ok()) return url.status();
+      parsed.url = *std::move(url);
+    } else if (!absl::ParseDuration(value, &parsed.timeout) ||
+               parsed.timeout <= absl::ZeroDuration()) {
+      return error("a timeout must be more than zero, as 90s, 5m or inf");
+    }
+  }
+  return parsed;
+}
+
+int Main(const std::vector<std::string_view>& arguments) {
+  // Each line is to be seen at once, also in a pipe.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+
+  const absl::StatusOr<CommandLine> command_line = ParseCommandLine(arguments);
+  if (!command_line.ok()) {
+    PrintError(command_line.status().message());
+    return kUsageError;
+  }
+  if (command_line->help) {
+    absl::PrintF("%s", kHelp);
+    return EXIT_SUCCESS;
+  }
+  if (command_line->url.has_value()) {
+    return Run(*command_line->url, command_line->timeout);
+  }
+
+  const absl::StatusOr<std::unique_ptr<ProvisioningServer>> server =
+      ProvisioningServer::Start();
+  if (!server.ok()) {
+    PrintError(server.status().ToString());
+    return kNotReady;
+  }
+  return Run({.host = "127.0.0.1", .port = (*server)->port()},
+             command_line->timeout);
+}
+
+}  // namespace
+}  // namespace waiter_examples
+
+int main(int argc, char** argv) {
+  return waiter_examples::Main({argv + 1, argv + std::max(argc, 1)});
+}

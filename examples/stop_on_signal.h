@@ -1,0 +1,52 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Ctrl-C as a stop token:
+//
+//   StopOnSignal stop;
+//   wait.Wait(stop.token());
+//   if (stop.signal() == SIGINT) ...
+
+#ifndef WAITER_EXAMPLES_STOP_ON_SIGNAL_H_
+#define WAITER_EXAMPLES_STOP_ON_SIGNAL_H_
+
+#include <atomic>
+#include <csignal>
+#include <stop_token>
+#include <thread>
+
+namespace waiter_examples {
+
+// While it exists, the first SIGINT or SIGTERM requests a stop, and a second
+// one ends the process at once. The signals are taken by a thread and not by a
+// handler, in which next to nothing would be allowed.
+class StopOnSignal {
+ public:
+  // Blocks the signals in this thread and those it starts from now on, so
+  // construct it before others are started.
+  StopOnSignal();
+
+  ~StopOnSignal();
+
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+
+  std::stop_token token() const { return stop_.get_token(); }
+
+  // The signal that came first, 0 if none has.
+  int signal() const { return signal_; }
+
+ private:
+  void TakeSignals();
+
+  std::stop_source stop_;
+  std::atomic<int> signal_ = 0;
+  std::atomic<bool> done_ = false;
+  sigset_t signals_;
+  sigset_t mask_before_;
+  std::thread thread_;
+};
+
+}  // namespace waiter_examples
+
+#endif  // WAITER_EXAMPLES_STOP_ON_SIGNAL_H_
