@@ -13,6 +13,7 @@
 #include "examples/url.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
 
 namespace waiter_examples {
 namespace {

@@ -38,6 +38,8 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+#include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
