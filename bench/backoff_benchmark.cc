@@ -1,0 +1,128 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The cost of choosing one delay: small beside any poll, flat in the attempt
+// number, and not more for the first delay of a wait.
+
+#include "waiter/backoff.h"
+
+#include <cstdint>
+
+#include "absl/random/bit_gen_ref.h"
+#include "absl/random/random.h"
+#include "bench/floors.h"
+#include "benchmark/benchmark.h"
+#include "waiter/backoff_options.h"
+#include "waiter/split_mix64.h"
+
+namespace waiter {
+namespace {
+
+// Waits are short: ten delays each.
+constexpr int kDelays = 10;
+
+template <typename Gen>
+void DrawDelays(benchmark::State& state, const Jitter& jitter, Gen& gen) {
+  const Backoff backoff({.jitter = jitter});
+  BackoffProgress progress;
+  int left = kDelays;
+  for (auto _ : state) {
+    if (left-- == 0) {
+      progress = {};
+      left = kDelays - 1;
+    }
+    benchmark::DoNotOptimize(backoff.NextDelay(progress, gen));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void BM_Backoff_NextDelay(benchmark::State& state, Jitter jitter) {
+  SplitMix64 gen(1);
+  DrawDelays(state, jitter, gen);
+  state.counters["state_bytes"] = sizeof(BackoffProgress) + sizeof(SplitMix64);
+}
+BENCHMARK_CAPTURE(BM_Backoff_NextDelay, full, Jitter::Full());
+BENCHMARK_CAPTURE(BM_Backoff_NextDelay, none, Jitter::None());
+BENCHMARK_CAPTURE(BM_Backoff_NextDelay, equal, Jitter::Equal());
+BENCHMARK_CAPTURE(BM_Backoff_NextDelay, proportional,
+                  Jitter::Proportional(0.2));
+BENCHMARK_CAPTURE(BM_Backoff_NextDelay, decorrelated, Jitter::Decorrelated());
+
+// As the loop calls it, which does not know the generator.
+void BM_Backoff_NextDelayByRef(benchmark::State& state) {
+  SplitMix64 split_mix(1);
+  absl::BitGenRef gen(split_mix);
+  DrawDelays(state, Jitter::Full(), gen);
+}
+BENCHMARK(BM_Backoff_NextDelayByRef);
+
+// Never restarted, so soon far beyond what is computed ahead.
+void BM_Backoff_NextDelayFarOut(benchmark::State& state) {
+  const Backoff backoff{BackoffOptions{}};
+  SplitMix64 gen(1);
+  BackoffProgress progress;
+  for (int i = 0; i < 1000; ++i) backoff.NextDelay(progress, gen);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(backoff.NextDelay(progress, gen));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_Backoff_NextDelayFarOut);
+
+void BM_Backoff_FirstDelay(benchmark::State& state) {
+  const Backoff backoff{BackoffOptions{}};
+  for (auto _ : state) {
+    SplitMix64 gen = MakeSeededSplitMix64();
+    BackoffProgress progress;
+    benchmark::DoNotOptimize(backoff.NextDelay(progress, gen));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_Backoff_FirstDelay);
+
+// The floor under all of them: one draw.
+void BM_SplitMix64_Draw(benchmark::State& state) {
+  SplitMix64 gen(1);
+  for (auto _ : state) benchmark::DoNotOptimize(gen());
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_SplitMix64_Draw);
+
+void BM_GrpcBackOff_NextDelay(benchmark::State& state) {
+  bench::GrpcBackOff backoff;
+  int left = kDelays;
+  for (auto _ : state) {
+    if (left-- == 0) {
+      backoff.Reset();
+      left = kDelays - 1;
+    }
+    benchmark::DoNotOptimize(backoff.NextDelay());
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.counters["state_bytes"] = sizeof(bench::GrpcBackOff);
+}
+BENCHMARK(BM_GrpcBackOff_NextDelay);
+
+void BM_GrpcBackOff_FirstDelay(benchmark::State& state) {
+  for (auto _ : state) {
+    bench::GrpcBackOff backoff;
+    benchmark::DoNotOptimize(backoff.NextDelay());
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_GrpcBackOff_FirstDelay);
+
+// No jitter.
+void BM_Aws_PowerDelay(benchmark::State& state) {
+  int retries = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(retries);
+    benchmark::DoNotOptimize(bench::PowerDelay(retries));
+    retries = retries < kDelays ? retries + 1 : 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_Aws_PowerDelay);
+
+}  // namespace
+}  // namespace waiter

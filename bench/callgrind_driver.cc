@@ -1,0 +1,93 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Does one thing a number of times, to count its instructions under valgrind;
+// README.md has the commands.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "bench/floors.h"
+#include "waiter/backoff.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/split_mix64.h"
+#include "waiter/waiter.h"
+
+namespace waiter::bench {
+namespace {
+
+// Returns something that depends on everything, so that nothing is left out.
+int64_t DrawDelays(int64_t times) {
+  const Backoff backoff{BackoffOptions{}};
+  SplitMix64 gen(1);
+  BackoffProgress progress;
+  int64_t sum = 0;
+  for (int64_t i = 0; i < times; ++i) {
+    if (i % 10 == 0) progress = {};
+    sum += backoff.NextDelay(progress, gen).count();
+  }
+  return sum;
+}
+
+int64_t Wait(int64_t times, int64_t polls, absl::Duration timeout) {
+  Countdown target;
+  Waiter wait([&] { return AskStatus(target); },
+              {.timeout = timeout,
+               .backoff = {.initial_delay = absl::ZeroDuration(),
+                           .max_delay = absl::ZeroDuration()}});
+  int64_t sum = 0;
+  for (int64_t i = 0; i < times; ++i) {
+    target.polls = polls;
+    sum += wait.Wait().report().attempts;
+  }
+  return sum;
+}
+
+int64_t WaitByHand(int64_t times, int64_t polls) {
+  Countdown target;
+  int64_t sum = 0;
+  for (int64_t i = 0; i < times; ++i) {
+    target.polls = polls;
+    sum += PollByHand(target, GetNoSleeper(), [](int retries) {
+      return ShiftedDelayAndClock(retries);
+    });
+  }
+  return sum;
+}
+
+int Run(std::string_view subject, int64_t times) {
+  constexpr absl::Duration kForever = absl::InfiniteDuration();
+  int64_t sum = 0;
+  if (subject == "delay") {
+    sum = DrawDelays(times);
+  } else if (subject == "wait1") {
+    sum = Wait(times, 1, kForever);
+  } else if (subject == "wait1_deadline") {
+    sum = Wait(times, 1, absl::Minutes(5));
+  } else if (subject == "wait10") {
+    sum = Wait(times, 10, kForever);
+  } else if (subject == "by_hand1") {
+    sum = WaitByHand(times, 1);
+  } else if (subject == "by_hand10") {
+    sum = WaitByHand(times, 10);
+  } else {
+    return 2;
+  }
+  std::printf("%lld\n", static_cast<long long>(sum));
+  return 0;
+}
+
+}  // namespace
+}  // namespace waiter::bench
+
+int main(int argc, char** argv) {
+  if (argc == 3) return waiter::bench::Run(argv[1], std::atoll(argv[2]));
+  std::fprintf(stderr,
+               "usage: callgrind_driver "
+               "delay|wait1|wait1_deadline|wait10|by_hand1|by_hand10 TIMES\n");
+  return 2;
+}
