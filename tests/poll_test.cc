@@ -50,10 +50,17 @@ TEST(PollTest, ErrorsMessageIsTheDetail) {
   EXPECT_EQ(poll.error().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST(PollTest, SuccessMayHaveADetail) {
+  const Poll<int> poll = Success(7, "200 OK");
+
+  EXPECT_EQ(poll.value(), 7);
+  EXPECT_EQ(poll.detail(), "200 OK");
+}
+
 TEST(PollTest, OkErrorsAreFailuresThatSaySo) {
   for (const Poll<>& poll :
        {Failed(absl::OkStatus()), ServerError(absl::OkStatus()),
-        Throttled(absl::OkStatus())}) {
+        Throttled(absl::OkStatus()), NotReady(absl::OkStatus())}) {
     EXPECT_EQ(poll.status(), PollStatus::kFailed);
     EXPECT_EQ(poll.error().code(), absl::StatusCode::kInternal);
     EXPECT_THAT(std::string(poll.detail()), HasSubstr("its error is OK"));

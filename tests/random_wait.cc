@@ -229,8 +229,11 @@ void Watched::RunPoll(WaitLoop& loop) {
   Expect(context.elapsed == Elapsed(), "the context has the time");
   Expect(context.remaining == std::max(Remaining(), absl::ZeroDuration()),
          "the context has the time left, never negative");
-  Expect(context.timeout == std::min(options_.poll_timeout, context.remaining),
-         "a poll may take poll_timeout, or what is left");
+  Expect(context.timeout ==
+             (context.remaining > absl::ZeroDuration()
+                  ? std::min(options_.poll_timeout, context.remaining)
+                  : options_.poll_timeout),
+         "a poll may take poll_timeout, or what is left if anything is");
   sleep_.reset();
   polling_ = true;
   absl::Duration takes;

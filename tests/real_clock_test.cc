@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
+#include "waiter/waiter.h"
 
 namespace waiter {
 namespace {
@@ -136,6 +137,15 @@ TEST(RealClockTest, ThreadsSleepIndependently) {
     }
   }
   EXPECT_EQ(early, 0);
+}
+
+TEST(RealClockTest, TimeOfAWaitIsNeverNegative) {
+  // Its start is read exactly, its end from the coarse clock.
+  Waiter wait([] { return true; }, {.timeout = absl::Minutes(1)});
+
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_GE(wait.Wait().report().elapsed, absl::ZeroDuration());
+  }
 }
 
 TEST(SaturatingAddTest, StopsAtTheEndOfTime) {

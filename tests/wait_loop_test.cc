@@ -162,6 +162,19 @@ TEST(WaitLoopTest, ContextTellsWhereTheWaitStands) {
   EXPECT_EQ(context.last_status, PollStatus::kThrottled);
 }
 
+TEST(WaitLoopTest, APollAtTheDeadlineMayTakeItsTimeout) {
+  PlayedWait wait(
+      {.timeout = absl::Milliseconds(50),
+       .backoff = {.initial_delay = absl::Seconds(1), .jitter = Jitter::None()},
+       .poll_timeout = absl::Seconds(3)});
+  wait.Answer(NotReady());
+
+  const PollContext context = wait.loop().Context(absl::UnixEpoch());
+
+  EXPECT_EQ(context.remaining, absl::ZeroDuration());
+  EXPECT_EQ(context.timeout, absl::Seconds(3));
+}
+
 TEST(WaitLoopTest, LoopIsSmall) {
   // A driver may hold a million of them.
   EXPECT_LE(sizeof(WaitLoop), 128);

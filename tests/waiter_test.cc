@@ -388,8 +388,8 @@ TEST(WaiterTest, ContextTellsEachPollWhereTheWaitStands) {
   EXPECT_EQ(seen[2].attempt, 3);
   EXPECT_EQ(seen[2].elapsed, Seconds(10));
   EXPECT_EQ(seen[2].remaining, ZeroDuration());
-  EXPECT_EQ(seen[2].timeout, ZeroDuration());
-  EXPECT_EQ(seen[2].deadline, start + Seconds(10));
+  EXPECT_EQ(seen[2].timeout, Seconds(3));
+  EXPECT_EQ(seen[2].deadline, start + Seconds(13));
   EXPECT_EQ(seen[2].last_status, kNotReady);
 }
 
@@ -423,7 +423,7 @@ TEST(WaiterTest, RemainingTimeIsNeverNegative) {
 
     EXPECT_EQ(wait.Wait().reason(), StopReason::kDeadline);
     EXPECT_EQ(seen.remaining, ZeroDuration());
-    EXPECT_EQ(seen.timeout, ZeroDuration());
+    EXPECT_EQ(seen.timeout, Seconds(3));
   }
 }
 

@@ -25,7 +25,7 @@ PollStatus ClassOf(absl::StatusCode code) {
 
 Poll<> FromStatus(absl::Status status) {
   const PollStatus found = ClassOf(status.code());
-  return Poll<>(found, std::move(status));
+  return {found, std::move(status)};
 }
 
 }  // namespace waiter

@@ -3,19 +3,44 @@
 
 #include "waiter/clock.h"
 
-#include <time.h>
-
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string_view>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace waiter {
 namespace {
+
+// One sleep. A stop request shares it: notifying takes longer than the sleeper
+// takes to wake up, and the destructor of a `std::stop_callback` waits for the
+// callback. So whichever of the two is done last destroys it; the callback may.
+struct Sleep {
+  struct Stop {
+    void operator()() {
+      // `this` may be gone when the last owner is.
+      const std::shared_ptr<Sleep> owned = std::move(sleep);
+      {
+        const std::lock_guard lock(owned->mutex);
+        owned->stopped = true;
+      }
+      owned->stopped_or_due.notify_one();
+    }
+    std::shared_ptr<Sleep> sleep;
+  };
+
+  std::mutex mutex;
+  std::condition_variable stopped_or_due;
+  bool stopped = false;
+  std::optional<std::stop_callback<Stop>> on_stop;
+};
 
 class RealClock final : public Clock {
  public:
@@ -41,22 +66,15 @@ class RealClock final : public Clock {
   void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
                   std::string_view) override {
     if (wake_up <= MonotonicNow()) return;
-    std::mutex mutex;
-    std::condition_variable stopped_or_due;
-    bool stopped = false;
-    // Runs at once if the stop was requested before, so that it is never lost.
-    const std::stop_callback on_stop(stop, [&] {
-      // Notifies under the lock: once it is released the sleeper may return and
-      // destroy the condition variable.
-      const std::lock_guard lock(mutex);
-      stopped = true;
-      stopped_or_due.notify_one();
-    });
-    std::unique_lock lock(mutex);
+    const auto sleep = std::make_shared<Sleep>();
+    sleep->on_stop.emplace(stop, Sleep::Stop{sleep});
+    std::unique_lock lock(sleep->mutex);
+    const auto stopped = [&] { return sleep->stopped; };
     if (wake_up == MonotonicTime::max()) {
-      stopped_or_due.wait(lock, [&] { return stopped; });
-    } else {
-      stopped_or_due.wait_until(lock, wake_up, [&] { return stopped; });
+      sleep->stopped_or_due.wait(lock, stopped);
+    } else if (!sleep->stopped_or_due.wait_until(lock, wake_up, stopped)) {
+      lock.unlock();
+      sleep->on_stop.reset();
     }
   }
 
@@ -68,7 +86,7 @@ class RealClock final : public Clock {
 }  // namespace
 
 Clock& GetRealClock() {
-  static RealClock* const clock = new RealClock;
+  static auto* const clock = new RealClock;
   return *clock;
 }
 

@@ -18,8 +18,11 @@
 namespace waiter {
 namespace {
 
+// In whole milliseconds, as nobody reads nine digits, unless it is less.
 std::string Between(MonotonicTime from, MonotonicTime to) {
-  return absl::FormatDuration(absl::FromChrono(to - from));
+  const absl::Duration time = absl::FromChrono(to - from);
+  const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
+  return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
 }
 
 // Which of `timeout` and `deadline` is the earlier.

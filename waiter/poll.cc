@@ -33,31 +33,33 @@ std::string_view Poll<void>::detail() const {
 }
 
 Poll<> NotReady(std::string_view detail, absl::Duration retry_after) {
-  return Poll<>(PollStatus::kNotReady, detail, retry_after);
+  return {PollStatus::kNotReady, detail, retry_after};
+}
+
+Poll<> NotReady(absl::Status error, absl::Duration retry_after) {
+  return {PollStatus::kNotReady, std::move(error), retry_after};
 }
 
 Poll<> Throttled(std::string_view detail, absl::Duration retry_after) {
-  return Poll<>(PollStatus::kThrottled, detail, retry_after);
+  return {PollStatus::kThrottled, detail, retry_after};
 }
 
 Poll<> Throttled(absl::Status error, absl::Duration retry_after) {
-  return Poll<>(PollStatus::kThrottled, std::move(error), retry_after);
+  return {PollStatus::kThrottled, std::move(error), retry_after};
 }
 
 Poll<> ServerError(std::string_view detail, absl::Duration retry_after) {
-  return Poll<>(PollStatus::kServerError, detail, retry_after);
+  return {PollStatus::kServerError, detail, retry_after};
 }
 
 Poll<> ServerError(absl::Status error, absl::Duration retry_after) {
-  return Poll<>(PollStatus::kServerError, std::move(error), retry_after);
+  return {PollStatus::kServerError, std::move(error), retry_after};
 }
 
 Poll<> Failed(absl::Status error) {
-  return Poll<>(PollStatus::kFailed, std::move(error));
+  return {PollStatus::kFailed, std::move(error)};
 }
 
-Poll<> Failed(std::string_view detail) {
-  return Poll<>(PollStatus::kFailed, detail);
-}
+Poll<> Failed(std::string_view detail) { return {PollStatus::kFailed, detail}; }
 
 }  // namespace waiter

@@ -223,7 +223,10 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
   context.attempt = report_.attempts + 1;
   context.elapsed = Between(start_, since_);
   context.remaining = Between(std::min(since_, deadline_), deadline_);
-  context.timeout = std::min(context.remaining, policy_.options().poll_timeout);
+  context.timeout = policy_.options().poll_timeout;
+  if (context.remaining > absl::ZeroDuration()) {
+    context.timeout = std::min(context.timeout, context.remaining);
+  }
   context.deadline = wall_now + context.timeout;
   if (report_.attempts > 0) context.last_status = report_.last_poll.status();
   return context;

@@ -14,8 +14,9 @@
 // | kResourceExhausted  | throttled    | what 429 becomes                    |
 // | every other         | failed       | a repetition gets the same answer   |
 //
-// A status function that knows better, such as that kNotFound means «not yet»,
-// says so itself: `if (absl::IsNotFound(s)) return NotReady("not created");`.
+// A status function that knows better says so itself: kNotFound may mean «not
+// yet», `NotReady(status)`, and kDeadlineExceeded that one call was too slow,
+// `ServerError(status)`.
 
 #ifndef WAITER_CLASSIFY_H_
 #define WAITER_CLASSIFY_H_

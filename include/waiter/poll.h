@@ -90,8 +90,8 @@ class Poll : public Poll<void> {
   Poll(PollStatus status) : Poll(Poll<void>(status)) {}
 
   // A success.
-  Poll(std::in_place_t, T value)
-      : Poll<void>(PollStatus::kSuccess), value_(std::move(value)) {}
+  Poll(std::in_place_t, T value, std::string_view detail = {})
+      : Poll<void>(PollStatus::kSuccess, detail), value_(std::move(value)) {}
 
   // From a poll of a convertible type, as in `return Success("text")` from a
   // function that returns `Poll<std::string>`.
@@ -125,11 +125,12 @@ class Poll : public Poll<void> {
 inline Poll<> Success() { return PollStatus::kSuccess; }
 
 template <typename T>
-Poll<std::decay_t<T>> Success(T&& value) {
-  return Poll<std::decay_t<T>>(std::in_place, std::forward<T>(value));
+Poll<std::decay_t<T>> Success(T&& value, std::string_view detail = {}) {
+  return {std::in_place, std::forward<T>(value), detail};
 }
 
 Poll<> NotReady(std::string_view detail = {}, absl::Duration retry_after = {});
+Poll<> NotReady(absl::Status error, absl::Duration retry_after = {});
 
 Poll<> Throttled(std::string_view detail = {}, absl::Duration retry_after = {});
 Poll<> Throttled(absl::Status error, absl::Duration retry_after = {});

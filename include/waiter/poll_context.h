@@ -31,13 +31,17 @@ struct PollContext {
   absl::Duration remaining = absl::InfiniteDuration();
 
   // What this poll may take: `WaitOptions::poll_timeout`, or `remaining` if
-  // that is shorter. Nothing enforces it.
+  // that is shorter. With nothing remaining, as for the last poll at the
+  // deadline, whose late success still counts, it is `poll_timeout` alone.
   absl::Duration timeout = absl::InfiniteDuration();
 
-  // The same on the wall clock, for calls that take a deadline.
+  // The same on the wall clock, for calls that take a deadline. A call of yours
+  // that runs out of time is a server error, `ServerError(status)`, if it may
+  // work the next time: `FromStatus` takes its kDeadlineExceeded for a failure.
   absl::Time deadline = absl::InfiniteFuture();
 
-  // The token that was given to the wait, to cut a slow poll short.
+  // The token that was given to the wait. A poll that it cuts short answers
+  // anything but success or failure; the wait then ends as cancelled.
   std::stop_token stop_token = {};
 
   // What the poll before this one found.
