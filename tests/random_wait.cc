@@ -379,9 +379,13 @@ RandomWait Watched::Run() {
       RunPoll(loop);
       step = loop.OnPoll(now_, gen, stop);
       if (step.action() == NextStep::Action::kPoll) {
-        CheckDelay(absl::ZeroDuration(), Remaining() <= options_.final_poll_lead
-                                             ? SleepReason::kFinalPoll
-                                             : SleepReason::kNotReady);
+        const bool confirming =
+            report_.last_poll.status() == PollStatus::kSuccess;
+        CheckDelay(absl::ZeroDuration(),
+                   confirming ? SleepReason::kConfirming
+                   : Remaining() <= options_.final_poll_lead
+                       ? SleepReason::kFinalPoll
+                       : SleepReason::kNotReady);
       }
     } else {
       RunSleep(step);
