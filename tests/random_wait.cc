@@ -29,7 +29,7 @@
 namespace waiter {
 namespace {
 
-// Longer waits end with a success, so that all of them end.
+// Longer waits end with successes that take long, so that all of them end.
 constexpr int64_t kMostPolls = 60;
 
 class Choices {
@@ -238,6 +238,7 @@ void Watched::RunPoll(WaitLoop& loop) {
   polling_ = true;
   absl::Duration takes;
   if (choices_.OneIn(4)) takes = choices_.Time();
+  if (polls_ >= kMostPolls) takes = absl::Minutes(2);
   now_ += absl::ToChronoNanoseconds(takes);
   polled_ += takes;
   longest_ = std::max(longest_, takes);
@@ -382,7 +383,10 @@ RandomWait Watched::Run() {
       RunPoll(loop);
       step = loop.OnPoll(now_, gen, stop);
       if (step.action() == NextStep::Action::kPoll) {
-        CheckDelay(absl::ZeroDuration(), SleepReason::kNotReady);
+        CheckDelay(absl::ZeroDuration(),
+                   report_.last_poll.status() == PollStatus::kSuccess
+                       ? SleepReason::kConfirming
+                       : SleepReason::kNotReady);
       }
     } else {
       RunSleep(step);

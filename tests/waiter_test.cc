@@ -186,11 +186,10 @@ TEST(WaiterTest, ValueAndFunctionMayBeMoveOnly) {
 }
 
 struct CountsCopies {
-  explicit CountsCopies(int& n) : copies(&n) {}
-  CountsCopies(const CountsCopies& other) : copies(other.copies) { ++*copies; }
+  explicit CountsCopies(int& n) : copies(n) {}
+  CountsCopies(const CountsCopies& other) : copies(other.copies) { ++copies; }
   CountsCopies(CountsCopies&&) = default;
-  CountsCopies& operator=(CountsCopies&&) = default;
-  int* copies;
+  int& copies;
 };
 
 TEST(WaiterTest, ValueIsNeverCopied) {

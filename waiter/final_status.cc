@@ -77,7 +77,8 @@ std::string Summary(const FinalState& state, std::string_view limit) {
   if (report.attempts == 0) return text + "; no poll was made";
   const Poll<>& last = report.last_poll;
   absl::StrAppend(&text, "; last poll: ", PollStatusName(last.status()));
-  if (last.status() == PollStatus::kSuccess) {
+  if (last.status() == PollStatus::kSuccess &&
+      !state.policy.one_success_suffices()) {
     absl::StrAppend(&text, ", ", state.run_length, " in a row for ",
                     Between(state.run_since, state.now));
   }

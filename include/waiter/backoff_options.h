@@ -77,8 +77,8 @@ struct BackoffOptions {
 
   Jitter jitter = Jitter::Full();
 
-  // No delay is shorter. Between zero and `max_delay`. A delay that would leave
-  // no more than this before the deadline is stretched to the deadline.
+  // No delay on this curve is shorter. Between zero and `max_delay`. One that
+  // would leave no more than this before the deadline is stretched to it.
   absl::Duration min_delay = absl::ZeroDuration();
 };
 

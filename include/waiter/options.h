@@ -36,7 +36,7 @@ struct RetryAfterOptions {
     kClamp,       // The hint, within [computed, computed + `overshoot`].
   };
   enum class PastDeadline : uint8_t {
-    kStop,            // Stop at once: the server has said that polls are vain.
+    kStop,            // End at once, with `StopReason::kDeadline`.
     kPollAtDeadline,  // Ask one last time at the deadline all the same.
   };
 
@@ -67,7 +67,8 @@ struct WaitOptions {
   std::optional<absl::Duration> timeout = std::nullopt;
 
   // The same as a point in time; the earlier wins. Placed on the monotonic
-  // clock when the wait starts: later steps of the wall clock change nothing.
+  // clock when the wait starts, and not before that: later steps of the wall
+  // clock change nothing, and a time that has passed checks once.
   std::optional<absl::Time> deadline = std::nullopt;
 
   // Most polls, the first included. Unset: no limit. At least 1.
@@ -81,7 +82,7 @@ struct WaitOptions {
 
   // How long to delay between two polls, by what the last one found. Each curve
   // grows on its own; a healthier answer restarts the worse ones. A throttled
-  // delay is never shorter than the one `backoff` would have given.
+  // delay is never shorter than the next one of `backoff`, which stays next.
 
   BackoffOptions backoff = {};
   BackoffOptions server_error = {};
@@ -107,9 +108,10 @@ struct WaitOptions {
 
   // The end of a wait, and slow polls.
 
-  // How long before the deadline the last poll starts. Zero asks exactly at the
-  // deadline; the time that a poll takes gets its answer in by the deadline. A
-  // lead is dropped once no more than it remains.
+  // How long before the deadline the last poll starts: the time that a poll
+  // takes gets its answer in by the deadline. The wait ends with that poll.
+  // Zero asks exactly at the deadline. Dropped once no more than it remains,
+  // and while a success is confirmed.
   absl::Duration final_poll_lead = absl::ZeroDuration();
 
   // A success or failure that arrives after the deadline is returned with

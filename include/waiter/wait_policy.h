@@ -55,6 +55,12 @@ class WaitPolicy {
   // Returns whether an observer or a history wants to know of every poll.
   bool keeps_details() const { return keeps_details_; }
 
+  // Returns whether a success needs no confirmation.
+  bool one_success_suffices() const {
+    return options_.successes_required == 1 &&
+           durations_.hold_for == std::chrono::nanoseconds::zero();
+  }
+
   // Returns whether a wait ends as soon as its first poll finds success in
   // time, and nobody wants to know when that was.
   bool first_success_suffices() const { return first_success_suffices_; }

@@ -74,8 +74,8 @@ struct WaitReport {
   absl::Duration slept;
   absl::Duration longest_poll;
 
-  // The last finished poll, and the first and last that found a server error,
-  // throttling or failure.
+  // The last finished poll, if `attempts` is not zero; and the first and last
+  // that found a server error, throttling or failure.
   Poll<> last_poll;
   std::optional<Poll<>> first_error;
   std::optional<Poll<>> last_error;

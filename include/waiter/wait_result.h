@@ -28,7 +28,9 @@ class WaitResultBase {
   bool ok() const { return report_.reason == StopReason::kSuccess; }
   StopReason reason() const { return report_.reason; }
   const absl::Status& status() const { return report_.status; }
-  const WaitReport& report() const { return report_; }
+  const WaitReport& report() const& { return report_; }
+  // By value, so that `wait.Wait().report()` does not dangle.
+  WaitReport report() && { return std::move(report_); }
 
  protected:
   WaitResultBase() = default;

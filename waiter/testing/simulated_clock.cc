@@ -46,15 +46,16 @@ SimulatedClock::SimulatedClock(Mode mode, StallGuard guard)
     : mode_(mode), guard_(std::move(guard)), now_(kStart) {}
 
 SimulatedClock::Participant::Participant(SimulatedClock& clock)
-    : clock_(clock) {
-  const std::lock_guard lock(clock_.mutex_);
-  ++clock_.participants_;
+    : clock_(&clock) {
+  const std::lock_guard lock(clock.mutex_);
+  ++clock.participants_;
 }
 
 SimulatedClock::Participant::~Participant() {
-  const std::lock_guard lock(clock_.mutex_);
-  --clock_.participants_;
-  clock_.changed_.notify_all();
+  if (clock_ == nullptr) return;
+  const std::lock_guard lock(clock_->mutex_);
+  --clock_->participants_;
+  clock_->changed_.notify_all();
 }
 
 void SimulatedClock::CallAt(absl::Duration time,

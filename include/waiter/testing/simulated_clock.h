@@ -34,6 +34,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "waiter/clock.h"
@@ -57,17 +58,16 @@ class SimulatedClock final : public Clock {
       : SimulatedClock(mode, StallGuard{}) {}
   SimulatedClock(Mode mode, StallGuard guard);
 
-  // Makes the clock wait for the calling thread to sleep, or to destroy this,
-  // before time may jump.
+  // As long as it lives, one more thread must be asleep before time may jump.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
+    Participant(Participant&& other) noexcept
+        : clock_(std::exchange(other.clock_, nullptr)) {}
     ~Participant();
-    Participant(const Participant&) = delete;
-    Participant& operator=(const Participant&) = delete;
 
    private:
-    SimulatedClock& clock_;
+    SimulatedClock* clock_;
   };
 
   // Runs `function` when `Elapsed()` is `time`, on whichever thread moves the
