@@ -3,11 +3,15 @@
 
 #include "tests/scenarios.h"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
+#include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/wait_result.h"
@@ -358,6 +362,71 @@ std::vector<Scenario> DeadlineScenarios() {
   };
 }
 
+std::vector<Scenario> DelayRuleScenarios() {
+  const auto rule = [](DelayRule delay_rule) {
+    return Options(Seconds(60), [&](auto& o) {
+      o.delay_rule = delay_rule;
+      o.retry_after.rule = Rule::kReplace;
+    });
+  };
+  return {
+      {.name = "ADelayRuleDecidesByWhatItSees",
+       .options = rule([](const DelayRequest& request, absl::BitGenRef) {
+         return request.found.status() == PollStatus::kThrottled
+                    ? request.attempt * Seconds(10)
+                    : request.elapsed + Seconds(1);
+       }),
+       .script = {NotReady(), NotReady(), Throttled("", Seconds(3)), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(33)},
+       .reason = StopReason::kSuccess,
+       .elapsed = Seconds(33)},
+      {.name = "ADelayRuleMayEndTheWait",
+       .options = rule([](const DelayRequest& request,
+                          absl::BitGenRef) -> std::optional<absl::Duration> {
+         if (request.remaining < Seconds(56)) return std::nullopt;
+         return Seconds(3);
+       }),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(3), Seconds(6)},
+       .reason = StopReason::kDelayRule,
+       .code = StatusCode::kResourceExhausted,
+       .elapsed = Seconds(6)},
+      {.name = "InvalidAnswersOfADelayRuleFallBack",
+       .options = rule([](const DelayRequest& request, absl::BitGenRef) {
+         return request.attempt == 1   ? -Seconds(1)
+                : request.attempt == 2 ? absl::InfiniteDuration()
+                                       : -absl::InfiniteDuration();
+       }),
+       .script = {NotReady(), NotReady(), NotReady("", Seconds(4)), Success()},
+       // 1 s, 2 s, and the hint.
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7)},
+       .reason = StopReason::kSuccess,
+       .elapsed = Seconds(7)},
+      {.name = "ADelayRuleCannotPassTheDeadline",
+       .options = rule([](const DelayRequest&, absl::BitGenRef) {
+         return absl::Hours(1000000);
+       }),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(60)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .elapsed = Seconds(60)},
+      {.name = "ConfirmingIsNotForTheDelayRule",
+       .options = Options(Seconds(60),
+                          [](auto& o) {
+                            o.successes_required = 2;
+                            o.delay_rule = [](const DelayRequest&,
+                                              absl::BitGenRef) {
+                              return std::nullopt;
+                            };
+                          }),
+       .script = {Success()},
+       .polled_at = {k0, Seconds(1)},
+       .reason = StopReason::kSuccess,
+       .elapsed = Seconds(1)},
+  };
+}
+
 std::vector<Scenario> LimitScenarios() {
   return {
       {.name = "AttemptsCountTheFirstPoll",
@@ -539,8 +608,8 @@ std::vector<Scenario> HoldScenarios() {
 std::vector<Scenario> AllScenarios() {
   std::vector<Scenario> all;
   for (auto part :
-       {StartScenarios, DelayScenarios, RetryAfterScenarios, DeadlineScenarios,
-        LimitScenarios, StopScenarios, HoldScenarios}) {
+       {StartScenarios, DelayScenarios, RetryAfterScenarios, DelayRuleScenarios,
+        DeadlineScenarios, LimitScenarios, StopScenarios, HoldScenarios}) {
     for (Scenario& scenario : part()) all.push_back(std::move(scenario));
   }
   return all;

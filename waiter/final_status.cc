@@ -115,6 +115,9 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
     case StopReason::kClassLimit:
       return absl::ResourceExhaustedError(
           Summary(state, ClassLimitText(state)));
+    case StopReason::kDelayRule:
+      return absl::ResourceExhaustedError(
+          Summary(state, "delay_rule asked for no further poll"));
     case StopReason::kInvalidOptions:
       return absl::InvalidArgumentError(absl::StrCat(
           state.policy.options().name, ": ", state.policy.status().message()));

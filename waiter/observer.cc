@@ -19,6 +19,8 @@ std::string_view SleepReasonName(SleepReason reason) {
       return "throttled";
     case SleepReason::kRetryAfter:
       return "retry after";
+    case SleepReason::kDelayRule:
+      return "delay rule";
     case SleepReason::kConfirming:
       return "confirming";
     case SleepReason::kFinalPoll:

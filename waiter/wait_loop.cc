@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -154,21 +155,26 @@ inline void WaitLoop::Record(MonotonicTime now) {
   if (policy_.keeps_details()) RecordDetails(now);
 }
 
+inline WaitLoop::Delay WaitLoop::BuiltInDelay(MonotonicTime now,
+                                              nanoseconds hint,
+                                              absl::BitGenRef& gen) {
+  const Delay delay = ComputeDelay(now, Curve(), gen);
+  return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
+}
+
 inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
+  const bool confirming = run_status_ == PollStatus::kSuccess;
+  if (policy_.has_delay_rule() && !confirming) return AskDelayRule(now, gen);
   const nanoseconds hint = Hint();
   if (hint > deadline_ - now && policy_.options().retry_after.past_deadline ==
                                     RetryAfterOptions::PastDeadline::kStop) {
     return Finish(StopReason::kDeadline, now);
   }
-  const Backoff& curve = Curve();
-  Delay delay = ComputeDelay(now, curve, gen);
-  if (hint > nanoseconds::zero()) delay = ApplyHint(delay, hint, gen);
   // A hold may end exactly at the deadline: no lead cuts it short.
-  const nanoseconds lead = run_status_ == PollStatus::kSuccess
-                               ? nanoseconds::zero()
-                               : policy_.durations().final_poll_lead;
-  return SleepOrPoll(now, FitToDeadline(now, delay, lead, curve.min_delay(),
-                                        /*least=*/hint));
+  const nanoseconds lead =
+      confirming ? nanoseconds::zero() : policy_.durations().final_poll_lead;
+  return SleepOrPoll(now, FitToDeadline(now, BuiltInDelay(now, hint, gen), lead,
+                                        Curve().min_delay(), /*least=*/hint));
 }
 
 NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
@@ -289,6 +295,27 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
 PollRecord& WaitLoop::LastRecord() {
   return report_.history[static_cast<size_t>((report_.attempts - 1) %
                                              policy_.options().history_limit)];
+}
+
+NextStep WaitLoop::AskDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
+  const auto computed = [&] {
+    return absl::FromChrono(BuiltInDelay(now, Hint(), gen).length);
+  };
+  std::optional<absl::Duration> answer =
+      policy_.options().delay_rule({.found = report_.last_poll,
+                                    .attempt = report_.attempts,
+                                    .elapsed = Between(start_, now),
+                                    .remaining = Between(now, deadline_),
+                                    .computed = computed},
+                                   gen);
+  if (!answer.has_value()) return Finish(StopReason::kDelayRule, now);
+  if (*answer < absl::ZeroDuration() || *answer == absl::InfiniteDuration()) {
+    answer = computed();
+  }
+  const Delay delay = {WaitPolicy::Summable(*answer), SleepReason::kDelayRule};
+  return SleepOrPoll(
+      now, FitToDeadline(now, delay, policy_.durations().final_poll_lead,
+                         Curve().min_delay(), /*least=*/nanoseconds::zero()));
 }
 
 WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,

@@ -23,12 +23,6 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// Two of these can be added, and to any time, without overflow.
-std::chrono::nanoseconds Summable(absl::Duration delay) {
-  return std::min(absl::ToChronoNanoseconds(delay),
-                  std::chrono::nanoseconds(kNoLimit / 4));
-}
-
 bool IsZero(const BackoffOptions& curve) {
   return curve.initial_delay == absl::ZeroDuration() &&
          curve.min_delay == absl::ZeroDuration();
@@ -53,6 +47,11 @@ std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
       new WaitPolicy(std::move(options), std::move(precondition)));
 }
 
+std::chrono::nanoseconds WaitPolicy::Summable(absl::Duration delay) {
+  return std::min(absl::ToChronoNanoseconds(delay),
+                  std::chrono::nanoseconds(kNoLimit / 4));
+}
+
 WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
     : options_(std::move(options)),
       status_(std::move(status)),
@@ -63,12 +62,14 @@ WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
                         absl::InfiniteFuture()),
       keeps_details_(options_.observer != nullptr ||
                      options_.history_limit > 0),
+      has_delay_rule_(options_.delay_rule != nullptr),
       first_success_suffices_(
           status_.ok() && !keeps_details_ && options_.successes_required == 1 &&
           options_.hold_for == absl::ZeroDuration() &&
           options_.first_poll_delay == absl::ZeroDuration()),
-      polls_at_once_after_(first_success_suffices_ ? PollsAtOnceAfter(options_)
-                                                   : std::array<bool, 5>{}),
+      polls_at_once_after_(first_success_suffices_ && !has_delay_rule_
+                               ? PollsAtOnceAfter(options_)
+                               : std::array<bool, 5>{}),
       limits_{.attempts = options_.max_attempts.value_or(kNoLimit),
               .consecutive_server_errors =
                   options_.max_consecutive_server_errors.value_or(kNoLimit),

@@ -21,6 +21,8 @@ std::string_view StopReasonName(StopReason reason) {
       return "attempts";
     case StopReason::kClassLimit:
       return "class limit";
+    case StopReason::kDelayRule:
+      return "delay rule";
     case StopReason::kInvalidOptions:
       return "invalid options";
   }

@@ -32,6 +32,7 @@ enum class SleepReason : uint8_t {
   kServerError,
   kThrottled,
   kRetryAfter,  // The server's hint.
+  kDelayRule,   // `WaitOptions::delay_rule`.
   kConfirming,  // A success that must hold.
   kFinalPoll,   // The last poll was moved to the deadline.
 };

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
+#include "waiter/delay_rule.h"
 
 namespace waiter {
 
@@ -91,6 +92,9 @@ struct WaitOptions {
                               .jitter = Jitter::Equal(),
                               .min_delay = absl::Seconds(1)};
   RetryAfterOptions retry_after = {};
+
+  // Replaces the curves and the hints, but not the deadline; see delay_rule.h.
+  DelayRule delay_rule = nullptr;
 
   // Delay before the first poll, for what is known to take a while.
   absl::Duration first_poll_delay = absl::ZeroDuration();

@@ -104,6 +104,9 @@ class WaitLoop {
   bool ClassLimitReached(MonotonicTime now) const;
 
   NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
+  NextStep AskDelayRule(MonotonicTime now, absl::BitGenRef& gen);
+  Delay BuiltInDelay(MonotonicTime now, std::chrono::nanoseconds hint,
+                     absl::BitGenRef& gen);
   std::chrono::nanoseconds Hint() const;
   const Backoff& Curve() const;
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,

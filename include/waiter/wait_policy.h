@@ -55,6 +55,12 @@ class WaitPolicy {
   // Returns whether an observer or a history wants to know of every poll.
   bool keeps_details() const { return keeps_details_; }
 
+  bool has_delay_rule() const { return has_delay_rule_; }
+
+  // Returns `delay` in the unit of the loop, cut to a length of which several
+  // can be added, and to any time, without overflow.
+  static std::chrono::nanoseconds Summable(absl::Duration delay);
+
   // Returns whether a success needs no confirmation.
   bool one_success_suffices() const {
     return options_.successes_required == 1 &&
@@ -112,6 +118,7 @@ class WaitPolicy {
   Clock& clock_;
   bool has_deadline_;
   bool keeps_details_;
+  bool has_delay_rule_;
   bool first_success_suffices_;
   std::array<bool, 5> polls_at_once_after_;
   Limits limits_;

@@ -33,6 +33,7 @@ enum class StopReason : uint8_t {
   kCancelled,       // A stop was requested: kCancelled.
   kAttempts,        // `max_attempts`: kResourceExhausted.
   kClassLimit,      // A limit on one status in a row: kResourceExhausted.
+  kDelayRule,       // `delay_rule` wanted no further poll: kResourceExhausted.
   kInvalidOptions,  // Nothing was polled: kInvalidArgument names the field.
 };
 
