@@ -52,9 +52,7 @@ int64_t WaitByHand(int64_t times, int64_t polls) {
   int64_t sum = 0;
   for (int64_t i = 0; i < times; ++i) {
     target.polls = polls;
-    sum += PollByHand(target, GetNoSleeper(), [](int retries) {
-      return ShiftedDelayAndClock(retries);
-    });
+    sum += PollByHand(target, GetNoSleeper(), ShiftedDelayAndClock) ? 1 : 0;
   }
   return sum;
 }

@@ -5,12 +5,11 @@
 // promise. CPU time is the median of interleaved repetitions, so that a drift
 // of the machine meets both sides; `short` is a promise that was missed.
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <string_view>
 #include <utility>

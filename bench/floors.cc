@@ -43,7 +43,7 @@ absl::StatusOr<int> AskStatusOr(Countdown& target) {
 }
 
 Sleeper& GetNoSleeper() {
-  static NoSleeper* const sleeper = new NoSleeper;
+  static auto* const sleeper = new NoSleeper;
   return *sleeper;
 }
 

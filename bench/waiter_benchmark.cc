@@ -6,10 +6,9 @@
 
 #include "waiter/waiter.h"
 
-#include <time.h>
-
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 #include "absl/time/time.h"
 #include "bench/allocations.h"

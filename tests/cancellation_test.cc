@@ -374,6 +374,7 @@ TEST(CancellationTest, RequestsFromManyThreadsAreHarmless) {
     std::stop_source stop;
     std::atomic<bool> polled = false;
     std::vector<std::jthread> cancellers;
+    cancellers.reserve(4);
     for (int j = 0; j < 4; ++j) {
       cancellers.emplace_back([&] {
         polled.wait(false);
@@ -444,6 +445,7 @@ TEST(CancellationTest, OneTokenEndsManyWaits) {
   std::stop_source stop;
   std::atomic<int> cancelled = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int j = 0; j < 20; ++j) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -44,8 +45,7 @@ class JsonParser {
   }
 
   void Skip() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) !=
-                                     std::string_view::npos) {
+    while (at_ < text_.size() && absl::StrContains(" \t\r\n", text_[at_])) {
       ++at_;
     }
   }
@@ -61,6 +61,8 @@ class JsonParser {
     if (!Take(word)) Fail(absl::StrCat("no ", word));
   }
 
+  // Reference data is as deep as it is.
+  // NOLINTBEGIN(misc-no-recursion)
   Json Value(const std::string& path) {
     Skip();
     Json json;
@@ -105,6 +107,8 @@ class JsonParser {
     }
     return elements;
   }
+
+  // NOLINTEND(misc-no-recursion)
 
   std::string String() {
     Expect("\"");

@@ -54,7 +54,7 @@ class Diary : public WaitObserver {
   std::function<void(std::string_view)> on_line;
 
  private:
-  void Write(std::string line) {
+  void Write(const std::string& line) {
     lines.push_back(line);
     if (on_line) on_line(line);
   }

@@ -105,9 +105,9 @@ class Choices {
     switch (Between(0, 15)) {
       case 0:
       case 1:
-        return Poll<>(PollStatus::kSuccess, "", hint);
+        return {PollStatus::kSuccess, "", hint};
       case 2:
-        return Poll<>(PollStatus::kFailed, "gone", hint);
+        return {PollStatus::kFailed, "gone", hint};
       case 3:
       case 4:
       case 5:

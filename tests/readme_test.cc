@@ -30,13 +30,18 @@ struct Instance {
 
 class Client {
  public:
-  absl::StatusOr<Instance> GetInstance(std::string_view) {
-    return Instance{"RUNNING"};
+  absl::StatusOr<Instance> GetInstance(std::string_view id) const {
+    return Instance{id == id_ ? "RUNNING" : "CREATING"};
+  }
+
+ private:
+  std::string id_ = "i-0abc";
+};
   }
 };
 
 TEST(ReadmeTest, FirstExampleWaitsUntilRunning) {
-  Client client;
+  const Client client;
   const std::stop_token stop_token;
 
   waiter::Waiter wait_until_running(

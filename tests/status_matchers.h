@@ -15,7 +15,8 @@ namespace waiter {
 
 // Matches a status by its code and message.
 inline testing::Matcher<const absl::Status&> StatusIs(
-    absl::StatusCode code, testing::Matcher<std::string> message = testing::_) {
+    absl::StatusCode code,
+    const testing::Matcher<std::string>& message = testing::_) {
   return testing::AllOf(testing::Property("code", &absl::Status::code, code),
                         testing::ResultOf(
                             [](const absl::Status& status) {

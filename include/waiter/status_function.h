@@ -46,8 +46,9 @@ inline void TakeAnswer(absl::Status answer, Poll<>& found, std::monostate&) {
 }
 template <typename T>
 void TakeAnswer(Poll<T> answer, Poll<>& found, std::optional<T>& value) {
+  Poll<>& outcome = answer;
+  found = std::move(outcome);
   if (answer.has_value()) value.emplace(std::move(answer).value());
-  found = std::move(answer);
 }
 template <typename T>
 void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found,
