@@ -42,7 +42,8 @@ int64_t Wait(int64_t times, int64_t polls, absl::Duration timeout) {
   int64_t sum = 0;
   for (int64_t i = 0; i < times; ++i) {
     target.polls = polls;
-    sum += wait.Wait().report().attempts;
+    const WaitResult<> result = wait.Wait();
+    sum += result.report().attempts;
   }
   return sum;
 }

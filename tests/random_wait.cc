@@ -335,6 +335,9 @@ void Watched::CheckReason() {
       Expect(last == PollStatus::kServerError || last == PollStatus::kThrottled,
              "a limited status is found");
       break;
+    case StopReason::kDelayRule:
+      Expect(false, "there is no delay rule");
+      break;
     case StopReason::kInvalidOptions:
       Expect(false, "the options are valid");
   }

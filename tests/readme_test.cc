@@ -37,8 +37,6 @@ class Client {
  private:
   std::string id_ = "i-0abc";
 };
-  }
-};
 
 TEST(ReadmeTest, FirstExampleWaitsUntilRunning) {
   const Client client;
