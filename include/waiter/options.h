@@ -21,40 +21,12 @@
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 #include "waiter/delay_rule.h"
+#include "waiter/retry_after_options.h"
 
 namespace waiter {
 
 class Clock;
 class WaitObserver;
-
-// What to make of a server's `retry_after`, here called the hint. Hints of
-// zero, below, or infinity are ignored.
-struct RetryAfterOptions {
-  enum class Rule : uint8_t {
-    kLowerBound,  // max(computed, hint) + up to a quarter of the hint.
-    kReplace,     // The hint.
-    kSum,         // computed + hint.
-    kClamp,       // The hint, within [computed, computed + `overshoot`].
-  };
-  enum class PastDeadline : uint8_t {
-    kStop,            // End at once, with `StopReason::kDeadline`.
-    kPollAtDeadline,  // Ask one last time at the deadline all the same.
-  };
-
-  // After a hint that decided the delay, `kLowerBound` and `kReplace` restart
-  // the growth of all curves.
-  Rule rule = Rule::kLowerBound;
-
-  // Longer hints count as this long. Finite, positive. A hint may lift a delay
-  // above `max_delay`; with `kLowerBound`, its jitter stays below this too.
-  absl::Duration max_retry_after = absl::Minutes(10);
-
-  // Used by `kClamp` alone. Finite, zero or more.
-  absl::Duration overshoot = absl::Seconds(5);
-
-  // What to do when the hint reaches beyond the deadline.
-  PastDeadline past_deadline = PastDeadline::kStop;
-};
 
 struct WaitOptions {
   // What is waited for, as messages shall call it.
