@@ -336,7 +336,8 @@ void Watched::CheckReason() {
              "a limited status is found");
       break;
     case StopReason::kDelayRule:
-      Expect(false, "there is no delay rule");
+    case StopReason::kQuota:
+      Expect(false, "there is no delay rule and no quota");
       break;
     case StopReason::kInvalidOptions:
       Expect(false, "the options are valid");

@@ -118,6 +118,10 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
     case StopReason::kDelayRule:
       return absl::ResourceExhaustedError(
           Summary(state, "delay_rule asked for no further poll"));
+    case StopReason::kQuota:
+      return absl::ResourceExhaustedError(Summary(
+          state, absl::StrCat("retry_quota has no tokens for attempt ",
+                              state.report.attempts + 1, ", given up")));
     case StopReason::kInvalidOptions:
       return absl::InvalidArgumentError(absl::StrCat(
           state.policy.options().name, ": ", state.policy.status().message()));

@@ -21,6 +21,10 @@ std::string_view SleepReasonName(SleepReason reason) {
       return "retry after";
     case SleepReason::kDelayRule:
       return "delay rule";
+    case SleepReason::kRetryQuota:
+      return "retry quota";
+    case SleepReason::kRateLimit:
+      return "rate limit";
     case SleepReason::kConfirming:
       return "confirming";
     case SleepReason::kFinalPoll:

@@ -23,6 +23,8 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -40,7 +42,11 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
 
 // What follows is inline because every poll of every wait goes through it.
 
-inline NextStep WaitLoop::BeginPoll() {
+inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step = AskLimiter(now)) return *step;
+    poll_is_booked_ = false;
+  }
   if (policy_.keeps_details() && policy_.options().observer != nullptr) {
     policy_.options().observer->BeforePoll(policy_.options().name,
                                            report_.attempts + 1);
@@ -48,11 +54,16 @@ inline NextStep WaitLoop::BeginPoll() {
   return NextStep::Poll();
 }
 
-inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
+inline NextStep WaitLoop::Sleep(MonotonicTime now, Delay delay) {
   since_ = now;
-  if (delay.length == nanoseconds::zero()) return BeginPoll();
   if (policy_.keeps_details()) TellOfSleep(now, delay);
   return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
+}
+
+inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
+  if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
+  since_ = now;
+  return BeginPoll(now);
 }
 
 inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
@@ -152,6 +163,9 @@ inline void WaitLoop::Record(MonotonicTime now) {
   }
   ++run_length_;
   if (status >= PollStatus::kThrottled) RecordError();
+  if (policy_.has_budgets() && policy_.options().rate_limiter != nullptr) {
+    policy_.options().rate_limiter->Update(now, status);
+  }
   if (policy_.keeps_details()) RecordDetails(now);
 }
 
@@ -162,19 +176,31 @@ inline WaitLoop::Delay WaitLoop::BuiltInDelay(MonotonicTime now,
   return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
 }
 
+inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
+                                    nanoseconds least) {
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step = BookPoll(now, delay, least)) {
+      return *step;
+    }
+  }
+  // A hold may end exactly at the deadline: no lead cuts it short.
+  const nanoseconds lead = run_status_ == PollStatus::kSuccess
+                               ? nanoseconds::zero()
+                               : policy_.durations().final_poll_lead;
+  return SleepOrPoll(
+      now, FitToDeadline(now, delay, lead, Curve().min_delay(), least));
+}
+
 inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
-  const bool confirming = run_status_ == PollStatus::kSuccess;
-  if (policy_.has_delay_rule() && !confirming) return AskDelayRule(now, gen);
+  if (policy_.has_delay_rule() && run_status_ != PollStatus::kSuccess) {
+    return AskDelayRule(now, gen);
+  }
   const nanoseconds hint = Hint();
   if (hint > deadline_ - now && policy_.options().retry_after.past_deadline ==
                                     RetryAfterOptions::PastDeadline::kStop) {
     return Finish(StopReason::kDeadline, now);
   }
-  // A hold may end exactly at the deadline: no lead cuts it short.
-  const nanoseconds lead =
-      confirming ? nanoseconds::zero() : policy_.durations().final_poll_lead;
-  return SleepOrPoll(now, FitToDeadline(now, BuiltInDelay(now, hint, gen), lead,
-                                        Curve().min_delay(), /*least=*/hint));
+  return DelayPoll(now, BuiltInDelay(now, hint, gen), hint);
 }
 
 NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
@@ -183,13 +209,18 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
   deadline_ = deadline;
   if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  const nanoseconds delay = policy_.durations().first_poll_delay;
-  if (delay == nanoseconds::zero()) return BeginPoll();
-  return SleepOrPoll(now,
-                     FitToDeadline(now, {delay, SleepReason::kFirstPollDelay},
-                                   /*lead=*/nanoseconds::zero(),
-                                   /*gap=*/nanoseconds::zero(),
-                                   /*least=*/nanoseconds::zero()));
+  Delay delay = {policy_.durations().first_poll_delay,
+                 SleepReason::kFirstPollDelay};
+  nanoseconds least = nanoseconds::zero();
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step = BookPoll(now, delay, least)) {
+      return *step;
+    }
+  }
+  if (delay.length == nanoseconds::zero()) return BeginPoll(now);
+  return SleepOrPoll(now, FitToDeadline(now, delay,
+                                        /*lead=*/nanoseconds::zero(),
+                                        /*gap=*/nanoseconds::zero(), least));
 }
 
 NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
@@ -216,7 +247,8 @@ NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
   slept_ += now - since_;
   since_ = now;
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  return BeginPoll();
+  if (refused_) return Finish(StopReason::kQuota, now);
+  return BeginPoll(now);
 }
 
 void WaitLoop::Abandon(MonotonicTime now) {
@@ -297,6 +329,71 @@ PollRecord& WaitLoop::LastRecord() {
                                              policy_.options().history_limit)];
 }
 
+// What the next poll costs the quota, by what the last one found; nullopt if
+// that is nothing.
+std::optional<QuotaUse> WaitLoop::NextUse() const {
+  if (report_.attempts == 0) return QuotaUse::kFirstPoll;
+  switch (run_status_) {
+    case PollStatus::kThrottled:
+      return QuotaUse::kThrottled;
+    case PollStatus::kServerError:
+      return absl::IsDeadlineExceeded(report_.last_poll.error())
+                 ? QuotaUse::kTimeout
+                 : QuotaUse::kRetry;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Takes what the next poll costs from the quota, and lengthens `delay` and
+// `least` by the time until it has that. Returns the step to take instead if
+// there will be no poll.
+std::optional<NextStep> WaitLoop::BookPoll(MonotonicTime now, Delay& delay,
+                                           nanoseconds& least) {
+  const WaitOptions& options = policy_.options();
+  const std::optional<QuotaUse> use = NextUse();
+  if (options.retry_quota == nullptr || !use.has_value()) return std::nullopt;
+  const std::optional<MonotonicTime> start =
+      options.retry_quota->Acquire(*use, now, quota_token_);
+  poll_is_booked_ = start.has_value();
+  if (!start.has_value()) {
+    if (!options.delay_when_refused || delay.length == nanoseconds::zero() ||
+        report_.attempts == 0) {
+      return Finish(StopReason::kQuota, now);
+    }
+    refused_ = true;
+    return std::nullopt;
+  }
+  if (*start > deadline_) return Finish(StopReason::kQuota, now);
+  if (*start > now) {
+    delay = {delay.length + (*start - now), SleepReason::kRetryQuota};
+    least = std::max(least, *start - now);
+  }
+  return std::nullopt;
+}
+
+// Returns the step to take instead of a poll if the limiter does not let it
+// pass yet.
+std::optional<NextStep> WaitLoop::AskLimiter(MonotonicTime now) {
+  AdaptiveRateLimiter* const limiter = policy_.options().rate_limiter.get();
+  if (limiter == nullptr) return std::nullopt;
+  const MonotonicTime start = limiter->Acquire(now);
+  if (start <= now) return std::nullopt;
+  if (now >= deadline_) return Finish(StopReason::kDeadline, now);
+  return Sleep(now,
+               {std::min(start, deadline_) - now, SleepReason::kRateLimit});
+}
+
+void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
+  RetryQuota* const quota = policy_.options().retry_quota.get();
+  if (quota == nullptr) return;
+  if (reason == StopReason::kSuccess) {
+    quota->Release(now, quota_token_);
+  } else if (poll_is_booked_) {
+    quota->Cancel(now, quota_token_);
+  }
+}
+
 NextStep WaitLoop::AskDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
   const auto computed = [&] {
     return absl::FromChrono(BuiltInDelay(now, Hint(), gen).length);
@@ -312,10 +409,9 @@ NextStep WaitLoop::AskDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
   if (*answer < absl::ZeroDuration() || *answer == absl::InfiniteDuration()) {
     answer = computed();
   }
-  const Delay delay = {WaitPolicy::Summable(*answer), SleepReason::kDelayRule};
-  return SleepOrPoll(
-      now, FitToDeadline(now, delay, policy_.durations().final_poll_lead,
-                         Curve().min_delay(), /*least=*/nanoseconds::zero()));
+  return DelayPoll(now,
+                   {WaitPolicy::Summable(*answer), SleepReason::kDelayRule},
+                   /*least=*/nanoseconds::zero());
 }
 
 WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
@@ -370,6 +466,7 @@ NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
 
 void WaitLoop::Close(StopReason reason, MonotonicTime now,
                      absl::Status status) {
+  if (policy_.has_budgets()) SettleQuota(reason, now);
   report_.reason = reason;
   report_.status = std::move(status);
   report_.elapsed = Between(start_, now);

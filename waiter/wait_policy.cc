@@ -63,8 +63,11 @@ WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
       keeps_details_(options_.observer != nullptr ||
                      options_.history_limit > 0),
       has_delay_rule_(options_.delay_rule != nullptr),
+      has_budgets_(options_.retry_quota != nullptr ||
+                   options_.rate_limiter != nullptr),
       first_success_suffices_(
-          status_.ok() && !keeps_details_ && options_.successes_required == 1 &&
+          status_.ok() && !keeps_details_ && !has_budgets_ &&
+          options_.successes_required == 1 &&
           options_.hold_for == absl::ZeroDuration() &&
           options_.first_poll_delay == absl::ZeroDuration()),
       polls_at_once_after_(first_success_suffices_ && !has_delay_rule_

@@ -23,6 +23,8 @@ std::string_view StopReasonName(StopReason reason) {
       return "class limit";
     case StopReason::kDelayRule:
       return "delay rule";
+    case StopReason::kQuota:
+      return "quota";
     case StopReason::kInvalidOptions:
       return "invalid options";
   }

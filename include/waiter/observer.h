@@ -33,6 +33,8 @@ enum class SleepReason : uint8_t {
   kThrottled,
   kRetryAfter,  // The server's hint.
   kDelayRule,   // `WaitOptions::delay_rule`.
+  kRetryQuota,  // `WaitOptions::retry_quota` had to be refilled.
+  kRateLimit,   // `WaitOptions::rate_limiter`.
   kConfirming,  // A success that must hold.
   kFinalPoll,   // The last poll was moved to the deadline.
 };

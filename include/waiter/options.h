@@ -14,6 +14,7 @@
 #define WAITER_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -25,7 +26,9 @@
 
 namespace waiter {
 
+class AdaptiveRateLimiter;
 class Clock;
+class RetryQuota;
 class WaitObserver;
 
 struct WaitOptions {
@@ -67,6 +70,14 @@ struct WaitOptions {
 
   // Replaces the curves and the hints, but not the deadline; see delay_rule.h.
   DelayRule delay_rule = nullptr;
+
+  // Budgets that many waits share; see retry_quota.h and rate_limiter.h. Polls
+  // after an error or a throttled answer cost tokens of the quota; one that it
+  // refuses ends the wait, at once or, for polls that the server holds open for
+  // long, after the delay that would have come. Every poll passes the limiter.
+  std::shared_ptr<RetryQuota> retry_quota = nullptr;
+  bool delay_when_refused = false;
+  std::shared_ptr<AdaptiveRateLimiter> rate_limiter = nullptr;
 
   // Delay before the first poll, for what is known to take a while.
   absl::Duration first_poll_delay = absl::ZeroDuration();

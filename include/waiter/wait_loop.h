@@ -17,16 +17,15 @@
 //       step = loop.OnWake(now, stop);
 //     }
 //   }
-//   return report;
 //
 // with `now` read anew at each call. docs/design.md has the table of states.
 
 #ifndef WAITER_WAIT_LOOP_H_
 #define WAITER_WAIT_LOOP_H_
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
@@ -38,6 +37,7 @@
 #include "waiter/observer.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -83,8 +83,10 @@ class WaitLoop {
   MonotonicTime deadline() const { return deadline_; }
 
  private:
+  using Nanoseconds = std::chrono::nanoseconds;
+
   struct Delay {
-    std::chrono::nanoseconds length;
+    Nanoseconds length;
     SleepReason reason;
   };
 
@@ -104,21 +106,25 @@ class WaitLoop {
   bool ClassLimitReached(MonotonicTime now) const;
 
   NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
+  NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least);
   NextStep AskDelayRule(MonotonicTime now, absl::BitGenRef& gen);
-  Delay BuiltInDelay(MonotonicTime now, std::chrono::nanoseconds hint,
-                     absl::BitGenRef& gen);
-  std::chrono::nanoseconds Hint() const;
+  Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, absl::BitGenRef& gen);
+  Nanoseconds Hint() const;
   const Backoff& Curve() const;
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
                      absl::BitGenRef& gen);
-  Delay ApplyHint(Delay computed, std::chrono::nanoseconds hint,
-                  absl::BitGenRef& gen);
-  Delay FitToDeadline(MonotonicTime now, Delay delay,
-                      std::chrono::nanoseconds lead,
-                      std::chrono::nanoseconds gap,
-                      std::chrono::nanoseconds least);
+  Delay ApplyHint(Delay computed, Nanoseconds hint, absl::BitGenRef& gen);
+  Delay FitToDeadline(MonotonicTime now, Delay delay, Nanoseconds lead,
+                      Nanoseconds gap, Nanoseconds least);
   NextStep SleepOrPoll(MonotonicTime now, Delay delay);
-  NextStep BeginPoll();
+  NextStep Sleep(MonotonicTime now, Delay delay);
+  NextStep BeginPoll(MonotonicTime now);
+
+  std::optional<QuotaUse> NextUse() const;
+  std::optional<NextStep> BookPoll(MonotonicTime now, Delay& delay,
+                                   Nanoseconds& least);
+  std::optional<NextStep> AskLimiter(MonotonicTime now);
+  void SettleQuota(StopReason reason, MonotonicTime now);
 
   NextStep Finish(StopReason reason, MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);
@@ -130,8 +136,8 @@ class WaitLoop {
 
   // When the current poll or sleep began.
   MonotonicTime since_{};
-  std::chrono::nanoseconds slept_{};
-  std::chrono::nanoseconds longest_poll_{};
+  Nanoseconds slept_{};
+  Nanoseconds longest_poll_{};
 
   // The polls in a row that found the same status: how many, and since when.
   // For success that is the start of the first, for others its end.
@@ -140,9 +146,10 @@ class WaitLoop {
   MonotonicTime run_since_{};
 
   Growth growth_;
-
-  // The poll under way, or after the sleep under way, is the last.
-  bool final_poll_ = false;
+  QuotaToken quota_token_;
+  bool poll_is_booked_ = false;  // The token is for a poll that has not begun.
+  bool refused_ = false;         // By the quota: the sleep ends the wait.
+  bool final_poll_ = false;      // This poll, or the next, is the last.
 };
 
 }  // namespace waiter

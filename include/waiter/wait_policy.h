@@ -57,6 +57,9 @@ class WaitPolicy {
 
   bool has_delay_rule() const { return has_delay_rule_; }
 
+  // Returns whether there is a quota or a limiter to ask.
+  bool has_budgets() const { return has_budgets_; }
+
   // Returns `delay` in the unit of the loop, cut to a length of which several
   // can be added, and to any time, without overflow.
   static std::chrono::nanoseconds Summable(absl::Duration delay);
@@ -119,6 +122,7 @@ class WaitPolicy {
   bool has_deadline_;
   bool keeps_details_;
   bool has_delay_rule_;
+  bool has_budgets_;
   bool first_success_suffices_;
   std::array<bool, 5> polls_at_once_after_;
   Limits limits_;

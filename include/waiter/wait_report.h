@@ -34,6 +34,7 @@ enum class StopReason : uint8_t {
   kAttempts,        // `max_attempts`: kResourceExhausted.
   kClassLimit,      // A limit on one status in a row: kResourceExhausted.
   kDelayRule,       // `delay_rule` wanted no further poll: kResourceExhausted.
+  kQuota,           // `retry_quota` refused a poll: kResourceExhausted.
   kInvalidOptions,  // Nothing was polled: kInvalidArgument names the field.
 };
 

@@ -1,0 +1,228 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Waits that share a quota or a limiter. What these do alone is in
+// retry_quota_test.cc and rate_limiter_test.cc.
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_quota.h"
+#include "waiter/testing/scripted_poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using absl::Milliseconds;
+using absl::Seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration k0 = absl::ZeroDuration();
+
+class BudgetTest : public testing::Test {
+ protected:
+  // A server error costs 10, a timeout 20, a throttled answer 5.
+  static std::shared_ptr<RetryQuota> Quota(RetryQuotaOptions options) {
+    options.retry_cost = 10;
+    options.timeout_cost = 20;
+    options.throttle_cost = 5;
+    return *RetryQuota::Make(options);
+  }
+
+  // Waits on `script`, with delays of one second after every answer.
+  WaitResult<> Wait(std::vector<ScriptedPoll<>::Step> script,
+                    WaitOptions options) {
+    constexpr BackoffOptions kSecond = {.initial_delay = Seconds(1),
+                                        .max_delay = Seconds(1),
+                                        .jitter = Jitter::None()};
+    options.timeout = timeout_;
+    options.backoff = options.server_error = options.throttled = kSecond;
+    options.clock = &clock_;
+    const absl::Duration start = clock_.Elapsed();
+    ScriptedPoll<> poll(clock_, std::move(script));
+    WaitResult<> result =
+        Waiter(std::ref(poll), options).Wait(stop_.get_token());
+    polled_at_.clear();
+    for (absl::Duration time : poll.polled_at()) {
+      polled_at_.push_back(time - start);
+    }
+    return result;
+  }
+
+  double Available(const RetryQuota& quota) {
+    return quota.Available(clock_.MonotonicNow());
+  }
+
+  SimulatedClock clock_;
+  std::stop_source stop_;
+  absl::Duration timeout_ = absl::Minutes(10);
+  std::vector<absl::Duration> polled_at_;
+};
+
+TEST_F(BudgetTest, ErrorsCostByTheirKindAndWaitingIsFree) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+
+  Wait({NotReady(), ServerError(), Throttled(),
+        ServerError(absl::DeadlineExceededError("slow")), NotReady(),
+        Failed("gone")},
+       {.retry_quota = quota});
+
+  EXPECT_EQ(Available(*quota), 100 - 10 - 5 - 20);
+}
+
+TEST_F(BudgetTest, OnlyTheLastCostComesBack) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+
+  EXPECT_TRUE(Wait({ServerError(), ServerError(), Throttled(), Success()},
+                   {.retry_quota = quota})
+                  .ok());
+
+  EXPECT_EQ(Available(*quota), 100 - 10 - 10);
+}
+
+TEST_F(BudgetTest, ASuccessWithoutErrorsGivesTheIncrement) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+  Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+
+  Wait({Success()}, {.retry_quota = quota});
+
+  EXPECT_EQ(Available(*quota), 100 - 10 + 1);
+}
+
+TEST_F(BudgetTest, RefusalEndsTheWaitWithTheLastError) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 25});
+
+  const WaitResult<> result =
+      Wait({ServerError("503")}, {.name = "job", .retry_quota = quota});
+
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2)));
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_EQ(result.status(),
+            absl::ResourceExhaustedError(
+                "job: retry_quota has no tokens for attempt 4, given up after "
+                "3 attempts in 2s; last poll: server error: 503"));
+  EXPECT_EQ(result.report().last_error->detail(), "503");
+  EXPECT_EQ(Available(*quota), 5);
+}
+
+TEST_F(BudgetTest, RefusalOfALongPollIsDelayed) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 15});
+
+  const WaitResult<> result =
+      Wait({ServerError()}, {.retry_quota = quota, .delay_when_refused = true});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1)));
+  EXPECT_EQ(result.report().elapsed, Seconds(2));
+}
+
+TEST_F(BudgetTest, AQuotaTooSmallForTheFirstPollPollsNever) {
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 25, .initial_cost = 20});
+  Wait({Failed("gone")}, {.retry_quota = quota});
+
+  const WaitResult<> result = Wait({Success()}, {.retry_quota = quota});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+TEST_F(BudgetTest, WaitingForRefillComesBeforeTheDelay) {
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 20,
+             .refill_per_second = 1,
+             .when_spent = RetryQuotaOptions::WhenSpent::kWait});
+
+  // 20 tokens; 10 for the second poll, 10 for the third of which one second has
+  // refilled one, and 9 are missing for the fourth a second later.
+  EXPECT_TRUE(Wait({ServerError(), ServerError(), ServerError(), Success()},
+                   {.retry_quota = quota})
+                  .ok());
+
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2), Seconds(11)));
+}
+
+TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalThatCostsNothing) {
+  timeout_ = Seconds(5);
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 20,
+             .refill_per_second = 0.001,
+             .when_spent = RetryQuotaOptions::WhenSpent::kWait});
+
+  const WaitResult<> result = Wait({ServerError()}, {.retry_quota = quota});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2)));
+  EXPECT_NEAR(Available(*quota), 0, 0.01);
+}
+
+TEST_F(BudgetTest, AStopGivesBackWhatThePollToComeHadCost) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+  clock_.CallAt(Milliseconds(1500), [&] { stop_.request_stop(); });
+
+  EXPECT_EQ(Wait({ServerError()}, {.retry_quota = quota}).reason(),
+            StopReason::kCancelled);
+
+  EXPECT_EQ(Available(*quota), 100 - 10);
+}
+
+TEST_F(BudgetTest, WaitsShareAQuota) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 25});
+  Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+
+  EXPECT_EQ(Wait({ServerError()}, {.retry_quota = quota}).reason(),
+            StopReason::kQuota);
+
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1)));
+}
+
+TEST_F(BudgetTest, TheLimiterHoldsPollsBackOnceThrottled) {
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+
+  // Throttled at once, the rate is 0.5 per second: 2 s for the next token.
+  EXPECT_TRUE(Wait({Throttled(), Success()}, {.rate_limiter = limiter}).ok());
+
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(2)));
+}
+
+TEST_F(BudgetTest, TheLimiterDoesNotPassTheDeadline) {
+  timeout_ = Milliseconds(1500);
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+
+  const WaitResult<> result = Wait({Throttled()}, {.rate_limiter = limiter});
+
+  EXPECT_EQ(result.reason(), StopReason::kDeadline);
+  EXPECT_THAT(polled_at_, ElementsAre(k0));
+  EXPECT_EQ(result.report().elapsed, Milliseconds(1500));
+}
+
+TEST_F(BudgetTest, AStopEndsTheSleepForTheLimiter) {
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+  clock_.CallAt(Milliseconds(1700), [&] { stop_.request_stop(); });
+
+  const WaitResult<> result = Wait({Throttled()}, {.rate_limiter = limiter});
+
+  EXPECT_EQ(result.reason(), StopReason::kCancelled);
+  EXPECT_EQ(result.report().elapsed, Milliseconds(1700));
+}
+
+}  // namespace
+}  // namespace waiter
