@@ -213,7 +213,7 @@ TEST_F(BudgetTest, TheLimiterDoesNotPassTheDeadline) {
   EXPECT_EQ(result.report().elapsed, Milliseconds(1500));
 }
 
-TEST_F(BudgetTest, AStopEndsTheSleepForTheLimiter) {
+TEST_F(BudgetTest, AStopEndsWaitingForTheLimiter) {
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
   clock_.CallAt(Milliseconds(1700), [&] { stop_.request_stop(); });

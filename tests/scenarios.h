@@ -7,23 +7,27 @@
 #ifndef WAITER_TESTS_SCENARIOS_H_
 #define WAITER_TESTS_SCENARIOS_H_
 
+#include <concepts>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/wait_result.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 
 // What the status function answers, and how long that takes. The last answer
 // is repeated for ever.
 struct ScriptedAnswer {
+  template <std::convertible_to<Poll<>> Found>
   // NOLINTNEXTLINE(google-explicit-constructor): scripts are lists of polls
-  ScriptedAnswer(Poll<> found_in, absl::Duration takes_in = {})
+  ScriptedAnswer(Found found_in, absl::Duration takes_in = {})
       : found(std::move(found_in)), takes(takes_in) {}
   Poll<> found;
   absl::Duration takes;
@@ -39,10 +43,10 @@ struct Scenario {
 
   // Starts of all polls, since the start of the wait.
   std::vector<absl::Duration> polled_at;
-  StopReason reason;
-  absl::StatusCode code = absl::StatusCode::kOk;
-  // When the wait ends; unset: when the last poll does, if that takes no time.
-  absl::Duration elapsed;
+  StopReason reason = StopReason::kSuccess;
+  std::optional<absl::StatusCode> code = std::nullopt;
+  // When the wait ends; unset: when the last poll begins.
+  std::optional<absl::Duration> ends_at = std::nullopt;
   bool late = false;
 };
 
@@ -51,7 +55,9 @@ inline void PrintTo(const Scenario& scenario, std::ostream* out) {
   *out << scenario.name;
 }
 
-std::vector<Scenario> AllScenarios();
+// The plain course of every rule, and its edges.
+std::vector<Scenario> RuleScenarios();
+std::vector<Scenario> EdgeScenarios();
 
 }  // namespace waiter
 
