@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "waiter/backoff_options.h"
+#include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
@@ -123,6 +124,12 @@ TEST(AllocationTest, ZeroDelaysAllocateNothing) {
                             options, 10),
               0);
   }
+}
+
+TEST(AllocationTest, SleepsThatAreOverAllocateNothing) {
+  const int64_t before = allocations;
+  GetRealClock().SleepUntil(GetRealClock().MonotonicNow(), {}, "");
+  EXPECT_EQ(allocations, before);
 }
 
 TEST(AllocationTest, ShortDetailsAllocateNothing) {

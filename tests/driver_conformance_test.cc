@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <stop_token>
 #include <string>
 #include <tuple>
@@ -132,6 +133,9 @@ TEST_P(DriverConformanceTest, PollsAtTheSameTimesToTheSameEnd) {
       << outcome.report.status;
   EXPECT_EQ(outcome.report.attempts,
             static_cast<int64_t>(scenario.polled_at.size()));
+  EXPECT_EQ(
+      std::reduce(outcome.report.counts.begin(), outcome.report.counts.end()),
+      outcome.report.attempts);
   EXPECT_EQ(outcome.report.elapsed, EndOf(scenario));
   EXPECT_EQ(outcome.report.late, scenario.late);
 }
