@@ -249,10 +249,11 @@ TEST(ErrorClassifierTest, WhatSurroundsACodeOnTheWireIsDropped) {
 }
 
 TEST(ErrorClassifierTest, FlagsCountUnlessTheSystemHasNone) {
-  struct {
+  struct Case {
     ServiceError error;
     PollStatus http, aws, go;
-  } const cases[] = {
+  };
+  const std::vector<Case> cases = {
       {{.throttling = true},
        PollStatus::kThrottled,
        PollStatus::kThrottled,

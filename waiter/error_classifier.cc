@@ -4,6 +4,7 @@
 #include "waiter/error_classifier.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace waiter {
 namespace {
 
 // aws-sdk-kotlin AwsRetryPolicy.kt; botocore retries/standard.py has the same.
-constexpr std::string_view kAwsThrottled[] = {
+constexpr auto kAwsThrottled = std::to_array<std::string_view>({
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
     "LimitExceededException",
@@ -32,22 +33,22 @@ constexpr std::string_view kAwsThrottled[] = {
     "ThrottlingException",
     "TooManyRequestsException",
     "TransactionInProgressException",
-};
-constexpr std::string_view kKotlinTransient[] = {
+});
+constexpr auto kKotlinTransient = std::to_array<std::string_view>({
     "IDPCommunicationError",
     "RequestTimeout",
     "RequestTimeoutException",
-};
-constexpr int kAwsTransientHttp[] = {500, 502, 503, 504};
+});
+constexpr auto kAwsTransientHttp = std::to_array<int>({500, 502, 503, 504});
 
 // botocore counts PriorRequestNotComplete here as well.
-constexpr std::string_view kBotocoreTransient[] = {
+constexpr auto kBotocoreTransient = std::to_array<std::string_view>({
     "RequestTimeout",
     "RequestTimeoutException",
-};
+});
 
 // aws-sdk-go aws/request/retryer.go.
-constexpr std::string_view kGoV1Throttled[] = {
+constexpr auto kGoV1Throttled = std::to_array<std::string_view>({
     "EC2ThrottledException",
     "PriorRequestNotComplete",
     "ProvisionedThroughputExceededException",
@@ -59,8 +60,8 @@ constexpr std::string_view kGoV1Throttled[] = {
     "ThrottlingException",
     "TooManyRequestsException",
     "TransactionInProgressException",
-};
-constexpr std::string_view kGoV1Retryable[] = {
+});
+constexpr auto kGoV1Retryable = std::to_array<std::string_view>({
     "RequestError",
     "RequestTimeout",
     "RequestTimeoutException",
@@ -69,9 +70,9 @@ constexpr std::string_view kGoV1Retryable[] = {
     "ExpiredToken",
     "ExpiredTokenException",
     "RequestExpired",
-};
-constexpr int kGoV1ThrottledHttp[] = {429, 502, 503, 504};
-constexpr int kGoV1RetryableHttp[] = {500};
+});
+constexpr auto kGoV1ThrottledHttp = std::to_array<int>({429, 502, 503, 504});
+constexpr auto kGoV1RetryableHttp = std::to_array<int>({500});
 
 template <typename T>
 bool Contains(std::span<const T> list, T wanted) {
