@@ -176,13 +176,24 @@ std::optional<absl::CivilSecond> ToCivil(const Date& date) {
                            date.minute, date.second);
 }
 
+// By the calendar alone: a time zone, even UTC, would be allocated at first
+// use.
+constexpr absl::CivilSecond kEpoch(1970, 1, 1);
+
+absl::Time FromGmt(absl::CivilSecond civil) {
+  return absl::FromUnixSeconds(civil - kEpoch);
+}
+
+absl::CivilSecond ToGmt(absl::Time time) {
+  // Dates of HTTP have four digits for the year.
+  return kEpoch +
+         absl::ToUnixSeconds(std::clamp(time, FromGmt(absl::CivilSecond(1)),
+                                        FromGmt(absl::CivilSecond(9999))));
+}
+
 // Returns the time in the century that brings it within 50 years of `now`.
 std::optional<absl::CivilSecond> ToCivilNear(absl::Time now, Date date) {
-  // Dates of HTTP have four digits for the year.
-  const absl::TimeZone utc = absl::UTCTimeZone();
-  const absl::CivilSecond here =
-      std::clamp(absl::ToCivilSecond(now, utc), absl::CivilSecond(1),
-                 absl::CivilSecond(9999));
+  const absl::CivilSecond here = ToGmt(now);
   const auto century = static_cast<int>(here.year() / 100 * 100);
   for (const int base : {century + 100, century, century - 100}) {
     Date candidate = date;
@@ -216,9 +227,7 @@ RetryAfter ParseRetryAfter(std::string_view value, absl::Time now) {
     return RetryAfter(absl::Seconds(*seconds));
   }
   if (const std::optional<absl::CivilSecond> date = ParseHttpDate(value, now)) {
-    return RetryAfter(
-        std::max(absl::FromCivil(*date, absl::UTCTimeZone()) - now,
-                 absl::ZeroDuration()));
+    return RetryAfter(std::max(FromGmt(*date) - now, absl::ZeroDuration()));
   }
   if (const size_t comma = value.rfind(", ");
       comma != std::string_view::npos &&
