@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -37,9 +36,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "examples/file_descriptor.h"
 #include "examples/url.h"
+#include "waiter/retry_after.h"
 
 namespace waiter_examples {
 namespace {
@@ -320,7 +321,7 @@ absl::StatusOr<HttpResponse> ReceiveResponse(int fd, const Patience& patience) {
     const size_t end = FindHeadEnd(text, searched);
     if (end != std::string_view::npos) {
       absl::StatusOr<HttpResponse> response =
-          ParseResponseHead(text.substr(0, end));
+          ParseResponseHead(text.substr(0, end), absl::Now());
       if (!response.ok() || response->code >= 200) return response;
       head += end;
       searched = 0;
@@ -351,7 +352,8 @@ bool AllDigits(std::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head) {
+absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head,
+                                               absl::Time now) {
   HttpResponse response;
   bool is_status_line = true;
   for (std::string_view line : absl::StrSplit(head, '\n')) {
@@ -374,12 +376,9 @@ absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head) {
     }
     const std::pair<std::string_view, std::string_view> name_and_value =
         absl::StrSplit(line, absl::MaxSplits(':', 1));
-    if (!absl::EqualsIgnoreCase(name_and_value.first, "Retry-After")) continue;
-    const std::string_view value =
-        absl::StripAsciiWhitespace(name_and_value.second);
-    int64_t seconds = 0;
-    if (AllDigits(value) && absl::SimpleAtoi(value, &seconds)) {
-      response.retry_after = absl::Seconds(seconds);
+    if (!response.retry_after.has_value()) {
+      response.retry_after = waiter::ParseRetryAfterField(
+          name_and_value.first, name_and_value.second, now);
     }
   }
   return response;

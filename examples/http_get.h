@@ -10,7 +10,6 @@
 #ifndef WAITER_EXAMPLES_HTTP_GET_H_
 #define WAITER_EXAMPLES_HTTP_GET_H_
 
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "examples/url.h"
+#include "waiter/retry_after.h"
 
 namespace waiter_examples {
 
@@ -25,8 +25,8 @@ struct HttpResponse {
   int code = 0;        // From 200 to 599.
   std::string reason;  // As the server put it, fit to be printed; may be empty.
 
-  // What Retry-After said, if it was a number of seconds; a date is ignored.
-  std::optional<absl::Duration> retry_after = std::nullopt;
+  // What Retry-After or its like said, the first of several.
+  waiter::RetryAfter retry_after = {};
 };
 
 // Returns the first final answer of the server, or
@@ -41,8 +41,10 @@ struct HttpResponse {
 absl::StatusOr<HttpResponse> HttpGet(const Url& url, absl::Duration timeout,
                                      const std::stop_token& stop);
 
-// Parses status line and header fields. An interim answer (1xx) is no error.
-absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head);
+// Parses status line and header fields of an answer that came at `now`. An
+// interim one (1xx) is no error.
+absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head,
+                                               absl::Time now);
 
 }  // namespace waiter_examples
 

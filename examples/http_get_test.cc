@@ -141,7 +141,7 @@ TEST(HttpGetTest, ReturnsCodeAndReason) {
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->code, 200);
   EXPECT_EQ(response->reason, "OK");
-  EXPECT_EQ(response->retry_after, std::nullopt);
+  EXPECT_FALSE(response->retry_after.has_value());
 }
 
 TEST(HttpGetTest, ReturnsRetryAfter) {
@@ -176,7 +176,7 @@ TEST(HttpGetTest, SkipsInterimAnswers) {
   const absl::StatusOr<HttpResponse> response = Get(server.port());
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->code, 204);
-  EXPECT_EQ(response->retry_after, std::nullopt);
+  EXPECT_FALSE(response->retry_after.has_value());
 }
 
 TEST(HttpGetTest, ReadsAnAnswerThatComesByteByByte) {
@@ -294,11 +294,12 @@ TEST(HttpGetTest, TriesEveryAddressOfAName) {
 
 // What the parser makes of a head.
 std::string Parsed(std::string_view head) {
-  const absl::StatusOr<HttpResponse> response = ParseResponseHead(head);
+  const absl::StatusOr<HttpResponse> response = ParseResponseHead(
+      head, absl::FromUnixSeconds(784111777) - absl::Seconds(90));
   if (!response.ok()) return "error";
   return absl::StrCat(response->code, "|", response->reason, "|",
                       response->retry_after.has_value()
-                          ? absl::FormatDuration(*response->retry_after)
+                          ? absl::FormatDuration(response->retry_after)
                           : "");
 }
 
@@ -315,10 +316,20 @@ TEST(ParseResponseHeadTest, FindsRetryAfterInSeconds) {
   EXPECT_EQ(Parsed("HTTP/1.1 503 A\nRetry-After: 0\n\n"), "503|A|0");
 }
 
-TEST(ParseResponseHeadTest, IgnoresARetryAfterThatIsNoNumber) {
-  for (const char* value :
-       {"", "-1", "+1", "1.5", "1s", "99999999999999999999999",
-        "Fri, 31 Dec 1999 23:59:59 GMT"}) {
+TEST(ParseResponseHeadTest, FindsRetryAfterAsADate) {
+  EXPECT_EQ(Parsed("HTTP/1.1 503 A\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 "
+                   "GMT\r\n\r\n"),
+            "503|A|1m30s");
+}
+
+TEST(ParseResponseHeadTest, TakesTheFirstOfSeveralHints) {
+  EXPECT_EQ(Parsed("HTTP/1.1 503 A\nRetry-After: soon\nretry-after-ms: 1500\n"
+                   "Retry-After: 2\n\n"),
+            "503|A|1.5s");
+}
+
+TEST(ParseResponseHeadTest, IgnoresARetryAfterThatIsNoTime) {
+  for (const char* value : {"", "-1", "+1", "1.5", "1s", "tomorrow"}) {
     EXPECT_EQ(Parsed(absl::StrCat("HTTP/1.1 503 A\r\nRetry-After: ", value,
                                   "\r\n\r\n")),
               "503|A|")
@@ -339,7 +350,8 @@ TEST(ParseResponseHeadTest, RefusesWhatIsNotHttp) {
 TEST(ParseResponseHeadTest, MakesTheReasonSafeToPrint) {
   EXPECT_EQ(Parsed("HTTP/1.1 200 a\x1B[2Jb\x80\r\n\r\n"), "200|a?[2Jb?|");
   EXPECT_EQ(ParseResponseHead(
-                absl::StrCat("HTTP/1.1 200 ", std::string(5000, 'a'), "\r\n"))
+                absl::StrCat("HTTP/1.1 200 ", std::string(5000, 'a'), "\r\n"),
+                absl::UnixEpoch())
                 ->reason.size(),
             60);
 }

@@ -47,8 +47,7 @@ waiter::Poll<> PollOf(const absl::StatusOr<HttpResponse>& answer) {
   const int code = answer->code;
   const std::string text =
       absl::StrCat(code, answer->reason.empty() ? "" : " ", answer->reason);
-  const absl::Duration retry_after =
-      answer->retry_after.value_or(absl::ZeroDuration());
+  const absl::Duration retry_after = answer->retry_after;
   if (code >= 500) return waiter::ServerError(text, retry_after);
   if (code == 429) return waiter::Throttled(text, retry_after);
   if (code >= 400) return waiter::Failed(absl::Status(CodeOf(code), text));

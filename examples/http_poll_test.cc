@@ -3,7 +3,6 @@
 
 #include "examples/http_poll.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
+#include "waiter/retry_after.h"
 
 namespace waiter_examples {
 namespace {
@@ -23,8 +23,9 @@ using ::waiter::Poll;
 using ::waiter::PollStatus;
 
 Poll<> Found(int code, std::string reason = "",
-             std::optional<absl::Duration> retry_after = std::nullopt) {
-  return PollOf(HttpResponse{code, std::move(reason), retry_after});
+             absl::Duration retry_after = absl::ZeroDuration()) {
+  return PollOf(
+      HttpResponse{code, std::move(reason), waiter::RetryAfter(retry_after)});
 }
 
 TEST(HttpPollTest, FindsSuccessIn2xx) {

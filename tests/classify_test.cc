@@ -3,6 +3,7 @@
 
 #include "waiter/classify.h"
 
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -42,6 +43,25 @@ TEST(ClassifyTest, StatusOrBringsValueOrError) {
   EXPECT_EQ(FromStatus(good).value(), "RUNNING");
   EXPECT_EQ(FromStatus(bad).status(), PollStatus::kFailed);
   EXPECT_EQ(FromStatus(bad).error(), bad.status());
+}
+
+TEST(ClassifyTest, EveryNumberHasItsClassInTheTable) {
+  const std::set<int> again = {408, 425};
+  const std::set<int> vain = {501, 505};
+  for (int http = -1; http <= 1000; ++http) {
+    PollStatus expected = PollStatus::kFailed;
+    if (http == 202) {
+      expected = PollStatus::kNotReady;
+    } else if (http >= 200 && http <= 299) {
+      expected = PollStatus::kSuccess;
+    } else if (http == 429) {
+      expected = PollStatus::kThrottled;
+    } else if (again.contains(http) ||
+               (http >= 500 && http <= 599 && !vain.contains(http))) {
+      expected = PollStatus::kServerError;
+    }
+    EXPECT_EQ(ClassOfHttp(http), expected) << "HTTP " << http;
+  }
 }
 
 }  // namespace

@@ -23,6 +23,27 @@ PollStatus ClassOf(absl::StatusCode code) {
   }
 }
 
+PollStatus ClassOfHttp(int http_status) {
+  switch (http_status) {
+    case 202:
+      return PollStatus::kNotReady;
+    case 408:
+    case 425:
+      return PollStatus::kServerError;
+    case 429:
+      return PollStatus::kThrottled;
+    case 501:
+    case 505:
+      return PollStatus::kFailed;
+    default:
+      if (http_status >= 200 && http_status < 300) return PollStatus::kSuccess;
+      if (http_status >= 500 && http_status < 600) {
+        return PollStatus::kServerError;
+      }
+      return PollStatus::kFailed;
+  }
+}
+
 Poll<> FromStatus(absl::Status status) {
   const PollStatus found = ClassOf(status.code());
   return {found, std::move(status)};

@@ -1,12 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an error means to a wait.
+// What an answer means to a wait.
 //
 //   absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
 //   if (!got.ok()) return waiter::FromStatus(got.status());
 //
-// | code                | poll         | because                             |
+//   HttpResponse got = Get("/instances/i-0abc");
+//   return {waiter::ClassOfHttp(got.code), got.reason};
+//
+// | absl::StatusCode    | poll         | because                             |
 // | ------------------- | ------------ | ----------------------------------- |
 // | OK                  | success      |                                     |
 // | kUnavailable        | server error | the one code that gRPC and AIP-194  |
@@ -14,9 +17,24 @@
 // | kResourceExhausted  | throttled    | what 429 becomes                    |
 // | every other         | failed       | a repetition gets the same answer   |
 //
-// A status function that knows better says so itself: kNotFound may mean «not
-// yet», `NotReady(status)`, and kDeadlineExceeded that one call was too slow,
-// `ServerError(status)`.
+// | HTTP                | poll         | because                             |
+// | ------------------- | ------------ | ----------------------------------- |
+// | 202                 | not ready    | «the processing has not been        |
+// |                     |              | completed» (RFC 9110, 15.3.3)       |
+// | every other 2xx     | success      |                                     |
+// | 408                 | server error | may be repeated (15.5.9)            |
+// | 425                 | server error | is to be repeated (RFC 8470, 5.2)   |
+// | 429                 | throttled    | RFC 6585, 4                         |
+// | 501, 505            | failed       | the server lacks the method or the  |
+// |                     |              | version (15.6.2, 15.6.6)            |
+// | every other 5xx     | server error | unknown ones are as 500 (15)        |
+// | every other number  | failed       | a repetition gets the same answer;  |
+// |                     |              | redirects are the client's to follow|
+//
+// A status function that knows better says so itself: 404 and kNotFound may
+// mean «not yet», `NotReady(status)`, and kDeadlineExceeded that one call was
+// too slow, `ServerError(status)`. error_classifier.h changes single entries,
+// and has the tables of other systems.
 
 #ifndef WAITER_CLASSIFY_H_
 #define WAITER_CLASSIFY_H_
@@ -29,8 +47,12 @@
 
 namespace waiter {
 
-// Returns the class of `code` in the table above.
+// Returns the class of `code` in the first table above.
 PollStatus ClassOf(absl::StatusCode code);
+
+// Returns the class of the status of an HTTP response in the second table. That
+// no response came is for the status function to tell: `ServerError()`.
+PollStatus ClassOfHttp(int http_status);
 
 // Returns a poll that found the class of `status`, and keeps the error.
 Poll<> FromStatus(absl::Status status);

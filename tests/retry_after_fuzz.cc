@@ -1,0 +1,147 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Whatever a server writes, what is read of it keeps these rules. libFuzzer
+// looks for a text that breaks one; retry_after_test.cc runs the texts kept in
+// retry_after_corpus.
+//
+// An input is the time of the response, 4 bytes of seconds since 1970, lowest
+// first, as far as there are any, and then the text.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/retry_after.h"
+
+namespace {
+
+using waiter::RetryAfter;
+
+#define CHECK_THAT(rule)                                                \
+  do {                                                                  \
+    if (!(rule)) {                                                      \
+      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
+      std::abort();                                                     \
+    }                                                                   \
+  } while (false)
+
+std::string Padded(std::string_view text) {
+  return absl::StrCat(" \t", text, "\t ");
+}
+
+void CheckRange(const RetryAfter& hint) {
+  const absl::Duration delay = hint;
+  CHECK_THAT(delay >= absl::ZeroDuration());
+  CHECK_THAT(delay <= RetryAfter::kLongest);
+  CHECK_THAT(hint.has_value() || delay == absl::ZeroDuration());
+}
+
+// What a hint says can be said in other forms.
+void CheckOtherForms(const RetryAfter& hint, absl::Time now) {
+  const absl::Duration delay = hint;
+  CHECK_THAT(delay == absl::Floor(delay, absl::Seconds(1)));
+  CHECK_THAT(waiter::ParseRetryAfter(absl::StrCat(absl::ToInt64Seconds(delay)),
+                                     now) == hint);
+  for (const char* form :
+       {"%a, %d %b %E4Y %H:%M:%S GMT", "%a %b %e %H:%M:%S %E4Y"}) {
+    const std::string date =
+        absl::FormatTime(form, now + delay, absl::UTCTimeZone());
+    CHECK_THAT(waiter::ParseRetryAfter(date, now) == hint);
+  }
+  // Two digits of the year reach 50 years far.
+  if (delay < absl::Hours(24) * 365 * 50) {
+    const std::string date = absl::FormatTime("%A, %d-%b-%y %H:%M:%S GMT",
+                                              now + delay, absl::UTCTimeZone());
+    CHECK_THAT(waiter::ParseRetryAfter(date, now) == hint);
+  }
+}
+
+void CheckRetryAfter(std::string_view text, absl::Time now) {
+  const RetryAfter hint = waiter::ParseRetryAfter(text, now);
+  CheckRange(hint);
+  CHECK_THAT(waiter::ParseRetryAfter(Padded(text), now) == hint);
+  CHECK_THAT(waiter::ParseRetryAfterField("RETRY-after", text, now) == hint);
+  if (!hint.has_value()) return;
+
+  const absl::Duration delay = hint;
+  if (delay == RetryAfter::kLongest) return;
+  CheckOtherForms(hint, now);
+
+  // A second later a second less is left, unless it does not depend on `now`.
+  if (delay == absl::ZeroDuration()) return;
+  const absl::Duration later =
+      waiter::ParseRetryAfter(text, now + absl::Seconds(1));
+  CHECK_THAT(later == delay || later == delay - absl::Seconds(1));
+}
+
+void CheckMilliseconds(std::string_view text, absl::Time now) {
+  const RetryAfter hint = waiter::ParseRetryAfterMs(text);
+  CheckRange(hint);
+  CHECK_THAT(waiter::ParseRetryAfterMs(Padded(text)) == hint);
+  for (const char* name :
+       {"retry-after-ms", "X-Ms-Retry-After-Ms", "x-amz-retry-after"}) {
+    CHECK_THAT(waiter::ParseRetryAfterField(name, text, now) == hint);
+  }
+  if (!hint.has_value()) return;
+  CHECK_THAT(waiter::ParseRetryAfterMs(
+                 absl::StrCat(absl::ToInt64Milliseconds(hint))) == hint);
+
+  // Where both can read a text, it is a number.
+  const RetryAfter seconds = waiter::ParseRetryAfter(text, now);
+  CHECK_THAT(seconds == RetryAfter(absl::Duration(hint) * 1000) ||
+             absl::Duration(hint) == RetryAfter::kLongest);
+}
+
+void CheckRetryInfo(std::string_view text) {
+  const RetryAfter hint = waiter::ParseRetryInfoDelay(text);
+  CheckRange(hint);
+  CHECK_THAT(waiter::ParseRetryInfoDelay(Padded(text)) == hint);
+  if (!hint.has_value()) return;
+  absl::Duration rest = hint;
+  const int64_t seconds = absl::IDivDuration(rest, absl::Seconds(1), &rest);
+  const std::string nanos =
+      absl::StrCat(1'000'000'000 + absl::ToInt64Nanoseconds(rest));
+  CHECK_THAT(waiter::ParseRetryInfoDelay(
+                 absl::StrCat(seconds, ".", nanos.substr(1), "s")) == hint);
+}
+
+void CheckPushback(std::string_view text) {
+  const waiter::GrpcPushback pushback = waiter::ParseGrpcPushback(text);
+  CHECK_THAT(pushback.delay >= absl::ZeroDuration());
+  CHECK_THAT(pushback.delay <= absl::Milliseconds(INT32_MAX));
+  CHECK_THAT(pushback.may_retry || pushback.delay == absl::ZeroDuration());
+  CHECK_THAT(waiter::ParseGrpcPushback(Padded(text)) == pushback);
+  // A number of milliseconds is one wherever it stands.
+  CHECK_THAT(!pushback.may_retry ||
+             absl::Duration(waiter::ParseRetryAfterMs(text)) == pushback.delay);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  uint32_t seconds = 0;
+  const size_t head = std::min<size_t>(size, 4);
+  for (size_t i = 0; i < head; ++i) {
+    seconds |= static_cast<uint32_t>(data[i]) << (8 * i);
+  }
+  const absl::Time now = absl::FromUnixSeconds(seconds);
+  const std::string text(data + head, data + size);
+
+  CheckRetryAfter(text, now);
+  CheckMilliseconds(text, now);
+  CheckRetryInfo(text);
+  CheckPushback(text);
+  for (const absl::Time extreme : {absl::InfinitePast(), absl::InfiniteFuture(),
+                                   absl::UnixEpoch() - absl::Hours(1 << 30)}) {
+    CheckRange(waiter::ParseRetryAfter(text, extreme));
+  }
+  CHECK_THAT(!waiter::ParseRetryAfterField("date", text, now).has_value());
+  return 0;
+}
