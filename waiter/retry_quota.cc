@@ -22,7 +22,6 @@ namespace waiter {
 namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
-constexpr double kNanosecond = 1e-9;
 
 double Seconds(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / kNanosecondsPerSecond;
@@ -96,6 +95,7 @@ RetryQuota::RetryQuota(const RetryQuotaOptions& options)
     : options_(options),
       costs_{options.initial_cost, options.retry_cost, options.timeout_cost,
              options.throttle_cost, 0},
+      refill_per_nanosecond_(options.refill_per_second / kNanosecondsPerSecond),
       level_(options.capacity),
       tokens_(options.capacity) {}
 
@@ -122,7 +122,9 @@ void RetryQuota::Cancel(MonotonicTime now, QuotaToken& token) {
 }
 
 double RetryQuota::Refilled(MonotonicTime now) const {
-  return options_.refill_per_second * Seconds(now.time_since_epoch());
+  return refill_per_nanosecond_ *
+         static_cast<double>(
+             std::chrono::nanoseconds(now.time_since_epoch()).count());
 }
 
 double RetryQuota::Available(MonotonicTime now) const {
@@ -135,8 +137,8 @@ double RetryQuota::Available(MonotonicTime now) const {
 
 std::optional<MonotonicTime> RetryQuota::Take(double cost, MonotonicTime now) {
   const double refilled = Refilled(now);
-  // A shortfall worth less than this is a rounding error.
-  const double tolerance = options_.refill_per_second * kNanosecond;
+  // A shortfall worth less than a nanosecond of refill is a rounding error.
+  const double tolerance = refill_per_nanosecond_;
   double level = level_.load(std::memory_order_relaxed);
   double left;
   do {

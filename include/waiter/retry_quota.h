@@ -137,6 +137,7 @@ class RetryQuota {
   const RetryQuotaOptions options_;
   // By `QuotaUse`; the last, of no use, is zero.
   const std::array<double, QuotaToken::kNothing + 1> costs_;
+  const double refill_per_nanosecond_;
 
   // The tokens at `now` are min(capacity, level_ + Refilled(now)): one number,
   // which time does not change.
