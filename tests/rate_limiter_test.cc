@@ -170,6 +170,32 @@ TEST(AdaptiveRateLimiterTest, ReadingsOfTimeThatCrossCreateNothing) {
   EXPECT_EQ(granted, 10);
 }
 
+TEST(AdaptiveRateLimiterTest, OldReadingOfTimeTakesNothingBack) {
+  const auto limiter = MakeThrottled(1, 10);
+  ASSERT_EQ(limiter->Acquire(At(10)), At(10));
+  int granted = 0;
+  for (int i = 0; i < 100; ++i) {
+    if (limiter->Acquire(At(5)) == At(5)) ++granted;
+  }
+
+  EXPECT_EQ(granted, 9);
+}
+
+TEST(AdaptiveRateLimiterTest, RateGrowsToNoMoreThanTheLimitTimesTheMeasured) {
+  for (const double limit : {1.0, 2.0, 3.0}) {
+    const auto limiter = MakeLimiter({.growth_limit = limit});
+    limiter->Acquire(kStart);
+    limiter->Update(kStart, PollStatus::kThrottled);
+    for (int i = 1; i <= 1000; ++i) {
+      limiter->Update(At(i * 0.1), PollStatus::kNotReady);
+    }
+
+    EXPECT_NEAR(limiter->State().measured_rate, 10, 1e-6);
+    EXPECT_EQ(limiter->State().fill_rate,
+              limit * limiter->State().measured_rate);
+  }
+}
+
 TEST(AdaptiveRateLimiterTest, InvalidOptionsAreNamedWithTheirValue) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -104,15 +104,28 @@ TEST(RetryQuotaTest, TokenNeverUsedGivesNothing) {
 }
 
 TEST(RetryQuotaTest, RefusalTakesNothingAndKeepsTheToken) {
-  const auto quota = MakeQuota({.capacity = 20});
+  const auto quota = MakeQuota({.capacity = 20, .timeout_cost = 7});
   QuotaToken token;
   ASSERT_TRUE(quota->Acquire(QuotaUse::kRetry, kStart, token).has_value());
 
-  EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
+  EXPECT_EQ(quota->Acquire(QuotaUse::kTimeout, kStart, token), std::nullopt);
   EXPECT_EQ(quota->Available(kStart), 6);
-  EXPECT_THAT(quota->Acquire(QuotaUse::kThrottled, kStart, token),
+
+  quota->Release(kStart, token);
+  EXPECT_EQ(quota->Available(kStart), 20);
+}
+
+TEST(RetryQuotaTest, WhatCostsNothingDoesNotQueue) {
+  const auto quota =
+      MakeQuota({.refill_per_second = 1, .when_spent = WhenSpent::kWait});
+  QuotaToken token;
+  for (int i = 0; i < 100; ++i) {
+    quota->Acquire(QuotaUse::kRetry, kStart, token);
+  }
+  ASSERT_NEAR(quota->Available(kStart), -900, 1e-6);
+
+  EXPECT_THAT(quota->Acquire(QuotaUse::kFirstPoll, kStart, token),
               Optional(kStart));
-  EXPECT_EQ(quota->Available(kStart), 1);
 }
 
 TEST(RetryQuotaTest, EmptyQuotaRefusesEveryRetryButNotTheFirstPoll) {
@@ -127,14 +140,15 @@ TEST(RetryQuotaTest, EmptyQuotaRefusesEveryRetryButNotTheFirstPoll) {
 TEST(RetryQuotaTest, FractionsOfRefillAreKept) {
   const auto quota = MakeQuota({.capacity = 10,
                                 .retry_cost = 10,
-                                .throttle_cost = 0,
+                                .throttle_cost = 0.001,
                                 .refill_per_second = 3});
   QuotaToken token;
   MonotonicTime now = kStart;
   ASSERT_TRUE(quota->Acquire(QuotaUse::kRetry, now, token).has_value());
   for (int i = 0; i < 1000; ++i) {
     now += milliseconds(1);
-    quota->Acquire(QuotaUse::kThrottled, now, token);
+    ASSERT_TRUE(quota->Acquire(QuotaUse::kThrottled, now, token).has_value());
+    quota->Release(now, token);
   }
 
   EXPECT_THAT(quota->Available(now), DoubleNear(3, 1e-7));

@@ -136,6 +136,7 @@ double RetryQuota::Available(MonotonicTime now) const {
 }
 
 std::optional<MonotonicTime> RetryQuota::Take(double cost, MonotonicTime now) {
+  if (cost == 0) return now;
   const double refilled = Refilled(now);
   // A shortfall worth less than a nanosecond of refill is a rounding error.
   const double tolerance = refill_per_nanosecond_;
@@ -161,13 +162,8 @@ void RetryQuota::Add(double tokens, MonotonicTime now) {
     mark_ = std::max(mark_, now);
     return;
   }
-  const double refilled = Refilled(now);
-  double level = level_.load(std::memory_order_relaxed);
-  double sum;
-  do {
-    sum = std::min(options_.capacity, level + refilled + tokens);
-  } while (!level_.compare_exchange_weak(level, sum - refilled,
-                                         std::memory_order_relaxed));
+  // `Take` and `Available` cut what this may bring above the capacity.
+  level_.fetch_add(tokens, std::memory_order_relaxed);
 }
 
 double RetryQuota::TokensCompatibly(MonotonicTime now) const {
