@@ -25,10 +25,10 @@ namespace {
 constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kNanosecond = 1e-9;
 
-// Returns the first nanosecond that is not before `seconds`, which may be large
-// but not negative, after `time`.
+// Returns the nanosecond nearest to `seconds`, which may be large but not
+// negative, after `time`. A shortfall of less than one counts as none.
 MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
-  const double nanoseconds = std::ceil(seconds * kNanosecondsPerSecond);
+  const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
   constexpr double kLimit = 9.2e18;  // Below 2^63.
   if (nanoseconds >= kLimit) return MonotonicTime::max();
   return SaturatingAdd(

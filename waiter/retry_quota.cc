@@ -22,16 +22,15 @@ namespace waiter {
 namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
-constexpr double kNanosecond = 1e-9;
 
 double Seconds(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / kNanosecondsPerSecond;
 }
 
-// Returns the first nanosecond that is not before `seconds`, which may be large
-// but not negative, after `time`.
+// Returns the nanosecond nearest to `seconds`, which may be large but not
+// negative, after `time`. A shortfall of less than one counts as none.
 MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
-  const double nanoseconds = std::ceil(seconds * kNanosecondsPerSecond);
+  const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
   constexpr double kLimit = 9.2e18;  // Below 2^63.
   if (nanoseconds >= kLimit) return MonotonicTime::max();
   return SaturatingAdd(
@@ -96,6 +95,7 @@ RetryQuota::RetryQuota(const RetryQuotaOptions& options)
     : options_(options),
       costs_{options.initial_cost, options.retry_cost, options.timeout_cost,
              options.throttle_cost, 0},
+      refill_per_nanosecond_(options.refill_per_second / kNanosecondsPerSecond),
       level_(options.capacity),
       tokens_(options.capacity) {}
 
@@ -122,7 +122,9 @@ void RetryQuota::Cancel(MonotonicTime now, QuotaToken& token) {
 }
 
 double RetryQuota::Refilled(MonotonicTime now) const {
-  return options_.refill_per_second * Seconds(now.time_since_epoch());
+  return refill_per_nanosecond_ *
+         static_cast<double>(
+             std::chrono::nanoseconds(now.time_since_epoch()).count());
 }
 
 double RetryQuota::Available(MonotonicTime now) const {
@@ -134,9 +136,10 @@ double RetryQuota::Available(MonotonicTime now) const {
 }
 
 std::optional<MonotonicTime> RetryQuota::Take(double cost, MonotonicTime now) {
+  if (cost == 0) return now;
   const double refilled = Refilled(now);
-  // A shortfall worth less than this is a rounding error.
-  const double tolerance = options_.refill_per_second * kNanosecond;
+  // A shortfall worth less than a nanosecond of refill is a rounding error.
+  const double tolerance = refill_per_nanosecond_;
   double level = level_.load(std::memory_order_relaxed);
   double left;
   do {
@@ -159,13 +162,8 @@ void RetryQuota::Add(double tokens, MonotonicTime now) {
     mark_ = std::max(mark_, now);
     return;
   }
-  const double refilled = Refilled(now);
-  double level = level_.load(std::memory_order_relaxed);
-  double sum;
-  do {
-    sum = std::min(options_.capacity, level + refilled + tokens);
-  } while (!level_.compare_exchange_weak(level, sum - refilled,
-                                         std::memory_order_relaxed));
+  // `Take` and `Available` cut what this may bring above the capacity.
+  level_.fetch_add(tokens, std::memory_order_relaxed);
 }
 
 double RetryQuota::TokensCompatibly(MonotonicTime now) const {

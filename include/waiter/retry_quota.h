@@ -71,8 +71,9 @@ struct RetryQuotaOptions {
   // Copies what the AWS SDK for Kotlin does with time, instead of the exact
   // account: (a) refill is rounded down to whole tokens and its fraction is
   // lost with every operation but a refusal, which (b) is followed by the same
-  // refill once more; (c) a wait takes whole seconds, and what is refilled
-  // beyond its cost is lost. Without refill there is no difference.
+  // refill once more; (c) a wait takes whole seconds, what is refilled beyond
+  // its cost is lost, and all others queue behind it, also for what is free.
+  // Without refill there is no difference.
   bool compatible = false;
 };
 
@@ -99,9 +100,9 @@ class RetryQuota {
       const RetryQuotaOptions& options);
 
   // Takes what `use` costs and returns when the poll may start: `now`, or
-  // later with `kWait`. The tokens are taken at once, and the caller may sleep
-  // holding nothing. Returns nothing, takes nothing and leaves `token` alone
-  // if refused.
+  // later with `kWait`; a poll that costs nothing never waits. The tokens are
+  // taken at once, and the caller may sleep holding nothing. Returns nothing,
+  // takes nothing and leaves `token` alone if refused.
   //
   // `token` forgets what it stood for: only the last cost comes back. A wait
   // that fails just drops it.
@@ -137,9 +138,10 @@ class RetryQuota {
   const RetryQuotaOptions options_;
   // By `QuotaUse`; the last, of no use, is zero.
   const std::array<double, QuotaToken::kNothing + 1> costs_;
+  const double refill_per_nanosecond_;
 
   // The tokens at `now` are min(capacity, level_ + Refilled(now)): one number,
-  // which time does not change.
+  // which the passing of time does not change.
   std::atomic<double> level_;
 
   // For `compatible` alone, guarded by `mutex_`: the tokens at `mark_`, which
