@@ -19,6 +19,9 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/preset_options.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_after_options.h"
+#include "waiter/retry_quota.h"
 
 namespace waiter {
 namespace {
@@ -93,6 +96,11 @@ DelayRule SdkDelays(const BackoffOptions& curve,
         Uniform(ceiling * (1 - curve.jitter.below()), ceiling, gen);
     return std::clamp(HintOf(request.found), delay, delay + overshoot);
   };
+}
+
+WaitOptions WithLimiter(WaitOptions options) {
+  options.rate_limiter = *AdaptiveRateLimiter::Make({});
+  return options;
 }
 
 // A draw from [least, 2 least), as Go's `rand.Int63n(least) + least`.
@@ -195,7 +203,19 @@ WaitOptions KotlinStandard(const KotlinRetryOptions& options) {
   result.max_attempts = options.max_attempts;
   result.delay_rule =
       SdkDelays(curve, curve, /*overshoot=*/absl::ZeroDuration());
+  result.retry_quota = *RetryQuota::Make(KotlinRetryQuota());
   return result;
+}
+
+WaitOptions KotlinAdaptive(const KotlinRetryOptions& options) {
+  return WithLimiter(KotlinStandard(options));
+}
+
+RetryQuotaOptions KotlinRetryQuota() {
+  return {.retry_cost = 5,
+          .timeout_cost = 10,
+          .throttle_cost = 10,
+          .compatible = true};
 }
 
 WaitOptions AwsStandard2026(const AwsRetryOptions& options) {
@@ -215,7 +235,12 @@ WaitOptions AwsStandard2026(const AwsRetryOptions& options) {
   result.max_attempts = options.max_attempts;
   result.delay_rule =
       SdkDelays(curve, throttled, options.retry_after_max_overshoot);
+  result.retry_quota = *RetryQuota::Make({});
   return result;
+}
+
+WaitOptions AwsAdaptive2026(const AwsRetryOptions& options) {
+  return WithLimiter(AwsStandard2026(options));
 }
 
 AwsRetryOptions AwsDynamoDb2026() {

@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 #include "waiter/options.h"
 #include "waiter/preset_options.h"
+#include "waiter/retry_quota.h"
 
 namespace waiter {
 
@@ -67,16 +68,31 @@ GoV1RetryOptions GoV1Ec2NetworkInterfaces();
 
 // `StandardRetryStrategy` of the AWS SDK for Kotlin as its guide describes it,
 // before 2026. Delays grow with the attempt, whatever was found; throttling has
-// no longer ones, and hints are ignored. Unlike there, delays are not cut to
-// whole milliseconds.
+// no longer ones, and hints are ignored. `retry_quota` is a new bucket with the
+// costs of `KotlinRetryQuota`. Unlike there, delays are not cut to whole
+// milliseconds; a poll that was not ready costs nothing; and of transient
+// errors only those with kDeadlineExceeded cost what a timeout does.
 WaitOptions KotlinStandard(const KotlinRetryOptions& options = {});
+
+// `AdaptiveRetryStrategy`: the same with a new `rate_limiter`.
+WaitOptions KotlinAdaptive(const KotlinRetryOptions& options = {});
+
+// The bucket of that time, its quirks of refill included (retry_quota.h), for
+// `RetryQuota::Make`.
+RetryQuotaOptions KotlinRetryQuota();
 
 // The standard mode of the AWS SDKs since 2026. Delays grow with the attempt,
 // from another start if throttled; `retry_after`, there x-amz-retry-after, is
-// honoured within [t, t + 5 s] around the delay t that was drawn.
+// honoured within [t, t + 5 s] around the delay t that was drawn. `retry_quota`
+// is a new bucket; waits share it that share these options. Unlike there, a
+// poll that was not ready costs nothing. For polls that the server holds open
+// for long, set `delay_when_refused`.
 WaitOptions AwsStandard2026(const AwsRetryOptions& options = {});
 
-// What the clients of DynamoDB and DynamoDB Streams use with it.
+// The adaptive mode: the same with a new `rate_limiter`.
+WaitOptions AwsAdaptive2026(const AwsRetryOptions& options = {});
+
+// What the clients of DynamoDB and DynamoDB Streams use with both.
 AwsRetryOptions AwsDynamoDb2026();
 
 // The waiters of the Smithy specification: delays uniform on [min_delay,
