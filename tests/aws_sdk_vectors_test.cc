@@ -545,6 +545,43 @@ TEST_F(KotlinBackoffVectorsTest, ExamplesOfTheGuide) {
   }
 }
 
+// What the result of an operation, named as in the strategy's own test, is to a
+// status function.
+Poll<> AnswerOf(const std::string& input) {
+  if (input == "success") return Success();
+  if (input == "throttled") return Throttled(input);
+  if (input == "fail") return Failed(input);
+  if (input == "exception") return Failed(absl::DataLossError(input));
+  if (input == "retryable-exception") {
+    return ServerError(absl::UnavailableError(input));
+  }
+  return ServerError(input);
+}
+
+void CheckOutcome(const WaitReport& report, const Json& expected) {
+  const std::string& outcome = expected["outcome"].string();
+  if (outcome == "response") {
+    EXPECT_TRUE(report.status.ok());
+    return;
+  }
+  if (outcome == "rethrow original exception") {
+    EXPECT_THAT(report.status,
+                StatusIs(absl::StatusCode::kDataLoss, "exception"));
+    return;
+  }
+  if (outcome == "rethrow last exception") {
+    EXPECT_EQ(report.reason, StopReason::kAttempts);
+    EXPECT_EQ(report.last_error->error(),
+              absl::UnavailableError("retryable-exception"));
+    return;
+  }
+  const bool failed = outcome == "RetryFailureException";
+  EXPECT_TRUE(failed || outcome == "TooManyAttemptsException") << outcome;
+  EXPECT_EQ(report.reason,
+            failed ? StopReason::kFailed : StopReason::kAttempts);
+  EXPECT_EQ(report.last_poll.detail(), expected["last_response"].string());
+}
+
 TEST_F(KotlinBackoffVectorsTest, Strategy) {
   const Json& strategy = File()["strategy_cases"];
   EXPECT_EQ(KotlinRetryOptions().max_attempts,
@@ -553,21 +590,11 @@ TEST_F(KotlinBackoffVectorsTest, Strategy) {
             strategy["default_max_attempts"].number());
   File().Ran();
 
-  const auto answer = [](const std::string& input) -> Poll<> {
-    if (input == "success") return Success();
-    if (input == "throttled") return Throttled(input);
-    if (input == "fail") return Failed(input);
-    if (input == "exception") return Failed(absl::DataLossError(input));
-    if (input == "retryable-exception") {
-      return ServerError(absl::UnavailableError(input));
-    }
-    return ServerError(input);
-  };
   for (const Json& entry : strategy["cases"].array()) {
     SCOPED_TRACE(entry["name"].string());
     std::vector<Poll<>> answers;
     for (const Json& input : entry["inputs"].array()) {
-      answers.push_back(answer(input.string()));
+      answers.push_back(AnswerOf(input.string()));
     }
     const auto max_attempts =
         static_cast<int64_t>(entry.number_or("max_attempts", 3));
@@ -577,25 +604,7 @@ TEST_F(KotlinBackoffVectorsTest, Strategy) {
       const WaitReport report = Play(options, answers).report;
 
       EXPECT_EQ(report.attempts, entry["attempts"].number());
-      const std::string& outcome = entry["outcome"].string();
-      if (outcome == "response") {
-        EXPECT_TRUE(report.status.ok());
-      } else if (outcome == "rethrow original exception") {
-        EXPECT_THAT(report.status,
-                    StatusIs(absl::StatusCode::kDataLoss, "exception"));
-      } else if (outcome == "RetryFailureException") {
-        EXPECT_EQ(report.reason, StopReason::kFailed);
-        EXPECT_EQ(report.last_poll.detail(), entry["last_response"].string());
-      } else {
-        EXPECT_EQ(report.reason, StopReason::kAttempts);
-        if (outcome == "rethrow last exception") {
-          EXPECT_EQ(report.last_error->error(),
-                    absl::UnavailableError("retryable-exception"));
-        } else {
-          EXPECT_EQ(outcome, "TooManyAttemptsException");
-          EXPECT_EQ(report.last_poll.detail(), entry["last_response"].string());
-        }
-      }
+      CheckOutcome(report, entry);
     }
     File().Ran();
   }
