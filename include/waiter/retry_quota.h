@@ -9,16 +9,13 @@
 //
 // Each poll after a failure costs tokens; a success gives back what the last
 // poll of its wait had cost, and everything else only time gives back, at
-// `refill_per_second`. A driver, or `WaitLoop` for it, does this:
+// `refill_per_second`, as in the AWS SDKs. A driver, or `WaitLoop` for it:
 //
 //   waiter::QuotaToken token;  // One byte per wait.
 //   std::optional<waiter::MonotonicTime> start =
 //       (*quota)->Acquire(waiter::QuotaUse::kRetry, now, token);
 //   // None: end the wait. Later than `now`: sleep until then, and poll.
-//   (*quota)->Release(now, token);  // When a poll has succeeded, and only
-//   then.
-//
-// The model is the retry quota of the AWS SDKs.
+//   (*quota)->Release(now, token);  // If the poll has found success.
 
 #ifndef WAITER_RETRY_QUOTA_H_
 #define WAITER_RETRY_QUOTA_H_

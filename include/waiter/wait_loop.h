@@ -18,7 +18,7 @@
 //     }
 //   }
 //
-// with `now` read anew at each call. docs/design.md has the table of states.
+// with `now` read at each call. docs/design.md has the states.
 
 #ifndef WAITER_WAIT_LOOP_H_
 #define WAITER_WAIT_LOOP_H_
