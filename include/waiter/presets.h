@@ -15,8 +15,8 @@
 //
 // Where all of them differ from their originals: delays have nanoseconds, and
 // cannot overflow; a sleep that would pass the deadline ends in one last poll
-// there; hints of zero, below, and infinity are ignored; exceptions of the
-// status function pass on.
+// there; hints of zero, infinity, and, but for gRPC, below zero are ignored;
+// exceptions of the status function pass on.
 
 #ifndef WAITER_PRESETS_H_
 #define WAITER_PRESETS_H_
