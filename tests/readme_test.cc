@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "waiter/presets.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
@@ -69,6 +70,16 @@ TEST(ReadmeTest, TestingExampleWaitsThreeHoursAtOnce) {
   EXPECT_GE(clock.Elapsed(), absl::Hours(3));
 }
 
+TEST(ReadmeTest, PresetExampleWaits) {
+  const auto ask = [] { return waiter::PollStatus::kSuccess; };
+
+  waiter::WaitOptions options = waiter::AwsStandard2026();
+  options.timeout = absl::Minutes(5);
+  waiter::Waiter wait(ask, options);
+
+  EXPECT_TRUE(wait.Wait().ok());
+}
+
 std::string Read(const std::string& path) {
   std::ifstream file(path);
   EXPECT_TRUE(file.good()) << path;
@@ -88,7 +99,7 @@ TEST(ReadmeTest, EveryExampleIsInThisFile) {
   const std::vector<std::string> parts =
       absl::StrSplit(Read("README.md"), "```cpp\n");
 
-  ASSERT_GE(parts.size(), 3);
+  ASSERT_EQ(parts.size(), 4);
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::string code = parts[i].substr(0, parts[i].find("```"));
     for (std::string_view paragraph : absl::StrSplit(code, "\n\n")) {
