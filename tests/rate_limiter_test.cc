@@ -199,10 +199,11 @@ TEST(AdaptiveRateLimiterTest, RateGrowsToNoMoreThanTheLimitTimesTheMeasured) {
 TEST(AdaptiveRateLimiterTest, InvalidOptionsAreNamedWithTheirValue) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const struct {
+  struct Case {
     RateLimiterOptions options;
     std::string_view message;
-  } cases[] = {
+  };
+  const std::vector<Case> cases = {
       {{.beta = 0}, "beta is 0; it must be within (0, 1)"},
       {{.beta = 1}, "beta is 1"},
       {{.beta = kNan}, "beta is nan"},

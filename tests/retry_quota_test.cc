@@ -277,10 +277,11 @@ TEST(RetryQuotaTest, WaitBeyondAllTimeIsTheEndOfTime) {
 TEST(RetryQuotaTest, WhatCanNeverSucceedIsRefusedByFieldAndValue) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const struct {
+  struct Case {
     RetryQuotaOptions options;
     std::string_view message;
-  } cases[] = {
+  };
+  const std::vector<Case> cases = {
       {{.capacity = -1}, "capacity is -1; it must be finite"},
       {{.capacity = kInfinity}, "capacity is inf"},
       {{.initial_cost = kNan}, "initial_cost is nan"},
@@ -513,6 +514,12 @@ void RunThreads(const Function& function) {
   }
 }
 
+void RaiseTo(std::atomic<int>& most, int value) {
+  int seen = most;
+  while (seen < value && !most.compare_exchange_weak(seen, value)) {
+  }
+}
+
 TEST(RetryQuotaThreadTest, SixtyFourThreadsLoseAndCreateNothing) {
   for (const bool compatible : {false, true}) {
     constexpr int kCapacity = 20;
@@ -533,11 +540,7 @@ TEST(RetryQuotaThreadTest, SixtyFourThreadsLoseAndCreateNothing) {
           std::this_thread::yield();
           continue;
         }
-        const int now_held = held += cost;
-        int most = most_held;
-        while (most < now_held &&
-               !most_held.compare_exchange_weak(most, now_held)) {
-        }
+        RaiseTo(most_held, held += cost);
         ++granted;
         if (i % 16 == 0) std::this_thread::yield();
         held -= cost;

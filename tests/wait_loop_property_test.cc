@@ -19,6 +19,7 @@ namespace waiter {
 namespace {
 
 uint64_t FirstSeed() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
   const char* given = std::getenv("WAITER_TEST_SEED");
   uint64_t seed = 0;
   if (given != nullptr && absl::SimpleAtoi(given, &seed)) return seed;
