@@ -196,9 +196,13 @@ TEST_F(BudgetTest, TheLimiterHoldsPollsBackOnceThrottled) {
       *AdaptiveRateLimiter::Make({});
 
   // Throttled at once, the rate is 0.5 per second: 2 s for the next token.
-  EXPECT_TRUE(Wait({Throttled(), Success()}, {.rate_limiter = limiter}).ok());
+  const WaitResult<> result = Wait(
+      {Throttled(), Success()}, {.rate_limiter = limiter, .history_limit = 9});
 
+  EXPECT_TRUE(result.ok());
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(2)));
+  // The delay of one second, and one more for the limiter.
+  EXPECT_EQ(result.report().history[0].delay, Seconds(2));
 }
 
 TEST_F(BudgetTest, TheLimiterDoesNotPassTheDeadline) {

@@ -287,7 +287,7 @@ void WaitLoop::TellOfSleep(MonotonicTime now, Delay delay) {
   const WaitOptions& options = policy_.options();
   const absl::Duration length = absl::FromChrono(delay.length);
   if (options.history_limit > 0 && report_.attempts > 0) {
-    LastRecord().delay = length;
+    LastRecord().delay += length;  // A rate limiter may add to a delay.
   }
   if (options.observer != nullptr) {
     options.observer->BeforeSleep({.name = options.name,

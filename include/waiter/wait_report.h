@@ -48,7 +48,7 @@ struct PollRecord {
   absl::Duration took;
   PollStatus status;
   std::string detail;
-  absl::Duration delay;  // Chosen after it; zero after the last poll.
+  absl::Duration delay;  // Chosen after it, in all; zero after the last poll.
 };
 
 // Everything about a wait but its value.
