@@ -8,13 +8,13 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/poll_status.h"
@@ -154,7 +154,7 @@ AdaptiveRateLimiter::AdaptiveRateLimiter(const RateLimiterOptions& options)
 
 MonotonicTime AdaptiveRateLimiter::Acquire(MonotonicTime now) {
   if (phase_.load(std::memory_order_acquire) == Phase::kMeasuring) return now;
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return AcquireLocked(now, 1);
 }
 
@@ -163,7 +163,7 @@ absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
   if (!(cost >= 0 && std::isfinite(cost))) {
     return Invalid("cost", cost, "finite, and zero or more");
   }
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (phase_.load(std::memory_order_relaxed) == Phase::kLimiting &&
       cost > bucket_.max_capacity()) {
     return absl::ResourceExhaustedError(
@@ -182,7 +182,7 @@ MonotonicTime AdaptiveRateLimiter::AcquireLocked(MonotonicTime now,
 }
 
 void AdaptiveRateLimiter::Update(MonotonicTime now, PollStatus status) {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   const double time = Elapsed(now);
   const double measured = meter_.Measure(time);
   double rate;
@@ -199,7 +199,7 @@ void AdaptiveRateLimiter::Update(MonotonicTime now, PollStatus status) {
 }
 
 RateLimiterState AdaptiveRateLimiter::State() const {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return {
       .limiting = phase_.load(std::memory_order_relaxed) == Phase::kLimiting,
       .measured_rate = meter_.rate(),

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -15,7 +16,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "waiter/clock.h"
 
 namespace waiter {
@@ -131,7 +131,7 @@ double RetryQuota::Available(MonotonicTime now) const {
   if (!options_.compatible) {
     return std::min(options_.capacity, level_.load() + Refilled(now));
   }
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return TokensCompatibly(now);
 }
 
@@ -157,7 +157,7 @@ std::optional<MonotonicTime> RetryQuota::Take(double cost, MonotonicTime now) {
 void RetryQuota::Add(double tokens, MonotonicTime now) {
   if (tokens == 0) return;
   if (options_.compatible) {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     tokens_ = std::min(options_.capacity, TokensCompatibly(now) + tokens);
     mark_ = std::max(mark_, now);
     return;
@@ -177,7 +177,7 @@ double RetryQuota::TokensCompatibly(MonotonicTime now) const {
 
 std::optional<MonotonicTime> RetryQuota::TakeCompatibly(double cost,
                                                         MonotonicTime now) {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   tokens_ = TokensCompatibly(now);
   if (cost <= tokens_) {
     tokens_ -= cost;

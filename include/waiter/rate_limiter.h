@@ -24,11 +24,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "waiter/clock.h"
 #include "waiter/poll_status.h"
 #include "waiter/rate_limiter_parts.h"
@@ -80,22 +79,22 @@ class AdaptiveRateLimiter {
 
   explicit AdaptiveRateLimiter(const RateLimiterOptions& options);
 
-  MonotonicTime AcquireLocked(MonotonicTime now, double cost)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the seconds since the first call.
-  double Elapsed(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  MonotonicTime AcquireLocked(MonotonicTime now, double cost);
+  // Requires `mutex_`. Returns the seconds since the first call.
+  double Elapsed(MonotonicTime now);
 
   const RateLimiterOptions options_;
 
   // Written under `mutex_`; read without it too, as most limiters never limit.
   std::atomic<Phase> phase_ = Phase::kUnused;
 
-  // Of Abseil, as that spins for a moment before it blocks.
-  mutable absl::Mutex mutex_;
-  MonotonicTime start_ ABSL_GUARDED_BY(mutex_);
-  rate_limiter_internal::RateMeter meter_ ABSL_GUARDED_BY(mutex_);
-  rate_limiter_internal::CubicRate cubic_ ABSL_GUARDED_BY(mutex_);
-  rate_limiter_internal::RateBucket bucket_ ABSL_GUARDED_BY(mutex_);
+  // Guards everything below. Not of Abseil, which spins before it blocks but
+  // makes ThreadSanitizer report false races when it is built by g++.
+  mutable std::mutex mutex_;
+  MonotonicTime start_{};
+  rate_limiter_internal::RateMeter meter_;
+  rate_limiter_internal::CubicRate cubic_;
+  rate_limiter_internal::RateBucket bucket_;
 };
 
 }  // namespace waiter

@@ -25,12 +25,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "waiter/clock.h"
 
 namespace waiter {
@@ -130,8 +129,8 @@ class RetryQuota {
   void Add(double tokens, MonotonicTime now);
 
   std::optional<MonotonicTime> TakeCompatibly(double cost, MonotonicTime now);
-  double TokensCompatibly(MonotonicTime now) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Requires `mutex_`.
+  double TokensCompatibly(MonotonicTime now) const;
 
   const RetryQuotaOptions options_;
   // By `QuotaUse`; the last, of no use, is zero.
@@ -142,11 +141,11 @@ class RetryQuota {
   // which the passing of time does not change.
   std::atomic<double> level_;
 
-  // For `compatible` alone: the tokens at `mark_`, which is the end of the last
-  // wait if that is still to come.
-  mutable absl::Mutex mutex_;
-  double tokens_ ABSL_GUARDED_BY(mutex_);
-  MonotonicTime mark_ ABSL_GUARDED_BY(mutex_);
+  // For `compatible` alone, guarded by `mutex_`: the tokens at `mark_`, which
+  // is the end of the last wait if that is still to come.
+  mutable std::mutex mutex_;
+  double tokens_;
+  MonotonicTime mark_{};
 };
 
 }  // namespace waiter
