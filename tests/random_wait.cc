@@ -337,7 +337,8 @@ void Watched::CheckReason() {
       break;
     case StopReason::kDelayRule:
     case StopReason::kQuota:
-      Expect(false, "there is no delay rule and no quota");
+    case StopReason::kShutDown:
+      Expect(false, "there is no delay rule, no quota and no engine");
       break;
     case StopReason::kInvalidOptions:
       Expect(false, "the options are valid");

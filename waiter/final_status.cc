@@ -74,7 +74,13 @@ std::string Summary(const FinalState& state, std::string_view limit) {
       state.policy.options().name, ": ", limit, " after ", report.attempts,
       report.attempts == 1 ? " attempt in " : " attempts in ",
       Between(state.start, state.now));
-  if (report.attempts == 0) return text + "; no poll was made";
+  if (state.unanswered) {
+    absl::StrAppend(&text, "; attempt ", report.attempts + 1,
+                    " has not answered");
+  }
+  if (report.attempts == 0) {
+    return state.unanswered ? text : text + "; no poll was made";
+  }
   const Poll<>& last = report.last_poll;
   absl::StrAppend(&text, "; last poll: ", PollStatusName(last.status()));
   if (last.status() == PollStatus::kSuccess &&
@@ -107,7 +113,11 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
     case StopReason::kDeadline:
       return absl::DeadlineExceededError(Summary(state, DeadlineText(state)));
     case StopReason::kCancelled:
-      return absl::CancelledError(Summary(state, "stop requested"));
+      return absl::CancelledError(
+          state.brief ? "" : Summary(state, "stop requested"));
+    case StopReason::kShutDown:
+      return absl::CancelledError(
+          state.brief ? "" : Summary(state, "the engine was destroyed"));
     case StopReason::kAttempts:
       return absl::ResourceExhaustedError(Summary(
           state, absl::StrCat("max_attempts of ",

@@ -29,6 +29,10 @@ struct FinalState {
   MonotonicTime run_since;
   // The server's hint after the last poll, or zero.
   std::chrono::nanoseconds hint;
+  // The wait was ended while a poll had not answered.
+  bool unanswered;
+  // Who ended the wait on purpose needs no text.
+  bool brief;
 };
 
 // Returns the status of a wait that ends for `reason`, which is not success.

@@ -45,7 +45,7 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
 inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
   if (policy_.has_budgets()) {
     if (const std::optional<NextStep> step = AskLimiter(now)) return *step;
-    poll_is_booked_ = false;
+    state_.poll_is_booked = false;
   }
   if (policy_.keeps_details() && policy_.options().observer != nullptr) {
     policy_.options().observer->BeforePoll(policy_.options().name,
@@ -55,14 +55,15 @@ inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
 }
 
 inline NextStep WaitLoop::Sleep(MonotonicTime now, Delay delay) {
-  since_ = now;
+  state_.since = now;
+  state_.asleep = true;
   if (policy_.keeps_details()) TellOfSleep(now, delay);
   return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
 }
 
 inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
   if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
-  since_ = now;
+  state_.since = now;
   return BeginPoll(now);
 }
 
@@ -70,14 +71,14 @@ inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
                                                nanoseconds lead,
                                                nanoseconds gap,
                                                nanoseconds least) {
-  const nanoseconds remaining = deadline_ - now;
+  const nanoseconds remaining = state_.deadline - now;
   // A lead that does not fit any more is dropped.
   if (lead >= remaining) lead = nanoseconds::zero();
-  if (deadline_ == MonotonicTime::max() ||
+  if (state_.deadline == MonotonicTime::max() ||
       remaining - delay.length > std::max(gap, lead)) {
     return delay;
   }
-  final_poll_ = true;
+  state_.final_poll = true;
   return {std::max(remaining - lead, std::min(least, remaining)),
           SleepReason::kFinalPoll};
 }
@@ -85,7 +86,7 @@ inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
 inline nanoseconds WaitLoop::Hint() const {
   const absl::Duration hint = report_.last_poll.retry_after();
   if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
-      run_status_ == PollStatus::kSuccess) {
+      state_.run_status == PollStatus::kSuccess) {
     return nanoseconds::zero();
   }
   return std::min(absl::ToChronoNanoseconds(hint),
@@ -93,7 +94,7 @@ inline nanoseconds WaitLoop::Hint() const {
 }
 
 inline const Backoff& WaitLoop::Curve() const {
-  switch (run_status_) {
+  switch (state_.run_status) {
     case PollStatus::kServerError:
       return policy_.server_error();
     case PollStatus::kThrottled:
@@ -106,46 +107,49 @@ inline const Backoff& WaitLoop::Curve() const {
 inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
                                               const Backoff& curve,
                                               absl::BitGenRef& gen) {
-  switch (run_status_) {
+  switch (state_.run_status) {
     case PollStatus::kServerError:
-      return {curve.NextDelay(growth_.server_error, gen),
+      return {curve.NextDelay(state_.growth.server_error, gen),
               SleepReason::kServerError};
     case PollStatus::kThrottled: {
-      growth_.server_error = {};
-      BackoffProgress not_ready = growth_.not_ready;  // Asked, not advanced.
+      state_.growth.server_error = {};
+      BackoffProgress not_ready =
+          state_.growth.not_ready;  // Asked, not advanced.
       const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
-      return {std::max(least, curve.NextDelay(growth_.throttled, gen)),
+      return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
               SleepReason::kThrottled};
     }
     case PollStatus::kSuccess: {
-      growth_ = {};
+      state_.growth = {};
       BackoffProgress no_growth;
       nanoseconds delay = curve.NextDelay(no_growth, gen);
       const nanoseconds hold_left =
-          policy_.durations().hold_for - (now - run_since_);
+          policy_.durations().hold_for - (now - state_.run_since);
       if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
       return {delay, SleepReason::kConfirming};
     }
     default:
-      growth_.server_error = growth_.throttled = {};
-      return {curve.NextDelay(growth_.not_ready, gen), SleepReason::kNotReady};
+      state_.growth.server_error = state_.growth.throttled = {};
+      return {curve.NextDelay(state_.growth.not_ready, gen),
+              SleepReason::kNotReady};
   }
 }
 
 inline bool WaitLoop::Confirmed(MonotonicTime now) const {
-  if (run_length_ < policy_.options().successes_required) return false;
+  if (state_.run_length < policy_.options().successes_required) return false;
   const nanoseconds hold_for = policy_.durations().hold_for;
   return hold_for == nanoseconds::zero() ||
-         (run_length_ >= 2 && now - run_since_ >= hold_for);
+         (state_.run_length >= 2 && now - state_.run_since >= hold_for);
 }
 
 inline bool WaitLoop::ClassLimitReached(MonotonicTime now) const {
-  switch (run_status_) {
+  switch (state_.run_status) {
     case PollStatus::kServerError:
-      return run_length_ >= policy_.limits().consecutive_server_errors ||
-             now - run_since_ >= policy_.durations().max_server_error_time;
+      return state_.run_length >= policy_.limits().consecutive_server_errors ||
+             now - state_.run_since >=
+                 policy_.durations().max_server_error_time;
     case PollStatus::kThrottled:
-      return run_length_ >= policy_.limits().consecutive_throttles;
+      return state_.run_length >= policy_.limits().consecutive_throttles;
     default:
       return false;
   }
@@ -154,15 +158,17 @@ inline bool WaitLoop::ClassLimitReached(MonotonicTime now) const {
 inline void WaitLoop::Record(MonotonicTime now) {
   const PollStatus status = report_.last_poll.status();
   ++report_.attempts;
-  ++report_.counts[static_cast<size_t>(status)];
-  longest_poll_ = std::max(longest_poll_, now - since_);
-  if (run_length_ == 0 || run_status_ != status) {
-    run_status_ = status;
-    run_length_ = 0;
-    run_since_ = status == PollStatus::kSuccess ? since_ : now;
+  if (state_.run_length == 0 || state_.run_status != status) {
+    state_.run_status = status;
+    state_.run_length = 0;
+    state_.run_since = status == PollStatus::kSuccess ? state_.since : now;
   }
-  ++run_length_;
-  if (status >= PollStatus::kThrottled) RecordError();
+  ++state_.run_length;
+  if (!state_.lean) {
+    ++report_.counts[static_cast<size_t>(status)];
+    state_.longest_poll = std::max(state_.longest_poll, now - state_.since);
+    if (status >= PollStatus::kThrottled) RecordError();
+  }
   if (policy_.has_budgets() && policy_.options().rate_limiter != nullptr) {
     policy_.options().rate_limiter->Update(now, status);
   }
@@ -184,7 +190,7 @@ inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
     }
   }
   // A hold may end exactly at the deadline: no lead cuts it short.
-  const nanoseconds lead = run_status_ == PollStatus::kSuccess
+  const nanoseconds lead = state_.run_status == PollStatus::kSuccess
                                ? nanoseconds::zero()
                                : policy_.durations().final_poll_lead;
   return SleepOrPoll(
@@ -192,12 +198,13 @@ inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
 }
 
 inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
-  if (policy_.has_delay_rule() && run_status_ != PollStatus::kSuccess) {
+  if (policy_.has_delay_rule() && state_.run_status != PollStatus::kSuccess) {
     return AskDelayRule(now, gen);
   }
   const nanoseconds hint = Hint();
-  if (hint > deadline_ - now && policy_.options().retry_after.past_deadline ==
-                                    RetryAfterOptions::PastDeadline::kStop) {
+  if (hint > state_.deadline - now &&
+      policy_.options().retry_after.past_deadline ==
+          RetryAfterOptions::PastDeadline::kStop) {
     return Finish(StopReason::kDeadline, now);
   }
   return DelayPoll(now, BuiltInDelay(now, hint, gen), hint);
@@ -205,8 +212,8 @@ inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
 
 NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
                          StopRequested stop_requested) {
-  start_ = since_ = now;
-  deadline_ = deadline;
+  state_.start = state_.since = now;
+  state_.deadline = deadline;
   if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
   Delay delay = {policy_.durations().first_poll_delay,
@@ -237,30 +244,52 @@ NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
     return Finish(StopReason::kAttempts, now);
   }
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  if (final_poll_ || now >= deadline_) {
+  if (state_.final_poll || now >= state_.deadline) {
     return Finish(StopReason::kDeadline, now);
   }
   return Continue(now, gen);
 }
 
+inline void WaitLoop::WakeUp(MonotonicTime now) {
+  state_.slept += now - state_.since;
+  state_.since = now;
+  state_.asleep = false;
+}
+
 NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
-  slept_ += now - since_;
-  since_ = now;
+  WakeUp(now);
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  if (refused_) return Finish(StopReason::kQuota, now);
+  if (state_.refused) return Finish(StopReason::kQuota, now);
   return BeginPoll(now);
 }
 
-void WaitLoop::Abandon(MonotonicTime now) {
-  Close(StopReason::kFailed, now,
-        absl::UnknownError("the status function threw an exception"));
+NextStep WaitLoop::End(MonotonicTime now, StopReason reason, bool unanswered) {
+  if (state_.asleep) WakeUp(now);
+  state_.unanswered = unanswered;
+  return Finish(reason, now);
+}
+
+MonotonicTime WaitLoop::AnswerDeadline() const {
+  if (state_.since < state_.deadline) return state_.deadline;
+  const absl::Duration timeout = policy_.options().poll_timeout;
+  return timeout == absl::InfiniteDuration()
+             ? state_.since
+             : SaturatingAdd(state_.since, WaitPolicy::Summable(timeout));
+}
+
+void WaitLoop::Abandon(MonotonicTime now, std::string_view what) {
+  Close(
+      StopReason::kFailed, now,
+      absl::UnknownError(absl::StrCat("the status function threw an exception",
+                                      what.empty() ? "" : ": ", what)));
 }
 
 PollContext WaitLoop::Context(absl::Time wall_now) const {
   PollContext context;
   context.attempt = report_.attempts + 1;
-  context.elapsed = Between(start_, since_);
-  context.remaining = Between(std::min(since_, deadline_), deadline_);
+  context.elapsed = Between(state_.start, state_.since);
+  context.remaining =
+      Between(std::min(state_.since, state_.deadline), state_.deadline);
   context.timeout = policy_.options().poll_timeout;
   if (context.remaining > absl::ZeroDuration()) {
     context.timeout = std::min(context.timeout, context.remaining);
@@ -292,7 +321,7 @@ void WaitLoop::TellOfSleep(MonotonicTime now, Delay delay) {
   if (options.observer != nullptr) {
     options.observer->BeforeSleep({.name = options.name,
                                    .attempt = report_.attempts,
-                                   .elapsed = Between(start_, now),
+                                   .elapsed = Between(state_.start, now),
                                    .delay = length,
                                    .reason = delay.reason});
   }
@@ -303,8 +332,8 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
   const WaitOptions& options = policy_.options();
   if (options.history_limit > 0) {
     PollRecord record = {.attempt = report_.attempts,
-                         .started = Between(start_, since_),
-                         .took = Between(since_, now),
+                         .started = Between(state_.start, state_.since),
+                         .took = Between(state_.since, now),
                          .status = found.status(),
                          .detail = std::string(found.detail()),
                          .delay = absl::ZeroDuration()};
@@ -318,8 +347,8 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
   if (options.observer != nullptr) {
     options.observer->AfterPoll({.name = options.name,
                                  .attempt = report_.attempts,
-                                 .elapsed = Between(start_, now),
-                                 .took = Between(since_, now),
+                                 .elapsed = Between(state_.start, now),
+                                 .took = Between(state_.since, now),
                                  .found = found});
   }
 }
@@ -333,7 +362,7 @@ PollRecord& WaitLoop::LastRecord() {
 // that is nothing.
 std::optional<QuotaUse> WaitLoop::NextUse() const {
   if (report_.attempts == 0) return QuotaUse::kFirstPoll;
-  switch (run_status_) {
+  switch (state_.run_status) {
     case PollStatus::kThrottled:
       return QuotaUse::kThrottled;
     case PollStatus::kServerError:
@@ -354,17 +383,17 @@ std::optional<NextStep> WaitLoop::BookPoll(MonotonicTime now, Delay& delay,
   const std::optional<QuotaUse> use = NextUse();
   if (options.retry_quota == nullptr || !use.has_value()) return std::nullopt;
   const std::optional<MonotonicTime> start =
-      options.retry_quota->Acquire(*use, now, quota_token_);
-  poll_is_booked_ = start.has_value();
+      options.retry_quota->Acquire(*use, now, state_.quota_token);
+  state_.poll_is_booked = start.has_value();
   if (!start.has_value()) {
     if (!options.delay_when_refused || delay.length == nanoseconds::zero() ||
         report_.attempts == 0) {
       return Finish(StopReason::kQuota, now);
     }
-    refused_ = true;
+    state_.refused = true;
     return std::nullopt;
   }
-  if (*start > deadline_) return Finish(StopReason::kQuota, now);
+  if (*start > state_.deadline) return Finish(StopReason::kQuota, now);
   if (*start > now) {
     delay = {delay.length + (*start - now), SleepReason::kRetryQuota};
     least = std::max(least, *start - now);
@@ -379,18 +408,18 @@ std::optional<NextStep> WaitLoop::AskLimiter(MonotonicTime now) {
   if (limiter == nullptr) return std::nullopt;
   const MonotonicTime start = limiter->Acquire(now);
   if (start <= now) return std::nullopt;
-  if (now >= deadline_) return Finish(StopReason::kDeadline, now);
-  return Sleep(now,
-               {std::min(start, deadline_) - now, SleepReason::kRateLimit});
+  if (now >= state_.deadline) return Finish(StopReason::kDeadline, now);
+  return Sleep(
+      now, {std::min(start, state_.deadline) - now, SleepReason::kRateLimit});
 }
 
 void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
   RetryQuota* const quota = policy_.options().retry_quota.get();
   if (quota == nullptr) return;
   if (reason == StopReason::kSuccess) {
-    quota->Release(now, quota_token_);
-  } else if (poll_is_booked_) {
-    quota->Cancel(now, quota_token_);
+    quota->Release(now, state_.quota_token);
+  } else if (state_.poll_is_booked) {
+    quota->Cancel(now, state_.quota_token);
   }
 }
 
@@ -401,8 +430,8 @@ NextStep WaitLoop::AskDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
   std::optional<absl::Duration> answer =
       policy_.options().delay_rule({.found = report_.last_poll,
                                     .attempt = report_.attempts,
-                                    .elapsed = Between(start_, now),
-                                    .remaining = Between(now, deadline_),
+                                    .elapsed = Between(state_.start, now),
+                                    .remaining = Between(now, state_.deadline),
                                     .computed = computed},
                                    gen);
   if (!answer.has_value()) return Finish(StopReason::kDelayRule, now);
@@ -419,7 +448,7 @@ WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
   const RetryAfterOptions& options = policy_.options().retry_after;
   switch (options.rule) {
     case RetryAfterOptions::Rule::kReplace:
-      growth_ = {};
+      state_.growth = {};
       return {hint, SleepReason::kRetryAfter};
     case RetryAfterOptions::Rule::kSum:
       return {computed.length + hint, SleepReason::kRetryAfter};
@@ -437,31 +466,34 @@ WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
   if (hint < computed.length) {
     return {std::min(computed.length + jitter, longest), computed.reason};
   }
-  growth_ = {};
+  state_.growth = {};
   return {std::min(hint + jitter, longest), SleepReason::kRetryAfter};
 }
 
 NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
   const bool answered =
       reason == StopReason::kSuccess || reason == StopReason::kFailed;
-  report_.late = answered && now > deadline_;
+  report_.late = answered && now > state_.deadline;
   if (report_.late && policy_.options().strict_deadline) {
     reason = StopReason::kDeadline;
   }
-  Close(reason, now,
-        reason == StopReason::kSuccess
-            ? absl::OkStatus()
-            : FinalStatus(reason, {
-                                      .policy = policy_,
-                                      .report = report_,
-                                      .start = start_,
-                                      .deadline = deadline_,
-                                      .now = now,
-                                      .run_length = run_length_,
-                                      .run_since = run_since_,
-                                      .hint = Hint(),
-                                  }));
+  Close(reason, now, StatusFor(reason, now));
   return NextStep::Finish();
+}
+
+absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
+  if (reason == StopReason::kSuccess) return absl::OkStatus();
+  const FinalState state = {.policy = policy_,
+                            .report = report_,
+                            .start = state_.start,
+                            .deadline = state_.deadline,
+                            .now = now,
+                            .run_length = state_.run_length,
+                            .run_since = state_.run_since,
+                            .hint = Hint(),
+                            .unanswered = state_.unanswered,
+                            .brief = state_.lean};
+  return FinalStatus(reason, state);
 }
 
 void WaitLoop::Close(StopReason reason, MonotonicTime now,
@@ -469,9 +501,9 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
   if (policy_.has_budgets()) SettleQuota(reason, now);
   report_.reason = reason;
   report_.status = std::move(status);
-  report_.elapsed = Between(start_, now);
-  report_.slept = absl::FromChrono(slept_);
-  report_.longest_poll = absl::FromChrono(longest_poll_);
+  report_.elapsed = Between(state_.start, now);
+  report_.slept = absl::FromChrono(state_.slept);
+  report_.longest_poll = absl::FromChrono(state_.longest_poll);
   if (!policy_.keeps_details()) return;
   const WaitOptions& options = policy_.options();
   if (report_.attempts > options.history_limit && options.history_limit > 0) {

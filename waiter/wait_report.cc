@@ -25,6 +25,8 @@ std::string_view StopReasonName(StopReason reason) {
       return "delay rule";
     case StopReason::kQuota:
       return "quota";
+    case StopReason::kShutDown:
+      return "shut down";
     case StopReason::kInvalidOptions:
       return "invalid options";
   }

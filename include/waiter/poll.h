@@ -62,6 +62,12 @@ class Poll<void> {
   // A short text for people, such as "CREATING"; may be empty.
   std::string_view detail() const;
 
+  // Returns whether there is more than a status.
+  bool has_details() const {
+    return !detail_.empty() || !error_.ok() ||
+           retry_after_ != absl::ZeroDuration();
+  }
+
   // How long the server asked not to be polled. Zero or less: it did not ask.
   absl::Duration retry_after() const { return retry_after_; }
 

@@ -24,8 +24,8 @@
 #define WAITER_WAIT_LOOP_H_
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
@@ -35,11 +35,11 @@
 #include "waiter/clock.h"
 #include "waiter/next_step.h"
 #include "waiter/observer.h"
-#include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
+#include "waiter/wait_state.h"
 
 namespace waiter {
 
@@ -52,8 +52,10 @@ class WaitLoop {
  public:
   using StopRequested = absl::FunctionRef<bool()>;
 
-  WaitLoop(const WaitPolicy& policy, WaitReport& report)
-      : policy_(policy), report_(report) {}
+  // `state` is that of an earlier loop of the same wait, if there was one.
+  WaitLoop(const WaitPolicy& policy, WaitReport& report,
+           const WaitState& state = {})
+      : policy_(policy), report_(report), state_(state) {}
 
   // Begins the wait; `deadline` comes from `WaitPolicy::DeadlineFrom`.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
@@ -66,8 +68,17 @@ class WaitLoop {
   // Ends a sleep; to be called at `wake_up()` or when a stop is requested.
   NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
 
+  // Ends the wait from outside: `kCancelled`, `kDeadline` or `kShutDown`.
+  // `unanswered` says that a poll is under way.
+  NextStep End(MonotonicTime now, StopReason reason, bool unanswered);
+
+  // Returns when the poll that was just asked for ends the wait if it has not
+  // answered by then: at the deadline, or, if it begins there, `poll_timeout`
+  // later. Only for polls that can be left alone.
+  MonotonicTime AnswerDeadline() const;
+
   // Ends a wait whose status function threw instead of answering.
-  void Abandon(MonotonicTime now);
+  void Abandon(MonotonicTime now, std::string_view what = {});
 
   // Returns what the status function may want to know about the poll that was
   // just asked for, at `wall_now`. The stop token is the driver's to add.
@@ -76,11 +87,12 @@ class WaitLoop {
   // Returns whether the next `OnPoll` needs the exact time. If not,
   // `Clock::MonotonicNowBefore(deadline())` is enough.
   bool NeedsExactTime() const {
-    return policy_.NeedsExactTime(report_.last_poll,
-                                  slept_ > std::chrono::nanoseconds::zero());
+    return policy_.NeedsExactTime(
+        report_.last_poll, state_.slept > std::chrono::nanoseconds::zero());
   }
 
-  MonotonicTime deadline() const { return deadline_; }
+  MonotonicTime deadline() const { return state_.deadline; }
+  const WaitState& state() const { return state_; }
 
  private:
   using Nanoseconds = std::chrono::nanoseconds;
@@ -88,12 +100,6 @@ class WaitLoop {
   struct Delay {
     Nanoseconds length;
     SleepReason reason;
-  };
-
-  struct Growth {
-    BackoffProgress not_ready;
-    BackoffProgress server_error;
-    BackoffProgress throttled;
   };
 
   void Record(MonotonicTime now);
@@ -126,30 +132,14 @@ class WaitLoop {
   std::optional<NextStep> AskLimiter(MonotonicTime now);
   void SettleQuota(StopReason reason, MonotonicTime now);
 
+  void WakeUp(MonotonicTime now);
   NextStep Finish(StopReason reason, MonotonicTime now);
+  absl::Status StatusFor(StopReason reason, MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);
 
   const WaitPolicy& policy_;
   WaitReport& report_;
-  MonotonicTime start_{};
-  MonotonicTime deadline_{};
-
-  // When the current poll or sleep began.
-  MonotonicTime since_{};
-  Nanoseconds slept_{};
-  Nanoseconds longest_poll_{};
-
-  // The polls in a row that found the same status: how many, and since when.
-  // For success that is the start of the first, for others its end.
-  int64_t run_length_ = 0;
-  PollStatus run_status_ = PollStatus::kNotReady;
-  MonotonicTime run_since_{};
-
-  Growth growth_;
-  QuotaToken quota_token_;
-  bool poll_is_booked_ = false;  // The token is for a poll that has not begun.
-  bool refused_ = false;         // By the quota: the sleep ends the wait.
-  bool final_poll_ = false;      // This poll, or the next, is the last.
+  WaitState state_;
 };
 
 }  // namespace waiter

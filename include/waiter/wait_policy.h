@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -32,6 +33,13 @@ class WaitPolicy {
   // Never null. `precondition` is what must be OK besides the options.
   static std::shared_ptr<const WaitPolicy> Make(
       WaitOptions options, absl::Status precondition = absl::OkStatus());
+
+  // Returns `policy` if `precondition` is OK, else one like it that is not.
+  static std::shared_ptr<const WaitPolicy> Checked(
+      std::shared_ptr<const WaitPolicy> policy, absl::Status precondition) {
+    return precondition.ok() ? std::move(policy)
+                             : Make(policy->options(), std::move(precondition));
+  }
 
   // `precondition`, or else `Validate(options())`. If not OK, a wait ends
   // before its first poll, and the rest of this class is not to be asked.

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ enum class StopReason : uint8_t {
   kClassLimit,      // A limit on one status in a row: kResourceExhausted.
   kDelayRule,       // `delay_rule` wanted no further poll: kResourceExhausted.
   kQuota,           // `retry_quota` refused a poll: kResourceExhausted.
+  kShutDown,        // The engine was destroyed: kCancelled.
   kInvalidOptions,  // Nothing was polled: kInvalidArgument names the field.
 };
 
@@ -87,6 +89,10 @@ struct WaitReport {
 
   // The last `history_limit` polls, oldest first.
   std::vector<PollRecord> history;
+
+  // What the status function threw, with the reason `kFailed`. Null where the
+  // exception passed through to the caller instead.
+  std::exception_ptr exception;
 };
 
 }  // namespace waiter

@@ -57,6 +57,12 @@ class Waiter {
         policy_(
             WaitPolicy::Make(std::move(options), CheckNotEmpty(function_))) {}
 
+  // Shares `policy`, not null, with other waits.
+  Waiter(F status_function, std::shared_ptr<const WaitPolicy> policy)
+      : function_(std::move(status_function)),
+        policy_(
+            WaitPolicy::Checked(std::move(policy), CheckNotEmpty(function_))) {}
+
   // Polls on the calling thread until the answer is final, a limit is reached,
   // or `stop` is requested; a request ends a sleep at once. An exception of the
   // status function passes unchanged, and the waiter can be used again. Does
@@ -72,21 +78,42 @@ class Waiter {
   }
 
  private:
+  friend class WaitEngine;
+
   WaitResult<value_type> Run(const std::stop_token& stop,
                              std::optional<absl::BitGenRef> gen) {
     WaitResult<value_type> result;
     const auto poll = [this, &result](const PollContext* context,
                                       Poll<>& found) {
-      if constexpr (TakesContext<F>) {
-        TakeAnswer(std::invoke(function_, *context), found, result.value_);
-      } else {
-        TakeAnswer(std::invoke(function_), found, result.value_);
-      }
+      Ask(function_, context, found, result.value_);
     };
     BlockingWait(*policy_, {stop, gen, TakesContext<F>}, poll, result.report_);
     if (!result.ok()) DropValue(result.value_);
     return result;
   }
+
+  template <typename Value>
+  static void Ask(F& function, const PollContext* context, Poll<>& found,
+                  Value& value) {
+    if constexpr (TakesContext<F>) {
+      TakeAnswer(std::invoke(function, *context), found, value);
+    } else {
+      TakeAnswer(std::invoke(function), found, value);
+    }
+  }
+
+  // How an engine asks.
+  struct Asker {
+    static constexpr bool kTakesContext = TakesContext<F>;
+    static constexpr bool kIsAsynchronous = false;
+
+    template <typename Value>
+    void Ask(const PollContext* context, Poll<>& found, Value& value) {
+      Waiter::Ask(function, context, found, value);
+    }
+
+    F function;
+  };
 
   F function_;
   std::shared_ptr<const WaitPolicy> policy_;

@@ -1,0 +1,138 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// For status functions that do not return an answer but take a completion, as
+// those of asynchronous clients do:
+//
+//   waiter::AsyncWaiter<Instance> wait_until_running(
+//       [&](waiter::PollCompletion<Instance> done) {
+//         client.GetAsync("i-0abc", [done](absl::StatusOr<Instance> got) {
+//           if (!got.ok()) return done(got.status());
+//           if (got->state != "RUNNING") return done(NotReady(got->state));
+//           done(waiter::Success(*std::move(got)));
+//         });
+//       },
+//       {.timeout = absl::Minutes(5), .poll_timeout = absl::Seconds(10)});
+//
+//   waiter::WaitHandle wait = engine.Start(wait_until_running, Use);
+//
+// A poll that has not answered ends with the wait: at the deadline, or when it
+// is cancelled. The last poll, at the deadline, is given `poll_timeout`;
+// without one only a completion inside of the function is in time.
+
+#ifndef WAITER_ASYNC_WAITER_H_
+#define WAITER_ASYNC_WAITER_H_
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "waiter/engine_task.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/status_function.h"
+#include "waiter/wait_policy.h"
+
+namespace waiter {
+
+// Takes the answer of one poll: anything that a status function may return. May
+// be called inside the status function, later, from any thread, and after the
+// wait or its engine is gone. Answers after the first are ignored. Copyable;
+// never blocks for long.
+template <typename T = void>
+class PollCompletion {
+ public:
+  explicit PollCompletion(EngineTicket ticket) : ticket_(std::move(ticket)) {}
+
+  template <typename Answer>
+  void operator()(Answer&& answer) const {
+    auto given = std::make_unique<EngineValueAnswer<T>>();
+    TakeAnswer(std::forward<Answer>(answer), given->found, given->value);
+    ticket_.Give(std::move(given));
+  }
+
+ private:
+  EngineTicket ticket_;
+};
+
+// How an asynchronous status function is called, from the type of its call
+// operator.
+template <typename T>
+struct AsyncCallOf {};
+template <typename R, typename T>
+struct AsyncCallOf<R(PollCompletion<T>)> {
+  using type = T;
+  static constexpr bool kTakesContext = false;
+};
+template <typename R, typename T>
+struct AsyncCallOf<R(const PollContext&, PollCompletion<T>)> {
+  using type = T;
+  static constexpr bool kTakesContext = true;
+};
+template <typename R, typename... Args>
+struct AsyncCallOf<R (*)(Args...)> : AsyncCallOf<R(Args...)> {};
+template <typename R, typename C, typename... Args>
+struct AsyncCallOf<R (C::*)(Args...)> : AsyncCallOf<R(Args...)> {};
+template <typename R, typename C, typename... Args>
+struct AsyncCallOf<R (C::*)(Args...) const> : AsyncCallOf<R(Args...)> {};
+template <typename F>
+requires(requires { &F::operator(); }) struct AsyncCallOf<F>
+    : AsyncCallOf<decltype(&F::operator())> {
+};
+
+template <typename F>
+concept AsyncStatusFunction = requires {
+  typename AsyncCallOf<F>::type;
+};
+
+// An asynchronous status function and how to poll it, as `Waiter` is for
+// others. `F` is a lambda, or another type with one call operator, or a pointer
+// to a function; it takes a `PollCompletion<T>`, or a `const PollContext&` and
+// that.
+template <typename F>
+class AsyncWaiter {
+  static_assert(AsyncStatusFunction<F>,
+                "An asynchronous status function takes a PollCompletion<T>, or "
+                "a const PollContext& and that; `auto` will not do");
+
+ public:
+  using value_type = typename AsyncCallOf<F>::type;
+
+  // Invalid options are reported by the callback, as is an empty function.
+  AsyncWaiter(F status_function, WaitOptions options)
+      : function_(std::move(status_function)),
+        policy_(
+            WaitPolicy::Make(std::move(options), CheckNotEmpty(function_))) {}
+
+  // Shares `policy` with other waits.
+  AsyncWaiter(F status_function, std::shared_ptr<const WaitPolicy> policy)
+      : function_(std::move(status_function)),
+        policy_(
+            WaitPolicy::Checked(std::move(policy), CheckNotEmpty(function_))) {}
+
+ private:
+  friend class WaitEngine;
+
+  struct Asker {
+    static constexpr bool kTakesContext = AsyncCallOf<F>::kTakesContext;
+    static constexpr bool kIsAsynchronous = true;
+
+    void Begin(const PollContext* context, EngineTicket ticket) {
+      if constexpr (kTakesContext) {
+        function(*context, PollCompletion<value_type>(std::move(ticket)));
+      } else {
+        function(PollCompletion<value_type>(std::move(ticket)));
+      }
+    }
+
+    F function;
+  };
+
+  F function_;
+  std::shared_ptr<const WaitPolicy> policy_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_ASYNC_WAITER_H_

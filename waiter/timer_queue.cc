@@ -1,0 +1,232 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/timer_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "waiter/clock.h"
+
+namespace waiter {
+
+using std::chrono::nanoseconds;
+
+TimerQueue::TimerQueue(MonotonicTime start, nanoseconds tick)
+    : start_(start), tick_(tick) {}
+
+// The first tick that is not before `due`.
+int64_t TimerQueue::TickOf(MonotonicTime due) const {
+  const nanoseconds after = due - start_;
+  if (after <= nanoseconds::zero()) return 0;
+  return after / tick_ + (after % tick_ == nanoseconds::zero() ? 0 : 1);
+}
+
+MonotonicTime TimerQueue::TimeOf(int64_t tick) const {
+  return tick > (MonotonicTime::max() - start_) / tick_ ? MonotonicTime::max()
+                                                        : start_ + tick * tick_;
+}
+
+// A stamp is the lower half of the tick, all of which are within the horizon.
+int64_t TimerQueue::TickOf(Timer timer) const {
+  return current_ +
+         static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
+}
+
+TimerQueue::Timer TimerQueue::TimerOf(const ExactTimer& exact) const {
+  return {.index = exact.index,
+          .stamp = static_cast<uint32_t>(
+              is_exact() ? exact.due.time_since_epoch().count()
+                         : TickOf(exact.due))};
+}
+
+uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
+  ++size_;
+  if (is_exact()) {
+    const ExactTimer timer = {.due = due, .index = index};
+    PushExact(timer);
+    return TimerOf(timer).stamp;
+  }
+  int64_t tick = TickOf(due);
+  if (slack >= 2 * tick_) {
+    // Ticks that are multiples of a power of two attract all that can wait.
+    const auto step = static_cast<int64_t>(std::bit_floor(
+        static_cast<uint64_t>(std::min(slack / tick_, kHorizon))));
+    tick = (tick + step - 1) & ~(step - 1);
+  }
+  tick = std::max(tick, current_ + 1);
+  if (tick - current_ < kHorizon) {
+    Put(tick, index);
+  } else {
+    PushExact({.due = TimeOf(tick), .index = index});
+  }
+  return static_cast<uint32_t>(tick);
+}
+
+// A tick is on the level of the highest digit, of `kSlotBits` each, in which it
+// differs from the current one, in the slot of its digit there.
+void TimerQueue::Put(int64_t tick, uint32_t index) {
+  const auto difference =
+      static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));
+  const int level =
+      std::min((static_cast<int>(std::bit_width(difference)) - 1) / kSlotBits,
+               kLevels - 1);
+  const int64_t slot = (tick >> (kSlotBits * level)) & (kSlots - 1);
+  Level& place = levels_[static_cast<size_t>(level)];
+  Chunk*& chunk = place.slots[static_cast<size_t>(slot)];
+  if (chunk == nullptr || chunk->size == chunk->timers.size()) {
+    chunk = NewChunk(chunk);
+    place.occupied |= uint64_t{1} << slot;
+  }
+  chunk->timers[chunk->size++] = {.index = index,
+                                  .stamp = static_cast<uint32_t>(tick)};
+}
+
+// All timers of a level come before those of the next. On every level but the
+// top, which wraps around, occupied slots are ahead of the current one.
+TimerQueue::NextSlot TimerQueue::FindNext() const {
+  for (int level = 0; level < kLevels; ++level) {
+    const uint64_t occupied = levels_[static_cast<size_t>(level)].occupied;
+    if (occupied == 0) continue;
+    const int shift = kSlotBits * level;
+    const int64_t position = current_ >> shift;
+    const int first = static_cast<int>(position & (kSlots - 1));
+    const int ahead = std::countr_zero(std::rotr(occupied, first));
+    return {.level = level,
+            .slot = (first + ahead) & (kSlots - 1),
+            .tick = (position + ahead) << shift};
+  }
+  return {};
+}
+
+void TimerQueue::EmptySlot(const NextSlot& next, std::vector<Timer>& due) {
+  Level& level = levels_[static_cast<size_t>(next.level)];
+  Chunk* chunk = level.slots[static_cast<size_t>(next.slot)];
+  level.slots[static_cast<size_t>(next.slot)] = nullptr;
+  level.occupied &= ~(uint64_t{1} << next.slot);
+  while (chunk != nullptr) {
+    for (uint32_t i = 0; i < chunk->size; ++i) {
+      const Timer timer = chunk->timers[i];
+      const int64_t tick = TickOf(timer);
+      if (tick <= current_) {
+        due.push_back(timer);
+      } else {
+        Put(tick, timer.index);
+      }
+    }
+    Chunk* const emptied = chunk;
+    chunk = chunk->next;
+    FreeChunk(emptied);
+  }
+}
+
+void TimerQueue::TakeNear(std::vector<Timer>& due) {
+  while (!exact_.empty() && TickOf(exact_.front().due) - current_ < kHorizon) {
+    const ExactTimer timer = PopExact();
+    if (TickOf(timer.due) <= current_) {
+      due.push_back(TimerOf(timer));
+    } else {
+      Put(TickOf(timer.due), timer.index);
+    }
+  }
+}
+
+void TimerQueue::TakeDue(MonotonicTime now, std::vector<Timer>& due) {
+  const size_t taken_before = due.size();
+  if (is_exact()) {
+    while (!exact_.empty() && exact_.front().due <= now) {
+      due.push_back(TimerOf(PopExact()));
+    }
+  } else {
+    const int64_t last = (now - start_) / tick_;
+    for (NextSlot next = FindNext(); next.level < kLevels && next.tick <= last;
+         next = FindNext()) {
+      current_ = next.tick;
+      EmptySlot(next, due);
+      TakeNear(due);
+    }
+    current_ = std::max(current_, last);
+    TakeNear(due);
+  }
+  size_ -= due.size() - taken_before;
+}
+
+MonotonicTime TimerQueue::NextWakeUp() const {
+  if (is_exact()) {
+    return exact_.empty() ? MonotonicTime::max() : exact_.front().due;
+  }
+  const NextSlot next = FindNext();
+  if (next.level < kLevels) return TimeOf(next.tick);
+  // A far timer moves into the wheel when that reaches it.
+  return exact_.empty() ? MonotonicTime::max()
+                        : TimeOf(TickOf(exact_.front().due) - kHorizon + 1);
+}
+
+void TimerQueue::Sweep(absl::FunctionRef<bool(Timer)> wanted) {
+  for (Level& level : levels_) {
+    for (size_t slot = 0; slot < level.slots.size(); ++slot) {
+      Chunk* chunk = level.slots[slot];
+      Chunk* kept = nullptr;
+      while (chunk != nullptr) {
+        const auto end = std::remove_if(
+            chunk->timers.begin(), chunk->timers.begin() + chunk->size,
+            [&](Timer timer) { return !wanted(timer); });
+        const auto size = static_cast<uint32_t>(end - chunk->timers.begin());
+        size_ -= chunk->size - size;
+        chunk->size = size;
+        Chunk* const next = chunk->next;
+        if (size == 0) {
+          FreeChunk(chunk);
+        } else {
+          chunk->next = kept;
+          kept = chunk;
+        }
+        chunk = next;
+      }
+      level.slots[slot] = kept;
+      if (kept == nullptr) level.occupied &= ~(uint64_t{1} << slot);
+    }
+  }
+  size_ -= std::erase_if(
+      exact_, [&](const ExactTimer& timer) { return !wanted(TimerOf(timer)); });
+  std::make_heap(exact_.begin(), exact_.end(), std::greater<>());
+}
+
+void TimerQueue::PushExact(ExactTimer timer) {
+  exact_.push_back(timer);
+  std::push_heap(exact_.begin(), exact_.end(), std::greater<>());
+}
+
+TimerQueue::ExactTimer TimerQueue::PopExact() {
+  std::pop_heap(exact_.begin(), exact_.end(), std::greater<>());
+  const ExactTimer timer = exact_.back();
+  exact_.pop_back();
+  return timer;
+}
+
+TimerQueue::Chunk* TimerQueue::NewChunk(Chunk* next) {
+  if (free_chunks_ == nullptr) {
+    // Left uninitialized: most of it is written before it is read.
+    chunk_blocks_.push_back(std::make_unique_for_overwrite<ChunkBlock>());
+    for (Chunk& chunk : *chunk_blocks_.back()) FreeChunk(&chunk);
+  }
+  Chunk* const chunk = free_chunks_;
+  free_chunks_ = chunk->next;
+  chunk->next = next;
+  chunk->size = 0;
+  return chunk;
+}
+
+void TimerQueue::FreeChunk(Chunk* chunk) {
+  chunk->next = free_chunks_;
+  free_chunks_ = chunk;
+}
+
+}  // namespace waiter
