@@ -23,6 +23,7 @@
 #ifndef WAITER_ASYNC_WAITER_H_
 #define WAITER_ASYNC_WAITER_H_
 
+#include <concepts>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -105,8 +106,10 @@ class AsyncWaiter {
         policy_(
             WaitPolicy::Make(std::move(options), CheckNotEmpty(function_))) {}
 
-  // Shares `policy` with other waits.
-  AsyncWaiter(F status_function, std::shared_ptr<const WaitPolicy> policy)
+  // Shares `policy`, not null, with other waits. (A template, so that `{}` is
+  // still the options.)
+  template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy>
+  AsyncWaiter(F status_function, Policy policy)
       : function_(std::move(status_function)),
         policy_(
             WaitPolicy::Checked(std::move(policy), CheckNotEmpty(function_))) {}

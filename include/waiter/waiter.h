@@ -21,6 +21,7 @@
 #ifndef WAITER_WAITER_H_
 #define WAITER_WAITER_H_
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,8 +58,10 @@ class Waiter {
         policy_(
             WaitPolicy::Make(std::move(options), CheckNotEmpty(function_))) {}
 
-  // Shares `policy`, not null, with other waits.
-  Waiter(F status_function, std::shared_ptr<const WaitPolicy> policy)
+  // Shares `policy`, not null, with other waits. (A template, so that `{}` is
+  // still the options.)
+  template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy>
+  Waiter(F status_function, Policy policy)
       : function_(std::move(status_function)),
         policy_(
             WaitPolicy::Checked(std::move(policy), CheckNotEmpty(function_))) {}
