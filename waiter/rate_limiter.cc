@@ -216,7 +216,7 @@ double AdaptiveRateLimiter::Elapsed(MonotonicTime now) {
     phase_.store(Phase::kMeasuring, std::memory_order_release);
   }
   return std::max(
-      0.0, static_cast<double>(std::chrono::nanoseconds(now - start_).count()) /
+      0.0, static_cast<double>(std::chrono::nanoseconds{now - start_}.count()) /
                kNanosecondsPerSecond);
 }
 

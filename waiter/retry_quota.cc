@@ -4,6 +4,7 @@
 #include "waiter/retry_quota.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -47,10 +48,11 @@ absl::Status Invalid(std::string_view field, double value,
 
 absl::Status Validate(const RetryQuotaOptions& options) {
   const bool waits = options.when_spent == RetryQuotaOptions::WhenSpent::kWait;
-  const struct {
+  struct Amount {
     std::string_view field;
     double value;
-  } amounts[] = {
+  };
+  const auto amounts = std::to_array<Amount>({
       {"capacity", options.capacity},
       {"initial_cost", options.initial_cost},
       {"success_increment", options.success_increment},
@@ -58,7 +60,7 @@ absl::Status Validate(const RetryQuotaOptions& options) {
       {"timeout_cost", options.timeout_cost},
       {"throttle_cost", options.throttle_cost},
       {"refill_per_second", options.refill_per_second},
-  };
+  });
   for (const auto& [field, value] : amounts) {
     // Written so that not-a-number fails.
     if (!(value >= 0 && std::isfinite(value))) {
@@ -124,7 +126,7 @@ void RetryQuota::Cancel(MonotonicTime now, QuotaToken& token) {
 double RetryQuota::Refilled(MonotonicTime now) const {
   return refill_per_nanosecond_ *
          static_cast<double>(
-             std::chrono::nanoseconds(now.time_since_epoch()).count());
+             std::chrono::nanoseconds{now.time_since_epoch()}.count());
 }
 
 double RetryQuota::Available(MonotonicTime now) const {
