@@ -84,13 +84,12 @@ RateMeter::RateMeter(const RateLimiterOptions& options)
 
 double RateMeter::Measure(double time) {
   ++count_;
+  if (time - bucket_start_ < bucket_) return rate_;
   const double buckets = std::floor((time - bucket_start_) / bucket_);
-  if (buckets >= 1) {
-    const double rate = static_cast<double>(count_) / (buckets * bucket_);
-    rate_ = smoothing_ * rate + (1 - smoothing_) * rate_;
-    bucket_start_ += buckets * bucket_;
-    count_ = 0;
-  }
+  const double rate = static_cast<double>(count_) / (buckets * bucket_);
+  rate_ = smoothing_ * rate + (1 - smoothing_) * rate_;
+  bucket_start_ += buckets * bucket_;
+  count_ = 0;
   return rate_;
 }
 
