@@ -840,5 +840,27 @@ TEST(AdaptiveRateLimiterThreadTest, ManyThreadsMayUpdate) {
   EXPECT_GE(limiter->State().fill_rate, 0.5);
 }
 
+TEST(AdaptiveRateLimiterThreadTest, ThreadsThatBeginTogetherAllCount) {
+  constexpr int kThreads = 8;
+  for (int round = 0; round < 20; ++round) {
+    const auto limiter = MakeLimiter();
+    std::latch start(kThreads);
+    {
+      std::vector<std::jthread> threads;
+      threads.reserve(kThreads);
+      for (int i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&] {
+          start.arrive_and_wait();
+          limiter->Update(kStart, PollStatus::kNotReady);
+        });
+      }
+    }
+    limiter->Update(At(0.5), PollStatus::kNotReady);
+
+    EXPECT_DOUBLE_EQ(limiter->State().measured_rate,
+                     0.8 * (kThreads + 1) / 0.5);
+  }
+}
+
 }  // namespace
 }  // namespace waiter

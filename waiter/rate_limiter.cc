@@ -84,13 +84,12 @@ RateMeter::RateMeter(const RateLimiterOptions& options)
 
 double RateMeter::Measure(double time) {
   ++count_;
+  if (time - bucket_start_ < bucket_) return rate_;
   const double buckets = std::floor((time - bucket_start_) / bucket_);
-  if (buckets >= 1) {
-    const double rate = static_cast<double>(count_) / (buckets * bucket_);
-    rate_ = smoothing_ * rate + (1 - smoothing_) * rate_;
-    bucket_start_ += buckets * bucket_;
-    count_ = 0;
-  }
+  const double rate = static_cast<double>(count_) / (buckets * bucket_);
+  rate_ = smoothing_ * rate + (1 - smoothing_) * rate_;
+  bucket_start_ += buckets * bucket_;
+  count_ = 0;
   return rate_;
 }
 
@@ -150,12 +149,19 @@ absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> AdaptiveRateLimiter::Make(
 }
 
 AdaptiveRateLimiter::AdaptiveRateLimiter(const RateLimiterOptions& options)
-    : options_(options), meter_(options), cubic_(options), bucket_(options) {}
+    : options_(options), cubic_(options), bucket_(options), meter_(options) {}
 
 MonotonicTime AdaptiveRateLimiter::Acquire(MonotonicTime now) {
-  if (phase_.load(std::memory_order_acquire) == Phase::kMeasuring) return now;
-  const std::lock_guard lock(mutex_);
-  return AcquireLocked(now, 1);
+  const Phase phase = phase_.load(std::memory_order_acquire);
+  if (phase == Phase::kMeasuring) return now;
+  const double time = Elapsed(now);
+  if (phase == Phase::kUnused) return now;
+  double wait;
+  {
+    const std::lock_guard lock(mutex_);
+    wait = bucket_.Acquire(1, time);
+  }
+  return wait == 0 ? now : SecondsAfter(now, wait);
 }
 
 absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
@@ -163,27 +169,21 @@ absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
   if (!(cost >= 0 && std::isfinite(cost))) {
     return Invalid("cost", cost, "finite, and zero or more");
   }
+  const double time = Elapsed(now);
   const std::lock_guard lock(mutex_);
-  if (phase_.load(std::memory_order_relaxed) == Phase::kLimiting &&
-      cost > bucket_.max_capacity()) {
+  if (phase_.load(std::memory_order_relaxed) != Phase::kLimiting) return now;
+  if (cost > bucket_.max_capacity()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cost is ", cost, "; the rate limiter lets at most ",
                      bucket_.max_capacity(), " pass at once"));
   }
-  return AcquireLocked(now, cost);
-}
-
-MonotonicTime AdaptiveRateLimiter::AcquireLocked(MonotonicTime now,
-                                                 double cost) {
-  const double time = Elapsed(now);
-  if (phase_.load(std::memory_order_relaxed) != Phase::kLimiting) return now;
   const double wait = bucket_.Acquire(cost, time);
   return wait == 0 ? now : SecondsAfter(now, wait);
 }
 
 void AdaptiveRateLimiter::Update(MonotonicTime now, PollStatus status) {
-  const std::lock_guard lock(mutex_);
   const double time = Elapsed(now);
+  const std::lock_guard lock(mutex_);
   const double measured = meter_.Measure(time);
   double rate;
   if (status == PollStatus::kThrottled) {
@@ -211,12 +211,15 @@ RateLimiterState AdaptiveRateLimiter::State() const {
 }
 
 double AdaptiveRateLimiter::Elapsed(MonotonicTime now) {
-  if (phase_.load(std::memory_order_relaxed) == Phase::kUnused) {
-    start_ = now;
-    phase_.store(Phase::kMeasuring, std::memory_order_release);
+  if (phase_.load(std::memory_order_acquire) == Phase::kUnused) {
+    const std::lock_guard lock(mutex_);
+    if (phase_.load(std::memory_order_relaxed) == Phase::kUnused) {
+      start_ = now;
+      phase_.store(Phase::kMeasuring, std::memory_order_release);
+    }
   }
   return std::max(
-      0.0, static_cast<double>(std::chrono::nanoseconds(now - start_).count()) /
+      0.0, static_cast<double>(std::chrono::nanoseconds{now - start_}.count()) /
                kNanosecondsPerSecond);
 }
 

@@ -4,6 +4,7 @@
 #include "waiter/retry_quota.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -47,10 +48,11 @@ absl::Status Invalid(std::string_view field, double value,
 
 absl::Status Validate(const RetryQuotaOptions& options) {
   const bool waits = options.when_spent == RetryQuotaOptions::WhenSpent::kWait;
-  const struct {
+  struct Amount {
     std::string_view field;
     double value;
-  } amounts[] = {
+  };
+  const auto amounts = std::to_array<Amount>({
       {"capacity", options.capacity},
       {"initial_cost", options.initial_cost},
       {"success_increment", options.success_increment},
@@ -58,7 +60,7 @@ absl::Status Validate(const RetryQuotaOptions& options) {
       {"timeout_cost", options.timeout_cost},
       {"throttle_cost", options.throttle_cost},
       {"refill_per_second", options.refill_per_second},
-  };
+  });
   for (const auto& [field, value] : amounts) {
     // Written so that not-a-number fails.
     if (!(value >= 0 && std::isfinite(value))) {
@@ -103,9 +105,14 @@ std::optional<MonotonicTime> RetryQuota::Acquire(QuotaUse use,
                                                  MonotonicTime now,
                                                  QuotaToken& token) {
   const double cost = costs_[static_cast<uint8_t>(use)];
-  const std::optional<MonotonicTime> start =
-      options_.compatible ? TakeCompatibly(cost, now) : Take(cost, now);
-  if (start.has_value()) token.use_ = static_cast<uint8_t>(use);
+  // Engaged this early, as g++ returns it by reading it back from memory: just
+  // after a write to a part of it, that costs as much as an atomic operation.
+  std::optional<MonotonicTime> start = now;
+  if (options_.compatible ? TakeCompatibly(cost, *start) : Take(cost, *start)) {
+    token.use_ = static_cast<uint8_t>(use);
+  } else {
+    start.reset();
+  }
   return start;
 }
 
@@ -124,7 +131,7 @@ void RetryQuota::Cancel(MonotonicTime now, QuotaToken& token) {
 double RetryQuota::Refilled(MonotonicTime now) const {
   return refill_per_nanosecond_ *
          static_cast<double>(
-             std::chrono::nanoseconds(now.time_since_epoch()).count());
+             std::chrono::nanoseconds{now.time_since_epoch()}.count());
 }
 
 double RetryQuota::Available(MonotonicTime now) const {
@@ -135,9 +142,9 @@ double RetryQuota::Available(MonotonicTime now) const {
   return TokensCompatibly(now);
 }
 
-std::optional<MonotonicTime> RetryQuota::Take(double cost, MonotonicTime now) {
-  if (cost == 0) return now;
-  const double refilled = Refilled(now);
+bool RetryQuota::Take(double cost, MonotonicTime& time) {
+  if (cost == 0) return true;
+  const double refilled = Refilled(time);
   // A shortfall worth less than a nanosecond of refill is a rounding error.
   const double tolerance = refill_per_nanosecond_;
   double level = level_.load(std::memory_order_relaxed);
@@ -146,12 +153,14 @@ std::optional<MonotonicTime> RetryQuota::Take(double cost, MonotonicTime now) {
     left = std::min(options_.capacity, level + refilled) - cost;
     if (left < -tolerance &&
         options_.when_spent == RetryQuotaOptions::WhenSpent::kRefuse) {
-      return std::nullopt;
+      return false;
     }
   } while (!level_.compare_exchange_weak(level, left - refilled,
                                          std::memory_order_relaxed));
-  if (left >= -tolerance) return now;
-  return SecondsAfter(now, -left / options_.refill_per_second);
+  if (left < -tolerance) {
+    time = SecondsAfter(time, -left / options_.refill_per_second);
+  }
+  return true;
 }
 
 void RetryQuota::Add(double tokens, MonotonicTime now) {
@@ -175,23 +184,24 @@ double RetryQuota::TokensCompatibly(MonotonicTime now) const {
       tokens_ + std::floor(options_.refill_per_second * Seconds(now - mark_)));
 }
 
-std::optional<MonotonicTime> RetryQuota::TakeCompatibly(double cost,
-                                                        MonotonicTime now) {
+bool RetryQuota::TakeCompatibly(double cost, MonotonicTime& time) {
   const std::lock_guard lock(mutex_);
-  tokens_ = TokensCompatibly(now);
-  if (cost <= tokens_) {
+  tokens_ = TokensCompatibly(time);
+  const double shortfall = cost - tokens_;
+  if (shortfall > 0 &&
+      options_.when_spent == RetryQuotaOptions::WhenSpent::kRefuse) {
+    return false;
+  }
+  time = std::max(mark_, time);
+  if (shortfall > 0) {
+    time =
+        SecondsAfter(time, std::ceil(shortfall / options_.refill_per_second));
+    tokens_ = 0;
+  } else {
     tokens_ -= cost;
-    mark_ = std::max(mark_, now);
-    return mark_;
   }
-  if (options_.when_spent == RetryQuotaOptions::WhenSpent::kRefuse) {
-    return std::nullopt;
-  }
-  mark_ =
-      SecondsAfter(std::max(mark_, now),
-                   std::ceil((cost - tokens_) / options_.refill_per_second));
-  tokens_ = 0;
-  return mark_;
+  mark_ = time;
+  return true;
 }
 
 }  // namespace waiter

@@ -114,12 +114,13 @@ class RateBucket {
  private:
   void Refill(double time);
 
+  // What `Acquire` needs comes first, to be near the lock of a limiter.
+  double capacity_ = 0;
+  double last_refill_ = -1;  // Below zero before the first.
+  double fill_rate_ = 0;
+  double max_capacity_ = 0;
   double min_fill_rate_;
   double min_capacity_;
-  double fill_rate_ = 0;
-  double capacity_ = 0;
-  double max_capacity_ = 0;
-  double last_refill_ = -1;  // Below zero before the first.
 };
 
 }  // namespace rate_limiter_internal

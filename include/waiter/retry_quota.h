@@ -22,12 +22,12 @@
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/clock.h"
@@ -81,9 +81,8 @@ absl::Status Validate(const RetryQuotaOptions& options);
 class QuotaToken {
  private:
   friend class RetryQuota;
-  // A `QuotaUse`, or `kNothing`.
   static constexpr uint8_t kNothing = 4;
-  uint8_t use_ = kNothing;
+  uint8_t use_ = kNothing;  // Or a `QuotaUse`.
 };
 
 // Thread-safe. Reads no clock and never sleeps: `now` may come from any one
@@ -99,10 +98,9 @@ class RetryQuota {
   // Takes what `use` costs and returns when the poll may start: `now`, or
   // later with `kWait`; a poll that costs nothing never waits. The tokens are
   // taken at once, and the caller may sleep holding nothing. Returns nothing,
-  // takes nothing and leaves `token` alone if refused.
-  //
-  // `token` forgets what it stood for: only the last cost comes back. A wait
-  // that fails just drops it.
+  // takes nothing and leaves `token` alone if refused. Else `token` forgets
+  // what it stood for: only the last cost comes back. A wait that fails just
+  // drops it.
   std::optional<MonotonicTime> Acquire(QuotaUse use, MonotonicTime now,
                                        QuotaToken& token);
 
@@ -111,9 +109,8 @@ class RetryQuota {
   void Release(MonotonicTime now, QuotaToken& token);
 
   // Gives back all that the last `Acquire` of `token` took, up to the capacity,
-  // as its poll is not going to start: the wait was cancelled, or has no time
-  // left. Those who wait already keep their times; who comes next waits less.
-  // Does nothing the second time, and nothing after `Release`.
+  // as its poll will not start. Those who wait already keep their times; who
+  // comes next waits less. Does nothing the second time, or after `Release`.
   void Cancel(MonotonicTime now, QuotaToken& token);
 
   // Returns the tokens at `now`; below zero is what those who wait still owe.
@@ -125,10 +122,10 @@ class RetryQuota {
   explicit RetryQuota(const RetryQuotaOptions& options);
 
   double Refilled(MonotonicTime now) const;
-  std::optional<MonotonicTime> Take(double cost, MonotonicTime now);
+  // Both return false if refused, or else move `time` from now to the start.
+  bool Take(double cost, MonotonicTime& time);
+  bool TakeCompatibly(double cost, MonotonicTime& time);
   void Add(double tokens, MonotonicTime now);
-
-  std::optional<MonotonicTime> TakeCompatibly(double cost, MonotonicTime now);
   // Requires `mutex_`.
   double TokensCompatibly(MonotonicTime now) const;
 
@@ -138,8 +135,8 @@ class RetryQuota {
   const double refill_per_nanosecond_;
 
   // The tokens at `now` are min(capacity, level_ + Refilled(now)): one number,
-  // which the passing of time does not change.
-  std::atomic<double> level_;
+  // which time does not change. What is only read is on other cache lines.
+  ABSL_CACHELINE_ALIGNED std::atomic<double> level_;
 
   // For `compatible` alone, guarded by `mutex_`: the tokens at `mark_`, which
   // is the end of the last wait if that is still to come.
