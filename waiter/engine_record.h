@@ -58,6 +58,12 @@ struct EngineExtra {
   std::stop_token stop;           // If the status function takes a context.
 };
 
+// What a wait brings with it, until its worker has seen it.
+struct EngineArrival {
+  std::shared_ptr<const WaitPolicy> policy;
+  std::stop_token stop;
+};
+
 struct EngineRecord {
   enum class Phase : uint8_t {
     kFree,
@@ -73,10 +79,11 @@ struct EngineRecord {
   MonotonicTime start;
   MonotonicTime deadline;
   int64_t attempts;
-  // By `has_extra`.
+  // Until the worker has seen the wait; then by `has_extra`.
   union {
     WaitGrowth growth = {};
     EngineExtra* extra;
+    alignas(EngineArrival) std::array<std::byte, sizeof(EngineArrival)> arrival;
   };
   uint32_t index;   // In the slab.
   uint32_t policy;  // In the worker's table.
@@ -89,6 +96,7 @@ struct EngineRecord {
   bool stop_requested : 1;
 };
 static_assert(sizeof(EngineRecord) == 112);
+static_assert(sizeof(EngineArrival) <= sizeof(WaitGrowth));
 
 // The same with what a full report adds.
 struct FullEngineRecord : EngineRecord {

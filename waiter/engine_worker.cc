@@ -13,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -152,12 +153,9 @@ void EngineWorker::GiveBack(EngineRecord& record) {
   spare_records_.push_back(&record);
 }
 
-void EngineWorker::Start(EngineRecord& record,
-                         std::shared_ptr<const WaitPolicy> policy,
-                         std::stop_token stop) {
-  Post([&](Inbox& inbox) {
-    inbox.starts.push_back({&record, std::move(policy), std::move(stop)});
-  });
+void EngineWorker::Start(EngineRecord& record, EngineArrival arrival) {
+  new (record.arrival.data()) EngineArrival(std::move(arrival));
+  Post([&](Inbox& inbox) { inbox.starts.push_back(&record); });
 }
 
 void EngineWorker::Cancel(EngineRecord& record, EngineWord generation) {
@@ -379,7 +377,7 @@ void EngineWorker::TakeCancelled() {
 }
 
 void EngineWorker::Process(Inbox& inbox) {
-  for (NewWait& start : inbox.starts) Register(start);
+  for (EngineRecord* record : inbox.starts) Register(*record);
   inbox.starts.clear();
   for (GivenAnswer& given : inbox.answers) {
     if (IsPending(given.wait)) TakeAnswer(given);
@@ -418,8 +416,10 @@ void EngineWorker::EndAll() {
 
 // One wait.
 
-void EngineWorker::Register(NewWait& start) {
-  EngineRecord& record = *start.record;
+void EngineWorker::Register(EngineRecord& record) {
+  auto* const place = reinterpret_cast<EngineArrival*>(record.arrival.data());
+  EngineArrival arrival = std::move(*std::launder(place));
+  std::destroy_at(std::launder(place));
   record.start = now_;
   record.deadline = MonotonicTime::max();
   record.attempts = 0;
@@ -435,7 +435,7 @@ void EngineWorker::Register(NewWait& start) {
     full.since = now_;
     full.slept = full.longest_poll = nanoseconds::zero();
   }
-  record.policy = AddPolicy(std::move(start.policy));
+  record.policy = AddPolicy(std::move(arrival.policy));
   const WaitPolicy& policy = PolicyOf(record);
   if (NeedsExtra(*record.ops, policy)) {
     AddExtra(record, WaitReport(),
@@ -443,7 +443,7 @@ void EngineWorker::Register(NewWait& start) {
     if (policy.options().seed.has_value()) {
       record.extra->gen.emplace(*policy.options().seed);
     }
-    record.extra->stop = std::move(start.stop);
+    record.extra->stop = std::move(arrival.stop);
   }
   record.phase = Phase::kStarting;
   ready_.push_back(

@@ -51,8 +51,7 @@ class EngineWorker {
 
   EngineRecord& Allocate();
   void GiveBack(EngineRecord& record);
-  void Start(EngineRecord& record, std::shared_ptr<const WaitPolicy> policy,
-             std::stop_token stop);
+  void Start(EngineRecord& record, EngineArrival arrival);
   void Cancel(EngineRecord& record, EngineWord generation);
   // Ends a wait without a callback. Returns when its task is gone, unless this
   // thread is in it: then it goes when that leaves it.
@@ -70,11 +69,6 @@ class EngineWorker {
  private:
   friend class EngineStep;
 
-  struct NewWait {
-    EngineRecord* record;
-    std::shared_ptr<const WaitPolicy> policy;
-    std::stop_token stop;
-  };
   struct WaitRef {
     EngineRecord* record;
     EngineWord generation;
@@ -85,7 +79,7 @@ class EngineWorker {
     std::unique_ptr<EngineAnswer> answer;
   };
   struct Inbox {
-    std::vector<NewWait> starts;
+    std::vector<EngineRecord*> starts;
     std::vector<GivenAnswer> answers;
     std::vector<WaitRef> cancelled;
     std::vector<WaitRef> abandoned;
@@ -116,7 +110,7 @@ class EngineWorker {
   // there is something in the inbox».
   MonotonicTime RunRound();
   void Process(Inbox& inbox);
-  void Register(NewWait& start);
+  void Register(EngineRecord& record);
   void TakeAnswer(GivenAnswer& given);
   void Fire(EngineRecord& record);
   void EndFromOutside(EngineRecord& record, StopReason reason);

@@ -82,18 +82,18 @@ WaitHandle EngineSlot::Start(const EngineOps& ops,
                               ? std::stop_source()
                               : std::stop_source(std::nostopstate);
   WaitHandle handle({EngineWorkerRef(worker_), &record, generation}, stop);
-  worker_.Start(record, std::move(policy), stop.get_token());
+  worker_.Start(record, {std::move(policy), stop.get_token()});
   return handle;
 }
 
 void WaitHandle::Cancel() {
-  if (wait_.record == nullptr) return;
+  if (wait_.worker.get() == nullptr) return;
   stop_.request_stop();
   wait_.worker->Cancel(*wait_.record, wait_.generation);
 }
 
 void WaitHandle::Detach() {
-  if (wait_.record == nullptr) return;
+  if (wait_.worker.get() == nullptr) return;
   EngineWord word = wait_.record->word.load(std::memory_order_relaxed);
   while (GenerationOf(word) == wait_.generation &&
          !wait_.record->word.compare_exchange_weak(word, word & ~kHasHandle)) {
@@ -102,13 +102,13 @@ void WaitHandle::Detach() {
 }
 
 bool WaitHandle::pending() const {
-  return wait_.record != nullptr &&
+  return wait_.worker.get() != nullptr &&
          GenerationOf(wait_.record->word.load(std::memory_order_acquire)) ==
              wait_.generation;
 }
 
 void WaitHandle::Destroy() {
-  if (wait_.record == nullptr) return;
+  if (wait_.worker.get() == nullptr) return;
   if (pending()) {
     stop_.request_stop();
     wait_.worker->Abandon(*wait_.record, wait_.generation);
