@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -309,7 +310,10 @@ void EngineWorker::Sleep(MonotonicTime wake_up) {
   asleep_ = true;
   const std::stop_token woken = wake_.get_token();
   lock.unlock();
+  // A simulated clock runs other code here, which has to wake this up.
+  current_worker = nullptr;
   clock_.SleepUntil(wake_up, woken, "WaitEngine");
+  current_worker = this;
   lock.lock();
   asleep_ = false;
   if (woken.stop_requested()) wake_ = std::stop_source();
@@ -320,8 +324,7 @@ MonotonicTime EngineWorker::RunRound() {
   now_ = clock_.MonotonicNow();
   polls_since_reading_ = 0;
   Process(taken_);
-  std::swap(local_, taken_);
-  Process(taken_);
+  ProcessLocal();
   if (ending_) EndAll();
 
   std::swap(ready_, polling_);
@@ -329,6 +332,8 @@ MonotonicTime EngineWorker::RunRound() {
     if (IsPending(wait)) Fire(*wait.record);
   }
   polling_.clear();
+  // Polls that were answered inside of their functions are in time.
+  if (!local_.answers.empty()) ProcessLocal();
 
   due_.clear();
   timers_.TakeDue(now_, due_);
@@ -366,7 +371,6 @@ void EngineWorker::TakeInbox() {
 // Requests the stops that other threads asked for, so that no poll starts after
 // that. The rest of the inbox waits for its round.
 void EngineWorker::TakeCancelled() {
-  if (!has_cancelled_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
   has_cancelled_ = false;
   for (const WaitRef& wait : inbox_.cancelled) {
@@ -397,6 +401,11 @@ void EngineWorker::Process(Inbox& inbox) {
     if (IsPending(wait)) EndAbandoned(*wait.record);
   }
   inbox.abandoned.clear();
+}
+
+void EngineWorker::ProcessLocal() {
+  std::swap(local_, taken_);
+  Process(taken_);
 }
 
 bool EngineWorker::IsPending(const WaitRef& wait) {
@@ -540,7 +549,7 @@ void EngineWorker::AddExtra(EngineRecord& record, WaitReport report,
 }
 
 void EngineWorker::Fire(EngineRecord& record) {
-  TakeCancelled();
+  if (has_cancelled_.load(std::memory_order_acquire)) TakeCancelled();
   if (!Claim(record)) return;
   Visit(record, [&](EngineStep& step) {
     switch (record.phase) {
@@ -627,10 +636,10 @@ void EngineWorker::Carry(EngineStep& step) {
 
 void EngineWorker::Poll(EngineStep& step) {
   EngineRecord& record = step.record_;
-  PollContext context;
+  std::optional<PollContext> context;
   if (record.ops->takes_context) {
     context = ContextOf(step);
-    step.context_ = &context;
+    step.context_ = &*context;
   }
   const auto entered = EnterTask(record);
   try {
@@ -665,7 +674,9 @@ PollContext EngineWorker::ContextOf(EngineStep& step) {
 
 bool EngineStep::Ends() {
   worker_.ReadClockAfterPoll();
-  worker_.TakeCancelled();
+  if (worker_.has_cancelled_.load(std::memory_order_acquire)) {
+    worker_.TakeCancelled();
+  }
   deferred_ = false;
   next_ = loop_.OnPoll(worker_.now_, worker_.GenOf(record_),
                        [&] { return EngineWorker::StopRequested(record_); });

@@ -110,6 +110,7 @@ class EngineWorker {
   // there is something in the inbox».
   MonotonicTime RunRound();
   void Process(Inbox& inbox);
+  void ProcessLocal();
   void Register(EngineRecord& record);
   void TakeAnswer(GivenAnswer& given);
   void Fire(EngineRecord& record);

@@ -34,7 +34,7 @@ class WaitResultBase {
 
  protected:
   WaitResultBase() = default;
-  explicit WaitResultBase(WaitReport report) : report_(std::move(report)) {}
+  explicit WaitResultBase(WaitReport&& report) : report_(std::move(report)) {}
 
   WaitReport report_;
 };
