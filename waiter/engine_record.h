@@ -21,6 +21,7 @@
 
 #include "waiter/clock.h"
 #include "waiter/engine_task.h"
+#include "waiter/page_memory.h"
 #include "waiter/poll_status.h"
 #include "waiter/split_mix64.h"
 #include "waiter/wait_loop.h"
@@ -120,8 +121,8 @@ class EngineSlab {
     const uint32_t index = size_++;
     const Place place = PlaceOf(index);
     if (pages_[place.page] == nullptr) {
-      pages_[place.page] = std::make_unique_for_overwrite<std::byte[]>(
-          record_size_ * (size_t{kFirstPage} << place.page));
+      pages_[place.page] =
+          AllocatePageMemory(record_size_ * (size_t{kFirstPage} << place.page));
     }
     std::byte* const address = pages_[place.page].get() + place.offset;
     EngineRecord* const record = record_size_ == sizeof(FullEngineRecord)
@@ -160,7 +161,7 @@ class EngineSlab {
 
   const size_t record_size_;
   uint32_t size_ = 0;
-  std::array<std::unique_ptr<std::byte[]>, 23> pages_;
+  std::array<PageMemory, 23> pages_;
 };
 
 }  // namespace waiter

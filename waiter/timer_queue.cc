@@ -212,16 +212,26 @@ TimerQueue::ExactTimer TimerQueue::PopExact() {
 }
 
 TimerQueue::Chunk* TimerQueue::NewChunk(Chunk* next) {
-  if (free_chunks_ == nullptr) {
-    // Left uninitialized: most of it is written before it is read.
-    chunk_blocks_.push_back(std::make_unique_for_overwrite<ChunkBlock>());
-    for (Chunk& chunk : *chunk_blocks_.back()) FreeChunk(&chunk);
+  Chunk* chunk;
+  if (free_chunks_ != nullptr) {
+    chunk = free_chunks_;
+    free_chunks_ = chunk->next;
+  } else {
+    if (new_chunks_ == new_chunks_end_) AddChunks();
+    chunk = new_chunks_++;
   }
-  Chunk* const chunk = free_chunks_;
-  free_chunks_ = chunk->next;
   chunk->next = next;
   chunk->size = 0;
   return chunk;
+}
+
+// Blocks double in size up to that of a huge page.
+void TimerQueue::AddChunks() {
+  const size_t chunks = size_t{64} << std::min<size_t>(chunk_blocks_.size(), 7);
+  chunk_blocks_.push_back(AllocatePageMemory(chunks * sizeof(Chunk)));
+  new_chunks_ = reinterpret_cast<Chunk*>(chunk_blocks_.back().get());
+  std::uninitialized_default_construct_n(new_chunks_, chunks);
+  new_chunks_end_ = new_chunks_ + chunks;
 }
 
 void TimerQueue::FreeChunk(Chunk* chunk) {

@@ -20,11 +20,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "waiter/clock.h"
+#include "waiter/page_memory.h"
 
 namespace waiter {
 
@@ -74,7 +74,6 @@ class TimerQueue {
     uint32_t size;
     std::array<Timer, 30> timers;
   };
-  using ChunkBlock = std::array<Chunk, 64>;
 
   struct Level {
     uint64_t occupied = 0;  // A bit for each slot.
@@ -107,6 +106,7 @@ class TimerQueue {
   void PushExact(ExactTimer timer);
   ExactTimer PopExact();
   Chunk* NewChunk(Chunk* next);
+  void AddChunks();
   void FreeChunk(Chunk* chunk);
 
   const MonotonicTime start_;
@@ -114,7 +114,9 @@ class TimerQueue {
   size_t size_ = 0;
   int64_t current_ = 0;  // The last tick that was taken.
   std::array<Level, kLevels> levels_;
-  std::vector<std::unique_ptr<ChunkBlock>> chunk_blocks_;
+  std::vector<PageMemory> chunk_blocks_;
+  Chunk* new_chunks_ = nullptr;  // Of the last block, not used yet.
+  Chunk* new_chunks_end_ = nullptr;
   Chunk* free_chunks_ = nullptr;
   // A heap: all timers if there is no tick, else those beyond the horizon.
   std::vector<ExactTimer> exact_;
