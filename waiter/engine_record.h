@@ -68,6 +68,7 @@ struct EngineArrival {
 struct EngineRecord {
   enum class Phase : uint8_t {
     kFree,
+    kNew,       // Its worker has not seen it.
     kStarting,
     kReady,     // To be polled in this round.
     kSleeping,  // Until its timer, if it has one.
@@ -88,7 +89,7 @@ struct EngineRecord {
   };
   uint32_t index;   // In the slab.
   uint32_t policy;  // In the worker's table.
-  uint32_t stamp;   // Of its timer, if it has one.
+  uint32_t stamp;   // Of its timer; of a new wait, the index of the next.
   Phase phase;
   PollStatus last_status;
   bool has_timer : 1;
@@ -107,6 +108,22 @@ struct FullEngineRecord : EngineRecord {
   std::chrono::nanoseconds longest_poll;
 };
 static_assert(sizeof(FullEngineRecord) == 176);
+
+// New waits in the order of their starts, linked by `stamp`.
+struct EngineQueue {
+  EngineRecord* first = nullptr;
+  EngineRecord* last = nullptr;
+
+  bool empty() const { return first == nullptr; }
+  void Push(EngineRecord& record) {
+    if (empty()) {
+      first = &record;
+    } else {
+      last->stamp = record.index;
+    }
+    last = &record;
+  }
+};
 
 // Records with stable addresses, in pages that double in size. `Grow` needs a
 // lock of the caller's; reading an index that has been handed out does not.

@@ -91,6 +91,16 @@ void Prefetch(const EngineRecord& record) {
   __builtin_prefetch(address + 64, /*rw=*/1);
 }
 
+// Empties a list, and gives up the memory of a very long one.
+template <typename T>
+void Clear(std::vector<T>& list) {
+  if (list.capacity() * sizeof(T) > (1 << 20)) {
+    std::vector<T>().swap(list);
+  } else {
+    list.clear();
+  }
+}
+
 // Frees the task of a record that this thread has claimed.
 void FreeTask(EngineRecord& record) {
   const auto entered = EnterTask(record);
@@ -156,7 +166,9 @@ void EngineWorker::GiveBack(EngineRecord& record) {
 
 void EngineWorker::Start(EngineRecord& record, EngineArrival arrival) {
   new (record.arrival.data()) EngineArrival(std::move(arrival));
-  Post([&](Inbox& inbox) { inbox.starts.push_back(&record); });
+  record.phase = Phase::kNew;
+  record.stop_requested = false;
+  Post([&](Inbox& inbox) { inbox.starts.Push(record); });
 }
 
 void EngineWorker::Cancel(EngineRecord& record, EngineWord generation) {
@@ -331,11 +343,10 @@ MonotonicTime EngineWorker::RunRound() {
   for (const WaitRef& wait : polling_) {
     if (IsPending(wait)) Fire(*wait.record);
   }
-  polling_.clear();
+  Clear(polling_);
   // Polls that were answered inside of their functions are in time.
   if (!local_.answers.empty()) ProcessLocal();
 
-  due_.clear();
   timers_.TakeDue(now_, due_);
   for (size_t i = 0; i < due_.size(); ++i) {
     if (i + kPrefetch < due_.size()) {
@@ -350,6 +361,7 @@ MonotonicTime EngineWorker::RunRound() {
       Fire(record);
     }
   }
+  Clear(due_);
   if (!ready_.empty() || !local_.empty() ||
       has_mail_.load(std::memory_order_relaxed)) {
     return now_;
@@ -381,12 +393,10 @@ void EngineWorker::TakeCancelled() {
 }
 
 void EngineWorker::Process(Inbox& inbox) {
-  for (EngineRecord* record : inbox.starts) Register(*record);
-  inbox.starts.clear();
   for (GivenAnswer& given : inbox.answers) {
     if (IsPending(given.wait)) TakeAnswer(given);
   }
-  inbox.answers.clear();
+  Clear(inbox.answers);
   for (size_t i = 0; i < inbox.cancelled.size(); ++i) {
     if (i + kPrefetch < inbox.cancelled.size()) {
       Prefetch(*inbox.cancelled[i + kPrefetch].record);
@@ -394,13 +404,41 @@ void EngineWorker::Process(Inbox& inbox) {
     if (!IsPending(inbox.cancelled[i])) continue;
     EngineRecord& record = *inbox.cancelled[i].record;
     record.stop_requested = true;
-    EndFromOutside(record, StopReason::kCancelled);
+    // A new wait that is cancelled ends without a poll when it begins.
+    if (record.phase != Phase::kNew) {
+      EndFromOutside(record, StopReason::kCancelled);
+    }
   }
-  inbox.cancelled.clear();
+  Clear(inbox.cancelled);
+  BeginAll(inbox.starts);
   for (const WaitRef& wait : inbox.abandoned) {
-    if (IsPending(wait)) EndAbandoned(*wait.record);
+    if (!IsPending(wait)) continue;
+    if (wait.record->phase == Phase::kNew) {
+      local_.abandoned.push_back(wait);
+    } else {
+      EndAbandoned(*wait.record);
+    }
   }
-  inbox.abandoned.clear();
+  Clear(inbox.abandoned);
+}
+
+void EngineWorker::BeginAll(EngineQueue& starts) {
+  if (starts.empty()) return;
+  const EngineQueue queue = std::exchange(starts, {});
+  for (EngineRecord* record = queue.first;;) {
+    // It may have begun and ended, and be another wait, after `Fire`.
+    EngineRecord* const next =
+        record == queue.last ? nullptr : &slab_[record->stamp];
+    if (next != nullptr) Prefetch(*next);
+    Register(*record);
+    if (ending_) {
+      EndFromOutside(*record, StopReason::kShutDown);
+    } else {
+      Fire(*record);
+    }
+    if (next == nullptr) return;
+    record = next;
+  }
 }
 
 void EngineWorker::ProcessLocal() {
@@ -417,7 +455,7 @@ bool EngineWorker::IsPending(const WaitRef& wait) {
 void EngineWorker::EndAll() {
   for (uint32_t index = 0; index < records_; ++index) {
     EngineRecord& record = slab_[index];
-    if (record.phase != Phase::kFree) {
+    if (record.phase != Phase::kFree && record.phase != Phase::kNew) {
       EndFromOutside(record, StopReason::kShutDown);
     }
   }
@@ -437,7 +475,6 @@ void EngineWorker::Register(EngineRecord& record) {
   record.has_timer = false;
   record.has_extra = false;
   record.final_poll = false;
-  record.stop_requested = false;
   if (full_reports_) {
     auto& full = static_cast<FullEngineRecord&>(record);
     full.counts = {};
@@ -455,8 +492,6 @@ void EngineWorker::Register(EngineRecord& record) {
     record.extra->stop = std::move(arrival.stop);
   }
   record.phase = Phase::kStarting;
-  ready_.push_back(
-      {&record, GenerationOf(record.word.load(std::memory_order_relaxed))});
   ++pending_;
 }
 
@@ -754,7 +789,10 @@ void EngineWorker::Settle(EngineStep& step) {
     }
   } else if (step.next_.action() == NextStep::Action::kFinish) {
     if (!step.called_back_) CallBack(step);
-    if (!record.has_extra) scratch_ = WaitReport();
+    if (!record.has_extra) {
+      std::destroy_at(&scratch_);
+      std::construct_at(&scratch_);
+    }
     Release(record);
     return;
   } else if (step.next_.action() == NextStep::Action::kPoll) {

@@ -79,7 +79,7 @@ class EngineWorker {
     std::unique_ptr<EngineAnswer> answer;
   };
   struct Inbox {
-    std::vector<EngineRecord*> starts;
+    EngineQueue starts;
     std::vector<GivenAnswer> answers;
     std::vector<WaitRef> cancelled;
     std::vector<WaitRef> abandoned;
@@ -110,6 +110,7 @@ class EngineWorker {
   // there is something in the inbox».
   MonotonicTime RunRound();
   void Process(Inbox& inbox);
+  void BeginAll(EngineQueue& starts);
   void ProcessLocal();
   void Register(EngineRecord& record);
   void TakeAnswer(GivenAnswer& given);

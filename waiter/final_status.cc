@@ -113,11 +113,9 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
     case StopReason::kDeadline:
       return absl::DeadlineExceededError(Summary(state, DeadlineText(state)));
     case StopReason::kCancelled:
-      return absl::CancelledError(
-          state.brief ? "" : Summary(state, "stop requested"));
+      return absl::CancelledError(Summary(state, "stop requested"));
     case StopReason::kShutDown:
-      return absl::CancelledError(
-          state.brief ? "" : Summary(state, "the engine was destroyed"));
+      return absl::CancelledError(Summary(state, "the engine was destroyed"));
     case StopReason::kAttempts:
       return absl::ResourceExhaustedError(Summary(
           state, absl::StrCat("max_attempts of ",

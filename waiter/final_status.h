@@ -31,8 +31,6 @@ struct FinalState {
   std::chrono::nanoseconds hint;
   // The wait was ended while a poll had not answered.
   bool unanswered;
-  // Who ended the wait on purpose needs no text.
-  bool brief;
 };
 
 // Returns the status of a wait that ends for `reason`, which is not success.

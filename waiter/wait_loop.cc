@@ -483,6 +483,11 @@ NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
 
 absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
   if (reason == StopReason::kSuccess) return absl::OkStatus();
+  // Who ended the wait on purpose needs no text.
+  if (state_.lean &&
+      (reason == StopReason::kCancelled || reason == StopReason::kShutDown)) {
+    return absl::Status(absl::StatusCode::kCancelled, "");
+  }
   const FinalState state = {.policy = policy_,
                             .report = report_,
                             .start = state_.start,
@@ -491,8 +496,7 @@ absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
                             .run_length = state_.run_length,
                             .run_since = state_.run_since,
                             .hint = Hint(),
-                            .unanswered = state_.unanswered,
-                            .brief = state_.lean};
+                            .unanswered = state_.unanswered};
   return FinalStatus(reason, state);
 }
 

@@ -153,10 +153,9 @@ class EngineTask {
 
   void CallBack(WaitReport&& report, OptionalValue<T> value) {
     if constexpr (std::is_void_v<T>) {
-      std::invoke(callback_, WaitResult<>(std::move(report)));
+      callback_(WaitResult<>(std::move(report)));
     } else {
-      std::invoke(callback_,
-                  WaitResult<T>(std::move(report), std::move(value)));
+      callback_(WaitResult<T>(std::move(report), std::move(value)));
     }
   }
 

@@ -23,7 +23,6 @@
 #define WAITER_WAIT_ENGINE_H_
 
 #include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -40,6 +39,12 @@
 #include "waiter/waiter.h"
 
 namespace waiter {
+
+// What takes the result of a wait.
+template <typename Callback, typename T>
+concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
+  callback(std::move(result));
+};
 
 // Thread-safe, but for `Run` and `RunDue`. Keeps the memory of the most waits
 // that it ever had.
@@ -77,8 +82,7 @@ class WaitEngine {
 
   // The same for a status function that takes a completion.
   template <typename F, typename Callback>
-  requires std::invocable<Callback&,
-                          WaitResult<typename AsyncWaiter<F>::value_type>>
+  requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
       WaitHandle Start(AsyncWaiter<F> waiter, Callback callback) {
     return StartTask<typename AsyncWaiter<F>::Asker,
                      typename AsyncWaiter<F>::value_type>(
