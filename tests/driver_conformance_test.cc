@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs every scenario through every driver. A driver decides nothing, so all
-// must poll at the same times and come to the same end.
+// must poll at the same times, tell the same and come to the same end. A new
+// driver is a function that fills an `Outcome`, and a line in `Drivers`.
 
 #include <algorithm>
 #include <cstdint>
@@ -10,21 +11,34 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/scenarios.h"
+#include "waiter/async_waiter.h"
 #include "waiter/clock.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/poll_status.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
 #include "waiter/wait_loop.h"
 #include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
@@ -51,6 +65,20 @@ struct Outcome {
   WaitReport report;
 };
 
+ScriptedPoll<> ScriptOf(const Scenario& scenario, SimulatedClock& clock) {
+  std::vector<ScriptedPoll<>::Step> steps;
+  for (const ScriptedAnswer& answer : scenario.script) {
+    steps.emplace_back(answer.found, answer.takes);
+  }
+  return {clock, std::move(steps)};
+}
+
+WaitOptions OptionsOf(const Scenario& scenario, SimulatedClock& clock) {
+  WaitOptions options = scenario.options;
+  options.clock = &clock;
+  return options;
+}
+
 // `Waiter::Wait` on the calling thread.
 Outcome RunBlocking(const Scenario& scenario) {
   SimulatedClock clock;
@@ -60,15 +88,9 @@ Outcome RunBlocking(const Scenario& scenario) {
   } else if (scenario.stop_at.has_value()) {
     clock.CallAt(*scenario.stop_at, [&] { stop.request_stop(); });
   }
-  std::vector<ScriptedPoll<>::Step> steps;
-  for (const ScriptedAnswer& answer : scenario.script) {
-    steps.emplace_back(answer.found, answer.takes);
-  }
-  ScriptedPoll<> script(clock, std::move(steps));
-  WaitOptions options = scenario.options;
-  options.clock = &clock;
+  ScriptedPoll<> script = ScriptOf(scenario, clock);
 
-  Waiter waiter(std::ref(script), options);
+  Waiter waiter(std::ref(script), OptionsOf(scenario, clock));
   LowestBits gen;
   const WaitResult<> result = waiter.Wait(stop.get_token(), gen);
 
@@ -79,9 +101,8 @@ Outcome RunBlocking(const Scenario& scenario) {
 // A driver of a dozen lines on a bare loop: time is a variable.
 Outcome RunLoop(const Scenario& scenario) {
   SimulatedClock unused;
-  WaitOptions options = scenario.options;
-  options.clock = &unused;
-  const std::shared_ptr<const WaitPolicy> policy = WaitPolicy::Make(options);
+  const std::shared_ptr<const WaitPolicy> policy =
+      WaitPolicy::Make(OptionsOf(scenario, unused));
   const MonotonicTime start = unused.MonotonicNow();
   MonotonicTime now = start;
   const auto at = [&](absl::Duration time) {
@@ -112,9 +133,152 @@ Outcome RunLoop(const Scenario& scenario) {
   return outcome;
 }
 
+// Where an engine's status function runs, and how it answers.
+enum class Asking {
+  kOnEngine,
+  kByCompletion,          // Called inside of the status function.
+  kOnExecutor,            // Which runs its task at once,
+  kOnExecutorOfTheClock,  // when the engine sleeps,
+  kOnExecutorAfterwards,  // or when `RunDue` has returned.
+};
+
+// `WaitEngine` without threads.
+Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
+  using Task = absl::AnyInvocable<void()>;
+  SimulatedClock clock;
+  LowestBits gen;
+  std::vector<Task> tasks;
+  WaitEngineOptions options = {.threads = 0,
+                               .tick = absl::ZeroDuration(),
+                               .report = level,
+                               .clock = &clock,
+                               .gen = gen};
+  switch (asking) {
+    case Asking::kOnEngine:
+    case Asking::kByCompletion:
+      break;
+    case Asking::kOnExecutor:
+      options.executor = [](Task task) { task(); };
+      break;
+    case Asking::kOnExecutorOfTheClock:
+      options.executor = [&clock](Task task) {
+        const auto shared = std::make_shared<Task>(std::move(task));
+        clock.CallAt(clock.Elapsed(), [shared] { (*shared)(); });
+      };
+      break;
+    case Asking::kOnExecutorAfterwards:
+      options.executor = [&tasks](Task task) {
+        tasks.push_back(std::move(task));
+      };
+      break;
+  }
+  ScriptedPoll<> script = ScriptOf(scenario, clock);
+  const WaitOptions wait_options = OptionsOf(scenario, clock);
+  std::optional<WaitReport> report;
+  const auto take = [&report](WaitResult<> result) {
+    EXPECT_FALSE(report.has_value()) << "called back twice";
+    report = std::move(result).report();
+  };
+
+  WaitEngine engine(options);
+  WaitHandle wait;
+  if (asking == Asking::kByCompletion) {
+    const auto ask = [&script](PollCompletion<> done) { done(script()); };
+    wait = engine.Start(AsyncWaiter(ask, wait_options), take);
+  } else {
+    wait = engine.Start(Waiter(std::ref(script), wait_options), take);
+  }
+  EXPECT_FALSE(report.has_value()) << "called back inside of Start";
+  if (scenario.stop_at == absl::ZeroDuration()) {
+    wait.Cancel();
+  } else if (scenario.stop_at.has_value()) {
+    clock.CallAt(*scenario.stop_at, [&wait] { wait.Cancel(); });
+  }
+
+  if (asking == Asking::kOnExecutorAfterwards) {
+    while (wait.pending()) {
+      const MonotonicTime next = engine.RunDue();
+      if (!tasks.empty()) {
+        for (Task& task : std::exchange(tasks, {})) task();
+      } else if (wait.pending()) {
+        absl::Duration sleep = absl::FromChrono(next - clock.MonotonicNow());
+        if (scenario.stop_at.has_value() &&
+            *scenario.stop_at > clock.Elapsed()) {
+          sleep = std::min(sleep, *scenario.stop_at - clock.Elapsed());
+        }
+        clock.AdvanceTime(sleep);
+      }
+    }
+  } else {
+    engine.Run();
+  }
+
+  EXPECT_FALSE(wait.pending());
+  EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
+  return {script.polled_at(), report.value_or(WaitReport{})};
+}
+
+std::string Describe(const Poll<>& poll) {
+  return absl::StrCat(PollStatusName(poll.status()), " '", poll.detail(), "' ",
+                      poll.error().ToString(), " ",
+                      absl::FormatDuration(poll.retry_after()));
+}
+
+std::string Describe(const std::optional<Poll<>>& poll) {
+  return poll.has_value() ? Describe(*poll) : "none";
+}
+
+// All of a report, but for what the table itself says.
+std::string Describe(const WaitReport& report) {
+  std::string text = absl::StrCat(
+      report.status.ToString(), "\nslept ", absl::FormatDuration(report.slept),
+      "\nlongest ", absl::FormatDuration(report.longest_poll), "\nlast ",
+      Describe(report.last_poll), "\nfirst error ",
+      Describe(report.first_error), "\nlast error ",
+      Describe(report.last_error), "\ncounts");
+  for (const int64_t count : report.counts) absl::StrAppend(&text, " ", count);
+  for (const PollRecord& poll : report.history) {
+    absl::StrAppend(&text, "\n", poll.attempt, ": ",
+                    absl::FormatDuration(poll.started), " + ",
+                    absl::FormatDuration(poll.took), " ",
+                    PollStatusName(poll.status), " '", poll.detail, "', then ",
+                    absl::FormatDuration(poll.delay));
+  }
+  return text;
+}
+
+// Writes down what the hooks are told.
+class Transcript : public WaitObserver {
+ public:
+  const std::vector<std::string>& lines() const { return lines_; }
+
+  void BeforePoll(std::string_view name, int64_t attempt) override {
+    lines_.push_back(absl::StrCat(name, " polls ", attempt));
+  }
+  void AfterPoll(const PollEvent& poll) override {
+    lines_.push_back(absl::StrCat(poll.name, " polled ", poll.attempt,
+                                  " until ", absl::FormatDuration(poll.elapsed),
+                                  " for ", absl::FormatDuration(poll.took),
+                                  ": ", Describe(poll.found)));
+  }
+  void BeforeSleep(const SleepEvent& sleep) override {
+    lines_.push_back(absl::StrCat(sleep.name, " sleeps after ", sleep.attempt,
+                                  " at ", absl::FormatDuration(sleep.elapsed),
+                                  " for ", absl::FormatDuration(sleep.delay),
+                                  ": ", SleepReasonName(sleep.reason)));
+  }
+  void OnDone(std::string_view name, const WaitReport& report) override {
+    lines_.push_back(absl::StrCat(name, " is done: ", Describe(report)));
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
 struct Driver {
   std::string name;
   std::function<Outcome(const Scenario&)> run;
+  ReportLevel level = ReportLevel::kFull;
 };
 
 class DriverConformanceTest
@@ -133,11 +297,48 @@ TEST_P(DriverConformanceTest, PollsAtTheSameTimesToTheSameEnd) {
       << outcome.report.status;
   EXPECT_EQ(outcome.report.attempts,
             static_cast<int64_t>(scenario.polled_at.size()));
-  EXPECT_EQ(
-      std::reduce(outcome.report.counts.begin(), outcome.report.counts.end()),
-      outcome.report.attempts);
   EXPECT_EQ(outcome.report.elapsed, EndOf(scenario));
   EXPECT_EQ(outcome.report.late, scenario.late);
+  if (driver.level == ReportLevel::kFull) {
+    EXPECT_EQ(
+        std::reduce(outcome.report.counts.begin(), outcome.report.counts.end()),
+        outcome.report.attempts);
+  }
+}
+
+TEST_P(DriverConformanceTest, ReportsTheSame) {
+  const auto& [driver, scenario] = GetParam();
+  const WaitReport expected = RunLoop(scenario).report;
+
+  const WaitReport report = driver.run(scenario).report;
+
+  if (driver.level == ReportLevel::kFull) {
+    EXPECT_EQ(Describe(report), Describe(expected));
+  } else {
+    EXPECT_EQ(report.last_poll.status(), expected.last_poll.status());
+    // A lean wait forgets the text of a poll that it outlives.
+    if (scenario.reason != StopReason::kCancelled) {
+      EXPECT_EQ(report.status, expected.status);
+      EXPECT_EQ(Describe(report.last_poll), Describe(expected.last_poll));
+    }
+  }
+}
+
+TEST_P(DriverConformanceTest, TellsObserversAndHistoryTheSame) {
+  const auto& [driver, scenario] = GetParam();
+  const auto tell = [&](auto run) {
+    Transcript transcript;
+    Scenario observed = scenario;
+    observed.options.name = "observed";
+    observed.options.history_limit = 3;
+    observed.options.observer = &transcript;
+    run(observed);
+    return transcript.lines();
+  };
+
+  if (driver.level == ReportLevel::kFull) {
+    EXPECT_EQ(tell(driver.run), tell(RunLoop));
+  }
 }
 
 std::string NameOf(
@@ -145,15 +346,33 @@ std::string NameOf(
   return std::get<0>(test.param).name + "_" + std::get<1>(test.param).name;
 }
 
-const auto kDrivers = testing::Values(Driver{"Blocking", RunBlocking},
-                                      Driver{"BareLoop", RunLoop});
+std::vector<Driver> Drivers() {
+  std::vector<Driver> drivers = {{"Blocking", RunBlocking},
+                                 {"BareLoop", RunLoop}};
+  const auto add_engine = [&drivers](std::string name, Asking asking) {
+    for (const ReportLevel level : {ReportLevel::kFull, ReportLevel::kLean}) {
+      drivers.push_back(
+          {absl::StrCat(level == ReportLevel::kLean ? "Lean" : "", name),
+           [=](const Scenario& scenario) {
+             return RunEngine(asking, level, scenario);
+           },
+           level});
+    }
+  };
+  add_engine("Engine", Asking::kOnEngine);
+  add_engine("EngineWithCompletion", Asking::kByCompletion);
+  add_engine("EngineWithExecutor", Asking::kOnExecutor);
+  add_engine("EngineWithExecutorOfTheClock", Asking::kOnExecutorOfTheClock);
+  add_engine("EngineWithExecutorAfterwards", Asking::kOnExecutorAfterwards);
+  return drivers;
+}
 
 INSTANTIATE_TEST_SUITE_P(Rules, DriverConformanceTest,
-                         testing::Combine(kDrivers,
+                         testing::Combine(testing::ValuesIn(Drivers()),
                                           testing::ValuesIn(RuleScenarios())),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Edges, DriverConformanceTest,
-                         testing::Combine(kDrivers,
+                         testing::Combine(testing::ValuesIn(Drivers()),
                                           testing::ValuesIn(EdgeScenarios())),
                          NameOf);
 
