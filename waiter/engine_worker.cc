@@ -314,7 +314,7 @@ void EngineWorker::ShutDown() {
 void EngineWorker::Sleep(MonotonicTime wake_up) {
   std::unique_lock lock(mutex_);
   if (has_mail_) return;
-  if (wake_up == MonotonicTime::max()) {
+  if (pending_ == 0) {
     idle_ = true;
     idle_ended_.wait(lock, [&] { return !idle_; });
     return;
@@ -385,18 +385,27 @@ void EngineWorker::TakeInbox() {
 void EngineWorker::TakeCancelled() {
   const std::lock_guard lock(mutex_);
   has_cancelled_ = false;
-  for (const WaitRef& wait : inbox_.cancelled) {
-    if (IsPending(wait)) wait.record->stop_requested = true;
-    local_.cancelled.push_back(wait);
-  }
+  RequestStops(inbox_.cancelled);
+  local_.cancelled.insert(local_.cancelled.end(), inbox_.cancelled.begin(),
+                          inbox_.cancelled.end());
   inbox_.cancelled.clear();
 }
 
-void EngineWorker::Process(Inbox& inbox) {
-  for (GivenAnswer& given : inbox.answers) {
-    if (IsPending(given.wait)) TakeAnswer(given);
+void EngineWorker::RequestStops(const std::vector<WaitRef>& waits) {
+  for (const WaitRef& wait : waits) {
+    if (IsPending(wait)) wait.record->stop_requested = true;
   }
-  Clear(inbox.answers);
+}
+
+void EngineWorker::Process(Inbox& inbox) {
+  if (!inbox.answers.empty()) {
+    // An answer that is not final ends a wait that is to stop.
+    RequestStops(inbox.cancelled);
+    for (GivenAnswer& given : inbox.answers) {
+      if (IsPending(given.wait)) TakeAnswer(given);
+    }
+    Clear(inbox.answers);
+  }
   for (size_t i = 0; i < inbox.cancelled.size(); ++i) {
     if (i + kPrefetch < inbox.cancelled.size()) {
       Prefetch(*inbox.cancelled[i + kPrefetch].record);

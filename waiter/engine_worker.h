@@ -119,6 +119,7 @@ class EngineWorker {
   void EndAbandoned(EngineRecord& record);
   void EndAll();
   static bool IsPending(const WaitRef& wait);
+  static void RequestStops(const std::vector<WaitRef>& waits);
 
   // One wait, while its task is claimed.
   template <typename Body>

@@ -40,19 +40,12 @@ int64_t TimerQueue::TickOf(Timer timer) const {
          static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
 }
 
-TimerQueue::Timer TimerQueue::TimerOf(const ExactTimer& exact) const {
-  return {.index = exact.index,
-          .stamp = static_cast<uint32_t>(
-              is_exact() ? exact.due.time_since_epoch().count()
-                         : TickOf(exact.due))};
-}
-
 uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
   ++size_;
   if (is_exact()) {
-    const ExactTimer timer = {.due = due, .index = index};
-    PushExact(timer);
-    return TimerOf(timer).stamp;
+    const uint32_t stamp = next_stamp_++;
+    PushExact({.due = due, .timer = {.index = index, .stamp = stamp}});
+    return stamp;
   }
   int64_t tick = TickOf(due);
   if (slack >= 2 * tick_) {
@@ -62,17 +55,18 @@ uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
     tick = (tick + step - 1) & ~(step - 1);
   }
   tick = std::max(tick, current_ + 1);
+  const Timer timer = {.index = index, .stamp = static_cast<uint32_t>(tick)};
   if (tick - current_ < kHorizon) {
-    Put(tick, index);
+    Put(tick, timer);
   } else {
-    PushExact({.due = TimeOf(tick), .index = index});
+    PushExact({.due = TimeOf(tick), .timer = timer});
   }
-  return static_cast<uint32_t>(tick);
+  return timer.stamp;
 }
 
 // A tick is on the level of the highest digit, of `kSlotBits` each, in which it
 // differs from the current one, in the slot of its digit there.
-void TimerQueue::Put(int64_t tick, uint32_t index) {
+void TimerQueue::Put(int64_t tick, Timer timer) {
   const auto difference =
       static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));
   const int level =
@@ -85,8 +79,7 @@ void TimerQueue::Put(int64_t tick, uint32_t index) {
     chunk = NewChunk(chunk);
     place.occupied |= uint64_t{1} << slot;
   }
-  chunk->timers[chunk->size++] = {.index = index,
-                                  .stamp = static_cast<uint32_t>(tick)};
+  chunk->timers[chunk->size++] = timer;
 }
 
 // All timers of a level come before those of the next. On every level but the
@@ -118,7 +111,7 @@ void TimerQueue::EmptySlot(const NextSlot& next, std::vector<Timer>& due) {
       if (tick <= current_) {
         due.push_back(timer);
       } else {
-        Put(tick, timer.index);
+        Put(tick, timer);
       }
     }
     Chunk* const emptied = chunk;
@@ -129,11 +122,11 @@ void TimerQueue::EmptySlot(const NextSlot& next, std::vector<Timer>& due) {
 
 void TimerQueue::TakeNear(std::vector<Timer>& due) {
   while (!exact_.empty() && TickOf(exact_.front().due) - current_ < kHorizon) {
-    const ExactTimer timer = PopExact();
-    if (TickOf(timer.due) <= current_) {
-      due.push_back(TimerOf(timer));
+    const ExactTimer far = PopExact();
+    if (TickOf(far.due) <= current_) {
+      due.push_back(far.timer);
     } else {
-      Put(TickOf(timer.due), timer.index);
+      Put(TickOf(far.due), far.timer);
     }
   }
 }
@@ -142,7 +135,7 @@ void TimerQueue::TakeDue(MonotonicTime now, std::vector<Timer>& due) {
   const size_t taken_before = due.size();
   if (is_exact()) {
     while (!exact_.empty() && exact_.front().due <= now) {
-      due.push_back(TimerOf(PopExact()));
+      due.push_back(PopExact().timer);
     }
   } else {
     const int64_t last = (now - start_) / tick_;
@@ -195,7 +188,7 @@ void TimerQueue::Sweep(absl::FunctionRef<bool(Timer)> wanted) {
     }
   }
   size_ -= std::erase_if(
-      exact_, [&](const ExactTimer& timer) { return !wanted(TimerOf(timer)); });
+      exact_, [&](const ExactTimer& timer) { return !wanted(timer.timer); });
   std::make_heap(exact_.begin(), exact_.end(), std::greater<>());
 }
 

@@ -90,7 +90,7 @@ class TimerQueue {
   // A timer of the heap.
   struct ExactTimer {
     MonotonicTime due;
-    uint32_t index;
+    Timer timer;
     bool operator>(const ExactTimer& other) const { return due > other.due; }
   };
 
@@ -98,9 +98,8 @@ class TimerQueue {
   int64_t TickOf(MonotonicTime due) const;
   MonotonicTime TimeOf(int64_t tick) const;
   int64_t TickOf(Timer timer) const;
-  Timer TimerOf(const ExactTimer& exact) const;
   NextSlot FindNext() const;
-  void Put(int64_t tick, uint32_t index);
+  void Put(int64_t tick, Timer timer);
   void TakeNear(std::vector<Timer>& due);
   void EmptySlot(const NextSlot& next, std::vector<Timer>& due);
   void PushExact(ExactTimer timer);
@@ -112,7 +111,8 @@ class TimerQueue {
   const MonotonicTime start_;
   const std::chrono::nanoseconds tick_;
   size_t size_ = 0;
-  int64_t current_ = 0;  // The last tick that was taken.
+  uint32_t next_stamp_ = 0;  // Of exact timers; others have their tick.
+  int64_t current_ = 0;      // The last tick that was taken.
   std::array<Level, kLevels> levels_;
   std::vector<PageMemory> chunk_blocks_;
   Chunk* new_chunks_ = nullptr;  // Of the last block, not used yet.

@@ -34,7 +34,8 @@ inline bool EndWithFirstPoll(const WaitPolicy& policy, const FirstPoll& first,
   report.reason = StopReason::kSuccess;
   report.attempts = report.counts[0] = 1;
   if (first.end > first.start) {
-    report.elapsed = absl::FromChrono(first.end - first.start);
+    report.elapsed = report.longest_poll =
+        absl::FromChrono(first.end - first.start);
   }
   return true;
 }
