@@ -113,6 +113,7 @@ EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal)
     : options_(options),
       status_(Validate(options)),
       clock_(options.clock != nullptr ? *options.clock : GetRealClock()),
+      sleeps_on_condition_(&clock_ == &GetRealClock()),
       full_reports_(options.report == ReportLevel::kFull),
       slab_(full_reports_),
       timers_(clock_.MonotonicNow(),
@@ -147,27 +148,33 @@ void EngineWorker::Post(Put put) {
 }
 
 EngineRecord& EngineWorker::Allocate() {
-  if (current_worker == this && !free_records_.empty()) {
-    EngineRecord& record = *free_records_.back();
-    free_records_.pop_back();
-    return record;
+  EngineRecord& record = TakeFree();
+  record.phase = Phase::kNew;
+  record.stop_requested = false;
+  return record;
+}
+
+EngineRecord& EngineWorker::TakeFree() {
+  std::vector<EngineRecord*>* free = &free_records_;
+  std::unique_lock<std::mutex> lock;
+  if (current_worker != this || free_records_.empty()) {
+    lock = std::unique_lock(mutex_);
+    free = &spare_records_;
   }
-  const std::lock_guard lock(mutex_);
-  if (spare_records_.empty()) return slab_.Grow();
-  EngineRecord& record = *spare_records_.back();
-  spare_records_.pop_back();
+  if (free->empty()) return slab_.Grow();
+  EngineRecord& record = *free->back();
+  free->pop_back();
   return record;
 }
 
 void EngineWorker::GiveBack(EngineRecord& record) {
+  record.phase = Phase::kFree;
   const std::lock_guard lock(mutex_);
   spare_records_.push_back(&record);
 }
 
 void EngineWorker::Start(EngineRecord& record, EngineArrival arrival) {
   new (record.arrival.data()) EngineArrival(std::move(arrival));
-  record.phase = Phase::kNew;
-  record.stop_requested = false;
   Post([&](Inbox& inbox) { inbox.starts.Push(record); });
 }
 
@@ -314,9 +321,18 @@ void EngineWorker::ShutDown() {
 void EngineWorker::Sleep(MonotonicTime wake_up) {
   std::unique_lock lock(mutex_);
   if (has_mail_) return;
-  if (pending_ == 0) {
+  if (pending_ == 0) wake_up = MonotonicTime::max();
+  // A condition variable is as exact as the real clock's sleep, and allocates
+  // nothing.
+  if (pending_ == 0 || sleeps_on_condition_) {
     idle_ = true;
-    idle_ended_.wait(lock, [&] { return !idle_; });
+    const auto woken = [&] { return !idle_; };
+    if (wake_up == MonotonicTime::max()) {
+      idle_ended_.wait(lock, woken);
+    } else {
+      idle_ended_.wait_until(lock, wake_up, woken);
+    }
+    idle_ = false;
     return;
   }
   asleep_ = true;

@@ -97,6 +97,7 @@ class EngineWorker {
   ~EngineWorker() = default;
 
   auto Enter();
+  EngineRecord& TakeFree();
   void Drive(bool until_shut_down);
   template <typename Put>
   void Post(Put put);
@@ -157,6 +158,7 @@ class EngineWorker {
   const WaitEngineOptions options_;
   const absl::Status status_;  // Of the options.
   Clock& clock_;
+  const bool sleeps_on_condition_;
   const bool full_reports_;
   std::atomic<size_t> references_ = 1;
 
@@ -164,8 +166,8 @@ class EngineWorker {
   Inbox inbox_;
   std::vector<EngineRecord*> spare_records_;
   bool shutting_down_ = false;
-  bool asleep_ = false;  // Until `wake_` is stopped.
-  bool idle_ = false;    // Until `idle_ended_`.
+  bool asleep_ = false;  // On the clock, until `wake_` is stopped.
+  bool idle_ = false;    // Until `idle_ended_` is notified.
   std::stop_source wake_;
   std::condition_variable idle_ended_;
   std::atomic<bool> has_mail_ = false;

@@ -71,19 +71,21 @@ EngineSlot::~EngineSlot() {
 
 void* EngineSlot::storage() { return record_->task.data(); }
 
-WaitHandle EngineSlot::Start(const EngineOps& ops,
-                             std::shared_ptr<const WaitPolicy> policy) && {
-  EngineRecord& record = *std::exchange(record_, nullptr);
-  record.ops = &ops;
+WaitHandle EngineSlot::MakeHandle(const EngineOps& ops) {
+  record_->ops = &ops;
   const EngineWord generation =
-      GenerationOf(record.word.load(std::memory_order_relaxed));
-  record.word.store(generation | kHasHandle, std::memory_order_relaxed);
+      GenerationOf(record_->word.load(std::memory_order_relaxed));
+  record_->word.store(generation | kHasHandle, std::memory_order_relaxed);
   std::stop_source stop = ops.takes_context
                               ? std::stop_source()
                               : std::stop_source(std::nostopstate);
-  WaitHandle handle({EngineWorkerRef(worker_), &record, generation}, stop);
-  worker_.Start(record, {std::move(policy), stop.get_token()});
-  return handle;
+  stop_ = stop.get_token();
+  return {{EngineWorkerRef(worker_), record_, generation}, std::move(stop)};
+}
+
+void EngineSlot::Start(std::shared_ptr<const WaitPolicy> policy) {
+  worker_.Start(*std::exchange(record_, nullptr),
+                {std::move(policy), std::move(stop_)});
 }
 
 void WaitHandle::Cancel() {

@@ -28,6 +28,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "waiter/engine_task.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -49,7 +50,15 @@ class PollCompletion {
   template <typename Answer>
   void operator()(Answer&& answer) const {
     auto given = std::make_unique<EngineValueAnswer<T>>();
-    TakeAnswer(std::forward<Answer>(answer), given->found, given->value);
+    if constexpr (std::is_void_v<T>) {
+      TakeAnswer(std::forward<Answer>(answer), given->found, given->value);
+    } else if constexpr (std::is_convertible_v<Answer, Poll<T>>) {
+      TakeAnswer(Poll<T>(std::forward<Answer>(answer)), given->found,
+                 given->value);
+    } else {
+      TakeAnswer(absl::StatusOr<T>(std::forward<Answer>(answer)), given->found,
+                 given->value);
+    }
     ticket_.Give(std::move(given));
   }
 
@@ -116,6 +125,8 @@ class AsyncWaiter {
 
  private:
   friend class WaitEngine;
+  template <typename W>
+  friend class WaitAwaiter;
 
   struct Asker {
     static constexpr bool kTakesContext = AsyncCallOf<F>::kTakesContext;

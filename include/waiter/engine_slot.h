@@ -1,13 +1,19 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A place for a wait on a worker of a `WaitEngine` (wait_engine.h), between
-// being taken and being started; given back if it is not.
+// A place for a wait on a worker of a `WaitEngine` (wait_engine.h), from being
+// taken to being started:
+//
+//   waiter::EngineSlot slot(worker);
+//   Task::Create(slot.storage(), std::move(asker), std::move(callback));
+//   waiter::WaitHandle wait = slot.MakeHandle(Task::kOps);
+//   slot.Start(std::move(policy));
 
 #ifndef WAITER_ENGINE_SLOT_H_
 #define WAITER_ENGINE_SLOT_H_
 
 #include <memory>
+#include <stop_token>
 
 #include "waiter/engine_ref.h"
 #include "waiter/engine_task.h"
@@ -16,7 +22,8 @@
 
 namespace waiter {
 
-// Thread-compatible.
+// Thread-compatible. Each function is to be called once, in this order. What
+// throws on the way gives the place back, but not after `MakeHandle`.
 class EngineSlot {
  public:
   explicit EngineSlot(EngineWorker& worker);
@@ -28,13 +35,16 @@ class EngineSlot {
   // Where to create an `EngineTask`.
   void* storage();
 
-  // Starts the wait, whose task has been created.
-  WaitHandle Start(const EngineOps& ops,
-                   std::shared_ptr<const WaitPolicy> policy) &&;
+  // From here on the wait can be cancelled.
+  WaitHandle MakeHandle(const EngineOps& ops);
+
+  // From here on the callback may come, on the engine's thread.
+  void Start(std::shared_ptr<const WaitPolicy> policy);
 
  private:
   EngineWorker& worker_;
   EngineRecord* record_;
+  std::stop_token stop_;
 };
 
 }  // namespace waiter

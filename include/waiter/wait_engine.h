@@ -100,13 +100,18 @@ class WaitEngine {
   MonotonicTime RunDue();
 
  private:
+  template <typename W>
+  friend class WaitAwaiter;
+
   template <typename Asker, typename T, typename Callback>
   WaitHandle StartTask(Asker asker, std::shared_ptr<const WaitPolicy> policy,
                        Callback callback) {
     using Task = EngineTask<Asker, T, Callback>;
     EngineSlot slot(ChooseWorker());
     Task::Create(slot.storage(), std::move(asker), std::move(callback));
-    return std::move(slot).Start(Task::kOps, std::move(policy));
+    WaitHandle wait = slot.MakeHandle(Task::kOps);
+    slot.Start(std::move(policy));
+    return wait;
   }
 
   EngineWorker& ChooseWorker();

@@ -82,6 +82,8 @@ class Waiter {
 
  private:
   friend class WaitEngine;
+  template <typename W>
+  friend class WaitAwaiter;
 
   WaitResult<value_type> Run(const std::stop_token& stop,
                              std::optional<absl::BitGenRef> gen) {

@@ -1,0 +1,253 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/coroutine.h"
+
+#include "gtest/gtest.h"
+
+#ifdef WAITER_HAS_COROUTINES
+
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <latch>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/testing/scripted_poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+// A coroutine that starts at once. It is destroyed by its owner, or, if that
+// has let it go, when it ends.
+class Task {
+ public:
+  struct promise_type {
+    Task get_return_object() {
+      return Task(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { exception = std::current_exception(); }
+
+    std::exception_ptr exception;
+  };
+
+  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  bool done() const { return handle_.done(); }
+  void Rethrow() const {
+    if (handle_.promise().exception != nullptr) {
+      std::rethrow_exception(handle_.promise().exception);
+    }
+  }
+  void Destroy() { std::exchange(handle_, {}).destroy(); }
+
+ private:
+  std::coroutine_handle<promise_type> handle_;
+};
+
+class CoroutineTest : public testing::Test {
+ protected:
+  WaitOptions Options(absl::Duration timeout) {
+    return {.timeout = timeout,
+            .backoff = {.initial_delay = absl::Seconds(1),
+                        .max_delay = absl::Seconds(1),
+                        .jitter = Jitter::None()},
+            .clock = &clock_};
+  }
+
+  SimulatedClock clock_;
+  WaitEngine engine_{
+      {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
+};
+
+TEST_F(CoroutineTest, AWaitBringsItsValue) {
+  ScriptedPoll<int> script(clock_, {NotReady(), NotReady(), Success(42)});
+  std::optional<WaitResult<int>> result;
+  const auto wait = [&]() -> Task {
+    result = co_await Await(
+        engine_, Waiter(std::ref(script), Options(absl::Minutes(1))));
+  };
+
+  const Task task = wait();
+  EXPECT_FALSE(task.done());
+  engine_.Run();
+
+  ASSERT_TRUE(task.done());
+  EXPECT_EQ(result->value(), 42);
+  EXPECT_EQ(clock_.Elapsed(), absl::Seconds(2));
+}
+
+TEST_F(CoroutineTest, WaitsFollowOneAnother) {
+  std::vector<absl::Duration> ends;
+  const auto wait = [&]() -> Task {
+    for (int i = 0; i < 3; ++i) {
+      const WaitResult<> result = co_await Await(
+          engine_, Waiter([] { return false; }, Options(absl::Seconds(2))));
+      EXPECT_EQ(result.reason(), StopReason::kDeadline);
+      ends.push_back(clock_.Elapsed());
+    }
+  };
+
+  const Task task = wait();
+  engine_.Run();
+
+  EXPECT_THAT(ends, testing::ElementsAre(absl::Seconds(2), absl::Seconds(4),
+                                         absl::Seconds(6)));
+}
+
+TEST_F(CoroutineTest, AStopRequestEndsTheWaitAtOnce) {
+  std::stop_source stop;
+  clock_.CallAt(absl::Milliseconds(1500), [&] { stop.request_stop(); });
+  std::optional<WaitResult<>> result;
+  const auto wait = [&]() -> Task {
+    result = co_await Await(
+        engine_, Waiter([] { return false; }, Options(absl::Minutes(1))),
+        stop.get_token());
+  };
+
+  const Task task = wait();
+  engine_.Run();
+
+  EXPECT_EQ(result->reason(), StopReason::kCancelled);
+  EXPECT_EQ(result->report().attempts, 2);
+  EXPECT_EQ(clock_.Elapsed(), absl::Milliseconds(1500));
+}
+
+TEST_F(CoroutineTest, AStopRequestedBeforeMeansNoPoll) {
+  std::stop_source stop;
+  stop.request_stop();
+  int polls = 0;
+  std::optional<WaitResult<>> result;
+  const auto wait = [&]() -> Task {
+    result = co_await Await(
+        engine_, Waiter([&] { return ++polls > 0; }, Options(absl::Minutes(1))),
+        stop.get_token());
+  };
+
+  const Task task = wait();
+  engine_.Run();
+
+  EXPECT_EQ(result->reason(), StopReason::kCancelled);
+  EXPECT_EQ(polls, 0);
+}
+
+TEST_F(CoroutineTest, AnExceptionOfTheStatusFunctionIsThrownFromTheAwait) {
+  const auto wait = [&]() -> Task {
+    co_await Await(engine_,
+                   Waiter([]() -> bool { throw std::runtime_error("lost"); },
+                          Options(absl::Minutes(1))));
+    ADD_FAILURE() << "went on";
+  };
+
+  const Task task = wait();
+  engine_.Run();
+
+  EXPECT_THROW(task.Rethrow(), std::runtime_error);
+}
+
+TEST_F(CoroutineTest, DestroyingTheFrameCancelsTheWait) {
+  int polls = 0;
+  const auto wait = [&]() -> Task {
+    co_await Await(engine_, Waiter([&] { return ++polls > 100; },
+                                   Options(absl::Minutes(10))));
+    ADD_FAILURE() << "resumed";
+  };
+
+  Task task = wait();
+  clock_.CallAt(absl::Milliseconds(2500), [&] { task.Destroy(); });
+  engine_.Run();
+
+  EXPECT_EQ(polls, 3);
+}
+
+TEST_F(CoroutineTest, AnAsynchronousStatusFunctionIsAwaitedToo) {
+  int polls = 0;
+  std::optional<WaitResult<std::string>> result;
+  const auto wait = [&]() -> Task {
+    result = co_await Await(
+        engine_,
+        AsyncWaiter(
+            [&](const PollContext& context, PollCompletion<std::string> done) {
+              ++polls;
+              clock_.CallAt(clock_.Elapsed() + absl::Seconds(3),
+                            [done, attempt = context.attempt] {
+                              if (attempt < 2) return done(NotReady());
+                              done(Success(std::string("here")));
+                            });
+            },
+            Options(absl::Minutes(1))));
+  };
+
+  const Task task = wait();
+  engine_.Run();
+
+  EXPECT_EQ(result->value(), "here");
+  EXPECT_EQ(clock_.Elapsed(), absl::Seconds(7));
+}
+
+TEST_F(CoroutineTest, TheEndOfTheEngineIsAResult) {
+  std::optional<WaitResult<>> result;
+  std::optional<WaitEngine> engine;
+  engine.emplace(WaitEngineOptions{
+      .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});
+  const auto wait = [&]() -> Task {
+    result = co_await Await(
+        *engine, Waiter([] { return false; }, Options(absl::Minutes(1))));
+  };
+
+  const Task task = wait();
+  engine->RunDue();
+  engine.reset();
+
+  EXPECT_EQ(result->reason(), StopReason::kShutDown);
+}
+
+TEST(CoroutineThreadTest, TheCoroutineGoesOnOnTheEnginesThread) {
+  std::latch resumed(1);
+  std::thread::id resumed_on;
+  std::optional<Task> task;  // Outlives the thread that is in it.
+  WaitEngine engine;
+  const auto wait = [&]() -> Task {
+    co_await Await(engine,
+                   Waiter([] { return true; }, {.timeout = absl::Minutes(1)}));
+    resumed_on = std::this_thread::get_id();
+    resumed.count_down();
+  };
+
+  task.emplace(wait());
+  resumed.wait();
+
+  EXPECT_NE(resumed_on, std::this_thread::get_id());
+}
+
+}  // namespace
+}  // namespace waiter
+
+#else
+
+TEST(CoroutineTest, CoroutinesAreAbsentWithoutAnError) {}
+
+#endif  // WAITER_HAS_COROUTINES
