@@ -231,8 +231,8 @@ TEST(CoroutineThreadTest, TheCoroutineGoesOnOnTheEnginesThread) {
   std::optional<Task> task;  // Outlives the thread that is in it.
   WaitEngine engine;
   const auto wait = [&]() -> Task {
-    co_await Await(engine,
-                   Waiter([] { return true; }, {.timeout = absl::Minutes(1)}));
+    Waiter at_once([] { return true; }, {.timeout = absl::Minutes(1)});
+    co_await Await(engine, std::move(at_once));
     resumed_on = std::this_thread::get_id();
     resumed.count_down();
   };
