@@ -230,9 +230,12 @@ std::string Describe(const std::optional<Poll<>>& poll) {
 
 // All of a report, but for what the table itself says.
 std::string Describe(const WaitReport& report) {
+  // The blocking form does not time a poll that ends the wait at once.
+  const absl::Duration longest_poll =
+      report.attempts > 1 ? report.longest_poll : absl::ZeroDuration();
   std::string text = absl::StrCat(
       report.status.ToString(), "\nslept ", absl::FormatDuration(report.slept),
-      "\nlongest ", absl::FormatDuration(report.longest_poll), "\nlast ",
+      "\nlongest ", absl::FormatDuration(longest_poll), "\nlast ",
       Describe(report.last_poll), "\nfirst error ",
       Describe(report.first_error), "\nlast error ",
       Describe(report.last_error), "\ncounts");

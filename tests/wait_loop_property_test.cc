@@ -5,26 +5,16 @@
 // --test_env=WAITER_TEST_SEED=N the waits start from that one.
 
 #include <cstdint>
-#include <cstdlib>
-#include <random>
 #include <set>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "gtest/gtest.h"
+#include "tests/first_seed.h"
 #include "tests/random_wait.h"
 #include "waiter/split_mix64.h"
 
 namespace waiter {
 namespace {
-
-uint64_t FirstSeed() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
-  const char* given = std::getenv("WAITER_TEST_SEED");
-  uint64_t seed = 0;
-  if (given != nullptr && absl::SimpleAtoi(given, &seed)) return seed;
-  return std::random_device()();
-}
 
 RandomWait RunSeeded(uint64_t seed) {
   SplitMix64 gen(seed);
