@@ -1,0 +1,24 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs another program to its end.
+
+#ifndef WAITER_BENCH_PEERS_CHILD_H_
+#define WAITER_BENCH_PEERS_CHILD_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace waiter::bench {
+
+// Runs `command` on the processor `cpu` alone, and returns what it printed.
+// `command[0]` is sought in $PATH if it has no slash. kInternal if it cannot be
+// run, or exits with another code than 0.
+absl::StatusOr<std::string> RunOnCpu(int cpu,
+                                     const std::vector<std::string>& command);
+
+}  // namespace waiter::bench
+
+#endif  // WAITER_BENCH_PEERS_CHILD_H_

@@ -1,0 +1,218 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Waiter: one `WaitEngine`, on the main thread.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "bench/peers/workload.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+ABSL_FLAG(bool, full, false, "whether waits keep a full report");
+ABSL_FLAG(std::string, tick, "1ms", "what wake-ups are rounded to; 0: exact");
+ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
+
+namespace waiter::bench {
+namespace {
+
+// Learns when polls should be, from what the waits say that they will sleep
+// after each; there is one observer for all.
+class LatenessObserver final : public WaitObserver {
+ public:
+  explicit LatenessObserver(Workload& workload)
+      : workload_(workload), scheduled_(workload.waits()) {}
+
+  // To be called as a poll starts.
+  void OnPoll(size_t wait) {
+    polled_at_ = Now();
+    next_ = &scheduled_[wait];
+    if (*next_ != 0) workload_.AddLateness(polled_at_ - *next_);
+    *next_ = polled_at_;
+  }
+
+  void BeforeSleep(const SleepEvent& sleep) override {
+    *next_ = polled_at_ + absl::ToInt64Nanoseconds(sleep.delay);
+  }
+
+ private:
+  Workload& workload_;
+  std::vector<int64_t> scheduled_;
+  int64_t* next_ = nullptr;
+  int64_t polled_at_ = 0;
+};
+
+std::shared_ptr<const WaitPolicy> MakePolicy(const Workload& workload,
+                                             WaitObserver* observer) {
+  const auto& [initial, max, min] = workload.schedule();
+  return WaitPolicy::Make(
+      {.timeout = absl::InfiniteDuration(),
+       .backoff = {.initial_delay = absl::Nanoseconds(initial),
+                   .max_delay = absl::Nanoseconds(max),
+                   .min_delay = absl::Nanoseconds(min)},
+       .observer = observer});
+}
+
+WaitEngineOptions EngineOptions(int threads) {
+  WaitEngineOptions options = {
+      .threads = threads,
+      .relative_slack = absl::GetFlag(FLAGS_relative_slack),
+      .report =
+          absl::GetFlag(FLAGS_full) ? ReportLevel::kFull : ReportLevel::kLean};
+  absl::Status valid;
+  if (!absl::ParseDuration(absl::GetFlag(FLAGS_tick), &options.tick)) {
+    valid = absl::InvalidArgumentError("--tick is not a duration");
+  } else {
+    valid = Validate(options);
+  }
+  if (!valid.ok()) {
+    std::fprintf(stderr, "%s\n", valid.ToString().c_str());
+    std::exit(2);
+  }
+  return options;
+}
+
+void Count(Workload& workload, const WaitResult<>& result) {
+  if (result.report().reason == StopReason::kCancelled) {
+    workload.AddCancelled();
+  } else {
+    workload.AddDone();
+  }
+}
+
+int RunToTheEnd(Workload& workload) {
+  WaitEngine engine(EngineOptions(0));
+  const auto policy = MakePolicy(workload, nullptr);
+  workload.Begin();
+  for (size_t i = 0; i < workload.waits(); ++i) {
+    engine
+        .Start(Waiter(workload.StatusOf(i), policy),
+               [&workload](const WaitResult<>& result) {
+                 Count(workload, result);
+               })
+        .Detach();
+  }
+  workload.Started();
+  engine.Run();
+  return workload.Finish();
+}
+
+int MeasureLateness(Workload& workload) {
+  WaitEngine engine(EngineOptions(0));
+  LatenessObserver observer(workload);
+  const auto policy = MakePolicy(workload, &observer);
+  workload.Begin();
+  for (size_t i = 0; i < workload.waits(); ++i) {
+    engine
+        .Start(Waiter(
+                   [&observer, &workload, i] {
+                     observer.OnPoll(i);
+                     return workload.StatusOf(i)();
+                   },
+                   policy),
+               [&workload](const WaitResult<>& result) {
+                 Count(workload, result);
+               })
+        .Detach();
+  }
+  workload.Started();
+  engine.Run();
+  return workload.Finish();
+}
+
+int MeasureCancel(Workload& workload) {
+  WaitEngine engine(EngineOptions(0));
+  const auto policy = MakePolicy(workload, nullptr);
+  std::vector<WaitHandle> handles(workload.waits());
+  workload.Begin();
+  for (size_t i = 0; i < handles.size(); ++i) {
+    handles[i] = engine.Start(
+        Waiter(workload.StatusOf(i), policy),
+        [&workload](const WaitResult<>& result) { Count(workload, result); });
+  }
+  engine.RunDue();
+  workload.Started();
+  for (const uint32_t i : workload.cancel_order()) handles[i].Cancel();
+  engine.Run();
+  return workload.Finish();
+}
+
+int MeasureSubmit(Workload& workload) {
+  std::vector<WaitHandle> handles(workload.waits());
+  struct Shared {
+    Workload& workload;
+    size_t polled = 0;
+    size_t ended = 0;
+    std::binary_semaphore all_polled{0};
+    std::binary_semaphore all_ended{0};
+  } shared{workload};
+  WaitEngine engine(EngineOptions(1));
+  const auto policy = MakePolicy(workload, nullptr);
+  return workload.MeasureSubmit(
+      [&] {
+        for (size_t i = 0; i < handles.size(); ++i) {
+          handles[i] = engine.Start(
+              Waiter(
+                  [&shared, i] {
+                    const bool done = shared.workload.StatusOf(i)();
+                    if (++shared.polled % shared.workload.waits() == 0) {
+                      shared.all_polled.release();
+                    }
+                    return done;
+                  },
+                  policy),
+              [&shared](const WaitResult<>& result) {
+                Count(shared.workload, result);
+                if (++shared.ended % shared.workload.waits() == 0) {
+                  shared.all_ended.release();
+                }
+              });
+        }
+      },
+      [&] { shared.all_polled.acquire(); },
+      [&] {
+        for (const uint32_t i : workload.cancel_order()) handles[i].Cancel();
+        shared.all_ended.acquire();
+      });
+}
+
+int Run(Workload& workload) {
+  switch (workload.mode()) {
+    case Mode::kRun:
+      return RunToTheEnd(workload);
+    case Mode::kLateness:
+      return MeasureLateness(workload);
+    case Mode::kCancel:
+      return MeasureCancel(workload);
+    case Mode::kSubmit:
+      return MeasureSubmit(workload);
+  }
+  return 2;
+}
+
+}  // namespace
+}  // namespace waiter::bench
+
+int main(int argc, char** argv) {
+  waiter::bench::Workload workload(argc, argv);
+  return waiter::bench::Run(workload);
+}
