@@ -471,7 +471,7 @@ void EngineWorker::ProcessLocal() {
   Process(taken_);
 }
 
-bool EngineWorker::IsPending(const WaitRef& wait) {
+inline bool EngineWorker::IsPending(const WaitRef& wait) {
   return GenerationOf(wait.record->word.load(std::memory_order_relaxed)) ==
              wait.generation &&
          wait.record->phase != Phase::kFree;
@@ -488,7 +488,7 @@ void EngineWorker::EndAll() {
 
 // One wait.
 
-void EngineWorker::Register(EngineRecord& record) {
+inline void EngineWorker::Register(EngineRecord& record) {
   auto* const place = reinterpret_cast<EngineArrival*>(record.arrival.data());
   EngineArrival arrival = std::move(*std::launder(place));
   std::destroy_at(std::launder(place));
@@ -553,7 +553,7 @@ void EngineWorker::Visit(EngineRecord& record, Body body) {
   body(step);
 }
 
-WaitState EngineWorker::Unpack(const EngineRecord& record) const {
+inline WaitState EngineWorker::Unpack(const EngineRecord& record) const {
   WaitState state = {.start = record.start,
                      .deadline = record.deadline,
                      .since = now_,
@@ -573,7 +573,7 @@ WaitState EngineWorker::Unpack(const EngineRecord& record) const {
 
 // Keeps the wait until its next step. What does not fit in the record moves
 // into an `EngineExtra`, or, in a lean report, is dropped.
-void EngineWorker::Pack(EngineStep& step) {
+inline void EngineWorker::Pack(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (record.has_extra) return;
   const WaitState& state = step.loop_.state();
@@ -608,7 +608,7 @@ void EngineWorker::AddExtra(EngineRecord& record, WaitReport report,
   record.has_extra = true;
 }
 
-void EngineWorker::Fire(EngineRecord& record) {
+inline void EngineWorker::Fire(EngineRecord& record) {
   if (has_cancelled_.load(std::memory_order_acquire)) TakeCancelled();
   if (!Claim(record)) return;
   Visit(record, [&](EngineStep& step) {
@@ -630,7 +630,7 @@ void EngineWorker::Fire(EngineRecord& record) {
   });
 }
 
-NextStep EngineWorker::Begin(EngineStep& step) {
+inline NextStep EngineWorker::Begin(EngineStep& step) {
   const WaitPolicy& policy = PolicyOf(step.record_);
   return step.loop_.Start(
       now_,
@@ -683,7 +683,7 @@ void EngineWorker::TakeAnswer(GivenAnswer& given) {
 }
 
 // Carries out `step.next_`.
-void EngineWorker::Carry(EngineStep& step) {
+inline void EngineWorker::Carry(EngineStep& step) {
   if (step.next_.action() == NextStep::Action::kPoll) {
     if (options_.executor != nullptr && !step.record_.ops->is_asynchronous) {
       PollOnExecutor(step);
@@ -694,7 +694,7 @@ void EngineWorker::Carry(EngineStep& step) {
   Settle(step);
 }
 
-void EngineWorker::Poll(EngineStep& step) {
+inline void EngineWorker::Poll(EngineStep& step) {
   EngineRecord& record = step.record_;
   std::optional<PollContext> context;
   if (record.ops->takes_context) {
@@ -759,7 +759,7 @@ void EngineTicket::Give(std::unique_ptr<EngineAnswer> answer) const {
 
 // One reading serves several polls as long as they are quick, and is never more
 // than a tick of the coarse clock old.
-void EngineWorker::ReadClockAfterPoll() {
+inline void EngineWorker::ReadClockAfterPoll() {
   ++polls_since_reading_;
   if (polls_since_reading_ < polls_per_reading_ &&
       clock_.MonotonicNowBefore(MonotonicTime::max()) <= now_) {
@@ -774,13 +774,13 @@ void EngineWorker::ReadClockAfterPoll() {
   now_ = now;
 }
 
-absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
+inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
   return record.has_extra && record.extra->gen.has_value()
              ? absl::BitGenRef(*record.extra->gen)
              : gen_;
 }
 
-bool EngineWorker::StopRequested(const EngineRecord& record) {
+inline bool EngineWorker::StopRequested(const EngineRecord& record) {
   return record.stop_requested ||
          (record.has_extra && record.extra->stop.stop_requested());
 }
@@ -805,7 +805,7 @@ void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
 }
 
 // Leaves a wait whose step has been carried out.
-void EngineWorker::Settle(EngineStep& step) {
+inline void EngineWorker::Settle(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (step.deferred_) {
     record.phase = Phase::kAsking;
@@ -845,8 +845,8 @@ void EngineWorker::CallBack(EngineStep& step) {
   }
 }
 
-void EngineWorker::SetTimer(EngineRecord& record, MonotonicTime wake_up,
-                            MonotonicTime deadline) {
+inline void EngineWorker::SetTimer(EngineRecord& record, MonotonicTime wake_up,
+                                   MonotonicTime deadline) {
   if (wake_up == MonotonicTime::max()) return;
   nanoseconds slack = nanoseconds::zero();
   if (options_.relative_slack > 0) {
@@ -865,7 +865,7 @@ void EngineWorker::SetTimer(EngineRecord& record, MonotonicTime wake_up,
   ++timers_wanted_;
 }
 
-void EngineWorker::ClearTimer(EngineRecord& record) {
+inline void EngineWorker::ClearTimer(EngineRecord& record) {
   if (!record.has_timer) return;
   record.has_timer = false;
   --timers_wanted_;
@@ -873,7 +873,7 @@ void EngineWorker::ClearTimer(EngineRecord& record) {
 
 // Returns whether the task may be entered. Without a handle and an executor
 // nobody else can want to.
-bool EngineWorker::Claim(EngineRecord& record) {
+inline bool EngineWorker::Claim(EngineRecord& record) {
   EngineWord word = record.word.load(std::memory_order_acquire);
   if ((word & kHasHandle) == 0 && options_.executor == nullptr) return true;
   do {
@@ -882,7 +882,7 @@ bool EngineWorker::Claim(EngineRecord& record) {
   return true;
 }
 
-void EngineWorker::Unclaim(EngineRecord& record) {
+inline void EngineWorker::Unclaim(EngineRecord& record) {
   EngineWord word = record.word.load(std::memory_order_relaxed);
   while ((word & kClaimed) != 0) {
     if ((word & kAbandoned) != 0) {

@@ -23,7 +23,7 @@ TimerQueue::TimerQueue(MonotonicTime start, nanoseconds tick)
     : start_(start), tick_(tick) {}
 
 // The first tick that is not before `due`.
-int64_t TimerQueue::TickOf(MonotonicTime due) const {
+inline int64_t TimerQueue::TickOf(MonotonicTime due) const {
   const nanoseconds after = due - start_;
   if (after <= nanoseconds::zero()) return 0;
   return after / tick_ + (after % tick_ == nanoseconds::zero() ? 0 : 1);
@@ -35,7 +35,7 @@ MonotonicTime TimerQueue::TimeOf(int64_t tick) const {
 }
 
 // A stamp is the lower half of the tick, all of which are within the horizon.
-int64_t TimerQueue::TickOf(Timer timer) const {
+inline int64_t TimerQueue::TickOf(Timer timer) const {
   return current_ +
          static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
 }
@@ -66,7 +66,7 @@ uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
 
 // A tick is on the level of the highest digit, of `kSlotBits` each, in which it
 // differs from the current one, in the slot of its digit there.
-void TimerQueue::Put(int64_t tick, Timer timer) {
+inline void TimerQueue::Put(int64_t tick, Timer timer) {
   const auto difference =
       static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));
   const int level =
@@ -84,7 +84,7 @@ void TimerQueue::Put(int64_t tick, Timer timer) {
 
 // All timers of a level come before those of the next. On every level but the
 // top, which wraps around, occupied slots are ahead of the current one.
-TimerQueue::NextSlot TimerQueue::FindNext() const {
+inline TimerQueue::NextSlot TimerQueue::FindNext() const {
   for (int level = 0; level < kLevels; ++level) {
     const uint64_t occupied = levels_[static_cast<size_t>(level)].occupied;
     if (occupied == 0) continue;
