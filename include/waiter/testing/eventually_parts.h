@@ -1,0 +1,192 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What the macros of testing/eventually.h are made of: use those.
+
+#ifndef WAITER_TESTING_EVENTUALLY_PARTS_H_
+#define WAITER_TESTING_EVENTUALLY_PARTS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/testing/eventually_options.h"
+
+namespace waiter::eventually {
+
+enum class Kind : uint8_t { kEventually, kPasses, kConsistently, kNever };
+
+// Whether every poll must agree, not just one.
+constexpr bool MustHold(Kind kind) {
+  return kind == Kind::kConsistently || kind == Kind::kNever;
+}
+
+// Where an assertion stands, and of what it speaks.
+struct Site {
+  Kind kind;
+  const char* expression;
+  const char* file;
+  int line;
+};
+
+// What one poll of an expression found. Verdict and text are of the same value.
+struct Look {
+  bool matched = false;
+  std::string seen = {};     // Value and explanation, for people.
+  std::string details = {};  // More lines of it.
+  absl::Status error = {};   // The value is this error.
+  bool threw = false;
+  std::optional<std::string> hopeless = {};  // Why to end at once.
+  std::optional<std::string> skip = {};      // GTEST_SKIP in a block.
+};
+
+// One expression with its matchers, or one block.
+class Subject {
+ public:
+  // `describe` asks for `seen` also of a value that matches.
+  virtual Look Poll(bool describe) = 0;
+  virtual std::string Expected() const = 0;
+
+ protected:
+  ~Subject() = default;
+};
+
+// Returns OK, or an error whose message is the failure text.
+absl::Status Run(const Site& site, const EventuallyOptions& options,
+                 Subject& subject);
+
+// The same for a block of assertions, of which all must pass.
+absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
+                      const EventuallyOptions& options = {});
+
+// An atomic is read once, so that verdict and text cannot differ.
+template <typename T>
+const T& Snapshot(const T& value) {
+  return value;
+}
+template <typename T>
+T Snapshot(const std::atomic<T>& value) {
+  return value.load();
+}
+
+// Tells the type of an expression without evaluating it.
+struct TypeProbe {
+  template <typename T>
+  auto operator()(const T& value) const {
+    return std::type_identity<std::remove_cvref_t<decltype(Snapshot(value))>>();
+  }
+};
+
+inline absl::Status ErrorIn(const absl::Status& value) { return value; }
+template <typename T>
+absl::Status ErrorIn(const absl::StatusOr<T>& value) {
+  return value.status();
+}
+template <typename T>
+absl::Status ErrorIn(const T&) {
+  return absl::OkStatus();
+}
+
+// GoogleTest 1.12 prints the bytes of a `StatusOr`.
+template <typename T>
+std::string Print(const T& value) {
+  return testing::PrintToString(value);
+}
+template <typename T>
+std::string Print(const absl::StatusOr<T>& value) {
+  return value.ok() ? Print(*value) : value.status().ToString();
+}
+
+// A `FailIf` of it is none.
+struct Nothing {};
+
+// `Evaluate` hands the value to what it is given, in one full-expression, so
+// that temporaries of the expression live for as long as they are looked at.
+template <typename Evaluate>
+class ExpressionSubject final : public Subject {
+  using Value = typename std::invoke_result_t<const Evaluate&, TypeProbe>::type;
+  using Matcher = testing::Matcher<const Value&>;
+
+ public:
+  template <typename M, typename N>
+  ExpressionSubject(const Evaluate& evaluate, const M& matcher,
+                    const FailIf<N>& fail_if)
+      : evaluate_(evaluate),
+        matcher_(testing::SafeMatcherCast<const Value&>(matcher)) {
+    if constexpr (!std::is_same_v<N, Nothing>) {
+      fail_if_ = testing::SafeMatcherCast<const Value&>(fail_if.matcher());
+    }
+  }
+
+  Look Poll(bool describe) override {
+    Look look;
+    evaluate_(
+        [&](const auto& value) { Judge(Snapshot(value), describe, look); });
+    return look;
+  }
+
+  std::string Expected() const override {
+    return testing::DescribeMatcher<const Value&>(matcher_);
+  }
+
+ private:
+  void Judge(const Value& value, bool describe, Look& look) const {
+    testing::StringMatchResultListener why;
+    look.matched = matcher_.MatchAndExplain(value, &why);
+    if (look.matched && !describe) return;
+    look.seen = Print(value);
+    if (!why.str().empty()) look.seen += ", " + why.str();
+    if (look.matched) return;
+    look.error = ErrorIn(value);
+    if (fail_if_.has_value() && fail_if_->Matches(value)) {
+      look.hopeless =
+          "FailIf(" + testing::DescribeMatcher<const Value&>(*fail_if_) + ")";
+    }
+  }
+
+  const Evaluate& evaluate_;
+  Matcher matcher_;
+  std::optional<Matcher> fail_if_;
+};
+
+// What a macro was given after its expression.
+template <typename Evaluate, typename M, typename N = Nothing>
+absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
+                           M matcher, const EventuallyOptions& options = {},
+                           const FailIf<N>& fail_if = FailIf(Nothing())) {
+  ExpressionSubject<Evaluate> subject(evaluate, matcher, fail_if);
+  return Run(site, options, subject);
+}
+template <typename Evaluate, typename M, typename N>
+absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
+                           M matcher, const FailIf<N>& fail_if) {
+  return RunExpression(site, evaluate, std::move(matcher), EventuallyOptions(),
+                       fail_if);
+}
+
+// A result as `EXPECT_PRED_FORMAT1` takes it.
+class Predicate {
+ public:
+  explicit Predicate(absl::Status status) : status_(std::move(status)) {}
+
+  testing::AssertionResult operator()(const char* /*text*/,
+                                      int /*unused*/) const {
+    if (status_.ok()) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << status_.message();
+  }
+
+ private:
+  absl::Status status_;
+};
+
+}  // namespace waiter::eventually
+
+#endif  // WAITER_TESTING_EVENTUALLY_PARTS_H_
