@@ -74,7 +74,7 @@ Look PollSubject(Subject& subject, bool describe,
     look.threw = true;
     look.seen = DescribeException();
     if (!retry_exceptions || !retry_exceptions(std::current_exception())) {
-      look.hopeless = "the expression " + look.seen;
+      look.hopeless = look.seen;
     }
     return look;
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 #include "waiter/options.h"
@@ -82,6 +83,12 @@ std::string Holding(const WaitOptions& wait) {
   return text;
 }
 
+// The wait's own message, whose start the headline has.
+std::string_view WithoutName(const Plan& plan, const WaitReport& report) {
+  return absl::StripPrefix(report.status.message(),
+                           absl::StrCat(plan.wait.name, ": "));
+}
+
 std::string EventuallyHeadline(const Site& site, const Plan& plan,
                                const WaitReport& report,
                                const PollHistory& history) {
@@ -94,7 +101,7 @@ std::string EventuallyHeadline(const Site& site, const Plan& plan,
       return absl::StrCat("gave up at ", Time(history.last().at), ": ",
                           history.last().look.hopeless.value_or(""));
     default:
-      return absl::StrCat("gave up: ", report.status.message());
+      return absl::StrCat("gave up: ", WithoutName(plan, report));
   }
 }
 
@@ -104,7 +111,7 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
   const bool never = site.kind == Kind::kNever;
   if (report.reason != StopReason::kFailed) {
     return absl::StrCat(never ? "did not match" : "matched", ", but not",
-                        Holding(plan.wait), ": ", report.status.message());
+                        Holding(plan.wait), ": ", WithoutName(plan, report));
   }
   const PollHistory::Entry& last = history.last();
   if (last.look.hopeless.has_value()) return *last.look.hopeless;
@@ -117,9 +124,11 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
 std::string DescribeDelays(const WaitOptions& wait) {
   if (wait.delay_rule) return "by options.policy.delay_rule";
   const BackoffOptions& backoff = wait.backoff;
-  std::string text = absl::StrCat(absl::FormatDuration(backoff.initial_delay),
-                                  ", x", backoff.multiplier, ", up to ",
-                                  absl::FormatDuration(backoff.max_delay));
+  std::string text = absl::FormatDuration(backoff.initial_delay);
+  if (backoff.multiplier > 1 && backoff.initial_delay < backoff.max_delay) {
+    absl::StrAppend(&text, ", x", backoff.multiplier, ", up to ",
+                    absl::FormatDuration(backoff.max_delay));
+  }
   const Jitter& jitter = backoff.jitter;
   if (jitter.kind() == Jitter::Kind::kDecorrelated) {
     absl::StrAppend(&text, ", decorrelated jitter");
@@ -159,7 +168,7 @@ PollHistory::Run* PollHistory::Current() {
 }
 
 void PollHistory::Add(Entry entry) {
-  std::string text = OneLine(TextOf(entry.look));
+  std::string text = TextOf(entry.look);
   Run* const current = Current();
   if (current != nullptr && current->text == text) {
     ++current->polls;
@@ -180,9 +189,10 @@ void PollHistory::Add(Entry entry) {
 
 std::vector<std::string> PollHistory::Lines() const {
   std::vector<std::string> lines;
+  if (first_lines_ <= 0) return lines;
   const auto add = [&](const Run& run) {
-    lines.push_back(
-        absl::StrCat(run.polls, "x from ", Time(run.since), ": ", run.text));
+    lines.push_back(absl::StrCat(run.polls, "x from ", Time(run.since), ": ",
+                                 OneLine(run.text)));
   };
   std::for_each(first_runs_.begin(), first_runs_.end(), add);
   if (dropped_runs_ > 0) {

@@ -102,8 +102,9 @@ absl::Duration Left(const TestLimits& limits) {
 
 absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
   WaitOptions& wait = plan.wait;
-  const absl::Duration asked = wait.timeout.value_or(kDefaultTimeout);
-  if (wait.hold_for > std::max(asked, absl::ZeroDuration())) {
+  const absl::Duration asked =
+      std::max(wait.timeout.value_or(kDefaultTimeout), absl::ZeroDuration());
+  if (wait.hold_for > asked) {
     return absl::InvalidArgumentError(absl::StrCat(
         "hold_for of ", absl::FormatDuration(wait.hold_for),
         " does not fit into the timeout of ", absl::FormatDuration(asked),
