@@ -123,6 +123,12 @@ void RecordLimitUsed(double share, const Site& site) {
                                 absl::StrCat(site.file, ":", site.line));
 }
 
+const WaitPolicy& OneSuccessPolicy() {
+  static const auto* const policy = new std::shared_ptr<const WaitPolicy>(
+      WaitPolicy::Make({.timeout = absl::InfiniteDuration()}));
+  return **policy;
+}
+
 // One run of a block, its failures caught.
 class BlockSubject final : public Subject {
  public:
@@ -184,21 +190,16 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   if (!plan.ok()) {
     return absl::InvalidArgumentError(MisuseText(site, options, plan.status()));
   }
-  std::shared_ptr<const WaitPolicy> policy = WaitPolicy::Make(plan->wait);
-  const bool first_success_suffices = policy->first_success_suffices();
-  if (!first_success_suffices && !plan->simulated && IsDebugged()) {
-    plan->wait.timeout = absl::InfiniteDuration();
-    policy = WaitPolicy::Make(plan->wait);
-  }
-
   PollHistory history(options.history_lines);
-  const bool describe = MustHold(site.kind) || !policy->one_success_suffices();
+  const bool one_success_suffices =
+      WaitPolicy::FirstSuccessSuffices(plan->wait);
   std::optional<std::string> skip;
   const auto poll = [&](const PollContext* context, Poll<>& found) {
-    Look look = PollSubject(subject, describe, options.retry_exceptions);
+    Look look = PollSubject(subject, /*describe=*/!one_success_suffices,
+                            options.retry_exceptions);
     found = Classify(site.kind, options.errors, look);
     skip = look.skip;
-    if (look.matched && !describe) return;
+    if (found.status() == PollStatus::kSuccess && one_success_suffices) return;
     history.Add(
         {.look = std::move(look),
          .attempt = context == nullptr ? 1 : context->attempt,
@@ -208,20 +209,23 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   WaitReport report;
   const std::stop_token stop;
   const BlockingInputs inputs = {stop, std::nullopt, /*takes_context=*/true};
-  if (first_success_suffices) {
-    FirstPoll first;
-    first.start = policy->clock().MonotonicNow();
-    first.deadline = policy->DeadlineFrom(first.start);
+  std::optional<FirstPoll> first;
+  if (one_success_suffices) {
+    // Most are over here, before a policy is made.
+    first.emplace();
+    first->start = plan->clock->MonotonicNow();
+    first->deadline =
+        SaturatingAdd(first->start, absl::ToChronoNanoseconds(plan->limit));
     poll(nullptr, report.last_poll);
-    first.end = policy->clock().MonotonicNow();
-    if (!EndWithFirstPoll(*policy, first, report)) {
-      if (!plan->simulated && IsDebugged()) {
-        first.deadline = MonotonicTime::max();
-      }
-      BlockingWait(*policy, inputs, first, poll, report);
+    first->end = plan->clock->MonotonicNow();
+  }
+  if (!first.has_value() ||
+      !EndWithFirstPoll(OneSuccessPolicy(), *first, report)) {
+    if (!plan->simulated && IsDebugged()) {
+      plan->wait.timeout = absl::InfiniteDuration();
+      if (first.has_value()) first->deadline = MonotonicTime::max();
     }
-  } else {
-    BlockingWait(*policy, inputs, std::nullopt, poll, report);
+    BlockingWait(*WaitPolicy::Make(plan->wait), inputs, first, poll, report);
   }
 
   if (report.reason != StopReason::kSuccess) {

@@ -181,7 +181,8 @@ absl::StatusOr<Plan> MakePlan(const Site& site,
                               const EventuallyOptions& options) {
   Plan plan;
   plan.wait = MakeWaitOptions(site, options);
-  plan.simulated = dynamic_cast<SimulatedClock*>(plan.wait.clock) != nullptr;
+  plan.clock = plan.wait.clock != nullptr ? plan.wait.clock : &GetRealClock();
+  plan.simulated = dynamic_cast<SimulatedClock*>(plan.clock) != nullptr;
   TestLimits limits;
   if (!plan.simulated) {
     absl::StatusOr<TestLimits> read = ReadTestLimits(GetTestEnvironment());

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_parts.h"
@@ -25,6 +26,7 @@ struct Plan {
   absl::Duration limit = absl::InfiniteDuration();
   std::string limit_reason = {};
 
+  Clock* clock = nullptr;
   bool simulated = false;
 };
 
