@@ -82,6 +82,18 @@ class ScopedEnvironment {
   std::string old_;
 };
 
+// Returns a property of the running test.
+std::string Property(std::string_view key) {
+  const testing::TestResult& result =
+      *testing::UnitTest::GetInstance()->current_test_info()->result();
+  for (int i = 0; i < result.test_property_count(); ++i) {
+    if (result.GetTestProperty(i).key() == key) {
+      return result.GetTestProperty(i).value();
+    }
+  }
+  return "";
+}
+
 class EventuallyLimitsTest : public testing::Test {
  protected:
   EventuallyOptions Options(absl::Duration timeout) {
@@ -214,6 +226,7 @@ TEST_F(EventuallyLimitsTest, LimitsAreSuspendedUnderADebugger) {
   close(attached[0]);
   close(attached[1]);
   if (is_attached != 'y') GTEST_SKIP() << "debuggers are not allowed here";
+  EXPECT_EQ(Property("eventually_limit_used"), "");
 
   EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(1, 2, Options(Seconds(5))); }),
               HasSubstr("did not match within "));
@@ -242,18 +255,6 @@ TEST_F(EventuallyLimitsTest, EnvironmentIsRead) {
                   ->scale,
               20);
   }
-}
-
-// Returns a property of the running test.
-std::string Property(std::string_view key) {
-  const testing::TestResult& result =
-      *testing::UnitTest::GetInstance()->current_test_info()->result();
-  for (int i = 0; i < result.test_property_count(); ++i) {
-    if (result.GetTestProperty(i).key() == key) {
-      return result.GetTestProperty(i).value();
-    }
-  }
-  return "";
 }
 
 TEST_F(EventuallyLimitsTest, LargestShareOfALimitIsRecorded) {

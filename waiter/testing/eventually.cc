@@ -222,6 +222,7 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   if (!first.has_value() ||
       !EndWithFirstPoll(OneSuccessPolicy(), *first, report)) {
     if (!plan->simulated && IsDebugged()) {
+      plan->limit = absl::InfiniteDuration();
       plan->wait.timeout = absl::InfiniteDuration();
       if (first.has_value()) first->deadline = MonotonicTime::max();
     }
@@ -234,7 +235,8 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
         FailureText(site, options, *plan, subject, report, history));
   }
   if (skip.has_value()) [&] { GTEST_SKIP() << *skip; }();
-  if (!plan->simulated && plan->limit > absl::ZeroDuration()) {
+  if (!plan->simulated && plan->limit > absl::ZeroDuration() &&
+      plan->limit < absl::InfiniteDuration()) {
     RecordLimitUsed(absl::FDivDuration(report.elapsed, plan->limit), site);
   }
   return absl::OkStatus();
