@@ -41,7 +41,7 @@ void WorkFor(std::chrono::milliseconds time) {
 void Write(const std::string& path, std::string_view text) {
   const std::string part = absl::StrCat(path, ".part");
   std::ofstream(part) << text;
-  if (std::rename(part.c_str(), path.c_str()) != 0) std::exit(EXIT_FAILURE);
+  if (std::rename(part.c_str(), path.c_str()) != 0) _exit(EXIT_FAILURE);
 }
 
 void Run(const std::string& path, std::string_view end) {
@@ -56,12 +56,12 @@ void Run(const std::string& path, std::string_view end) {
   if (bind(server.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size) !=
           0) {
-    std::exit(EXIT_FAILURE);
+    _exit(EXIT_FAILURE);
   }
   const std::string port = absl::StrCat(" ", ntohs(address.sin_port));
   Write(path, "RUNNING" + port);
   WorkFor(kRunsFor / 2);
-  if (listen(server.get(), SOMAXCONN) != 0) std::exit(EXIT_FAILURE);
+  if (listen(server.get(), SOMAXCONN) != 0) _exit(EXIT_FAILURE);
   WorkFor(kRunsFor / 2);
 
   Write(path, absl::StrCat(end, port));

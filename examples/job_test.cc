@@ -46,6 +46,7 @@ class Job {
     Pipe input = MakePipe();
     arguments.insert(arguments.begin(), {kProgram, path_});
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;

@@ -46,6 +46,7 @@ std::string Read(const std::filesystem::path& path) {
 int main(int argc, char** argv) {
   namespace fs = std::filesystem;
   // `bazel run` starts programs elsewhere, and says from where it was called.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread
   const char* const from = std::getenv("BUILD_WORKING_DIRECTORY");
   std::error_code error;
   if (from != nullptr) fs::current_path(from, error);

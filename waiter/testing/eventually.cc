@@ -34,8 +34,8 @@
 #include "waiter/poll_status.h"
 #include "waiter/testing/eventually_message.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_parts.h"
 #include "waiter/testing/eventually_plan.h"
+#include "waiter/testing/eventually_subject.h"
 #include "waiter/testing/test_limits.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
@@ -43,8 +43,8 @@
 namespace waiter::eventually {
 namespace {
 
-constexpr char kLimitUsed[] = "eventually_limit_used";
-constexpr char kLimitUsedAt[] = "eventually_limit_used_at";
+constexpr const char* kLimitUsed = "eventually_limit_used";
+constexpr const char* kLimitUsedAt = "eventually_limit_used_at";
 
 // Requires an exception to be handled.
 std::string DescribeException() {
@@ -230,9 +230,8 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   }
 
   if (report.reason != StopReason::kSuccess) {
-    return absl::Status(
-        report.status.code(),
-        FailureText(site, options, *plan, subject, report, history));
+    return {report.status.code(),
+            FailureText(site, options, *plan, subject, report, history)};
   }
   if (skip.has_value()) [&] { GTEST_SKIP() << *skip; }();
   if (!plan->simulated && plan->limit > absl::ZeroDuration() &&

@@ -20,8 +20,8 @@
 #include "waiter/backoff_options.h"
 #include "waiter/options.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_parts.h"
 #include "waiter/testing/eventually_plan.h"
+#include "waiter/testing/eventually_subject.h"
 #include "waiter/wait_report.h"
 
 namespace waiter::eventually {

@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_parts.h"
 #include "waiter/testing/eventually_plan.h"
+#include "waiter/testing/eventually_subject.h"
 #include "waiter/wait_report.h"
 
 namespace waiter::eventually {

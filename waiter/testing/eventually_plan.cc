@@ -16,7 +16,7 @@
 #include "waiter/options.h"
 #include "waiter/split_mix64.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_parts.h"
+#include "waiter/testing/eventually_subject.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
 

@@ -13,7 +13,7 @@
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_parts.h"
+#include "waiter/testing/eventually_subject.h"
 
 namespace waiter::eventually {
 

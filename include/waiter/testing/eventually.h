@@ -40,6 +40,7 @@
 #include "gtest/gtest.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_parts.h"
+#include "waiter/testing/eventually_subject.h"
 
 // Each takes an expression, a gMock matcher or value, and may take options and
 // `FailIf(matcher)`. Text streamed in follows the message.
