@@ -204,6 +204,9 @@ TEST_F(EventuallyTest, TemporariesLiveAsLongAsTheyAreLookedAt) {
 TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreLookedAtInPlace) {
   const std::unique_ptr<int> kept = std::make_unique<int>(7);
 
+  const int array[] = {7, 8};  // NOLINT(modernize-avoid-c-arrays)
+
+  EXPECT_EVENTUALLY(array, ElementsAre(7, 8));
   EXPECT_EVENTUALLY(kept, Pointee(7));
   EXPECT_EVENTUALLY(std::make_unique<int>(7), Pointee(7));
   ASSERT_EVENTUALLY(kept.get(), NotNull());
@@ -233,6 +236,21 @@ TEST_F(EventuallyTest, SlowLookThatBeganInTimeAndMatchesPasses) {
   };
 
   EXPECT_EVENTUALLY(slow(), true, Options(Seconds(5)));
+}
+
+TEST_F(EventuallyTest, SlowLookFailsIfThePolicyIsStrict) {
+  const auto slow = [&] {
+    clock_.AdvanceTime(Seconds(9));
+    return true;
+  };
+  const WaitOptions policy = {.timeout = Seconds(5), .strict_deadline = true};
+
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(slow(), true,
+                                  {.policy = policy, .clock = &clock_});
+              }),
+              AllOf(StartsWith("slow() gave up: timeout of 5s missed by 4s"),
+                    HasSubstr("Actual: true (poll 1, at 0)")));
 }
 
 TEST_F(EventuallyTest, SlowLookThatFailsIsShownAndBlamed) {

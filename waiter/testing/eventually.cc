@@ -193,13 +193,14 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   PollHistory history(options.history_lines);
   const bool one_success_suffices =
       WaitPolicy::FirstSuccessSuffices(plan->wait);
+  // What may still fail.
+  const bool describe = !one_success_suffices || plan->wait.strict_deadline;
   std::optional<std::string> skip;
   const auto poll = [&](const PollContext* context, Poll<>& found) {
-    Look look = PollSubject(subject, /*describe=*/!one_success_suffices,
-                            options.retry_exceptions);
+    Look look = PollSubject(subject, describe, options.retry_exceptions);
     found = Classify(site.kind, options.errors, look);
     skip = look.skip;
-    if (found.status() == PollStatus::kSuccess && one_success_suffices) return;
+    if (found.status() == PollStatus::kSuccess && !describe) return;
     history.Add(
         {.look = std::move(look),
          .attempt = context == nullptr ? 1 : context->attempt,

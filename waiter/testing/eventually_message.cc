@@ -94,6 +94,7 @@ std::string EventuallyHeadline(const Site& site, const Plan& plan,
                                const PollHistory& history) {
   switch (report.reason) {
     case StopReason::kDeadline:
+      if (plan.wait.strict_deadline) break;
       return absl::StrCat("did not ",
                           site.kind == Kind::kPasses ? "pass" : "match",
                           Holding(plan.wait), " within ", Time(plan.limit));
@@ -101,8 +102,9 @@ std::string EventuallyHeadline(const Site& site, const Plan& plan,
       return absl::StrCat("gave up at ", Time(history.last().at), ": ",
                           history.last().look.hopeless.value_or(""));
     default:
-      return absl::StrCat("gave up: ", WithoutName(plan, report));
+      break;
   }
+  return absl::StrCat("gave up: ", WithoutName(plan, report));
 }
 
 std::string ConsistentlyHeadline(const Site& site, const Plan& plan,

@@ -34,7 +34,7 @@ struct Slowdown {
 };
 
 // What the makers of each state as typical, and twice that for the machine.
-Slowdown GetSlowdown(const TestEnvironment& environment) {
+Slowdown GetSlowdown([[maybe_unused]] const TestEnvironment& environment) {
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
   return {10, "ThreadSanitizer"};
 #elif __has_feature(memory_sanitizer)
