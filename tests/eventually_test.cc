@@ -291,8 +291,13 @@ TEST_F(EventuallyTest, FailIfEndsItAtOnceOnTheSameLook) {
   EXPECT_EQ(looks, 3);
 }
 
-TEST_F(EventuallyTest, FailIfNeedsNoOptionsAndLosesAgainstAMatch) {
+TEST_F(EventuallyTest, FailIfLosesAgainstAMatch) {
+  EventuallyOptions options = Options(Seconds(5));
+  options.hold_for = Seconds(2);
+
   EXPECT_EVENTUALLY(std::string("DONE"), "DONE", FailIf(Not(IsEmpty())));
+  EXPECT_EVENTUALLY(std::string("DONE"), "DONE", options,
+                    FailIf(Not(IsEmpty())));
 }
 
 TEST_F(EventuallyTest, HoldingOutlastsFlapping) {
