@@ -217,6 +217,17 @@ TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreLookedAtInPlace) {
             7);
 }
 
+// A type of a user who has functions of their own.
+struct Printable {
+  friend void Print(const Printable& /*value*/) {}
+  friend void Snapshot(const Printable& /*value*/) {}
+  friend void ErrorIn(const Printable& /*value*/) {}
+};
+
+TEST_F(EventuallyTest, NamesOfOthersDoNotMatter) {
+  EXPECT_EVENTUALLY(Printable(), _);
+}
+
 TEST_F(EventuallyTest, DelayIsFromTheEndOfALookToTheNext) {
   const auto elapsed = Elapsed();
   const auto slow = [&] {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
 
@@ -42,7 +43,9 @@ inline std::string FailureOf(absl::FunctionRef<void()> code) {
   const std::vector<testing::TestPartResult> parts = PartsOf(code);
   if (parts.empty()) return "(no failure)";
   if (parts.size() > 1) return "(several failures)";
-  return parts[0].failed() ? parts[0].message() : "(not a failure)";
+  if (!parts[0].failed()) return "(not a failure)";
+  // From GoogleTest 1.13 on it ends with a new line.
+  return std::string(absl::StripTrailingAsciiWhitespace(parts[0].message()));
 }
 
 }  // namespace waiter

@@ -20,6 +20,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -176,7 +177,8 @@ class BlockSubject final : public Subject {
  private:
   static std::string Text(const testing::TestPartResult& part) {
     return absl::StrCat(part.file_name() == nullptr ? "" : part.file_name(),
-                        ":", part.line_number(), ": ", part.message());
+                        ":", part.line_number(), ": ",
+                        absl::StripTrailingAsciiWhitespace(part.message()));
   }
 
   absl::FunctionRef<void()> block_;

@@ -5,6 +5,7 @@
 
 #include <ostream>
 
+#include "absl/status/status.h"
 #include "waiter/wait_report.h"
 
 namespace waiter {
@@ -12,7 +13,11 @@ namespace waiter {
 void PrintTo(const WaitReport& report, std::ostream* os) {
   *os << StopReasonName(report.reason) << " after " << report.attempts
       << (report.attempts == 1 ? " poll in " : " polls in ") << report.elapsed;
-  if (!report.status.ok()) *os << ", " << report.status;
+  // Without where the status was made, which Abseil of 2026 adds.
+  if (!report.status.ok()) {
+    *os << ", "
+        << report.status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+  }
 }
 
 }  // namespace waiter

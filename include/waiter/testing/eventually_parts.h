@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_subject.h"
 
@@ -35,7 +34,8 @@ T Snapshot(const std::atomic<T>& value) {
 struct TypeProbe {
   template <typename T>
   auto operator()(const T& value) const {
-    return std::type_identity<std::remove_cvref_t<decltype(Snapshot(value))>>();
+    return std::type_identity<
+        std::remove_cvref_t<decltype(eventually::Snapshot(value))>>();
   }
 };
 
@@ -49,14 +49,19 @@ absl::Status ErrorIn(const T&) {
   return absl::OkStatus();
 }
 
-// GoogleTest 1.12 prints the bytes of a `StatusOr`.
 template <typename T>
 std::string Print(const T& value) {
   return testing::PrintToString(value);
 }
+// Abseil of 2026 adds where a status was made, and GoogleTest 1.12 prints the
+// bytes of a `StatusOr`.
+inline std::string Print(const absl::Status& value) {
+  return value.ToString(absl::StatusToStringMode::kWithNoExtraData);
+}
 template <typename T>
 std::string Print(const absl::StatusOr<T>& value) {
-  return value.ok() ? Print(*value) : value.status().ToString();
+  return value.ok() ? eventually::Print(*value)
+                    : eventually::Print(value.status());
 }
 
 // A `FailIf` of it is none.
@@ -82,8 +87,9 @@ class ExpressionSubject final : public Subject {
 
   Look Poll(bool describe) override {
     Look look;
-    evaluate_(
-        [&](const auto& value) { Judge(Snapshot(value), describe, look); });
+    evaluate_([&](const auto& value) {
+      Judge(eventually::Snapshot(value), describe, look);
+    });
     return look;
   }
 
@@ -96,10 +102,10 @@ class ExpressionSubject final : public Subject {
     testing::StringMatchResultListener why;
     look.matched = matcher_.MatchAndExplain(value, &why);
     if (look.matched && !describe) return;
-    look.seen = Print(value);
+    look.seen = eventually::Print(value);
     if (!why.str().empty()) look.seen += ", " + why.str();
     if (look.matched) return;
-    look.error = ErrorIn(value);
+    look.error = eventually::ErrorIn(value);
     if (fail_if_.has_value() && fail_if_->Matches(value)) {
       look.hopeless =
           "FailIf(" + testing::DescribeMatcher<const Value&>(*fail_if_) + ")";
@@ -125,21 +131,6 @@ absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
   return RunExpression(site, evaluate, std::move(matcher), EventuallyOptions(),
                        fail_if);
 }
-
-// A result as `EXPECT_PRED_FORMAT1` takes it.
-class Predicate {
- public:
-  explicit Predicate(absl::Status status) : status_(std::move(status)) {}
-
-  testing::AssertionResult operator()(const char* /*text*/,
-                                      int /*unused*/) const {
-    if (status_.ok()) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << status_.message();
-  }
-
- private:
-  absl::Status status_;
-};
 
 }  // namespace waiter::eventually
 

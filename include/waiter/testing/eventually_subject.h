@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "gtest/gtest.h"
 #include "waiter/testing/eventually_options.h"
 
 namespace waiter::eventually {
@@ -60,6 +62,21 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
 // The same for a block of assertions, of which all must pass.
 absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
                       const EventuallyOptions& options = {});
+
+// A result as `EXPECT_PRED_FORMAT1` takes it.
+class Predicate {
+ public:
+  explicit Predicate(absl::Status status) : status_(std::move(status)) {}
+
+  testing::AssertionResult operator()(const char* /*text*/,
+                                      int /*unused*/) const {
+    if (status_.ok()) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << status_.message();
+  }
+
+ private:
+  absl::Status status_;
+};
 
 }  // namespace waiter::eventually
 
