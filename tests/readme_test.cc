@@ -17,7 +17,10 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/failures.h"
 #include "waiter/presets.h"
+#include "waiter/testing/eventually.h"
+#include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
@@ -70,6 +73,38 @@ TEST(ReadmeTest, TestingExampleWaitsThreeHoursAtOnce) {
   EXPECT_GE(clock.Elapsed(), absl::Hours(3));
 }
 
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class Job {
+ public:
+  explicit Job(waiter::SimulatedClock& clock) : clock_(clock) {}
+  std::string State() const {
+    return clock_.Elapsed() < absl::Seconds(40) ? "CREATING" : "UPDATING";
+  }
+
+ private:
+  waiter::SimulatedClock& clock_;
+};
+
+TEST(ReadmeTest, PollingExampleFailsAsShown) {
+  waiter::SimulatedClock clock;
+  const Job job(clock);
+
+  const std::string text = waiter::FailureOf([&] {
+    EXPECT_EVENTUALLY(job.State(), "DONE",
+                      {.timeout = absl::Minutes(1), .clock = &clock},
+                      waiter::FailIf("FAILED"));
+  });
+
+  EXPECT_THAT(Read("README.md"), HasSubstr("\n```\n" + text + "\n```\n"));
+}
+
 TEST(ReadmeTest, PresetExampleWaits) {
   const auto ask = [] { return waiter::PollStatus::kSuccess; };
 
@@ -78,14 +113,6 @@ TEST(ReadmeTest, PresetExampleWaits) {
   waiter::Waiter wait(ask, options);
 
   EXPECT_TRUE(wait.Wait().ok());
-}
-
-std::string Read(const std::string& path) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file.good()) << path;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 // Words alone: a test indents its code.
@@ -99,7 +126,7 @@ TEST(ReadmeTest, EveryExampleIsInThisFile) {
   const std::vector<std::string> parts =
       absl::StrSplit(Read("README.md"), "```cpp\n");
 
-  ASSERT_EQ(parts.size(), 4);
+  ASSERT_EQ(parts.size(), 5);
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::string code = parts[i].substr(0, parts[i].find("```"));
     for (std::string_view paragraph : absl::StrSplit(code, "\n\n")) {

@@ -47,6 +47,14 @@ std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
       new WaitPolicy(std::move(options), std::move(precondition)));
 }
 
+bool WaitPolicy::FirstSuccessSuffices(const WaitOptions& options) {
+  return options.observer == nullptr && options.history_limit <= 0 &&
+         options.retry_quota == nullptr && options.rate_limiter == nullptr &&
+         options.successes_required == 1 &&
+         options.hold_for == absl::ZeroDuration() &&
+         options.first_poll_delay == absl::ZeroDuration();
+}
+
 std::chrono::nanoseconds WaitPolicy::Summable(absl::Duration delay) {
   return std::min(absl::ToChronoNanoseconds(delay),
                   std::chrono::nanoseconds(kNoLimit / 4));
@@ -65,11 +73,7 @@ WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
       has_delay_rule_(options_.delay_rule != nullptr),
       has_budgets_(options_.retry_quota != nullptr ||
                    options_.rate_limiter != nullptr),
-      first_success_suffices_(
-          status_.ok() && !keeps_details_ && !has_budgets_ &&
-          options_.successes_required == 1 &&
-          options_.hold_for == absl::ZeroDuration() &&
-          options_.first_poll_delay == absl::ZeroDuration()),
+      first_success_suffices_(status_.ok() && FirstSuccessSuffices(options_)),
       polls_at_once_after_(first_success_suffices_ && !has_delay_rule_
                                ? PollsAtOnceAfter(options_)
                                : std::array<bool, 5>{}),

@@ -82,6 +82,9 @@ class WaitPolicy {
   // time, and nobody wants to know when that was.
   bool first_success_suffices() const { return first_success_suffices_; }
 
+  // The same of valid options, for those that need a policy only otherwise.
+  static bool FirstSuccessSuffices(const WaitOptions& options);
+
   // Returns whether the exact time matters after a poll that found `found`. Not
   // after a success that ends a wait which has not slept, nor where the next
   // poll follows at once: there, only the deadline asks for the time.

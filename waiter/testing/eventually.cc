@@ -1,0 +1,253 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/testing/eventually.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "gtest/gtest-spi.h"
+#include "gtest/gtest.h"
+#include "waiter/blocking_wait.h"
+#include "waiter/clock.h"
+#include "waiter/first_poll.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+#include "waiter/testing/eventually_message.h"
+#include "waiter/testing/eventually_options.h"
+#include "waiter/testing/eventually_plan.h"
+#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/test_limits.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::eventually {
+namespace {
+
+constexpr const char* kLimitUsed = "eventually_limit_used";
+constexpr const char* kLimitUsedAt = "eventually_limit_used_at";
+
+// Requires an exception to be handled.
+std::string DescribeException() {
+  const std::type_info* const type = abi::__cxa_current_exception_type();
+  std::string text = "threw ";
+  if (type == nullptr) return text + "an exception";
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr), &std::free);
+  text += name != nullptr ? name.get() : type->name();
+  try {
+    throw;
+  } catch (const std::exception& exception) {
+    absl::StrAppend(&text, ": ", exception.what());
+  } catch (...) {
+  }
+  return text;
+}
+
+Look PollSubject(Subject& subject, bool describe,
+                 const ExceptionFilter& retry_exceptions) {
+  try {
+    return subject.Poll(describe);
+  } catch (const testing::AssertionException&) {
+    throw;  // Part of how GoogleTest ends a test.
+  } catch (...) {
+    Look look;
+    look.threw = true;
+    look.seen = DescribeException();
+    if (!retry_exceptions || !retry_exceptions(std::current_exception())) {
+      look.hopeless = look.seen;
+    }
+    return look;
+  }
+}
+
+// What a value means to the wait.
+Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
+  const absl::Status gone = absl::FailedPreconditionError("gave up");
+  if (look.hopeless.has_value()) return Failed(gone);
+  if (MustHold(kind)) {
+    return look.matched == (kind == Kind::kConsistently) ? Success()
+                                                         : Failed(gone);
+  }
+  if (look.matched || look.skip.has_value()) return Success();
+  if (look.threw) return ServerError();
+  if (look.error.ok()) return NotReady();
+  const PollStatus status = errors.ClassOfStatus(look.error.code());
+  if (status == PollStatus::kSuccess) return NotReady(look.error);
+  if (status == PollStatus::kFailed) {
+    look.hopeless = absl::StrCat("more polls do not mend ",
+                                 absl::StatusCodeToString(look.error.code()),
+                                 ", says options.errors");
+  }
+  return {status, look.error};
+}
+
+// Keeps the largest share of this test.
+void RecordLimitUsed(double share, const Site& site) {
+  if (share < 0.005) return;
+  const testing::TestInfo* const test =
+      testing::UnitTest::GetInstance()->current_test_info();
+  if (test == nullptr) return;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const testing::TestResult& result = *test->result();
+  for (int i = 0; i < result.test_property_count(); ++i) {
+    const testing::TestProperty& property = result.GetTestProperty(i);
+    double recorded = 0;
+    if (property.key() == std::string_view(kLimitUsed) &&
+        absl::SimpleAtod(property.value(), &recorded) && recorded >= share) {
+      return;
+    }
+  }
+  testing::Test::RecordProperty(kLimitUsed, absl::StrFormat("%.2f", share));
+  testing::Test::RecordProperty(kLimitUsedAt,
+                                absl::StrCat(site.file, ":", site.line));
+}
+
+const WaitPolicy& OneSuccessPolicy() {
+  static const auto* const policy = new std::shared_ptr<const WaitPolicy>(
+      WaitPolicy::Make({.timeout = absl::InfiniteDuration()}));
+  return **policy;
+}
+
+// One run of a block, its failures caught.
+class BlockSubject final : public Subject {
+ public:
+  explicit BlockSubject(absl::FunctionRef<void()> block) : block_(block) {}
+
+  Look Poll(bool /*describe*/) override {
+    testing::TestPartResultArray parts;
+    {
+      // These act on failures of the block before they can be caught.
+      const bool breaks = GTEST_FLAG_GET(break_on_failure);
+      const bool throws = GTEST_FLAG_GET(throw_on_failure);
+      GTEST_FLAG_SET(break_on_failure, false);
+      GTEST_FLAG_SET(throw_on_failure, false);
+      const absl::Cleanup restore = [&] {
+        GTEST_FLAG_SET(break_on_failure, breaks);
+        GTEST_FLAG_SET(throw_on_failure, throws);
+      };
+      const testing::ScopedFakeTestPartResultReporter reporter(
+          testing::ScopedFakeTestPartResultReporter::
+              INTERCEPT_ONLY_CURRENT_THREAD,
+          &parts);
+      block_();
+    }
+    Look look;
+    int failures = 0;
+    for (int i = 0; i < parts.size(); ++i) {
+      const testing::TestPartResult& part = parts.GetTestPartResult(i);
+      if (part.skipped()) look.skip = Text(part);
+      if (!part.failed()) continue;
+      ++failures;
+      absl::StrAppend(&look.details, look.details.empty() ? "" : "\n",
+                      Text(part));
+    }
+    look.matched = failures == 0;
+    look.seen = failures == 0   ? "all passed"
+                : failures == 1 ? "1 failure"
+                                : absl::StrCat(failures, " failures");
+    return look;
+  }
+
+  std::string Expected() const override {
+    return "all assertions of the block pass in one run";
+  }
+
+ private:
+  static std::string Text(const testing::TestPartResult& part) {
+    return absl::StrCat(part.file_name() == nullptr ? "" : part.file_name(),
+                        ":", part.line_number(), ": ",
+                        absl::StripTrailingAsciiWhitespace(part.message()));
+  }
+
+  absl::FunctionRef<void()> block_;
+};
+
+}  // namespace
+
+absl::Status Run(const Site& site, const EventuallyOptions& options,
+                 Subject& subject) {
+  absl::StatusOr<Plan> plan = MakePlan(site, options);
+  if (!plan.ok()) {
+    return absl::InvalidArgumentError(MisuseText(site, options, plan.status()));
+  }
+  PollHistory history(options.history_lines);
+  const bool one_success_suffices =
+      WaitPolicy::FirstSuccessSuffices(plan->wait);
+  // What may still fail.
+  const bool describe = !one_success_suffices || plan->wait.strict_deadline;
+  std::optional<std::string> skip;
+  const auto poll = [&](const PollContext* context, Poll<>& found) {
+    Look look = PollSubject(subject, describe, options.retry_exceptions);
+    found = Classify(site.kind, options.errors, look);
+    skip = look.skip;
+    if (found.status() == PollStatus::kSuccess && !describe) return;
+    history.Add(
+        {.look = std::move(look),
+         .attempt = context == nullptr ? 1 : context->attempt,
+         .at = context == nullptr ? absl::ZeroDuration() : context->elapsed});
+  };
+
+  WaitReport report;
+  const std::stop_token stop;
+  const BlockingInputs inputs = {stop, std::nullopt, /*takes_context=*/true};
+  std::optional<FirstPoll> first;
+  if (one_success_suffices) {
+    // Most are over here, before a policy is made.
+    first.emplace();
+    first->start = plan->clock->MonotonicNow();
+    first->deadline =
+        SaturatingAdd(first->start, absl::ToChronoNanoseconds(plan->limit));
+    poll(nullptr, report.last_poll);
+    first->end = plan->clock->MonotonicNow();
+  }
+  if (!first.has_value() ||
+      !EndWithFirstPoll(OneSuccessPolicy(), *first, report)) {
+    if (!plan->simulated && IsDebugged()) {
+      plan->limit = absl::InfiniteDuration();
+      plan->wait.timeout = absl::InfiniteDuration();
+      if (first.has_value()) first->deadline = MonotonicTime::max();
+    }
+    BlockingWait(*WaitPolicy::Make(plan->wait), inputs, first, poll, report);
+  }
+
+  if (report.reason != StopReason::kSuccess) {
+    return {report.status.code(),
+            FailureText(site, options, *plan, subject, report, history)};
+  }
+  if (skip.has_value()) [&] { GTEST_SKIP() << *skip; }();
+  if (!plan->simulated && plan->limit > absl::ZeroDuration() &&
+      plan->limit < absl::InfiniteDuration()) {
+    RecordLimitUsed(absl::FDivDuration(report.elapsed, plan->limit), site);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
+                      const EventuallyOptions& options) {
+  BlockSubject subject(block);
+  return Run(site, options, subject);
+}
+
+}  // namespace waiter::eventually

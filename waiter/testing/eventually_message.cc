@@ -1,0 +1,249 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/testing/eventually_message.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/testing/eventually_options.h"
+#include "waiter/testing/eventually_plan.h"
+#include "waiter/testing/eventually_subject.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::eventually {
+namespace {
+
+constexpr size_t kLongestHistoryText = 100;
+
+// In whole milliseconds, as nobody reads nine digits.
+std::string Time(absl::Duration time) {
+  const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
+  return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
+}
+
+std::string Polls(int64_t count) {
+  return absl::StrCat(count, count == 1 ? " poll" : " polls");
+}
+
+std::string OneLine(std::string_view text) {
+  std::string line = absl::StrJoin(
+      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+  if (line.size() > kLongestHistoryText) {
+    size_t end = kLongestHistoryText - 3;
+    // Not within a character of UTF-8.
+    while (end > 0 && (line[end] & 0xC0) == 0x80) --end;
+    line = line.substr(0, end) + "...";
+  }
+  return line;
+}
+
+std::string TextOf(const Look& look) {
+  return look.details.empty() ? look.seen
+                              : absl::StrCat(look.seen, ": ", look.details);
+}
+
+std::string Position(const PollHistory::Entry& entry) {
+  return absl::StrCat("poll ", entry.attempt, ", at ", Time(entry.at));
+}
+
+std::string Describe(const PollHistory::Entry& entry) {
+  std::string text = absl::StrCat(entry.look.seen, " (", Position(entry), ")");
+  if (!entry.look.details.empty()) {
+    absl::StrAppend(
+        &text, ":\n      ",
+        absl::StrReplaceAll(entry.look.details, {{"\n", "\n      "}}));
+  }
+  return text;
+}
+
+// " for 2s", " 3 times in a row", or nothing.
+std::string Holding(const WaitOptions& wait) {
+  std::string text;
+  if (wait.hold_for > absl::ZeroDuration()) {
+    absl::StrAppend(&text, " for ", Time(wait.hold_for));
+  }
+  if (wait.successes_required > 1) {
+    absl::StrAppend(&text, text.empty() ? "" : " and", " in ",
+                    wait.successes_required, " polls in a row");
+  }
+  return text;
+}
+
+// The wait's own message, whose start the headline has.
+std::string_view WithoutName(const Plan& plan, const WaitReport& report) {
+  return absl::StripPrefix(report.status.message(),
+                           absl::StrCat(plan.wait.name, ": "));
+}
+
+std::string EventuallyHeadline(const Site& site, const Plan& plan,
+                               const WaitReport& report,
+                               const PollHistory& history) {
+  switch (report.reason) {
+    case StopReason::kDeadline:
+      if (plan.wait.strict_deadline) break;
+      return absl::StrCat("did not ",
+                          site.kind == Kind::kPasses ? "pass" : "match",
+                          Holding(plan.wait), " within ", Time(plan.limit));
+    case StopReason::kFailed:
+      return absl::StrCat("gave up at ", Time(history.last().at), ": ",
+                          history.last().look.hopeless.value_or(""));
+    default:
+      break;
+  }
+  return absl::StrCat("gave up: ", WithoutName(plan, report));
+}
+
+std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
+                                 const WaitReport& report,
+                                 const PollHistory& history) {
+  const bool never = site.kind == Kind::kNever;
+  if (report.reason != StopReason::kFailed) {
+    return absl::StrCat(never ? "did not match" : "matched", ", but not",
+                        Holding(plan.wait), ": ", WithoutName(plan, report));
+  }
+  const PollHistory::Entry& last = history.last();
+  if (last.look.hopeless.has_value()) return *last.look.hopeless;
+  std::string held = absl::StrCat("held for ", Time(last.at), " (",
+                                  Polls(last.attempt - 1), "), not");
+  if (last.attempt == 1) held = "did not hold at the first poll, let alone";
+  return absl::StrCat(held, Holding(plan.wait));
+}
+
+std::string DescribeDelays(const WaitOptions& wait) {
+  if (wait.delay_rule) return "by options.policy.delay_rule";
+  const BackoffOptions& backoff = wait.backoff;
+  std::string text = absl::FormatDuration(backoff.initial_delay);
+  if (backoff.multiplier > 1 && backoff.initial_delay < backoff.max_delay) {
+    absl::StrAppend(&text, ", x", backoff.multiplier, ", up to ",
+                    absl::FormatDuration(backoff.max_delay));
+  }
+  const Jitter& jitter = backoff.jitter;
+  if (jitter.kind() == Jitter::Kind::kDecorrelated) {
+    absl::StrAppend(&text, ", decorrelated jitter");
+  } else if (jitter.below() > 0 || jitter.above() > 0) {
+    absl::StrAppend(&text, ", jitter -", jitter.below() * 100, "% +",
+                    jitter.above() * 100, "%");
+  } else {
+    absl::StrAppend(&text, ", no jitter");
+  }
+  if (wait.seed.has_value()) absl::StrAppend(&text, ", seed ", *wait.seed);
+  return text;
+}
+
+std::string DescribePolls(const Plan& plan, const WaitReport& report) {
+  std::string text =
+      absl::StrCat(report.attempts, " in ", Time(report.elapsed));
+  if (plan.limit < absl::InfiniteDuration()) {
+    absl::StrAppend(&text, ", limit ", Time(plan.limit));
+    if (!plan.limit_reason.empty()) {
+      absl::StrAppend(&text, " (of ", Time(plan.asked_limit), ": ",
+                      plan.limit_reason, ")");
+    }
+    if (report.longest_poll > plan.limit / 2 && report.attempts > 0 &&
+        plan.limit > absl::ZeroDuration()) {
+      absl::StrAppend(&text, ", one of which took ", Time(report.longest_poll));
+    }
+  }
+  absl::StrAppend(&text, ", ", plan.simulated ? "simulated" : "real", " clock");
+  return text;
+}
+
+}  // namespace
+
+PollHistory::Run* PollHistory::Current() {
+  if (!last_runs_.empty()) return &last_runs_.back();
+  return first_runs_.empty() ? nullptr : &first_runs_.back();
+}
+
+void PollHistory::Add(Entry entry) {
+  std::string text = TextOf(entry.look);
+  Run* const current = Current();
+  if (current != nullptr && current->text == text) {
+    ++current->polls;
+  } else if (Run run = {std::move(text), 1, entry.at};
+             first_runs_.size() < static_cast<size_t>(first_lines_)) {
+    first_runs_.push_back(std::move(run));
+  } else {
+    last_runs_.push_back(std::move(run));
+  }
+  if (last_runs_.size() > static_cast<size_t>(last_lines_)) {
+    ++dropped_runs_;
+    dropped_polls_ += last_runs_.front().polls;
+    last_runs_.pop_front();
+  }
+  last_ = std::move(entry);
+  if (last_.look.error.ok() && !last_.look.threw) last_good_ = last_;
+}
+
+std::vector<std::string> PollHistory::Lines() const {
+  std::vector<std::string> lines;
+  if (first_lines_ <= 0) return lines;
+  const auto add = [&](const Run& run) {
+    lines.push_back(absl::StrCat(run.polls, "x from ", Time(run.since), ": ",
+                                 OneLine(run.text)));
+  };
+  std::for_each(first_runs_.begin(), first_runs_.end(), add);
+  if (dropped_runs_ > 0) {
+    lines.push_back(absl::StrCat("... ", dropped_runs_, " more, in ",
+                                 Polls(dropped_polls_), " ..."));
+  }
+  std::for_each(last_runs_.begin(), last_runs_.end(), add);
+  return lines;
+}
+
+std::string NameOf(const Site& site, const EventuallyOptions& options) {
+  const std::string_view expression =
+      site.expression == nullptr ? "" : site.expression;
+  if (site.expression == nullptr) {
+    return absl::StrCat(site.file, ":", site.line, ": ",
+                        options.name.empty() ? "the value" : options.name);
+  }
+  return absl::StrCat(options.name, options.name.empty() ? "" : ": ",
+                      expression);
+}
+
+std::string FailureText(const Site& site, const EventuallyOptions& options,
+                        const Plan& plan, const Subject& subject,
+                        const WaitReport& report, const PollHistory& history) {
+  std::string text = absl::StrCat(
+      NameOf(site, options), " ",
+      (MustHold(site.kind) ? ConsistentlyHeadline : EventuallyHeadline)(
+          site, plan, report, history));
+  absl::StrAppend(
+      &text, site.kind == Kind::kNever ? "\n     Never: " : "\n  Expected: ",
+      subject.Expected(), "\n    Actual: ", Describe(history.last()));
+  if (history.last_good().has_value() &&
+      history.last_good()->attempt != history.last().attempt) {
+    absl::StrAppend(&text, "\n Last good: ", Describe(*history.last_good()));
+  }
+  absl::StrAppend(&text, "\n     Polls: ", DescribePolls(plan, report),
+                  "\n    Delays: ", DescribeDelays(plan.wait));
+  const std::vector<std::string> lines = history.Lines();
+  if (report.attempts > 1 && !lines.empty()) {
+    absl::StrAppend(&text,
+                    "\n   History: ", absl::StrJoin(lines, "\n            "));
+  }
+  return text;
+}
+
+std::string MisuseText(const Site& site, const EventuallyOptions& options,
+                       const absl::Status& status) {
+  return absl::StrCat(NameOf(site, options),
+                      " was not polled: ", status.message());
+}
+
+}  // namespace waiter::eventually

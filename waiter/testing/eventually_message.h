@@ -1,0 +1,82 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What an assertion remembers of its polls, and says if it fails.
+
+#ifndef WAITER_TESTING_EVENTUALLY_MESSAGE_H_
+#define WAITER_TESTING_EVENTUALLY_MESSAGE_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/testing/eventually_options.h"
+#include "waiter/testing/eventually_plan.h"
+#include "waiter/testing/eventually_subject.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::eventually {
+
+// Polls, with equal values in a row merged. Of many values, keeps the first
+// and the last.
+class PollHistory {
+ public:
+  // One poll, the `attempt`th, begun `at` after the start of the wait.
+  struct Entry {
+    Look look;
+    int64_t attempt = 0;
+    absl::Duration at;
+  };
+
+  explicit PollHistory(int lines)
+      : first_lines_(lines - lines / 2), last_lines_(lines / 2) {}
+
+  void Add(Entry entry);
+
+  // The last poll, and the last that found neither an error nor an exception.
+  const Entry& last() const { return last_; }
+  const std::optional<Entry>& last_good() const { return last_good_; }
+
+  // Returns one line for each value, such as «12x "CREATING" from 30ms on».
+  std::vector<std::string> Lines() const;
+
+ private:
+  struct Run {
+    std::string text;
+    int64_t polls;
+    absl::Duration since;
+  };
+
+  Run* Current();
+
+  int first_lines_;
+  int last_lines_;
+  std::vector<Run> first_runs_;
+  std::deque<Run> last_runs_;
+  int64_t dropped_runs_ = 0;
+  int64_t dropped_polls_ = 0;
+  Entry last_;
+  std::optional<Entry> last_good_;
+};
+
+// Returns "expression" or "name: expression", for the start of a message.
+std::string NameOf(const Site& site, const EventuallyOptions& options);
+
+// The message of a wait that failed.
+std::string FailureText(const Site& site, const EventuallyOptions& options,
+                        const Plan& plan, const Subject& subject,
+                        const WaitReport& report, const PollHistory& history);
+
+// The message of one that was not made because its options were wrong.
+std::string MisuseText(const Site& site, const EventuallyOptions& options,
+                       const absl::Status& status);
+
+}  // namespace waiter::eventually
+
+#endif  // WAITER_TESTING_EVENTUALLY_MESSAGE_H_

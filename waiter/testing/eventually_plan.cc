@@ -1,0 +1,207 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/testing/eventually_plan.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+#include "waiter/clock.h"
+#include "waiter/options.h"
+#include "waiter/split_mix64.h"
+#include "waiter/testing/eventually_options.h"
+#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/testing/test_limits.h"
+
+namespace waiter::eventually {
+namespace {
+
+constexpr absl::Duration kDefaultTimeout = absl::Seconds(5);
+constexpr absl::Duration kDefaultHold = absl::Milliseconds(100);
+
+bool IsJittered(const Jitter& jitter) {
+  return jitter.kind() == Jitter::Kind::kDecorrelated || jitter.below() > 0 ||
+         jitter.above() > 0;
+}
+
+template <typename T>
+void ReplaceIfSet(T& value, const T& replacement) {
+  if (replacement != T()) value = replacement;
+}
+
+WaitOptions MakeWaitOptions(const Site& site,
+                            const EventuallyOptions& options) {
+  WaitOptions wait;
+  if (options.policy.has_value()) {
+    wait = *options.policy;
+    wait.deadline.reset();
+    wait.history_limit = 0;
+  } else {
+    wait.backoff = wait.server_error = wait.throttled = options.backoff;
+  }
+  wait.name = options.name;
+  if (site.expression != nullptr) {
+    absl::StrAppend(&wait.name, wait.name.empty() ? "" : ": ", site.expression);
+  }
+  ReplaceIfSet(wait.timeout, options.timeout);
+  ReplaceIfSet(wait.first_poll_delay, options.first_poll_delay);
+  ReplaceIfSet(wait.observer, options.observer);
+  ReplaceIfSet(wait.clock, options.clock);
+  ReplaceIfSet(wait.seed, options.seed);
+  if (options.hold_for.has_value()) wait.hold_for = *options.hold_for;
+  wait.successes_required = options.successes_required == 1
+                                ? wait.successes_required
+                                : options.successes_required;
+  if (!wait.seed.has_value() &&
+      (IsJittered(wait.backoff.jitter) || options.policy.has_value())) {
+    wait.seed = MakeSeededSplitMix64()();
+  }
+  return wait;
+}
+
+// A delay that is longer than the whole makes fewer polls than were asked for.
+// The default one is cut, as nobody asked for it.
+absl::Status CheckDelay(const WaitOptions& wait, std::string_view whole_name,
+                        absl::Duration whole) {
+  const absl::Duration delay =
+      std::max(wait.backoff.initial_delay, wait.backoff.min_delay);
+  if (delay <= whole || whole <= absl::ZeroDuration() ||
+      delay == EventuallyOptions().backoff.initial_delay) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the delay between polls, backoff.initial_delay of ",
+      absl::FormatDuration(delay), ", is longer than ", whole_name, " of ",
+      absl::FormatDuration(whole), "; shorten the one or lengthen the other"));
+}
+
+absl::Status CheckFits(std::string_view name, absl::Duration duration,
+                       const TestLimits& limits) {
+  if (duration <= limits.whole || duration == absl::InfiniteDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " of ", absl::FormatDuration(duration),
+      " is longer than the test itself may run, TEST_TIMEOUT less the time to "
+      "print a message: ",
+      absl::FormatDuration(limits.whole),
+      "; shorten it, or give the test a larger size or timeout"));
+}
+
+// What is left of the whole test.
+absl::Duration Left(const TestLimits& limits) {
+  return std::max(limits.whole - ProgramAge(), absl::ZeroDuration());
+}
+
+absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
+  WaitOptions& wait = plan.wait;
+  const absl::Duration asked =
+      std::max(wait.timeout.value_or(kDefaultTimeout), absl::ZeroDuration());
+  if (wait.hold_for > asked) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hold_for of ", absl::FormatDuration(wait.hold_for),
+        " does not fit into the timeout of ", absl::FormatDuration(asked),
+        "; shorten the one or lengthen the other"));
+  }
+  if (absl::Status status = CheckDelay(wait, "the timeout", asked);
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = CheckFits("the timeout", asked, limits);
+      !status.ok()) {
+    return status;
+  }
+  plan.asked_limit = plan.limit = asked;
+  if (limits.scale != 1) {
+    plan.limit = asked * limits.scale;
+    plan.limit_reason = limits.scaled_by;
+  }
+  if (limits.whole < absl::InfiniteDuration()) {
+    if (const absl::Duration left = Left(limits); plan.limit > left) {
+      plan.limit = left;
+      plan.limit_reason = "what was left of TEST_TIMEOUT";
+    }
+  }
+  if (plan.limit == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(
+        "the timeout is infinite, and there is no TEST_TIMEOUT to end the wait "
+        "before it; set a timeout");
+  }
+  wait.timeout = plan.limit;
+  return absl::OkStatus();
+}
+
+// Every poll either confirms or ends the wait, so that it needs no limit; but
+// for the test's own.
+absl::Status PlanConsistently(const EventuallyOptions& options,
+                              const TestLimits& limits, Plan& plan) {
+  WaitOptions& wait = plan.wait;
+  if (options.timeout.has_value()) {
+    return absl::InvalidArgumentError(
+        "timeout is for EVENTUALLY; set hold_for, the time for which every "
+        "poll must agree");
+  }
+  if (options.retry_exceptions) {
+    return absl::InvalidArgumentError(
+        "retry_exceptions is for EVENTUALLY; here every poll must agree");
+  }
+  if (!options.hold_for.has_value() && wait.successes_required == 1) {
+    wait.hold_for = kDefaultHold;
+  }
+  if (options.hold_for.value_or(kDefaultHold) <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hold_for of ", absl::FormatDuration(*options.hold_for),
+                     " is too short for two polls; lengthen it"));
+  }
+  if (wait.hold_for > absl::ZeroDuration()) {
+    if (absl::Status status = CheckDelay(wait, "hold_for", wait.hold_for);
+        !status.ok()) {
+      return status;
+    }
+    if (absl::Status status = CheckFits("hold_for", wait.hold_for, limits);
+        !status.ok()) {
+      return status;
+    }
+  }
+  wait.timeout =
+      limits.whole == absl::InfiniteDuration() ? limits.whole : Left(limits);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> MakePlan(const Site& site,
+                              const EventuallyOptions& options) {
+  Plan plan;
+  plan.wait = MakeWaitOptions(site, options);
+  plan.clock = plan.wait.clock != nullptr ? plan.wait.clock : &GetRealClock();
+  plan.simulated = dynamic_cast<SimulatedClock*>(plan.clock) != nullptr;
+  TestLimits limits;
+  if (!plan.simulated) {
+    absl::StatusOr<TestLimits> read = ReadTestLimits(GetTestEnvironment());
+    if (!read.ok()) return read.status();
+    limits = *std::move(read);
+  }
+  absl::Status status = MustHold(site.kind)
+                            ? PlanConsistently(options, limits, plan)
+                            : PlanEventually(limits, plan);
+  if (status.ok()) status = Validate(plan.wait);
+  if (status.ok() && plan.simulated &&
+      std::max(plan.wait.backoff.initial_delay, plan.wait.backoff.min_delay) ==
+          absl::ZeroDuration()) {
+    status = absl::InvalidArgumentError(
+        "polls without delay do not move a SimulatedClock; set "
+        "backoff.initial_delay");
+  }
+  if (!status.ok()) return status;
+  return plan;
+}
+
+}  // namespace waiter::eventually

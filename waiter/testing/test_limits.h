@@ -1,0 +1,50 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// How long a test may still run, and how much slower than usual it does, by its
+// environment.
+
+#ifndef WAITER_TESTING_TEST_LIMITS_H_
+#define WAITER_TESTING_TEST_LIMITS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace waiter {
+
+// The environment variables that matter; null if unset.
+struct TestEnvironment {
+  const char* timeout_scale;  // WAITER_TEST_TIMEOUT_SCALE
+  const char* test_timeout;   // TEST_TIMEOUT, in seconds, set by Bazel.
+  const char* preload;        // LD_PRELOAD, which Valgrind sets.
+};
+TestEnvironment GetTestEnvironment();
+
+struct TestLimits {
+  // Factor of every limit, and what it comes from.
+  double scale = 1;
+  std::string scaled_by = {};
+
+  // What the whole test may take, less the time to print a message.
+  absl::Duration whole = absl::InfiniteDuration();
+};
+
+// Returns kInvalidArgument if WAITER_TEST_TIMEOUT_SCALE is not above 0 and at
+// most 1000.
+absl::StatusOr<TestLimits> ReadTestLimits(const TestEnvironment& environment);
+
+// Returns the time since the program started.
+absl::Duration ProgramAge();
+
+// Returns whether a debugger is attached to this process.
+bool IsDebugged();
+
+// The same by the text of /proc/self/status.
+bool IsDebuggedBy(std::string_view process_status);
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTING_TEST_LIMITS_H_
