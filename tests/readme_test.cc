@@ -3,7 +3,9 @@
 
 // Compiles and runs the code of README.md, and finds it there word for word.
 
+#include <exception>
 #include <fstream>
+#include <future>
 #include <sstream>
 #include <stop_token>
 #include <string>
@@ -18,10 +20,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/failures.h"
+#include "waiter/coroutine.h"
 #include "waiter/presets.h"
 #include "waiter/testing/eventually.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
 #include "waiter/waiter.h"
 
 namespace {
@@ -60,6 +64,61 @@ TEST(ReadmeTest, FirstExampleWaitsUntilRunning) {
   EXPECT_EQ(result->state, "RUNNING");
   EXPECT_EQ(result.report().attempts, 1);
 }
+
+auto MakeWaiter() {
+  return waiter::Waiter([] { return waiter::Success(Instance{"RUNNING"}); },
+                        {.timeout = absl::Minutes(5)});
+}
+
+std::promise<std::string>& UsedState() {
+  static auto* const state = new std::promise<std::string>;
+  return *state;
+}
+void Use(const Instance& instance) { UsedState().set_value(instance.state); }
+
+TEST(ReadmeTest, EngineExampleCallsBack) {
+  auto wait_until_running = MakeWaiter();
+
+  waiter::WaitEngine engine;
+  waiter::WaitHandle wait = engine.Start(
+      std::move(wait_until_running), [](waiter::WaitResult<Instance> result) {
+        if (result.ok()) Use(*result);
+      });
+
+  EXPECT_EQ(UsedState().get_future().get(), "RUNNING");
+}
+
+#ifdef WAITER_HAS_COROUTINES
+// Destroys itself when it ends.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+Detached WaitForState(waiter::WaitEngine& engine, std::string& state) {
+  auto wait_until_running = MakeWaiter();
+
+  waiter::WaitResult<Instance> result =
+      co_await waiter::Await(engine, std::move(wait_until_running));
+
+  state = result->state;
+}
+
+TEST(ReadmeTest, CoroutineExampleGoesOnWithTheResult) {
+  waiter::WaitEngine engine({.threads = 0});
+  std::string state;
+
+  WaitForState(engine, state);
+  engine.Run();
+
+  EXPECT_EQ(state, "RUNNING");
+}
+#endif  // WAITER_HAS_COROUTINES
 
 TEST(ReadmeTest, TestingExampleWaitsThreeHoursAtOnce) {
   waiter::SimulatedClock clock;
@@ -126,7 +185,7 @@ TEST(ReadmeTest, EveryExampleIsInThisFile) {
   const std::vector<std::string> parts =
       absl::StrSplit(Read("README.md"), "```cpp\n");
 
-  ASSERT_EQ(parts.size(), 5);
+  ASSERT_EQ(parts.size(), 7);
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::string code = parts[i].substr(0, parts[i].find("```"));
     for (std::string_view paragraph : absl::StrSplit(code, "\n\n")) {

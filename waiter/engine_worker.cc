@@ -191,9 +191,12 @@ void EngineWorker::Cancel(EngineRecord& record, EngineWord generation) {
 
 void EngineWorker::Answer(const EngineTicket& ticket,
                           std::unique_ptr<EngineAnswer> answer) {
+  // A delay runs from here, whenever the worker comes to it.
+  const MonotonicTime at = clock_.MonotonicNow();
   Post([&](Inbox& inbox) {
     inbox.answers.push_back({{ticket.wait.record, ticket.wait.generation},
                              ticket.attempt,
+                             at,
                              std::move(answer)});
   });
 }
@@ -668,6 +671,7 @@ void EngineWorker::TakeAnswer(GivenAnswer& given) {
   }
   ClearTimer(record);
   Visit(record, [&](EngineStep& step) {
+    step.answered_at_ = given.at;
     if (given.answer->exception != nullptr) {
       OnException(step, given.answer->exception);
     } else {
@@ -733,12 +737,13 @@ PollContext EngineWorker::ContextOf(EngineStep& step) {
 }
 
 bool EngineStep::Ends() {
-  worker_.ReadClockAfterPoll();
+  const MonotonicTime now =
+      answered_at_.has_value() ? *answered_at_ : worker_.EndOfPoll();
   if (worker_.has_cancelled_.load(std::memory_order_acquire)) {
     worker_.TakeCancelled();
   }
   deferred_ = false;
-  next_ = loop_.OnPoll(worker_.now_, worker_.GenOf(record_),
+  next_ = loop_.OnPoll(now, worker_.GenOf(record_),
                        [&] { return EngineWorker::StopRequested(record_); });
   called_back_ =
       next_.action() == NextStep::Action::kFinish &&
@@ -759,11 +764,11 @@ void EngineTicket::Give(std::unique_ptr<EngineAnswer> answer) const {
 
 // One reading serves several polls as long as they are quick, and is never more
 // than a tick of the coarse clock old.
-inline void EngineWorker::ReadClockAfterPoll() {
+inline MonotonicTime EngineWorker::EndOfPoll() {
   ++polls_since_reading_;
   if (polls_since_reading_ < polls_per_reading_ &&
       clock_.MonotonicNowBefore(MonotonicTime::max()) <= now_) {
-    return;
+    return now_;
   }
   const MonotonicTime now = clock_.MonotonicNow();
   polls_per_reading_ =
@@ -772,6 +777,7 @@ inline void EngineWorker::ReadClockAfterPoll() {
           : 1;
   polls_since_reading_ = 0;
   now_ = now;
+  return now;
 }
 
 inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {

@@ -76,6 +76,7 @@ class EngineWorker {
   struct GivenAnswer {
     WaitRef wait;
     int64_t attempt;
+    MonotonicTime at;
     std::unique_ptr<EngineAnswer> answer;
   };
   struct Inbox {
@@ -130,7 +131,7 @@ class EngineWorker {
   void Poll(EngineStep& step);
   void PollOnExecutor(EngineStep& step);
   PollContext ContextOf(EngineStep& step);
-  void ReadClockAfterPoll();
+  MonotonicTime EndOfPoll();
   absl::BitGenRef GenOf(EngineRecord& record);
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Settle(EngineStep& step);

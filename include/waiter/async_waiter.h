@@ -80,6 +80,12 @@ struct AsyncCallOf<R(const PollContext&, PollCompletion<T>)> {
   using type = T;
   static constexpr bool kTakesContext = true;
 };
+template <typename R, typename T>
+struct AsyncCallOf<R(const PollCompletion<T>&)>
+    : AsyncCallOf<R(PollCompletion<T>)> {};
+template <typename R, typename T>
+struct AsyncCallOf<R(const PollContext&, const PollCompletion<T>&)>
+    : AsyncCallOf<R(const PollContext&, PollCompletion<T>)> {};
 template <typename R, typename... Args>
 struct AsyncCallOf<R (*)(Args...)> : AsyncCallOf<R(Args...)> {};
 template <typename R, typename C, typename... Args>

@@ -9,9 +9,9 @@
 //     if (got.ok()) Use(*got);
 //   }
 //
-// The type of the coroutine is yours. Make the waiter in a statement of its own:
-// g++ 12 frees the wrong memory for options in braces inside of a `co_await`.
-// Without coroutines in the compiler this header is empty, and
+// The type of the coroutine is yours. Make the waiter in a statement of its
+// own: g++ 12 frees the wrong memory for options in braces inside of a
+// `co_await`. Without coroutines in the compiler this header is empty, and
 // `WAITER_HAS_COROUTINES` is not defined.
 
 #ifndef WAITER_COROUTINE_H_

@@ -30,6 +30,7 @@
 #include <utility>
 #include <variant>
 
+#include "waiter/clock.h"
 #include "waiter/engine_ref.h"
 #include "waiter/next_step.h"
 #include "waiter/poll.h"
@@ -102,6 +103,7 @@ class EngineStep {
   WaitLoop& loop_;
   WaitReport& report_;
   const PollContext* context_ = nullptr;
+  std::optional<MonotonicTime> answered_at_;  // If not on this thread, now.
   NextStep next_ = NextStep::Poll();
   bool deferred_ = false;
   bool called_back_ = false;

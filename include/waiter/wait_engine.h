@@ -65,9 +65,10 @@ class WaitEngine {
   WaitEngine(const WaitEngine&) = delete;
   WaitEngine& operator=(const WaitEngine&) = delete;
 
-  // Starts a wait, whose first poll is made soon, and calls back exactly once
-  // with its `WaitResult`, whatever ends it. The handle owns the wait: if it is
-  // destroyed, nothing is called back.
+  // Starts a wait and calls back exactly once with its `WaitResult`, whatever
+  // ends it. Its first poll is made, and its time begins, as soon as the engine
+  // comes to it. The handle owns the wait: if it is destroyed, nothing is
+  // called back.
   //
   // About 100 ns. A wait takes 128 bytes, or 192 with a full report, if what
   // the two functions capture fits in 32 bytes; more if the policy asks for
