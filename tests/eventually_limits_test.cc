@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -198,10 +199,10 @@ TEST_F(EventuallyLimitsTest, ConsistentlyEndsBeforeTheTestIsKilled) {
 
 TEST_F(EventuallyLimitsTest, LimitsAreSuspendedUnderADebugger) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  int attached[2];
-  int done[2];
-  ASSERT_EQ(pipe(attached), 0);
-  ASSERT_EQ(pipe(done), 0);
+  std::array<int, 2> attached;
+  std::array<int, 2> done;
+  ASSERT_EQ(pipe(attached.data()), 0);
+  ASSERT_EQ(pipe(done.data()), 0);
   const pid_t debugger = fork();
   if (debugger == 0) {
     close(done[1]);

@@ -707,16 +707,23 @@ TEST_F(EventuallyTest, NonfatalFailuresCountLikeFatalOnes) {
               HasSubstr("1 failure"));
 }
 
+// Either would end the test at the first run.
 TEST_F(EventuallyTest, BlockRunsWithBreakAndThrowOnFailureOff) {
+  const bool breaks = GTEST_FLAG_GET(break_on_failure);
   const bool throws = GTEST_FLAG_GET(throw_on_failure);
-  GTEST_FLAG_SET(throw_on_failure, true);
   const absl::Cleanup restore = [&] {
+    GTEST_FLAG_SET(break_on_failure, breaks);
     GTEST_FLAG_SET(throw_on_failure, throws);
   };
-  int runs = 0;
+  for (const bool flag : {true, false}) {
+    GTEST_FLAG_SET(break_on_failure, flag);
+    GTEST_FLAG_SET(throw_on_failure, !flag);
+    int runs = 0;
 
-  EXPECT_EVENTUALLY_PASSES({ EXPECT_EQ(++runs, 2); }, Options(Minutes(1)));
-  EXPECT_TRUE(GTEST_FLAG_GET(throw_on_failure));
+    EXPECT_EVENTUALLY_PASSES({ EXPECT_EQ(++runs, 2); }, Options(Minutes(1)));
+    EXPECT_EQ(GTEST_FLAG_GET(break_on_failure), flag);
+    EXPECT_EQ(GTEST_FLAG_GET(throw_on_failure), !flag);
+  }
 }
 
 TEST_F(EventuallyTest, ExceptionInABlockFailsItAtOnce) {

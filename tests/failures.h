@@ -9,6 +9,7 @@
 #ifndef WAITER_TESTS_FAILURES_H_
 #define WAITER_TESTS_FAILURES_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ inline std::vector<testing::TestPartResult> PartsOf(
     code();
   }
   std::vector<testing::TestPartResult> result;
+  result.reserve(static_cast<size_t>(parts.size()));
   for (int i = 0; i < parts.size(); ++i) {
     result.push_back(parts.GetTestPartResult(i));
   }

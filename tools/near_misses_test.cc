@@ -3,6 +3,13 @@
 
 #include "tools/near_misses.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -116,6 +123,38 @@ TEST(NearMissesTest, WhatIsNoWholeReportIsRejected) {
 TEST(NearMissesTest, ReportWithoutTestsIsOne) {
   NearMisses near_misses;
   EXPECT_TRUE(near_misses.Add("<testsuites tests=\"0\"/>").ok());
+}
+
+// Returns what the program prints and, in place of that, its exit code if that
+// is not 0.
+std::string RunProgram(const std::string& arguments) {
+  FILE* const out = popen(("tools/near_misses " + arguments).c_str(), "r");
+  std::string text;
+  for (int c = std::fgetc(out); c != EOF; c = std::fgetc(out)) {
+    text += static_cast<char>(c);
+  }
+  const int status = pclose(out);
+  return status == 0 ? text : absl::StrCat("exit code ", WEXITSTATUS(status));
+}
+
+TEST(NearMissesTest, ProgramSearchesDirectories) {
+  namespace fs = std::filesystem;
+  const fs::path directory =
+      fs::path(testing::TempDir()) / absl::StrCat("near_misses-", getpid());
+  fs::create_directories(directory / "deep");
+  std::ofstream(directory / "deep" / "test.xml") << Report(Case("A", "0.91"));
+  std::ofstream(directory / "other.xml") << "<html></html>";
+
+  EXPECT_EQ(RunProgram(directory), FormatTable({{.test = "JobTest.A",
+                                                 .used = 0.91,
+                                                 .where = "job_test.cc:11",
+                                                 .runs = 1}}));
+  EXPECT_EQ(RunProgram("--least=0.95 " + directory.string()), FormatTable({}));
+  EXPECT_EQ(RunProgram((directory / "other.xml").string()), "exit code 2");
+  EXPECT_EQ(RunProgram((directory / "none").string()), "exit code 2");
+  EXPECT_EQ(RunProgram("--least=most " + directory.string()), "exit code 2");
+  EXPECT_EQ(RunProgram(""), "exit code 2");
+  fs::remove_all(directory);
 }
 
 TEST(NearMissesTest, TableIsForPeople) {
