@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "waiter/clock.h"
+#include "waiter/engine_step.h"
 #include "waiter/engine_task.h"
 #include "waiter/page_memory.h"
 #include "waiter/poll_status.h"

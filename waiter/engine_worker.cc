@@ -29,6 +29,7 @@
 #include "waiter/clock.h"
 #include "waiter/engine_record.h"
 #include "waiter/engine_ref.h"
+#include "waiter/engine_step.h"
 #include "waiter/engine_task.h"
 #include "waiter/next_step.h"
 #include "waiter/options.h"

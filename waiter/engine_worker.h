@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "waiter/clock.h"
 #include "waiter/engine_record.h"
+#include "waiter/engine_step.h"
 #include "waiter/engine_task.h"
 #include "waiter/next_step.h"
 #include "waiter/poll_context.h"

@@ -18,6 +18,7 @@
 #include "waiter/engine_record.h"
 #include "waiter/engine_ref.h"
 #include "waiter/engine_slot.h"
+#include "waiter/engine_step.h"
 #include "waiter/engine_task.h"
 #include "waiter/engine_worker.h"
 #include "waiter/wait_engine_options.h"

@@ -4,7 +4,7 @@
 // For status functions that do not return an answer but take a completion, as
 // those of asynchronous clients do:
 //
-//   waiter::AsyncWaiter<Instance> wait_until_running(
+//   waiter::AsyncWaiter wait_until_running(
 //       [&](waiter::PollCompletion<Instance> done) {
 //         client.GetAsync("i-0abc", [done](absl::StatusOr<Instance> got) {
 //           if (!got.ok()) return done(got.status());
@@ -25,46 +25,16 @@
 
 #include <concepts>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
-#include "absl/status/statusor.h"
-#include "waiter/engine_task.h"
+#include "waiter/engine_step.h"
 #include "waiter/options.h"
-#include "waiter/poll.h"
+#include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
 #include "waiter/status_function.h"
 #include "waiter/wait_policy.h"
 
 namespace waiter {
-
-// Takes the answer of one poll: anything that a status function may return. May
-// be called inside the status function, later, from any thread, and after the
-// wait or its engine is gone. Answers after the first are ignored. Copyable;
-// never blocks for long.
-template <typename T = void>
-class PollCompletion {
- public:
-  explicit PollCompletion(EngineTicket ticket) : ticket_(std::move(ticket)) {}
-
-  template <typename Answer>
-  void operator()(Answer&& answer) const {
-    auto given = std::make_unique<EngineValueAnswer<T>>();
-    if constexpr (std::is_void_v<T>) {
-      TakeAnswer(std::forward<Answer>(answer), given->found, given->value);
-    } else if constexpr (std::is_convertible_v<Answer, Poll<T>>) {
-      TakeAnswer(Poll<T>(std::forward<Answer>(answer)), given->found,
-                 given->value);
-    } else {
-      TakeAnswer(absl::StatusOr<T>(std::forward<Answer>(answer)), given->found,
-                 given->value);
-    }
-    ticket_.Give(std::move(given));
-  }
-
- private:
-  EngineTicket ticket_;
-};
 
 // How an asynchronous status function is called, from the type of its call
 // operator.

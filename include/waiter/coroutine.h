@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "waiter/engine_slot.h"
+#include "waiter/engine_step.h"
 #include "waiter/engine_task.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"

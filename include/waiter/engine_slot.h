@@ -16,6 +16,7 @@
 #include <stop_token>
 
 #include "waiter/engine_ref.h"
+#include "waiter/engine_step.h"
 #include "waiter/engine_task.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"

@@ -62,16 +62,11 @@ class Poll<void> {
   // A short text for people, such as "CREATING"; may be empty.
   std::string_view detail() const;
 
-  // Returns whether there is more than a status.
-  bool has_details() const {
-    return !detail_.empty() || !error_.ok() ||
-           retry_after_ != absl::ZeroDuration();
-  }
-
   // How long the server asked not to be polled. Zero or less: it did not ask.
   absl::Duration retry_after() const { return retry_after_; }
 
-  // Changes nothing else: for drivers.
+  // For drivers: whether there is more than a status, and to change that alone.
+  bool has_details() const;
   void set_status(PollStatus status) { status_ = status; }
 
  private:
