@@ -655,12 +655,15 @@ void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
   });
 }
 
-// Ends a wait that nobody wants to hear of any more.
+// Ends a wait without a callback. Only an observer and budgets hear of that.
 void EngineWorker::EndAbandoned(EngineRecord& record) {
-  Visit(record, [&](EngineStep& step) {
-    step.loop_.End(now_, StopReason::kCancelled,
-                   record.phase == Phase::kAsking);
-  });
+  const WaitPolicy& policy = PolicyOf(record);
+  if (policy.keeps_details() || policy.has_budgets()) {
+    Visit(record, [&](EngineStep& step) {
+      step.loop_.End(now_, StopReason::kCancelled,
+                     record.phase == Phase::kAsking);
+    });
+  }
   Release(record);
 }
 
