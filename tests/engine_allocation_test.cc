@@ -153,6 +153,31 @@ TEST_P(EngineAllocationTest, StartAndCancelGrowNoMore) {
   EXPECT_EQ(called_back_, int64_t{2} * 13 * kWaits);
 }
 
+TEST_P(EngineAllocationTest, StartAndDestroyAllocateNothing) {
+  constexpr int kWaits = 5'000;
+  WaitEngine engine(Options());
+  const auto policy = Policy(Hours(1));
+  std::vector<WaitHandle> waits;
+  waits.reserve(kWaits);
+  const auto rounds = [&](int count) {
+    for (int round = 0; round < count; ++round) {
+      for (int i = 0; i < kWaits; ++i) {
+        waits.push_back(Start(engine, policy, [](int64_t) { return false; }));
+      }
+      engine.RunDue();
+      waits.clear();
+      engine.RunDue();
+      clock_.AdvanceTime(Milliseconds(1));
+    }
+  };
+  rounds(10);
+  const int64_t before = AllocationCount();
+  rounds(20);
+
+  EXPECT_LE(AllocationCount() - before, 20);
+  EXPECT_EQ(called_back_, 0);
+}
+
 // An answer is allocated, but kept no longer than it takes.
 TEST_P(EngineAllocationTest, CompletionsAllocateTheirAnswer) {
   constexpr int64_t kPolls = 100'000;
