@@ -3,11 +3,7 @@
 
 // A wait that never sleeps allocates nothing.
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <stop_token>
 #include <utility>
 
@@ -15,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/counted_new.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
@@ -22,45 +19,6 @@
 #include "waiter/poll_context.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
-
-namespace {
-
-std::atomic<int64_t> allocations = 0;
-
-void* Allocate(size_t size, size_t alignment = alignof(std::max_align_t)) {
-  ++allocations;
-  const size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t size) { return Allocate(size); }
-void* operator new[](size_t size) { return Allocate(size); }
-void* operator new(size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<size_t>(alignment));
-}
-void* operator new[](size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace waiter {
 namespace {
@@ -76,18 +34,18 @@ template <typename F>
 int64_t AllocationsOf(F status_function, const WaitOptions& options,
                       int64_t attempts, const std::stop_token& stop = {}) {
   Waiter wait(std::move(status_function), options);
-  const int64_t before = allocations;
+  const int64_t before = AllocationCount();
   const auto result = wait.Wait(stop);
-  const int64_t after = allocations;
+  const int64_t after = AllocationCount();
   EXPECT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result.report().attempts, attempts);
   return after - before;
 }
 
 TEST(AllocationTest, AllocationsAreCounted) {
-  const int64_t before = allocations;
+  const int64_t before = AllocationCount();
   delete new int;
-  EXPECT_EQ(allocations - before, 1);
+  EXPECT_EQ(AllocationCount() - before, 1);
 }
 
 TEST(AllocationTest, FirstPollSuccessAllocatesNothing) {
@@ -127,9 +85,9 @@ TEST(AllocationTest, ZeroDelaysAllocateNothing) {
 }
 
 TEST(AllocationTest, SleepsThatAreOverAllocateNothing) {
-  const int64_t before = allocations;
+  const int64_t before = AllocationCount();
   GetRealClock().SleepUntil(GetRealClock().MonotonicNow(), {}, "");
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(AllocationCount(), before);
 }
 
 TEST(AllocationTest, ShortDetailsAllocateNothing) {
