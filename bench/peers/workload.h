@@ -46,6 +46,9 @@ enum class Mode : uint8_t {
 bool AbslParseFlag(std::string_view text, Mode* mode, std::string* error);
 std::string AbslUnparseFlag(Mode mode);
 
+// Tells the user what is wrong with the command line, and ends the program.
+[[noreturn]] void RefuseFlags(std::string_view why);
+
 // What a user would poll: any function and its context, type-erased.
 struct StatusFunction {
   bool (*function)(void*);
