@@ -110,7 +110,9 @@ Workload::Workload(int argc, char** argv) {
     polls_left_.assign(waits, kNever);
     cancel_order_.resize(waits);
     std::iota(cancel_order_.begin(), cancel_order_.end(), 0);
-    std::shuffle(cancel_order_.begin(), cancel_order_.end(), SplitMix64(2));
+    if (mode_ == Mode::kCancel) {
+      std::shuffle(cancel_order_.begin(), cancel_order_.end(), SplitMix64(2));
+    }
   } else {
     schedule_ = {.initial_delay = 10 * kMillisecond,
                  .max_delay = kSecond,

@@ -119,7 +119,8 @@ class Workload {
   void AddDone() { ++done_; }
   void AddCancelled() { ++cancelled_; }
 
-  // All waits, in a random order.
+  // All waits that are to be cancelled: for kCancel in a random order, else in
+  // that of their starts, so that rounds leave no disorder in the memory.
   const std::vector<uint32_t>& cancel_order() const { return cancel_order_; }
 
   // Ends the program if this workload has another mode.
