@@ -108,6 +108,7 @@ int Run() {
 }  // namespace
 }  // namespace waiter::bench
 
+// NOLINTNEXTLINE(bugprone-exception-escape): it would end the program.
 int main(int argc, char** argv) {
   waiter::bench::Workload workload(argc, argv);
   waiter::bench::workload = &workload;

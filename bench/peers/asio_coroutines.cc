@@ -68,6 +68,7 @@ int Run() {
 }  // namespace
 }  // namespace waiter::bench
 
+// NOLINTNEXTLINE(bugprone-exception-escape): it would end the program.
 int main(int argc, char** argv) {
   using waiter::bench::Mode;
   waiter::bench::Workload workload(argc, argv);

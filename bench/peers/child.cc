@@ -3,6 +3,7 @@
 
 #include "bench/peers/child.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -49,7 +50,7 @@ namespace {
 absl::StatusOr<std::string> RunOnCpu(int cpu,
                                      const std::vector<std::string>& command) {
   std::array<int, 2> ends;
-  if (pipe(ends.data()) != 0) {
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return absl::ErrnoToStatus(errno, "no pipe for another program's output");
   }
   const pid_t child = fork();

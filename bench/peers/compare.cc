@@ -180,10 +180,16 @@ std::vector<Row> Rows() {
        {{&kAsio, "run", kMillion}, "mallocs_per_wait"},
        Value(0.02),
        true},
-      {"allocations per later poll, 1 M",
+      {"allocations per wait, 10 k",
        "",
-       {{&kWaiter, "run", kMillion}, "mallocs_per_later_poll"},
-       {{&kAsio, "run", kMillion}, "mallocs_per_later_poll"},
+       {{&kWaiter, "run", 10 * kThousand}, "mallocs_per_wait"},
+       {{&kAsio, "run", 10 * kThousand}, "mallocs_per_wait"},
+       Value(0.02),
+       true},
+      {"allocations per later poll, 10 k",
+       "",
+       {{&kWaiter, "run", 10 * kThousand}, "mallocs_per_later_poll"},
+       {{&kAsio, "run", 10 * kThousand}, "mallocs_per_later_poll"},
        Value(0.001),
        true},
       OfAllPending("start of a wait, 1 M", "ns", "start_ns", kWaiter,
@@ -222,13 +228,9 @@ int LastCpu() {
   return last;
 }
 
-template <typename T>
-T OrExit(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "compare: %s\n", value.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
+[[noreturn]] void Die(const std::string& why) {
+  std::fprintf(stderr, "compare: %s\n", why.c_str());
+  std::exit(1);  // NOLINT(concurrency-mt-unsafe): there is one thread.
 }
 
 using Figures = std::map<std::string, double, std::less<>>;
@@ -252,12 +254,14 @@ class Measurements {
     return found == took_.end() ? Seconds(0) : found->second;
   }
 
-  double Median(const Figure& figure) {
-    std::vector<double>& values = values_[figure.run][figure.metric];
+  // Returns nothing if there was no time to run it.
+  std::optional<double> Median(const Figure& figure) {
+    const auto found = values_.find(figure.run);
+    if (found == values_.end()) return std::nullopt;
+    std::vector<double>& values = found->second[figure.metric];
     if (values.empty()) {
-      std::fprintf(stderr, "compare: %s did not print %s\n",
-                   figure.run.program->file, figure.metric);
-      std::exit(1);
+      Die(absl::StrCat(figure.run.program->file, " --mode=", figure.run.mode,
+                       " did not print ", figure.metric));
     }
     std::sort(values.begin(), values.end());
     const size_t middle = values.size() / 2;
@@ -274,10 +278,11 @@ class Measurements {
     command.push_back(absl::StrCat("--mode=", run.mode));
     command.push_back(absl::StrCat("--waits=", run.waits));
     if (run.program->flag != nullptr) command.emplace_back(run.program->flag);
-    const std::string output = OrExit(RunOnCpu(cpu_, command));
+    const absl::StatusOr<std::string> output = RunOnCpu(cpu_, command);
+    if (!output.ok()) Die(output.status().ToString());
     Figures figures;
     for (const absl::string_view line :
-         absl::StrSplit(output, '\n', absl::SkipEmpty())) {
+         absl::StrSplit(*output, '\n', absl::SkipEmpty())) {
       // Valgrind's lines begin with «==1234== » and separate with a colon.
       const std::vector<absl::string_view> words =
           absl::StrSplit(line, absl::ByAnyChar(" :"), absl::SkipEmpty());
@@ -317,8 +322,7 @@ void MeasureAll(const std::vector<Row>& rows, std::optional<Seconds> limit,
       if (repetitions == 0) continue;
       const Seconds end =
           std::chrono::steady_clock::now() - start + measurements.Took(run);
-      if (limit.has_value() && end > *limit &&
-          measurements.Took(run) > Seconds(0)) {
+      if (limit.has_value() && end > *limit) {
         repetitions = 0;
         continue;
       }
@@ -333,17 +337,29 @@ void MeasureAll(const std::vector<Row>& rows, std::optional<Seconds> limit,
 
 // Printing.
 
+// Prints as zero.
+constexpr double kNothing = 0.00005;
+
 std::string Amount(double value, absl::string_view unit) {
+  if (value < kNothing) value = 0;
   const int digits = value >= 1000 ? 0 : value >= 1 || value == 0 ? 1 : 4;
   return absl::StrFormat("%.*f%s%s", digits, value, unit.empty() ? "" : " ",
                          unit);
 }
 
 void Print(const Row& row, Measurements& measurements, bool markdown) {
-  const double waiter = measurements.Median(row.waiter);
-  const double peer = measurements.Median(row.peer);
-  // Of nothing to nothing is one.
-  const double ratio = waiter == peer ? 1 : waiter / peer;
+  const std::optional<double> measured = measurements.Median(row.waiter);
+  const std::optional<double> held_against = measurements.Median(row.peer);
+  if (!measured.has_value() || !held_against.has_value()) {
+    std::printf(markdown ? "| %s | no time ||||||\n" : "%-38s    no time\n",
+                row.name.c_str());
+    return;
+  }
+  const double waiter = *measured;
+  const double peer = *held_against;
+  const double ratio = waiter / peer;
+  const std::string ratio_text =
+      peer < kNothing ? "" : absl::StrFormat("%.3fx", ratio);
   std::string target;
   const char* verdict = "";
   switch (row.target.kind) {
@@ -359,11 +375,11 @@ void Print(const Row& row, Measurements& measurements, bool markdown) {
       verdict = waiter <= row.target.limit ? "ok" : "short";
       break;
   }
-  const char* format = markdown ? "| %s | %s | %s | %s | %.3fx | %s | %s |\n"
-                                : "%-38s %10s  %-15s %10s %8.3fx  %-9s  %s\n";
+  const char* format = markdown ? "| %s | %s | %s | %s | %s | %s | %s |\n"
+                                : "%-38s %10s  %-15s %10s %9s  %-9s  %s\n";
   std::printf(format, row.name.c_str(), Amount(waiter, row.unit).c_str(),
-              row.peer.run.program->name, Amount(peer, row.unit).c_str(), ratio,
-              target.c_str(), verdict);
+              row.peer.run.program->name, Amount(peer, row.unit).c_str(),
+              ratio_text.c_str(), target.c_str(), verdict);
 }
 
 // Says what may explain a figure.
@@ -406,11 +422,18 @@ void PrintInstructions(const Measurements& measurements) {
                                              "--log-fd=1"};
   for (const Program* program :
        {&kWaiter, &kFull, &kAsio, &kCoroutines, &kLibuv, &kLibevent}) {
-    const auto [few, many] = std::pair(
-        measurements.Measure({program, "run", 10 * kThousand}, valgrind),
-        measurements.Measure({program, "run", 30 * kThousand}, valgrind));
+    const Figures few =
+        measurements.Measure({program, "run", 10 * kThousand}, valgrind);
+    const Figures many =
+        measurements.Measure({program, "run", 30 * kThousand}, valgrind);
     const auto difference = [&](std::string_view metric) {
-      return many.find(metric)->second - few.find(metric)->second;
+      const auto less = few.find(metric);
+      const auto more = many.find(metric);
+      if (less == few.end() || more == many.end()) {
+        Die(absl::StrCat("valgrind and ", program->file, " did not print ",
+                         absl::string_view(metric)));
+      }
+      return more->second - less->second;
     };
     std::printf("%-38s %10.0f instructions per poll\n", program->name,
                 difference("Collected") / difference("polls"));
@@ -422,7 +445,8 @@ void PrintInstructions(const Measurements& measurements) {
 
 int Compare() {
   const int flag = absl::GetFlag(FLAGS_cpu);
-  const int cpu = flag < 0 ? LastCpu() : flag;
+  if (flag < -1) Die("--cpu must be the number of a processor");
+  const int cpu = flag == -1 ? LastCpu() : flag;
   Measurements measurements(cpu);
   PrintMachine(cpu);
   std::fflush(stdout);

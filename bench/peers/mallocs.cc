@@ -21,12 +21,13 @@ void Count() {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-*): the names of glibc.
 // The allocator of glibc, under its other names.
 extern "C" {
-void* __libc_malloc(size_t size);                      // NOLINT
-void* __libc_calloc(size_t number, size_t size);       // NOLINT
-void* __libc_realloc(void* memory, size_t size);       // NOLINT
-void* __libc_memalign(size_t alignment, size_t size);  // NOLINT
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t number, size_t size);
+void* __libc_realloc(void* memory, size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
 
 void* malloc(size_t size) {
   Count();
@@ -54,6 +55,7 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
   return *memory != nullptr ? 0 : ENOMEM;
 }
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-*)
 
 namespace waiter::bench {
 

@@ -3,15 +3,11 @@
 
 // Waiter: one `WaitEngine`, on the main thread.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <semaphore>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -78,16 +74,11 @@ WaitEngineOptions EngineOptions(int threads) {
       .relative_slack = absl::GetFlag(FLAGS_relative_slack),
       .report =
           absl::GetFlag(FLAGS_full) ? ReportLevel::kFull : ReportLevel::kLean};
-  absl::Status valid;
   if (!absl::ParseDuration(absl::GetFlag(FLAGS_tick), &options.tick)) {
-    valid = absl::InvalidArgumentError("--tick is not a duration");
-  } else {
-    valid = Validate(options);
+    RefuseFlags("--tick must be a duration, such as 1ms");
   }
-  if (!valid.ok()) {
-    std::fprintf(stderr, "%s\n", valid.ToString().c_str());
-    std::exit(2);
-  }
+  const absl::Status valid = Validate(options);
+  if (!valid.ok()) RefuseFlags(valid.ToString());
   return options;
 }
 

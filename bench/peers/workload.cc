@@ -6,10 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -28,11 +33,11 @@ ABSL_FLAG(waiter::bench::Mode, mode, waiter::bench::Mode::kRun,
 namespace waiter::bench {
 namespace {
 
-constexpr std::pair<Mode, std::string_view> kModes[] = {
-    {Mode::kRun, "run"},
-    {Mode::kLateness, "lateness"},
-    {Mode::kCancel, "cancel"},
-    {Mode::kSubmit, "submit"}};
+constexpr std::array<std::pair<Mode, std::string_view>, 4> kModes = {
+    {{Mode::kRun, "run"},
+     {Mode::kLateness, "lateness"},
+     {Mode::kCancel, "cancel"},
+     {Mode::kSubmit, "submit"}}};
 
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMillisecond;
@@ -60,11 +65,9 @@ void Print(const char* name, double value) {
 template <typename T>
 double Quantile(std::vector<T>& values, double share) {
   if (values.empty()) return 0;
-  const auto rank =
-      static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(),
-                   values.begin() + static_cast<ptrdiff_t>(rank), values.end());
-  return static_cast<double>(values[rank]);
+  const auto rank = std::lround(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + rank, values.end());
+  return static_cast<double>(*(values.begin() + rank));
 }
 
 }  // namespace
@@ -81,19 +84,22 @@ bool AbslParseFlag(std::string_view text, Mode* mode, std::string* error) {
 }
 
 std::string AbslUnparseFlag(Mode mode) {
-  return std::string(kModes[static_cast<size_t>(mode)].second);
+  return std::string(kModes.at(static_cast<size_t>(mode)).second);
+}
+
+void RefuseFlags(std::string_view why) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
+  std::exit(2);  // NOLINT(concurrency-mt-unsafe): there is one thread.
 }
 
 Workload::Workload(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "Runs one workload and prints what it cost. See bench/peers/README.md.");
   if (absl::ParseCommandLine(argc, argv).size() > 1) {
-    std::fprintf(stderr, "%s takes flags only; see --help\n", argv[0]);
-    std::exit(2);
+    RefuseFlags("there are only flags; see --help");
   }
   if (absl::GetFlag(FLAGS_waits) < 1) {
-    std::fprintf(stderr, "--waits must be at least 1\n");
-    std::exit(2);
+    RefuseFlags("--waits must be at least 1");
   }
   mode_ = absl::GetFlag(FLAGS_mode);
   const auto waits = static_cast<size_t>(absl::GetFlag(FLAGS_waits));
@@ -104,7 +110,9 @@ Workload::Workload(int argc, char** argv) {
     polls_left_.assign(waits, kNever);
     cancel_order_.resize(waits);
     std::iota(cancel_order_.begin(), cancel_order_.end(), 0);
-    std::shuffle(cancel_order_.begin(), cancel_order_.end(), SplitMix64(2));
+    if (mode_ == Mode::kCancel) {
+      std::shuffle(cancel_order_.begin(), cancel_order_.end(), SplitMix64(2));
+    }
   } else {
     schedule_ = {.initial_delay = 10 * kMillisecond,
                  .max_delay = kSecond,
@@ -126,9 +134,7 @@ void Workload::Require(std::initializer_list<Mode> supported) const {
   if (std::find(supported.begin(), supported.end(), mode_) != supported.end()) {
     return;
   }
-  std::fprintf(stderr, "this program has no --mode=%s\n",
-               AbslUnparseFlag(mode_).c_str());
-  std::exit(2);
+  RefuseFlags("this program has no --mode=" + AbslUnparseFlag(mode_));
 }
 
 bool Workload::PollCountdown(void* polls_left) {
@@ -192,7 +198,7 @@ int Workload::FinishSubmit() {
   const bool polled_right =
       std::all_of(polls_left_.begin(), polls_left_.end(),
                   [&](uint8_t left) { return left == kNever - kSubmitRounds; });
-  if (polled_right && cancelled_ == kSubmitRounds * ssize(polls_left_)) {
+  if (polled_right && cancelled_ == kSubmitRounds * std::ssize(polls_left_)) {
     return 0;
   }
   std::fprintf(stderr, "%lld waits were cancelled%s\n",

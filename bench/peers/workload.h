@@ -46,6 +46,9 @@ enum class Mode : uint8_t {
 bool AbslParseFlag(std::string_view text, Mode* mode, std::string* error);
 std::string AbslUnparseFlag(Mode mode);
 
+// Tells the user what is wrong with the command line, and ends the program.
+[[noreturn]] void RefuseFlags(std::string_view why);
+
 // What a user would poll: any function and its context, type-erased.
 struct StatusFunction {
   bool (*function)(void*);
@@ -116,7 +119,8 @@ class Workload {
   void AddDone() { ++done_; }
   void AddCancelled() { ++cancelled_; }
 
-  // All waits, in a random order.
+  // All waits that are to be cancelled: for kCancel in a random order, else in
+  // that of their starts, so that rounds leave no disorder in the memory.
   const std::vector<uint32_t>& cancel_order() const { return cancel_order_; }
 
   // Ends the program if this workload has another mode.
