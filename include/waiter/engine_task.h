@@ -8,6 +8,7 @@
 //
 //   struct Asker {
 //     static constexpr bool kTakesContext, kIsAsynchronous;
+//     static constexpr bool kIsAwaited;  // Optional; see below.
 //     // Puts the value of a success into `value`, and all else into `found`.
 //     void Ask(const PollContext* context, Poll<>& found,
 //              OptionalValue<T>& value);
@@ -107,6 +108,13 @@ class EngineStep {
   bool called_back_ = false;
 };
 
+// Whether polls are awaited beyond the deadline: synchronous ones are, others
+// if their asker says that an answer is certain.
+template <typename Asker>
+inline constexpr bool kIsAwaited = !Asker::kIsAsynchronous || requires {
+  requires Asker::kIsAwaited;
+};
+
 // What can be done with a task of any type.
 struct EngineOps {
   // Asks, and calls back if that was the end.
@@ -119,6 +127,7 @@ struct EngineOps {
   void (*destroy)(void* task);
   bool takes_context;
   bool is_asynchronous;
+  bool is_awaited;
 };
 
 // Tasks of this size need no memory of their own.
@@ -220,6 +229,7 @@ constexpr EngineOps EngineTask<Asker, T, Callback>::kOps = {
     .destroy = DoDestroy,
     .takes_context = Asker::kTakesContext,
     .is_asynchronous = Asker::kIsAsynchronous,
+    .is_awaited = kIsAwaited<Asker>,
 };
 
 }  // namespace waiter
