@@ -20,12 +20,16 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/scenarios.h"
 #include "waiter/async_waiter.h"
+#include "waiter/batch_poller.h"
+#include "waiter/batch_state.h"
 #include "waiter/clock.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -218,6 +222,50 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
   return {script.polled_at(), report.value_or(WaitReport{})};
 }
 
+// A single key of a `BatchPoller`, whose window is zero.
+Outcome RunBatch(ReportLevel level, bool on_executor,
+                 const Scenario& scenario) {
+  using Task = absl::AnyInvocable<void()>;
+  SimulatedClock clock;
+  LowestBits gen;
+  WaitEngineOptions options = {.threads = 0,
+                               .tick = absl::ZeroDuration(),
+                               .report = level,
+                               .clock = &clock,
+                               .gen = gen};
+  if (on_executor) {
+    options.executor = [&clock](Task task) {
+      const auto shared = std::make_shared<Task>(std::move(task));
+      clock.CallAt(clock.Elapsed(), [shared] { (*shared)(); });
+    };
+  }
+  ScriptedPoll<> script = ScriptOf(scenario, clock);
+  std::optional<WaitReport> report;
+
+  WaitEngine engine(options);
+  BatchPoller<std::string> poller(
+      engine,
+      [&script](absl::Span<const std::string> keys)
+          -> absl::StatusOr<BatchAnswer<std::string>> {
+        EXPECT_THAT(keys, testing::ElementsAre("key"));
+        return BatchAnswer<std::string>{{"key", script()}};
+      });
+  WaitHandle wait = poller.Start("key", OptionsOf(scenario, clock),
+                                 [&report](WaitResult<> result) {
+                                   EXPECT_FALSE(report.has_value());
+                                   report = std::move(result).report();
+                                 });
+  if (scenario.stop_at == absl::ZeroDuration()) {
+    wait.Cancel();
+  } else if (scenario.stop_at.has_value()) {
+    clock.CallAt(*scenario.stop_at, [&wait] { wait.Cancel(); });
+  }
+  engine.Run();
+
+  EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
+  return {script.polled_at(), report.value_or(WaitReport{})};
+}
+
 std::string Describe(const Poll<>& poll) {
   return absl::StrCat(PollStatusName(poll.status()), " '", poll.detail(), "' ",
                       poll.error().ToString(), " ",
@@ -367,6 +415,16 @@ std::vector<Driver> Drivers() {
   add_engine("EngineWithExecutor", Asking::kOnExecutor);
   add_engine("EngineWithExecutorOfTheClock", Asking::kOnExecutorOfTheClock);
   add_engine("EngineWithExecutorAfterwards", Asking::kOnExecutorAfterwards);
+  for (const ReportLevel level : {ReportLevel::kFull, ReportLevel::kLean}) {
+    for (const bool on_executor : {false, true}) {
+      drivers.push_back({absl::StrCat(level == ReportLevel::kLean ? "Lean" : "",
+                                      "Batch", on_executor ? "OnExecutor" : ""),
+                         [=](const Scenario& scenario) {
+                           return RunBatch(level, on_executor, scenario);
+                         },
+                         level});
+    }
+  }
   return drivers;
 }
 

@@ -819,7 +819,7 @@ inline void EngineWorker::Settle(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (step.deferred_) {
     record.phase = Phase::kAsking;
-    if (record.ops->is_asynchronous) {
+    if (!record.ops->is_awaited) {
       SetTimer(record, step.loop_.AnswerDeadline(), MonotonicTime::max());
     }
   } else if (step.next_.action() == NextStep::Action::kFinish) {

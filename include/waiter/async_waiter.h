@@ -107,6 +107,7 @@ class AsyncWaiter {
   struct Asker {
     static constexpr bool kTakesContext = AsyncCallOf<F>::kTakesContext;
     static constexpr bool kIsAsynchronous = true;
+    static constexpr bool kIsAwaited = requires { requires F::kIsAwaited; };
 
     void Begin(const PollContext* context, EngineTicket ticket) {
       if constexpr (kTakesContext) {

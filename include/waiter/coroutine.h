@@ -83,6 +83,7 @@ class [[nodiscard]] WaitAwaiter {
   struct AskerRef {
     static constexpr bool kTakesContext = Asker::kTakesContext;
     static constexpr bool kIsAsynchronous = Asker::kIsAsynchronous;
+    static constexpr bool kIsAwaited = waiter::kIsAwaited<Asker>;
 
     void Ask(const PollContext* context, Poll<>& found,
              OptionalValue<value_type>& value) {

@@ -103,6 +103,7 @@ struct EngineOps {
   void (*destroy)(void* task);
   bool takes_context;
   bool is_asynchronous;
+  bool is_awaited;  // Also beyond the deadline.
 };
 
 }  // namespace waiter

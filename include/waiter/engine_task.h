@@ -8,6 +8,7 @@
 //
 //   struct Asker {
 //     static constexpr bool kTakesContext, kIsAsynchronous;
+//     static constexpr bool kIsAwaited;  // Optional; see below.
 //     // Puts the value of a success into `value`, and all else into `found`.
 //     void Ask(const PollContext* context, Poll<>& found,
 //              OptionalValue<T>& value);
@@ -32,6 +33,13 @@
 #include "waiter/wait_result.h"
 
 namespace waiter {
+
+// Whether polls are awaited beyond the deadline: synchronous ones are, others
+// if their asker says that an answer is certain.
+template <typename Asker>
+inline constexpr bool kIsAwaited = !Asker::kIsAsynchronous || requires {
+  requires Asker::kIsAwaited;
+};
 
 // Tasks of this size need no memory of their own.
 inline constexpr size_t kInlineTaskSize = 32;
@@ -132,6 +140,7 @@ constexpr EngineOps EngineTask<Asker, T, Callback>::kOps = {
     .destroy = DoDestroy,
     .takes_context = Asker::kTakesContext,
     .is_asynchronous = Asker::kIsAsynchronous,
+    .is_awaited = kIsAwaited<Asker>,
 };
 
 }  // namespace waiter
