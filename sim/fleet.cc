@@ -22,6 +22,7 @@
 #include "sim/duration_distribution.h"
 #include "sim/event_queue.h"
 #include "sim/network.h"
+#include "sim/quantile.h"
 #include "waiter/clock.h"
 #include "waiter/next_step.h"
 #include "waiter/options.h"
@@ -223,10 +224,7 @@ int64_t FleetRun::peak_polls(int64_t first) const {
 
 absl::Duration FleetRun::DetectionDelay(double quantile) const {
   if (detection_delays.empty()) return absl::InfiniteDuration();
-  const double last = static_cast<double>(detection_delays.size()) - 1;
-  const double index =
-      std::clamp(std::ceil(quantile * (last + 1)) - 1, 0.0, last);
-  return detection_delays[static_cast<size_t>(index)];
+  return Quantile(detection_delays, quantile);
 }
 
 absl::StatusOr<FleetRun> SimulateFleet(const FleetOptions& options,
