@@ -40,7 +40,7 @@ class ConstantDraw {
   static constexpr result_type max() {
     return std::numeric_limits<result_type>::max();
   }
-  result_type operator()() { return draw_; }
+  result_type operator()() const { return draw_; }
 
  private:
   uint64_t draw_;
