@@ -74,10 +74,10 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   absl::StatusOr<JsonValue> Document() {
-    std::optional<JsonValue> value = Value(0);
-    if (value.has_value()) {
+    JsonValue value;
+    if (Value(0, value)) {
       Skip();
-      if (at_ == text_.size()) return *std::move(value);
+      if (at_ == text_.size()) return value;
       Fail("more text");
     }
     return absl::InvalidArgumentError(
@@ -85,10 +85,10 @@ class Parser {
   }
 
  private:
-  std::nullopt_t Fail(std::string_view what) {
+  bool Fail(std::string_view what) {
     error_ = std::string(what);
     error_at_ = at_;
-    return std::nullopt;
+    return false;
   }
 
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -106,56 +106,60 @@ class Parser {
 
   // As deep as `kMaxDepth`.
   // NOLINTBEGIN(misc-no-recursion)
-  std::optional<JsonValue> Value(int depth) {
+  bool Value(int depth, JsonValue& value) {
     Skip();
     if (at_ >= text_.size()) return Fail("no value");
     if (depth > kMaxDepth) return Fail("deeper than 64 values");
-    if (Take("{")) return Members(depth);
-    if (Take("[")) return Elements(depth);
-    if (Take("true")) return JsonValue(true);
-    if (Take("false")) return JsonValue(false);
-    if (Take("null")) return JsonValue();
-    if (Peek() != '"') return Number();
-    std::optional<std::string> text = String();
-    if (!text.has_value()) return std::nullopt;
-    return JsonValue(*std::move(text));
+    if (Take("{")) return Members(depth, value);
+    if (Take("[")) return Elements(depth, value);
+    if (Take("true")) {
+      value = JsonValue(true);
+    } else if (Take("false")) {
+      value = JsonValue(false);
+    } else if (Peek() == '"') {
+      std::string text;
+      if (!String(text)) return false;
+      value = JsonValue(std::move(text));
+    } else if (!Take("null")) {
+      return Number(value);
+    }
+    return true;
   }
 
-  std::optional<JsonValue> Members(int depth) {
+  bool Members(int depth, JsonValue& value) {
     JsonValue::Object members;
     for (Skip(); !Take("}"); Skip()) {
       if (!members.empty() && !Take(",")) return Fail("no ,");
       Skip();
-      std::optional<std::string> name = String();
-      if (!name.has_value()) return std::nullopt;
+      std::string name;
+      if (!String(name)) return false;
       Skip();
       if (!Take(":")) return Fail("no :");
-      std::optional<JsonValue> value = Value(depth + 1);
-      if (!value.has_value()) return std::nullopt;
-      members.insert_or_assign(*std::move(name), *std::move(value));
+      JsonValue& member = members[std::move(name)];
+      member = JsonValue();
+      if (!Value(depth + 1, member)) return false;
     }
-    return JsonValue(std::move(members));
+    value = JsonValue(std::move(members));
+    return true;
   }
 
-  std::optional<JsonValue> Elements(int depth) {
+  bool Elements(int depth, JsonValue& value) {
     JsonValue::Array elements;
     for (Skip(); !Take("]"); Skip()) {
       if (!elements.empty() && !Take(",")) return Fail("no ,");
-      std::optional<JsonValue> value = Value(depth + 1);
-      if (!value.has_value()) return std::nullopt;
-      elements.push_back(*std::move(value));
+      if (!Value(depth + 1, elements.emplace_back())) return false;
     }
-    return JsonValue(std::move(elements));
+    value = JsonValue(std::move(elements));
+    return true;
   }
   // NOLINTEND(misc-no-recursion)
 
-  std::optional<std::string> String() {
+  bool String(std::string& text) {
     if (!Take("\"")) return Fail("no string");
-    std::string text;
     while (!Take("\"")) {
       if (at_ >= text_.size()) return Fail("no end of a string");
       if (Take("\\")) {
-        if (!Escape(text)) return std::nullopt;
+        if (!Escape(text)) return false;
         continue;
       }
       if (static_cast<unsigned char>(Peek()) < 0x20) {
@@ -163,7 +167,7 @@ class Parser {
       }
       text.push_back(text_[at_++]);
     }
-    return text;
+    return true;
   }
 
   bool Escape(std::string& text) {
@@ -189,8 +193,7 @@ class Parser {
     const size_t escape =
         at_ < text_.size() ? kEscapes.find(text_[at_]) : std::string_view::npos;
     if (escape == std::string_view::npos) {
-      Fail("an escape that is not known");
-      return false;
+      return Fail("an escape that is not known");
     }
     text.push_back(kMeanings[escape]);
     ++at_;
@@ -204,13 +207,14 @@ class Parser {
     const auto [end, error] =
         std::from_chars(begin, begin + digits.size(), value, 16);
     if (error != std::errc() || end != begin + 4) {
-      return Fail("an escape that is not known");
+      Fail("an escape that is not known");
+      return std::nullopt;
     }
     at_ += 4;
     return value;
   }
 
-  std::optional<JsonValue> Number() {
+  bool Number(JsonValue& value) {
     const size_t start = at_;
     Take("-");
     bool right = IsDigit(Peek());
@@ -224,13 +228,16 @@ class Parser {
       right &= IsDigit(Peek());
       Digits();
     }
-    double value = 0;
+    double number = 0;
     if (right) {
       const auto [end, error] =
-          std::from_chars(text_.data() + start, text_.data() + at_, value);
+          std::from_chars(text_.data() + start, text_.data() + at_, number);
       right = error == std::errc() && end == text_.data() + at_;
     }
-    if (right && std::isfinite(value)) return JsonValue(value);
+    if (right && std::isfinite(number)) {
+      value = JsonValue(number);
+      return true;
+    }
     at_ = start;
     return Fail("no number");
   }

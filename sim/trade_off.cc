@@ -30,27 +30,24 @@
 namespace waiter {
 namespace {
 
-constexpr int64_t kMaxPolls = 1'000'000;
+constexpr int64_t kMaxPolls = 1 << 20;
 
-// One wait for what is ready after a given time.
-struct Outcome {
-  int64_t polls;
-  std::optional<absl::Duration> delay;  // Nothing: it ended first.
-};
-
-absl::StatusOr<Outcome> PlayWait(const PollPlanner& planner,
-                                 absl::Duration ready, uint64_t seed) {
+absl::StatusOr<PlayedWait> PlayWait(const PollPlanner& planner,
+                                    absl::Duration ready, uint64_t seed) {
   // Most waits need few polls of a schedule that may have very many.
   for (int64_t max_polls = 16;; max_polls *= 4) {
     SplitMix64 gen(seed);
     const std::vector<absl::Duration> polls = planner.PollTimes(gen, max_polls);
     const auto found = std::lower_bound(polls.begin(), polls.end(), ready);
     if (found != polls.end()) {
-      return Outcome{.polls = found - polls.begin() + 1,
-                     .delay = *found - ready};
+      return PlayedWait{.ready = ready,
+                        .detected = *found,
+                        .polls = found - polls.begin() + 1};
     }
     if (std::ssize(polls) < max_polls) {
-      return Outcome{.polls = std::ssize(polls), .delay = std::nullopt};
+      return PlayedWait{.ready = ready,
+                        .detected = absl::InfiniteDuration(),
+                        .polls = std::ssize(polls)};
     }
     if (max_polls >= kMaxPolls) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -68,26 +65,17 @@ absl::StatusOr<TradeOff> Evaluate(const NamedPolicy& policy,
                     .p50_delay = absl::InfiniteDuration(),
                     .p95_delay = absl::InfiniteDuration(),
                     .missed = 0};
-  const auto name_it = [&](const absl::Status& status) {
-    return absl::Status(status.code(),
-                        absl::StrCat(policy.name, ": ", status.message()));
-  };
-  const absl::StatusOr<PollPlanner> planner = PollPlanner::Make(policy.policy);
-  if (!planner.ok()) return name_it(planner.status());
+  const absl::StatusOr<std::vector<PlayedWait>> waits =
+      PlayWaits(policy, ready, options);
+  if (!waits.ok()) return waits.status();
   std::vector<absl::Duration> delays;
   absl::Duration sum;
   int64_t polls = 0;
-  SplitMix64 gen(options.seed);
-  for (int i = 0; i < options.waits; ++i) {
-    const absl::Duration ready_after = ready.Draw(gen);
-    const absl::StatusOr<Outcome> outcome =
-        PlayWait(*planner, ready_after, /*seed=*/gen());
-    if (!outcome.ok()) return name_it(outcome.status());
-    polls += outcome->polls;
-    if (outcome->delay.has_value()) {
-      delays.push_back(*outcome->delay);
-      sum += *outcome->delay;
-    }
+  for (const PlayedWait& wait : *waits) {
+    polls += wait.polls;
+    if (wait.detected == absl::InfiniteDuration()) continue;
+    delays.push_back(wait.detected - wait.ready);
+    sum += delays.back();
   }
   point.mean_polls = static_cast<double>(polls) / options.waits;
   point.missed = 1 - static_cast<double>(delays.size()) / options.waits;
@@ -116,12 +104,38 @@ WaitOptions Growing(absl::Duration timeout, absl::Duration initial_delay,
                       .jitter = jitter}};
 }
 
+struct Candidate {
+  WaitOptions policy;
+  double mean_polls;
+};
+
 absl::Duration ToMilliseconds(absl::Duration duration) {
   return std::max(absl::Milliseconds(1),
                   absl::Floor(duration, absl::Milliseconds(1)));
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
+    const NamedPolicy& policy, const DurationDistribution& ready,
+    const TradeOffOptions& options) {
+  const auto name_it = [&](const absl::Status& status) {
+    return absl::Status(status.code(),
+                        absl::StrCat(policy.name, ": ", status.message()));
+  };
+  const absl::StatusOr<PollPlanner> planner = PollPlanner::Make(policy.policy);
+  if (!planner.ok()) return name_it(planner.status());
+  std::vector<PlayedWait> waits;
+  SplitMix64 gen(options.seed);
+  for (int i = 0; i < options.waits; ++i) {
+    const absl::Duration ready_after = ready.Draw(gen);
+    const absl::StatusOr<PlayedWait> wait =
+        PlayWait(*planner, ready_after, /*seed=*/gen());
+    if (!wait.ok()) return name_it(wait.status());
+    waits.push_back(*wait);
+  }
+  return waits;
+}
 
 absl::StatusOr<std::vector<TradeOff>> CompareTradeOffs(
     absl::Span<const NamedPolicy> policies, const DurationDistribution& ready,
@@ -164,7 +178,7 @@ std::vector<NamedPolicy> KnownPolicies(absl::Duration expected,
     policies.push_back({absl::StrCat(doubling, name),
                         Growing(timeout, brief, 2, half, jitter)});
   }
-  policies.push_back({"Waiter's default", {.timeout = timeout}});
+  policies.push_back({kDefaultPolicyName, {.timeout = timeout}});
   NamedPolicy smithy = {"Smithy waiter", SmithyWaiter()};
   smithy.policy.timeout = timeout;
   policies.push_back(std::move(smithy));
@@ -178,44 +192,63 @@ NamedPolicy ProposePolicy(const DurationDistribution& ready,
                                   ? options.p95_delay
                                   : expected / 10;
   const Jitter jitter = Jitter::Proportional(0.2);
-  NamedPolicy best;
-  double fewest_polls = 0;
-  const auto consider = [&](absl::Duration first_poll_delay,
-                            absl::Duration initial_delay, double multiplier,
-                            absl::Duration max_delay) {
-    NamedPolicy policy = {
-        "proposal", Growing(options.timeout, ToMilliseconds(initial_delay),
-                            multiplier, ToMilliseconds(max_delay), jitter)};
-    policy.policy.first_poll_delay =
-        absl::Floor(first_poll_delay, absl::Milliseconds(1));
+  // Polls of a candidate that is late no more than `goal`, or nothing.
+  const auto polls_of = [&](const WaitOptions& policy, absl::Duration latest,
+                            int waits) -> std::optional<double> {
     const absl::StatusOr<TradeOff> point =
-        Evaluate(policy, ready, {.waits = options.waits, .seed = options.seed});
-    if (!point.ok()) return;
-    const bool first = best.name.empty();
-    if (!first &&
-        (point->p95_delay > goal || point->mean_polls >= fewest_polls)) {
-      return;
-    }
-    best = std::move(policy);
-    fewest_polls = point->mean_polls;
+        Evaluate({"", policy}, ready, {.waits = waits, .seed = options.seed});
+    if (!point.ok() || point->p95_delay > latest) return std::nullopt;
+    return point->mean_polls;
   };
 
-  // With jitter no delay of this one is longer than the goal.
-  consider(absl::ZeroDuration(), goal / 1.2, 1, goal / 1.2);
-  for (const double wait_first : {0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9}) {
-    const absl::Duration first = expected * wait_first;
-    for (const double share : {0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2}) {
-      consider(first, goal * share, 1, goal * share);
+  std::vector<Candidate> candidates;
+  const auto add = [&](absl::Duration first_poll_delay,
+                       absl::Duration initial_delay, double multiplier,
+                       absl::Duration max_delay) {
+    Candidate candidate = {
+        Growing(options.timeout, ToMilliseconds(initial_delay), multiplier,
+                ToMilliseconds(max_delay), jitter),
+        0};
+    BackoffOptions& delays = candidate.policy.backoff;
+    if (multiplier == 1) {
+      delays.max_delay = delays.initial_delay * (1 + jitter.above());
     }
-    for (const double multiplier : {1.25, 1.5, 2.0}) {
+    candidate.policy.first_poll_delay =
+        absl::Floor(first_poll_delay, absl::Milliseconds(1));
+    // A tenth of the waits shows which are worth a closer look.
+    const std::optional<double> polls =
+        polls_of(candidate.policy, goal * 1.1, std::max(1, options.waits / 10));
+    if (!polls.has_value()) return;
+    candidate.mean_polls = *polls;
+    candidates.push_back(std::move(candidate));
+  };
+  for (int tenths = 0; tenths < 10; ++tenths) {
+    const absl::Duration first = expected * tenths / 10;
+    for (int percent = 84; percent <= 104; percent += 2) {
+      const absl::Duration delay = goal * percent / 100;
+      add(first, delay, 1, delay);
+    }
+    for (const double multiplier : {1.25, 1.5}) {
       for (const double start : {0.25, 0.5}) {
-        for (const double cap : {1.0, 1.25, 1.5}) {
-          consider(first, goal * start, multiplier, goal * cap);
+        for (const double cap : {0.95, 1.0, 1.1}) {
+          add(first, goal * start, multiplier, goal * cap);
         }
       }
     }
   }
-  return best;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     return a.mean_polls < b.mean_polls;
+                   });
+  for (Candidate& candidate : candidates) {
+    if (polls_of(candidate.policy, goal, options.waits).has_value()) {
+      return {"proposal", std::move(candidate.policy)};
+    }
+  }
+  // No delay of this one is longer than the goal.
+  const absl::Duration delay = ToMilliseconds(goal / (1 + jitter.above()));
+  return {"proposal", Growing(options.timeout, delay, 1,
+                              delay * (1 + jitter.above()), jitter)};
 }
 
 }  // namespace waiter

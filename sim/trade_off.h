@@ -31,6 +31,18 @@ struct NamedPolicy {
   WaitOptions policy;
 };
 
+// One wait for what is ready after a while.
+struct PlayedWait {
+  absl::Duration ready;     // Since the start of the wait.
+  absl::Duration detected;  // The same; infinite if the wait ended first.
+  int64_t polls;
+};
+
+struct TradeOffOptions {
+  int waits = 3000;
+  uint64_t seed = 1;
+};
+
 // What many waits with one policy come to.
 struct TradeOff {
   std::string name;
@@ -49,16 +61,20 @@ struct TradeOff {
   bool on_front = false;
 };
 
-struct TradeOffOptions {
-  int waits = 3000;
-  uint64_t seed = 1;
-};
+// Returns waits with `policy` for what takes as long as `ready` says. Polls
+// take no time. An error names the policy.
+absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
+    const NamedPolicy& policy, const DurationDistribution& ready,
+    const TradeOffOptions& options = {});
 
 // Returns one element for each policy, in their order. Polls take no time. An
 // error names the policy.
 absl::StatusOr<std::vector<TradeOff>> CompareTradeOffs(
     absl::Span<const NamedPolicy> policies, const DurationDistribution& ready,
     const TradeOffOptions& options = {});
+
+// What `KnownPolicies` calls this library's defaults.
+inline constexpr char kDefaultPolicyName[] = "Waiter's default";
 
 // Returns policies to compare others with: fixed delays and growing ones, with
 // each kind of jitter, for what takes about `expected`; and those that do not
@@ -75,10 +91,10 @@ struct ProposalOptions {
   uint64_t seed = 1;
 };
 
-// Returns the policy with the fewest mean polls that keeps to `options`, of
-// those that wait first and then poll at delays that are constant or grow.
-// Delays vary by 20 %, so that a fleet spreads. Never fails: a constant delay
-// that is short enough is among them.
+// Returns a policy with as few mean polls as possible that keeps to `options`:
+// one that waits first, and then polls at delays that are constant or grow.
+// Delays vary by 20 %, so that a fleet spreads. Never fails: delays that are
+// constant and short enough keep to any options that time allows.
 NamedPolicy ProposePolicy(const DurationDistribution& ready,
                           const ProposalOptions& options = {});
 
