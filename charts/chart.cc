@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "charts/chart_specs.h"
 #include "json/json.h"
 
@@ -60,15 +60,16 @@ ChartRow& Chart::Add(std::string_view data_set) {
 
 std::vector<std::string> ChartNames() {
   std::vector<std::string> names;
-  for (const ChartSpec& spec : kChartSpecs) names.emplace_back(spec.name);
+  for (const ChartSpec& spec : ChartSpecs()) names.emplace_back(spec.name);
   return names;
 }
 
 absl::StatusOr<std::string> FillChart(const Chart& chart) {
+  const absl::Span<const ChartSpec> specs = ChartSpecs();
   const auto* const spec = std::find_if(
-      std::begin(kChartSpecs), std::end(kChartSpecs),
+      specs.begin(), specs.end(),
       [&](const ChartSpec& known) { return known.name == chart.name(); });
-  if (spec == std::end(kChartSpecs)) {
+  if (spec == specs.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("there is no chart '", chart.name(), "', only ",
                      absl::StrJoin(ChartNames(), ", ")));

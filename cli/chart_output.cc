@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -37,6 +36,10 @@ namespace {
 
 constexpr std::string_view kPageProgram = "waiter-page";
 
+std::string ErrorText(int error) {
+  return std::generic_category().message(error);
+}
+
 absl::Status Unavailable(std::string_view flag, std::string_view file,
                          std::string_view why) {
   return absl::UnavailableError(absl::StrCat(flag, "=", file, ": ", why));
@@ -48,7 +51,7 @@ absl::Status WriteFile(const std::string& file, std::string_view text) {
   out.close();
   if (out.good()) return absl::OkStatus();
   return Unavailable("--vega", file,
-                     absl::StrCat("cannot be written: ", std::strerror(errno)));
+                     absl::StrCat("cannot be written: ", ErrorText(errno)));
 }
 
 // The page program beside this one, or else what the shell would find.
@@ -125,12 +128,11 @@ absl::Status WritePage(const std::string& file,
   const int out =
       open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (out < 0) {
-    return Unavailable(
-        "--html", file,
-        absl::StrCat("cannot be written: ", std::strerror(errno)));
+    return Unavailable("--html", file,
+                       absl::StrCat("cannot be written: ", ErrorText(errno)));
   }
   const int code = RunPageProgram(input, out);
-  const std::string reason = code < 0 ? std::strerror(errno) : "";
+  const std::string reason = code < 0 ? ErrorText(errno) : std::string();
   close(out);
   if (code == 0) return absl::OkStatus();
   unlink(file.c_str());
@@ -167,7 +169,7 @@ void ChartOutput::AddTo(Flags& flags, std::vector<std::string> charts) {
 
 absl::Status ChartOutput::Write(absl::Span<const Chart> charts) const {
   if (!vega_.empty()) {
-    const auto chosen =
+    const Chart* const chosen =
         std::find_if(charts.begin(), charts.end(), [&](const Chart& chart) {
           return chart_.empty() || chart.name() == chart_;
         });

@@ -130,67 +130,65 @@ bool Flags::Given(std::string_view name) const {
   });
 }
 
-absl::Status Flags::Read(Flag& flag, std::string_view argument,
-                         std::string_view value) {
-  if (flag.given) return Invalid(argument, "given twice");
-  flag.given = true;
-  const absl::Status status = flag.reader(value);
-  return status.ok() ? status : Invalid(argument, status.message());
+absl::Status Flags::ReadFlag(const std::string& argument,
+                             const std::string* next, bool& used_next) {
+  std::string_view name = argument;
+  name.remove_prefix(name[1] == '-' ? 2 : 1);
+  if (name == "help" || name == "h") {
+    help_wanted_ = true;
+    return absl::OkStatus();
+  }
+  const size_t equals = name.find('=');
+  const bool has_value = equals != std::string_view::npos;
+  const std::string_view value = has_value ? name.substr(equals + 1) : "";
+  name = name.substr(0, equals);
+
+  Flag* flag = Find(name);
+  const bool negated = flag == nullptr && absl::StartsWith(name, "no");
+  if (negated) {
+    flag = Find(name.substr(2));
+    if (flag != nullptr && flag->reader != nullptr) flag = nullptr;
+  }
+  if (flag == nullptr) {
+    return Invalid(argument,
+                   absl::StrCat("no such flag; see ", command_, " --help"));
+  }
+  if (flag->given) return Invalid(argument, "given twice");
+  flag->given = true;
+  if (flag->reader == nullptr) {
+    *flag->value = !negated;
+    return has_value ? Invalid(argument, "this flag takes no value")
+                     : absl::OkStatus();
+  }
+  used_next = !has_value;
+  if (used_next && next == nullptr) {
+    return Invalid(argument, absl::StrCat("it needs a value, as --", name, "=",
+                                          flag->example));
+  }
+  const absl::Status status = flag->reader(used_next ? *next : value);
+  if (status.ok()) return status;
+  return Invalid(used_next ? absl::StrCat(argument, " ", *next) : argument,
+                 status.message());
 }
 
 absl::StatusOr<std::vector<std::string>> Flags::Parse(
     absl::Span<const std::string> args) {
   std::vector<std::string> rest;
   for (size_t i = 0; i < args.size(); ++i) {
-    const std::string& argument = args[i];
-    if (argument == "--") {
-      rest.insert(rest.end(), args.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                  args.end());
+    if (args[i] == "--") {
+      const absl::Span<const std::string> after = args.subspan(i + 1);
+      rest.insert(rest.end(), after.begin(), after.end());
       break;
     }
-    if (argument.size() < 2 || argument[0] != '-') {
-      rest.push_back(argument);
+    if (args[i].size() < 2 || args[i][0] != '-') {
+      rest.push_back(args[i]);
       continue;
     }
-    std::string_view name = argument;
-    name.remove_prefix(name[1] == '-' ? 2 : 1);
-    if (name == "help" || name == "h") {
-      help_wanted_ = true;
-      continue;
-    }
-    const size_t equals = name.find('=');
-    const bool has_value = equals != std::string_view::npos;
-    const std::string_view value = has_value ? name.substr(equals + 1) : "";
-    name = name.substr(0, equals);
-
-    Flag* flag = Find(name);
-    bool negated = false;
-    if (flag == nullptr && absl::StartsWith(name, "no")) {
-      flag = Find(name.substr(2));
-      negated = true;
-      if (flag != nullptr && flag->reader != nullptr) flag = nullptr;
-    }
-    if (flag == nullptr) {
-      return Invalid(argument,
-                     absl::StrCat("no such flag; see ", command_, " --help"));
-    }
-    if (flag->reader == nullptr) {
-      if (has_value) return Invalid(argument, "this flag takes no value");
-      if (flag->given) return Invalid(argument, "given twice");
-      flag->given = true;
-      *flag->value = !negated;
-      continue;
-    }
-    if (!has_value && i + 1 == args.size()) {
-      return Invalid(argument, absl::StrCat("it needs a value, as --", name,
-                                            "=", flag->example));
-    }
-    const absl::Status status =
-        has_value ? Read(*flag, argument, value)
-                  : Read(*flag, absl::StrCat(argument, " ", args[i + 1]),
-                         args[i + 1]);
+    bool used_next = false;
+    const absl::Status status = ReadFlag(
+        args[i], i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
     if (!status.ok()) return status;
-    if (!has_value) ++i;
+    if (used_next) ++i;
   }
   return rest;
 }

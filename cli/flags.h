@@ -82,8 +82,10 @@ class Flags {
   };
 
   Flag* Find(std::string_view name);
-  absl::Status Read(Flag& flag, std::string_view argument,
-                    std::string_view value);
+
+  // Reads `argument`, whose value may be in `next`; sets `used_next` if so.
+  absl::Status ReadFlag(const std::string& argument, const std::string* next,
+                        bool& used_next);
 
   std::string command_;
   std::string arguments_;

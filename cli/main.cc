@@ -3,8 +3,10 @@
 
 // The `waiter` command: its subcommands, by name.
 
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -15,7 +17,7 @@
 
 namespace {
 
-constexpr char kUsage[] =
+constexpr std::string_view kUsage =
     "usage: waiter SUBCOMMAND [ARGUMENT...]\n"
     "\n"
     "  plan      when a policy polls, and what it costs\n"
@@ -42,7 +44,7 @@ int Run(const std::string& name, absl::Span<const std::string> args) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> args(argv + (argc > 0), argv + argc);
+  const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   if (args.empty()) {
     std::cerr << kUsage;
     return waiter::kUsageError;

@@ -122,9 +122,10 @@ absl::StatusOr<Comparison> Compare(const Arguments& arguments,
   NamedPolicy proposal = ProposePolicy(ready, {.p95_delay = arguments.late,
                                                .timeout = *policy.timeout,
                                                .seed = arguments.seed});
-  proposal.name = kProposal;
+  proposal.name = std::string(kProposal);
   proposal.policy.max_attempts = policy.max_attempts;
-  if (asked_for) comparison.policies.push_back({kAskedFor, policy});
+  if (asked_for)
+    comparison.policies.push_back({std::string(kAskedFor), policy});
   comparison.policies.push_back(std::move(proposal));
   for (NamedPolicy& known : KnownPolicies(ready.Median(), *policy.timeout)) {
     comparison.policies.push_back(std::move(known));
@@ -200,7 +201,8 @@ absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
   const absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
   if (!policy.ok()) return policy.status();
 
-  Comparison comparison = {.policies = {{kAskedFor, *policy}}, .points = {}};
+  Comparison comparison = {.policies = {{std::string(kAskedFor), *policy}},
+                           .points = {}};
   if (arguments.ready.has_value()) {
     absl::StatusOr<Comparison> compared = Compare(
         arguments, *policy,

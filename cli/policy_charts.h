@@ -8,6 +8,7 @@
 #define WAITER_CLI_POLICY_CHARTS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -33,8 +34,8 @@ Chart CumulativeChart(absl::Span<const NamedPlan> plans,
                       absl::Duration horizon);
 
 // What a chart of trade-offs calls the policies that it names.
-inline constexpr char kAskedFor[] = "as asked for";
-inline constexpr char kProposal[] = "proposal";
+inline constexpr std::string_view kAskedFor = "as asked for";
+inline constexpr std::string_view kProposal = "proposal";
 
 // Returns polls against delay. A poll costs as much as `poll_cost` of delay.
 Chart TradeOffChart(absl::Span<const TradeOff> points,

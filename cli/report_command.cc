@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -17,6 +16,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -179,8 +179,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& name) {
     text << file.rdbuf();
   }
   if (!file.is_open() || file.bad()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": cannot be read: ", std::strerror(errno)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": cannot be read: ", std::generic_category().message(errno)));
   }
   return text.str();
 }

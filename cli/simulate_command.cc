@@ -91,7 +91,7 @@ absl::Status SimulateContention(absl::Span<const std::string> args,
   flags.Add("threads", "1", "to run on", options.threads, 1, 256);
   flags.Add("seed", "1", "equal seeds give equal tables", options.seed);
   charts.AddTo(flags, {"contention"});
-  const absl::Status status = NoArguments(flags.Parse(args));
+  absl::Status status = NoArguments(flags.Parse(args));
   if (flags.HelpWanted()) {
     out << flags.Help();
     return absl::OkStatus();
@@ -197,7 +197,7 @@ absl::Status SimulateFleets(absl::Span<const std::string> args,
       "kind of\njitter unless --jitter chooses one.");
   FleetArguments arguments;
   AddFleetFlags(arguments, flags);
-  const absl::Status status = NoArguments(flags.Parse(args));
+  absl::Status status = NoArguments(flags.Parse(args));
   if (flags.HelpWanted()) {
     out << flags.Help();
     return absl::OkStatus();

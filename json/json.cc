@@ -3,6 +3,7 @@
 
 #include "json/json.h"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -94,8 +95,10 @@ class Parser {
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   void Skip() {
-    while (Peek() == ' ' || Peek() == '\t' || Peek() == '\r' || Peek() == '\n')
+    while (Peek() == ' ' || Peek() == '\t' || Peek() == '\r' ||
+           Peek() == '\n') {
       ++at_;
+    }
   }
 
   bool Take(std::string_view word) {
@@ -301,10 +304,10 @@ std::string QuoteJson(std::string_view text) {
 
 std::string JsonNumber(double value) {
   if (!std::isfinite(value)) return "null";
-  char buffer[32];
+  std::array<char, 32> buffer;
   const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return error == std::errc() ? std::string(buffer, end) : "null";
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return error == std::errc() ? std::string(buffer.data(), end) : "null";
 }
 
 }  // namespace waiter

@@ -31,6 +31,7 @@ class JsonValue {
   JsonValue() = default;  // null
   explicit JsonValue(bool value) : value_(value) {}
   explicit JsonValue(double value) : value_(value) {}
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved
   explicit JsonValue(std::string value) : value_(std::move(value)) {}
   explicit JsonValue(Array value) : value_(std::move(value)) {}
   explicit JsonValue(Object value) : value_(std::move(value)) {}

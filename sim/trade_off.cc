@@ -178,7 +178,7 @@ std::vector<NamedPolicy> KnownPolicies(absl::Duration expected,
     policies.push_back({absl::StrCat(doubling, name),
                         Growing(timeout, brief, 2, half, jitter)});
   }
-  policies.push_back({kDefaultPolicyName, {.timeout = timeout}});
+  policies.push_back({std::string(kDefaultPolicyName), {.timeout = timeout}});
   NamedPolicy smithy = {"Smithy waiter", SmithyWaiter()};
   smithy.policy.timeout = timeout;
   policies.push_back(std::move(smithy));

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -74,7 +75,7 @@ absl::StatusOr<std::vector<TradeOff>> CompareTradeOffs(
     const TradeOffOptions& options = {});
 
 // What `KnownPolicies` calls this library's defaults.
-inline constexpr char kDefaultPolicyName[] = "Waiter's default";
+inline constexpr std::string_view kDefaultPolicyName = "Waiter's default";
 
 // Returns policies to compare others with: fixed delays and growing ones, with
 // each kind of jitter, for what takes about `expected`; and those that do not

@@ -8,6 +8,7 @@
 #include <functional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,8 +50,8 @@ Ended Call(const std::string& line) {
   return {code, out.str(), err.str()};
 }
 
-std::string WriteTemporary(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "/" + name;
+std::string WriteTemporary(const std::string& name, std::string_view text) {
+  std::string path = testing::TempDir() + "/" + name;
   std::ofstream(path) << text;
   return path;
 }
@@ -209,8 +210,9 @@ TEST(PlanCommandTest, EveryChartIsFilledAndIsJson) {
   const std::string file = testing::TempDir() + "/plan.vl.json";
   for (const char* chart :
        {"schedule", "cumulative", "trade_off", "detection"}) {
-    const Ended ended = Call("plan --ready=45s --every=7s --vega=" + file +
-                             " --chart=" + chart);
+    const Ended ended =
+        Call("plan --ready=45s --every=7s --timeout=2m --vega=" + file +
+             " --chart=" + chart);
     ASSERT_EQ(ended.code, 0) << ended.err;
     const absl::StatusOr<JsonValue> spec = ParseJson(ReadFile(file));
     ASSERT_TRUE(spec.ok()) << chart << spec.status();
@@ -255,7 +257,7 @@ TEST(SimulateCommandTest, ContentionHasARowForEachSizeAndRule) {
   EXPECT_EQ(spec.Find("datasets")->Find("rows")->array()->size(), 10);
 }
 
-constexpr char kLog[] =
+constexpr std::string_view kLog =
     R"({"v":1,"t":"x","elapsed_ms":0,"event":"poll","target":"db","attempt":1,"class":"NOT_READY","detail":"refused","latency_ms":1.5,"next_ms":1000}
 {"v":1,"elapsed_ms":5000,"event":"poll","target":"db","attempt":2,"class":"SERVER_ERROR","detail":"\u001b[2Jbang","latency_ms":30}
 {"v":1,"elapsed_ms":5000,"event":"poll","target":"web","class":"THROTTLED","next_ms":null}

@@ -63,7 +63,7 @@ Json::Json(const JsonValue& value, std::string path) : path_(std::move(path)) {
 Json Json::Parse(std::string_view text) {
   const absl::StatusOr<JsonValue> value = ParseJson(text);
   if (!value.ok()) Abort(value.status().message());
-  return Json(*value, "$");
+  return {*value, "$"};
 }
 
 Json Json::ReadVectors(std::string_view name) {

@@ -64,9 +64,9 @@ TEST(JsonValueTest, WhatIsNoJsonIsSaid) {
            {"1.", "no number at byte 0"},
            {"1e999", "no number at byte 0"},
            {"\"a", "no end of a string at byte 2"},
-           {"\"\\", "an escape that is not known at byte 2"},
-           {"\"\\x\"", "an escape that is not known at byte 2"},
-           {"\"\\u12\"", "an escape that is not known at byte 3"},
+           {R"("\)", "an escape that is not known at byte 2"},
+           {R"("\x")", "an escape that is not known at byte 2"},
+           {R"("\u12")", "an escape that is not known at byte 3"},
            {"\"\n\"", "a control character in a string at byte 1"},
            {deep, "no value at byte 65"},
            {deep + "[", "deeper than 64 values at byte 65"}}) {
