@@ -165,7 +165,7 @@ absl::Status Flags::ReadFlag(const std::string& argument,
     return Invalid(argument, absl::StrCat("it needs a value, as --", name, "=",
                                           flag->example));
   }
-  const absl::Status status = flag->reader(used_next ? *next : value);
+  absl::Status status = flag->reader(used_next ? *next : value);
   if (status.ok()) return status;
   return Invalid(used_next ? absl::StrCat(argument, " ", *next) : argument,
                  status.message());
@@ -185,7 +185,7 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
       continue;
     }
     bool used_next = false;
-    const absl::Status status = ReadFlag(
+    absl::Status status = ReadFlag(
         args[i], i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
     if (!status.ok()) return status;
     if (used_next) ++i;

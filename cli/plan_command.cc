@@ -124,8 +124,9 @@ absl::StatusOr<Comparison> Compare(const Arguments& arguments,
                                                .seed = arguments.seed});
   proposal.name = std::string(kProposal);
   proposal.policy.max_attempts = policy.max_attempts;
-  if (asked_for)
+  if (asked_for) {
     comparison.policies.push_back({std::string(kAskedFor), policy});
+  }
   comparison.policies.push_back(std::move(proposal));
   for (NamedPolicy& known : KnownPolicies(ready.Median(), *policy.timeout)) {
     comparison.policies.push_back(std::move(known));
