@@ -4,7 +4,6 @@
 #include "tests/json.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -14,9 +13,9 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "json/json.h"
 
 namespace waiter {
 namespace {
@@ -25,127 +24,6 @@ namespace {
   std::cerr << "JSON: " << message << std::endl;
   std::abort();
 }
-
-}  // namespace
-
-class JsonParser {
- public:
-  explicit JsonParser(std::string_view text) : text_(text) {}
-
-  Json Document() {
-    Json value = Value("$");
-    Skip();
-    if (at_ != text_.size()) Fail("more text");
-    return value;
-  }
-
- private:
-  [[noreturn]] void Fail(std::string_view what) const {
-    Abort(absl::StrCat(what, " at byte ", at_));
-  }
-
-  void Skip() {
-    while (at_ < text_.size() && absl::StrContains(" \t\r\n", text_[at_])) {
-      ++at_;
-    }
-  }
-
-  bool Take(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-
-  void Expect(std::string_view word) {
-    Skip();
-    if (!Take(word)) Fail(absl::StrCat("no ", word));
-  }
-
-  // Reference data is as deep as it is.
-  // NOLINTBEGIN(misc-no-recursion)
-  Json Value(const std::string& path) {
-    Skip();
-    Json json;
-    json.path_ = path;
-    if (at_ >= text_.size()) Fail("no value");
-    if (text_[at_] == '{') {
-      json.value_ = Members(path);
-    } else if (text_[at_] == '[') {
-      json.value_ = Elements(path);
-    } else if (text_[at_] == '"') {
-      json.value_ = String();
-    } else if (Take("true")) {
-      json.value_ = true;
-    } else if (Take("false")) {
-      json.value_ = false;
-    } else if (!Take("null")) {
-      json.value_ = Number();
-    }
-    return json;
-  }
-
-  Json::Object Members(const std::string& path) {
-    Json::Object members;
-    Expect("{");
-    for (Skip(); !Take("}"); Skip()) {
-      if (!members.empty()) Expect(",");
-      Skip();
-      std::string name = String();
-      Expect(":");
-      Json value = Value(absl::StrCat(path, ".", name));
-      members.insert_or_assign(std::move(name), std::move(value));
-    }
-    return members;
-  }
-
-  Json::Array Elements(const std::string& path) {
-    Json::Array elements;
-    Expect("[");
-    for (Skip(); !Take("]"); Skip()) {
-      if (!elements.empty()) Expect(",");
-      elements.push_back(Value(absl::StrCat(path, "[", elements.size(), "]")));
-    }
-    return elements;
-  }
-
-  // NOLINTEND(misc-no-recursion)
-
-  std::string String() {
-    Expect("\"");
-    std::string text;
-    while (!Take("\"")) {
-      if (at_ >= text_.size()) Fail("no end of a string");
-      if (text_[at_] != '\\') {
-        text += text_[at_++];
-        continue;
-      }
-      ++at_;
-      constexpr std::string_view kEscapes = "\"\\/bfnrt";
-      constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-      const size_t escape = kEscapes.find(text_[at_]);
-      if (escape == std::string_view::npos) Fail("an escape that is not known");
-      text += kMeanings[escape];
-      ++at_;
-    }
-    return text;
-  }
-
-  double Number() {
-    const size_t length =
-        text_.substr(at_).find_first_not_of("+-.0123456789eE");
-    double number = 0;
-    if (!absl::SimpleAtod(text_.substr(at_, length), &number)) {
-      Fail("no number");
-    }
-    at_ = length == std::string_view::npos ? text_.size() : at_ + length;
-    return number;
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
-
-namespace {
 
 template <typename T, typename Variant>
 const T& Get(const Variant& value, std::string_view path) {
@@ -156,7 +34,37 @@ const T& Get(const Variant& value, std::string_view path) {
 
 }  // namespace
 
-Json Json::Parse(std::string_view text) { return JsonParser(text).Document(); }
+// Reference data is as deep as it is.
+// NOLINTBEGIN(misc-no-recursion)
+Json::Json(const JsonValue& value, std::string path) : path_(std::move(path)) {
+  if (const bool* const boolean = value.boolean()) {
+    value_ = *boolean;
+  } else if (const double* const number = value.number()) {
+    value_ = *number;
+  } else if (const std::string* const text = value.string()) {
+    value_ = *text;
+  } else if (const JsonValue::Array* const values = value.array()) {
+    Array elements;
+    for (const JsonValue& element : *values) {
+      elements.push_back(
+          Json(element, absl::StrCat(path_, "[", elements.size(), "]")));
+    }
+    value_ = std::move(elements);
+  } else if (const JsonValue::Object* const named = value.object()) {
+    Object members;
+    for (const auto& [name, member] : *named) {
+      members.emplace(name, Json(member, absl::StrCat(path_, ".", name)));
+    }
+    value_ = std::move(members);
+  }
+}
+// NOLINTEND(misc-no-recursion)
+
+Json Json::Parse(std::string_view text) {
+  const absl::StatusOr<JsonValue> value = ParseJson(text);
+  if (!value.ok()) Abort(value.status().message());
+  return {*value, "$"};
+}
 
 Json Json::ReadVectors(std::string_view name) {
   std::ifstream file(absl::StrCat("tests/vectors/", name));

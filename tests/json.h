@@ -1,8 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads the reference data in tests/vectors. Abseil has no JSON, and no library
-// for it comes with both ends of the range of Bazel that is supported.
+// Reads the reference data in tests/vectors.
 
 #ifndef WAITER_TESTS_JSON_H_
 #define WAITER_TESTS_JSON_H_
@@ -12,6 +11,8 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "json/json.h"
 
 namespace waiter {
 
@@ -49,7 +50,8 @@ class Json {
   const Json& operator[](int index) const;
 
  private:
-  friend class JsonParser;
+  Json(const JsonValue& value, std::string path);
+
   std::variant<std::monostate, bool, double, std::string, Array, Object> value_;
   std::string path_;
 };

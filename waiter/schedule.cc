@@ -3,6 +3,7 @@
 
 #include "waiter/schedule.h"
 
+#include <cassert>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -31,13 +32,19 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
   const std::shared_ptr<const WaitPolicy> policy =
       WaitPolicy::Make(std::move(options));
   if (!policy->status().ok()) return policy->status();
+  return Schedule(*policy, gen, max_delays, found);
+}
 
+std::vector<absl::Duration> Schedule(const WaitPolicy& policy,
+                                     absl::BitGenRef gen, int64_t max_delays,
+                                     const Poll<>& found) {
+  assert(policy.status().ok() && !policy.keeps_details());
   const auto never = [] { return false; };
   std::vector<absl::Duration> delays;
   WaitReport report;
-  WaitLoop loop(*policy, report);
+  WaitLoop loop(policy, report);
   MonotonicTime now{};
-  NextStep step = loop.Start(now, policy->DeadlineFrom(now), never);
+  NextStep step = loop.Start(now, policy.DeadlineFrom(now), never);
   bool polled = false;
   while (step.action() != NextStep::Action::kFinish &&
          std::ssize(delays) < max_delays) {

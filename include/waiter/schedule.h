@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/wait_policy.h"
 
 namespace waiter {
 
@@ -27,6 +28,12 @@ namespace waiter {
 // history are left out. An error is that of `Validate(options)`.
 absl::StatusOr<std::vector<absl::Duration>> Schedule(
     WaitOptions options, absl::BitGenRef gen, int64_t max_delays = 1000,
+    const Poll<>& found = PollStatus::kNotReady);
+
+// The same for many schedules of one policy, which is then made once. Requires
+// `policy.status().ok()`, no observer and no history.
+std::vector<absl::Duration> Schedule(
+    const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);
 
 }  // namespace waiter

@@ -1,0 +1,73 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Fills the charts of this folder with data. A chart is a Vega-Lite
+// specification, `NAME.vl.json`, whose data sets are empty:
+//
+//   waiter::Chart chart("fleet");
+//   chart.Add("seconds").Text("jitter", "full").Number("second", 0)
+//                       .Number("polls", 500);
+//   absl::StatusOr<std::string> spec = waiter::FillChart(chart);
+//
+// The result can be opened in any editor for Vega.
+
+#ifndef WAITER_CHARTS_CHART_H_
+#define WAITER_CHARTS_CHART_H_
+
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace waiter {
+
+// One row of a data set: the members of a JSON object.
+class ChartRow {
+ public:
+  ChartRow& Text(std::string_view field, std::string_view value);
+  // What is not finite is null, which charts leave out.
+  ChartRow& Number(std::string_view field, double value);
+  ChartRow& Boolean(std::string_view field, bool value);
+
+  std::string ToJson() const;
+
+ private:
+  ChartRow& Add(std::string_view field, std::string_view json);
+
+  std::string members_;
+};
+
+// The name of a chart and its data.
+class Chart {
+ public:
+  using DataSets = std::map<std::string, std::deque<ChartRow>, std::less<>>;
+
+  explicit Chart(std::string name) : name_(std::move(name)) {}
+
+  // Adds a row to a data set of the chart. The row stays where it is.
+  ChartRow& Add(std::string_view data_set);
+
+  const std::string& name() const { return name_; }
+  const DataSets& data() const { return data_; }
+
+ private:
+  std::string name_;
+  DataSets data_;
+};
+
+// Returns the names of the charts there are.
+std::vector<std::string> ChartNames();
+
+// Returns the specification of the chart with the data in it, or
+// kInvalidArgument if there is no such chart, or no such data set in it.
+absl::StatusOr<std::string> FillChart(const Chart& chart);
+
+// Returns the data sets of `chart` in one JSON object.
+std::string ChartDataJson(const Chart& chart);
+
+}  // namespace waiter
+
+#endif  // WAITER_CHARTS_CHART_H_

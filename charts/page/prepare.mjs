@@ -1,0 +1,25 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Makes what //cli:waiter-page is built from, in `generated`: the charts,
+// compiled to Vega so that the page needs no compiler; and Vega itself. See
+// tools/page.
+
+import {copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {compile} from 'vega-lite';
+
+mkdirSync('generated', {recursive: true});
+const specs = {};
+for (const file of readdirSync('..').filter(name => name.endsWith('.vl.json')).sort()) {
+  const chart = JSON.parse(readFileSync(`../${file}`, 'utf8'));
+  const {spec} = compile(chart);
+  for (const name of Object.keys(chart.datasets)) {
+    if (!spec.data.some(data => data.name === name)) {
+      throw new Error(`${file}: data set ${name} is not in the compiled chart`);
+    }
+  }
+  specs[file.replace('.vl.json', '')] = spec;
+}
+writeFileSync('generated/specs.json', `${JSON.stringify(specs)}\n`);
+copyFileSync('node_modules/vega/build/vega.min.js', 'generated/vega.min.js');
+copyFileSync('node_modules/vega/LICENSE', 'generated/LICENSE.vega');

@@ -1,0 +1,99 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The flags of one subcommand, read strictly: what is not known, or has no
+// unit, or is out of range, is an error that names the argument.
+//
+//   absl::Duration timeout = absl::Minutes(5);
+//   waiter::Flags flags("waiter plan", "[FLAG...]", "Shows what it does.");
+//   flags.Add("timeout", "5m", "when to give up", timeout);
+//   absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+//
+// Forms are those of Abseil: `--timeout=5m`, `--timeout 5m`, `-timeout=5m`,
+// `--color`, `--nocolor`; `--` ends the flags.
+
+#ifndef WAITER_CLI_FLAGS_H_
+#define WAITER_CLI_FLAGS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+namespace waiter {
+
+// Returns the duration that `text` is, finite and at least zero, or an error
+// that says what is missing. `inf` is allowed if `may_be_infinite`.
+absl::StatusOr<absl::Duration> ParseFlagDuration(std::string_view text,
+                                                 bool may_be_infinite = false);
+
+// Thread-compatible. What a flag is read into must outlive it.
+class Flags {
+ public:
+  // Reads one value, and says what is wrong with it, or OK.
+  using Reader = std::function<absl::Status(std::string_view)>;
+
+  // For the help: the command, its arguments, and what it does.
+  Flags(std::string command, std::string arguments, std::string summary);
+
+  // Adds `--name=example`. A flag given twice is an error.
+  void Add(std::string name, std::string example, std::string help,
+           Reader reader);
+  void Add(std::string name, std::string example, std::string help,
+           std::string& value);
+  void Add(std::string name, std::string example, std::string help,
+           absl::Duration& value);
+  void Add(std::string name, std::string example, std::string help,
+           uint64_t& value);
+
+  // A whole number of at least `least` and at most `most`.
+  void Add(std::string name, std::string example, std::string help, int& value,
+           int least, int most);
+
+  // `--name` and `--noname`.
+  void AddSwitch(std::string name, std::string help, bool& value);
+
+  // Reads all flags and returns the other arguments, or kInvalidArgument with
+  // one line that names the argument.
+  absl::StatusOr<std::vector<std::string>> Parse(
+      absl::Span<const std::string> args);
+
+  // Returns whether the last `Parse` has met the flag, or `--help` or `-h`.
+  bool Given(std::string_view name) const;
+  bool HelpWanted() const { return help_wanted_; }
+
+  // Returns the command, what it does, and a line for each flag.
+  std::string Help() const;
+
+ private:
+  struct Flag {
+    std::string name;
+    std::string example;
+    std::string help;
+    Reader reader;  // Null for a switch.
+    bool* value;    // Of a switch.
+    bool given = false;
+  };
+
+  Flag* Find(std::string_view name);
+
+  // Reads `argument`, whose value may be in `next`; sets `used_next` if so.
+  absl::Status ReadFlag(const std::string& argument, const std::string* next,
+                        bool& used_next);
+
+  std::string command_;
+  std::string arguments_;
+  std::string summary_;
+  std::vector<Flag> flags_;
+  bool help_wanted_ = false;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_CLI_FLAGS_H_

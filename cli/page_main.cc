@@ -1,0 +1,51 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// `waiter-page`: reads a JSON array of charts with their data, writes one page
+// of HTML that draws them and needs nothing else. `waiter --html` runs it; it
+// is a program of its own because it has the drawing library in it.
+//
+//   [{"chart": "fleet", "data": {"seconds": [...]}}, ...]
+
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "charts/page/page_parts.h"
+#include "json/json.h"
+
+namespace {
+
+constexpr int kBadInput = 2;
+
+void WritePage(const std::string& charts, std::ostream& out) {
+  out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+         "<meta charset=\"utf-8\">\n<title>Waiter</title>\n"
+         "<link rel=\"icon\" href=\"data:,\">\n"
+         "<style>body { font-family: sans-serif; margin: 1.5em; }\n"
+         "figure { margin: 0 0 2.5em 0; }</style>\n"
+         "<!-- Vega:\n"
+      << waiter::kVegaLicense << "-->\n<script>" << waiter::kVega
+      << "</script>\n</head>\n<body>\n<script>\nconst specs = "
+      << waiter::kChartSpecs << ";\nconst charts = " << charts << ";\n"
+      << waiter::kPageScript << "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace
+
+int main() {
+  std::ostringstream input;
+  input << std::cin.rdbuf();
+  const std::string charts = input.str();
+  const absl::StatusOr<waiter::JsonValue> parsed = waiter::ParseJson(charts);
+  if (!parsed.ok() || parsed->array() == nullptr ||
+      charts.find('<') != std::string::npos) {
+    std::cerr << "waiter-page: standard input is no JSON array of charts, as "
+                 "waiter --html gives it\n";
+    return kBadInput;
+  }
+  WritePage(charts, std::cout);
+  std::cout.flush();
+  return std::cout.good() ? 0 : 1;
+}

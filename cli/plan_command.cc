@@ -1,0 +1,239 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/plan_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "charts/chart.h"
+#include "cli/chart_output.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/policy_charts.h"
+#include "cli/policy_flags.h"
+#include "sim/duration_distribution.h"
+#include "sim/plan.h"
+#include "sim/time_text.h"
+#include "sim/trade_off.h"
+#include "waiter/options.h"
+
+namespace waiter {
+namespace {
+
+constexpr std::string_view kCommand = "waiter plan";
+
+// What most jobs that «take a minute» look like.
+constexpr double kExpectedSigma = 0.6;
+
+struct Arguments {
+  PolicyFlags policy;
+  ChartOutput charts;
+  std::optional<DurationDistribution> ready;
+  absl::Duration late;
+  absl::Duration poll_cost;
+  int rows = 16;
+  uint64_t seed = 1;
+};
+
+void AddFlags(Arguments& arguments, Flags& flags) {
+  arguments.policy.AddTo(flags);
+  flags.Add("expect", "60s", "it takes about so long: propose a policy",
+            [&](std::string_view text) {
+              const absl::StatusOr<absl::Duration> expected =
+                  ParseFlagDuration(text);
+              if (!expected.ok()) return expected.status();
+              if (*expected == absl::ZeroDuration()) {
+                return absl::InvalidArgumentError("it must be above zero");
+              }
+              arguments.ready =
+                  DurationDistribution::Lognormal(*expected, kExpectedSigma);
+              return absl::OkStatus();
+            });
+  flags.Add("ready", "uniform:30s,90s",
+            "the same, in more detail; or lognormal:60s,0.6",
+            [&](std::string_view text) {
+              const absl::StatusOr<DurationDistribution> ready =
+                  DurationDistribution::Parse(text);
+              if (ready.ok()) arguments.ready = *ready;
+              return ready.status();
+            });
+  flags.Add("late", "6s", "how late one wait in twenty may be; default a tenth",
+            arguments.late);
+  flags.Add("poll-cost", "1s", "the delay that one poll more is worth",
+            arguments.poll_cost);
+  flags.Add("rows", "16", "most rows of the table", arguments.rows, 1, 1000);
+  flags.Add("seed", "1", "of the draws", arguments.seed);
+  arguments.charts.AddTo(flags,
+                         {"schedule", "cumulative", "trade_off", "detection"});
+}
+
+void PrintPlan(const WaitOptions& policy, const Plan& plan, int rows,
+               std::ostream& out) {
+  const absl::Duration timeout = *policy.timeout;
+  const absl::Duration end =
+      timeout == absl::InfiniteDuration() ? plan.example.back() : timeout;
+  out << PlanTable(plan, rows)
+      << absl::StrFormat("\n0 %s %s\n", Timeline(plan.example, end, 64),
+                         TimeText(end))
+      << absl::StrFormat("%.1f polls%s in a wait that goes on to its end\n",
+                         plan.mean_polls, plan.cut_off ? " or more" : "");
+}
+
+void PrintTradeOffs(std::vector<TradeOff> points, std::ostream& out) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const TradeOff& a, const TradeOff& b) {
+                     return a.mean_polls < b.mean_polls;
+                   });
+  out << absl::StrFormat("  %-26s %7s %12s %12s %8s\n", "policy", "polls",
+                         "late, median", "late, 95 %", "missed");
+  for (const TradeOff& point : points) {
+    out << absl::StrFormat("%s %-26s %7.1f %12s %12s %6.1f %%\n",
+                           point.on_front ? "*" : " ", point.name,
+                           point.mean_polls, TimeText(point.p50_delay),
+                           TimeText(point.p95_delay), 100 * point.missed);
+  }
+  out << "* no other has fewer polls and is no later\n\n";
+}
+
+// What is planned: the policy that was asked for or proposed, and those that it
+// is compared with.
+struct Comparison {
+  std::vector<NamedPolicy> policies;  // The one that is shown comes first.
+  std::vector<TradeOff> points;
+};
+
+absl::StatusOr<Comparison> Compare(const Arguments& arguments,
+                                   const WaitOptions& policy, bool asked_for) {
+  const DurationDistribution& ready = *arguments.ready;
+  Comparison comparison;
+  NamedPolicy proposal = ProposePolicy(ready, {.p95_delay = arguments.late,
+                                               .timeout = *policy.timeout,
+                                               .seed = arguments.seed});
+  proposal.name = std::string(kProposal);
+  proposal.policy.max_attempts = policy.max_attempts;
+  if (asked_for) {
+    comparison.policies.push_back({std::string(kAskedFor), policy});
+  }
+  comparison.policies.push_back(std::move(proposal));
+  for (NamedPolicy& known : KnownPolicies(ready.Median(), *policy.timeout)) {
+    comparison.policies.push_back(std::move(known));
+  }
+  absl::StatusOr<std::vector<TradeOff>> points =
+      CompareTradeOffs(comparison.policies, ready, {.seed = arguments.seed});
+  if (!points.ok()) return points.status();
+  comparison.points = *std::move(points);
+  return comparison;
+}
+
+absl::StatusOr<std::vector<Chart>> MakeCharts(const Arguments& arguments,
+                                              const Comparison& comparison) {
+  const absl::Duration timeout = *comparison.policies[0].policy.timeout;
+  absl::Duration horizon = timeout;
+  if (arguments.ready.has_value()) {
+    horizon = std::min(horizon, 4 * arguments.ready->Median());
+  }
+  std::vector<NamedPlan> plans;
+  std::vector<NamedPolicy> seen;
+  for (size_t i = 0; i < comparison.policies.size(); ++i) {
+    const NamedPolicy& policy = comparison.policies[i];
+    const bool shown = policy.name == kAskedFor || policy.name == kProposal ||
+                       policy.name == kDefaultPolicyName;
+    if (shown) seen.push_back(policy);
+    if (!shown && !comparison.points[i].on_front) continue;
+    absl::StatusOr<Plan> plan =
+        MakePlan(policy.policy, {.seed = arguments.seed});
+    if (!plan.ok()) return plan.status();
+    plans.push_back({policy.name, *std::move(plan)});
+  }
+  if (horizon == absl::InfiniteDuration()) {
+    horizon = plans[0].plan.polls.back().p95;
+  }
+  std::vector<Chart> charts = {ScheduleChart(plans, horizon),
+                               CumulativeChart(plans, horizon)};
+  if (!arguments.ready.has_value()) return charts;
+  absl::StatusOr<Chart> detection =
+      DetectionChart(seen, *arguments.ready, {.seed = arguments.seed});
+  if (!detection.ok()) return detection.status();
+  const absl::Duration poll_cost = arguments.poll_cost > absl::ZeroDuration()
+                                       ? arguments.poll_cost
+                                       : arguments.ready->Median() / 60;
+  charts.insert(charts.begin(), TradeOffChart(comparison.points, poll_cost));
+  charts.push_back(*std::move(detection));
+  return charts;
+}
+
+absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
+  Arguments arguments;
+  Flags flags(std::string(kCommand), "[FLAG...]",
+              "Shows when a policy polls, and what it costs.");
+  AddFlags(arguments, flags);
+  const absl::StatusOr<std::vector<std::string>> rest = flags.Parse(args);
+  if (flags.HelpWanted()) {
+    out << flags.Help();
+    return absl::OkStatus();
+  }
+  if (!rest.ok()) return rest.status();
+  if (!rest->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rest->front(), ": not expected; this takes only flags"));
+  }
+  if (flags.Given("expect") && flags.Given("ready")) {
+    return absl::InvalidArgumentError("--expect: contradicts --ready");
+  }
+  for (const char* name : {"late", "poll-cost"}) {
+    if (flags.Given(name) && !arguments.ready.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, ": it needs --expect or --ready"));
+    }
+  }
+  const absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
+  if (!policy.ok()) return policy.status();
+
+  Comparison comparison = {.policies = {{std::string(kAskedFor), *policy}},
+                           .points = {}};
+  if (arguments.ready.has_value()) {
+    absl::StatusOr<Comparison> compared = Compare(
+        arguments, *policy,
+        PolicyFlags::ChoosesDelays(flags) || flags.Given("initial-delay"));
+    if (!compared.ok()) return compared.status();
+    comparison = *std::move(compared);
+    out << "what takes " << arguments.ready->ToString() << "\n\n";
+    PrintTradeOffs(comparison.points, out);
+    for (const NamedPolicy& known : comparison.policies) {
+      if (known.name != kProposal) continue;
+      out << "proposal: " << PolicyAsFlags(known.policy) << "\n\n";
+    }
+  }
+  const NamedPolicy& shown = comparison.policies[0];
+  const absl::StatusOr<Plan> plan =
+      MakePlan(shown.policy, {.seed = arguments.seed});
+  if (!plan.ok()) return plan.status();
+  PrintPlan(shown.policy, *plan, arguments.rows, out);
+
+  if (!arguments.charts.wanted()) return absl::OkStatus();
+  const absl::StatusOr<std::vector<Chart>> charts =
+      MakeCharts(arguments, comparison);
+  return charts.ok() ? arguments.charts.Write(*charts) : charts.status();
+}
+
+}  // namespace
+
+int RunPlan(absl::Span<const std::string> args, std::ostream& out,
+            std::ostream& err) {
+  return ExitCode(RunChecked(args, out), kCommand, err);
+}
+
+}  // namespace waiter

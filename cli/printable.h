@@ -1,0 +1,23 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Text from outside, for a terminal:
+//
+//   err << "waiter: " << waiter::Printable(argument) << '\n';
+
+#ifndef WAITER_CLI_PRINTABLE_H_
+#define WAITER_CLI_PRINTABLE_H_
+
+#include <string>
+#include <string_view>
+
+namespace waiter {
+
+// Returns `text` as one line of UTF-8 that cannot move the cursor, ring or
+// change colours: control characters are escaped, as `\x1b` or `\u009b`, and
+// what is not UTF-8 becomes U+FFFD.
+std::string Printable(std::string_view text);
+
+}  // namespace waiter
+
+#endif  // WAITER_CLI_PRINTABLE_H_

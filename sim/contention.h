@@ -1,0 +1,88 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Clients that compete to update one row, as in "Exponential Backoff And
+// Jitter" (AWS Architecture Blog, 2015).
+//
+//   absl::StatusOr<waiter::ContentionModel> model =
+//       waiter::ContentionModel::Make({.clients = 100});
+//   if (!model.ok()) return model.status();
+//   waiter::SplitMix64 gen(42);
+//   waiter::ContentionRun run = model->Run(gen);  // run.time, run.calls
+//
+// Every client starts at time zero, reads the version of the row, and writes it
+// back with one more. A write succeeds if nobody else has written meanwhile; if
+// not, the client delays as its `Backoff` says and starts over, until it has
+// succeeded once. Each request and each response takes one network delay.
+//
+// contention_table.h runs it over many sizes and rules.
+
+#ifndef WAITER_SIM_CONTENTION_H_
+#define WAITER_SIM_CONTENTION_H_
+
+#include <chrono>
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sim/network.h"
+#include "waiter/backoff.h"
+#include "waiter/backoff_options.h"
+#include "waiter/split_mix64.h"
+
+namespace waiter {
+
+struct ContentionOptions {
+  // From 1 to 10,000. The writes of a run grow with its square, if the rule is
+  // a bad one.
+  int clients = 100;
+
+  // The delay between a failed write and the next read. An `initial_delay` of
+  // zero starts over at once.
+  BackoffOptions backoff = {.initial_delay = absl::Milliseconds(10),
+                            .max_delay = absl::Seconds(2)};
+
+  NetworkOptions network = {};
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const ContentionOptions& options);
+
+struct ContentionRun {
+  // Until the last client has heard of its success.
+  absl::Duration time;
+
+  // Writes, failed ones included. Each is one of four messages: read request
+  // and response, write request and response.
+  int64_t calls = 0;
+};
+
+// Thread-compatible.
+class ContentionModel {
+ public:
+  // Called with the time of each write at the server, in order.
+  using OnWrite = absl::FunctionRef<void(std::chrono::nanoseconds)>;
+
+  // Returns the model, or the error of `Validate`.
+  static absl::StatusOr<ContentionModel> Make(const ContentionOptions& options);
+
+  // Plays one run. Equal states of `gen` give equal runs.
+  ContentionRun Run(SplitMix64& gen) const;
+  ContentionRun Run(SplitMix64& gen, OnWrite on_write) const;
+
+ private:
+  explicit ContentionModel(const ContentionOptions& options);
+
+  template <typename Callable>
+  ContentionRun Play(SplitMix64& gen, const Callable& on_write) const;
+
+  int clients_;
+  Backoff backoff_;
+  NetworkDelay network_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_SIM_CONTENTION_H_

@@ -1,0 +1,316 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The subcommands that show and simulate, as they are called.
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
+#include "cli/plan_command.h"
+#include "cli/report_command.h"
+#include "cli/simulate_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "json/json.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Ended {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+// Runs a command line such as "plan --every=1s".
+Ended Call(const std::string& line) {
+  std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+  const absl::Span<const std::string> args =
+      absl::MakeConstSpan(words).subspan(1);
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = words[0] == "plan"       ? RunPlan(args, out, err)
+                   : words[0] == "simulate" ? RunSimulate(args, out, err)
+                                            : RunReport(args, out, err);
+  return {code, out.str(), err.str()};
+}
+
+std::string WriteTemporary(const std::string& name, std::string_view text) {
+  std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(CliTest, WhatIsWrongIsOneLineThatNamesTheArgument) {
+  const std::string folder = testing::TempDir();
+  const std::string broken = WriteTemporary(
+      "broken.jsonl",
+      "{\"event\":\"ready\",\"elapsed_ms\":1}\n\n{\"event\":\"poll\"\n");
+  const std::string nothing = WriteTemporary("nothing.jsonl", "");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"plan --timeout=60",
+       "waiter plan: --timeout=60: a duration needs a unit, as 60s or 60ms"},
+      {"plan --timeout -5s", "--timeout -5s: a duration is at least zero"},
+      {"plan --every=soon", "--every=soon: no duration; write it as 300ms"},
+      {"plan --every=inf", "--every=inf: it must be finite"},
+      {"plan --every", "--every: it needs a value, as --every=1s"},
+      {"plan --every=1s --every=2s", "--every=2s: given twice"},
+      {"plan --bogus=1", "--bogus=1: no such flag; see waiter plan --help"},
+      {"plan now", "now: not expected; this takes only flags"},
+      {"plan --every=1s --backoff=1s,2,9s", "--backoff: contradicts --every"},
+      {"plan --intervals=1s --jitter=full", "--jitter: contradicts --inter"},
+      {"plan --every=1s --jitter=decorrelated", "contradicts --every"},
+      {"plan --intervals=1s,2", "--intervals=1s,2: a duration needs a unit"},
+      {"plan --backoff=1s,2", "--backoff=1s,2: it has three parts"},
+      {"plan --backoff=1s,x,9s", "the factor 'x' is no number"},
+      {"plan --backoff=9s,2,1s",
+       "backoff.max_delay is 1s; it must be at least"},
+      {"plan --backoff=1s,nan,9s", "backoff.multiplier is nan"},
+      {"plan --jitter=101%", "--jitter=101%: it is none, full, equal"},
+      {"plan --max-attempts=0", "--max-attempts=0: it must be a whole number"},
+      {"plan --expect=1m --ready=1m", "--expect: contradicts --ready"},
+      {"plan --ready=often", "--ready=often: 'often' is no duration"},
+      {"plan --expect=0s", "--expect=0s: it must be above zero"},
+      {"plan --late=1s", "--late: it needs --expect or --ready"},
+      {"plan --rows=0", "--rows=0: it must be a whole number from 1 to 1000"},
+      {"plan --seed=-1", "--seed=-1: it must be a whole number, zero or more"},
+      {"plan --chart=pie", "--chart=pie: there is no such chart; there are"},
+      {"plan --vega=" + folder + "/v --chart=detection",
+       "--chart=detection: it needs --expect or --ready"},
+      {"simulate", "waiter simulate: it needs a model: fleet or contention"},
+      {"simulate herd", "herd: no such model"},
+      {"simulate fleet --clients=0", "--clients=0: it must be a whole number"},
+      {"simulate fleet --polls-per-second=nan", "a number above zero"},
+      {"simulate fleet --noseed", "--noseed: no such flag"},
+      {"simulate fleet --shared-ready=1", "this flag takes no value"},
+      {"simulate fleet --timeout=inf", "policy.timeout is inf"},
+      {"simulate fleet --network=0s", "network.mean is 0"},
+      {"simulate fleet 5", "5: not expected; this model takes only flags"},
+      {"simulate contention --clients=10,,20", "'' is no number of clients"},
+      {"simulate contention --clients=99999", "between 1 and 10000"},
+      {"simulate contention --threads=0", "--threads=0: it must be"},
+      {"report", "waiter report: it needs a file, as run.jsonl"},
+      {"report a b", "b: one file is enough"},
+      {"report " + folder + "/none", "/none: cannot be read: No such file"},
+      {"report " + folder, "cannot be read: Is a directory"},
+      {"report " + broken, "/broken.jsonl:3: no , at byte 15"},
+      {"report " + nothing, "/nothing.jsonl: no poll in it"},
+      {"report \x1b[2J", "waiter report: \\x1b[2J: cannot be read"},
+  };
+  for (const auto& [line, message] : cases) {
+    const Ended ended = Call(line);
+    EXPECT_EQ(ended.code, 2) << line;
+    EXPECT_THAT(ended.err, HasSubstr(message)) << line;
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << line;
+    EXPECT_TRUE(absl::EndsWith(ended.err, "\n")) << line;
+  }
+}
+
+TEST(CliTest, HelpFitsOneScreen) {
+  for (const char* line : {"plan --help", "plan --every=1s -h",
+                           "simulate --help", "simulate fleet --help",
+                           "simulate contention --help", "report --help"}) {
+    const Ended help = Call(line);
+    EXPECT_EQ(help.code, 0) << line;
+    EXPECT_THAT(help.err, IsEmpty()) << line;
+    EXPECT_THAT(help.out, HasSubstr("usage: waiter ")) << line;
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 24) << line;
+    for (const std::string& text :
+         std::vector<std::string>(absl::StrSplit(help.out, '\n'))) {
+      EXPECT_LE(text.size(), 80) << text;
+    }
+  }
+}
+
+TEST(CliTest, WhatCannotBeWrittenIsAFailureOfItsOwn) {
+  for (const char* line :
+       {"plan --vega=/nonexistent/x", "plan --html=/nonexistent/x"}) {
+    const Ended ended = Call(line);
+    EXPECT_EQ(ended.code, 125) << line;
+    EXPECT_THAT(ended.err, HasSubstr("=/nonexistent/x: cannot be written: No"))
+        << line;
+  }
+  const Ended ended = Call("plan --html=" + testing::TempDir() + "/x.html");
+  EXPECT_EQ(ended.code, 125);
+  EXPECT_THAT(ended.err, HasSubstr("the program waiter-page is neither"));
+}
+
+TEST(PlanCommandTest, ShowsTheScheduleThatWasAskedFor) {
+  const Ended ended =
+      Call("plan --backoff=1s,2,10s --jitter=none --timeout=30s");
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("\n      6  10s                  25s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n      7  10s                  30s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n0 |.|...|.......|.................|"
+                                   "....................|.........| 30s"));
+  EXPECT_THAT(ended.out, HasSubstr("7.0 polls in a wait"));
+}
+
+TEST(PlanCommandTest, EveryIsTheMeanOfItsDelays) {
+  EXPECT_THAT(Call("plan --every=10s --timeout=1m").out,
+              HasSubstr("  2  8s - 12s  "));
+  EXPECT_THAT(Call("plan --every=10s --jitter=none --timeout=1m").out,
+              HasSubstr("  2  10s       "));
+}
+
+TEST(PlanCommandTest, IntervalsAreTakenAsTheyAre) {
+  const Ended ended = Call("plan --intervals=1s,2s,5s --timeout=14s");
+
+  EXPECT_THAT(ended.out, HasSubstr("\n      4  5s                   8s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n      5  5s                   13s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n      6  5s                   14s "));
+}
+
+TEST(PlanCommandTest, AnEndlessWaitIsShownInPart) {
+  const Ended ended = Call("plan --every=1s --timeout=inf");
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("1000.0 polls or more"));
+}
+
+TEST(PlanCommandTest, AnExpectationProposesAPolicy) {
+  const Ended ended = Call("plan --expect=60s --timeout=3m");
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("proposal: --"));
+  EXPECT_THAT(ended.out, HasSubstr("\n* proposal "));
+  EXPECT_THAT(ended.out, Not(HasSubstr("as asked for")));
+
+  // The proposal can be given back as it was printed.
+  const size_t at = ended.out.find("proposal: ") + 10;
+  const std::string flags = ended.out.substr(at, ended.out.find('\n', at) - at);
+  const Ended again = Call("plan " + flags + " --expect=60s --timeout=3m");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("as asked for"));
+}
+
+TEST(PlanCommandTest, EveryChartIsFilledAndIsJson) {
+  const std::string file = testing::TempDir() + "/plan.vl.json";
+  for (const auto& [chart, what] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"schedule", ""},
+           {"cumulative", ""},
+           {"trade_off", " --ready=45s"},
+           {"detection", " --ready=45s"}}) {
+    const Ended ended = Call("plan --every=7s --timeout=2m" + what +
+                             " --vega=" + file + " --chart=" + chart);
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    const absl::StatusOr<JsonValue> spec = ParseJson(ReadFile(file));
+    ASSERT_TRUE(spec.ok()) << chart << spec.status();
+    const JsonValue::Object& data = *spec->Find("datasets")->object();
+    for (const auto& [name, rows] : data) {
+      EXPECT_GT(rows.array()->size(), 2) << chart << " " << name;
+    }
+  }
+}
+
+TEST(SimulateCommandTest, AFleetIsShownUnderEachKindOfJitter) {
+  const std::string file = testing::TempDir() + "/fleet.vl.json";
+  const std::string line =
+      "simulate fleet --clients=50 --polls-per-second=10 --ready=20s "
+      "--backoff=1s,2,9s --retry-after=2s --start-spread=1s --shared-ready "
+      "--vega=" +
+      file;
+  const Ended ended = Call(line);
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  for (const char* kind :
+       {"\nnone ", "\n20 % ", "\nequal ", "\nfull ", "\ndecorrelated "}) {
+    EXPECT_THAT(ended.out, HasSubstr(kind));
+  }
+  EXPECT_EQ(ended.out, Call(line).out);
+  EXPECT_NE(ended.out, Call(line + " --seed=2").out);
+  const JsonValue spec = *ParseJson(ReadFile(file));
+  EXPECT_GT(spec.Find("datasets")->Find("seconds")->array()->size(), 100);
+  EXPECT_THAT(Call(line + " --jitter=30%").out,
+              AllOf(HasSubstr("\nas asked for "), Not(HasSubstr("\nfull "))));
+}
+
+TEST(SimulateCommandTest, ContentionHasARowForEachSizeAndRule) {
+  const std::string file = testing::TempDir() + "/contention.vl.json";
+  const Ended ended =
+      Call("simulate contention --clients=10,20 --runs=3 --threads=2 --vega=" +
+           file);
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1 + 2 * 5);
+  const JsonValue spec = *ParseJson(ReadFile(file));
+  EXPECT_EQ(spec.Find("datasets")->Find("rows")->array()->size(), 10);
+}
+
+constexpr std::string_view kLog =
+    R"({"v":1,"t":"x","elapsed_ms":0,"event":"poll","target":"db","attempt":1,"class":"NOT_READY","detail":"refused","latency_ms":1.5,"next_ms":1000}
+{"v":1,"elapsed_ms":5000,"event":"poll","target":"db","attempt":2,"class":"SERVER_ERROR","detail":"\u001b[2Jbang","latency_ms":30}
+{"v":1,"elapsed_ms":5000,"event":"poll","target":"web","class":"THROTTLED","next_ms":null}
+
+{"v":1,"elapsed_ms":9000,"event":"state","target":"db","from":"SERVER_ERROR"}
+{"v":1,"elapsed_ms":10000,"event":"poll","target":"db","attempt":3,"class":"SUCCESS"}
+{"v":1,"elapsed_ms":12000,"event":"summary","exit_code":124,"reason":"limit reached"}
+)";
+
+TEST(ReportCommandTest, ALaneForEachTarget) {
+  const Ended ended = Call("report " + WriteTemporary("run.jsonl", kLog));
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out,
+              HasSubstr("exit code 124, limit reached, after 12s\n\n"
+                        "db: 3 polls (1 SUCCESS, 1 NOT_READY, 1 SERVER_ERROR); "
+                        "a poll took 1.5ms, at most 30ms\n"
+                        "  |.                        e                        "
+                        "S         |\n"
+                        "  last at 10s: SUCCESS\n\n"
+                        "web: 1 poll (1 THROTTLED)\n"));
+}
+
+TEST(ReportCommandTest, DetailsCannotMoveTheCursor) {
+  const std::string log(kLog);
+  const Ended ended = Call(
+      "report " +
+      WriteTemporary("cut.jsonl", log.substr(0, log.find("{\"v\":1,\"elapsed_ms"
+                                                         "\":9000"))));
+
+  EXPECT_THAT(ended.out,
+              HasSubstr("no summary: the run was cut off, after 5s"));
+  EXPECT_THAT(ended.out, HasSubstr("SERVER_ERROR \\x1b[2Jbang\n"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("\x1b")));
+}
+
+TEST(ReportCommandTest, TheChartHasARowForEachPoll) {
+  const std::string file = testing::TempDir() + "/report.vl.json";
+  const Ended ended =
+      Call("report " + WriteTemporary("run.jsonl", kLog) + " --vega=" + file);
+
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const JsonValue spec = *ParseJson(ReadFile(file));
+  const JsonValue::Array& polls =
+      *spec.Find("datasets")->Find("polls")->array();
+  ASSERT_EQ(polls.size(), 4);
+  EXPECT_EQ(*polls[0].FindNumber("until"), 5);
+  EXPECT_EQ(*polls[2].FindNumber("until"), 10);  // Success is final.
+  EXPECT_EQ(*polls[3].FindNumber("until"), 12);  // Web stays throttled.
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Waiter Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every page of `waiter --html`, opened in headless Chromium: each chart has drawn marks, and the
+# console is clean. Screenshots are left in the test's outputs.
+#
+#   page_test.sh WAITER LOG
+set -uo pipefail
+
+waiter=$1
+log=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+screenshots=${TEST_UNDECLARED_OUTPUTS_DIR:-$scratch}
+failed=0
+
+fail() { echo "FAILED: $*"; failed=1; }
+
+browse() {
+  # Without the flags on networking Chromium looks for its maker's hosts.
+  chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars \
+    --disable-background-networking --disable-component-update --disable-sync \
+    --user-data-dir="$scratch/profile" --enable-logging=stderr --virtual-time-budget=10000 "$@"
+}
+
+# check NAME CHARTS MARKS ARGUMENT...: the page of `waiter ARGUMENT...` has so many charts, each with
+# at least so many marks.
+check() {
+  local name=$1 charts=$2 least=$3 page=$scratch/$1.html dom=$scratch/$1.dom marks drawn
+  shift 3
+  "$waiter" "$@" "--html=$page" >/dev/null || { fail "$name: waiter $*"; return; }
+  grep -Eq '(src|href)="(https?:)?//' "$page" && fail "$name: the page needs another"
+  browse --dump-dom "file://$page" >"$dom" 2>"$scratch/log"
+  grep -a CONSOLE "$scratch/log" && fail "$name: the console is not clean"
+  drawn=$(grep -ao '<body data-charts="[0-9]*"' "$dom" | grep -o '[0-9]*')
+  [[ $drawn == "$charts" ]] || fail "$name: ${drawn:-no} charts instead of $charts"
+  while read -r marks; do
+    ((marks >= least)) || fail "$name: a chart with $marks marks"
+  done < <(grep -ao '<figure [^>]*data-marks="[0-9]*"' "$dom" | sed 's/.*data-marks="//; s/"//')
+  browse --window-size=900,1900 --screenshot="$screenshots/$name.png" "file://$page" 2>/dev/null
+  echo "$name: ${drawn:-no} charts"
+}
+
+command -v chromium >/dev/null || { echo "chromium is missing"; exit 1; }
+check plan 2 2 plan --backoff=1s,2,30s
+check expect 4 4 plan --expect=60s --backoff=1s,2,30s --jitter=full
+check fleet 1 10 simulate fleet --clients=200 --polls-per-second=100 --backoff=1s,2,30s
+check contention 1 10 simulate contention --clients=10,20,40 --runs=5
+check report 1 10 report "$log"
+exit "$failed"
