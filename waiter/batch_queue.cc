@@ -35,14 +35,6 @@ struct Batch : std::enable_shared_from_this<Batch> {
   WaitHandle alarm;
 };
 
-namespace {
-
-absl::Status FirstError(absl::Status first, const BatchOptions& options) {
-  return first.ok() ? Validate(options) : first;
-}
-
-}  // namespace
-
 absl::Status Validate(const BatchOptions& options) {
   if (options.max_batch < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -63,10 +55,10 @@ Poll<> FromCallError(const absl::Status& error) {
 }
 
 BatchQueue::BatchQueue(WaitEngine& engine, const BatchOptions& options,
-                       absl::Status precondition)
+                       const absl::Status& precondition)
     : engine_(engine),
       options_(options),
-      status_(FirstError(std::move(precondition), options)) {}
+      status_(precondition.ok() ? Validate(options) : precondition) {}
 
 void BatchQueue::Prepare(BatchWait& wait, const WaitPolicy& policy) const {
   if (!policy.status().ok()) return;

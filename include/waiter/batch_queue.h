@@ -55,7 +55,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
  public:
   // `precondition` is what must be OK besides the options.
   BatchQueue(WaitEngine& engine, const BatchOptions& options,
-             absl::Status precondition);
+             const absl::Status& precondition);
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
   virtual ~BatchQueue() = default;
