@@ -52,14 +52,9 @@
 namespace waiter {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Le;
 using ::testing::SizeIs;
 
 using Keys = std::vector<std::string>;
@@ -213,9 +208,10 @@ TEST_F(BatchPollerTest, APollDoesNotAwaitAWindowThatEndsAfterItsDeadline) {
   Start("b", options);
   Start("c", options);
 
-  while (!results_.contains("b"))
+  while (!results_.contains("b")) {
     clock_.AdvanceTime(
         absl::FromChrono(engine_->RunDue() - clock_.MonotonicNow()));
+  }
 
   // Whoever hurries takes the others along. The last poll is at the deadline.
   EXPECT_THAT(calls_, ElementsAre(Asked{absl::Seconds(3), {"a", "b", "c"}},
@@ -384,9 +380,10 @@ TEST_F(BatchPollerTest, KeysAreAddedWhileItRuns) {
   on_call_ = [&] {
     if (calls_.size() == 1) Start("b");
   };
-  handles_["a"] = poller_->Start("a", EverySecond(), [&](WaitResult<int>) {
-    Start("c", EverySecond(absl::Seconds(5)));
-  });
+  handles_["a"] =
+      poller_->Start("a", EverySecond(), [&](const WaitResult<int>&) {
+        Start("c", EverySecond(absl::Seconds(5)));
+      });
 
   engine_->Run();
 
@@ -501,7 +498,7 @@ TEST_F(BatchPollerTest, AGroupWaitsForKeys) {
   std::vector<int> values;
 
   const WaitGroup<int> group(*engine_, std::move(waits), {},
-                             [&](std::vector<WaitResult<int>> results) {
+                             [&](const std::vector<WaitResult<int>>& results) {
                                for (const auto& result : results) {
                                  values.push_back(*result);
                                }
@@ -583,7 +580,9 @@ TEST_P(ManyKeysTest, TakeNoMoreCallsThanTheyMustBy10Percent) {
   for (int key = 0; key < kKeys; ++key) {
     poller
         .Start(key, policy,
-               [&](const WaitResult<>& result) { succeeded += result.ok(); })
+               [&](const WaitResult<>& result) {
+                 succeeded += result.ok() ? 1 : 0;
+               })
         .Detach();
   }
 
@@ -618,81 +617,93 @@ INSTANTIATE_TEST_SUITE_P(
                          absl::Milliseconds(2)}),
     [](const testing::TestParamInfo<Load>& test) { return test.param.name; });
 
-TEST(BatchPollerThreadsTest, KeysAreAddedAndRemovedByManyThreads) {
-  constexpr uint64_t kThreads = 3;
-  constexpr int kKeysPerThread = 400;
-  for (const bool on_executor : {false, true}) {
-    SCOPED_TRACE(on_executor);
-    std::mutex mutex;
-    std::vector<std::jthread> executor_threads;
-    WaitEngineOptions engine_options = {.threads = 2};
-    if (on_executor) {
-      engine_options.executor = [&](Task task) {
-        const std::lock_guard lock(mutex);
-        executor_threads.emplace_back(
-            [task = std::make_shared<Task>(std::move(task))] { (*task)(); });
-      };
+class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
+ protected:
+  using Poller = BatchPoller<std::string, int>;
+
+  // Keys whose lengths are multiples of three are never ready.
+  absl::StatusOr<Answer> Ask(absl::Span<const std::string> keys) {
+    const std::set<std::string> distinct(keys.begin(), keys.end());
+    if (distinct.size() != keys.size()) repeated_ = true;
+    Answer answer;
+    for (const std::string& key : keys) {
+      if (key.size() % 3 != 0) answer.emplace(key, Success(1));
     }
-    std::atomic<int> kept = 0;
-    std::atomic<int> ended = 0;
-    std::atomic<bool> repeated = false;
-    {
-      WaitEngine engine(engine_options);
-      const auto policy =
-          WaitPolicy::Make({.timeout = absl::Minutes(10),
-                            .backoff = {.initial_delay = absl::Milliseconds(1),
-                                        .max_delay = absl::Milliseconds(2)}});
-      std::optional<BatchPoller<std::string, int>> poller(
-          std::in_place, engine,
-          [&](absl::Span<const std::string> keys)
-              -> absl::StatusOr<BatchAnswer<std::string, int>> {
-            const std::set<std::string> distinct(keys.begin(), keys.end());
-            if (distinct.size() != keys.size()) repeated = true;
-            BatchAnswer<std::string, int> answer;
-            for (const std::string& key : keys) {
-              if (key.size() % 3 != 0) answer.emplace(key, Success(1));
-            }
-            return answer;
-          },
-          BatchOptions{.max_batch = 7, .window = absl::Milliseconds(1)});
-      std::vector<WaitHandle> left;
-      std::vector<std::jthread> threads;
-      for (uint64_t thread = 0; thread < kThreads; ++thread) {
-        threads.emplace_back([&, thread] {
-          SplitMix64 gen(thread);
-          std::vector<WaitHandle> handles;
-          for (int i = 0; i < kKeysPerThread; ++i) {
-            // Some keys of all threads are equal.
-            const std::string key(1 + gen() % 60, 'k');
-            const bool is_kept = gen() % 2 == 0;
-            WaitHandle wait =
-                poller->Start(key, policy, [&, is_kept](WaitResult<int>) {
-                  if (is_kept) {
-                    ++ended;
-                    ended.notify_all();
-                  }
-                });
-            if (is_kept) {
-              ++kept;
-              if (key.size() % 3 == 0) wait.Cancel();
-              wait.Detach();
-            } else if (gen() % 2 == 0) {
-              handles.push_back(std::move(wait));
-            }
-            if (gen() % 8 == 0) handles.clear();
-          }
-          const std::lock_guard lock(mutex);
-          for (WaitHandle& handle : handles) left.push_back(std::move(handle));
-        });
-      }
-      threads.clear();
-      for (int n = ended; n < kept; n = ended) ended.wait(n);
-      poller.reset();  // `left` are still polled.
-    }
-    EXPECT_EQ(ended, kept);
-    EXPECT_FALSE(repeated);
+    return answer;
   }
+
+  // Starts waits, some for keys of other threads too. Keeps half of them to
+  // their ends, and destroys others now and then. Returns those that are left.
+  std::vector<WaitHandle> StartAndDestroy(
+      Poller& poller, const std::shared_ptr<const WaitPolicy>& policy,
+      uint64_t seed) {
+    SplitMix64 gen(seed);
+    std::vector<WaitHandle> handles;
+    for (int i = 0; i < 400; ++i) {
+      const std::string key(1 + gen() % 60, 'k');
+      if (gen() % 2 == 0) {
+        ++kept_;
+        WaitHandle wait =
+            poller.Start(key, policy, [this](const WaitResult<int>&) {
+              ++ended_;
+              ended_.notify_all();
+            });
+        if (key.size() % 3 == 0) wait.Cancel();
+        wait.Detach();
+      } else {
+        handles.push_back(
+            poller.Start(key, policy, [](const WaitResult<int>&) {}));
+      }
+      if (gen() % 8 == 0) handles.clear();
+    }
+    return handles;
+  }
+
+  std::atomic<int> kept_ = 0;
+  std::atomic<int> ended_ = 0;
+  std::atomic<bool> repeated_ = false;
+  std::mutex mutex_;
+  std::vector<std::jthread> executor_threads_;
+  std::vector<WaitHandle> left_;
+};
+
+TEST_P(BatchPollerThreadsTest, KeysAreAddedAndRemovedByManyThreads) {
+  WaitEngineOptions options = {.threads = 2};
+  if (GetParam()) {
+    options.executor = [&](Task task) {
+      const std::lock_guard lock(mutex_);
+      executor_threads_.emplace_back(
+          [task = std::make_shared<Task>(std::move(task))] { (*task)(); });
+    };
+  }
+  {
+    WaitEngine engine(options);
+    const auto policy =
+        WaitPolicy::Make({.timeout = absl::Minutes(10),
+                          .backoff = {.initial_delay = absl::Milliseconds(1),
+                                      .max_delay = absl::Milliseconds(2)}});
+    std::optional<Poller> poller(
+        std::in_place, engine,
+        [this](absl::Span<const std::string> keys) { return Ask(keys); },
+        BatchOptions{.max_batch = 7, .window = absl::Milliseconds(1)});
+    std::vector<std::jthread> threads;
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      threads.emplace_back([&, seed] {
+        std::vector<WaitHandle> left = StartAndDestroy(*poller, policy, seed);
+        const std::lock_guard lock(mutex_);
+        for (WaitHandle& wait : left) left_.push_back(std::move(wait));
+      });
+    }
+    threads.clear();
+    for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
+    poller.reset();  // What is left is still polled.
+  }
+  EXPECT_EQ(ended_, kept_);
+  EXPECT_FALSE(repeated_);
 }
+
+INSTANTIATE_TEST_SUITE_P(OnEngineAndExecutor, BatchPollerThreadsTest,
+                         testing::Bool());
 
 }  // namespace
 }  // namespace waiter
