@@ -130,8 +130,9 @@ TEST_F(AsyncWaiterTest, AnswerMayComeFromAnotherThread) {
       AsyncWaiter(
           [&](PollCompletion<int> done) {
             polled_on = std::this_thread::get_id();
-            threads.emplace_back([&threads, done = std::move(done)] {
-              if (threads.size() < 3) return done(NotReady());
+            const bool ends = ++polls_ == 3;
+            threads.emplace_back([ends, done = std::move(done)] {
+              if (!ends) return done(NotReady());
               done(Success(7));
             });
           },

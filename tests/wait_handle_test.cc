@@ -568,7 +568,7 @@ void ExpectFreedOnce(SimulatedClock& clock, const WaitEngineOptions& options) {
 TEST_F(WaitHandleTest, CapturesOfAnySizeAreFreedOnce) {
   ExpectFreedOnce<Counted<1, 8>>(clock_, Simulated());
   ExpectFreedOnce<Counted<1000, 16>>(clock_, Simulated());
-  ExpectFreedOnce<Counted<100, 64>>(clock_, Simulated());
+  ExpectFreedOnce<Counted<100, 32>>(clock_, Simulated());
 }
 
 TEST_F(WaitHandleTest, CapturedHandleGoesWithItsCallable) {
