@@ -69,7 +69,7 @@ struct EngineArrival {
 struct EngineRecord {
   enum class Phase : uint8_t {
     kFree,
-    kNew,       // Its worker has not seen it.
+    kNew,  // Its worker has not seen it.
     kStarting,
     kReady,     // To be polled in this round.
     kSleeping,  // Until its timer, if it has one.
@@ -93,7 +93,7 @@ struct EngineRecord {
   uint32_t stamp;   // Of its timer; of a new wait, the index of the next.
   Phase phase;
   PollStatus last_status;
-  bool has_timer : 1;
+  bool has_timer = false;  // Of its worker alone, whoever else starts a wait.
   bool has_extra : 1;
   bool final_poll : 1;
   bool stop_requested : 1;

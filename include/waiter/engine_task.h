@@ -123,8 +123,9 @@ class EngineTask {
   }
 
   static constexpr bool IsInline() {
-    return sizeof(EngineTask) <= kInlineTaskSize &&
-           alignof(EngineTask) <= kInlineTaskAlignment;
+    constexpr bool kIsSmall = sizeof(EngineTask) <= kInlineTaskSize;
+    constexpr bool kFits = alignof(EngineTask) <= kInlineTaskAlignment;
+    return kIsSmall && kFits;
   }
 
   [[no_unique_address]] Asker asker_;
