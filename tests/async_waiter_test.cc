@@ -366,6 +366,7 @@ TEST_F(AsyncWaiterTest, AnswerOfAnEndedWaitDoesNotReachALaterOne) {
   first.Cancel();
   engine.RunDue();
   std::vector<WaitHandle> later;
+  later.reserve(10);
   for (int i = 0; i < 10; ++i) {
     later.push_back(
         engine.Start(AsyncWaiter(Keep(), EverySecond()), results_.Take()));

@@ -376,7 +376,9 @@ TEST_P(DriverConformanceTest, ReportsTheSame) {
 }
 
 TEST_P(DriverConformanceTest, TellsObserversAndHistoryTheSame) {
-  const auto& [driver, scenario] = GetParam();
+  // Not a structured binding, which clang 14 does not capture.
+  const Driver& driver = std::get<0>(GetParam());
+  const Scenario& scenario = std::get<1>(GetParam());
   const auto tell = [&](auto run) {
     Transcript transcript;
     Scenario observed = scenario;

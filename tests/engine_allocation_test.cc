@@ -90,6 +90,7 @@ TEST_P(EngineAllocationTest, PollsWithoutDelayAllocateNothing) {
 TEST_P(EngineAllocationTest, PollsWithDelaysAllocateNothing) {
   WaitEngine engine(Options());
   std::vector<WaitHandle> waits;
+  waits.reserve(1000);
   for (int i = 0; i < 1000; ++i) {
     waits.push_back(Start(engine, Policy(Milliseconds(20 + 13 * i)),
                           [](int64_t) { return false; }));

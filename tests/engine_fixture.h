@@ -6,6 +6,7 @@
 #ifndef WAITER_TESTS_ENGINE_FIXTURE_H_
 #define WAITER_TESTS_ENGINE_FIXTURE_H_
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -79,7 +80,7 @@ class EngineFixture : public testing::Test {
     return answer;
   }
   // Returns how many callables hold `token_`.
-  long held() const { return token_.use_count() - 1; }
+  int64_t held() const { return token_.use_count() - 1; }
 
   SimulatedClock clock_;
   Results results_;

@@ -212,6 +212,7 @@ TEST_F(EngineStressTest, EverythingRacesOnAnExecutor) {
   std::vector<absl::AnyInvocable<void()>> tasks;
   std::atomic<bool> ends = false;
   std::vector<std::jthread> workers;
+  workers.reserve(2);
   for (int i = 0; i < 2; ++i) {
     workers.emplace_back([&] {
       while (true) {

@@ -55,6 +55,7 @@ std::vector<uint32_t> TakeDue(TimerQueue& timers, MonotonicTime now) {
   std::vector<TimerQueue::Timer> due;
   timers.TakeDue(now, due);
   std::vector<uint32_t> indices;
+  indices.reserve(due.size());
   for (const TimerQueue::Timer& timer : due) indices.push_back(timer.index);
   return indices;
 }

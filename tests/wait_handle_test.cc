@@ -207,12 +207,12 @@ TEST_F(WaitHandleTest, MovedHandlesOwnTheirWait) {
 
   second = std::move(first);  // Ends what `second` owned.
   EXPECT_EQ(held(), 2);
-  EXPECT_FALSE(first.pending());  // NOLINT(bugprone-use-after-move)
+  EXPECT_FALSE(first.pending());  // NOLINT: it is defined
   first.Cancel();
   first.Detach();
   EXPECT_TRUE(second.pending());
   WaitHandle third(std::move(second));
-  EXPECT_FALSE(second.pending());  // NOLINT(bugprone-use-after-move)
+  EXPECT_FALSE(second.pending());  // NOLINT: it is defined
   EXPECT_TRUE(third.pending());
   third = WaitHandle();
 
@@ -294,12 +294,14 @@ TEST_F(WaitHandleTest, WaitIsPendingUntilItsCallbackHasReturned) {
 TEST_F(WaitHandleTest, OldHandlesDoNotTouchNewWaits) {
   WaitEngine engine(Simulated());
   std::vector<WaitHandle> old;
+  old.reserve(100);
   for (int i = 0; i < 100; ++i) {
     old.push_back(engine.Start(Waiter([] { return true; }, EverySecond()),
                                results_.Take()));
   }
   engine.Run();
   std::vector<WaitHandle> young;
+  young.reserve(100);
   for (int i = 0; i < 100; ++i) {
     young.push_back(engine.Start(
         Waiter([polls = 0]() mutable { return ++polls == 2; }, EverySecond()),
