@@ -28,21 +28,38 @@
 #define WAITER_BATCH_POLLER_H_
 
 #include <concepts>
-#include <functional>
 #include <memory>
 #include <utility>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "waiter/async_waiter.h"
+#include "waiter/batch_call.h"
 #include "waiter/batch_options.h"
 #include "waiter/batch_state.h"
 #include "waiter/options.h"
+#include "waiter/poll_completion.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
 
 namespace waiter {
+
+// The status function of a wait for a key.
+template <typename Key, typename T>
+class BatchedKey {
+ public:
+  // An answer always comes: with the end of the call.
+  static constexpr bool kIsAwaited = true;
+
+  BatchedKey(std::shared_ptr<BatchState<Key, T>> state, Key key,
+             const WaitPolicy& policy)
+      : wait_(std::make_unique<typename BatchState<Key, T>::Wait>(
+            std::move(state), std::move(key), policy)) {}
+
+  void operator()(PollCompletion<T> done) { wait_->Poll(std::move(done)); }
+
+ private:
+  std::unique_ptr<typename BatchState<Key, T>::Wait> wait_;
+};
 
 // `Key` is copied into calls and hashed; `T` is what a success brings. Both are
 // copyable. Thread-safe; several pollers may share an engine.
@@ -57,8 +74,7 @@ class BatchPoller {
   //
   // Runs where synchronous status functions do: on the engine's thread, or on
   // its executor. With more than one thread, several calls run at a time.
-  using Call =
-      std::function<absl::StatusOr<BatchAnswer<Key, T>>(absl::Span<const Key>)>;
+  using Call = BatchCall<Key, T>;
 
   // `engine` must outlive the calls of `Start`. Invalid options are reported by
   // every wait, as is an empty call.

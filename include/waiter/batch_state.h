@@ -2,51 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The part of a `BatchPoller` (batch_poller.h) that knows its types: what a key
-// is, how to ask, and whom to answer. Its waits have this status function:
-//
-//   BatchedKey<std::string, Instance> ask(state, "i-0abc", *policy);
-//   engine.Start(waiter::AsyncWaiter(std::move(ask), policy), Use);
+// is, and whom to answer.
 
 #ifndef WAITER_BATCH_STATE_H_
 #define WAITER_BATCH_STATE_H_
 
-#include <cstddef>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "waiter/async_waiter.h"
+#include "waiter/batch_call.h"
 #include "waiter/batch_options.h"
 #include "waiter/batch_queue.h"
-#include "waiter/classify.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll_completion.h"
 #include "waiter/status_function.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_policy.h"
 
 namespace waiter {
 
-// What a call found of its keys.
-template <typename Key, typename T = void>
-using BatchAnswer = absl::flat_hash_map<Key, Poll<T>>;
-
 // Thread-safe.
 template <typename Key, typename T>
 class BatchState final : public BatchQueue {
  public:
-  using Call =
-      std::function<absl::StatusOr<BatchAnswer<Key, T>>(absl::Span<const Key>)>;
+  using Call = BatchCall<Key, T>;
 
   // A wait for a key, from its start to its end.
   struct Wait : BatchWait {
@@ -76,12 +60,6 @@ class BatchState final : public BatchQueue {
  private:
   struct Entry : BatchKey {
     const Key* key = nullptr;  // Of the map.
-  };
-
-  // Who gets the answer for the key of this place in the call.
-  struct Asker {
-    size_t place;
-    PollCompletion<T> done;
   };
 
   void Add(Wait& wait, Key key) {
@@ -122,7 +100,7 @@ class BatchState final : public BatchQueue {
   void Ask(const std::vector<BatchKey*>& due,
            std::unique_lock<std::mutex>& lock) override {
     std::vector<Key> keys;
-    std::vector<Asker> askers;
+    std::vector<BatchAsker<T>> askers;
     keys.reserve(due.size());
     askers.reserve(due.size());
     for (BatchKey* const key : due) {
@@ -132,61 +110,11 @@ class BatchState final : public BatchQueue {
       keys.push_back(*EntryOf(*key).key);
     }
     lock.unlock();
-    Distribute(TryCall(keys), keys, askers);
-  }
-
-  absl::StatusOr<BatchAnswer<Key, T>> TryCall(absl::Span<const Key> keys) {
-    try {
-      return call_(keys);
-    } catch (const std::exception& exception) {
-      return absl::UnknownError(
-          absl::StrCat("the batch call threw: ", exception.what()));
-    } catch (...) {
-      return absl::UnknownError("the batch call threw");
-    }
-  }
-
-  static void Distribute(absl::StatusOr<BatchAnswer<Key, T>> answer,
-                         const std::vector<Key>& keys,
-                         const std::vector<Asker>& askers) {
-    if (!answer.ok()) {
-      const waiter::Poll<T> failure = FromCallError(answer.status());
-      for (const Asker& asker : askers) asker.done(failure);
-      return;
-    }
-    for (size_t i = 0; i < askers.size(); ++i) {
-      const size_t place = askers[i].place;
-      const auto found = answer->find(keys[place]);
-      if (found == answer->end()) {
-        askers[i].done(waiter::Poll<T>(NotReady("not in answer")));
-      } else if (i + 1 < askers.size() && askers[i + 1].place == place) {
-        askers[i].done(found->second);
-      } else {
-        askers[i].done(std::move(found->second));
-      }
-    }
+    DistributeBatch(TryBatchCall(call_, keys), keys, askers);
   }
 
   const Call call_;
   absl::node_hash_map<Key, Entry> entries_;
-};
-
-// The status function of a wait for a key.
-template <typename Key, typename T>
-class BatchedKey {
- public:
-  // An answer always comes: with the end of the call.
-  static constexpr bool kIsAwaited = true;
-
-  BatchedKey(std::shared_ptr<BatchState<Key, T>> state, Key key,
-             const WaitPolicy& policy)
-      : wait_(std::make_unique<typename BatchState<Key, T>::Wait>(
-            std::move(state), std::move(key), policy)) {}
-
-  void operator()(PollCompletion<T> done) { wait_->Poll(std::move(done)); }
-
- private:
-  std::unique_ptr<typename BatchState<Key, T>::Wait> wait_;
 };
 
 }  // namespace waiter

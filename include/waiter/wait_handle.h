@@ -33,8 +33,9 @@ class [[nodiscard]] WaitHandle {
   }
 
   // Cancels the wait without a callback, and frees the callables. Blocks while
-  // one of them runs on another thread. From inside of one it returns, and the
-  // wait is over once that has returned.
+  // one of them runs on another thread, so on two threads they must not destroy
+  // each other's handles. From inside of one of them it returns, and the wait
+  // is over once that has returned.
   ~WaitHandle() { Destroy(); }
 
   // Requests a stop. The callback then gets the reason `kCancelled`, unless the
