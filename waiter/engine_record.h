@@ -170,8 +170,8 @@ class EngineSlab {
 
   Place PlaceOf(uint32_t index) const {
     const uint64_t position = uint64_t{index} + kFirstPage;
-    const auto page =
-        static_cast<size_t>(std::bit_width(position / kFirstPage) - 1);
+    // `position` is at least `kFirstPage`, which is 2^10.
+    const auto page = static_cast<size_t>(53 - std::countl_zero(position));
     return {
         .page = page,
         .offset = record_size_ * (position - (uint64_t{kFirstPage} << page))};

@@ -168,10 +168,11 @@ void TimerQueue::Sweep(absl::FunctionRef<bool(Timer)> wanted) {
       Chunk* chunk = level.slots[slot];
       Chunk* kept = nullptr;
       while (chunk != nullptr) {
-        const auto end = std::remove_if(
-            chunk->timers.begin(), chunk->timers.begin() + chunk->size,
-            [&](Timer timer) { return !wanted(timer); });
-        const auto size = static_cast<uint32_t>(end - chunk->timers.begin());
+        Timer* const begin = chunk->timers.data();
+        const Timer* const end =
+            std::remove_if(begin, begin + chunk->size,
+                           [&](Timer timer) { return !wanted(timer); });
+        const auto size = static_cast<uint32_t>(end - begin);
         size_ -= chunk->size - size;
         chunk->size = size;
         Chunk* const next = chunk->next;

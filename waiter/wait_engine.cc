@@ -119,7 +119,7 @@ void WaitHandle::Destroy() {
   wait_ = {};
 }
 
-WaitEngine::WaitEngine(WaitEngineOptions options) {
+WaitEngine::WaitEngine(const WaitEngineOptions& options) {
   const int threads = Validate(options).ok() ? options.threads : 1;
   for (int ordinal = 0; ordinal < std::max(threads, 1); ++ordinal) {
     workers_.push_back(

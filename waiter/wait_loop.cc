@@ -486,7 +486,7 @@ absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
   // Who ended the wait on purpose needs no text.
   if (state_.lean &&
       (reason == StopReason::kCancelled || reason == StopReason::kShutDown)) {
-    return absl::Status(absl::StatusCode::kCancelled, "");
+    return {absl::StatusCode::kCancelled, ""};
   }
   const FinalState state = {.policy = policy_,
                             .report = report_,

@@ -55,7 +55,7 @@ concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
 class WaitEngine {
  public:
   // Invalid options are reported by every wait.
-  explicit WaitEngine(WaitEngineOptions options = {});
+  explicit WaitEngine(const WaitEngineOptions& options = {});
 
   // Ends the waits that are pending, with callbacks: the reason is `kShutDown`,
   // as it is for waits that those callbacks start. Awaits the polls under way.
