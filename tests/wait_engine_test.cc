@@ -431,6 +431,20 @@ TEST_F(WaitEngineTest, ExceptionOfACallbackGoesToTheHook) {
 
 using WaitEngineDeathTest = WaitEngineTest;
 
+TEST_F(WaitEngineDeathTest, RunOfAnEngineWithThreadsTerminates) {
+  const auto run = [] {
+    WaitEngine engine;
+    engine.Run();
+  };
+  const auto run_due = [] {
+    WaitEngine engine;
+    engine.RunDue();
+  };
+
+  EXPECT_DEATH(run(), "engines with 0 threads");
+  EXPECT_DEATH(run_due(), "engines with 0 threads");
+}
+
 TEST_F(WaitEngineDeathTest, ExceptionOfACallbackTerminatesWithItsMessage) {
   const auto run = [this](auto callback) {
     WaitEngine engine(Simulated());

@@ -279,11 +279,21 @@ auto EngineWorker::Enter() {
   });
 }
 
+void EngineWorker::RequireNoThread() const {
+  if (thread_.joinable()) {
+    Die("WaitEngine::Run and RunDue are for engines with 0 threads; this one "
+        "runs its waits itself");
+  }
+}
+
 void EngineWorker::StartThread() {
   thread_ = std::jthread([this] { Drive(/*until_shut_down=*/true); });
 }
 
-void EngineWorker::Run() { Drive(/*until_shut_down=*/false); }
+void EngineWorker::Run() {
+  RequireNoThread();
+  Drive(/*until_shut_down=*/false);
+}
 
 void EngineWorker::Drive(bool until_shut_down) {
   const auto entered = Enter();
@@ -299,6 +309,7 @@ void EngineWorker::Drive(bool until_shut_down) {
 }
 
 MonotonicTime EngineWorker::RunDue() {
+  RequireNoThread();
   const auto entered = Enter();
   return RunRound();
 }
@@ -646,11 +657,7 @@ void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
   // A thread of the executor that is in the task brings an answer soon.
   if (!Claim(record)) return;
   Visit(record, [&](EngineStep& step) {
-    if (record.phase == Phase::kStarting && reason == StopReason::kCancelled) {
-      step.next_ = Begin(step);
-    } else {
-      step.next_ = step.loop_.End(now_, reason, record.phase == Phase::kAsking);
-    }
+    step.next_ = step.loop_.End(now_, reason, record.phase == Phase::kAsking);
     Carry(step);
   });
 }

@@ -98,6 +98,7 @@ class EngineWorker {
 
   ~EngineWorker() = default;
 
+  void RequireNoThread() const;
   auto Enter();
   EngineRecord& TakeFree();
   void Drive(bool until_shut_down);
