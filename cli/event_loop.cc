@@ -1,0 +1,152 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/event_loop.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <mutex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+
+namespace waiter {
+namespace {
+
+// Longest that poll(2) is asked to wait; it counts in an int of milliseconds.
+constexpr std::chrono::hours kLongestPoll(24);
+
+// Rounded up, so that what is due is due when poll(2) returns.
+int MillisecondsUntil(MonotonicTime time) {
+  const MonotonicTime now = GetRealClock().MonotonicNow();
+  if (time <= now) return 0;
+  const auto left =
+      std::min<std::chrono::nanoseconds>(time - now, kLongestPoll);
+  return static_cast<int>(
+      std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+}  // namespace
+
+EventLoop::EventLoop() {
+  if (pipe2(wake_up_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    std::cerr << "waiter: no pipe: " << std::generic_category().message(errno)
+              << '\n';
+    std::abort();
+  }
+}
+
+EventLoop::~EventLoop() {
+  for (const int fd : wake_up_) close(fd);
+}
+
+EventLoop::Watch EventLoop::WhenReady(int fd, short events,
+                                      std::function<void(short)> ready) {
+  const uint64_t id = next_id_++;
+  sockets_.emplace(
+      id, Socket{.fd = fd, .events = events, .ready = std::move(ready)});
+  sockets_changed_ = true;
+  return {this, id};
+}
+
+EventLoop::Watch EventLoop::CallAt(MonotonicTime time,
+                                   std::function<void()> call) {
+  const uint64_t id = next_id_++;
+  timer_of_[id] = timers_.emplace(time, std::pair(id, std::move(call)));
+  return {this, id};
+}
+
+EventLoop::Watch EventLoop::CallAfter(absl::Duration delay,
+                                      std::function<void()> call) {
+  return CallAt(SaturatingAdd(GetRealClock().MonotonicNow(),
+                              absl::ToChronoNanoseconds(delay)),
+                std::move(call));
+}
+
+void EventLoop::Post(std::function<void()> call) {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(call));
+  }
+  // A full pipe wakes, too.
+  [[maybe_unused]] const ssize_t written = write(wake_up_[1], "", 1);
+}
+
+void EventLoop::RunOnce(MonotonicTime limit) {
+  if (!timers_.empty()) limit = std::min(limit, timers_.begin()->first);
+  RunSockets(limit);
+  RunPosted();
+  RunTimers();
+}
+
+void EventLoop::RunSockets(MonotonicTime limit) {
+  if (sockets_changed_) {
+    polled_.assign(1, {.fd = wake_up_[0], .events = POLLIN, .revents = 0});
+    polled_ids_.assign(1, 0);
+    for (const auto& [id, socket] : sockets_) {
+      polled_.push_back(
+          {.fd = socket.fd, .events = socket.events, .revents = 0});
+      polled_ids_.push_back(id);
+    }
+    sockets_changed_ = false;
+  }
+  int ready = poll(polled_.data(), polled_.size(), MillisecondsUntil(limit));
+  // Callbacks add and end watches: those that are gone are not called, and the
+  // list stays as it is until the next round.
+  for (size_t i = 0; i < polled_.size() && ready > 0; ++i) {
+    if (polled_[i].revents == 0) continue;
+    --ready;
+    const auto found = sockets_.find(polled_ids_[i]);
+    if (found == sockets_.end()) continue;
+    // Its own watch may end inside of it.
+    const std::function<void(short)> call = found->second.ready;
+    call(polled_[i].revents);
+  }
+}
+
+void EventLoop::RunPosted() {
+  std::array<char, 64> drained;
+  while (read(wake_up_[0], drained.data(), drained.size()) > 0) {
+  }
+  std::vector<std::function<void()>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    calls.swap(posted_);
+  }
+  for (const std::function<void()>& call : calls) call();
+}
+
+void EventLoop::RunTimers() {
+  const MonotonicTime now = GetRealClock().MonotonicNow();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const auto [id, call] = std::move(timers_.begin()->second);
+    Forget(id);
+    call();
+  }
+}
+
+void EventLoop::Forget(uint64_t id) {
+  if (const auto timer = timer_of_.find(id); timer != timer_of_.end()) {
+    timers_.erase(timer->second);
+    timer_of_.erase(timer);
+  } else if (sockets_.erase(id) > 0) {
+    sockets_changed_ = true;
+  }
+}
+
+}  // namespace waiter
