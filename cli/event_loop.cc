@@ -31,19 +31,9 @@ namespace {
 // Longest that poll(2) is asked to wait; it counts in an int of milliseconds.
 constexpr std::chrono::hours kLongestPoll(24);
 
-// Rounded up, so that what is due is due when poll(2) returns.
-int MillisecondsUntil(MonotonicTime time) {
-  const MonotonicTime now = GetRealClock().MonotonicNow();
-  if (time <= now) return 0;
-  const auto left =
-      std::min<std::chrono::nanoseconds>(time - now, kLongestPoll);
-  return static_cast<int>(
-      std::chrono::ceil<std::chrono::milliseconds>(left).count());
-}
-
 }  // namespace
 
-EventLoop::EventLoop() {
+EventLoop::EventLoop(Clock& clock) : clock_(clock) {
   if (pipe2(wake_up_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     std::cerr << "waiter: no pipe: " << std::generic_category().message(errno)
               << '\n';
@@ -73,9 +63,9 @@ EventLoop::Watch EventLoop::CallAt(MonotonicTime time,
 
 EventLoop::Watch EventLoop::CallAfter(absl::Duration delay,
                                       std::function<void()> call) {
-  return CallAt(SaturatingAdd(GetRealClock().MonotonicNow(),
-                              absl::ToChronoNanoseconds(delay)),
-                std::move(call));
+  return CallAt(
+      SaturatingAdd(clock_.MonotonicNow(), absl::ToChronoNanoseconds(delay)),
+      std::move(call));
 }
 
 void EventLoop::Post(std::function<void()> call) {
@@ -89,12 +79,26 @@ void EventLoop::Post(std::function<void()> call) {
 
 void EventLoop::RunOnce(MonotonicTime limit) {
   if (!timers_.empty()) limit = std::min(limit, timers_.begin()->first);
-  RunSockets(limit);
-  RunPosted();
+  const bool any_ready = RunSockets(limit);
+  const bool any_posted = RunPosted();
+  if (&clock_ != &GetRealClock() && !any_ready && !any_posted) {
+    clock_.SleepUntil(limit, {}, "event loop");
+  }
   RunTimers();
 }
 
-void EventLoop::RunSockets(MonotonicTime limit) {
+// Rounded up, so that what is due is due when poll(2) returns.
+int EventLoop::MillisecondsUntil(MonotonicTime time) const {
+  const MonotonicTime now = clock_.MonotonicNow();
+  if (time <= now || &clock_ != &GetRealClock()) return 0;
+  const auto left =
+      std::min<std::chrono::nanoseconds>(time - now, kLongestPoll);
+  return static_cast<int>(
+      std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+// Returns whether any was.
+bool EventLoop::RunSockets(MonotonicTime limit) {
   if (sockets_changed_) {
     polled_.assign(1, {.fd = wake_up_[0], .events = POLLIN, .revents = 0});
     polled_ids_.assign(1, 0);
@@ -106,6 +110,7 @@ void EventLoop::RunSockets(MonotonicTime limit) {
     sockets_changed_ = false;
   }
   int ready = poll(polled_.data(), polled_.size(), MillisecondsUntil(limit));
+  const bool any = ready > 0;
   // Callbacks add and end watches: those that are gone are not called, and the
   // list stays as it is until the next round.
   for (size_t i = 0; i < polled_.size() && ready > 0; ++i) {
@@ -117,9 +122,11 @@ void EventLoop::RunSockets(MonotonicTime limit) {
     const std::function<void(short)> call = found->second.ready;
     call(polled_[i].revents);
   }
+  return any;
 }
 
-void EventLoop::RunPosted() {
+// Returns whether there was anything.
+bool EventLoop::RunPosted() {
   std::array<char, 64> drained;
   while (read(wake_up_[0], drained.data(), drained.size()) > 0) {
   }
@@ -129,10 +136,11 @@ void EventLoop::RunPosted() {
     calls.swap(posted_);
   }
   for (const std::function<void()>& call : calls) call();
+  return !calls.empty();
 }
 
 void EventLoop::RunTimers() {
-  const MonotonicTime now = GetRealClock().MonotonicNow();
+  const MonotonicTime now = clock_.MonotonicNow();
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const auto [id, call] = std::move(timers_.begin()->second);
     Forget(id);

@@ -56,7 +56,10 @@ class EventLoop {
     uint64_t id_ = 0;
   };
 
-  EventLoop();
+  // Times are those of `clock`, which must outlive this. On one that is
+  // simulated a round in which nothing is ready sleeps on it instead of
+  // waiting for sockets.
+  explicit EventLoop(Clock& clock = GetRealClock());
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -64,6 +67,8 @@ class EventLoop {
   // Calls `ready` with the events that occurred whenever any of `events`
   // (POLLIN, POLLOUT) or an error does on `fd`, which is not owned.
   Watch WhenReady(int fd, short events, std::function<void(short)> ready);
+
+  Clock& clock() const { return clock_; }
 
   // Calls once, at `time` or soon after.
   Watch CallAt(MonotonicTime time, std::function<void()> call);
@@ -86,10 +91,12 @@ class EventLoop {
       std::multimap<MonotonicTime, std::pair<uint64_t, std::function<void()>>>;
 
   void Forget(uint64_t id);
-  void RunPosted();
+  bool RunPosted();
   void RunTimers();
-  void RunSockets(MonotonicTime limit);
+  bool RunSockets(MonotonicTime limit);
+  int MillisecondsUntil(MonotonicTime time) const;
 
+  Clock& clock_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, Socket> sockets_;
   Timers timers_;
