@@ -43,14 +43,15 @@ struct TargetState {
 
   // The last finished poll, after `--map`, `--gone` and so on; and the last
   // that was no error, if there was one.
-  Finding last;
-  std::optional<Finding> last_good;
-  absl::Duration last_ended;
-  absl::Duration last_took;
+  Finding last = {};
+  std::optional<Finding> last_good = std::nullopt;
+  absl::Duration last_ended = absl::ZeroDuration();
+  absl::Duration last_took = absl::ZeroDuration();
 
-  absl::Duration next_delay;  // The delay after the last poll; zero if none.
-  absl::Duration ended;       // When the wait ended.
-  std::optional<StopReason> reason;
+  // The delay after the last poll; zero if none. When the wait ended, and why.
+  absl::Duration next_delay = absl::ZeroDuration();
+  absl::Duration ended = absl::ZeroDuration();
+  std::optional<StopReason> reason = std::nullopt;
 };
 
 struct RunState {
