@@ -35,9 +35,6 @@ namespace {
 
 constexpr std::string_view kCommand = "waiter plan";
 
-// What most jobs that «take a minute» look like.
-constexpr double kExpectedSigma = 0.6;
-
 struct Arguments {
   PolicyFlags policy;
   ChartOutput charts;
@@ -58,8 +55,7 @@ void AddFlags(Arguments& arguments, Flags& flags) {
               if (*expected == absl::ZeroDuration()) {
                 return absl::InvalidArgumentError("it must be above zero");
               }
-              arguments.ready =
-                  DurationDistribution::Lognormal(*expected, kExpectedSigma);
+              arguments.ready = DurationDistribution::About(*expected);
               return absl::OkStatus();
             });
   flags.Add("ready", "uniform:30s,90s",

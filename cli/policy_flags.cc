@@ -24,6 +24,7 @@
 #include "waiter/backoff_options.h"
 #include "waiter/delay_rule.h"
 #include "waiter/options.h"
+#include "waiter/retry_after_options.h"
 
 namespace waiter {
 namespace {
@@ -73,13 +74,27 @@ absl::Status ReadJitter(std::string_view text, Jitter& jitter) {
   return absl::OkStatus();
 }
 
-// Delays of a list, of which the last goes on.
+// Delays of a list, of which the last goes on. A server's hint may lengthen
+// one.
 DelayRule RuleFor(std::vector<absl::Duration> intervals) {
   return [intervals = std::move(intervals)](const DelayRequest& request,
                                             absl::BitGenRef /*gen*/) {
     const auto index = static_cast<size_t>(request.attempt - 1);
-    return intervals[std::min(index, intervals.size() - 1)];
+    return std::max(intervals[std::min(index, intervals.size() - 1)],
+                    std::min(request.found.retry_after(),
+                             RetryAfterOptions{}.max_retry_after));
   };
+}
+
+// Errors are met with the same delays, of which chance may take all, and
+// throttling with twice as long ones.
+void ApplyDelays(const BackoffOptions& delays, WaitOptions& options) {
+  options.backoff = delays;
+  options.server_error = delays;
+  options.server_error.jitter = Jitter::Full();
+  options.throttled = options.server_error;
+  options.throttled.initial_delay *= 2;
+  options.throttled.max_delay *= 2;
 }
 
 std::string JitterText(Jitter jitter) {
@@ -160,7 +175,7 @@ absl::StatusOr<WaitOptions> PolicyFlags::Options(const Flags& flags) const {
   }
   WaitOptions options = options_;
   if (flags.Given("every") || flags.Given("backoff")) {
-    options.backoff = delays_;
+    ApplyDelays(delays_, options);
     options.backoff.jitter = Jitter::Proportional(0.2);
   }
   if (flags.Given("jitter")) options.backoff.jitter = jitter_;

@@ -56,6 +56,10 @@ DurationDistribution DurationDistribution::Lognormal(absl::Duration median,
   return {Kind::kLognormal, median, median, sigma};
 }
 
+DurationDistribution DurationDistribution::About(absl::Duration median) {
+  return Lognormal(median, 0.6);
+}
+
 absl::StatusOr<DurationDistribution> DurationDistribution::Parse(
     std::string_view text) {
   const size_t colon = text.find(':');

@@ -39,6 +39,10 @@ class DurationDistribution {
   // takes longer than 2.7 times the median.
   static DurationDistribution Lognormal(absl::Duration median, double sigma);
 
+  // The same with a sigma of 0.6: what most jobs that «take a minute» look
+  // like.
+  static DurationDistribution About(absl::Duration median);
+
   // Reads "45s", "uniform:30s,90s", "exponential:60s" or "lognormal:60s,0.6",
   // or returns kInvalidArgument, which quotes what is wrong. Durations are
   // finite, above zero, and have units.
