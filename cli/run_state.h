@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "cli/probes/probe.h"
 #include "waiter/poll_status.h"
@@ -40,6 +41,8 @@ struct TargetState {
 
   int64_t attempts = 0;                // Finished polls.
   std::array<int64_t, 5> counts = {};  // By `PollStatus`.
+  int64_t absent = 0;                  // Those whose finding was `absent`.
+  int64_t timed_out = 0;               // Those that took all of their time.
 
   // The last finished poll, after `--map`, `--gone` and so on; and the last
   // that was no error, if there was one.
@@ -47,6 +50,9 @@ struct TargetState {
   std::optional<Finding> last_good = std::nullopt;
   absl::Duration last_ended = absl::ZeroDuration();
   absl::Duration last_took = absl::ZeroDuration();
+
+  // When the poll under way began, or else the last.
+  absl::Duration poll_started = absl::ZeroDuration();
 
   // The delay after the last poll; zero if none. When the wait ended, and why.
   absl::Duration next_delay = absl::ZeroDuration();
@@ -60,6 +66,7 @@ struct RunState {
   bool gone = false;       // What is waited for is that they are gone.
   absl::Duration timeout;  // May be infinite.
   absl::Duration elapsed;  // As of the call.
+  absl::Time started;      // By the wall clock, for logs.
 };
 
 // How a run ended. `reason` is one of "ready", "failed", "guard", "deadline",
@@ -67,6 +74,9 @@ struct RunState {
 struct RunEnd {
   int exit_code;
   std::string reason;
+
+  // For people, where there is more to say: what the guard found, or "SIGINT".
+  std::string detail = {};
 };
 
 // Is told on the thread of the run. `target` is an index of `run.targets`.
@@ -76,8 +86,8 @@ class RunListener {
 
   virtual void OnStart(const RunState& /*run*/) {}
 
-  // A poll has ended, and it is known what comes after it: a delay, or an end,
-  // which `OnEnd` tells next.
+  // A poll has ended, and it is known what comes after it: a delay, or an end
+  // (`kEnded`), which `OnEnd` tells next.
   virtual void OnPoll(const RunState& /*run*/, size_t /*target*/) {}
 
   // The wait for one target has ended.
@@ -91,6 +101,9 @@ class RunListener {
 
   // The run is over: the last call.
   virtual void OnDone(const RunState& /*run*/, const RunEnd& /*end*/) {}
+
+  // What went wrong with telling, as a full disk: a failure of the command.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
 }  // namespace waiter

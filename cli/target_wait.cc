@@ -63,8 +63,10 @@ TargetWait::TargetWait(EventLoop& loop, Probe& probe, const FindingRules& rules,
 void TargetWait::Ask(const PollContext& context, PollCompletion<> done) {
   const absl::Duration timeout = TimeFor(context);
   if (timeout < absl::InfiniteDuration()) {
-    time_out_ =
-        loop_.CallAfter(timeout, [this, timeout] { probe_.TimeOut(timeout); });
+    time_out_ = loop_.CallAfter(timeout, [this, timeout] {
+      ++state_.timed_out;
+      probe_.TimeOut(timeout);
+    });
   }
   probe_.Start(context, [this, done = std::move(done)](Finding finding) {
     Answer(std::move(finding), done);
@@ -83,6 +85,7 @@ void TargetWait::Answer(Finding finding, const PollCompletion<>& done) {
 void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
   TellOfPoll(absl::ZeroDuration());
   state_.phase = TargetState::Phase::kPolling;
+  state_.poll_started = events_.Elapsed();
 }
 
 void TargetWait::AfterPoll(const PollEvent& poll) {
@@ -98,6 +101,7 @@ void TargetWait::AfterPoll(const PollEvent& poll) {
       state_.last.status == PollStatus::kNotReady) {
     state_.last_good = state_.last;
   }
+  if (state_.last.absent) ++state_.absent;
   state_.last_ended = events_.Elapsed();
   state_.last_took = poll.took;
   poll_untold_ = true;
@@ -111,8 +115,8 @@ void TargetWait::BeforeSleep(const SleepEvent& sleep) {
 void TargetWait::OnDone(std::string_view /*name*/, const WaitReport& report) {
   time_out_ = {};
   probe_.Cancel();
-  TellOfPoll(absl::ZeroDuration());
   state_.phase = TargetState::Phase::kEnded;
+  TellOfPoll(absl::ZeroDuration());
   state_.reason = report.reason;
   state_.ended = events_.Elapsed();
   events_.WaitEnded(target_);

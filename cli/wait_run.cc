@@ -30,11 +30,12 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr int kUsedUpCode = 3;
 
 RunState InitialState(const std::vector<WaitTarget>& targets,
-                      const WaitRunOptions& options) {
+                      const WaitRunOptions& options, absl::Time now) {
   RunState state;
   state.needed = options.needed;
   state.gone = options.rules.gone;
   state.timeout = options.policy.timeout.value_or(absl::InfiniteDuration());
+  state.started = now;
   for (const WaitTarget& target : targets) {
     state.targets.push_back({.label = target.label, .text = target.text});
   }
@@ -50,7 +51,7 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
       options_(options),
       listeners_(std::move(listeners)),
       start_(loop.clock().MonotonicNow()),
-      state_(InitialState(targets, options)),
+      state_(InitialState(targets, options, loop.clock().TimeNow())),
       targets_(std::move(targets)),
       engine_({.threads = 0,
                .tick = absl::ZeroDuration(),
