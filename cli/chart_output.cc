@@ -45,12 +45,13 @@ absl::Status Unavailable(std::string_view flag, std::string_view file,
   return absl::UnavailableError(absl::StrCat(flag, "=", file, ": ", why));
 }
 
-absl::Status WriteFile(const std::string& file, std::string_view text) {
+absl::Status WriteFile(std::string_view flag, const std::string& file,
+                       std::string_view text) {
   std::ofstream out(file, std::ios::binary);
   out << text;
   out.close();
   if (out.good()) return absl::OkStatus();
-  return Unavailable("--vega", file,
+  return Unavailable(flag, file,
                      absl::StrCat("cannot be written: ", ErrorText(errno)));
 }
 
@@ -114,7 +115,7 @@ int RunPageProgram(std::string_view input, int file) {
   return written && exited ? WEXITSTATUS(status) : 1;
 }
 
-absl::Status WritePage(const std::string& file,
+absl::Status WritePage(std::string_view flag, const std::string& file,
                        absl::Span<const Chart> charts) {
   const std::string input = absl::StrCat(
       "[",
@@ -128,7 +129,7 @@ absl::Status WritePage(const std::string& file,
   const int out =
       open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (out < 0) {
-    return Unavailable("--html", file,
+    return Unavailable(flag, file,
                        absl::StrCat("cannot be written: ", ErrorText(errno)));
   }
   const int code = RunPageProgram(input, out);
@@ -137,11 +138,11 @@ absl::Status WritePage(const std::string& file,
   if (code == 0) return absl::OkStatus();
   unlink(file.c_str());
   if (code > 0) {
-    return Unavailable("--html", file,
+    return Unavailable(flag, file,
                        absl::StrCat(kPageProgram, " failed with ", code));
   }
   return Unavailable(
-      "--html", file,
+      flag, file,
       absl::StrCat("the program ", kPageProgram,
                    " is neither beside this one nor in PATH (", reason, ")"));
 }
@@ -167,23 +168,26 @@ void ChartOutput::AddTo(Flags& flags, std::vector<std::string> charts) {
       });
 }
 
-absl::Status ChartOutput::Write(absl::Span<const Chart> charts) const {
+absl::Status ChartOutput::Write(absl::Span<const Chart> charts,
+                                const Flags& flags) const {
   if (!vega_.empty()) {
     const Chart* const chosen =
         std::find_if(charts.begin(), charts.end(), [&](const Chart& chart) {
           return chart_.empty() || chart.name() == chart_;
         });
     if (chosen == charts.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--chart=", chart_, ": it needs --expect or --ready"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          flags.Label("chart"), "=", chart_, ": it needs --expect or --ready"));
     }
     const absl::StatusOr<std::string> spec = FillChart(*chosen);
     if (!spec.ok()) return spec.status();
-    if (absl::Status status = WriteFile(vega_, *spec); !status.ok()) {
+    if (absl::Status status = WriteFile(flags.Label("vega"), vega_, *spec);
+        !status.ok()) {
       return status;
     }
   }
-  return html_.empty() ? absl::OkStatus() : WritePage(html_, charts);
+  return html_.empty() ? absl::OkStatus()
+                       : WritePage(flags.Label("html"), html_, charts);
 }
 
 }  // namespace waiter

@@ -6,7 +6,7 @@
 //   waiter::ChartOutput output;
 //   output.AddTo(flags, {"schedule", "cumulative"});
 //   ...
-//   if (output.wanted()) status = output.Write(charts);
+//   if (output.wanted()) status = output.Write(charts, flags);
 //
 // `--html` runs the program `waiter-page`, which has the drawing library in it,
 // so that this one stays small.
@@ -40,8 +40,9 @@ class ChartOutput {
 
   // Writes the files. kInvalidArgument if the chosen chart is not among
   // `charts`, as it needs a flag that was not given; kUnavailable if a file
-  // cannot be written or `waiter-page` is not there.
-  absl::Status Write(absl::Span<const Chart> charts) const;
+  // cannot be written or `waiter-page` is not there. `flags` are those of
+  // `AddTo`, for the names in the errors.
+  absl::Status Write(absl::Span<const Chart> charts, const Flags& flags) const;
 
  private:
   std::string vega_;

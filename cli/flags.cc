@@ -19,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "cli/variables.h"
 
 namespace waiter {
 namespace {
@@ -117,17 +118,40 @@ void Flags::AddSwitch(std::string name, std::string help, bool& value) {
                     .value = &value});
 }
 
-Flags::Flag* Flags::Find(std::string_view name) {
+void Flags::AddAlternatives(std::vector<std::string> names, std::string why) {
+  alternatives_.push_back({.names = std::move(names), .why = std::move(why)});
+}
+
+const Flags::Flag* Flags::Find(std::string_view name) const {
   const auto flag =
       std::find_if(flags_.begin(), flags_.end(),
                    [&](const Flag& known) { return known.name == name; });
   return flag == flags_.end() ? nullptr : &*flag;
 }
 
+Flags::Flag* Flags::Find(std::string_view name) {
+  return const_cast<Flag*>(std::as_const(*this).Find(name));
+}
+
 bool Flags::Given(std::string_view name) const {
-  return std::any_of(flags_.begin(), flags_.end(), [&](const Flag& flag) {
-    return flag.name == name && flag.given;
-  });
+  const Flag* const flag = Find(name);
+  return flag != nullptr && flag->source != Source::kNone;
+}
+
+bool Flags::FromVariable(std::string_view name) const {
+  const Flag* const flag = Find(name);
+  return flag != nullptr && flag->source == Source::kVariable;
+}
+
+std::string Flags::Label(std::string_view name) const {
+  return FromVariable(name) ? VariableOf(name) : absl::StrCat("--", name);
+}
+
+std::vector<std::string> Flags::Names() const {
+  std::vector<std::string> names;
+  names.reserve(flags_.size());
+  for (const Flag& flag : flags_) names.push_back(flag.name);
+  return names;
 }
 
 absl::Status Flags::ReadFlag(const std::string& argument,
@@ -153,8 +177,8 @@ absl::Status Flags::ReadFlag(const std::string& argument,
     return Invalid(argument,
                    absl::StrCat("no such flag; see ", command_, " --help"));
   }
-  if (flag->given) return Invalid(argument, "given twice");
-  flag->given = true;
+  if (flag->source != Source::kNone) return Invalid(argument, "given twice");
+  flag->source = Source::kArgument;
   if (flag->reader == nullptr) {
     *flag->value = !negated;
     return has_value ? Invalid(argument, "this flag takes no value")
@@ -171,8 +195,47 @@ absl::Status Flags::ReadFlag(const std::string& argument,
                  status.message());
 }
 
+absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
+  flag.source = Source::kVariable;
+  const absl::Status status =
+      flag.reader != nullptr ? flag.reader(text)
+      : absl::SimpleAtob(text, flag.value)
+          ? absl::OkStatus()
+          : absl::InvalidArgumentError(
+                "it must be true, false, 1, 0, yes or no");
+  if (status.ok()) return status;
+  return Invalid(absl::StrCat(VariableOf(flag.name), "=", text),
+                 status.message());
+}
+
+std::vector<const Flags::Flag*> Flags::Chosen(
+    const Alternatives& alternatives) const {
+  std::vector<const Flag*> chosen;
+  for (const std::string& name : alternatives.names) {
+    const Flag* const flag = Find(name);
+    if (flag == nullptr || flag->source == Source::kNone) continue;
+    if (flag->reader != nullptr || *flag->value) chosen.push_back(flag);
+  }
+  return chosen;
+}
+
+bool Flags::Settled(const Flag& flag) const {
+  if (flag.source == Source::kArgument) return true;
+  for (const Alternatives& alternatives : alternatives_) {
+    const std::vector<std::string>& names = alternatives.names;
+    if (std::find(names.begin(), names.end(), flag.name) == names.end()) {
+      continue;
+    }
+    for (const Flag* const other : Chosen(alternatives)) {
+      if (other->source == Source::kArgument) return true;
+    }
+  }
+  return false;
+}
+
 absl::StatusOr<std::vector<std::string>> Flags::Parse(
-    absl::Span<const std::string> args) {
+    absl::Span<const std::string> args,
+    absl::Span<const std::string> environment) {
   std::vector<std::string> rest;
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--") {
@@ -189,6 +252,21 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
         args[i], i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
     if (!status.ok()) return status;
     if (used_next) ++i;
+  }
+  for (Flag& flag : flags_) {
+    if (Settled(flag)) continue;
+    const std::string_view text =
+        FindVariable(environment, VariableOf(flag.name));
+    if (text.empty()) continue;
+    absl::Status status = ReadVariable(flag, text);
+    if (!status.ok()) return status;
+  }
+  for (const Alternatives& alternatives : alternatives_) {
+    const std::vector<const Flag*> chosen = Chosen(alternatives);
+    if (chosen.size() < 2) continue;
+    return Invalid(
+        Label(chosen[1]->name),
+        absl::StrCat("contradicts ", Label(chosen[0]->name), alternatives.why));
   }
   return rest;
 }

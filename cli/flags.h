@@ -7,10 +7,14 @@
 //   absl::Duration timeout = absl::Minutes(5);
 //   waiter::Flags flags("waiter plan", "[FLAG...]", "Shows what it does.");
 //   flags.Add("timeout", "5m", "when to give up", timeout);
-//   absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+//   absl::StatusOr<std::vector<std::string>> files =
+//       flags.Parse(args, waiter::ProcessEnvironment());
 //
 // Forms are those of Abseil: `--timeout=5m`, `--timeout 5m`, `-timeout=5m`,
-// `--color`, `--nocolor`; `--` ends the flags.
+// `--color`, `--nocolor`; `--` ends the flags. Each flag is also a variable,
+// as WAITER_TIMEOUT=5m (cli/variables.h), which the command line goes before:
+// a variable is not even read if its flag, or one that contradicts it, was
+// given there.
 
 #ifndef WAITER_CLI_FLAGS_H_
 #define WAITER_CLI_FLAGS_H_
@@ -56,41 +60,72 @@ class Flags {
   void Add(std::string name, std::string example, std::string help, int& value,
            int least, int most);
 
-  // `--name` and `--noname`.
+  // `--name` and `--noname`. The variable is true, false, 1, 0, yes or no.
   void AddSwitch(std::string name, std::string help, bool& value);
 
-  // Reads all flags and returns the other arguments, or kInvalidArgument with
-  // one line that names the argument.
-  absl::StatusOr<std::vector<std::string>> Parse(
-      absl::Span<const std::string> args);
+  // Says that these flags contradict each other, so that giving two is an
+  // error; a switch that is off is none. `why` is appended to that error.
+  void AddAlternatives(std::vector<std::string> names, std::string why = "");
 
-  // Returns whether the last `Parse` has met the flag, or `--help` or `-h`.
+  // Reads all flags, then the variables of those that were not given, and
+  // returns the other arguments; or kInvalidArgument with one line that names
+  // the argument or variable. To be called once.
+  absl::StatusOr<std::vector<std::string>> Parse(
+      absl::Span<const std::string> args,
+      absl::Span<const std::string> environment = {});
+
+  // Returns whether `Parse` has met the flag, or a variable for it; whether it
+  // was the variable; and whether it has met `--help` or `-h`.
   bool Given(std::string_view name) const;
+  bool FromVariable(std::string_view name) const;
   bool HelpWanted() const { return help_wanted_; }
+
+  // Returns what the user knows the flag as: `--name`, or the variable if that
+  // is where it was read from.
+  std::string Label(std::string_view name) const;
+
+  std::vector<std::string> Names() const;
 
   // Returns the command, what it does, and a line for each flag.
   std::string Help() const;
 
  private:
+  enum class Source { kNone, kArgument, kVariable };
+
   struct Flag {
     std::string name;
     std::string example;
     std::string help;
     Reader reader;  // Null for a switch.
     bool* value;    // Of a switch.
-    bool given = false;
+    Source source = Source::kNone;
+  };
+
+  struct Alternatives {
+    std::vector<std::string> names;
+    std::string why;
   };
 
   Flag* Find(std::string_view name);
+  const Flag* Find(std::string_view name) const;
 
   // Reads `argument`, whose value may be in `next`; sets `used_next` if so.
   absl::Status ReadFlag(const std::string& argument, const std::string* next,
                         bool& used_next);
 
+  absl::Status ReadVariable(Flag& flag, std::string_view text);
+
+  // Returns whether the command line has the flag or a contradiction to it.
+  bool Settled(const Flag& flag) const;
+
+  // Returns which of `names` were given, but for switches that are off.
+  std::vector<const Flag*> Chosen(const Alternatives& alternatives) const;
+
   std::string command_;
   std::string arguments_;
   std::string summary_;
   std::vector<Flag> flags_;
+  std::vector<Alternatives> alternatives_;
   bool help_wanted_ = false;
 };
 

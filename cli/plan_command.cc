@@ -72,8 +72,16 @@ void AddFlags(Arguments& arguments, Flags& flags) {
             arguments.poll_cost);
   flags.Add("rows", "16", "most rows of the table", arguments.rows, 1, 1000);
   flags.Add("seed", "1", "of the draws", arguments.seed);
+  flags.AddAlternatives({"ready", "expect"});
   arguments.charts.AddTo(flags,
                          {"schedule", "cumulative", "trade_off", "detection"});
+}
+
+Flags MakeFlags(Arguments& arguments) {
+  Flags flags(std::string(kCommand), "[FLAG...]",
+              "Shows when a policy polls, and what it costs.");
+  AddFlags(arguments, flags);
+  return flags;
 }
 
 void PrintPlan(const WaitOptions& policy, const Plan& plan, int rows,
@@ -171,12 +179,13 @@ absl::StatusOr<std::vector<Chart>> MakeCharts(const Arguments& arguments,
   return charts;
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
+absl::Status RunChecked(absl::Span<const std::string> args,
+                        absl::Span<const std::string> environment,
+                        std::ostream& out) {
   Arguments arguments;
-  Flags flags(std::string(kCommand), "[FLAG...]",
-              "Shows when a policy polls, and what it costs.");
-  AddFlags(arguments, flags);
-  const absl::StatusOr<std::vector<std::string>> rest = flags.Parse(args);
+  Flags flags = MakeFlags(arguments);
+  const absl::StatusOr<std::vector<std::string>> rest =
+      flags.Parse(args, environment);
   if (flags.HelpWanted()) {
     out << flags.Help();
     return absl::OkStatus();
@@ -186,11 +195,10 @@ absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
     return absl::InvalidArgumentError(
         absl::StrCat(rest->front(), ": not expected; this takes only flags"));
   }
-  if (flags.Given("expect") && flags.Given("ready")) {
-    return absl::InvalidArgumentError("--expect: contradicts --ready");
-  }
   for (const char* name : {"late", "poll-cost"}) {
-    if (flags.Given(name) && !arguments.ready.has_value()) {
+    // A variable may be meant for other command lines.
+    if (flags.Given(name) && !flags.FromVariable(name) &&
+        !arguments.ready.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--", name, ": it needs --expect or --ready"));
     }
@@ -222,14 +230,20 @@ absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
   if (!arguments.charts.wanted()) return absl::OkStatus();
   const absl::StatusOr<std::vector<Chart>> charts =
       MakeCharts(arguments, comparison);
-  return charts.ok() ? arguments.charts.Write(*charts) : charts.status();
+  return charts.ok() ? arguments.charts.Write(*charts, flags) : charts.status();
 }
 
 }  // namespace
 
-int RunPlan(absl::Span<const std::string> args, std::ostream& out,
+std::vector<std::string> PlanFlags() {
+  Arguments arguments;
+  return MakeFlags(arguments).Names();
+}
+
+int RunPlan(absl::Span<const std::string> args,
+            absl::Span<const std::string> environment, std::ostream& out,
             std::ostream& err) {
-  return ExitCode(RunChecked(args, out), kCommand, err);
+  return ExitCode(RunChecked(args, environment, out), kCommand, err);
 }
 
 }  // namespace waiter

@@ -144,6 +144,9 @@ void PolicyFlags::AddTo(Flags& flags) {
       [this](std::string_view text) { return ReadJitter(text, jitter_); });
   flags.Add("initial-delay", "10s", "delay before the first poll",
             options_.first_poll_delay);
+  flags.AddAlternatives({"every", "backoff", "intervals"});
+  flags.AddAlternatives({"intervals", "jitter"},
+                        ", which are taken as they are");
   flags.Add("max-attempts", "20", "most polls", [this](std::string_view text) {
     int64_t attempts = 0;
     if (!absl::SimpleAtoi(text, &attempts) || attempts < 1) {
@@ -160,30 +163,24 @@ bool PolicyFlags::ChoosesDelays(const Flags& flags) {
 }
 
 absl::StatusOr<WaitOptions> PolicyFlags::Options(const Flags& flags) const {
-  const char* chosen = nullptr;
-  for (const char* name : {"every", "backoff", "intervals"}) {
-    if (!flags.Given(name)) continue;
-    if (chosen != nullptr) {
+  bool every = flags.Given("every");
+  bool jitter = flags.Given("jitter");
+  if (every && jitter_.kind() == Jitter::Kind::kDecorrelated) {
+    if (flags.FromVariable("every") == flags.FromVariable("jitter")) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--", name, ": contradicts --", chosen));
+          absl::StrCat(flags.Label("jitter"), "=decorrelated: contradicts ",
+                       flags.Label("every"), ", as such delays grow"));
     }
-    chosen = name;
-  }
-  if (flags.Given("intervals") && flags.Given("jitter")) {
-    return absl::InvalidArgumentError(
-        "--jitter: contradicts --intervals, which are taken as they are");
+    // The command line wins.
+    (flags.FromVariable("every") ? every : jitter) = false;
   }
   WaitOptions options = options_;
-  if (flags.Given("every") || flags.Given("backoff")) {
+  if (every || flags.Given("backoff")) {
     ApplyDelays(delays_, options);
     options.backoff.jitter = Jitter::Proportional(0.2);
   }
-  if (flags.Given("jitter")) options.backoff.jitter = jitter_;
-  if (flags.Given("every")) {
-    if (jitter_.kind() == Jitter::Kind::kDecorrelated) {
-      return absl::InvalidArgumentError(
-          "--jitter=decorrelated: contradicts --every, as such delays grow");
-    }
+  if (jitter) options.backoff.jitter = jitter_;
+  if (every) {
     // Half of the delays may be longer than the one that was given.
     options.backoff.max_delay *= 1 + options.backoff.jitter.above();
   }

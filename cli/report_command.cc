@@ -185,13 +185,21 @@ absl::StatusOr<std::string> ReadFile(const std::string& name) {
   return text.str();
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
+Flags MakeFlags(ChartOutput& charts) {
   Flags flags(std::string(kCommand), "FILE.jsonl [FLAG...]",
               "Shows what happened in a run that --log-json has logged; - "
               "reads standard input.");
-  ChartOutput charts;
   charts.AddTo(flags, {"report"});
-  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+  return flags;
+}
+
+absl::Status RunChecked(absl::Span<const std::string> args,
+                        absl::Span<const std::string> environment,
+                        std::ostream& out) {
+  ChartOutput charts;
+  Flags flags = MakeFlags(charts);
+  const absl::StatusOr<std::vector<std::string>> files =
+      flags.Parse(args, environment);
   if (flags.HelpWanted()) {
     out << flags.Help();
     return absl::OkStatus();
@@ -211,14 +219,21 @@ absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": no poll in it"));
   }
   Print(*log, out);
-  return charts.wanted() ? charts.Write({ReportChart(*log)}) : absl::OkStatus();
+  return charts.wanted() ? charts.Write({ReportChart(*log)}, flags)
+                         : absl::OkStatus();
 }
 
 }  // namespace
 
-int RunReport(absl::Span<const std::string> args, std::ostream& out,
+std::vector<std::string> ReportFlags() {
+  ChartOutput charts;
+  return MakeFlags(charts).Names();
+}
+
+int RunReport(absl::Span<const std::string> args,
+              absl::Span<const std::string> environment, std::ostream& out,
               std::ostream& err) {
-  return ExitCode(RunChecked(args, out), kCommand, err);
+  return ExitCode(RunChecked(args, environment, out), kCommand, err);
 }
 
 }  // namespace waiter

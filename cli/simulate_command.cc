@@ -76,22 +76,33 @@ Chart ContentionChart(absl::Span<const ContentionRow> rows) {
   return chart;
 }
 
-absl::Status SimulateContention(absl::Span<const std::string> args,
-                                std::ostream& out) {
+struct ContentionArguments {
+  ContentionTableOptions options;
+  ChartOutput charts;
+};
+
+Flags ContentionFlags(ContentionArguments& arguments) {
   Flags flags("waiter simulate contention", "[FLAG...]",
               "Simulates clients that compete to update one row, under the "
               "rules of\n\"Exponential Backoff And Jitter\" (AWS Architecture "
               "Blog, 2015).");
-  ContentionTableOptions options;
-  ChartOutput charts;
+  ContentionTableOptions& options = arguments.options;
   flags.Add(
       "clients", "10,50,100", "sizes; default 10, 20, ..., 190",
       [&](std::string_view text) { return ReadClients(text, options.sizes); });
   flags.Add("runs", "100", "of each size and rule", options.runs, 1, 1'000'000);
   flags.Add("threads", "1", "to run on", options.threads, 1, 256);
   flags.Add("seed", "1", "equal seeds give equal tables", options.seed);
-  charts.AddTo(flags, {"contention"});
-  absl::Status status = NoArguments(flags.Parse(args));
+  arguments.charts.AddTo(flags, {"contention"});
+  return flags;
+}
+
+absl::Status SimulateContention(absl::Span<const std::string> args,
+                                absl::Span<const std::string> environment,
+                                std::ostream& out) {
+  ContentionArguments arguments;
+  Flags flags = ContentionFlags(arguments);
+  absl::Status status = NoArguments(flags.Parse(args, environment));
   if (flags.HelpWanted()) {
     out << flags.Help();
     return absl::OkStatus();
@@ -99,7 +110,7 @@ absl::Status SimulateContention(absl::Span<const std::string> args,
   if (!status.ok()) return status;
 
   const absl::StatusOr<std::vector<ContentionRow>> rows =
-      SimulateContentionTable(options);
+      SimulateContentionTable(arguments.options);
   if (!rows.ok()) return rows.status();
   out << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
                          "all done", "calls");
@@ -108,8 +119,9 @@ absl::Status SimulateContention(absl::Span<const std::string> args,
                            TimeText(absl::Milliseconds(row.time_ms)),
                            row.calls);
   }
-  return charts.wanted() ? charts.Write({ContentionChart(*rows)})
-                         : absl::OkStatus();
+  return arguments.charts.wanted()
+             ? arguments.charts.Write({ContentionChart(*rows)}, flags)
+             : absl::OkStatus();
 }
 
 struct NamedRun {
@@ -158,7 +170,11 @@ struct FleetArguments {
   bool shared_ready = false;
 };
 
-void AddFleetFlags(FleetArguments& arguments, Flags& flags) {
+Flags FleetFlags(FleetArguments& arguments) {
+  Flags flags(
+      "waiter simulate fleet", "[FLAG...]",
+      "Simulates clients that poll until something is ready, under each "
+      "kind of\njitter unless --jitter chooses one.");
   FleetOptions& options = arguments.options;
   flags.Add("clients", "500", "that wait", options.clients, 1, 100'000);
   flags.Add("polls-per-second", "100", "what the server bears; default all",
@@ -187,17 +203,15 @@ void AddFleetFlags(FleetArguments& arguments, Flags& flags) {
   flags.Add("seed", "1", "equal seeds give equal runs", arguments.seed);
   arguments.policy.AddTo(flags);
   arguments.charts.AddTo(flags, {"fleet"});
+  return flags;
 }
 
 absl::Status SimulateFleets(absl::Span<const std::string> args,
+                            absl::Span<const std::string> environment,
                             std::ostream& out) {
-  Flags flags(
-      "waiter simulate fleet", "[FLAG...]",
-      "Simulates clients that poll until something is ready, under each "
-      "kind of\njitter unless --jitter chooses one.");
   FleetArguments arguments;
-  AddFleetFlags(arguments, flags);
-  absl::Status status = NoArguments(flags.Parse(args));
+  Flags flags = FleetFlags(arguments);
+  absl::Status status = NoArguments(flags.Parse(args, environment));
   if (flags.HelpWanted()) {
     out << flags.Help();
     return absl::OkStatus();
@@ -228,17 +242,24 @@ absl::Status SimulateFleets(absl::Span<const std::string> args,
     runs.push_back({name, *std::move(run)});
   }
   PrintRuns(runs, options.clients, out);
-  return arguments.charts.wanted() ? arguments.charts.Write({FleetChart(runs)})
-                                   : absl::OkStatus();
+  return arguments.charts.wanted()
+             ? arguments.charts.Write({FleetChart(runs)}, flags)
+             : absl::OkStatus();
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
+absl::Status RunChecked(absl::Span<const std::string> args,
+                        absl::Span<const std::string> environment,
+                        std::ostream& out) {
   if (args.empty()) {
     return absl::InvalidArgumentError(
         "it needs a model: fleet or contention; see waiter simulate --help");
   }
-  if (args[0] == "fleet") return SimulateFleets(args.subspan(1), out);
-  if (args[0] == "contention") return SimulateContention(args.subspan(1), out);
+  if (args[0] == "fleet") {
+    return SimulateFleets(args.subspan(1), environment, out);
+  }
+  if (args[0] == "contention") {
+    return SimulateContention(args.subspan(1), environment, out);
+  }
   if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     out << kUsage;
     return absl::OkStatus();
@@ -249,9 +270,20 @@ absl::Status RunChecked(absl::Span<const std::string> args, std::ostream& out) {
 
 }  // namespace
 
-int RunSimulate(absl::Span<const std::string> args, std::ostream& out,
+std::vector<std::string> SimulateFlags() {
+  FleetArguments fleet;
+  ContentionArguments contention;
+  std::vector<std::string> names = FleetFlags(fleet).Names();
+  for (std::string& name : ContentionFlags(contention).Names()) {
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+int RunSimulate(absl::Span<const std::string> args,
+                absl::Span<const std::string> environment, std::ostream& out,
                 std::ostream& err) {
-  return ExitCode(RunChecked(args, out), kCommand, err);
+  return ExitCode(RunChecked(args, environment, out), kCommand, err);
 }
 
 }  // namespace waiter

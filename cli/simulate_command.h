@@ -11,14 +11,20 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 
 namespace waiter {
 
-// Runs the subcommand with the arguments after its name, and returns the exit
+// Returns the names of its flags.
+std::vector<std::string> SimulateFlags();
+
+// Runs the subcommand with the arguments after its name and the variables that
+// stand for flags (cli/variables.h), and returns the exit
 // code of the process: 0, 2 for wrong arguments, or 125.
-int RunSimulate(absl::Span<const std::string> args, std::ostream& out,
+int RunSimulate(absl::Span<const std::string> args,
+                absl::Span<const std::string> environment, std::ostream& out,
                 std::ostream& err);
 
 }  // namespace waiter

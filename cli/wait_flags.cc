@@ -61,6 +61,11 @@ void WaitFlags::AddTo(Flags& flags) {
                   run_anyway_);
   flags.Add("kill-after", "2s", "from SIGTERM to SIGKILL, for probes that hang",
             kill_after_);
+  flags.AddAlternatives({"all", "any", "at-least"});
+  for (const char* delays :
+       {"every", "backoff", "intervals", "jitter", "initial-delay"}) {
+    flags.AddAlternatives({"expect", delays}, ", as it chooses the delays");
+  }
 }
 
 absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
@@ -70,8 +75,8 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   const absl::StatusOr<size_t> needed = Needed(flags, targets);
   if (!needed.ok()) return needed.status();
   if (probe_timeout_ == absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        "--probe-timeout=0: a poll needs some time, as 10s");
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.Label("probe-timeout"), "=0: a poll needs some time, as 10s"));
   }
 
   WaitRunOptions options = {
@@ -97,20 +102,13 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
 
 absl::StatusOr<size_t> WaitFlags::Needed(const Flags& flags,
                                          size_t targets) const {
-  const bool counts = flags.Given("at-least");
-  if (static_cast<int>(all_) + static_cast<int>(any_) +
-          static_cast<int>(counts) >
-      1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(all_ ? "--all" : "--any", ": contradicts ",
-                     counts ? "--at-least" : "--any"));
-  }
   if (any_) return size_t{1};
-  if (!counts) return targets;
+  if (!flags.Given("at-least")) return targets;
   const auto needed = static_cast<size_t>(at_least_);
   if (needed > targets) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--at-least=", needed, ": there are only ", targets, " targets"));
+    return absl::InvalidArgumentError(absl::StrCat(flags.Label("at-least"), "=",
+                                                   needed, ": there are only ",
+                                                   targets, " targets"));
   }
   return needed;
 }
@@ -118,11 +116,6 @@ absl::StatusOr<size_t> WaitFlags::Needed(const Flags& flags,
 absl::Status WaitFlags::ApplyExpectation(const Flags& flags,
                                          WaitOptions& policy) const {
   if (!flags.Given("expect")) return absl::OkStatus();
-  if (PolicyFlags::ChoosesDelays(flags) || flags.Given("initial-delay")) {
-    return absl::InvalidArgumentError(
-        "--expect: chooses the delays itself; leave out --every, --backoff, "
-        "--intervals, --jitter and --initial-delay");
-  }
   if (expected_ < absl::Milliseconds(1)) {
     return absl::InvalidArgumentError("--expect: it must be at least 1ms");
   }

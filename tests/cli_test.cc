@@ -15,10 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "absl/types/span.h"
-#include "cli/plan_command.h"
-#include "cli/report_command.h"
-#include "cli/simulate_command.h"
+#include "cli/subcommands.h"
+#include "cli/variables.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "json/json.h"
@@ -29,6 +27,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 struct Ended {
@@ -37,16 +36,15 @@ struct Ended {
   std::string err;
 };
 
-// Runs a command line such as "plan --every=1s".
-Ended Call(const std::string& line) {
-  std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-  const absl::Span<const std::string> args =
-      absl::MakeConstSpan(words).subspan(1);
+// Runs a command line such as "plan --every=1s" with variables such as
+// "WAITER_TIMEOUT=1m".
+Ended Call(const std::string& line,
+           const std::vector<std::string>& environment = {}) {
+  const std::vector<std::string> words =
+      absl::StrSplit(line, ' ', absl::SkipEmpty());
   std::ostringstream out;
   std::ostringstream err;
-  const int code = words[0] == "plan"       ? RunPlan(args, out, err)
-                   : words[0] == "simulate" ? RunSimulate(args, out, err)
-                                            : RunReport(args, out, err);
+  const int code = RunWaiter(words, environment, out, err);
   return {code, out.str(), err.str()};
 }
 
@@ -127,8 +125,141 @@ TEST(CliTest, WhatIsWrongIsOneLineThatNamesTheArgument) {
   }
 }
 
+TEST(CliTest, EveryFlagOfEverySubcommandIsAlsoAVariable) {
+  const std::vector<std::string> flags = AllFlags();
+  EXPECT_THAT(flags, IsSupersetOf({"timeout", "max-attempts", "poll-cost",
+                                   "shared-ready", "runs", "vega"}));
+  EXPECT_EQ(VariableOf("max-attempts"), "WAITER_MAX_ATTEMPTS");
+  for (const std::string& flag : flags) {
+    EXPECT_THAT(Call("report none", {VariableOf(flag) + "=x"}).err,
+                Not(HasSubstr("ignored")))
+        << flag;
+  }
+}
+
+TEST(CliTest, VariablesAreFlagsThatTheCommandLineGoesBefore) {
+  struct Case {
+    std::string line;
+    std::vector<std::string> environment;
+    std::string same_as;
+  };
+  const std::vector<Case> cases = {
+      {"plan --every=5s",
+       {"WAITER_TIMEOUT=1m"},
+       "plan --every=5s --timeout=1m"},
+      {"plan", {"WAITER_MAX_ATTEMPTS=3"}, "plan --max-attempts=3"},
+      {"plan --timeout=1m", {"WAITER_TIMEOUT=9m"}, "plan --timeout=1m"},
+      {"plan --timeout 1m", {"WAITER_TIMEOUT=soon"}, "plan --timeout=1m"},
+      {"plan", {"WAITER_TIMEOUT="}, "plan"},
+      {"plan",
+       {"WAITER_TIMEOUTS_=1m", "WAITER_TIMEOUT=1m"},
+       "plan --timeout=1m"},
+      // What contradicts the command line gives way, and is not even read.
+      {"plan --every=5s", {"WAITER_BACKOFF=1s,2,9s"}, "plan --every=5s"},
+      {"plan --every=5s", {"WAITER_BACKOFF=bad"}, "plan --every=5s"},
+      {"plan --backoff=1s,2,9s",
+       {"WAITER_EVERY=5s", "WAITER_INTERVALS=1s"},
+       "plan --backoff=1s,2,9s"},
+      {"plan --intervals=1s,2s",
+       {"WAITER_JITTER=full", "WAITER_EVERY=5s"},
+       "plan --intervals=1s,2s"},
+      {"plan --jitter=none", {"WAITER_INTERVALS=1s"}, "plan --jitter=none"},
+      {"plan --every=5s", {"WAITER_JITTER=decorrelated"}, "plan --every=5s"},
+      {"plan --jitter=decorrelated",
+       {"WAITER_EVERY=5s"},
+       "plan --jitter=decorrelated"},
+      {"plan --ready=45s", {"WAITER_EXPECT=9m"}, "plan --ready=45s"},
+      // What does not contradict it adds to it.
+      {"plan --every=5s",
+       {"WAITER_JITTER=50%"},
+       "plan --every=5s --jitter=50%"},
+      {"plan --jitter=50%",
+       {"WAITER_EVERY=5s"},
+       "plan --every=5s --jitter=50%"},
+      // A variable may be meant for other command lines, and subcommands.
+      {"plan", {"WAITER_LATE=1s", "WAITER_POLL_COST=1s"}, "plan"},
+      {"plan", {"WAITER_CLIENTS=none", "WAITER_SHARED_READY=maybe"}, "plan"},
+      {"plan", {"WAITER_CHART=detection"}, "plan"},
+  };
+  for (const Case& test : cases) {
+    const Ended ended = Call(test.line, test.environment);
+    const std::string what = test.line + " with " + test.environment[0];
+    EXPECT_EQ(ended.code, 0) << what << ": " << ended.err;
+    EXPECT_EQ(ended.out, Call(test.same_as).out) << what;
+  }
+}
+
+TEST(CliTest, ASwitchIsAVariableWithAnyWordForYesAndNo) {
+  const std::string line = "simulate fleet --clients=20 --jitter=full";
+  const std::string on = Call(line + " --shared-ready").out;
+  const std::string off = Call(line).out;
+  ASSERT_NE(on, off);
+  for (const char* yes : {"true", "1", "yes", "TRUE"}) {
+    EXPECT_EQ(Call(line, {std::string("WAITER_SHARED_READY=") + yes}).out, on);
+  }
+  for (const char* no : {"false", "0", "no"}) {
+    EXPECT_EQ(Call(line, {std::string("WAITER_SHARED_READY=") + no}).out, off);
+  }
+  EXPECT_EQ(Call(line + " --noshared-ready", {"WAITER_SHARED_READY=1"}).out,
+            off);
+}
+
+TEST(CliTest, WhatIsWrongWithAVariableNamesIt) {
+  struct Case {
+    std::string line;
+    std::vector<std::string> environment;
+    std::string message;
+  };
+  const std::string folder = testing::TempDir();
+  for (const Case& test : std::vector<Case>{
+           {"plan",
+            {"WAITER_TIMEOUT=60"},
+            "waiter plan: WAITER_TIMEOUT=60: a duration needs a unit, as 60s"},
+           {"plan", {"WAITER_JITTER=101%"}, "WAITER_JITTER=101%: it is none"},
+           {"plan",
+            {"WAITER_EVERY=1s", "WAITER_BACKOFF=1s,2,9s"},
+            "WAITER_BACKOFF: contradicts WAITER_EVERY"},
+           {"plan",
+            {"WAITER_INTERVALS=1s", "WAITER_JITTER=full"},
+            "WAITER_JITTER: contradicts WAITER_INTERVALS, which are taken"},
+           {"plan",
+            {"WAITER_EVERY=1s", "WAITER_JITTER=decorrelated"},
+            "WAITER_JITTER=decorrelated: contradicts WAITER_EVERY, as"},
+           {"plan --every=1s --backoff=1s,2,9s",
+            {"WAITER_INTERVALS=1s"},
+            "--backoff: contradicts --every"},
+           {"plan",
+            {"WAITER_CHART=detection", "WAITER_VEGA=" + folder + "/v"},
+            "WAITER_CHART=detection: it needs --expect or --ready"},
+           {"simulate fleet",
+            {"WAITER_SHARED_READY=maybe"},
+            "WAITER_SHARED_READY=maybe: it must be true, false, 1, 0, yes or"},
+       }) {
+    const Ended ended = Call(test.line, test.environment);
+    EXPECT_EQ(ended.code, 2) << test.message;
+    EXPECT_THAT(ended.err, HasSubstr(test.message));
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1);
+  }
+  const Ended ended = Call("plan", {"WAITER_VEGA=/nonexistent/x"});
+  EXPECT_EQ(ended.code, 125);
+  EXPECT_THAT(ended.err, HasSubstr("WAITER_VEGA=/nonexistent/x: cannot be"));
+}
+
+TEST(CliTest, AVariableThatIsNoFlagIsWarnedOfOnce) {
+  const Ended ended = Call(
+      "plan --every=5s",
+      {"WAITER_TIMEOT=1m", "HOME=/", "WAITER_ATTEMPT=3", "WAITER_ELAPSED_MS=1",
+       "WAITER_DEADLINE_MS=2", "WAITER_TARGET=db", "WAITER_TEST_SEED=4",
+       "WAITER_CLIENTS=10", "WAITER_EMPTY=", "WAITERS=1", "WAITER_\x1b=1"});
+
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.err,
+            "waiter: WAITER_TIMEOT: ignored, as no flag has this name\n"
+            "waiter: WAITER_\\x1b: ignored, as no flag has this name\n");
+}
+
 TEST(CliTest, HelpFitsOneScreen) {
-  for (const char* line : {"plan --help", "plan --every=1s -h",
+  for (const char* line : {"--help", "plan --help", "plan --every=1s -h",
                            "simulate --help", "simulate fleet --help",
                            "simulate contention --help", "report --help"}) {
     const Ended help = Call(line);
