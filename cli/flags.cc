@@ -57,11 +57,17 @@ Flags::Flags(std::string command, std::string arguments, std::string summary)
 
 void Flags::Add(std::string name, std::string example, std::string help,
                 Reader reader) {
-  flags_.push_back({.name = std::move(name),
-                    .example = std::move(example),
-                    .help = std::move(help),
-                    .reader = std::move(reader),
-                    .value = nullptr});
+  Add({.name = std::move(name),
+       .example = std::move(example),
+       .help = std::move(help),
+       .reader = std::move(reader),
+       .value = nullptr,
+       .topic = ""});
+}
+
+void Flags::Add(Flag flag) {
+  if (!topics_.empty()) flag.topic = topics_.back().name;
+  flags_.push_back(std::move(flag));
 }
 
 void Flags::Add(std::string name, std::string example, std::string help,
@@ -111,11 +117,28 @@ void Flags::Add(std::string name, std::string example, std::string help,
 }
 
 void Flags::AddSwitch(std::string name, std::string help, bool& value) {
-  flags_.push_back({.name = std::move(name),
-                    .example = "",
-                    .help = std::move(help),
-                    .reader = nullptr,
-                    .value = &value});
+  Add({.name = std::move(name),
+       .example = "",
+       .help = std::move(help),
+       .reader = nullptr,
+       .value = &value,
+       .topic = ""});
+}
+
+void Flags::BeginTopic(std::string name, std::string summary) {
+  topics_.push_back({.name = std::move(name), .summary = std::move(summary)});
+}
+
+absl::Status Flags::ReadHelp(const std::string& argument,
+                             std::string_view topic) {
+  for (const Topic& known : topics_) {
+    if (known.name != topic) continue;
+    help_wanted_ = true;
+    help_topic_ = known.name;
+    return absl::OkStatus();
+  }
+  return Invalid(argument,
+                 absl::StrCat("no such topic; see ", command_, " --help"));
 }
 
 void Flags::AddAlternatives(std::vector<std::string> names, std::string why) {
@@ -166,6 +189,7 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   const bool has_value = equals != std::string_view::npos;
   const std::string_view value = has_value ? name.substr(equals + 1) : "";
   name = name.substr(0, equals);
+  if (has_value && name == "help") return ReadHelp(argument, value);
 
   Flag* flag = Find(name);
   const bool negated = flag == nullptr && absl::StartsWith(name, "no");
@@ -272,14 +296,28 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
 }
 
 std::string Flags::Help() const {
-  std::string help = absl::StrCat("usage: ", command_, " ", arguments_, "\n",
-                                  summary_, "\n\n");
+  std::string help;
+  if (help_topic_.empty()) {
+    help = absl::StrCat("usage: ", command_, " ", arguments_, "\n", summary_,
+                        "\n\n", notes_);
+  } else {
+    const auto topic = std::find_if(
+        topics_.begin(), topics_.end(),
+        [&](const Topic& known) { return known.name == help_topic_; });
+    help = absl::StrCat(command_, ": ", topic->summary, "\n\n");
+  }
   for (const Flag& flag : flags_) {
+    if (flag.topic != help_topic_) continue;
     const std::string form =
         flag.reader == nullptr
             ? absl::StrCat("--", flag.name)
             : absl::StrCat("--", flag.name, "=", flag.example);
     absl::StrAppendFormat(&help, "  %-26s %s\n", form, flag.help);
+  }
+  if (!help_topic_.empty()) return help;
+  for (const Topic& topic : topics_) {
+    absl::StrAppendFormat(&help, "  %-26s %s\n",
+                          absl::StrCat("--help=", topic.name), topic.summary);
   }
   return help;
 }

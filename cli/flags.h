@@ -23,6 +23,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -67,6 +68,13 @@ class Flags {
   // error; a switch that is off is none. `why` is appended to that error.
   void AddAlternatives(std::vector<std::string> names, std::string why = "");
 
+  // Flags that are added from here on are shown by `--help=NAME` instead of
+  // `--help`, which has a line for each topic.
+  void BeginTopic(std::string name, std::string summary);
+
+  // Text for the help, after the summary: whole lines.
+  void SetNotes(std::string notes) { notes_ = std::move(notes); }
+
   // Reads all flags, then the variables of those that were not given, and
   // returns the other arguments; or kInvalidArgument with one line that names
   // the argument or variable. To be called once.
@@ -86,7 +94,8 @@ class Flags {
 
   std::vector<std::string> Names() const;
 
-  // Returns the command, what it does, and a line for each flag.
+  // Returns the command, what it does, and a line for each flag; or those of
+  // the topic that was asked for.
   std::string Help() const;
 
  private:
@@ -96,15 +105,26 @@ class Flags {
     std::string name;
     std::string example;
     std::string help;
-    Reader reader;  // Null for a switch.
-    bool* value;    // Of a switch.
+    Reader reader;      // Null for a switch.
+    bool* value;        // Of a switch.
+    std::string topic;  // Empty for `--help`.
     Source source = Source::kNone;
+  };
+
+  struct Topic {
+    std::string name;
+    std::string summary;
   };
 
   struct Alternatives {
     std::vector<std::string> names;
     std::string why;
   };
+
+  void Add(Flag flag);
+
+  // `--help=topic`.
+  absl::Status ReadHelp(const std::string& argument, std::string_view topic);
 
   Flag* Find(std::string_view name);
   const Flag* Find(std::string_view name) const;
@@ -126,7 +146,10 @@ class Flags {
   std::string summary_;
   std::vector<Flag> flags_;
   std::vector<Alternatives> alternatives_;
+  std::string notes_;
+  std::vector<Topic> topics_;
   bool help_wanted_ = false;
+  std::string help_topic_;
 };
 
 }  // namespace waiter
