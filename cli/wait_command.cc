@@ -115,22 +115,26 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   const FileLimit files(count);
   EventLoop loop;
   ProcessReaper reaper(loop, arguments.wait().kill_after());
-  std::optional<RunEnd> end;
+  WaitRun* running = nullptr;
+  // The first signal ends the wait; the next, what does not want to end.
+  std::vector<std::unique_ptr<SignalWatch>> signals;
+  for (const EndingSignal& signal : kEndingSignals) {
+    signals.push_back(
+        std::make_unique<SignalWatch>(loop, signal.number, [&, signal] {
+          if (running == nullptr) return reaper.KillNow();
+          running->Stop({.exit_code = kSignalCode + signal.number,
+                         .reason = "interrupted",
+                         .detail = std::string(signal.name)});
+        }));
+  }
+  RunEnd end;
   {
     ProbeFactory factory(loop, reaper, arguments.code_map(), arguments.http());
     absl::StatusOr<std::vector<WaitTarget>> targets =
         MakeTargets(arguments, factory);
     if (!targets.ok()) return targets.status();
     WaitRun run(loop, *std::move(targets), *options, std::move(told));
-    std::vector<std::unique_ptr<SignalWatch>> signals;
-    for (const EndingSignal& signal : kEndingSignals) {
-      signals.push_back(
-          std::make_unique<SignalWatch>(loop, signal.number, [&run, signal] {
-            run.Stop({.exit_code = kSignalCode + signal.number,
-                      .reason = "interrupted",
-                      .detail = std::string(signal.name)});
-          }));
-    }
+    running = &run;
     const SignalWatch asked(loop, SIGUSR1, [&run] { run.Snapshot(); });
     const Guards guards(reaper, arguments.guards(),
                         [&](const std::string& what) {
@@ -139,12 +143,13 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
                                     .detail = what});
                         });
     end = run.Run();
+    running = nullptr;
   }
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   for (const auto& listener : *listeners) {
     if (absl::Status status = listener->status(); !status.ok()) return status;
   }
-  return *end;
+  return end;
 }
 
 int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
