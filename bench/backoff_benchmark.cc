@@ -10,6 +10,7 @@
 
 #include "absl/random/bit_gen_ref.h"
 #include "absl/random/random.h"
+#include "absl/time/time.h"
 #include "bench/floors.h"
 #include "benchmark/benchmark.h"
 #include "waiter/backoff_options.h"
@@ -18,12 +19,15 @@
 namespace waiter {
 namespace {
 
+constexpr BackoffOptions kFullJitter = {.max_delay = absl::Seconds(10),
+                                        .jitter = Jitter::Full()};
+
 // Waits are short: ten delays each.
 constexpr int kDelays = 10;
 
 template <typename Gen>
 void DrawDelays(benchmark::State& state, const Jitter& jitter, Gen& gen) {
-  const Backoff backoff({.jitter = jitter});
+  const Backoff backoff({.max_delay = absl::Seconds(10), .jitter = jitter});
   BackoffProgress progress;
   int left = kDelays;
   for (auto _ : state) {
@@ -58,7 +62,7 @@ BENCHMARK(BM_Backoff_NextDelayByRef);
 
 // Never restarted, so soon far beyond what is computed ahead.
 void BM_Backoff_NextDelayFarOut(benchmark::State& state) {
-  const Backoff backoff{BackoffOptions{}};
+  const Backoff backoff(kFullJitter);
   SplitMix64 gen(1);
   BackoffProgress progress;
   for (int i = 0; i < 1000; ++i) backoff.NextDelay(progress, gen);
@@ -70,7 +74,7 @@ void BM_Backoff_NextDelayFarOut(benchmark::State& state) {
 BENCHMARK(BM_Backoff_NextDelayFarOut);
 
 void BM_Backoff_FirstDelay(benchmark::State& state) {
-  const Backoff backoff{BackoffOptions{}};
+  const Backoff backoff(kFullJitter);
   for (auto _ : state) {
     SplitMix64 gen = MakeSeededSplitMix64();
     BackoffProgress progress;

@@ -22,7 +22,8 @@ namespace {
 
 // Returns something that depends on everything, so that nothing is left out.
 int64_t DrawDelays(int64_t times) {
-  const Backoff backoff{BackoffOptions{}};
+  const Backoff backoff(
+      {.max_delay = absl::Seconds(10), .jitter = Jitter::Full()});
   SplitMix64 gen(1);
   BackoffProgress progress;
   int64_t sum = 0;
@@ -38,7 +39,8 @@ int64_t Wait(int64_t times, int64_t polls, absl::Duration timeout) {
   Waiter wait([&] { return AskStatus(target); },
               {.timeout = timeout,
                .backoff = {.initial_delay = absl::ZeroDuration(),
-                           .max_delay = absl::ZeroDuration()}});
+                           .max_delay = absl::ZeroDuration(),
+                           .jitter = Jitter::Full()}});
   int64_t sum = 0;
   for (int64_t i = 0; i < times; ++i) {
     target.polls = polls;

@@ -143,7 +143,8 @@ Work DrawFrom(const Backoff& backoff, Gen gen) {
 }
 
 void PrintDelays(const Effort& effort) {
-  const Backoff backoff{BackoffOptions{}};
+  const Backoff backoff(
+      {.max_delay = absl::Seconds(10), .jitter = Jitter::Full()});
   GrpcBackOff grpc;
   const Work grpc_delays = [&](int64_t times) {
     DrawDelays(
@@ -186,7 +187,8 @@ void PrintDelays(const Effort& effort) {
 WaitOptions NoDelay(absl::Duration timeout) {
   return {.timeout = timeout,
           .backoff = {.initial_delay = absl::ZeroDuration(),
-                      .max_delay = absl::ZeroDuration()}};
+                      .max_delay = absl::ZeroDuration(),
+                      .jitter = Jitter::Full()}};
 }
 
 Work WaitFor(int64_t polls, absl::Duration timeout) {

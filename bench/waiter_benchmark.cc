@@ -29,7 +29,8 @@ constexpr absl::Duration kDeadline = absl::Minutes(5);
 // Delays of zero, so that what is measured is the wait and not the sleep.
 WaitOptions Options(absl::Duration timeout) {
   constexpr BackoffOptions kNoDelay = {.initial_delay = absl::ZeroDuration(),
-                                       .max_delay = absl::ZeroDuration()};
+                                       .max_delay = absl::ZeroDuration(),
+                                       .jitter = Jitter::Full()};
   return {.timeout = timeout, .backoff = kNoDelay, .server_error = kNoDelay};
 }
 
@@ -127,8 +128,11 @@ void BM_Waiter_SimulatedTenHours(benchmark::State& state) {
   int64_t polls = 0;
   for (auto _ : state) {
     SimulatedClock clock;
-    Waiter wait([&] { return clock.Elapsed() >= absl::Hours(10); },
-                {.timeout = absl::Hours(11), .clock = &clock});
+    Waiter wait(
+        [&] { return clock.Elapsed() >= absl::Hours(10); },
+        {.timeout = absl::Hours(11),
+         .backoff = {.max_delay = absl::Seconds(10), .jitter = Jitter::Full()},
+         .clock = &clock});
     polls += wait.Wait().report().attempts;
   }
   state.SetItemsProcessed(polls);

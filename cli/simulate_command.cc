@@ -149,12 +149,12 @@ void PrintRuns(absl::Span<const NamedRun> runs, int clients,
                          "most polls in a second", "", "from ready to seen",
                          "gave")
       << absl::StrFormat("%-14s %9s %6s %7s %7s %10s %9s %10s %7s\n", "jitter",
-                         "client", "of all", "2 s on", "60 s on", "throttled",
+                         "client", "of all", "10 s on", "60 s on", "throttled",
                          "median", "95 %", "up");
   for (const auto& [name, run] : runs) {
     out << absl::StrFormat("%-14s %9.1f %6d %7d %7d %8.1f %% %9s %10s %7d\n",
                            name, static_cast<double>(run.polls) / clients,
-                           run.peak_polls(), run.peak_polls(2),
+                           run.peak_polls(), run.peak_polls(10),
                            run.peak_polls(60), 100 * run.throttled_share(),
                            TimeText(run.DetectionDelay(0.5)),
                            TimeText(run.DetectionDelay(0.95)), run.gave_up);

@@ -254,8 +254,9 @@ TEST(BackoffTest, GeneratorThroughBitGenRefGivesTheSameDelays) {
 TEST(BackoffTest, FullJitterIsUniform) {
   constexpr int kDraws = 100'000;
   constexpr int kBins = 10;
-  const Backoff backoff(
-      {.initial_delay = absl::Seconds(1), .max_delay = absl::Seconds(1)});
+  const Backoff backoff({.initial_delay = absl::Seconds(1),
+                         .max_delay = absl::Seconds(1),
+                         .jitter = Jitter::Full()});
   BackoffProgress progress;
   SplitMix64 gen(5);
 

@@ -240,9 +240,10 @@ TEST_F(EventuallyMessageTest, JitterAndSeed) {
 }
 
 TEST_F(EventuallyMessageTest, LimitOfThePolicy) {
-  const WaitOptions policy = {.timeout = Hours(1),
-                              .max_attempts = 2,
-                              .backoff = {.jitter = Jitter::None()}};
+  const WaitOptions policy = {
+      .timeout = Hours(1),
+      .max_attempts = 2,
+      .backoff = {.max_delay = Seconds(10), .jitter = Jitter::None()}};
 
   const std::string text = FailureOf([&] {
     EXPECT_EVENTUALLY(GetJob().progress, 100,

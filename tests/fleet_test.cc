@@ -156,6 +156,23 @@ TEST(FleetTest, JitterSpreadsAFleetThatStartsTogether) {
   EXPECT_LT(spread, 100);
 }
 
+TEST(FleetTest, TheDefaultSpreadsAFleetWithinHalfAMinute) {
+  const DurationDistribution ready =
+      DurationDistribution::Constant(absl::Minutes(4));
+  const auto peak = [&](const BackoffOptions& backoff) {
+    return SimulateFleet(
+               Fleet(500, {.timeout = absl::Minutes(5), .backoff = backoff},
+                     ready),
+               /*seed=*/1)
+        ->peak_polls(30);
+  };
+
+  // Evenly, it would be 500 in 6.2 s, which is 81 in each.
+  EXPECT_LT(peak({}), 120);
+  // Of narrow windows, half of the delays are the cap exactly.
+  EXPECT_GT(peak({.jitter = Jitter::Proportional(0.2)}), 120);
+}
+
 TEST(FleetTest, EachClientHasItsOwnBudgets) {
   // Quota for 3 throttled retries, spent at once by every client: each makes 4
   // polls. One quota for all would leave 3 retries in all.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -140,6 +141,28 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
+// Words alone: a test indents its code, and prose is wrapped.
+std::string Words(std::string_view text) {
+  return absl::StrJoin(
+      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+}
+
+TEST(ReadmeTest, FirstExampleRunsOutOfTimeAsShown) {
+  waiter::SimulatedClock clock;
+  waiter::Waiter wait_until_running(
+      []() -> waiter::Poll<Instance> { return waiter::NotReady("CREATING"); },
+      {.name = "instance i-0abc",
+       .timeout = absl::Minutes(5),
+       .clock = &clock,
+       .seed = 1});
+
+  const waiter::WaitResult<Instance> result = wait_until_running.Wait();
+
+  EXPECT_TRUE(
+      absl::StrContains(Words(Read("README.md")), result.status().ToString()))
+      << result.status();
+}
+
 class Job {
  public:
   explicit Job(waiter::SimulatedClock& clock) : clock_(clock) {}
@@ -172,12 +195,6 @@ TEST(ReadmeTest, PresetExampleWaits) {
   waiter::Waiter wait(ask, options);
 
   EXPECT_TRUE(wait.Wait().ok());
-}
-
-// Words alone: a test indents its code.
-std::string Words(std::string_view text) {
-  return absl::StrJoin(
-      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
 }
 
 TEST(ReadmeTest, EveryExampleIsInThisFile) {

@@ -89,6 +89,21 @@ TEST(TradeOffTest, KnownPoliciesCostWhatAnotherProgramFound) {
   expect("x2 to 30s, decorrelated", 10.0, 26.8);
 }
 
+TEST(TradeOffTest, TheDefaultBeatsFullJitterWhateverTheTimeItTakes) {
+  const BackoffOptions full = {.max_delay = absl::Seconds(10),
+                               .jitter = Jitter::Full()};
+  for (const int seconds : {2, 20, 60, 300}) {
+    const absl::StatusOr<std::vector<TradeOff>> points = CompareTradeOffs(
+        {{{"default", {.timeout = absl::Hours(1)}},
+          {"full", {.timeout = absl::Hours(1), .backoff = full}}}},
+        DurationDistribution::Lognormal(absl::Seconds(seconds), 0.6));
+
+    ASSERT_TRUE(points.ok()) << points.status();
+    EXPECT_LT((*points)[0].mean_polls, 0.95 * (*points)[1].mean_polls);
+    EXPECT_LT((*points)[0].p95_delay, 0.9 * (*points)[1].p95_delay) << seconds;
+  }
+}
+
 TEST(TradeOffTest, AnErrorNamesThePolicy) {
   WaitOptions frantic = {.timeout = kTimeout,
                          .backoff = {.initial_delay = absl::Nanoseconds(1),

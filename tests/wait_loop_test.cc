@@ -211,7 +211,9 @@ TEST(WaitLoopMessageTest, HintBeyondTheDeadline) {
 }
 
 TEST(WaitLoopMessageTest, Attempts) {
-  PlayedWait wait({.timeout = absl::Hours(1), .max_attempts = 2});
+  PlayedWait wait({.timeout = absl::Hours(1),
+                   .max_attempts = 2,
+                   .backoff = {.jitter = Jitter::Full()}});
   wait.Answer(NotReady());
   wait.Answer(NotReady());
 
@@ -243,7 +245,9 @@ TEST(WaitLoopMessageTest, ClassLimits) {
 }
 
 TEST(WaitLoopMessageTest, HoldThatWasTooLongForTheDeadline) {
-  PlayedWait wait({.timeout = absl::Seconds(3), .hold_for = absl::Seconds(9)});
+  PlayedWait wait({.timeout = absl::Seconds(3),
+                   .backoff = {.jitter = Jitter::Full()},
+                   .hold_for = absl::Seconds(9)});
   wait.Answer(Success(), seconds(1));
   wait.Answer(Success(), seconds(2));
 

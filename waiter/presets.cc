@@ -254,6 +254,7 @@ WaitOptions SmithyWaiter(absl::Duration min_delay, absl::Duration max_delay) {
                            ? min_delay
                            : -absl::InfiniteDuration(),
       .max_delay = max_delay,
+      .jitter = Jitter::Full(),
       .min_delay = min_delay};
   WaitOptions options = WithCurve(curve);
   options.delay_rule = [curve](const DelayRequest& request,

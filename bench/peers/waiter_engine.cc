@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "bench/peers/workload.h"
+#include "waiter/backoff_options.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/wait_engine.h"
@@ -64,6 +65,7 @@ std::shared_ptr<const WaitPolicy> MakePolicy(const Workload& workload,
       {.timeout = absl::InfiniteDuration(),
        .backoff = {.initial_delay = absl::Nanoseconds(initial),
                    .max_delay = absl::Nanoseconds(max),
+                   .jitter = Jitter::Full(),
                    .min_delay = absl::Nanoseconds(min)},
        .observer = observer});
 }

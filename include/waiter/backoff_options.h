@@ -70,12 +70,14 @@ struct BackoffOptions {
   absl::Duration initial_delay = absl::Milliseconds(100);
 
   // Ceiling of every delay. At least `initial_delay`; may be infinite.
-  absl::Duration max_delay = absl::Seconds(10);
+  absl::Duration max_delay = absl::Seconds(8);
 
   // Growth from one ceiling to the next. Finite, at least 1 (constant).
   double multiplier = 2.0;
 
-  Jitter jitter = Jitter::Full();
+  // Equal spreads a fleet within seconds, for fewer polls and shorter delays
+  // after ready than full jitter under a longer cap (docs/policy.md).
+  Jitter jitter = Jitter::Equal();
 
   // No delay on this curve is shorter. Between zero and `max_delay`. One that
   // would leave no more than this before the deadline is stretched to it.

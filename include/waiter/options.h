@@ -61,7 +61,9 @@ struct WaitOptions {
   // delay is never shorter than the next one of `backoff`, which stays next.
 
   BackoffOptions backoff = {};
-  BackoffOptions server_error = {};
+  // Full jitter, as to spread the load matters more here than an even pace.
+  BackoffOptions server_error = {.max_delay = absl::Seconds(10),
+                                 .jitter = Jitter::Full()};
   BackoffOptions throttled = {.initial_delay = absl::Seconds(2),
                               .max_delay = absl::Minutes(1),
                               .jitter = Jitter::Equal(),
