@@ -136,12 +136,13 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     WaitRun run(loop, *std::move(targets), *options, std::move(told));
     running = &run;
     const SignalWatch asked(loop, SIGUSR1, [&run] { run.Snapshot(); });
-    const Guards guards(reaper, arguments.guards(),
-                        [&](const std::string& what) {
-                          run.Stop({.exit_code = options->failure_code,
-                                    .reason = "guard",
-                                    .detail = what});
-                        });
+    const Guard guard(
+        reaper, arguments.guards().options(), [&](const absl::Status& why) {
+          const bool broken = absl::IsInvalidArgument(why);
+          run.Stop({.exit_code = broken ? kUsageError : options->failure_code,
+                    .reason = broken ? "invalid" : "guard",
+                    .detail = std::string(why.message())});
+        });
     end = run.Run();
     running = nullptr;
   }
@@ -157,6 +158,7 @@ int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
         std::ostream& err) {
   const std::string_view name =
       kind == WaitArguments::Kind::kExec ? "waiter exec" : "waiter";
+  const InitialState initial;
   WaitArguments arguments(kind);
   if (absl::Status status = arguments.Parse(args, environment); !status.ok()) {
     return ExitCode(status, name, err);
@@ -179,7 +181,7 @@ int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
   if (!has_command || !go_on) return end->exit_code;
   out << std::flush;
   err << std::flush;
-  return RunCommand(arguments.words(), err);
+  return RunCommand(arguments.words(), initial, err);
 }
 
 }  // namespace
