@@ -1,0 +1,86 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/target_hint.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/run_state.h"
+#include "waiter/poll_status.h"
+
+namespace waiter {
+namespace {
+
+// Returns what it means that a target was absent whenever it was looked for.
+std::string HintForAbsent(std::string_view target) {
+  constexpr std::array<std::string_view, 5> kServers = {
+      "tcp://", "unix:", "redis://", "postgres://", "mysql://"};
+  if (std::any_of(kServers.begin(), kServers.end(), [&](std::string_view kind) {
+        return absl::StartsWith(target, kind);
+      })) {
+    return "nothing listens there: was it started, and is the address right?";
+  }
+  if (absl::StartsWith(target, "file:")) {
+    return "it never existed: is the path right, and can it be seen from here?";
+  }
+  if (absl::StartsWith(target, "dns:")) {
+    return "nobody knows the name: is it right, and is this the right "
+           "resolver?";
+  }
+  return "";
+}
+
+// Returns the status that `detail`, as "HTTP 401", begins with, or "".
+std::string_view HttpStatus(std::string_view detail) {
+  constexpr std::string_view kBegin = "HTTP ";
+  if (!absl::StartsWith(detail, kBegin)) return "";
+  return detail.substr(kBegin.size(), 3);
+}
+
+}  // namespace
+
+std::string HintFor(const TargetState& target) {
+  if (!target.last.hint.empty()) return target.last.hint;
+  const auto count = [&](PollStatus status) {
+    return target.counts[static_cast<size_t>(status)];
+  };
+  const auto always = [&](int64_t polls) {
+    return target.attempts > 0 && polls == target.attempts;
+  };
+  if (target.attempts == 0) {
+    return target.phase == TargetState::Phase::kStarting
+               ? ""
+               : "no poll ended: a shorter --probe-timeout, or a longer "
+                 "--timeout";
+  }
+  if (always(target.timed_out)) {
+    return "no poll ended in its time: a longer --probe-timeout, if it is slow";
+  }
+  if (count(PollStatus::kSuccess) > 0) {
+    return absl::StrCat("it was there in ", count(PollStatus::kSuccess), " of ",
+                        target.attempts,
+                        " polls, but not for long enough: see --hold and "
+                        "--successes");
+  }
+  if (always(count(PollStatus::kThrottled))) {
+    return "always throttled: a longer --backoff or --every";
+  }
+  if (always(target.absent)) return HintForAbsent(target.text);
+  const std::string_view status = HttpStatus(target.last.detail);
+  if (status == "401" || status == "403") {
+    return absl::StrCat("HTTP ", status,
+                        ": credentials with --header, or --not-ready-on ",
+                        status, " if they come later");
+  }
+  if (status == "405") return "HTTP 405: another --method";
+  return "";
+}
+
+}  // namespace waiter
