@@ -4,6 +4,7 @@
 #include "cli/plan_command.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -15,18 +16,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/chart_output.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/plan_output.h"
 #include "cli/policy_charts.h"
 #include "cli/policy_flags.h"
 #include "sim/duration_distribution.h"
 #include "sim/plan.h"
-#include "sim/time_text.h"
 #include "sim/trade_off.h"
 #include "waiter/options.h"
 
@@ -42,6 +42,7 @@ struct Arguments {
   absl::Duration late;
   absl::Duration poll_cost;
   int rows = 16;
+  bool json = false;
   uint64_t seed = 1;
 };
 
@@ -72,6 +73,8 @@ void AddFlags(Arguments& arguments, Flags& flags) {
             arguments.poll_cost);
   flags.Add("rows", "16", "most rows of the table", arguments.rows, 1, 1000);
   flags.Add("seed", "1", "of the draws", arguments.seed);
+  flags.AddSwitch("json", "print the numbers of all tables as JSON",
+                  arguments.json);
   flags.AddAlternatives({"ready", "expect"});
   arguments.charts.AddTo(flags,
                          {"schedule", "cumulative", "trade_off", "detection"});
@@ -82,34 +85,6 @@ Flags MakeFlags(Arguments& arguments) {
               "Shows when a policy polls, and what it costs.");
   AddFlags(arguments, flags);
   return flags;
-}
-
-void PrintPlan(const WaitOptions& policy, const Plan& plan, int rows,
-               std::ostream& out) {
-  const absl::Duration timeout = *policy.timeout;
-  const absl::Duration end =
-      timeout == absl::InfiniteDuration() ? plan.example.back() : timeout;
-  out << PlanTable(plan, rows)
-      << absl::StrFormat("\n0 %s %s\n", Timeline(plan.example, end, 64),
-                         TimeText(end))
-      << absl::StrFormat("%.1f polls%s in a wait that goes on to its end\n",
-                         plan.mean_polls, plan.cut_off ? " or more" : "");
-}
-
-void PrintTradeOffs(std::vector<TradeOff> points, std::ostream& out) {
-  std::stable_sort(points.begin(), points.end(),
-                   [](const TradeOff& a, const TradeOff& b) {
-                     return a.mean_polls < b.mean_polls;
-                   });
-  out << absl::StrFormat("  %-26s %7s %12s %12s %8s\n", "policy", "polls",
-                         "late, median", "late, 95 %", "missed");
-  for (const TradeOff& point : points) {
-    out << absl::StrFormat("%s %-26s %7.1f %12s %12s %6.1f %%\n",
-                           point.on_front ? "*" : " ", point.name,
-                           point.mean_polls, TimeText(point.p50_delay),
-                           TimeText(point.p95_delay), 100 * point.missed);
-  }
-  out << "* no other has fewer polls and is no later\n\n";
 }
 
 // What is planned: the policy that was asked for or proposed, and those that it
@@ -214,18 +189,20 @@ absl::Status RunChecked(absl::Span<const std::string> args,
         PolicyFlags::ChoosesDelays(flags) || flags.Given("initial-delay"));
     if (!compared.ok()) return compared.status();
     comparison = *std::move(compared);
-    out << "what takes " << arguments.ready->ToString() << "\n\n";
-    PrintTradeOffs(comparison.points, out);
-    for (const NamedPolicy& known : comparison.policies) {
-      if (known.name != kProposal) continue;
-      out << "proposal: " << PolicyAsFlags(known.policy) << "\n\n";
-    }
   }
   const NamedPolicy& shown = comparison.policies[0];
-  const absl::StatusOr<Plan> plan =
-      MakePlan(shown.policy, {.seed = arguments.seed});
+  absl::StatusOr<Plan> plan = MakePlan(shown.policy, {.seed = arguments.seed});
   if (!plan.ok()) return plan.status();
-  PrintPlan(shown.policy, *plan, arguments.rows, out);
+  PlannedPolicy planned = {.name = shown.name,
+                           .timeout = *shown.policy.timeout,
+                           .plan = *std::move(plan),
+                           .ready = arguments.ready,
+                           .points = comparison.points};
+  for (const NamedPolicy& known : comparison.policies) {
+    if (known.name == kProposal) planned.proposal = PolicyAsFlags(known.policy);
+  }
+  out << (arguments.json ? PlanJson(planned)
+                         : PlanText(planned, arguments.rows));
 
   if (!arguments.charts.wanted()) return absl::OkStatus();
   const absl::StatusOr<std::vector<Chart>> charts =

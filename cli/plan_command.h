@@ -6,6 +6,7 @@
 //
 //   waiter plan --backoff=1s,2,30s --jitter=full
 //   waiter plan --expect=60s --html plan.html
+//   waiter plan --expect=60s --json           # plan_output.h has the format
 
 #ifndef WAITER_CLI_PLAN_COMMAND_H_
 #define WAITER_CLI_PLAN_COMMAND_H_

@@ -4,6 +4,7 @@
 // The subcommands that show and simulate, as they are called.
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -14,12 +15,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "cli/subcommands.h"
 #include "cli/variables.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "json/json.h"
+#include "sim/plan.h"
+#include "sim/time_text.h"
 
 namespace waiter {
 namespace {
@@ -335,6 +340,75 @@ TEST(PlanCommandTest, AnExpectationProposesAPolicy) {
   const Ended again = Call("plan " + flags + " --expect=60s --timeout=3m");
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("as asked for"));
+}
+
+absl::Duration Ms(const JsonValue& row, std::string_view field) {
+  const double* const number = row.FindNumber(field);
+  return number == nullptr ? absl::InfiniteDuration()
+                           : absl::Milliseconds(*number);
+}
+
+// The tables, made of nothing but the JSON.
+Plan PlanOf(const JsonValue& json) {
+  Plan plan;
+  for (const JsonValue& row : *json.Find("polls")->array()) {
+    plan.polls.push_back(
+        {.attempt = static_cast<int64_t>(*row.FindNumber("attempt")),
+         .shortest_delay = Ms(row, "shortest_delay_ms"),
+         .longest_delay = Ms(row, "longest_delay_ms"),
+         .p5 = Ms(row, "p5_ms"),
+         .p50 = Ms(row, "p50_ms"),
+         .p95 = Ms(row, "p95_ms"),
+         .reached = *row.FindNumber("reached")});
+  }
+  return plan;
+}
+
+std::string TradeOffsOf(const JsonValue& json) {
+  std::string lines;
+  for (const JsonValue& row : *json.Find("trade_offs")->array()) {
+    absl::StrAppendFormat(
+        &lines, "%s %-26s %7.1f %12s %12s %6.1f %%\n",
+        *row.Find("on_front")->boolean() ? "*" : " ", *row.FindString("policy"),
+        *row.FindNumber("mean_polls"), TimeText(Ms(row, "p50_delay_ms")),
+        TimeText(Ms(row, "p95_delay_ms")), 100 * *row.FindNumber("missed"));
+  }
+  return lines;
+}
+
+TEST(PlanCommandTest, JsonHasTheNumbersOfTheTables) {
+  for (const char* const line :
+       {"plan --timeout=90s", "plan --timeout=2s --expect=20s",
+        "plan --every=3s --timeout=inf --ready=uniform:5s,9s"}) {
+    const Ended text = Call(std::string(line) + " --rows=1000");
+    const Ended ended = Call(std::string(line) + " --json");
+
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1);
+    const absl::StatusOr<JsonValue> json = ParseJson(ended.out);
+    ASSERT_TRUE(json.ok()) << json.status();
+    EXPECT_THAT(text.out, HasSubstr(PlanTable(PlanOf(*json), 1000)));
+    EXPECT_THAT(text.out,
+                HasSubstr(absl::StrFormat(
+                    "%.1f polls%s in a wait", *json->FindNumber("mean_polls"),
+                    *json->Find("cut_off")->boolean() ? " or more" : "")));
+    std::vector<absl::Duration> example;
+    for (const JsonValue& poll : *json->Find("example_ms")->array()) {
+      example.push_back(absl::Milliseconds(*poll.number()));
+    }
+    absl::Duration end = Ms(*json, "timeout_ms");
+    if (end == absl::InfiniteDuration()) end = example.back();
+    EXPECT_THAT(text.out, HasSubstr("0 " + Timeline(example, end, 64) + " "));
+
+    const bool compared = json->Find("ready") != nullptr;
+    EXPECT_EQ(compared, absl::StrContains(text.out, "what takes"));
+    EXPECT_EQ(compared, json->Find("trade_offs") != nullptr);
+    if (!compared) continue;
+    EXPECT_THAT(text.out,
+                AllOf(HasSubstr("what takes " + *json->FindString("ready")),
+                      HasSubstr("missed\n" + TradeOffsOf(*json) + "* no other"),
+                      HasSubstr("proposal: " + *json->FindString("proposal"))));
+  }
 }
 
 TEST(PlanCommandTest, EveryChartIsFilledAndIsJson) {
