@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "json/json.h"
 
@@ -33,6 +34,13 @@ std::string Printable(std::string_view text) {
     }
   }
   return printable;
+}
+
+std::string Shortened(std::string_view text, size_t size) {
+  if (text.size() <= size) return std::string(text);
+  // A character has at most three bytes of this form behind its first.
+  for (int i = 0; i < 3 && size > 0 && (text[size] & 0xc0) == 0x80; ++i) --size;
+  return absl::StrCat(text.substr(0, size), "...");
 }
 
 }  // namespace waiter

@@ -8,6 +8,7 @@
 #ifndef WAITER_CLI_PRINTABLE_H_
 #define WAITER_CLI_PRINTABLE_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ namespace waiter {
 // change colours: control characters are escaped, as `\x1b` or `\u009b`, and
 // what is not UTF-8 becomes U+FFFD.
 std::string Printable(std::string_view text);
+
+// Returns `text`, or, if it is longer than `size` bytes, what of it fits, in
+// whole characters of UTF-8, and "...".
+std::string Shortened(std::string_view text, size_t size);
 
 }  // namespace waiter
 

@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "cli/event_loop.h"
 #include "cli/exec_error.h"
+#include "cli/printable.h"
 #include "cli/process_reaper.h"
 
 // There a child can be kept from files that were open when we were started.
@@ -44,9 +45,6 @@ using How = ProcessEnd::How;
 
 constexpr size_t kKeptOut = size_t{64} * 1024;
 constexpr size_t kKeptErr = size_t{4} * 1024;
-
-// Bytes of a line that are shown.
-constexpr size_t kShown = 512;
 
 // How long to wait, after the end of a child, for others that have its stdout
 // or stderr.
@@ -120,14 +118,6 @@ int Spawn(const Command& command, int out, int err, pid_t& pid) {
                       Pointers(environment).data());
 }
 
-std::string Shortened(std::string_view line) {
-  if (line.size() <= kShown) return std::string(line);
-  size_t size = kShown;
-  // Not amidst a character of UTF-8.
-  while (size > kShown - 3 && (line[size] & 0xc0) == 0x80) --size;
-  return absl::StrCat(line.substr(0, size), "...");
-}
-
 }  // namespace
 
 Command ShellCommand(std::string text) {
@@ -155,7 +145,7 @@ std::string Summary(const ProcessEnd& end) {
   std::string_view line = LastLine(fine ? end.out : end.err);
   if (line.empty()) line = LastLine(fine ? end.err : end.out);
   if (line.empty()) return Describe(end);
-  const std::string shown = Shortened(line);
+  const std::string shown = Shortened(line, kLongestDetail);
   return fine ? shown : absl::StrCat(Describe(end), ": ", shown);
 }
 

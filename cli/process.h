@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -60,13 +61,16 @@ struct ProcessEnd {
   std::string err = {};
 };
 
+// What is enough of a line that may have any length.
+inline constexpr size_t kLongestDetail = 512;
+
 // Returns how it ended, for people, as "exit code 1", "killed by signal 9
 // (Killed)" or "curll: command not found".
 std::string Describe(const ProcessEnd& end);
 
 // Returns the same and the last line of stderr, or else of stdout; or, if the
 // exit code is zero, the last line of stdout, or else of stderr, alone. Lines
-// are shortened to 512 bytes.
+// are shortened to `kLongestDetail` bytes.
 std::string Summary(const ProcessEnd& end);
 
 // Returns the last line of `output` that is not blank, without the blanks

@@ -89,9 +89,10 @@ class ProcessFixture : public testing::Test {
     });
   }
 
-  // Shell text that blocks for ever, whatever signals it gets, but for SIGKILL
-  // and, unless ignored, SIGTERM. The fifo "never" has no writer.
-  static constexpr char kHang[] = "while :; do read -r x <never; done";
+  // Shell text that blocks until a signal ends it. Nobody else writes to the
+  // fifo "never", and to open it for writing, too, does not block.
+  static constexpr char kHang[] =
+      "exec 4<>never; while :; do read -r x <&4; done";
 
   EventLoop loop_;
   std::unique_ptr<ProcessReaper> reaper_ =

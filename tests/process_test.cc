@@ -60,6 +60,12 @@ class ProcessTest : public ProcessFixture {
     return Run(ShellCommand(text));
   }
 
+  // A child that dies of SIGTERM, and one of its own that ignores it.
+  static Command StubbornGrandchild() {
+    return ShellCommand(absl::StrCat("exec 3>alive; (trap '' TERM; : >set; ",
+                                     kHang, ") & wait"));
+  }
+
   void WriteFile(const std::string& name, const std::string& text,
                  mode_t mode) {
     std::ofstream(Path(name)) << text;
@@ -277,16 +283,9 @@ TEST_F(ProcessTest, TerminateComesTooLateForWhoHasEnded) {
   process->Terminate();
 }
 
-// A child that dies of SIGTERM, and one of its own that ignores it.
-constexpr char kStubbornGrandchild[] =
-    "exec 3>alive; (trap '' TERM; : >set; while :; do read -r x <never; done) "
-    "& "
-    "wait";
-
 TEST_F(ProcessTest, TerminateEndsTheWholeGroup) {
   std::optional<ProcessEnd> end;
-  const std::unique_ptr<Process> process =
-      Start(ShellCommand(kStubbornGrandchild), end);
+  const std::unique_ptr<Process> process = Start(StubbornGrandchild(), end);
   RunUntil([&] { return Exists("set"); });
   process->Terminate();
   RunUntil([&] { return end.has_value(); });
@@ -298,8 +297,7 @@ TEST_F(ProcessTest, TerminateEndsTheWholeGroup) {
 
 TEST_F(ProcessTest, WhatIsLeftHalfwayIsSeenToItsEnd) {
   std::optional<ProcessEnd> end;
-  std::unique_ptr<Process> process =
-      Start(ShellCommand(kStubbornGrandchild), end);
+  std::unique_ptr<Process> process = Start(StubbornGrandchild(), end);
   RunUntil([&] { return Exists("set"); });
   process.reset();
   EXPECT_FALSE(reaper_->idle());

@@ -1,0 +1,87 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/probe_answer.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/code_map.h"
+#include "cli/flags.h"
+#include "cli/probes/probe.h"
+#include "json/json.h"
+#include "waiter/poll_status.h"
+
+namespace waiter {
+namespace {
+
+absl::StatusOr<Finding> Read(const JsonValue& answer) {
+  Finding finding;
+  const std::string* const word = answer.FindString("waiter");
+  const std::optional<PollStatus> status =
+      word == nullptr ? std::nullopt : ParsePollStatus(*word);
+  if (!status.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"waiter\" is none of ", kPollStatusWords));
+  }
+  finding.status = *status;
+  finding.absent = *status == PollStatus::kNotReady;
+
+  if (answer.Find("detail") != nullptr) {
+    const std::string* const detail = answer.FindString("detail");
+    if (detail == nullptr) {
+      return absl::InvalidArgumentError("\"detail\" is no text");
+    }
+    finding.detail = *detail;
+  }
+  if (answer.Find("progress") != nullptr) {
+    const double* const progress = answer.FindNumber("progress");
+    if (progress == nullptr || *progress < 0 || *progress > 1) {
+      return absl::InvalidArgumentError(
+          "\"progress\" is no number from 0 to 1");
+    }
+    finding.progress = *progress;
+  }
+  if (answer.Find("retry_after") != nullptr) {
+    const std::string* const text = answer.FindString("retry_after");
+    if (text == nullptr) {
+      return absl::InvalidArgumentError(
+          "\"retry_after\" is no text such as \"30s\"");
+    }
+    const absl::StatusOr<absl::Duration> delay = ParseFlagDuration(*text);
+    if (!delay.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"retry_after\": ", delay.status().message()));
+    }
+    finding.retry_after = *delay;
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> ParseProbeAnswer(std::string_view line) {
+  if (!absl::StartsWith(line, "{")) return std::nullopt;
+  const absl::StatusOr<JsonValue> answer = ParseJson(line);
+  absl::StatusOr<Finding> finding;
+  if (answer.ok()) {
+    if (answer->Find("waiter") == nullptr) return std::nullopt;
+    finding = Read(*answer);
+  } else {
+    // Somebody's own braces are none of our business.
+    if (!absl::StrContains(line, "\"waiter\"")) return std::nullopt;
+    finding = answer.status();
+  }
+  if (finding.ok()) return *std::move(finding);
+  return Finding{.status = PollStatus::kServerError,
+                 .detail = absl::StrCat("broken answer of the probe: ",
+                                        finding.status().message())};
+}
+
+}  // namespace waiter
