@@ -140,12 +140,14 @@ std::string FailureReason(const RunState& run, const RunEnd& end) {
   if (end.reason == "failed") {
     const auto failed =
         std::count_if(run.targets.begin(), run.targets.end(), HasFailed);
-    return absl::StrCat(
-        who, AfterText(run), ", as ",
+    const std::string whom =
         run.targets.size() == 1
             ? "it"
-            : absl::StrCat(failed, failed == 1 ? " target" : " targets"),
-        " failed for good", because);
+            : absl::StrCat(failed, failed == 1 ? " target" : " targets");
+    return absl::StrCat(
+        who, AfterText(run),
+        failed == 0 ? "" : absl::StrCat(", as ", whom, " failed for good"),
+        because);
   }
   if (end.reason == "guard") {
     return absl::StrCat("the guard ended the wait", AfterText(run), because,
@@ -168,7 +170,7 @@ std::string FailureText(const RunState& run, const RunEnd& end) {
     absl::StrAppend(&text, TargetLine(run, target), "\n");
     const std::string before = FoundBefore(target);
     if (!before.empty()) absl::StrAppend(&text, "      ", before, "\n");
-    std::string hint = Fitted(HintFor(target), kDetailColumns);
+    std::string hint = Fitted(HintFor(run, target), kDetailColumns);
     // The same advice for the next target is no news.
     if (!hint.empty() && hint != last_hint) {
       absl::StrAppend(&text, "      ", hint, "\n");

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/run_state.h"
+#include "cli/target_text.h"
 #include "waiter/poll_status.h"
 
 namespace waiter {
@@ -46,7 +47,7 @@ std::string_view HttpStatus(std::string_view detail) {
 
 }  // namespace
 
-std::string HintFor(const TargetState& target) {
+std::string HintFor(const RunState& run, const TargetState& target) {
   if (!target.last.hint.empty()) return target.last.hint;
   const auto count = [&](PollStatus status) {
     return target.counts[static_cast<size_t>(status)];
@@ -63,16 +64,6 @@ std::string HintFor(const TargetState& target) {
   if (always(target.timed_out)) {
     return "no poll ended in its time: a longer --probe-timeout, if it is slow";
   }
-  if (count(PollStatus::kSuccess) > 0) {
-    return absl::StrCat("it was there in ", count(PollStatus::kSuccess), " of ",
-                        target.attempts,
-                        " polls, but not for long enough: see --hold and "
-                        "--successes");
-  }
-  if (always(count(PollStatus::kThrottled))) {
-    return "always throttled: a longer --backoff or --every";
-  }
-  if (always(target.absent)) return HintForAbsent(target.text);
   const std::string_view status = HttpStatus(target.last.detail);
   if (status == "401" || status == "403") {
     return absl::StrCat("HTTP ", status,
@@ -80,6 +71,16 @@ std::string HintFor(const TargetState& target) {
                         status, " if they come later");
   }
   if (status == "405") return "HTTP 405: another --method";
+  if (count(PollStatus::kSuccess) > 0) {
+    return absl::StrCat("it was ", ReadyWord(run), " in ",
+                        count(PollStatus::kSuccess), " of ", target.attempts,
+                        " polls, but not for long enough: see --hold and "
+                        "--successes");
+  }
+  if (always(count(PollStatus::kThrottled))) {
+    return "always throttled: a longer --backoff or --every";
+  }
+  if (always(target.absent)) return HintForAbsent(target.text);
   return "";
 }
 

@@ -15,7 +15,7 @@ namespace waiter {
 // Returns the hint of the last finding, or else what its polls suggest, as "no
 // poll ended in time: a longer --probe-timeout". Empty if they suggest nothing.
 // May be anything, as a hint may come from outside.
-std::string HintFor(const TargetState& target);
+std::string HintFor(const RunState& run, const TargetState& target);
 
 }  // namespace waiter
 

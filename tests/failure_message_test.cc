@@ -134,6 +134,10 @@ TEST(FailureMessageTest, TheFirstLineSaysWhatEndedTheRun) {
        [](RunState& run) { run.targets[0].reason = StopReason::kFailed; },
        {1, "failed"},
        "db was not ready after 3s of 5m, as it failed for good"},
+      {{"db"},
+       [](RunState& run) { run.targets[0].reason = StopReason::kDelayRule; },
+       {1, "failed"},
+       "db was not ready after 3s of 5m"},
       {{"a", "b"},
        [](RunState& run) { run.targets[0].reason = StopReason::kFailed; },
        {1, "failed"},
@@ -283,7 +287,7 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
               t.counts[0] = 2;
               t.attempts = 5;
             }),
-       "it was there in 2 of 5 polls, but not for long enough: see --hold and "
+       "it was ready in 2 of 5 polls, but not for long enough: see --hold and "
        "--successes"},
       {"throttled", polled(PollStatus::kThrottled, 3, {}), "--backoff"},
       {"refused", absent("tcp://h:1"), "nothing listens there"},
@@ -299,8 +303,9 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
       {"405", polled(PollStatus::kFailed, 1, {.detail = "HTTP 405"}),
        "--method"},
   };
+  const RunState run;
   for (const Case& c : cases) {
-    const std::string hint = HintFor(c.target);
+    const std::string hint = HintFor(run, c.target);
     EXPECT_THAT(hint, HasSubstr(c.hint)) << c.name;
     EXPECT_EQ(hint.empty(), c.hint.empty()) << c.name << ": " << hint;
   }
