@@ -65,6 +65,17 @@ void Flags::Add(std::string name, std::string example, std::string help,
        .topic = ""});
 }
 
+void Flags::AddRepeated(std::string name, std::string example, std::string help,
+                        Reader reader) {
+  Add({.name = std::move(name),
+       .example = std::move(example),
+       .help = std::move(help),
+       .reader = std::move(reader),
+       .value = nullptr,
+       .topic = "",
+       .is_repeatable = true});
+}
+
 void Flags::Add(Flag flag) {
   if (!topics_.empty()) flag.topic = topics_.back().name;
   flags_.push_back(std::move(flag));
@@ -201,7 +212,9 @@ absl::Status Flags::ReadFlag(const std::string& argument,
     return Invalid(argument,
                    absl::StrCat("no such flag; see ", command_, " --help"));
   }
-  if (flag->source != Source::kNone) return Invalid(argument, "given twice");
+  if (flag->source != Source::kNone && !flag->is_repeatable) {
+    return Invalid(argument, "given twice");
+  }
   flag->source = Source::kArgument;
   if (flag->reader == nullptr) {
     *flag->value = !negated;

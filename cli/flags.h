@@ -61,6 +61,11 @@ class Flags {
   void Add(std::string name, std::string example, std::string help, int& value,
            int least, int most);
 
+  // Adds a flag that may be given any number of times: `reader` gets each
+  // value. Its variable has one.
+  void AddRepeated(std::string name, std::string example, std::string help,
+                   Reader reader);
+
   // `--name` and `--noname`. The variable is true, false, 1, 0, yes or no.
   void AddSwitch(std::string name, std::string help, bool& value);
 
@@ -108,6 +113,7 @@ class Flags {
     Reader reader;      // Null for a switch.
     bool* value;        // Of a switch.
     std::string topic;  // Empty for `--help`.
+    bool is_repeatable = false;
     Source source = Source::kNone;
   };
 
