@@ -1,0 +1,50 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The flags of http targets.
+//
+//   waiter::HttpFlags http;
+//   http.AddTo(flags);
+//   ...
+//   absl::StatusOr<waiter::HttpOptions> options = http.Options(flags);
+
+#ifndef WAITER_CLI_HTTP_FLAGS_H_
+#define WAITER_CLI_HTTP_FLAGS_H_
+
+#include "absl/status/statusor.h"
+#include "cli/flags.h"
+#include "cli/probes/http_options.h"
+
+namespace waiter {
+
+// Thread-compatible.
+class HttpFlags {
+ public:
+  HttpFlags() = default;
+  // `AddTo` hands out its address.
+  HttpFlags(const HttpFlags&) = delete;
+  HttpFlags& operator=(const HttpFlags&) = delete;
+
+  // Adds --method, --header, --data, --status, --body-regex, --json,
+  // --expect-header, --not-ready-on, --insecure, --ca-file, --no-redirect,
+  // --ipv4 and --ipv6.
+  void AddTo(Flags& flags);
+
+  // Returns what was asked for, or an error that names the flags that
+  // contradict each other.
+  absl::StatusOr<HttpOptions> Options(const Flags& flags) const;
+
+  // Returns whether any of the flags was given, which then need an http target.
+  static bool AnyGiven(const Flags& flags);
+
+ private:
+  HttpOptions options_;
+  bool insecure_ = false;
+  bool no_redirect_ = false;
+  bool ipv4_ = false;
+  bool ipv6_ = false;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_CLI_HTTP_FLAGS_H_

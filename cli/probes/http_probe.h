@@ -1,0 +1,35 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Asks a URL, as of `http_verdict.h`.
+//
+//   absl::StatusOr<std::unique_ptr<waiter::Probe>> probe =
+//       waiter::MakeHttpProbe(client, "http://localhost:8080/ready", options);
+//   if (!probe.ok()) return probe.status();
+
+#ifndef WAITER_CLI_PROBES_HTTP_PROBE_H_
+#define WAITER_CLI_PROBES_HTTP_PROBE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "cli/probes/http_client.h"
+#include "cli/probes/http_options.h"
+#include "cli/probes/probe.h"
+
+namespace waiter {
+
+// Returns a probe, which `client` must outlive, or kInvalidArgument if `url` is
+// none for HTTP. The options are shared by all targets.
+absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
+    HttpClient& client, std::string url,
+    std::shared_ptr<const HttpOptions> options);
+
+// Returns `url` without a user and a password: what may be shown of it.
+std::string PrintableUrl(std::string_view url);
+
+}  // namespace waiter
+
+#endif  // WAITER_CLI_PROBES_HTTP_PROBE_H_
