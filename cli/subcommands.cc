@@ -12,12 +12,11 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "cli/command.h"
 #include "cli/plan_command.h"
-#include "cli/printable.h"
 #include "cli/report_command.h"
 #include "cli/simulate_command.h"
 #include "cli/variables.h"
+#include "cli/wait_command.h"
 
 namespace waiter {
 namespace {
@@ -32,6 +31,10 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands = {
+    Subcommand{.name = "exec",
+               .summary = "run a command until it succeeds",
+               .run = RunExec,
+               .flags = WaitFlagNames},
     Subcommand{.name = "plan",
                .summary = "when a policy polls, and what it costs",
                .run = RunPlan,
@@ -46,14 +49,12 @@ constexpr std::array kSubcommands = {
                .flags = SimulateFlags},
 };
 
-void PrintUsage(std::ostream& out) {
-  out << "usage: waiter SUBCOMMAND [ARGUMENT...]\n\n";
+void PrintSubcommands(std::ostream& out) {
+  out << "\nother uses, each with a --help of its own\n";
   for (const Subcommand& subcommand : kSubcommands) {
-    out << absl::StrFormat("  %-9s %s\n", subcommand.name, subcommand.summary);
+    out << absl::StrFormat("  waiter %-19s %s\n", subcommand.name,
+                           subcommand.summary);
   }
-  out << "\nwaiter SUBCOMMAND --help shows the flags of a subcommand. Each is "
-         "also a\nvariable of the environment: --max-attempts=3 is "
-         "WAITER_MAX_ATTEMPTS=3.\n";
 }
 
 }  // namespace
@@ -72,23 +73,19 @@ std::vector<std::string> AllFlags() {
 int RunWaiter(absl::Span<const std::string> args,
               absl::Span<const std::string> environment, std::ostream& out,
               std::ostream& err) {
-  if (args.empty()) {
-    PrintUsage(err);
-    return kUsageError;
+  if (!args.empty() &&
+      (args[0] == "help" || args[0] == "--help" || args[0] == "-h")) {
+    const std::vector<std::string> help = {"--help"};
+    const int code = RunWait(help, environment, out, err);
+    PrintSubcommands(out);
+    return code;
   }
-  const std::string& name = args[0];
-  if (name == "help" || name == "--help" || name == "-h") {
-    PrintUsage(out);
-    return 0;
-  }
+  WarnOfUnknownVariables(environment, AllFlags(), err);
   for (const Subcommand& subcommand : kSubcommands) {
-    if (subcommand.name != name) continue;
-    WarnOfUnknownVariables(environment, AllFlags(), err);
+    if (args.empty() || subcommand.name != args[0]) continue;
     return subcommand.run(args.subspan(1), environment, out, err);
   }
-  err << "waiter: " << Printable(name)
-      << ": no such subcommand; see waiter --help\n";
-  return kUsageError;
+  return RunWait(args, environment, out, err);
 }
 
 }  // namespace waiter

@@ -26,6 +26,7 @@
 #include "cli/event_loop.h"
 #include "cli/guard.h"
 #include "cli/output_flags.h"
+#include "cli/probes/http_options.h"
 #include "cli/probes/probe_factory.h"
 #include "cli/process_reaper.h"
 #include "cli/run_command.h"
@@ -109,6 +110,9 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   const absl::StatusOr<RunListeners> listeners =
       arguments.output().Listeners(arguments.flags(), ThisTerminal(), out, err);
   if (!listeners.ok()) return listeners.status();
+  const absl::StatusOr<HttpOptions> http =
+      arguments.http().Options(arguments.flags());
+  if (!http.ok()) return http.status();
   std::vector<RunListener*> told;
   for (const auto& listener : *listeners) told.push_back(listener.get());
 
@@ -129,7 +133,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   }
   RunEnd end;
   {
-    ProbeFactory factory(loop, reaper, arguments.code_map(), arguments.http());
+    ProbeFactory factory(loop, reaper,
+                         {.codes = arguments.code_map(), .http = *http});
     absl::StatusOr<std::vector<WaitTarget>> targets =
         MakeTargets(arguments, factory);
     if (!targets.ok()) return targets.status();

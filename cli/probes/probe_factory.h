@@ -5,7 +5,8 @@
 // of names, and libcurl once it is needed.
 //
 //   waiter::ProbeFactory factory(loop, reaper, {.codes = code_map});
-//   absl::StatusOr<std::unique_ptr<waiter::Probe>> probe = factory.Make(target);
+//   absl::StatusOr<std::unique_ptr<waiter::Probe>> probe =
+//   factory.Make(target);
 
 #ifndef WAITER_CLI_PROBES_PROBE_FACTORY_H_
 #define WAITER_CLI_PROBES_PROBE_FACTORY_H_
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/blocking_calls.h"
 #include "cli/code_map.h"
 #include "cli/event_loop.h"
 #include "cli/probes/http_client.h"
@@ -51,6 +53,7 @@ class ProbeFactory {
   ProcessReaper& reaper_;
   const CodeMap codes_;
   const std::shared_ptr<const HttpOptions> http_;
+  BlockingCalls calls_;
   Resolver resolver_;
   std::unique_ptr<HttpClient> http_client_;  // Null until it is needed.
 };
