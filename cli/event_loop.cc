@@ -116,11 +116,13 @@ bool EventLoop::RunSockets(MonotonicTime limit) {
   for (size_t i = 0; i < polled_.size() && ready > 0; ++i) {
     if (polled_[i].revents == 0) continue;
     --ready;
-    const auto found = sockets_.find(polled_ids_[i]);
+    auto found = sockets_.find(polled_ids_[i]);
     if (found == sockets_.end()) continue;
     // Its own watch may end inside of it.
-    const std::function<void(short)> call = found->second.ready;
+    std::function<void(short)> call = std::move(found->second.ready);
     call(polled_[i].revents);
+    found = sockets_.find(polled_ids_[i]);
+    if (found != sockets_.end()) found->second.ready = std::move(call);
   }
   return any;
 }
@@ -141,8 +143,17 @@ bool EventLoop::RunPosted() {
 
 void EventLoop::RunTimers() {
   const MonotonicTime now = clock_.MonotonicNow();
-  while (!timers_.empty() && timers_.begin()->first <= now) {
-    const auto [id, call] = std::move(timers_.begin()->second);
+  // Those that are set meanwhile are for the next round, so that sockets get
+  // their turn. Each may end others.
+  std::vector<uint64_t> due;
+  for (auto timer = timers_.begin();
+       timer != timers_.end() && timer->first <= now; ++timer) {
+    due.push_back(timer->second.first);
+  }
+  for (const uint64_t id : due) {
+    const auto timer = timer_of_.find(id);
+    if (timer == timer_of_.end()) continue;
+    const std::function<void()> call = std::move(timer->second->second.second);
     Forget(id);
     call();
   }

@@ -40,8 +40,9 @@ class EventLoop {
     Watch(Watch&& other) noexcept
         : loop_(std::exchange(other.loop_, nullptr)), id_(other.id_) {}
     Watch& operator=(Watch&& other) noexcept {
-      std::swap(loop_, other.loop_);
-      std::swap(id_, other.id_);
+      Watch taken(std::move(other));
+      std::swap(loop_, taken.loop_);
+      std::swap(id_, taken.id_);
       return *this;
     }
     ~Watch() {
