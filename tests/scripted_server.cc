@@ -89,7 +89,8 @@ void ScriptedServer::Read(Client& client) {
 }
 
 void ScriptedServer::Play(Client& client) {
-  while (client.sending.empty() && client.turn < script_.turns.size()) {
+  if (!client.sending.empty()) return;
+  while (client.turn < script_.turns.size()) {
     const Script::Turn& turn = script_.turns[client.turn];
     const std::string next =
         client.received.substr(client.expected, turn.expect.size());
