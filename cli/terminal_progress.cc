@@ -36,6 +36,11 @@ constexpr TerminalSize kUsualSize = {.columns = 80, .rows = 24};
 constexpr std::string_view kNoWrap = "\x1b[?7l";
 constexpr std::string_view kWrap = "\x1b[?7h";
 
+// Lines are cleared one by one: what clears a whole screen, a terminal may keep
+// in its history, ten times a second.
+constexpr std::string_view kClearLine = "\x1b[2K";
+constexpr std::string_view kClearBelow = "\x1b[J";
+
 constexpr std::array<std::string_view, 8> kSpinner = {"⠋", "⠙", "⠹", "⠸",
                                                       "⠼", "⠴", "⠦", "⠇"};
 constexpr std::array<std::string_view, 4> kAsciiSpinner = {"|", "/", "-", "\\"};
@@ -123,20 +128,18 @@ TerminalSize TerminalProgress::Size() const {
   return size;
 }
 
-std::string TerminalProgress::Clear() {
-  std::string text = "\r";
-  if (drawn_ > 0) absl::StrAppend(&text, "\x1b[", drawn_, "A");
-  drawn_ = 0;
-  return text + "\x1b[J";
+std::string TerminalProgress::ToTop() const {
+  return drawn_ == 0 ? "\r" : absl::StrCat("\r\x1b[", drawn_, "A");
 }
 
-std::string TerminalProgress::Lines(const RunState& run, size_t rows) {
+std::vector<std::string> TerminalProgress::Lines(const RunState& run,
+                                                 size_t rows) const {
   const auto columns = static_cast<size_t>(Size().columns);
   const std::vector<size_t> shown = TargetsToShow(run, rows);
-  std::string text;
   // Room is left for what was found, also where names are long URLs.
   const size_t name_columns =
       std::clamp(columns / 4, size_t{8}, kMostNameColumns);
+  std::vector<std::string> lines;
   for (const TargetRow& row : TargetRows(run, shown, name_columns, columns)) {
     LineOfCells line(columns);
     line.AddMark(MarkOf(*row.target, options_.unicode, frame_));
@@ -144,22 +147,23 @@ std::string TerminalProgress::Lines(const RunState& run, size_t rows) {
     line.Add(row.state, options_.color ? ColorOf(*row.target) : "");
     line.Add(absl::StrCat("  ", TimeOfLimit(run, *row.target), "  ",
                           row.activity, "  ", row.found));
-    absl::StrAppend(&text, line.text(), "\n");
-    ++drawn_;
+    lines.push_back(line.text());
   }
   const std::string more = MoreTargets(run, shown);
-  if (!more.empty()) {
-    absl::StrAppend(&text, Fitted(more, columns), "\n");
-    ++drawn_;
-  }
-  return text;
+  if (!more.empty()) lines.push_back(Fitted(more, columns));
+  return lines;
 }
 
 void TerminalProgress::Draw(const RunState& run, size_t rows) {
-  std::string text = absl::StrCat(kNoWrap, Clear());
-  absl::StrAppend(&text, Lines(run, rows), kWrap);
+  const std::vector<std::string> lines = Lines(run, rows);
+  std::string text = absl::StrCat(kNoWrap, ToTop());
+  for (const std::string& line : lines) {
+    absl::StrAppend(&text, kClearLine, line, "\n");
+  }
+  if (lines.size() < drawn_) text += kClearBelow;
+  drawn_ = lines.size();
   // In one piece, so that nobody sees half of it.
-  err_ << text << std::flush;
+  err_ << absl::StrCat(text, kWrap) << std::flush;
 }
 
 void TerminalProgress::OnTick(const RunState& run) {
@@ -172,7 +176,11 @@ void TerminalProgress::OnTick(const RunState& run) {
 }
 
 void TerminalProgress::OnSnapshot(const RunState& run) {
-  err_ << Clear() << SnapshotText(run) << std::flush;
+  std::string text = ToTop();
+  for (size_t i = 0; i < drawn_; ++i) absl::StrAppend(&text, kClearLine, "\n");
+  absl::StrAppend(&text, ToTop(), SnapshotText(run));
+  drawn_ = 0;
+  err_ << text << std::flush;
 }
 
 void TerminalProgress::OnDone(const RunState& run, const RunEnd& /*end*/) {

@@ -14,6 +14,7 @@
 #include <ostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "cli/run_state.h"
@@ -48,10 +49,10 @@ class TerminalProgress : public RunListener {
 
  private:
   // Returns the lines of at most `rows` targets.
-  std::string Lines(const RunState& run, size_t rows);
+  std::vector<std::string> Lines(const RunState& run, size_t rows) const;
 
-  // Returns what moves the cursor to where the lines begin, and clears them.
-  std::string Clear();
+  // Returns what moves the cursor to where the lines on the screen begin.
+  std::string ToTop() const;
 
   void Draw(const RunState& run, size_t rows);
   TerminalSize Size() const;

@@ -4,7 +4,7 @@
 // A small terminal, to see what is on the screen after what was written:
 //
 //   waiter::Screen screen(/*columns=*/80, /*rows=*/24);
-//   screen.Write("one\n\x1b[1A\x1b[J");
+//   screen.Write("one\n\x1b[1A\x1b[2K");
 //   screen.Lines();   // {}
 //
 // It knows what a progress may write, and takes anything else for a failure.
@@ -72,7 +72,11 @@ class Screen {
     size_t count = 0;
     if (sequence == "\x1b[?7l" || sequence == "\x1b[?7h") {
       wraps_ = sequence.back() == 'h';
+    } else if (sequence == "\x1b[2K") {
+      lines_[row_].clear();
     } else if (sequence == "\x1b[J") {
+      // Some terminals keep a screen that is cleared in their history.
+      if (row_ == top_ && column_ == 0) strange_ += "(clears the screen)";
       lines_.resize(row_ + 1);
       lines_[row_].resize(std::min(lines_[row_].size(), column_));
     } else if (sequence.back() == 'A' &&
