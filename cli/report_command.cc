@@ -27,6 +27,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "charts/chart.h"
+#include "cli/benchmark_file.h"
+#include "cli/benchmark_report.h"
 #include "cli/chart_output.h"
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -185,19 +187,40 @@ absl::StatusOr<std::string> ReadFile(const std::string& name) {
   return text.str();
 }
 
-Flags MakeFlags(ChartOutput& charts) {
+struct Arguments {
+  std::string benchmark;
+  ChartOutput charts;
+};
+
+Flags MakeFlags(Arguments& arguments) {
   Flags flags(std::string(kCommand), "FILE.jsonl [FLAG...]",
               "Shows what happened in a run that --log-json has logged; - "
               "reads standard input.");
-  charts.AddTo(flags, {"report"});
+  flags.Add("benchmark", "FILE.json",
+            "instead, what polls cost; of Google Benchmark",
+            arguments.benchmark);
+  arguments.charts.AddTo(flags, {"report"});
   return flags;
+}
+
+absl::Status ReportBenchmark(const Arguments& arguments, const Flags& flags,
+                             std::ostream& out) {
+  const absl::StatusOr<std::string> text = ReadFile(arguments.benchmark);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<std::vector<MeasuredBenchmark>> benchmarks =
+      ParseBenchmarks(*text, arguments.benchmark);
+  if (!benchmarks.ok()) return benchmarks.status();
+  out << BenchmarkTable(*benchmarks);
+  return arguments.charts.wanted()
+             ? arguments.charts.Write({BenchmarkChart(*benchmarks)}, flags)
+             : absl::OkStatus();
 }
 
 absl::Status RunChecked(absl::Span<const std::string> args,
                         absl::Span<const std::string> environment,
                         std::ostream& out) {
-  ChartOutput charts;
-  Flags flags = MakeFlags(charts);
+  Arguments arguments;
+  Flags flags = MakeFlags(arguments);
   const absl::StatusOr<std::vector<std::string>> files =
       flags.Parse(args, environment);
   if (flags.HelpWanted()) {
@@ -205,6 +228,13 @@ absl::Status RunChecked(absl::Span<const std::string> args,
     return absl::OkStatus();
   }
   if (!files.ok()) return files.status();
+  if (flags.Given("benchmark")) {
+    if (files->empty()) return ReportBenchmark(arguments, flags, out);
+    if (!flags.FromVariable("benchmark")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          files->front(), ": contradicts --benchmark, which has its own"));
+    }
+  }
   if (files->size() != 1) {
     return absl::InvalidArgumentError(
         files->empty() ? "it needs a file, as run.jsonl"
@@ -219,15 +249,16 @@ absl::Status RunChecked(absl::Span<const std::string> args,
     return absl::InvalidArgumentError(absl::StrCat(name, ": no poll in it"));
   }
   Print(*log, out);
-  return charts.wanted() ? charts.Write({ReportChart(*log)}, flags)
-                         : absl::OkStatus();
+  return arguments.charts.wanted()
+             ? arguments.charts.Write({ReportChart(*log)}, flags)
+             : absl::OkStatus();
 }
 
 }  // namespace
 
 std::vector<std::string> ReportFlags() {
-  ChartOutput charts;
-  return MakeFlags(charts).Names();
+  Arguments arguments;
+  return MakeFlags(arguments).Names();
 }
 
 int RunReport(absl::Span<const std::string> args,

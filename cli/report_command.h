@@ -5,6 +5,8 @@
 //
 //   waiter --log-json run.jsonl tcp://localhost:5432
 //   waiter report run.jsonl --html run.html
+//
+// With --benchmark=FILE.json it is what polls cost instead (benchmark_file.h).
 
 #ifndef WAITER_CLI_REPORT_COMMAND_H_
 #define WAITER_CLI_REPORT_COMMAND_H_

@@ -65,6 +65,10 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
+std::string Bench(std::string_view text) {
+  return WriteTemporary("bench.json", text);
+}
+
 TEST(CliTest, WhatIsWrongIsOneLineThatNamesTheArgument) {
   const std::string folder = testing::TempDir();
   const std::string broken = WriteTemporary(
@@ -120,6 +124,10 @@ TEST(CliTest, WhatIsWrongIsOneLineThatNamesTheArgument) {
       {"report " + broken, "/broken.jsonl:3: no , at byte 15"},
       {"report " + nothing, "/nothing.jsonl: no poll in it"},
       {"report \x1b[2J", "waiter report: \\x1b[2J: cannot be read"},
+      {"report a --benchmark=b", "a: contradicts --benchmark, which has its"},
+      {"report --benchmark=" + folder + "/none", "/none: cannot be read: No"},
+      {"report --benchmark=" + nothing, "/nothing.jsonl: no value at byte 0"},
+      {"report --benchmark=" + Bench("{}"), "/bench.json: no list of bench"},
   };
   for (const auto& [line, message] : cases) {
     const Ended ended = Call(line);
@@ -379,7 +387,7 @@ std::string TradeOffsOf(const JsonValue& json) {
 TEST(PlanCommandTest, JsonHasTheNumbersOfTheTables) {
   for (const char* const line :
        {"plan --timeout=90s", "plan --timeout=2s --expect=20s",
-        "plan --every=3s --timeout=inf --ready=uniform:5s,9s"}) {
+        "plan --every=3s --timeout=inf"}) {
     const Ended text = Call(std::string(line) + " --rows=1000");
     const Ended ended = Call(std::string(line) + " --json");
 
@@ -515,6 +523,42 @@ TEST(ReportCommandTest, TheChartHasARowForEachPoll) {
   EXPECT_EQ(*polls[0].FindNumber("until"), 5);
   EXPECT_EQ(*polls[2].FindNumber("until"), 10);  // Success is final.
   EXPECT_EQ(*polls[3].FindNumber("until"), 12);  // Web stays throttled.
+}
+
+constexpr std::string_view kBenchmarks = R"({"context": {}, "benchmarks": [
+  {"name": "BM_Wait/bool", "cpu_time": 30, "time_unit": "ns"},
+  {"name": "BM_Wait/bool", "cpu_time": 10, "time_unit": "ns"},
+  {"name": "BM_Wait/bool", "cpu_time": 20, "time_unit": "ns"},
+  {"name": "BM_Bad\u001b", "cpu_time": 1.25, "time_unit": "us"}]})";
+
+TEST(ReportCommandTest, BenchmarksAreATableAndBarsWithTheirRange) {
+  const std::string bench = WriteTemporary("benchmarks.json", kBenchmarks);
+  const std::string file = testing::TempDir() + "/benchmark.vl.json";
+  const Ended ended = Call("report --benchmark=" + bench + " --vega=" + file);
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(
+      ended.out,
+      HasSubstr("benchmark   ns, median        from          to  runs\n"
+                "Wait/bool         20.0        10.0        30.0     3\n"
+                "Bad\\x1b         1250.0      1250.0      1250.0     1\n"));
+  const JsonValue spec = *ParseJson(ReadFile(file));
+  const JsonValue::Array& bars =
+      *spec.Find("datasets")->Find("benchmarks")->array();
+  ASSERT_EQ(bars.size(), 2);
+  EXPECT_EQ(*bars[0].FindString("component"), "Wait");
+  EXPECT_EQ(*bars[0].FindNumber("median"), 20);
+  EXPECT_EQ(*bars[0].FindNumber("high"), 30);
+}
+
+TEST(ReportCommandTest, AFileGoesBeforeTheVariableForABenchmark) {
+  const std::string bench = WriteTemporary("benchmarks.json", kBenchmarks);
+  const std::string run = WriteTemporary("run.jsonl", kLog);
+
+  EXPECT_EQ(Call("report " + run, {"WAITER_BENCHMARK=" + bench}).out,
+            Call("report " + run).out);
+  EXPECT_EQ(Call("report", {"WAITER_BENCHMARK=" + bench}).out,
+            Call("report --benchmark=" + bench).out);
 }
 
 }  // namespace

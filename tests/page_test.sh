@@ -48,4 +48,11 @@ check expect 4 4 plan --expect=60s --backoff=1s,2,30s --jitter=full
 check fleet 1 10 simulate fleet --clients=200 --polls-per-second=100 --backoff=1s,2,30s
 check contention 1 10 simulate contention --clients=10,20,40 --runs=5
 check report 1 10 report "$log"
+cat >"$scratch/bench.json" <<'END'
+{"context": {}, "benchmarks": [
+  {"name": "BM_Wait/polls:1", "cpu_time": 5, "time_unit": "ns"},
+  {"name": "BM_Wait/polls:1", "cpu_time": 7, "time_unit": "ns"},
+  {"name": "BM_Clock", "cpu_time": 22, "time_unit": "ns"}]}
+END
+check benchmark 1 2 report "--benchmark=$scratch/bench.json"
 exit "$failed"
