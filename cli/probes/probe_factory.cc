@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
     case Scheme::kFile:
       return std::make_unique<FileProbe>(loop_, calls_, target);
     case Scheme::kPid:
-      return std::make_unique<PidProbe>(loop_, target);
+      return std::make_unique<PidProbe>(target);
     case Scheme::kExec:
       break;
   }
