@@ -82,11 +82,11 @@ CodeMap::CodeMap() {
   statuses_.fill(PollStatus::kNotReady);
   statuses_[0] = PollStatus::kSuccess;
   statuses_[75] = PollStatus::kThrottled;
-  for (const size_t code : {69, 70, 124, kSignal}) {
-    statuses_[code] = PollStatus::kServerError;
+  for (const int code : {69, 70, 124, kSignal}) {
+    statuses_[static_cast<size_t>(code)] = PollStatus::kServerError;
   }
-  for (const size_t code : {64, 77, 78, 126, 127}) {
-    statuses_[code] = PollStatus::kFailed;
+  for (const int code : {64, 77, 78, 126, 127}) {
+    statuses_[static_cast<size_t>(code)] = PollStatus::kFailed;
   }
 }
 
