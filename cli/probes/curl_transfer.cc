@@ -53,9 +53,8 @@ std::string AddressText(const curl_sockaddr& address) {
 std::string_view TlsText(std::string_view text) {
   absl::ConsumePrefix(&text, "SSL certificate problem: ");
   absl::ConsumePrefix(&text, "SSL: ");
-  if (absl::StartsWith(text, "error:")) {
-    const size_t colon = text.rfind(':');
-    text.remove_prefix(colon + 1);
+  if (absl::StrContains(text, "error:")) {
+    text.remove_prefix(text.rfind(':') + 1);
   }
   return text;
 }
@@ -168,6 +167,8 @@ void CurlTransfer::SetTrust() {
   }
   if (!options_->ca_file.empty()) {
     Set(CURLOPT_CAINFO, options_->ca_file.c_str());
+    // Else the system's would do, too.
+    Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   }
 }
 
