@@ -476,7 +476,7 @@ TEST_F(HttpProbeTest, AFullBacklogIsNoConnection) {
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->status, PollStatus::kNotReady);
   EXPECT_EQ(found->detail,
-            absl::StrCat("no connection to ", where, " within 10s"));
+            absl::StrCat("no answer from ", where, " within 10s"));
   for (const int filler : fillers) close(filler);
   close(listener);
 }

@@ -98,6 +98,11 @@ void HttpServer::Accept() {
   at->fd = fd;
   if (!replies_.empty()) at->reply = replies_.front();
   if (replies_.size() > 1) replies_.pop_front();
+  if (at->reply.greets) {
+    at->watch = loop_.WhenReady(fd, POLLOUT,
+                                [this, at](short /*events*/) { Write(at); });
+    return;
+  }
   at->watch =
       loop_.WhenReady(fd, POLLIN, [this, at](short /*events*/) { Read(at); });
 }

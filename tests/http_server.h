@@ -18,13 +18,14 @@
 #include <list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/event_loop.h"
 
 namespace waiter {
 
-// What is done with one connection once its request has come.
+// What is done with one connection.
 struct HttpReply {
   std::string bytes = {};
 
@@ -32,6 +33,7 @@ struct HttpReply {
   Then then = Then::kClose;
 
   bool byte_by_byte = false;  // Each byte a segment of its own.
+  bool greets = false;        // Waits for no request.
 };
 
 // Thread-compatible.

@@ -40,6 +40,7 @@ namespace waiter {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // Only a guard against hanging.
@@ -190,6 +191,20 @@ TEST_F(HttpTlsTest, AFileWithoutCertificatesIsAMistake) {
 
   EXPECT_EQ(finding.status, PollStatus::kFailed);
   EXPECT_EQ(finding.detail, absl::StrCat("no certificates in ", file));
+}
+
+TEST_F(HttpTlsTest, AServerWithoutTlsIsAnError) {
+  HttpServer server(loop_);
+  ASSERT_TRUE(server.listens());
+  server.Play({.bytes = "220 smtp.example.com ESMTP\r\n", .greets = true});
+
+  const Finding finding =
+      Ask(absl::StrCat("https://127.0.0.1:", server.port()), {});
+
+  EXPECT_EQ(finding.status, PollStatus::kServerError);
+  EXPECT_THAT(finding.detail, StartsWith("TLS: "));
+  EXPECT_THAT(finding.detail, Not(HasSubstr("error:")));
+  EXPECT_EQ(finding.hint, "");
 }
 
 TEST_F(HttpTlsTest, ASilentServerDoesNotSetUpTls) {

@@ -3,6 +3,7 @@
 
 #include "cli/probes/http_verdict.h"
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "cli/probes/http_answer.h"
 #include "cli/probes/http_options.h"
 #include "cli/probes/probe.h"
+#include "cli/probes/socket_address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/poll_status.h"
@@ -208,8 +210,7 @@ struct ErrorRow {
 
 TEST(HttpVerdictTest, NoAnswerIsNoFailure) {
   const std::vector<ErrorRow> rows = {
-      {Error::kRefused, "refused by 127.0.0.1:1", PollStatus::kNotReady, true},
-      {Error::kUnreachable, "no connection", PollStatus::kNotReady},
+      {Error::kNotConnected, "no socket", PollStatus::kNotReady},
       {Error::kNameNotFound, "name not found: a", PollStatus::kNotReady},
       {Error::kProtocol, "garbage", PollStatus::kServerError},
       {Error::kTls, "TLS: alert", PollStatus::kServerError},
@@ -239,19 +240,35 @@ TEST(HttpVerdictTest, NoAnswerIsNoFailure) {
   }
 }
 
-TEST(HttpVerdictTest, AProxyThatRefusesSaysNothingOfTheTarget) {
+TEST(HttpVerdictTest, OnlyATargetThatRefusesIsAbsent) {
   HttpAnswer answer;
-  answer.error = Error::kRefused;
-  answer.may_be_proxied = true;
+  answer.error = Error::kNotConnected;
+  answer.addresses = {*NumericAddress("127.0.0.1", 80),
+                      *NumericAddress("::1", 80)};
+  answer.connect_error = ECONNREFUSED;
 
+  const Finding refused = JudgeHttp({}, answer, kNow);
+  EXPECT_EQ(refused.status, PollStatus::kNotReady);
+  EXPECT_EQ(refused.detail, "refused by 127.0.0.1:80 and [::1]:80");
+  EXPECT_TRUE(refused.absent);
+
+  // It may be the proxy that refuses.
+  answer.may_be_proxied = true;
   EXPECT_FALSE(JudgeHttp({}, answer, kNow).absent);
+
+  answer.may_be_proxied = false;
+  answer.connect_error = EHOSTUNREACH;
+  const Finding unreachable = JudgeHttp({}, answer, kNow);
+  EXPECT_EQ(unreachable.status, PollStatus::kNotReady);
+  EXPECT_FALSE(unreachable.absent);
 }
 
 TEST(HttpVerdictTest, ATimeOutSaysHowFarItCame) {
   const auto judge = [](HttpStage stage) {
     HttpAnswer answer;
     answer.stage = stage;
-    answer.addresses = {"127.0.0.1:80", "[::1]:80"};
+    answer.addresses = {*NumericAddress("127.0.0.1", 80),
+                        *NumericAddress("::1", 80)};
     answer.status = stage == HttpStage::kReading ? 200 : 0;
     const Finding finding = JudgeHttpTimeout(answer, absl::Seconds(10));
     EXPECT_FALSE(finding.absent);
@@ -263,7 +280,7 @@ TEST(HttpVerdictTest, ATimeOutSaysHowFarItCame) {
             Found(PollStatus::kNotReady, "name not resolved within 10s"));
   EXPECT_EQ(judge(HttpStage::kConnecting),
             Found(PollStatus::kNotReady,
-                  "no connection to 127.0.0.1:80 and [::1]:80 within 10s"));
+                  "no answer from 127.0.0.1:80 and [::1]:80 within 10s"));
   EXPECT_EQ(
       judge(HttpStage::kHandshake),
       Found(PollStatus::kServerError, "connected, TLS not set up within 10s"));

@@ -6,56 +6,38 @@
 #ifdef WAITER_HAS_CURL
 
 #include <curl/curl.h>
-#include <netdb.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cli/probes/curl_library.h"
 #include "cli/probes/http_answer.h"
 #include "cli/probes/http_client.h"
 #include "cli/probes/http_options.h"
+#include "cli/probes/socket_address.h"
 
 namespace waiter {
 namespace {
 
 constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
 
-// "127.0.0.1:80", "[::1]:80".
-std::string AddressText(const curl_sockaddr& address) {
-  std::array<char, NI_MAXHOST> host = {};
-  std::array<char, NI_MAXSERV> port = {};
-  if (getnameinfo(&address.addr, address.addrlen, host.data(), host.size(),
-                  port.data(), port.size(),
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "an address";
-  }
-  return address.family == AF_INET6
-             ? absl::StrCat("[", host.data(), "]:", port.data())
-             : absl::StrCat(host.data(), ":", port.data());
-}
-
 // What OpenSSL means, without where in OpenSSL it came up.
 std::string_view TlsText(std::string_view text) {
   absl::ConsumePrefix(&text, "SSL certificate problem: ");
   absl::ConsumePrefix(&text, "SSL: ");
-  if (absl::StartsWith(text, "error:")) {
-    const size_t colon = text.rfind(':');
-    text.remove_prefix(colon + 1);
+  if (absl::StrContains(text, "error:")) {
+    text.remove_prefix(text.rfind(':') + 1);
   }
   return text;
 }
@@ -168,6 +150,8 @@ void CurlTransfer::SetTrust() {
   }
   if (!options_->ca_file.empty()) {
     Set(CURLOPT_CAINFO, options_->ca_file.c_str());
+    // Else the system's would do, too.
+    Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   }
 }
 
@@ -225,7 +209,9 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
     answer.addresses.clear();
     transfer.handshake_begun_ = false;
   }
-  answer.addresses.push_back(AddressText(*address));
+  SocketAddress& tried = answer.addresses.emplace_back();
+  tried.size = std::min<socklen_t>(address->addrlen, sizeof(tried.storage));
+  std::memcpy(&tried.storage, &address->addr, tried.size);
   return socket(address->family, address->socktype | SOCK_CLOEXEC,
                 address->protocol);
 }
@@ -288,20 +274,9 @@ void CurlTransfer::ReadError(CURLcode code) {
     case CURLE_COULDNT_RESOLVE_PROXY:
       absl::ConsumePrefix(&text, "Could not resolve host: ");
       return set(Error::kNameNotFound, absl::StrCat("name not found: ", text));
-    case CURLE_COULDNT_CONNECT: {
-      const auto error = static_cast<int>(Info<long>(CURLINFO_OS_ERRNO));
-      const std::string where = absl::StrJoin(answer_.addresses, " and ");
-      if (error == ECONNREFUSED) {
-        return set(Error::kRefused, absl::StrCat("refused by ", where));
-      }
-      return set(
-          Error::kUnreachable,
-          absl::StrCat(
-              "no connection to ", where,
-              error == 0 ? ""
-                         : absl::StrCat(
-                               ": ", std::generic_category().message(error))));
-    }
+    case CURLE_COULDNT_CONNECT:
+      answer_.connect_error = static_cast<int>(Info<long>(CURLINFO_OS_ERRNO));
+      return set(Error::kNotConnected, std::string(text));
     case CURLE_OPERATION_TIMEDOUT:
       return set(Error::kTimeout, std::string(text));
     case CURLE_PEER_FAILED_VERIFICATION:

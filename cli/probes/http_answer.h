@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/probes/socket_address.h"
+
 namespace waiter {
 
 // How far a request has come.
@@ -33,23 +35,23 @@ struct HttpAnswer {
   enum class Error : uint8_t {
     kNone,
     kNameNotFound,
-    kRefused,
-    kUnreachable,
-    kTimeout,      // `stage` says of what.
-    kCertificate,  // TLS, as the certificate is not to be trusted.
-    kTls,          // All else of TLS.
-    kProtocol,     // All else that is no answer: garbage, or half of one.
-    kOptions,      // Nothing was sent, as what was asked for cannot be done.
+    kNotConnected,  // `connect_error` says why.
+    kTimeout,       // `stage` says of what.
+    kCertificate,   // TLS, as the certificate is not to be trusted.
+    kTls,           // All else of TLS.
+    kProtocol,      // All else that is no answer: garbage, or half of one.
+    kOptions,       // Nothing was sent, as what was asked for cannot be done.
   };
   Error error = Error::kNone;
 
-  // For people, if there is an error: "refused by 127.0.0.1:80".
+  // For people, if there is another error than `kNotConnected`.
   std::string error_text = {};
 
   HttpStage stage = HttpStage::kResolving;
 
-  // Those that were tried, as "127.0.0.1:80" and "[::1]:80", in that order.
-  std::vector<std::string> addresses = {};
+  // Those that were tried, in that order, and the errno of the last one.
+  std::vector<SocketAddress> addresses = {};
+  int connect_error = 0;
 
   // That a proxy may have been asked, so that an error of the connection tells
   // nothing of the target.

@@ -10,12 +10,12 @@
 #define WAITER_CLI_PROBES_HTTP_OPTIONS_H_
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/probes/json_path.h"
+#include "cli/probes/socket_address.h"
 #include "cli/probes/text_regex.h"
 
 namespace waiter {
@@ -69,7 +69,7 @@ struct HttpOptions {
 
   bool follow_redirects = true;
 
-  enum class Family : uint8_t { kAny, kIpv4, kIpv6 };
+  using Family = AddressFamily;
   Family family = Family::kAny;
 };
 

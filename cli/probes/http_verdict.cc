@@ -3,19 +3,23 @@
 
 #include "cli/probes/http_verdict.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "cli/probes/connector.h"
 #include "cli/probes/http_answer.h"
 #include "cli/probes/http_options.h"
 #include "cli/probes/json_path.h"
 #include "cli/probes/probe.h"
+#include "cli/probes/socket_address.h"
+#include "cli/probes/text_regex.h"
 #include "json/json.h"
 #include "waiter/error_classifier.h"
 #include "waiter/poll_status.h"
@@ -127,16 +131,32 @@ std::string Mismatch(const HttpOptions& options, const HttpAnswer& answer) {
   return BodyMismatch(options, answer);
 }
 
+// What the same would be for any other target. libcurl tells one error for all
+// addresses; `error` is 0 while there is none.
+Finding NotConnected(const HttpAnswer& answer, int error,
+                     absl::Duration timeout) {
+  std::vector<ConnectFailure> failures;
+  failures.reserve(answer.addresses.size());
+  for (const SocketAddress& address : answer.addresses) {
+    failures.push_back({.address = address, .error = error});
+  }
+  Finding finding = DescribeFailures(failures, timeout);
+  finding.absent &= !answer.may_be_proxied;
+  return finding;
+}
+
 Finding JudgeError(const HttpAnswer& answer) {
   using Error = HttpAnswer::Error;
   Finding finding = {.status = PollStatus::kServerError,
                      .detail = answer.error_text};
   switch (answer.error) {
-    case Error::kRefused:
-      finding.absent = !answer.may_be_proxied;
+    case Error::kNotConnected:
+      if (answer.connect_error != 0 && !answer.addresses.empty()) {
+        return NotConnected(answer, answer.connect_error,
+                            absl::InfiniteDuration());
+      }
       [[fallthrough]];
     case Error::kNameNotFound:
-    case Error::kUnreachable:
       finding.status = PollStatus::kNotReady;
       break;
     case Error::kCertificate:
@@ -192,11 +212,7 @@ Finding JudgeHttpTimeout(const HttpAnswer& answer, absl::Duration timeout) {
       finding.detail = absl::StrCat("name not resolved within ", limit);
       break;
     case HttpStage::kConnecting:
-      finding.status = PollStatus::kNotReady;
-      finding.detail = absl::StrCat("no connection to ",
-                                    absl::StrJoin(answer.addresses, " and "),
-                                    " within ", limit);
-      break;
+      return NotConnected(answer, /*error=*/0, timeout);
     case HttpStage::kHandshake:
       finding.detail = absl::StrCat("connected, TLS not set up within ", limit);
       break;

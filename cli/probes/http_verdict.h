@@ -14,8 +14,9 @@
 // | 404, 408, 409, 425, 503                    | not ready                    |
 // | 2xx that is not expected                   | not ready                    |
 // | every other status                         | as of `ClassOfHttp`          |
-// | refused, unreachable, name not found, no   | not ready                    |
-// | connection in time                         |                              |
+// | no connection                              | as for other targets         |
+// |                                            | (connector.h)                |
+// | name not found                             | not ready                    |
 // | TLS or protocol errors, no answer in time  | server error                 |
 //
 // The library takes 404 and 409 for failures and 408, 425 and 503 for server
