@@ -48,6 +48,14 @@ TEST(FittedTextTest, WhatIsTooWideEndsInDots) {
   }
 }
 
+TEST(FittedTextTest, AccentsWithoutEndAreCut) {
+  std::string text = "e";
+  for (int i = 0; i < 1000; ++i) text += "\u0301";
+  const std::string fitted = Fitted(text, 5);
+  EXPECT_EQ(fitted.size(), 1 + 2 * 11 + 3);
+  EXPECT_EQ(Columns(fitted), 4);
+}
+
 TEST(FittedTextTest, PaddingCountsColumns) {
   EXPECT_EQ(Padded("ab", 4), "ab  ");
   EXPECT_EQ(Padded("日", 4), "日  ");

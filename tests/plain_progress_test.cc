@@ -216,6 +216,30 @@ TEST(PlainProgressTest, ANewClassIsNotHeldBack) {
                           "waiter: 110ms: a: FATAL: HTTP 401"));
 }
 
+TEST(PlainProgressTest, WhatWasHeldBackIsOverWhenTheWaitIs) {
+  Played played({"a"});
+  PlayedRun& run = played.run;
+  run.Start();
+  run.Poll(0, absl::ZeroDuration(), {.detail = "one"});
+  run.Poll(0, absl::Milliseconds(100), {.detail = "two"});
+  run.End(0, StopReason::kCancelled);
+  run.TickTo(9 * kSecond);
+  EXPECT_THAT(played.Lines(), ElementsAre(_, "waiter: 0: a: NOT_READY: one"));
+}
+
+TEST(PlainProgressTest, AFailureIsToldHoweverMuchWasTold) {
+  std::vector<std::string> targets;
+  for (int i = 0; i < 200; ++i) targets.push_back(absl::StrCat("t", i));
+  Played played(targets);
+  PlayedRun& run = played.run;
+  run.Start();
+  for (size_t i = 0; i < targets.size(); ++i) run.Poll(i, kSecond, {});
+  run.LastPoll(7, kSecond, {.status = PollStatus::kFailed, .detail = "gone"},
+               StopReason::kFailed);
+  EXPECT_THAT(played.Lines(), SizeIs(1 + 100 + 1));
+  EXPECT_EQ(played.Lines().back(), "waiter: 1s: t7: FATAL: gone");
+}
+
 TEST(PlainProgressTest, AQuietMinuteEndsTheHoldingBack) {
   Played played({"a"});
   PlayedRun& run = played.run;

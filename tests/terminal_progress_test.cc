@@ -70,6 +70,8 @@ TEST(TerminalProgressTest, EachTargetHasALineThatIsRedrawn) {
   EXPECT_EQ(played.err.str(), "");
   run.BeginPoll(1, absl::ZeroDuration());
   run.TickTo(kTick);
+  // A line that the terminal takes for wider than it is must not become two.
+  EXPECT_THAT(played.err.str(), StartsWith("\x1b[?7l"));
   EXPECT_THAT(played.See().Lines(),
               ElementsAre("⠙ db   STARTING  00:00/5:00  not polled yet",
                           "⠙ web  STARTING  00:00/5:00  poll 1"));
@@ -188,6 +190,10 @@ TEST(TerminalProgressTest, ItFollowsTheSizeOfTheTerminal) {
   run.TickTo(2 * kTick);
   EXPECT_THAT(played.err.str().substr(before),
               HasSubstr("... and 4 more, 0 ready"));
+  // A terminal that is higher than it says shows what is left of before.
+  Screen higher(80, 24);
+  higher.Write(played.err.str());
+  EXPECT_THAT(higher.Lines(), SizeIs(3));
   played.size = {40, 24};
   run.TickTo(3 * kTick);
   played.size = {80, 24};
