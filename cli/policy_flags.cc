@@ -110,6 +110,11 @@ std::string JitterText(Jitter jitter) {
 }  // namespace
 
 void PolicyFlags::AddTo(Flags& flags) {
+  AddTimeoutTo(flags);
+  AddDelaysTo(flags);
+}
+
+void PolicyFlags::AddTimeoutTo(Flags& flags) {
   flags.Add("timeout", "5m", "when to give up; 0 looks once, inf never does",
             [this](std::string_view text) {
               const absl::StatusOr<absl::Duration> timeout =
@@ -117,6 +122,9 @@ void PolicyFlags::AddTo(Flags& flags) {
               if (timeout.ok()) options_.timeout = *timeout;
               return timeout.status();
             });
+}
+
+void PolicyFlags::AddDelaysTo(Flags& flags) {
   flags.Add(
       "every", "1s", "a constant delay between two polls",
       [this](std::string_view text) {

@@ -34,6 +34,10 @@ class PolicyFlags {
   // and --max-attempts.
   void AddTo(Flags& flags);
 
+  // The same in two parts, --timeout and all others.
+  void AddTimeoutTo(Flags& flags);
+  void AddDelaysTo(Flags& flags);
+
   // Returns the policy that was asked for, the defaults of `WaitOptions` where
   // nothing was; or an error that names the flags that contradict each other.
   absl::StatusOr<WaitOptions> Options(const Flags& flags) const;

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "cli/plan_command.h"
 #include "cli/report_command.h"
@@ -23,7 +25,6 @@ namespace {
 
 struct Subcommand {
   std::string_view name;
-  std::string_view summary;
   int (*run)(absl::Span<const std::string> args,
              absl::Span<const std::string> environment, std::ostream& out,
              std::ostream& err);
@@ -31,30 +32,18 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands = {
-    Subcommand{.name = "exec",
-               .summary = "run a command until it succeeds",
-               .run = RunExec,
-               .flags = WaitFlagNames},
-    Subcommand{.name = "plan",
-               .summary = "when a policy polls, and what it costs",
-               .run = RunPlan,
-               .flags = PlanFlags},
-    Subcommand{.name = "report",
-               .summary = "what happened in a run that was logged",
-               .run = RunReport,
-               .flags = ReportFlags},
-    Subcommand{.name = "simulate",
-               .summary = "what many clients do to a server",
-               .run = RunSimulate,
-               .flags = SimulateFlags},
+    Subcommand{.name = "exec", .run = RunExec, .flags = WaitFlagNames},
+    Subcommand{.name = "plan", .run = RunPlan, .flags = PlanFlags},
+    Subcommand{.name = "report", .run = RunReport, .flags = ReportFlags},
+    Subcommand{.name = "simulate", .run = RunSimulate, .flags = SimulateFlags},
 };
 
 void PrintSubcommands(std::ostream& out) {
-  out << "\nother uses, each with a --help of its own\n";
-  for (const Subcommand& subcommand : kSubcommands) {
-    out << absl::StrFormat("  waiter %-19s %s\n", subcommand.name,
-                           subcommand.summary);
-  }
+  const auto name = [](std::string* text, const Subcommand& subcommand) {
+    absl::StrAppend(text, subcommand.name);
+  };
+  out << absl::StrFormat("  %-26s other uses; each has a --help of its own\n",
+                         absl::StrJoin(kSubcommands, ", ", name));
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ namespace waiter {
 std::vector<std::string> AllFlags();
 
 // Runs the subcommand that `args` begins with, or waits for them as targets,
-// and returns the exit code of the process. `environment` is as in cli/variables.h; a variable that stands for
-// no flag at all is warned of, one for a flag of another subcommand is not.
+// and returns the exit code of the process. `environment` is as in
+// cli/variables.h; a variable that stands for no flag at all is warned of, one
+// for a flag of another subcommand is not.
 int RunWaiter(absl::Span<const std::string> args,
               absl::Span<const std::string> environment, std::ostream& out,
               std::ostream& err);

@@ -21,25 +21,24 @@ namespace waiter {
 namespace {
 
 constexpr std::string_view kTargetsNotes =
-    "targets, each with a label before it if wanted, as "
-    "db=tcp://localhost:5432\n"
-    "  tcp://HOST:PORT   unix:PATH   http://HOST/PATH   https://HOST/PATH\n"
-    "  redis://HOST   postgres://HOST   mysql://HOST   dns:NAME[?type=MX]\n"
-    "  file:PATH[?stable=2s]   pid:NUMBER   exec:'SHELL WORDS'\n"
-    "exit codes\n"
-    "  0 ready, or COMMAND's own   1 failed   2 usage   3 attempts or errors "
-    "used\n"
-    "  up   124 limit reached   126, 127 COMMAND cannot run   and by signals\n"
-    "flags, each also a variable: --max-attempts=3 is WAITER_MAX_ATTEMPTS=3\n";
+    "targets, with labels if wanted, as db=tcp://localhost:5432\n"
+    "  tcp://HOST:PORT  unix:PATH  http://HOST/PATH  https://...  "
+    "redis://HOST\n"
+    "  postgres://HOST  mysql://HOST  dns:NAME[?type=MX]  pid:NUMBER\n"
+    "  file:PATH[?stable=2s]  exec:'SHELL WORDS'\n"
+    "exit codes: 0 ready, or COMMAND's own; 1 failed; 2 usage; 3 attempts or\n"
+    "  errors used up; 124 limit reached; 126, 127 COMMAND cannot run\n"
+    "flags, each also a variable: --at-least=2 is WAITER_AT_LEAST=2\n";
 
 constexpr std::string_view kExecNotes =
-    "PROBE answers by its exit code: 0 ready, 75 throttled, 69, 70, 124 or a\n"
-    "signal an error, 64, 77, 78, 126, 127 failed, others not ready; or by a "
-    "last\n"
-    "line such as {\"waiter\":\"not_ready\",\"detail\":\"2 of "
-    "3\",\"retry_after\":\"30s\"}.\n"
-    "It is told WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS.\n"
-    "flags, each also a variable: --max-attempts=3 is WAITER_MAX_ATTEMPTS=3\n";
+    "exit codes of PROBE: 0 ready; 75 throttled; 69, 70, 124 or a signal "
+    "error;\n"
+    "  64, 77, 78, 126, 127 failed; others not ready. Its last line may say "
+    "more:\n"
+    "  {\"waiter\":\"not_ready\",\"detail\":\"2 of "
+    "3\",\"retry_after\":\"30s\"}\n"
+    "it is told WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
+    "flags, each also a variable: --hold=5s is WAITER_HOLD=5s\n";
 
 }  // namespace
 
@@ -55,8 +54,9 @@ WaitArguments::WaitArguments(Kind kind)
   flags_.SetNotes(
       std::string(kind == Kind::kExec ? kExecNotes : kTargetsNotes));
   wait_.AddTo(flags_);
-  flags_.BeginTopic("probes",
-                    "how exit codes count, and when to give up early");
+  flags_.BeginTopic("when", "delays, limits and exit codes");
+  wait_.AddTimesTo(flags_);
+  flags_.BeginTopic("probes", "what exit codes mean, and when to give up");
   flags_.Add("map", "@curl,5=failed",
              "meaning of exit codes, as 0=success,2-9=error,*=not-ready",
              [this](std::string_view text) {

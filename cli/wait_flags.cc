@@ -27,24 +27,30 @@ constexpr int kMostCounted = std::numeric_limits<int>::max();
 }  // namespace
 
 void WaitFlags::AddTo(Flags& flags) {
-  policy_.AddTo(flags);
-  flags.Add("expect", "60s",
-            "how long it usually takes; polls little before that", expected_);
-  flags.AddSwitch("all", "wait for all targets, as it does unless told", all_);
-  flags.AddSwitch("any", "wait for any one of the targets", any_);
-  flags.Add("at-least", "2", "wait for so many of the targets", at_least_, 1,
+  policy_.AddTimeoutTo(flags);
+  flags.AddSwitch("any", "any one of the targets is enough", any_);
+  flags.Add("at-least", "2", "so many of the targets are enough", at_least_, 1,
             kMostCounted);
-  flags.AddSwitch(
-      "gone", "wait for the targets to be gone; errors tell nothing", gone_);
+  flags.AddSwitch("all", "all targets are needed, as it is unless told", all_);
+  flags.AddSwitch("gone", "wait for targets to go; errors tell nothing", gone_);
   flags.Add("hold", "5s", "how long a target must stay ready", hold_);
   flags.Add("successes", "3", "polls in a row that must find it ready",
             successes_, 1, kMostCounted);
+  flags.AddSwitch("run-anyway", "run COMMAND even if the wait failed",
+                  run_anyway_);
+  flags.AddAlternatives({"all", "any", "at-least"});
+}
+
+void WaitFlags::AddTimesTo(Flags& flags) {
+  policy_.AddDelaysTo(flags);
+  flags.Add("expect", "60s", "how long it usually takes; it asks little before",
+            expected_);
   flags.Add("probe-timeout", "10s", "longest that one poll may take",
             probe_timeout_);
   flags.Add("max-errors", "5", "errors of a target that are borne", max_errors_,
             0, kMostCounted);
   flags.Add("retry-after", "ignore",
-            "or honour: when the target asks to be polled",
+            "or honour: when a target asks to be polled",
             [this](std::string_view text) {
               if (text != "honour" && text != "ignore") {
                 return absl::InvalidArgumentError("it is honour or ignore");
@@ -53,15 +59,12 @@ void WaitFlags::AddTo(Flags& flags) {
               return absl::OkStatus();
             });
   flags.Add("seed", "1", "of the jitter; unset, all runs differ", seed_);
+  flags.Add("kill-after", "2s", "from SIGTERM to SIGKILL, for what hangs",
+            kill_after_);
   flags.Add("timeout-code", "124", "exit code when the limit is reached",
             timeout_code_, 0, 255);
   flags.Add("failure-code", "1", "exit code when a target has failed",
             failure_code_, 0, 255);
-  flags.AddSwitch("run-anyway", "run COMMAND also if the wait failed",
-                  run_anyway_);
-  flags.Add("kill-after", "2s", "from SIGTERM to SIGKILL, for probes that hang",
-            kill_after_);
-  flags.AddAlternatives({"all", "any", "at-least"});
   for (const char* delays :
        {"every", "backoff", "intervals", "jitter", "initial-delay"}) {
     flags.AddAlternatives({"expect", delays}, ", as it chooses the delays");
@@ -106,9 +109,10 @@ absl::StatusOr<size_t> WaitFlags::Needed(const Flags& flags,
   if (!flags.Given("at-least")) return targets;
   const auto needed = static_cast<size_t>(at_least_);
   if (needed > targets) {
-    return absl::InvalidArgumentError(absl::StrCat(flags.Label("at-least"), "=",
-                                                   needed, ": there are only ",
-                                                   targets, " targets"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.Label("at-least"), "=", needed,
+        targets == 1 ? ": there is only 1 target"
+                     : absl::StrCat(": there are only ", targets, " targets")));
   }
   return needed;
 }

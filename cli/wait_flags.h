@@ -34,8 +34,10 @@ class WaitFlags {
   WaitFlags(const WaitFlags&) = delete;
   WaitFlags& operator=(const WaitFlags&) = delete;
 
-  // Adds those of `PolicyFlags`, and what is read here.
+  // Adds --timeout and the flags that say what counts as ready; and those of
+  // `PolicyFlags` and the others that say when and how long.
   void AddTo(Flags& flags);
+  void AddTimesTo(Flags& flags);
 
   // Returns what was asked for, for so many targets; or an error that names the
   // flag and what is wrong with it.

@@ -56,7 +56,8 @@ class Silence {
  public:
   explicit Silence(const UniqueFd& bound) {
     EXPECT_EQ(listen(bound.get(), 0), 0);
-    const SocketAddress address = *NumericAddress("127.0.0.1", PortOf(bound));
+    const SocketAddress address =
+        FixedAddresses("127.0.0.1", PortOf(bound)).front();
     for (int i = 0; i < 8; ++i) {
       waiting_.emplace_back(
           socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -101,10 +102,10 @@ class ConnectorTest : public testing::Test {
     }
     NameAnswer answer;
     if (question.family != AddressFamily::kIpv6) {
-      answer.addresses.push_back(*NumericAddress("127.0.0.1", 0));
+      answer.addresses.push_back(FixedAddresses("127.0.0.1", 0).front());
     }
     if (question.family != AddressFamily::kIpv4) {
-      answer.addresses.push_back(*NumericAddress("::1", 0));
+      answer.addresses.push_back(FixedAddresses("::1", 0).front());
     }
     return answer;
   }
@@ -293,7 +294,7 @@ TEST(ConnectFailureTest, AbsentIsWhatRefusesWhereverItCanBeAsked) {
   for (const Case& c : cases) {
     std::vector<ConnectFailure> failures;
     for (const auto& [host, error] : c.failures) {
-      failures.push_back({*NumericAddress(host, 5), error});
+      failures.push_back({FixedAddresses(host, 5).front(), error});
     }
     const Finding finding = DescribeFailures(failures, absl::Seconds(2));
     EXPECT_EQ(finding.detail, c.detail);

@@ -243,8 +243,8 @@ TEST(HttpVerdictTest, NoAnswerIsNoFailure) {
 TEST(HttpVerdictTest, OnlyATargetThatRefusesIsAbsent) {
   HttpAnswer answer;
   answer.error = Error::kNotConnected;
-  answer.addresses = {*NumericAddress("127.0.0.1", 80),
-                      *NumericAddress("::1", 80)};
+  answer.addresses = {FixedAddresses("127.0.0.1", 80).front(),
+                      FixedAddresses("::1", 80).front()};
   answer.connect_error = ECONNREFUSED;
 
   const Finding refused = JudgeHttp({}, answer, kNow);
@@ -267,8 +267,8 @@ TEST(HttpVerdictTest, ATimeOutSaysHowFarItCame) {
   const auto judge = [](HttpStage stage) {
     HttpAnswer answer;
     answer.stage = stage;
-    answer.addresses = {*NumericAddress("127.0.0.1", 80),
-                        *NumericAddress("::1", 80)};
+    answer.addresses = {FixedAddresses("127.0.0.1", 80).front(),
+                        FixedAddresses("::1", 80).front()};
     answer.status = stage == HttpStage::kReading ? 200 : 0;
     const Finding finding = JudgeHttpTimeout(answer, absl::Seconds(10));
     EXPECT_FALSE(finding.absent);

@@ -37,7 +37,7 @@ UniqueFd Bind(const SocketAddress& address) {
 }  // namespace
 
 UniqueFd BindTcp(const std::string& host, uint16_t port) {
-  return Bind(*NumericAddress(host, port));
+  return Bind(FixedAddresses(host, port).front());
 }
 
 UniqueFd BindUnix(const std::string& path) { return Bind(UnixAddress(path)); }

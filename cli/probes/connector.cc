@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,15 +94,19 @@ void Connector::Connect(const std::string& host, uint16_t port,
   assert(!done_);
   done_ = std::move(done);
   host_ = host;
-  if (const std::optional<SocketAddress> numeric = NumericAddress(host, port)) {
-    const int wanted = family == AddressFamily::kIpv4   ? AF_INET
-                       : family == AddressFamily::kIpv6 ? AF_INET6
-                                                        : numeric->family();
-    if (numeric->family() == wanted) return Begin({*numeric});
-    return Finish(
-        Finding{.status = PollStatus::kFailed,
-                .detail = absl::StrCat(host, " is no address of ",
-                                       wanted == AF_INET ? "IPv4" : "IPv6")});
+  std::vector<SocketAddress> fixed = FixedAddresses(host, port);
+  if (!fixed.empty()) {
+    const int unwanted = family == AddressFamily::kIpv4   ? AF_INET6
+                         : family == AddressFamily::kIpv6 ? AF_INET
+                                                          : AF_UNSPEC;
+    std::erase_if(fixed, [&](const SocketAddress& address) {
+      return address.family() == unwanted;
+    });
+    if (!fixed.empty()) return Begin(fixed);
+    return Finish(Finding{
+        .status = PollStatus::kFailed,
+        .detail = absl::StrCat(host, " is no address of ",
+                               unwanted == AF_INET6 ? "IPv4" : "IPv6")});
   }
   request_ = resolver_.Ask({.name = host, .family = family},
                            [this, host, port](const NameAnswer& answer) {

@@ -13,9 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace waiter {
@@ -46,21 +47,25 @@ std::string SocketAddress::ToString() const {
              : absl::StrCat(host.data(), ":", port.data());
 }
 
-std::optional<SocketAddress> NumericAddress(const std::string& host,
-                                            uint16_t port) {
+std::vector<SocketAddress> FixedAddresses(const std::string& host,
+                                          uint16_t port) {
+  // The resolver knows both only where /etc/hosts has them.
+  if (host == "localhost" || absl::EndsWith(host, ".localhost")) {
+    std::vector<SocketAddress> both = FixedAddresses("127.0.0.1", port);
+    both.push_back(FixedAddresses("::1", port).front());
+    return both;
+  }
   addrinfo hints = {};
   hints.ai_flags = AI_NUMERICHOST;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) {
-    return std::nullopt;
-  }
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return {};
   SocketAddress address;
   std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
   address.size = found->ai_addrlen;
   address.SetPort(port);
   freeaddrinfo(found);
-  return address;
+  return {address};
 }
 
 SocketAddress UnixAddress(const std::string& path) {

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 namespace waiter {
 
@@ -35,10 +35,10 @@ struct SocketAddress {
   std::string ToString() const;
 };
 
-// Returns the address that `host` is in digits, or nothing if it is a name.
-// Does not block.
-std::optional<SocketAddress> NumericAddress(const std::string& host,
-                                            uint16_t port);
+// Returns the addresses of a host that no name server need be asked for: one of
+// a numeric address, both of localhost (RFC 6761, section 6.3), or none.
+std::vector<SocketAddress> FixedAddresses(const std::string& host,
+                                          uint16_t port);
 
 // Returns the address of a socket in the file system, or, if `path` begins with
 // `@`, in the abstract namespace of Linux. Requires at most 107 characters.
