@@ -69,7 +69,6 @@ int RunCommand(const std::vector<std::string>& words,
                const InitialState& initial, std::ostream& err) {
   initial.Restore();
   std::cout.flush();
-  err.flush();
   std::fflush(nullptr);
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
