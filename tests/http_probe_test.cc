@@ -546,14 +546,5 @@ TEST_F(HttpProbeTest, WhatIsNoUrlIsRefused) {
   }
 }
 
-TEST(PrintableUrlTest, HasNoPassword) {
-  EXPECT_EQ(PrintableUrl("http://user:p@ss@host:1/a?b@c"),
-            "http://host:1/a?b@c");
-  EXPECT_EQ(PrintableUrl("http://host/user@b"), "http://host/user@b");
-  EXPECT_EQ(PrintableUrl("http://user@host"), "http://host");
-  EXPECT_EQ(PrintableUrl("http://host?q=a@b"), "http://host?q=a@b");
-  EXPECT_EQ(PrintableUrl("nothing@all"), "nothing@all");
-}
-
 }  // namespace
 }  // namespace waiter

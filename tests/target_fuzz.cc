@@ -41,12 +41,15 @@ void CheckTarget(const std::string& argument) {
   if (!target.ok()) {
     const std::string_view message = target.status().message();
     CHECK_THAT(absl::IsInvalidArgument(target.status()));
-    CHECK_THAT(absl::StartsWith(message, waiter::Printable(argument)));
+    CHECK_THAT(absl::StartsWith(
+        message, waiter::Printable(waiter::WithoutUser(argument))));
     CHECK_THAT(waiter::Printable(message) == message);
     return;
   }
   CHECK_THAT(!target->label.empty());
-  CHECK_THAT(absl::EndsWith(argument, target->text));
+  CHECK_THAT(absl::EndsWith(
+      target->url.empty() ? argument : waiter::WithoutUser(argument),
+      target->text));
   CHECK_THAT(target->host.size() <= 253);
   for (const char c : target->host) {
     CHECK_THAT(c != ' ' && !absl::ascii_iscntrl(static_cast<unsigned char>(c)));

@@ -169,8 +169,29 @@ TEST(TargetTest, WhatIsWrongIsNamedWithHowToWriteIt) {
   for (const auto& [argument, why] : cases) {
     const absl::Status status = ParseTarget(argument).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
-    EXPECT_EQ(status.message(), absl::StrCat(argument, ": ", why));
+    EXPECT_EQ(status.message(), absl::StrCat(WithoutUser(argument), ": ", why));
   }
+}
+
+TEST(TargetTest, APasswordIsKeptFromWhatIsShown) {
+  const absl::StatusOr<Target> target =
+      ParseTarget("https://user:p@ss@h:1/a?b@c");
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_EQ(target->host, "h");
+  EXPECT_EQ(target->port, 1);
+  EXPECT_EQ(target->path, "/a?b@c");
+  EXPECT_EQ(target->text, "https://h:1/a?b@c");
+  EXPECT_EQ(target->label, target->text);
+  EXPECT_EQ(target->url, "https://user:p@ss@h:1/a?b@c");
+
+  EXPECT_EQ(ParseTarget("http://user:secret@h:0/").status().message(),
+            "http://h:0/: the port must be a number from 1 to 65535, not "
+            "\"0\"; write it as http://localhost:8080/health");
+
+  EXPECT_EQ(WithoutUser("http://h/user@b"), "http://h/user@b");
+  EXPECT_EQ(WithoutUser("http://user@h"), "http://h");
+  EXPECT_EQ(WithoutUser("http://h?q=a@b"), "http://h?q=a@b");
+  EXPECT_EQ(WithoutUser("nothing@all"), "nothing@all");
 }
 
 TEST(TargetTest, WhatIsTooLongIsRefused) {

@@ -3,15 +3,12 @@
 
 #include "cli/probes/http_probe.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/probes/http_answer.h"
 #include "cli/probes/http_client.h"
@@ -70,16 +67,6 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
   if (absl::Status status = client.CheckUrl(url); !status.ok()) return status;
   return std::make_unique<HttpProbe>(client, std::move(url),
                                      std::move(options));
-}
-
-std::string PrintableUrl(std::string_view url) {
-  const size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return std::string(url);
-  const size_t begin = scheme + 3;
-  const size_t end = std::min(url.find_first_of("/?#", begin), url.size());
-  const size_t at = url.substr(begin, end - begin).rfind('@');
-  if (at == std::string_view::npos) return std::string(url);
-  return absl::StrCat(url.substr(0, begin), url.substr(begin + at + 1));
 }
 
 }  // namespace waiter

@@ -12,7 +12,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "cli/probes/http_client.h"
@@ -26,9 +25,6 @@ namespace waiter {
 absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
     HttpClient& client, std::string url,
     std::shared_ptr<const HttpOptions> options);
-
-// Returns `url` without a user and a password: what may be shown of it.
-std::string PrintableUrl(std::string_view url);
 
 }  // namespace waiter
 

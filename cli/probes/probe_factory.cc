@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
     if (!client.ok()) return client.status();
     http_client_ = *std::move(client);
   }
-  return MakeHttpProbe(*http_client_, target.text, http_);
+  return MakeHttpProbe(*http_client_, target.url, http_);
 }
 
 }  // namespace waiter

@@ -196,14 +196,17 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   if (!absl::ConsumePrefix(&rest, "//")) {
     return InvalidForm(absl::StrCat("no // after ", form.name, ":"), form);
   }
+  const bool is_http =
+      form.scheme == Scheme::kHttp || form.scheme == Scheme::kHttps;
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
-  if (const absl::Status status =
-          ReadAuthority(rest.substr(0, end), form, target);
+  std::string_view authority = rest.substr(0, end);
+  if (is_http) authority.remove_prefix(authority.rfind('@') + 1);
+  if (const absl::Status status = ReadAuthority(authority, form, target);
       !status.ok()) {
     return status;
   }
   const std::string_view path = rest.substr(end);
-  if (form.scheme != Scheme::kHttp && form.scheme != Scheme::kHttps) {
+  if (!is_http) {
     return path.empty() ? absl::OkStatus()
                         : InvalidForm("nothing may follow host and port", form);
   }
@@ -343,9 +346,6 @@ absl::StatusOr<Target> Parse(std::string_view argument) {
     target.label = std::string(argument.substr(0, equals));
     text = argument.substr(equals + 1);
   }
-  target.text = std::string(text);
-  if (target.label.empty()) target.label = target.text;
-
   const size_t length = SchemeLength(text);
   const std::string name = absl::AsciiStrToLower(text.substr(0, length));
   const auto* const form =
@@ -353,6 +353,11 @@ absl::StatusOr<Target> Parse(std::string_view argument) {
                    [&](const SchemeForm& known) { return known.name == name; });
   if (form == kSchemes.end()) return NoScheme(text);
   target.scheme = form->scheme;
+  if (form->scheme == Scheme::kHttp || form->scheme == Scheme::kHttps) {
+    target.url = std::string(text);
+  }
+  target.text = target.url.empty() ? std::string(text) : WithoutUser(text);
+  if (target.label.empty()) target.label = target.text;
   const absl::Status status = ReadRest(text.substr(length + 1), *form, target);
   if (!status.ok()) return status;
   return target;
@@ -360,11 +365,21 @@ absl::StatusOr<Target> Parse(std::string_view argument) {
 
 }  // namespace
 
+std::string WithoutUser(std::string_view url) {
+  const size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return std::string(url);
+  const size_t begin = scheme + 3;
+  const size_t end = std::min(url.find_first_of("/?#", begin), url.size());
+  const size_t at = url.substr(begin, end - begin).rfind('@');
+  if (at == std::string_view::npos) return std::string(url);
+  return absl::StrCat(url.substr(0, begin), url.substr(begin + at + 1));
+}
+
 absl::StatusOr<Target> ParseTarget(std::string_view argument) {
   absl::StatusOr<Target> target = Parse(argument);
   if (target.ok()) return target;
-  return Invalid(
-      Printable(absl::StrCat(argument, ": ", target.status().message())));
+  return Invalid(Printable(
+      absl::StrCat(WithoutUser(argument), ": ", target.status().message())));
 }
 
 }  // namespace waiter

@@ -22,8 +22,8 @@ namespace waiter {
 enum class Scheme : uint8_t {
   kTcp,       // tcp://HOST:PORT
   kUnix,      // unix:PATH; @NAME is an abstract socket
-  kHttp,      // http://HOST[:80][/PATH]
-  kHttps,     // https://HOST[:443][/PATH]
+  kHttp,      // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
+  kHttps,     // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
   kDns,       // dns:NAME[?type=MX]
   kFile,      // file:PATH[?stable=2s]
   kRedis,     // redis://HOST[:6379]
@@ -40,8 +40,11 @@ struct Target {
   // Of letters, digits, `_`, `.` and `-`; `text` if none was given.
   std::string label = {};
 
-  // As it was given, without the label.
+  // As it was given, without the label, and without a user and a password.
   std::string text = {};
+
+  // http, https: as it was given, with them. Not to be shown.
+  std::string url = {};
 
   // A name or a numeric address, this without brackets; of dns, the name.
   // Without spaces and control characters, and not empty.
@@ -61,6 +64,9 @@ struct Target {
 
   int32_t pid = 0;
 };
+
+// Returns `url` without a user and a password: what may be shown of it.
+std::string WithoutUser(std::string_view url);
 
 // Returns what `argument` stands for, or kInvalidArgument with one line that
 // names it, what is wrong with it, and how to write it. What stands before the
