@@ -38,13 +38,6 @@ std::string HintForAbsent(std::string_view target) {
   return "";
 }
 
-// Returns the status that `detail`, as "HTTP 401", begins with, or "".
-std::string_view HttpStatus(std::string_view detail) {
-  constexpr std::string_view kBegin = "HTTP ";
-  if (!absl::StartsWith(detail, kBegin)) return "";
-  return detail.substr(kBegin.size(), 3);
-}
-
 }  // namespace
 
 std::string HintFor(const RunState& run, const TargetState& target) {
@@ -64,13 +57,6 @@ std::string HintFor(const RunState& run, const TargetState& target) {
   if (always(target.timed_out)) {
     return "no poll ended in its time: a longer --probe-timeout, if it is slow";
   }
-  const std::string_view status = HttpStatus(target.last.detail);
-  if (status == "401" || status == "403") {
-    return absl::StrCat("HTTP ", status,
-                        ": credentials with --header, or --not-ready-on ",
-                        status, " if they come later");
-  }
-  if (status == "405") return "HTTP 405: another --method";
   if (count(PollStatus::kSuccess) > 0) {
     return absl::StrCat("it was ", ReadyWord(run), " in ",
                         count(PollStatus::kSuccess), " of ", target.attempts,

@@ -297,11 +297,6 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
       {"no process", absent("pid:1"), ""},
       {"refused at first",
        with(absent("tcp://h:1"), [](TargetState& t) { t.absent = 2; }), ""},
-      {"401", polled(PollStatus::kFailed, 1, {.detail = "HTTP 401: no"}),
-       "HTTP 401: credentials with --header, or --not-ready-on 401"},
-      {"404", polled(PollStatus::kNotReady, 1, {.detail = "HTTP 404"}), ""},
-      {"405", polled(PollStatus::kFailed, 1, {.detail = "HTTP 405"}),
-       "--method"},
   };
   const RunState run;
   for (const Case& c : cases) {
