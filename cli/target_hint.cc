@@ -3,8 +3,6 @@
 
 #include "cli/target_hint.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,16 +17,10 @@
 namespace waiter {
 namespace {
 
-// Returns what it means that a target was absent whenever it was looked for.
+// Returns what it means that a target was absent whenever it was looked for,
+// where the probe does not say.
 std::string HintForAbsent(std::string_view target) {
-  constexpr std::array<std::string_view, 5> kServers = {
-      "tcp://", "unix:", "redis://", "postgres://", "mysql://"};
-  if (std::any_of(kServers.begin(), kServers.end(), [&](std::string_view kind) {
-        return absl::StartsWith(target, kind);
-      })) {
-    return "nothing listens there: was it started, and is the address right?";
-  }
-  if (absl::StartsWith(target, "file:")) {
+  if (absl::StartsWith(target, "file:") || absl::StartsWith(target, "unix:")) {
     return "it never existed: is the path right, and can it be seen from here?";
   }
   if (absl::StartsWith(target, "dns:")) {
