@@ -6,7 +6,7 @@
 //   waiter: 1 of 2 targets was not ready when the limit of 5m was reached
 //     db  tcp://127.0.0.1:5432  NOT_READY: refused (97 polls: 97 not ready;
 //   last 0.4s ago)
-//         nothing listens there: was it started, and is the address right?
+//         nothing listens there: is the server started, and the port right?
 
 #ifndef WAITER_CLI_FAILURE_MESSAGE_H_
 #define WAITER_CLI_FAILURE_MESSAGE_H_

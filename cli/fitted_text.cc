@@ -27,9 +27,9 @@ Character FirstOf(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {lead, 1};
   const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  uint32_t point = lead & (0xffu >> (length + 1));
+  uint32_t point = lead & (0xffU >> (length + 1));
   for (size_t i = 1; i < length; ++i) {
-    point = point << 6 | (static_cast<unsigned char>(text[i]) & 0x3fu);
+    point = point << 6 | (static_cast<unsigned char>(text[i]) & 0x3fU);
   }
   return {point, length};
 }

@@ -96,7 +96,7 @@ void PlainProgress::OnPoll(const RunState& run, size_t target) {
     told.said = std::move(said);
   }
   const auto bit =
-      static_cast<uint8_t>(1u << static_cast<unsigned>(state.last.status));
+      static_cast<uint8_t>(1U << static_cast<unsigned>(state.last.status));
   if ((told.classes & bit) == 0) {
     told.classes |= bit;
     told.due = run.elapsed;

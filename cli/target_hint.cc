@@ -3,8 +3,6 @@
 
 #include "cli/target_hint.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,16 +17,10 @@
 namespace waiter {
 namespace {
 
-// Returns what it means that a target was absent whenever it was looked for.
+// Returns what it means that a target was absent whenever it was looked for,
+// where the probe does not say.
 std::string HintForAbsent(std::string_view target) {
-  constexpr std::array<std::string_view, 5> kServers = {
-      "tcp://", "unix:", "redis://", "postgres://", "mysql://"};
-  if (std::any_of(kServers.begin(), kServers.end(), [&](std::string_view kind) {
-        return absl::StartsWith(target, kind);
-      })) {
-    return "nothing listens there: was it started, and is the address right?";
-  }
-  if (absl::StartsWith(target, "file:")) {
+  if (absl::StartsWith(target, "file:") || absl::StartsWith(target, "unix:")) {
     return "it never existed: is the path right, and can it be seen from here?";
   }
   if (absl::StartsWith(target, "dns:")) {
@@ -36,13 +28,6 @@ std::string HintForAbsent(std::string_view target) {
            "resolver?";
   }
   return "";
-}
-
-// Returns the status that `detail`, as "HTTP 401", begins with, or "".
-std::string_view HttpStatus(std::string_view detail) {
-  constexpr std::string_view kBegin = "HTTP ";
-  if (!absl::StartsWith(detail, kBegin)) return "";
-  return detail.substr(kBegin.size(), 3);
 }
 
 }  // namespace
@@ -64,13 +49,6 @@ std::string HintFor(const RunState& run, const TargetState& target) {
   if (always(target.timed_out)) {
     return "no poll ended in its time: a longer --probe-timeout, if it is slow";
   }
-  const std::string_view status = HttpStatus(target.last.detail);
-  if (status == "401" || status == "403") {
-    return absl::StrCat("HTTP ", status,
-                        ": credentials with --header, or --not-ready-on ",
-                        status, " if they come later");
-  }
-  if (status == "405") return "HTTP 405: another --method";
   if (count(PollStatus::kSuccess) > 0) {
     return absl::StrCat("it was ", ReadyWord(run), " in ",
                         count(PollStatus::kSuccess), " of ", target.attempts,

@@ -54,7 +54,7 @@ std::string ActivityText(const RunState& run, const TargetState& target) {
     case TargetState::Phase::kStarting:
       return "not polled yet";
     case TargetState::Phase::kPolling: {
-      const std::string poll = absl::StrCat("poll ", target.attempts + 1);
+      std::string poll = absl::StrCat("poll ", target.attempts + 1);
       const absl::Duration took = run.elapsed - target.poll_started;
       if (took < kSecond) return poll;
       return absl::StrCat(poll, " for ",
@@ -63,7 +63,7 @@ std::string ActivityText(const RunState& run, const TargetState& target) {
     case TargetState::Phase::kSleeping: {
       const absl::Duration left =
           std::max(target.last_ended + target.next_delay - run.elapsed,
-                   absl::Seconds(0));
+                   absl::ZeroDuration());
       const std::string next = absl::StrCat(
           "next ", left == absl::ZeroDuration()
                        ? "now"
@@ -91,7 +91,7 @@ std::string FoundText(const Finding& found, size_t columns) {
 
 std::string LastText(const RunState& run, const TargetState& target,
                      size_t columns) {
-  const std::string state = StateText(run, target);
+  std::string state = StateText(run, target);
   if (target.attempts == 0) return state;
   const std::string found = FoundText(target.last, columns);
   return found.empty() ? state : absl::StrCat(state, ": ", found);

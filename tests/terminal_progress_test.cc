@@ -170,6 +170,19 @@ TEST(TerminalProgressTest, OfMoreTargetsThanLinesTheUnreadyAreShown) {
   EXPECT_EQ(played.See().Lines().back(), "... and 961 more, 2 ready");
 }
 
+TEST(TerminalProgressTest, ReadyTargetsThatAreShownAreNotCountedAgain) {
+  Played played(Numbered(6), {80, 5});
+  PlayedRun& run = played.run;
+  run.Start();
+  for (size_t i = 0; i < 5; ++i) {
+    run.LastPoll(i, kTick, {.status = PollStatus::kSuccess});
+  }
+  run.TickTo(10 * kTick);
+  EXPECT_THAT(played.See().Lines(),
+              ElementsAre(HasSubstr(" t5 "), HasSubstr(" t0 "),
+                          HasSubstr(" t1 "), "... and 3 more, 3 ready"));
+}
+
 TEST(TerminalProgressTest, ATerminalOfOneLineShowsTheEndOnly) {
   Played played(Numbered(3), {80, 1});
   played.run.Start();
