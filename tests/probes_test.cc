@@ -213,8 +213,8 @@ std::vector<Case> RedisCases() {
        "the port speaks TLS: wait for it by exec: with a client of Redis"},
       {"redis", Answer(kPing, std::string(70'000, '-')), kError,
        "connected to PEER, which does not speak as Redis does: "
-       "\"--------------------------------------------------------------------"
-       "------------...\"",
+       "\"------------------------------------------------------------"
+       "------------------------------------------------------------...\"",
        "is this the port of Redis?"},
       {"redis", LastAnswer(kPing, ""), kError,
        "connected to PEER, it closed the connection without its answer to "
@@ -311,6 +311,15 @@ std::vector<Case> MysqlCases() {
        kUp,
        "",
        Bytes("\1\0\0\0\1")},
+      // MariaDB says first which MySQL it stands in for.
+      {"mysql",
+       {.turns = {{.send = Packet(0, Bytes("\x0a"
+                                           "5.5.5-10.11.6-MariaDB-log"
+                                           "\0rest"))},
+                  {.expect = log_in,
+                   .send = MysqlError(2, 1045, "Access denied")}}},
+       kOk,
+       "MariaDB 10.11.6 answers"},
       // Another method, which is answered by no password; then a refusal.
       {"mysql",
        {.turns = {{.send = Greeting()},
@@ -533,8 +542,8 @@ TEST_F(ProbesTest, AnAnswerMayEndItsProbe) {
 
 TEST(ExcerptTest, IsShortAndPrintable) {
   EXPECT_EQ(Excerpt("a\x1b[2Jb\r\n"), "a\\x1b[2Jb");
-  EXPECT_EQ(Excerpt(std::string(81, 'a')),
-            absl::StrCat(std::string(80, 'a'), "..."));
+  EXPECT_EQ(Excerpt(std::string(121, 'a')),
+            absl::StrCat(std::string(120, 'a'), "..."));
 }
 
 }  // namespace

@@ -127,13 +127,17 @@ TEST(TargetTest, WhatIsWrongIsNamedWithHowToWriteIt) {
        "a user and a password have no place here, and are not needed; write "
        "it as postgres://localhost:5432"},
       {"tcp://::1:80",
-       "an IPv6 address stands in brackets; write it as tcp://[::1]:8080"},
+       "an IPv6 address stands in brackets, as [::1]:8080; write it as "
+       "tcp://localhost:8080"},
       {"http://::1",
-       "an IPv6 address stands in brackets; write it as http://[::1]"},
+       "an IPv6 address stands in brackets, as [::1]:8080; write it as "
+       "http://localhost:8080/health"},
       {"tcp://[::1:80",
-       "no IPv6 address in the brackets; write it as tcp://[::1]:8080"},
+       "no IPv6 address in the brackets, as [::1]:8080 has; write it as "
+       "tcp://localhost:8080"},
       {"tcp://[127.0.0.1]:80",
-       "no IPv6 address in the brackets; write it as tcp://[::1]:8080"},
+       "no IPv6 address in the brackets, as [::1]:8080 has; write it as "
+       "tcp://localhost:8080"},
       {"tcp://[::1]80",
        "only a port may follow the brackets; write it as "
        "tcp://localhost:8080"},

@@ -14,7 +14,7 @@
 namespace waiter {
 
 std::string Excerpt(std::string_view bytes) {
-  constexpr size_t kLongest = 80;
+  constexpr size_t kLongest = 120;
   bytes = absl::StripTrailingAsciiWhitespace(bytes);
   const std::string text = Printable(bytes.substr(0, kLongest));
   return bytes.size() > kLongest ? absl::StrCat(text, "...") : text;

@@ -69,7 +69,7 @@ std::unique_ptr<Conversation> NewPostgresConversation();
 // a success, but for those that tell of a server that is full or shutting down.
 std::unique_ptr<Conversation> NewMysqlConversation();
 
-// Returns at most about 80 characters of `bytes` for people, printable.
+// Returns at most about 120 characters of `bytes` for people, printable.
 std::string Excerpt(std::string_view bytes);
 
 }  // namespace waiter

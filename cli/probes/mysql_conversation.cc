@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/probes/conversation.h"
 #include "cli/probes/probe.h"
 #include "waiter/poll_status.h"
@@ -65,6 +66,17 @@ ServerError ReadError(std::string_view body) {
   return error;
 }
 
+// MariaDB calls itself "5.5.5-10.11.6-MariaDB", as old clients want a MySQL.
+std::string Product(std::string_view version) {
+  const size_t maria = version.find("-MariaDB");
+  if (maria == std::string_view::npos) {
+    return absl::StrCat("MySQL ", Excerpt(version));
+  }
+  version = version.substr(0, maria);
+  absl::ConsumePrefix(&version, "5.5.5-");
+  return absl::StrCat("MariaDB ", Excerpt(version));
+}
+
 class MysqlConversation : public Conversation {
  public:
   Step Receive(std::string& received) override {
@@ -104,8 +116,7 @@ class MysqlConversation : public Conversation {
       return {.is_foreign = true};
     }
     greeted_ = true;
-    version_ =
-        absl::StrCat("MySQL ", Excerpt(body.substr(1, end - 1)), " answers");
+    version_ = absl::StrCat(Product(body.substr(1, end - 1)), " answers");
     return {.send = Packet(1, LogIn())};
   }
 

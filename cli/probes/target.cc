@@ -3,16 +3,12 @@
 
 #include "cli/probes/target.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,9 +21,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "cli/flags.h"
 #include "cli/printable.h"
+#include "cli/probes/host_port.h"
 
 namespace waiter {
 namespace {
@@ -58,27 +56,12 @@ constexpr std::array<SchemeForm, 13> kSchemes = {{
 constexpr std::array<std::string_view, 10> kDnsTypes = {
     "A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"};
 
-// What DNS allows.
-constexpr size_t kLongestName = 253;
-
 absl::Status Invalid(std::string_view why) {
   return absl::InvalidArgumentError(why);
 }
 
 absl::Status InvalidForm(std::string_view why, const SchemeForm& form) {
   return Invalid(absl::StrCat(why, "; write it as ", form.example));
-}
-
-bool IsControl(char c) {
-  return absl::ascii_iscntrl(static_cast<unsigned char>(c));
-}
-
-bool IsBlankOrControl(char c) { return c == ' ' || IsControl(c); }
-
-bool IsDigits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isdigit(static_cast<unsigned char>(c));
-  });
 }
 
 bool IsLabel(std::string_view text) {
@@ -96,12 +79,6 @@ size_t SchemeLength(std::string_view text) {
                  absl::ascii_isalpha(static_cast<unsigned char>(text[0]))
              ? colon
              : 0;
-}
-
-bool IsIpv6(std::string_view host) {
-  in6_addr address;
-  const std::string bare(host.substr(0, host.find('%')));
-  return inet_pton(AF_INET6, bare.c_str(), &address) == 1;
 }
 
 // For what has no scheme that is known.
@@ -130,67 +107,6 @@ absl::Status NoScheme(std::string_view text) {
                               "; the schemes are: ", known));
 }
 
-absl::Status ReadPort(std::string_view text, const SchemeForm& form,
-                      Target& target) {
-  uint32_t port = 0;
-  if (!IsDigits(text) || !absl::SimpleAtoi(text, &port) || port < 1 ||
-      port > std::numeric_limits<uint16_t>::max()) {
-    return InvalidForm(
-        absl::StrCat("the port must be a number from 1 to 65535, not \"", text,
-                     "\""),
-        form);
-  }
-  target.port = static_cast<uint16_t>(port);
-  return absl::OkStatus();
-}
-
-// Reads HOST[:PORT].
-absl::Status ReadAuthority(std::string_view text, const SchemeForm& form,
-                           Target& target) {
-  if (text.find('@') != std::string_view::npos) {
-    return InvalidForm(
-        "a user and a password have no place here, and are not needed", form);
-  }
-  std::string_view port;
-  bool has_port = false;
-  if (absl::StartsWith(text, "[")) {
-    const size_t end = text.find(']');
-    if (end == std::string_view::npos || !IsIpv6(text.substr(1, end - 1))) {
-      return Invalid(
-          absl::StrCat("no IPv6 address in the brackets; write it as ",
-                       form.name, "://[::1]", form.port == 0 ? ":8080" : ""));
-    }
-    target.host = std::string(text.substr(1, end - 1));
-    port = text.substr(end + 1);
-    has_port = !port.empty();
-    if (has_port && port[0] != ':') {
-      return InvalidForm("only a port may follow the brackets", form);
-    }
-    if (has_port) port.remove_prefix(1);
-  } else {
-    const size_t colon = text.find(':');
-    has_port = colon != std::string_view::npos;
-    if (has_port && text.find(':', colon + 1) != std::string_view::npos) {
-      return Invalid(
-          absl::StrCat("an IPv6 address stands in brackets; write it as ",
-                       form.name, "://[::1]", form.port == 0 ? ":8080" : ""));
-    }
-    target.host = std::string(text.substr(0, colon));
-    if (has_port) port = text.substr(colon + 1);
-  }
-  if (target.host.empty()) return InvalidForm("no host", form);
-  if (target.host.size() > kLongestName) {
-    return InvalidForm("the host is longer than 253 characters", form);
-  }
-  if (std::any_of(target.host.begin(), target.host.end(), IsBlankOrControl)) {
-    return InvalidForm("a blank or a control character in the host", form);
-  }
-  if (has_port) return ReadPort(port, form, target);
-  if (form.port == 0) return InvalidForm("no port", form);
-  target.port = form.port;
-  return absl::OkStatus();
-}
-
 absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
                      Target& target) {
   if (!absl::ConsumePrefix(&rest, "//")) {
@@ -201,10 +117,10 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   std::string_view authority = rest.substr(0, end);
   if (is_http) authority.remove_prefix(authority.rfind('@') + 1);
-  if (const absl::Status status = ReadAuthority(authority, form, target);
-      !status.ok()) {
-    return status;
-  }
+  absl::StatusOr<HostPort> host_port = ParseHostPort(authority, form.port);
+  if (!host_port.ok()) return InvalidForm(host_port.status().message(), form);
+  target.host = std::move(host_port->host);
+  target.port = host_port->port;
   const std::string_view path = rest.substr(end);
   if (!is_http) {
     return path.empty() ? absl::OkStatus()
@@ -251,7 +167,7 @@ absl::Status ReadDns(std::string_view rest, const SchemeForm& form,
     return status;
   }
   if (target.host.empty()) return InvalidForm("no name", form);
-  if (target.host.size() > kLongestName) {
+  if (target.host.size() > kLongestHost) {
     return InvalidForm("the name is longer than 253 characters", form);
   }
   if (std::any_of(target.host.begin(), target.host.end(), [](char c) {
