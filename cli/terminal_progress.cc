@@ -57,7 +57,7 @@ std::string ClockText(absl::Duration time) {
 std::string TimeOfLimit(const RunState& run, const TargetState& target) {
   std::string text = ClockText(
       target.phase == TargetState::Phase::kEnded ? target.ended : run.elapsed);
-  if (text.size() == 4) text.insert(0, "0");
+  if (text.size() == 4) text = absl::StrCat("0", text);
   if (run.timeout < absl::InfiniteDuration()) {
     absl::StrAppend(&text, "/", ClockText(run.timeout));
   }

@@ -17,28 +17,41 @@ failed=0
 
 fail() { echo "FAILED: $*"; failed=1; }
 
+# browse RESULT ARGUMENT...: runs Chromium, with what it prints in $scratch/out and $scratch/log; again if it
+# died or hung before the file RESULT had anything in it, as on a machine that has too much to do. A page
+# that is wrong stays wrong.
 browse() {
-  # Without the flags on networking Chromium looks for its maker's hosts.
-  chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars \
-    --disable-background-networking --disable-component-update --disable-sync \
-    --user-data-dir="$scratch/profile" --enable-logging=stderr --virtual-time-budget=10000 "$@"
+  local result=$1
+  shift
+  for _ in 1 2 3; do
+    rm -rf "$scratch/profile" "$result"
+    # Without the flags on networking Chromium looks for its maker's hosts. A container may have little
+    # of /dev/shm, and nothing to store passwords in.
+    timeout --kill-after=5 60 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+      --no-default-browser-check --disable-background-networking --disable-component-update --disable-sync \
+      --disable-extensions --disable-dev-shm-usage --password-store=basic --hide-scrollbars \
+      --user-data-dir="$scratch/profile" --enable-logging=stderr --virtual-time-budget=10000 "$@" \
+      >"$scratch/out" 2>"$scratch/log"
+    [[ -s $result ]] && return
+  done
 }
 
 # check NAME CHARTS MARKS ARGUMENT...: the page of `waiter ARGUMENT...` has so many charts, each with
 # at least so many marks.
 check() {
-  local name=$1 charts=$2 least=$3 page=$scratch/$1.html dom=$scratch/$1.dom marks drawn
+  local name=$1 charts=$2 least=$3 page=$scratch/$1.html dom=$scratch/out marks drawn
   shift 3
   "$waiter" "$@" "--html=$page" >/dev/null || { fail "$name: waiter $*"; return; }
   grep -Eq '(src|href)="(https?:)?//' "$page" && fail "$name: the page needs another"
-  browse --dump-dom "file://$page" >"$dom" 2>"$scratch/log"
+  browse "$dom" --dump-dom "file://$page"
   grep -a CONSOLE "$scratch/log" && fail "$name: the console is not clean"
   drawn=$(grep -ao '<body data-charts="[0-9]*"' "$dom" | grep -o '[0-9]*')
   [[ $drawn == "$charts" ]] || fail "$name: ${drawn:-no} charts instead of $charts"
   while read -r marks; do
     ((marks >= least)) || fail "$name: a chart with $marks marks"
   done < <(grep -ao '<figure [^>]*data-marks="[0-9]*"' "$dom" | sed 's/.*data-marks="//; s/"//')
-  browse --window-size=900,1900 --screenshot="$screenshots/$name.png" "file://$page" 2>/dev/null
+  browse "$screenshots/$name.png" --window-size=900,1900 "--screenshot=$screenshots/$name.png" "file://$page"
+  [[ -s $screenshots/$name.png ]] || fail "$name: no screenshot"
   echo "$name: ${drawn:-no} charts"
 }
 
