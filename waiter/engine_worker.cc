@@ -86,12 +86,6 @@ uint64_t SeedOf(const WaitEngineOptions& options, int ordinal) {
 // How many records ahead are fetched from memory.
 constexpr size_t kPrefetch = 8;
 
-void Prefetch(const EngineRecord& record) {
-  const auto* const address = reinterpret_cast<const char*>(&record);
-  __builtin_prefetch(address, /*rw=*/1);
-  __builtin_prefetch(address + 64, /*rw=*/1);
-}
-
 // Empties a list, and gives up the memory of a very long one.
 template <typename T>
 void Clear(std::vector<T>& list) {
@@ -381,7 +375,7 @@ MonotonicTime EngineWorker::RunRound() {
   timers_.TakeDue(now_, due_);
   for (size_t i = 0; i < due_.size(); ++i) {
     if (i + kPrefetch < due_.size()) {
-      Prefetch(slab_[due_[i + kPrefetch].index]);
+      slab_.Prefetch(slab_[due_[i + kPrefetch].index]);
     }
     EngineRecord& record = slab_[due_[i].index];
     if (!record.has_timer || record.stamp != due_[i].stamp) continue;
@@ -439,7 +433,7 @@ void EngineWorker::Process(Inbox& inbox) {
   }
   for (size_t i = 0; i < inbox.cancelled.size(); ++i) {
     if (i + kPrefetch < inbox.cancelled.size()) {
-      Prefetch(*inbox.cancelled[i + kPrefetch].record);
+      slab_.Prefetch(*inbox.cancelled[i + kPrefetch].record);
     }
     if (!IsPending(inbox.cancelled[i])) continue;
     EngineRecord& record = *inbox.cancelled[i].record;
@@ -469,7 +463,7 @@ void EngineWorker::BeginAll(EngineQueue& starts) {
     // It may have begun and ended, and be another wait, after `Fire`.
     EngineRecord* const next =
         record == queue.last ? nullptr : &slab_[record->stamp];
-    if (next != nullptr) Prefetch(*next);
+    if (next != nullptr) slab_.Prefetch(*next);
     Register(*record);
     if (ending_) {
       EndFromOutside(*record, StopReason::kShutDown);
