@@ -124,6 +124,15 @@ struct EngineQueue {
     }
     last = &record;
   }
+  void Append(EngineQueue other) {
+    if (other.empty()) return;
+    if (empty()) {
+      first = other.first;
+    } else {
+      last->stamp = other.first->index;
+    }
+    last = other.last;
+  }
 };
 
 // Records with stable addresses, in pages that double in size. `Grow` needs a

@@ -52,6 +52,9 @@ using std::chrono::nanoseconds;
 constexpr std::chrono::microseconds kQuickPoll{1};
 constexpr int kMostPollsPerReading = 16;
 
+// Of a burst of starts, so many are begun before due timers are looked for.
+constexpr int kStartsPerLook = 32;
+
 thread_local EngineWorker* current_worker = nullptr;
 thread_local const EngineRecord* current_record = nullptr;
 
@@ -362,6 +365,7 @@ MonotonicTime EngineWorker::RunRound() {
   polls_since_reading_ = 0;
   Process(taken_);
   ProcessLocal();
+  BeginNew();
   if (ending_) EndAll();
 
   std::swap(ready_, polling_);
@@ -387,7 +391,7 @@ MonotonicTime EngineWorker::RunRound() {
     }
   }
   Clear(due_);
-  if (!ready_.empty() || !local_.empty() ||
+  if (!ready_.empty() || !local_.empty() || !new_waits_.empty() ||
       has_mail_.load(std::memory_order_relaxed)) {
     return now_;
   }
@@ -444,34 +448,39 @@ void EngineWorker::Process(Inbox& inbox) {
     }
   }
   Clear(inbox.cancelled);
-  BeginAll(inbox.starts);
+  new_waits_.Append(std::exchange(inbox.starts, {}));
   for (const WaitRef& wait : inbox.abandoned) {
-    if (!IsPending(wait)) continue;
-    if (wait.record->phase == Phase::kNew) {
-      local_.abandoned.push_back(wait);
-    } else {
+    // A new wait ends when it begins.
+    if (IsPending(wait) && wait.record->phase != Phase::kNew) {
       EndAbandoned(*wait.record);
     }
   }
   Clear(inbox.abandoned);
 }
 
-void EngineWorker::BeginAll(EngineQueue& starts) {
-  if (starts.empty()) return;
-  const EngineQueue queue = std::exchange(starts, {});
-  for (EngineRecord* record = queue.first;;) {
+// Begins new waits, but no more than a few once there are timers to look after.
+void EngineWorker::BeginNew() {
+  for (int begun = 1; !new_waits_.empty(); ++begun) {
+    EngineRecord& record = *new_waits_.first;
     // It may have begun and ended, and be another wait, after `Fire`.
-    EngineRecord* const next =
-        record == queue.last ? nullptr : &slab_[record->stamp];
-    if (next != nullptr) slab_.Prefetch(*next);
-    Register(*record);
-    if (ending_) {
-      EndFromOutside(*record, StopReason::kShutDown);
+    if (&record == new_waits_.last) {
+      new_waits_ = {};
     } else {
-      Fire(*record);
+      new_waits_.first = &slab_[record.stamp];
+      slab_.Prefetch(*new_waits_.first);
     }
-    if (next == nullptr) return;
-    record = next;
+    Register(record);
+    if ((record.word.load(std::memory_order_acquire) & kFreed) != 0) {
+      EndAbandoned(record);
+    } else if (ending_) {
+      EndFromOutside(record, StopReason::kShutDown);
+    } else {
+      Fire(record);
+    }
+    if (begun % kStartsPerLook == 0 && !ending_ &&
+        timers_.NextWakeUp() <= now_) {
+      return;
+    }
   }
 }
 

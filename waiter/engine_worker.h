@@ -114,7 +114,7 @@ class EngineWorker {
   // there is something in the inbox».
   MonotonicTime RunRound();
   void Process(Inbox& inbox);
-  void BeginAll(EngineQueue& starts);
+  void BeginNew();
   void ProcessLocal();
   void Register(EngineRecord& record);
   void TakeAnswer(GivenAnswer& given);
@@ -181,6 +181,7 @@ class EngineWorker {
   std::jthread thread_;
   Inbox local_;
   Inbox taken_;
+  EngineQueue new_waits_;  // To be begun.
   TimerQueue timers_;
   size_t timers_wanted_ = 0;
   std::vector<TimerQueue::Timer> due_;
