@@ -566,7 +566,7 @@ void EngineWorker::Visit(EngineRecord& record, Body body) {
   if (full_reports_) {
     scratch_.counts = static_cast<FullEngineRecord&>(record).counts;
   }
-  WaitLoop loop(PolicyOf(record), scratch_, Unpack(record));
+  WaitLoop loop(PolicyOf(record), scratch_, [&] { return Unpack(record); });
   EngineStep step(*this, record, loop, scratch_);
   body(step);
 }
@@ -594,17 +594,13 @@ inline WaitState EngineWorker::Unpack(const EngineRecord& record) const {
 inline void EngineWorker::Pack(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (record.has_extra) return;
-  const WaitState& state = step.loop_.state();
-  if (scratch_.last_poll.has_details()) {
-    if (full_reports_) {
-      AddExtra(record, std::exchange(scratch_, WaitReport()), state);
-      return;
-    }
-    scratch_.last_poll = waiter::Poll<>();
-  } else if (full_reports_ && scratch_.first_error.has_value()) {
-    AddExtra(record, std::exchange(scratch_, WaitReport()), state);
+  const bool has_details = scratch_.last_poll.has_details();
+  if (full_reports_ && (has_details || scratch_.first_error.has_value())) {
+    PackIntoExtra(step);
     return;
   }
+  if (has_details) scratch_.last_poll = waiter::Poll<>();
+  const WaitState& state = step.loop_.state();
   record.start = state.start;
   record.deadline = state.deadline;
   record.attempts = scratch_.attempts;
@@ -618,6 +614,11 @@ inline void EngineWorker::Pack(EngineStep& step) {
     full.slept = state.slept;
     full.longest_poll = state.longest_poll;
   }
+}
+
+void EngineWorker::PackIntoExtra(EngineStep& step) {
+  AddExtra(step.record_, std::exchange(scratch_, WaitReport()),
+           step.loop_.state());
 }
 
 void EngineWorker::AddExtra(EngineRecord& record, WaitReport report,
@@ -713,12 +714,22 @@ inline void EngineWorker::Carry(EngineStep& step) {
 }
 
 inline void EngineWorker::Poll(EngineStep& step) {
-  EngineRecord& record = step.record_;
-  std::optional<PollContext> context;
-  if (record.ops->takes_context) {
-    context = ContextOf(step);
-    step.context_ = &*context;
+  if (step.record_.ops->takes_context) {
+    PollWithContext(step);
+  } else {
+    Ask(step);
   }
+}
+
+// Apart from the polls that do without one, as it is large.
+void EngineWorker::PollWithContext(EngineStep& step) {
+  const PollContext context = ContextOf(step);
+  step.context_ = &context;
+  Ask(step);
+}
+
+inline void EngineWorker::Ask(EngineStep& step) {
+  EngineRecord& record = step.record_;
   const auto entered = EnterTask(record);
   try {
     record.ops->poll(record.task.data(), step);
@@ -836,7 +847,7 @@ inline void EngineWorker::Settle(EngineStep& step) {
     if (!step.called_back_) CallBack(step);
     if (!record.has_extra) {
       std::destroy_at(&scratch_);
-      std::construct_at(&scratch_);
+      new (&scratch_) WaitReport;
     }
     Release(record);
     return;

@@ -131,6 +131,8 @@ class EngineWorker {
   NextStep Begin(EngineStep& step);
   void Carry(EngineStep& step);
   void Poll(EngineStep& step);
+  void PollWithContext(EngineStep& step);
+  void Ask(EngineStep& step);
   void PollOnExecutor(EngineStep& step);
   PollContext ContextOf(EngineStep& step);
   MonotonicTime EndOfPoll();
@@ -152,6 +154,7 @@ class EngineWorker {
                 const WaitState& state);
   WaitState Unpack(const EngineRecord& record) const;
   void Pack(EngineStep& step);
+  void PackIntoExtra(EngineStep& step);
   const WaitPolicy& PolicyOf(const EngineRecord& record) const {
     return *policies_[record.policy].policy;
   }
