@@ -133,7 +133,8 @@ void EngineWorker::Post(Put put) {
   }
   std::unique_lock lock(mutex_);
   put(inbox_);
-  if (has_mail_.exchange(true)) return;
+  if (has_mail_.load(std::memory_order_relaxed)) return;
+  has_mail_.store(true, std::memory_order_release);
   if (idle_) {
     idle_ = false;
     lock.unlock();
