@@ -59,6 +59,7 @@ using ::absl::Seconds;
 using ::absl::StatusCode;
 using ::absl::ZeroDuration;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Eq;
@@ -66,6 +67,7 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
+using ::testing::Lt;
 using ::testing::Not;
 using ::testing::Pointee;
 using ::testing::SizeIs;
@@ -855,6 +857,84 @@ TEST_F(WaitEngineTest, MillionPollsWithoutDelayStarveNobody) {
   EXPECT_EQ(polls_, 10);
   EXPECT_THAT(polled_at, SizeIs(10));
   EXPECT_EQ(results_.reports()[0].attempts, kPolls);
+}
+
+// Starts one wait that polls each second, and a burst of others whose polls
+// take 10 ms each.
+class BurstTest : public EngineFixture {
+ protected:
+  static constexpr size_t kBurst = 1000;
+
+  void StartAll(WaitEngine& engine) {
+    timed_ = engine.Start(Waiter(
+                              [this] {
+                                polled_at_.push_back(clock_.Elapsed());
+                                if (on_timed_ != nullptr) on_timed_();
+                                return polled_at_.size() == 3;
+                              },
+                              EverySecond()),
+                          results_.Take());
+    for (size_t i = 0; i < kBurst; ++i) {
+      burst_.push_back(engine.Start(Waiter(
+                                        [this, i] {
+                                          clock_.AdvanceTime(Milliseconds(10));
+                                          order_.push_back(i);
+                                          return true;
+                                        },
+                                        EverySecond()),
+                                    results_.Take()));
+    }
+  }
+
+  WaitHandle timed_;
+  std::function<void()> on_timed_;
+  std::vector<absl::Duration> polled_at_;
+  std::vector<WaitHandle> burst_;
+  std::vector<size_t> order_;
+};
+
+TEST_F(BurstTest, ManyStartsDoNotHoldUpWhatIsDue) {
+  WaitEngine engine(Simulated());
+  StartAll(engine);
+
+  engine.Run();
+
+  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Le(Milliseconds(1500)),
+                                      Le(Milliseconds(3000))));
+  EXPECT_THAT(order_, SizeIs(kBurst));
+  EXPECT_TRUE(std::is_sorted(order_.begin(), order_.end()));
+}
+
+TEST_F(BurstTest, WaitsThatHaveNotBegunMayBeCancelledOrDestroyed) {
+  WaitEngine engine(Simulated());
+  on_timed_ = [this] {
+    if (polled_at_.size() != 2) return;
+    ASSERT_LT(order_.size(), kBurst);
+    burst_[kBurst - 2].Cancel();
+    burst_[kBurst - 1] = {};
+  };
+  StartAll(engine);
+
+  engine.Run();
+
+  EXPECT_THAT(order_, AllOf(SizeIs(kBurst - 2), Each(Lt(kBurst - 2))));
+  EXPECT_THAT(results_.reasons(), SizeIs(kBurst));
+  EXPECT_THAT(results_.reasons(), Contains(StopReason::kCancelled).Times(1));
+}
+
+TEST_F(BurstTest, WaitsThatHaveNotBegunAreShutDown) {
+  {
+    WaitEngine engine(Simulated());
+    StartAll(engine);
+    engine.RunDue();
+    ASSERT_LT(order_.size(), kBurst);
+    burst_[kBurst - 1] = {};
+  }
+
+  EXPECT_THAT(results_.reports(), SizeIs(kBurst));  // One was destroyed.
+  EXPECT_THAT(results_.reasons(),
+              Contains(StopReason::kShutDown)
+                  .Times(static_cast<int>(kBurst - order_.size())));
 }
 
 // Reports.

@@ -124,6 +124,15 @@ struct EngineQueue {
     }
     last = &record;
   }
+  void Append(EngineQueue other) {
+    if (other.empty()) return;
+    if (empty()) {
+      first = other.first;
+    } else {
+      last->stamp = other.first->index;
+    }
+    last = other.last;
+  }
 };
 
 // Records with stable addresses, in pages that double in size. `Grow` needs a
@@ -157,11 +166,22 @@ class EngineSlab {
         pages_[place.page].get() + place.offset));
   }
 
+  // Has the record fetched from memory, which takes a while. Records do not
+  // begin with a cache line, so the last one has to be asked for, too.
+  void Prefetch(const EngineRecord& record) const {
+    const auto* const begin = reinterpret_cast<const std::byte*>(&record);
+    for (size_t offset = 0; offset < record_size_; offset += kCacheLine) {
+      __builtin_prefetch(begin + offset, /*rw=*/1);
+    }
+    __builtin_prefetch(begin + record_size_ - 1, /*rw=*/1);
+  }
+
   // Returns how many records there are, all of indexes below.
   uint32_t size() const { return size_; }
 
  private:
   static constexpr uint32_t kFirstPage = 1024;
+  static constexpr size_t kCacheLine = 64;
 
   struct Place {
     size_t page;

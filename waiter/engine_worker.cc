@@ -52,6 +52,9 @@ using std::chrono::nanoseconds;
 constexpr std::chrono::microseconds kQuickPoll{1};
 constexpr int kMostPollsPerReading = 16;
 
+// Of a burst of starts, so many are begun before due timers are looked for.
+constexpr int kStartsPerLook = 32;
+
 thread_local EngineWorker* current_worker = nullptr;
 thread_local const EngineRecord* current_record = nullptr;
 
@@ -85,12 +88,6 @@ uint64_t SeedOf(const WaitEngineOptions& options, int ordinal) {
 
 // How many records ahead are fetched from memory.
 constexpr size_t kPrefetch = 8;
-
-void Prefetch(const EngineRecord& record) {
-  const auto* const address = reinterpret_cast<const char*>(&record);
-  __builtin_prefetch(address, /*rw=*/1);
-  __builtin_prefetch(address + 64, /*rw=*/1);
-}
 
 // Empties a list, and gives up the memory of a very long one.
 template <typename T>
@@ -136,7 +133,8 @@ void EngineWorker::Post(Put put) {
   }
   std::unique_lock lock(mutex_);
   put(inbox_);
-  if (has_mail_.exchange(true)) return;
+  if (has_mail_.load(std::memory_order_relaxed)) return;
+  has_mail_.store(true, std::memory_order_release);
   if (idle_) {
     idle_ = false;
     lock.unlock();
@@ -368,6 +366,7 @@ MonotonicTime EngineWorker::RunRound() {
   polls_since_reading_ = 0;
   Process(taken_);
   ProcessLocal();
+  BeginNew();
   if (ending_) EndAll();
 
   std::swap(ready_, polling_);
@@ -381,7 +380,7 @@ MonotonicTime EngineWorker::RunRound() {
   timers_.TakeDue(now_, due_);
   for (size_t i = 0; i < due_.size(); ++i) {
     if (i + kPrefetch < due_.size()) {
-      Prefetch(slab_[due_[i + kPrefetch].index]);
+      slab_.Prefetch(slab_[due_[i + kPrefetch].index]);
     }
     EngineRecord& record = slab_[due_[i].index];
     if (!record.has_timer || record.stamp != due_[i].stamp) continue;
@@ -393,7 +392,7 @@ MonotonicTime EngineWorker::RunRound() {
     }
   }
   Clear(due_);
-  if (!ready_.empty() || !local_.empty() ||
+  if (!ready_.empty() || !local_.empty() || !new_waits_.empty() ||
       has_mail_.load(std::memory_order_relaxed)) {
     return now_;
   }
@@ -439,7 +438,7 @@ void EngineWorker::Process(Inbox& inbox) {
   }
   for (size_t i = 0; i < inbox.cancelled.size(); ++i) {
     if (i + kPrefetch < inbox.cancelled.size()) {
-      Prefetch(*inbox.cancelled[i + kPrefetch].record);
+      slab_.Prefetch(*inbox.cancelled[i + kPrefetch].record);
     }
     if (!IsPending(inbox.cancelled[i])) continue;
     EngineRecord& record = *inbox.cancelled[i].record;
@@ -450,34 +449,39 @@ void EngineWorker::Process(Inbox& inbox) {
     }
   }
   Clear(inbox.cancelled);
-  BeginAll(inbox.starts);
+  new_waits_.Append(std::exchange(inbox.starts, {}));
   for (const WaitRef& wait : inbox.abandoned) {
-    if (!IsPending(wait)) continue;
-    if (wait.record->phase == Phase::kNew) {
-      local_.abandoned.push_back(wait);
-    } else {
+    // A new wait ends when it begins.
+    if (IsPending(wait) && wait.record->phase != Phase::kNew) {
       EndAbandoned(*wait.record);
     }
   }
   Clear(inbox.abandoned);
 }
 
-void EngineWorker::BeginAll(EngineQueue& starts) {
-  if (starts.empty()) return;
-  const EngineQueue queue = std::exchange(starts, {});
-  for (EngineRecord* record = queue.first;;) {
+// Begins new waits, but no more than a few once there are timers to look after.
+void EngineWorker::BeginNew() {
+  for (int begun = 1; !new_waits_.empty(); ++begun) {
+    EngineRecord& record = *new_waits_.first;
     // It may have begun and ended, and be another wait, after `Fire`.
-    EngineRecord* const next =
-        record == queue.last ? nullptr : &slab_[record->stamp];
-    if (next != nullptr) Prefetch(*next);
-    Register(*record);
-    if (ending_) {
-      EndFromOutside(*record, StopReason::kShutDown);
+    if (&record == new_waits_.last) {
+      new_waits_ = {};
     } else {
-      Fire(*record);
+      new_waits_.first = &slab_[record.stamp];
+      slab_.Prefetch(*new_waits_.first);
     }
-    if (next == nullptr) return;
-    record = next;
+    Register(record);
+    if ((record.word.load(std::memory_order_acquire) & kFreed) != 0) {
+      EndAbandoned(record);
+    } else if (ending_) {
+      EndFromOutside(record, StopReason::kShutDown);
+    } else {
+      Fire(record);
+    }
+    if (begun % kStartsPerLook == 0 && !ending_ &&
+        timers_.NextWakeUp() <= now_) {
+      return;
+    }
   }
 }
 
@@ -563,7 +567,7 @@ void EngineWorker::Visit(EngineRecord& record, Body body) {
   if (full_reports_) {
     scratch_.counts = static_cast<FullEngineRecord&>(record).counts;
   }
-  WaitLoop loop(PolicyOf(record), scratch_, Unpack(record));
+  WaitLoop loop(PolicyOf(record), scratch_, [&] { return Unpack(record); });
   EngineStep step(*this, record, loop, scratch_);
   body(step);
 }
@@ -591,17 +595,13 @@ inline WaitState EngineWorker::Unpack(const EngineRecord& record) const {
 inline void EngineWorker::Pack(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (record.has_extra) return;
-  const WaitState& state = step.loop_.state();
-  if (scratch_.last_poll.has_details()) {
-    if (full_reports_) {
-      AddExtra(record, std::exchange(scratch_, WaitReport()), state);
-      return;
-    }
-    scratch_.last_poll = waiter::Poll<>();
-  } else if (full_reports_ && scratch_.first_error.has_value()) {
-    AddExtra(record, std::exchange(scratch_, WaitReport()), state);
+  const bool has_details = scratch_.last_poll.has_details();
+  if (full_reports_ && (has_details || scratch_.first_error.has_value())) {
+    PackIntoExtra(step);
     return;
   }
+  if (has_details) scratch_.last_poll = waiter::Poll<>();
+  const WaitState& state = step.loop_.state();
   record.start = state.start;
   record.deadline = state.deadline;
   record.attempts = scratch_.attempts;
@@ -615,6 +615,11 @@ inline void EngineWorker::Pack(EngineStep& step) {
     full.slept = state.slept;
     full.longest_poll = state.longest_poll;
   }
+}
+
+void EngineWorker::PackIntoExtra(EngineStep& step) {
+  AddExtra(step.record_, std::exchange(scratch_, WaitReport()),
+           step.loop_.state());
 }
 
 void EngineWorker::AddExtra(EngineRecord& record, WaitReport report,
@@ -710,12 +715,22 @@ inline void EngineWorker::Carry(EngineStep& step) {
 }
 
 inline void EngineWorker::Poll(EngineStep& step) {
-  EngineRecord& record = step.record_;
-  std::optional<PollContext> context;
-  if (record.ops->takes_context) {
-    context = ContextOf(step);
-    step.context_ = &*context;
+  if (step.record_.ops->takes_context) {
+    PollWithContext(step);
+  } else {
+    Ask(step);
   }
+}
+
+// Apart from the polls that do without one, as it is large.
+void EngineWorker::PollWithContext(EngineStep& step) {
+  const PollContext context = ContextOf(step);
+  step.context_ = &context;
+  Ask(step);
+}
+
+inline void EngineWorker::Ask(EngineStep& step) {
+  EngineRecord& record = step.record_;
   const auto entered = EnterTask(record);
   try {
     record.ops->poll(record.task.data(), step);
@@ -833,7 +848,7 @@ inline void EngineWorker::Settle(EngineStep& step) {
     if (!step.called_back_) CallBack(step);
     if (!record.has_extra) {
       std::destroy_at(&scratch_);
-      std::construct_at(&scratch_);
+      new (&scratch_) WaitReport;
     }
     Release(record);
     return;

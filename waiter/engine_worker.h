@@ -114,7 +114,7 @@ class EngineWorker {
   // there is something in the inbox».
   MonotonicTime RunRound();
   void Process(Inbox& inbox);
-  void BeginAll(EngineQueue& starts);
+  void BeginNew();
   void ProcessLocal();
   void Register(EngineRecord& record);
   void TakeAnswer(GivenAnswer& given);
@@ -131,6 +131,8 @@ class EngineWorker {
   NextStep Begin(EngineStep& step);
   void Carry(EngineStep& step);
   void Poll(EngineStep& step);
+  void PollWithContext(EngineStep& step);
+  void Ask(EngineStep& step);
   void PollOnExecutor(EngineStep& step);
   PollContext ContextOf(EngineStep& step);
   MonotonicTime EndOfPoll();
@@ -152,6 +154,7 @@ class EngineWorker {
                 const WaitState& state);
   WaitState Unpack(const EngineRecord& record) const;
   void Pack(EngineStep& step);
+  void PackIntoExtra(EngineStep& step);
   const WaitPolicy& PolicyOf(const EngineRecord& record) const {
     return *policies_[record.policy].policy;
   }
@@ -181,6 +184,7 @@ class EngineWorker {
   std::jthread thread_;
   Inbox local_;
   Inbox taken_;
+  EngineQueue new_waits_;  // To be begun.
   TimerQueue timers_;
   size_t timers_wanted_ = 0;
   std::vector<TimerQueue::Timer> due_;

@@ -28,11 +28,6 @@ Poll<void>::Poll(PollStatus status, std::string_view detail,
                  absl::Duration retry_after)
     : detail_(detail), retry_after_(retry_after), status_(status) {}
 
-bool Poll<void>::has_details() const {
-  return !detail_.empty() || !error_.ok() ||
-         retry_after_ != absl::ZeroDuration();
-}
-
 std::string_view Poll<void>::detail() const {
   return detail_.empty() ? error_.message() : detail_;
 }

@@ -15,7 +15,6 @@
 //     if (got.state != "RUNNING") return waiter::NotReady(got.state);
 //     return waiter::Success(ParseInstance(got.body));
 //   }
-//
 // A function that has nothing to add may return `PollStatus` (poll_status.h).
 
 #ifndef WAITER_POLL_H_
@@ -66,7 +65,9 @@ class Poll<void> {
   absl::Duration retry_after() const { return retry_after_; }
 
   // For drivers: whether there is more than a status, and to change that alone.
-  bool has_details() const;
+  bool has_details() const {
+    return !detail_.empty() || !error_.ok() || retry_after_ != absl::Duration();
+  }
   void set_status(PollStatus status) { status_ = status; }
 
  private:
@@ -94,8 +95,7 @@ class Poll : public Poll<void> {
   Poll(std::in_place_t, T value, std::string_view detail = {})
       : Poll<void>(PollStatus::kSuccess, detail), value_(std::move(value)) {}
 
-  // From a poll of a convertible type, as in `return Success("text")` from a
-  // function that returns `Poll<std::string>`.
+  // From a poll of a convertible type, as `Success("text")` is.
   template <typename U>
   requires(!std::is_void_v<U> && !std::same_as<U, T> &&
            std::constructible_from<T, U>)

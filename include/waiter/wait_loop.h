@@ -24,6 +24,7 @@
 #define WAITER_WAIT_LOOP_H_
 
 #include <chrono>
+#include <concepts>
 #include <optional>
 #include <string_view>
 
@@ -56,6 +57,10 @@ class WaitLoop {
   WaitLoop(const WaitPolicy& policy, WaitReport& report,
            const WaitState& state = {})
       : policy_(policy), report_(report), state_(state) {}
+  // The same with what `restore` returns, which is built in its place.
+  template <std::invocable Restore>
+  WaitLoop(const WaitPolicy& policy, WaitReport& report, Restore restore)
+      : policy_(policy), report_(report), state_(restore()) {}
 
   // Begins the wait; `deadline` comes from `WaitPolicy::DeadlineFrom`.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
@@ -110,7 +115,6 @@ class WaitLoop {
   PollRecord& LastRecord();
   bool Confirmed(MonotonicTime now) const;
   bool ClassLimitReached(MonotonicTime now) const;
-
   NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
   NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least);
   NextStep AskDelayRule(MonotonicTime now, absl::BitGenRef& gen);
@@ -131,7 +135,6 @@ class WaitLoop {
                                    Nanoseconds& least);
   std::optional<NextStep> AskLimiter(MonotonicTime now);
   void SettleQuota(StopReason reason, MonotonicTime now);
-
   void WakeUp(MonotonicTime now);
   NextStep Finish(StopReason reason, MonotonicTime now);
   absl::Status StatusFor(StopReason reason, MonotonicTime now);

@@ -46,7 +46,7 @@ class WaitResult : public WaitResultBase {
   using value_type = T;
 
   // Requires a value exactly if `report.reason` is `kSuccess`.
-  WaitResult(WaitReport report, std::optional<T> value)
+  WaitResult(WaitReport&& report, std::optional<T> value)
       : WaitResultBase(std::move(report)), value_(std::move(value)) {}
 
   // Require `ok()`.
@@ -84,7 +84,8 @@ class WaitResult<void> : public WaitResultBase {
  public:
   using value_type = void;
 
-  explicit WaitResult(WaitReport report) : WaitResultBase(std::move(report)) {}
+  explicit WaitResult(WaitReport&& report)
+      : WaitResultBase(std::move(report)) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a result is a Status
   operator absl::Status() const { return status(); }
