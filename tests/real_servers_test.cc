@@ -116,7 +116,7 @@ std::vector<Server> Servers() {
                  "--save",
                  ""};
        },
-       "redis", "PONG"},
+       "redis", "Redis answers"},
       {"RedisThatWantsAPassword", "redis-server", nothing,
        [](const Folder& folder, int port) -> Words {
          return {*FindProgram("redis-server"),
