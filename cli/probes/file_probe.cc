@@ -23,9 +23,8 @@
 
 namespace waiter {
 
-FileProbe::FileProbe(EventLoop& loop, BlockingCalls& calls,
-                     const Target& target)
-    : loop_(loop), calls_(calls), target_(target) {}
+FileProbe::FileProbe(EventLoop& loop, BlockingCalls& calls, Target target)
+    : loop_(loop), calls_(calls), target_(std::move(target)) {}
 
 void FileProbe::Start(const PollContext& /*context*/, Done done) {
   done_ = std::move(done);

@@ -33,7 +33,7 @@ namespace waiter {
 class FileProbe : public Probe {
  public:
   // The loop and the calls must outlive this.
-  FileProbe(EventLoop& loop, BlockingCalls& calls, const Target& target);
+  FileProbe(EventLoop& loop, BlockingCalls& calls, Target target);
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration timeout) override;

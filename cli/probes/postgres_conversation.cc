@@ -91,14 +91,14 @@ class PostgresConversation : public Conversation {
     while (received.size() >= kHeaderSize) {
       const char type = received[0];
       if (!IsKnown(type)) return {.is_foreign = true};
-      const uint32_t length = ReadNumber(std::string_view(received).substr(1));
+      const size_t length = ReadNumber(std::string_view(received).substr(1));
       if (length < kLengthSize || length > kLongestMessage) {
         return FromOldError(received);
       }
-      if (received.size() < 1 + size_t{length}) return {};
+      if (received.size() < 1 + length) return {};
       const std::string body =
           received.substr(kHeaderSize, length - kLengthSize);
-      received.erase(0, 1 + size_t{length});
+      received.erase(0, 1 + length);
       if (Step step = FromMessage(type, body);
           step.finding.has_value() || step.is_foreign) {
         return step;

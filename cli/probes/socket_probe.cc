@@ -52,11 +52,10 @@ std::string HintFor(std::string_view received, std::string_view server) {
 
 }  // namespace
 
-SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver,
-                         const Target& target, AddressFamily family,
-                         NewConversation new_conversation)
+SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
+                         AddressFamily family, NewConversation new_conversation)
     : loop_(loop),
-      target_(target),
+      target_(std::move(target)),
       family_(family),
       new_conversation_(std::move(new_conversation)),
       connector_(loop, resolver) {}

@@ -31,7 +31,7 @@ namespace waiter {
 class SocketProbe : public Probe {
  public:
   // All but the target must outlive this. Targets of a path need no family.
-  SocketProbe(EventLoop& loop, Resolver& resolver, const Target& target,
+  SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
               AddressFamily family, NewConversation new_conversation);
 
   void Start(const PollContext& context, Done done) override;
