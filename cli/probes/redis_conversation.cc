@@ -48,7 +48,8 @@ class RedisConversation : public Conversation {
     if (end == std::string::npos) {
       return {.is_foreign = received.size() > kLongestLine};
     }
-    std::string_view line = std::string_view(received).substr(1, end - 1);
+    std::string_view line = received;
+    line = line.substr(1, end - 1);
     if (absl::EndsWith(line, "\r")) line.remove_suffix(1);
     if (received[0] == '+') {
       if (line != "PONG") return {.is_foreign = true};

@@ -25,8 +25,9 @@ Resolver::Request Resolver::Ask(const NameQuestion& question, Done done) {
         [look_up = look_up_, question,
          weak = std::weak_ptr<Resolver*>(self_)]() -> std::function<void()> {
           return [weak, question, answer = look_up(question)] {
-            if (const auto self = weak.lock())
+            if (const auto self = weak.lock()) {
               (*self)->Deliver(question, answer);
+            }
           };
         });
   }

@@ -193,7 +193,7 @@ absl::Status ReadPath(const SchemeForm& form, Target& target) {
     target.path.erase(0, 2);
   }
   if (target.path.empty()) return InvalidForm("no path", form);
-  if (target.path.find('\0') != std::string::npos) {
+  if (absl::StrContains(target.path, '\0')) {
     return InvalidForm("a zero in the path", form);
   }
   return absl::OkStatus();
