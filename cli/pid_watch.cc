@@ -83,7 +83,7 @@ bool KnownPid::Running() const {
 PidWatch::PidWatch(EventLoop& loop, pid_t pid, std::function<void()> ended)
     : loop_(loop), pidfd_(OpenPid(pid)), known_(pid), ended_(std::move(ended)) {
   if (pidfd_ >= 0) {
-    told_ = loop.WhenReady(pidfd_, POLLIN, [this](short) { Look(); });
+    told_ = loop.WhenReady(pidfd_, POLLIN, [this](auto) { Look(); });
   }
   next_look_ = loop.CallAfter(absl::ZeroDuration(), [this] { Look(); });
 }
