@@ -106,7 +106,7 @@ absl::StatusOr<CodeMap> CodeMap::Parse(std::string_view text) {
     assert(read.ok());
     others.remove_prefix(1);
   }
-  const absl::Status read = map.ReadAll(others, preset, named);
+  absl::Status read = map.ReadAll(others, preset, named);
   if (!read.ok()) return read;
   return map;
 }
@@ -115,7 +115,7 @@ absl::Status CodeMap::ReadAll(absl::Span<const std::string_view> pieces,
                               const Named& preset, Named& named) {
   std::optional<PollStatus> others;
   for (const std::string_view piece : pieces) {
-    const absl::Status read = Read(piece, named, others);
+    absl::Status read = Read(piece, named, others);
     if (!read.ok()) return read;
   }
   for (size_t code = 0; code < kSignal && others.has_value(); ++code) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,9 +34,9 @@ bool CannotRun(const ProcessEnd& end) {
 class Guard::RepeatedCommand {
  public:
   // `flag` is its name, for the message.
-  RepeatedCommand(ProcessReaper& reaper, std::string flag, std::string text,
-                  bool breaks_by_success, const GuardOptions& options,
-                  Broken broken)
+  RepeatedCommand(ProcessReaper& reaper, std::string_view flag,
+                  std::string text, bool breaks_by_success,
+                  const GuardOptions& options, Broken broken)
       : reaper_(reaper),
         name_(absl::StrCat(flag, "='", text, "'")),
         command_(ShellCommand(std::move(text))),
@@ -96,11 +97,11 @@ class Guard::RepeatedCommand {
 
 Guard::Guard(ProcessReaper& reaper, const GuardOptions& options, Broken broken)
     : broken_(std::move(broken)) {
-  const auto add = [&](std::string flag, const std::string& text,
+  const auto add = [&](std::string_view flag, const std::string& text,
                        bool breaks_by_success) {
     if (text.empty()) return;
     commands_.push_back(std::make_unique<RepeatedCommand>(
-        reaper, std::move(flag), text, breaks_by_success, options,
+        reaper, flag, text, breaks_by_success, options,
         [this](const absl::Status& why) { Break(why); }));
   };
   add("--while-running", options.while_running, /*breaks_by_success=*/false);

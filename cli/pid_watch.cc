@@ -43,8 +43,9 @@ std::optional<Stat> ReadStat(pid_t pid) {
   // The second field is a name, in parentheses, that may have some of its own.
   const size_t name_end = line.rfind(") ");
   if (name_end == std::string::npos) return std::nullopt;
+  const std::string_view rest = line;
   const std::vector<std::string_view> fields =
-      absl::StrSplit(std::string_view(line).substr(name_end + 2), ' ');
+      absl::StrSplit(rest.substr(name_end + 2), ' ');
   // proc(5) counts from 1, and these begin with its third: fields 20 and 22.
   int64_t threads = 0;
   uint64_t started = 0;
@@ -57,11 +58,10 @@ std::optional<Stat> ReadStat(pid_t pid) {
   return Stat{.dead = zombie || fields[0] == "X", .started = started};
 }
 
-int OpenPid(pid_t pid) {
+int OpenPid([[maybe_unused]] pid_t pid) {
 #ifdef SYS_pidfd_open
   return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
 #else
-  (void)pid;
   return -1;
 #endif
 }
@@ -83,7 +83,7 @@ bool KnownPid::Running() const {
 PidWatch::PidWatch(EventLoop& loop, pid_t pid, std::function<void()> ended)
     : loop_(loop), pidfd_(OpenPid(pid)), known_(pid), ended_(std::move(ended)) {
   if (pidfd_ >= 0) {
-    told_ = loop.WhenReady(pidfd_, POLLIN, [this](short) { Look(); });
+    told_ = loop.WhenReady(pidfd_, POLLIN, [this](auto) { Look(); });
   }
   next_look_ = loop.CallAfter(absl::ZeroDuration(), [this] { Look(); });
 }

@@ -26,6 +26,10 @@ constexpr size_t kAtOnce = size_t{64} * 1024;
 // What Linux allows a pipe to hold at most, by default.
 constexpr size_t kLargestPipe = size_t{1024} * 1024;
 
+void Close(int& end) {
+  if (end >= 0) close(std::exchange(end, -1));
+}
+
 // Moves `end` out of the way of the standard files. Returns an errno, or 0.
 int MoveUp(int& end) {
   if (end > STDERR_FILENO) return 0;
@@ -50,7 +54,7 @@ PipeTail::PipeTail(EventLoop& loop, size_t limit,
   if (error_ == 0 && fcntl(ends_[0], F_SETFL, O_NONBLOCK) != 0) error_ = errno;
   if (error_ != 0) return;
   watch_ = loop.WhenReady(ends_[0], POLLIN,
-                          [this, on_closed = std::move(on_closed)](short) {
+                          [this, on_closed = std::move(on_closed)](auto) {
                             Read(kAtOnce);
                             if (closed()) on_closed();
                           });
@@ -91,10 +95,6 @@ void PipeTail::Keep(const char* data, size_t size) {
   kept_.append(data, size);
   // Not each time, as it moves all that is kept.
   if (kept_.size() > 2 * limit_) kept_.erase(0, kept_.size() - limit_);
-}
-
-void PipeTail::Close(int& end) {
-  if (end >= 0) close(std::exchange(end, -1));
 }
 
 }  // namespace waiter

@@ -53,7 +53,6 @@ class PipeTail {
  private:
   void Read(size_t most);
   void Keep(const char* data, size_t size);
-  void Close(int& end);
 
   size_t limit_;
   int error_ = 0;

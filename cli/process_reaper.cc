@@ -95,7 +95,7 @@ void ProcessReaper::Reap() {
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) End(pid, status);
 }
 
-void ProcessReaper::End(pid_t pid, std::optional<int> status) {
+void ProcessReaper::End(pid_t pid, int status) {
   const auto found = children_.find(pid);
   if (found == children_.end() || !found->second.alive) return;
   const Ended ended = std::move(found->second.ended);
@@ -123,7 +123,9 @@ void ProcessReaper::LookAt(pid_t pid) {
       return;
     }
   } else if (child.killed && now >= *child.kill_at + kGiveUpAfter) {
-    End(pid, std::nullopt);
+    const Ended given_up = std::move(child.ended);
+    children_.erase(found);
+    if (given_up) given_up(std::nullopt);
     return;
   }
   MonotonicTime next =

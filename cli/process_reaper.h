@@ -77,7 +77,7 @@ class ProcessReaper {
   };
 
   void Reap();
-  void End(pid_t pid, std::optional<int> status);
+  void End(pid_t pid, int status);
 
   // Kills the group if it is time, forgets it if it is gone, or looks later.
   void LookAt(pid_t pid);

@@ -12,9 +12,8 @@
 #ifndef WAITER_CLI_RUN_COMMAND_H_
 #define WAITER_CLI_RUN_COMMAND_H_
 
-#include <signal.h>
-
 #include <array>
+#include <csignal>
 #include <ostream>
 #include <set>
 #include <string>

@@ -52,7 +52,7 @@ absl::StatusOr<Finding> Read(const JsonValue& answer) {
     const std::string* const text = answer.FindString("retry_after");
     if (text == nullptr) {
       return absl::InvalidArgumentError(
-          "\"retry_after\" is no text such as \"30s\"");
+          R"("retry_after" is no text such as "30s")");
     }
     const absl::StatusOr<absl::Duration> delay = ParseFlagDuration(*text);
     if (!delay.ok()) {
