@@ -341,9 +341,9 @@ TEST_F(HttpProbeTest, AnAnswerIsThatOfTheEndOfTheRedirects) {
        "new"});
 
   const Finding finding =
-      Ask(server_.Url("/a"), "--body-regex=^new$ --expect-header=X-A=second");
+      Ask(server_.Url("/a"), "--body-regex=^new$ --expect-header=X-A=first");
 
-  EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
+  EXPECT_EQ(finding.detail, "HTTP 200, X-A: second does not match /first/");
   EXPECT_THAT(server_.requests(),
               ElementsAre(StartsWith("GET /a "), StartsWith("GET /b ")));
 }

@@ -3,6 +3,7 @@
 
 #include "cli/probes/json_path.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -167,13 +168,14 @@ class JsonPath::Parser {
                        {">=", Operator::kAtLeast},
                        {"<", Operator::kLess},
                        {">", Operator::kMore}}};
-    for (const auto& [name, meaning] : kOperators) {
-      if (absl::ConsumePrefix(&rest_, name)) {
-        read_.operator_ = meaning;
-        return true;
-      }
-    }
-    return false;
+    const auto* const found = std::find_if(
+        kOperators.begin(), kOperators.end(),
+        [this](const std::pair<std::string_view, Operator>& known) {
+          return absl::ConsumePrefix(&rest_, known.first);
+        });
+    if (found == kOperators.end()) return false;
+    read_.operator_ = found->second;
+    return true;
   }
 
   absl::Status ReadOperand() {

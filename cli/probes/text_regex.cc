@@ -5,6 +5,7 @@
 
 #include <regex.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -69,7 +71,7 @@ TextRegex::TextRegex(std::string pattern,
 
 absl::StatusOr<TextRegex> TextRegex::Parse(std::string_view pattern) {
   std::string text(pattern);
-  if (text.find('\0') != std::string::npos) {
+  if (absl::StrContains(text, '\0')) {
     return absl::InvalidArgumentError("an expression has no zero bytes");
   }
   if (HasBackReference(text)) {
@@ -84,10 +86,10 @@ absl::StatusOr<TextRegex> TextRegex::Parse(std::string_view pattern) {
 }
 
 bool TextRegex::Matches(std::string_view text) const {
-  for (const std::string_view line : absl::StrSplit(text, '\n')) {
-    if (MatchesLine(*compiled_, line)) return true;
-  }
-  return false;
+  const auto lines = absl::StrSplit(text, '\n');
+  return std::any_of(lines.begin(), lines.end(), [this](std::string_view line) {
+    return MatchesLine(*compiled_, line);
+  });
 }
 
 }  // namespace waiter
