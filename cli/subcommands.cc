@@ -69,7 +69,9 @@ int RunWaiter(absl::Span<const std::string> args,
     PrintSubcommands(out);
     return code;
   }
-  WarnOfUnknownVariables(environment, AllFlags(), err);
+  if (HasOwnVariables(environment)) {
+    WarnOfUnknownVariables(environment, AllFlags(), err);
+  }
   for (const Subcommand& subcommand : kSubcommands) {
     if (args.empty() || subcommand.name != args[0]) continue;
     return subcommand.run(args.subspan(1), environment, out, err);

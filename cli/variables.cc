@@ -57,6 +57,13 @@ std::string_view FindVariable(absl::Span<const std::string> environment,
   return {};
 }
 
+bool HasOwnVariables(absl::Span<const std::string> environment) {
+  return std::any_of(environment.begin(), environment.end(),
+                     [](const std::string& variable) {
+                       return absl::StartsWith(variable, kPrefix);
+                     });
+}
+
 void WarnOfUnknownVariables(absl::Span<const std::string> environment,
                             absl::Span<const std::string> flags,
                             std::ostream& err) {

@@ -33,6 +33,9 @@ std::string VariableOf(std::string_view flag);
 std::string_view FindVariable(absl::Span<const std::string> environment,
                               std::string_view name);
 
+// Returns whether any of the variables begins with `WAITER_`.
+bool HasOwnVariables(absl::Span<const std::string> environment);
+
 // Writes a line for each variable that begins with `WAITER_`, is not empty, and
 // stands for none of `flags`. Those that Waiter itself has a use for are known:
 // what a probe is told (WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS,

@@ -4,7 +4,9 @@
 #include "cli/wait_run.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,12 @@ RunState InitialState(const std::vector<WaitTarget>& targets,
   return state;
 }
 
+// `absl::BitGen` would be made ready for far more than one number.
+uint64_t RandomSeed() {
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
+
 }  // namespace
 
 WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
@@ -56,7 +64,7 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
       engine_({.threads = 0,
                .tick = absl::ZeroDuration(),
                .clock = &loop.clock(),
-               .seed = options.policy.seed}) {
+               .seed = options.policy.seed.value_or(RandomSeed())}) {
   for (size_t i = 0; i < targets_.size(); ++i) {
     waits_.push_back(std::make_unique<TargetWait>(
         loop_, *targets_[i].probe, options_.rules, state_.targets[i],
