@@ -188,7 +188,7 @@ TEST_F(HttpProbeTest, WhateverAServerDoesIsAFinding) {
        {"HTTP/1.1 2x0 OK\r\n\r\n"},
        "",
        kServerError,
-       ""},
+       "the answer is no HTTP"},
       {"closes at once",
        {""},
        "",

@@ -36,6 +36,11 @@ constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
 std::string_view TlsText(std::string_view text) {
   absl::ConsumePrefix(&text, "SSL certificate problem: ");
   absl::ConsumePrefix(&text, "SSL: ");
+  // As of libcurl 8, which appends a number, as in "certificate has expired
+  // (10)".
+  if (absl::ConsumePrefix(&text, "SSL certificate OpenSSL verify result: ")) {
+    text = text.substr(0, text.rfind(" ("));
+  }
   if (absl::StrContains(text, "error:")) {
     text.remove_prefix(text.rfind(':') + 1);
   }
@@ -269,6 +274,8 @@ void CurlTransfer::ReadError(CURLcode code) {
     answer_.error = error;
     answer_.error_text = std::move(what);
   };
+  // CURLE_TOO_LARGE, which older headers lack; before, it was this.
+  if (static_cast<int>(code) == 100) code = CURLE_OUT_OF_MEMORY;
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -306,7 +313,9 @@ void CurlTransfer::ReadError(CURLcode code) {
                  absl::StrCat("HTTP ", answer_.status,
                               ", connection closed before the body ended"));
     default:
-      if (absl::StrContains(text, "HTTP/0.9")) {
+      // All that it says of a status line that is none.
+      if (absl::StrContains(text, "HTTP/0.9") ||
+          absl::EndsWith(text, " response")) {
         text = "the answer is no HTTP";
       } else if (code == CURLE_UNSUPPORTED_PROTOCOL && answer_.status != 0) {
         text = "redirected to what is neither http nor https";
