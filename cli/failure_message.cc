@@ -68,7 +68,7 @@ std::vector<const TargetState*> UnreadyTargets(const RunState& run) {
   return unready;
 }
 
-// Returns "97 polls: 95 not ready, 2 server error; last 0.4s ago".
+// Returns "97 polls: 95 not ready, 2 server error; last 3s ago".
 std::string PollsByClass(const RunState& run, const TargetState& target) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < target.counts.size(); ++i) {
@@ -76,9 +76,13 @@ std::string PollsByClass(const RunState& run, const TargetState& target) {
     parts.push_back(absl::StrCat(target.counts[i], " ",
                                  PollStatusName(static_cast<PollStatus>(i))));
   }
-  return absl::StrCat(PollsText(target.attempts), ": ",
-                      absl::StrJoin(parts, ", "), "; last ",
-                      TimeText(run.elapsed - target.last_ended), " ago");
+  std::string text = absl::StrCat(PollsText(target.attempts), ": ",
+                                  absl::StrJoin(parts, ", "));
+  const absl::Duration ago = run.elapsed - target.last_ended;
+  if (ago >= absl::Seconds(1)) {
+    absl::StrAppend(&text, "; last ", TimeText(ago), " ago");
+  }
+  return text;
 }
 
 // Returns why the wait for a target ended, where that is not why the run did.

@@ -97,8 +97,7 @@ RunEnd WaitRun::Run() {
     waits.emplace_back(waits_[i]->StatusFunction(), OptionsFor(i));
   }
   bool over = false;
-  group_.emplace(engine_, std::move(waits),
-                 WaitGroupOptions{.successes_needed = options_.needed},
+  group_.emplace(engine_, std::move(waits), WaitGroupOptions(),
                  [&over](std::vector<WaitResult<>>) { over = true; });
   MonotonicTime next = engine_.RunDue();
   while (!over) {
@@ -138,7 +137,12 @@ void WaitRun::WaitEnded(size_t target) {
   } else if (targets_.size() - unready_ < options_.needed) {
     // The end that made it impossible is the one that counts.
     end_ = EndFor(reason);
+    // The limit is that of all, who look once more, and may say why.
+    if (reason == StopReason::kDeadline) return;
+  } else {
+    return;
   }
+  group_->Cancel();
 }
 
 RunEnd WaitRun::EndFor(StopReason reason) const {

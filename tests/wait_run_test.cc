@@ -226,6 +226,20 @@ TEST_F(WaitRunTest, LooksOnceMoreAtTheLimitAndGivesThatASecond) {
                           "1.5s a ends: deadline", "1.5s done: 124 deadline"));
 }
 
+TEST_F(WaitRunTest, AtTheLimitAllTargetsLookOnceMore) {
+  Add({{NotYet()}});
+  Add({{NotYet()}, {NotYet()}, {Error(), absl::Milliseconds(10)}});
+  options_.policy.timeout = absl::Milliseconds(1500);
+  EXPECT_THAT(
+      Run(), ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                         "0 b not ready: starting, next in 1s",
+                         "1s a not ready: starting, next in 500ms",
+                         "1s b not ready: starting, next in 500ms",
+                         "1.5s a not ready: starting", "1.5s a ends: deadline",
+                         "1.51s b server error: broken",
+                         "1.51s b ends: deadline", "1.51s done: 124 deadline"));
+}
+
 TEST_F(WaitRunTest, ThePollAtTheLimitTakesNoLongerThanASecond) {
   Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
   options_.policy.timeout = absl::Milliseconds(500);
