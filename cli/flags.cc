@@ -77,7 +77,7 @@ void Flags::AddRepeated(std::string name, std::string example, std::string help,
 }
 
 void Flags::Add(Flag flag) {
-  if (!topics_.empty()) flag.topic = topics_.back().name;
+  if (!topics_.empty()) flag.topic = topics_.back().first;
   flags_.push_back(std::move(flag));
 }
 
@@ -137,15 +137,15 @@ void Flags::AddSwitch(std::string name, std::string help, bool& value) {
 }
 
 void Flags::BeginTopic(std::string name, std::string summary) {
-  topics_.push_back({.name = std::move(name), .summary = std::move(summary)});
+  topics_.emplace_back(std::move(name), std::move(summary));
 }
 
 absl::Status Flags::ReadHelp(const std::string& argument,
                              std::string_view topic) {
-  for (const Topic& known : topics_) {
-    if (known.name != topic) continue;
+  for (const auto& [known, summary] : topics_) {
+    if (known != topic) continue;
     help_wanted_ = true;
-    help_topic_ = known.name;
+    help_topic_ = known;
     return absl::OkStatus();
   }
   return Invalid(argument,
@@ -316,8 +316,8 @@ std::string Flags::Help() const {
   } else {
     const auto topic = std::find_if(
         topics_.begin(), topics_.end(),
-        [&](const Topic& known) { return known.name == help_topic_; });
-    help = absl::StrCat(command_, ": ", topic->summary, "\n\n");
+        [&](const auto& known) { return known.first == help_topic_; });
+    help = absl::StrCat(command_, ": ", topic->second, "\n\n");
   }
   for (const Flag& flag : flags_) {
     if (flag.topic != help_topic_) continue;
@@ -328,9 +328,9 @@ std::string Flags::Help() const {
     absl::StrAppendFormat(&help, "  %-26s %s\n", form, flag.help);
   }
   if (!help_topic_.empty()) return help;
-  for (const Topic& topic : topics_) {
-    absl::StrAppendFormat(&help, "  %-26s %s\n",
-                          absl::StrCat("--help=", topic.name), topic.summary);
+  for (const auto& [topic, summary] : topics_) {
+    absl::StrAppendFormat(&help, "  %-26s %s\n", absl::StrCat("--help=", topic),
+                          summary);
   }
   return help;
 }

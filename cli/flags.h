@@ -77,7 +77,7 @@ class Flags {
   // `--help`, which has a line for each topic.
   void BeginTopic(std::string name, std::string summary);
 
-  // Text for the help, after the summary: whole lines.
+  // Whole lines for the help, after the summary.
   void SetNotes(std::string notes) { notes_ = std::move(notes); }
 
   // Reads all flags, then the variables of those that were not given, and
@@ -96,7 +96,6 @@ class Flags {
   // Returns what the user knows the flag as: `--name`, or the variable if that
   // is where it was read from.
   std::string Label(std::string_view name) const;
-
   std::vector<std::string> Names() const;
 
   // Returns the command, what it does, and a line for each flag; or those of
@@ -117,28 +116,19 @@ class Flags {
     Source source = Source::kNone;
   };
 
-  struct Topic {
-    std::string name;
-    std::string summary;
-  };
-
   struct Alternatives {
     std::vector<std::string> names;
     std::string why;
   };
 
   void Add(Flag flag);
-
-  // `--help=topic`.
   absl::Status ReadHelp(const std::string& argument, std::string_view topic);
-
   Flag* Find(std::string_view name);
   const Flag* Find(std::string_view name) const;
 
   // Reads `argument`, whose value may be in `next`; sets `used_next` if so.
   absl::Status ReadFlag(const std::string& argument, const std::string* next,
                         bool& used_next);
-
   absl::Status ReadVariable(Flag& flag, std::string_view text);
 
   // Returns whether the command line has the flag or a contradiction to it.
@@ -153,7 +143,7 @@ class Flags {
   std::vector<Flag> flags_;
   std::vector<Alternatives> alternatives_;
   std::string notes_;
-  std::vector<Topic> topics_;
+  std::vector<std::pair<std::string, std::string>> topics_;  // And summaries.
   bool help_wanted_ = false;
   std::string help_topic_;
 };

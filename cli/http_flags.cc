@@ -31,10 +31,10 @@ namespace {
 // Bytes of a file that is sent as a body.
 constexpr size_t kMaxData = size_t{16} << 20;
 
-constexpr std::array<std::string_view, 13> kNames = {
-    "method",      "header",        "data",         "status",   "body-regex",
-    "json",        "expect-header", "not-ready-on", "insecure", "ca-file",
-    "no-redirect", "ipv4",          "ipv6"};
+constexpr std::array<std::string_view, 11> kNames = {
+    "method",     "header",  "data",          "status",
+    "body-regex", "json",    "expect-header", "not-ready-on",
+    "insecure",   "ca-file", "no-redirect"};
 
 // Returns whether `text` is a token (RFC 9110, 5.6.2): a method, or the name of
 // a header.
@@ -204,9 +204,13 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags) const {
   return options;
 }
 
-bool HttpFlags::AnyGiven(const Flags& flags) {
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](std::string_view name) { return flags.Given(name); });
+absl::Status HttpFlags::CheckNoneGiven(const Flags& flags) {
+  for (const std::string_view name : kNames) {
+    if (!flags.Given(name) || flags.FromVariable(name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, ": no target is http:// or https://"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace waiter

@@ -34,8 +34,10 @@ class HttpFlags {
   // contradict each other.
   absl::StatusOr<HttpOptions> Options(const Flags& flags) const;
 
-  // Returns whether any of the flags was given, which then need an http target.
-  static bool AnyGiven(const Flags& flags);
+  // For where no target is asked by HTTP: returns an error that names a flag of
+  // the command line that would have no effect. A variable may be for others;
+  // --ipv4 and --ipv6 are for all targets.
+  static absl::Status CheckNoneGiven(const Flags& flags);
 
  private:
   HttpOptions options_;

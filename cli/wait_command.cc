@@ -100,6 +100,17 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
   return targets;
 }
 
+absl::Status CheckHttpFlags(const WaitArguments& arguments) {
+  const bool has_http =
+      std::any_of(arguments.targets().begin(), arguments.targets().end(),
+                  [](const Target& target) {
+                    return target.scheme == Scheme::kHttp ||
+                           target.scheme == Scheme::kHttps;
+                  });
+  if (has_http) return absl::OkStatus();
+  return HttpFlags::CheckNoneGiven(arguments.flags());
+}
+
 // Waits as `arguments` say. What was started has ended when it returns.
 absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
                             std::ostream& err) {
@@ -113,6 +124,9 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   const absl::StatusOr<HttpOptions> http =
       arguments.http().Options(arguments.flags());
   if (!http.ok()) return http.status();
+  if (absl::Status status = CheckHttpFlags(arguments); !status.ok()) {
+    return status;
+  }
   std::vector<RunListener*> told;
   for (const auto& listener : *listeners) told.push_back(listener.get());
 

@@ -374,6 +374,7 @@ TEST_F(WaitCommandTest, WhatMakesNoSenseIsOneLineThatNamesIt) {
       {{"pid:1", "--while-pid=x"}, "--while-pid=x"},
       {{"pid:1", "--progress=loud"}, "--progress=loud"},
       {{"pid:1", "--log-json=/no/such/folder/log"}, "/no/such/folder/log"},
+      {{"pid:1", "--status=200"}, "--status: no target is http://"},
       {{"exec", "--map=0=great", "--", "true"}, "great"},
   };
   for (const auto& [arguments, named] : cases) {
