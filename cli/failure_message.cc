@@ -188,11 +188,22 @@ std::string FailureText(const RunState& run, const RunEnd& end) {
   return text;
 }
 
+std::string FailureLine(const RunState& run, const RunEnd& end) {
+  std::string line = absl::StrCat("waiter: ", FailureReason(run, end));
+  const std::vector<const TargetState*> unready = UnreadyTargets(run);
+  if (!unready.empty()) {
+    const TargetState& first = *unready.front();
+    absl::StrAppend(&line, "; ",
+                    run.targets.size() > 1 ? NameText(first) + " " : "",
+                    LastText(run, first, kDetailColumns));
+  }
+  return line + "\n";
+}
+
 void FailureMessage::OnDone(const RunState& run, const RunEnd& end) {
   if (end.reason == "ready") return;
-  err_ << (extent_ == Extent::kAll
-               ? FailureText(run, end)
-               : absl::StrCat("waiter: ", FailureReason(run, end), "\n"))
+  err_ << (extent_ == Extent::kAll ? FailureText(run, end)
+                                   : FailureLine(run, end))
        << std::flush;
 }
 

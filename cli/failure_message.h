@@ -28,11 +28,14 @@ std::string FailureReason(const RunState& run, const RunEnd& end);
 // most 20 targets, those that failed first.
 std::string FailureText(const RunState& run, const RunEnd& end);
 
+// Returns the first line with the last poll of the first such target.
+std::string FailureLine(const RunState& run, const RunEnd& end);
+
 // Writes it at the end, unless what was waited for is ready. `err` must outlive
 // this.
 class FailureMessage : public RunListener {
  public:
-  enum class Extent : uint8_t { kReason, kAll };
+  enum class Extent : uint8_t { kLine, kAll };
 
   FailureMessage(std::ostream& err, Extent extent)
       : err_(err), extent_(extent) {}

@@ -196,8 +196,8 @@ absl::StatusOr<RunListeners> OutputFlags::Listeners(const Flags& flags,
   }
   if (quiet_ || progress != Progress::kNone) {
     listeners.push_back(std::make_unique<FailureMessage>(
-        err, quiet_ ? FailureMessage::Extent::kReason
-                    : FailureMessage::Extent::kAll));
+        err,
+        quiet_ ? FailureMessage::Extent::kLine : FailureMessage::Extent::kAll));
   }
   if (print_last_) {
     listeners.push_back(std::make_unique<PrintLast>(out, terminal.out));

@@ -71,13 +71,13 @@ TEST(FailureMessageTest, ItSaysWhoWasNotReadyAndWhy) {
             "      nothing listens there\n");
 }
 
-TEST(FailureMessageTest, InOneLineItSaysTheReason) {
+TEST(FailureMessageTest, InOneLineItSaysTheReasonAndWhatWasSeenLast) {
   Played played({"db=tcp://127.0.0.1:5432", "web=http://web/"},
-                FailureMessage::Extent::kReason);
+                FailureMessage::Extent::kLine);
   PlayToDeadline(played.run);
   EXPECT_EQ(played.err.str(),
             "waiter: 1 of 2 targets was not ready when the limit of 5m was "
-            "reached\n");
+            "reached; db NOT_READY: refused\n");
 }
 
 TEST(FailureMessageTest, WhoIsReadyHasNothingToSay) {

@@ -100,7 +100,7 @@ Told Tell(const std::string& line, const Terminal& terminal) {
 }
 
 constexpr std::string_view kReason =
-    "waiter: db was not ready when the limit of 5m was reached\n";
+    "waiter: db was not ready when the limit of 5m was reached";
 constexpr std::string_view kDetails = "  db  NOT_READY: no (2 polls";
 constexpr std::string_view kSnapshot = "waiter: 3s of 5m: 0 of 1 ready\n";
 constexpr std::string_view kPlain = "waiter: waiting for db";

@@ -107,6 +107,7 @@ TEST_F(WaitCommandTest, ReadyAtOnce) {
   WaiterProcess waiter({listener.url()});
   EXPECT_EQ(waiter.Wait(), 0);
   EXPECT_THAT(waiter.out(), IsEmpty());
+  EXPECT_THAT(waiter.err(), HasSubstr("at most 5m")) << "it would never end";
 }
 
 TEST_F(WaitCommandTest, TheCommandDoesNotRunIfTheWaitFailed) {

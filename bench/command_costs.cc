@@ -1,0 +1,155 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What it costs to call `waiter`, beside `nc -z` (Debian: netcat-openbsd), for
+// a port that is open already; and the memory of a thousand targets that never
+// answer. The first argument is the program.
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr int kRounds = 21;
+constexpr int kRunsPerRound = 40;
+
+struct Cost {
+  double wall_ms = 0;
+  double cpu_ms = 0;
+  double peak_mb = 0;
+  int status = 0;
+};
+
+double Milliseconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) * 1e3 +
+         static_cast<double>(time.tv_usec) / 1e3;
+}
+
+// Runs a program to its end, with nowhere to write to.
+Cost Run(const Words& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) {
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  }
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+
+  const auto start = std::chrono::steady_clock::now();
+  pid_t pid = 0;
+  if (posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(),
+                   environ) != 0) {
+    std::fprintf(stderr, "%s cannot be run\n", arguments[0]);
+    std::exit(1);
+  }
+  Cost cost;
+  rusage usage = {};
+  wait4(pid, &cost.status, 0, &usage);
+  cost.wall_ms = std::chrono::duration<double, std::milli>(
+                     std::chrono::steady_clock::now() - start)
+                     .count();
+  cost.cpu_ms = Milliseconds(usage.ru_utime) + Milliseconds(usage.ru_stime);
+  cost.peak_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+  posix_spawn_file_actions_destroy(&files);
+  return cost;
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2,
+                   values.end());
+  return values[values.size() / 2];
+}
+
+// What many runs take: the median of real time, the mean of processor time.
+Cost RunOften(const Words& words) {
+  std::vector<double> walls;
+  Cost sum;
+  for (int i = 0; i < kRunsPerRound; ++i) {
+    const Cost cost = Run(words);
+    if (cost.status != 0) {
+      std::fprintf(stderr, "%s failed\n", words[0].c_str());
+      std::exit(1);
+    }
+    walls.push_back(cost.wall_ms);
+    sum.cpu_ms += cost.cpu_ms / kRunsPerRound;
+  }
+  sum.wall_ms = Median(walls);
+  return sum;
+}
+
+void PrintRow(const char* name, double ours, double theirs, const char* unit,
+              double target) {
+  const double ratio = ours / theirs;
+  std::printf("%-42s %8.2f %-3s %8.2f %-3s %6.2fx  <= %.2fx  %s\n", name, ours,
+              unit, theirs, unit, ratio, target,
+              ratio <= target ? "ok" : "short");
+}
+
+// A port of loopback that is connected to, and never answers.
+int OpenPort(int connections) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      listen(fd, connections) != 0 ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    std::perror("a port of loopback");
+    std::exit(1);
+  }
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: command_costs WAITER\n");
+    return 2;
+  }
+  const std::string waiter = argv[1];
+  // Connections that nobody accepts stay in the queue of the kernel.
+  const std::string port =
+      std::to_string(OpenPort(4 * kRounds * kRunsPerRound));
+  const Words ours = {waiter, "tcp://127.0.0.1:" + port};
+  const Words theirs = {"nc", "-z", "127.0.0.1", port};
+  std::vector<double> wall[2];
+  std::vector<double> cpu[2];
+  for (int round = 0; round < kRounds; ++round) {
+    const Cost costs[2] = {RunOften(ours), RunOften(theirs)};
+    for (int i = 0; i < 2; ++i) {
+      wall[i].push_back(costs[i].wall_ms);
+      cpu[i].push_back(costs[i].cpu_ms);
+    }
+  }
+  PrintRow("a port that is open, beside nc -z: real", Median(wall[0]),
+           Median(wall[1]), "ms", 1.3);
+  PrintRow("the same, processor", Median(cpu[0]), Median(cpu[1]), "ms", 1.3);
+
+  Words many = {waiter, "--timeout=2s", "--progress=none"};
+  const std::string silent = std::to_string(OpenPort(4096));
+  for (int i = 0; i < 1000; ++i) {
+    many.push_back("t" + std::to_string(i) + "=redis://127.0.0.1:" + silent);
+  }
+  PrintRow("1000 targets that do not answer: memory", Run(many).peak_mb, 64,
+           "MB", 1);
+}
