@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -58,7 +59,7 @@ Cost Run(const Words& words) {
   if (posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(),
                    environ) != 0) {
     std::fprintf(stderr, "%s cannot be run\n", arguments[0]);
-    std::exit(1);
+    std::_Exit(1);
   }
   Cost cost;
   rusage usage = {};
@@ -73,8 +74,7 @@ Cost Run(const Words& words) {
 }
 
 double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
+  std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
@@ -86,7 +86,7 @@ Cost RunOften(const Words& words) {
     const Cost cost = Run(words);
     if (cost.status != 0) {
       std::fprintf(stderr, "%s failed\n", words[0].c_str());
-      std::exit(1);
+      std::_Exit(1);
     }
     walls.push_back(cost.wall_ms);
     sum.cpu_ms += cost.cpu_ms / kRunsPerRound;
@@ -114,7 +114,7 @@ int OpenPort(int connections) {
       listen(fd, connections) != 0 ||
       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     std::perror("a port of loopback");
-    std::exit(1);
+    std::_Exit(1);
   }
   return ntohs(address.sin_port);
 }
@@ -132,11 +132,11 @@ int main(int argc, char** argv) {
       std::to_string(OpenPort(4 * kRounds * kRunsPerRound));
   const Words ours = {waiter, "tcp://127.0.0.1:" + port};
   const Words theirs = {"nc", "-z", "127.0.0.1", port};
-  std::vector<double> wall[2];
-  std::vector<double> cpu[2];
+  std::array<std::vector<double>, 2> wall;
+  std::array<std::vector<double>, 2> cpu;
   for (int round = 0; round < kRounds; ++round) {
-    const Cost costs[2] = {RunOften(ours), RunOften(theirs)};
-    for (int i = 0; i < 2; ++i) {
+    const std::array costs = {RunOften(ours), RunOften(theirs)};
+    for (size_t i = 0; i < costs.size(); ++i) {
       wall[i].push_back(costs[i].wall_ms);
       cpu[i].push_back(costs[i].cpu_ms);
     }

@@ -60,7 +60,7 @@ class TargetWait : public WaitObserver {
  public:
   // Copyable; refers to the `TargetWait`.
   struct AskTarget {
-    void operator()(const PollContext& context, PollCompletion<> done) {
+    void operator()(const PollContext& context, PollCompletion<> done) const {
       wait->Ask(context, std::move(done));
     }
     TargetWait* wait;

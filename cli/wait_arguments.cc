@@ -61,8 +61,9 @@ WaitArguments::WaitArguments(Kind kind)
              "meaning of exit codes, as 0=success,2-9=error,*=not-ready",
              [this](std::string_view text) {
                absl::StatusOr<CodeMap> map = CodeMap::Parse(text);
-               if (map.ok()) code_map_ = *std::move(map);
-               return map.status();
+               if (!map.ok()) return map.status();
+               code_map_ = *std::move(map);
+               return absl::OkStatus();
              });
   guards_.AddTo(flags_);
   flags_.BeginTopic("output", "what is told, and where");
@@ -75,7 +76,7 @@ WaitArguments::WaitArguments(Kind kind)
 
 absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
                                   absl::Span<const std::string> environment) {
-  const auto separator = std::find(args.begin(), args.end(), "--");
+  const auto* const separator = std::find(args.begin(), args.end(), "--");
   const bool has_words = separator != args.end();
   if (has_words) words_.assign(separator + 1, args.end());
   const absl::StatusOr<std::vector<std::string>> rest = flags_.Parse(

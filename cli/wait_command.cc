@@ -72,7 +72,7 @@ class FileLimit {
 
 // Dies of `signal`, so that a parent sees why; returns if that is ignored.
 void DieOf(int signal) {
-  std::signal(signal, SIG_DFL);
+  std::signal(signal, SIG_DFL);  // NOLINT(concurrency-mt-unsafe)
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, signal);
@@ -128,6 +128,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     return status;
   }
   std::vector<RunListener*> told;
+  told.reserve(listeners->size());
   for (const auto& listener : *listeners) told.push_back(listener.get());
 
   const FileLimit files(count);

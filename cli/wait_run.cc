@@ -98,7 +98,7 @@ RunEnd WaitRun::Run() {
   }
   bool over = false;
   group_.emplace(engine_, std::move(waits), WaitGroupOptions(),
-                 [&over](std::vector<WaitResult<>>) { over = true; });
+                 [&over](const std::vector<WaitResult<>>&) { over = true; });
   MonotonicTime next = engine_.RunDue();
   while (!over) {
     loop_.RunOnce(next);

@@ -30,13 +30,20 @@ namespace {
 constexpr int kLimitMs = 30000;
 constexpr int kKilledBy = 1000;
 
+// Of an environment that no thread changes; empty if it has no such variable.
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
+}
+
 std::string WaiterPath() {
-  return std::string(std::getenv("TEST_SRCDIR")) + "/" +
-         std::getenv("TEST_WORKSPACE") + "/cli/waiter";
+  return Variable("TEST_SRCDIR") + "/" + Variable("TEST_WORKSPACE") +
+         "/cli/waiter";
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -53,7 +60,7 @@ WaiterProcess::WaiterProcess(std::vector<std::string> arguments,
   words.insert(words.begin(),
                options.program.empty() ? WaiterPath() : options.program);
   std::vector<std::string> environment = options.environment;
-  environment.push_back(std::string("PATH=") + std::getenv("PATH"));
+  environment.push_back("PATH=" + Variable("PATH"));
   const std::vector<char*> argv = Pointers(words);
   const std::vector<char*> envp = Pointers(environment);
 
