@@ -32,6 +32,7 @@ struct NameQuestion {
   // Of addresses.
   AddressFamily family = AddressFamily::kAny;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): taken for a comparison with zero
   auto operator<=>(const NameQuestion&) const = default;
 };
 

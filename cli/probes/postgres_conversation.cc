@@ -91,7 +91,8 @@ class PostgresConversation : public Conversation {
     while (received.size() >= kHeaderSize) {
       const char type = received[0];
       if (!IsKnown(type)) return {.is_foreign = true};
-      const size_t length = ReadNumber(std::string_view(received).substr(1));
+      const std::string_view message = received;
+      const size_t length = ReadNumber(message.substr(1));
       if (length < kLengthSize || length > kLongestMessage) {
         return FromOldError(received);
       }

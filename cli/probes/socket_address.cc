@@ -49,23 +49,25 @@ std::string SocketAddress::ToString() const {
 
 std::vector<SocketAddress> FixedAddresses(const std::string& host,
                                           uint16_t port) {
+  std::vector<SocketAddress> fixed;
   // The resolver knows both only where /etc/hosts has them.
-  if (host == "localhost" || absl::EndsWith(host, ".localhost")) {
-    std::vector<SocketAddress> both = FixedAddresses("127.0.0.1", port);
-    both.push_back(FixedAddresses("::1", port).front());
-    return both;
+  const bool is_local =
+      host == "localhost" || absl::EndsWith(host, ".localhost");
+  for (const std::string& text :
+       is_local ? std::vector<std::string>{"127.0.0.1", "::1"}
+                : std::vector<std::string>{host}) {
+    addrinfo hints = {};
+    hints.ai_flags = AI_NUMERICHOST;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    if (getaddrinfo(text.c_str(), nullptr, &hints, &found) != 0) break;
+    SocketAddress& address = fixed.emplace_back();
+    std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
+    address.size = found->ai_addrlen;
+    address.SetPort(port);
+    freeaddrinfo(found);
   }
-  addrinfo hints = {};
-  hints.ai_flags = AI_NUMERICHOST;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return {};
-  SocketAddress address;
-  std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
-  address.size = found->ai_addrlen;
-  address.SetPort(port);
-  freeaddrinfo(found);
-  return {address};
+  return fixed;
 }
 
 SocketAddress UnixAddress(const std::string& path) {

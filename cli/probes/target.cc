@@ -161,7 +161,7 @@ absl::Status ReadParameter(std::string_view rest, std::string_view name,
 absl::Status ReadDns(std::string_view rest, const SchemeForm& form,
                      Target& target) {
   std::string_view type;
-  if (const absl::Status status =
+  if (absl::Status status =
           ReadParameter(rest, "type", form, target.host, type);
       !status.ok()) {
     return status;
@@ -218,7 +218,7 @@ absl::Status ReadFile(std::string_view rest, const SchemeForm& form,
 absl::Status ReadUnix(std::string_view rest, const SchemeForm& form,
                       Target& target) {
   target.path = std::string(rest);
-  if (const absl::Status status = ReadPath(form, target); !status.ok()) {
+  if (absl::Status status = ReadPath(form, target); !status.ok()) {
     return status;
   }
   constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
