@@ -32,7 +32,8 @@ namespace waiter {
 class ProcessFixture : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = absl::StrCat(testing::TempDir(), "/processes.XXXXXX");
+    std::string name =
+        absl::StrCat(testing::TempDir(), "/processes.", std::string(6, 'X'));
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     directory_ = name;
     ASSERT_EQ(mkfifo(Path("never").c_str(), 0600), 0);

@@ -38,7 +38,8 @@ using Words = std::vector<std::string>;
 class Folder {
  public:
   Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "waiter.XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() /
+                       ("waiter." + std::string(6, 'X'));
     EXPECT_NE(mkdtemp(name.data()), nullptr);
     path_ = name;
     std::filesystem::permissions(path_, std::filesystem::perms::all);
