@@ -110,8 +110,7 @@ RunEnd WaitRun::Run() {
 }
 
 void WaitRun::Stop(const RunEnd& end) {
-  if (end_.has_value()) return;
-  end_ = end;
+  if (!end_.has_value()) end_ = end;
   if (group_.has_value()) group_->Cancel();
 }
 

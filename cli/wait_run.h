@@ -67,8 +67,8 @@ class WaitRun : private TargetEvents {
   // but what they started may still be ending.
   RunEnd Run();
 
-  // Ends the run as `end` says, unless it has been decided. To be called from
-  // inside of the loop.
+  // Ends the run at once, and as `end` says unless that has been decided. To be
+  // called from inside of the loop.
   void Stop(const RunEnd& end);
 
   // Shows the listeners what is going on.

@@ -102,36 +102,29 @@ struct Server {
 
 void PrintTo(const Server& server, std::ostream* out) { *out << server.name; }
 
+Words Redis(const Folder& folder, int port) {
+  return {*FindProgram("redis-server"),
+          "--port",
+          absl::StrCat(port),
+          "--bind",
+          "127.0.0.1",
+          "--dir",
+          folder.Path(""),
+          "--save",
+          ""};
+}
+
+Words RedisWithPassword(const Folder& folder, int port) {
+  Words words = Redis(folder, port);
+  words.insert(words.end(), {"--requirepass", "secret"});
+  return words;
+}
+
 std::vector<Server> Servers() {
   const auto nothing = [](const Folder& /*folder*/, int /*port*/) {};
   return {
-      {"Redis", "redis-server", nothing,
-       [](const Folder& folder, int port) -> Words {
-         return {*FindProgram("redis-server"),
-                 "--port",
-                 absl::StrCat(port),
-                 "--bind",
-                 "127.0.0.1",
-                 "--dir",
-                 folder.Path(""),
-                 "--save",
-                 ""};
-       },
-       "redis", "Redis answers"},
-      {"RedisThatWantsAPassword", "redis-server", nothing,
-       [](const Folder& folder, int port) -> Words {
-         return {*FindProgram("redis-server"),
-                 "--port",
-                 absl::StrCat(port),
-                 "--bind",
-                 "127.0.0.1",
-                 "--dir",
-                 folder.Path(""),
-                 "--save",
-                 "",
-                 "--requirepass",
-                 "secret"};
-       },
+      {"Redis", "redis-server", nothing, Redis, "redis", "Redis answers"},
+      {"RedisThatWantsAPassword", "redis-server", nothing, RedisWithPassword,
        "redis", "NOAUTH"},
       {"Postgres", "postgres",
        [](const Folder& folder, int /*port*/) {

@@ -336,6 +336,18 @@ TEST_F(WaitRunTest, AStopEndsThePollUnderWayAtOnce) {
                           "1.5s done: 130 interrupted"));
 }
 
+TEST_F(WaitRunTest, AStopCutsTheLastLooksShort) {
+  Add({{NotYet()}});
+  Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
+  options_.policy.timeout = absl::Milliseconds(500);
+  WaitRun& run = Make();
+  const EventLoop::Watch stop = loop_.CallAfter(absl::Milliseconds(600), [&] {
+    run.Stop({.exit_code = 130, .reason = "interrupted"});
+  });
+  EXPECT_EQ(run.Run().exit_code, 124) << "the limit had been reached";
+  EXPECT_EQ(recorder_.lines.back(), "600ms done: 124 deadline");
+}
+
 TEST_F(WaitRunTest, TheCommandDoesNotRunIfItIsInterruptedWhenAllIsReady) {
   Add({{NotYet()}, {Ready()}});
   WaitRun& run = Make();
