@@ -4,7 +4,7 @@
 // The cost of choosing one delay: small beside any poll, flat in the attempt
 // number, and not more for the first delay of a wait.
 
-#include "waiter/backoff.h"
+#include "waiter/loop/backoff.h"
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@
 #include "bench/floors.h"
 #include "benchmark/benchmark.h"
 #include "waiter/backoff_options.h"
-#include "waiter/split_mix64.h"
+#include "waiter/loop/split_mix64.h"
 
 namespace waiter {
 namespace {

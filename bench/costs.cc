@@ -21,11 +21,11 @@
 #include "bench/floors.h"
 #include "bench/sleeps.h"
 #include "benchmark/benchmark.h"
-#include "waiter/backoff.h"
 #include "waiter/backoff_options.h"
+#include "waiter/loop/backoff.h"
+#include "waiter/loop/split_mix64.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/split_mix64.h"
 #include "waiter/waiter.h"
 
 namespace waiter::bench {

@@ -15,14 +15,14 @@ namespace waiter {
 namespace {
 
 void BM_SimulateContentionTable(benchmark::State& state) {
-  const ContentionTableOptions options = {.threads =
-                                              static_cast<int>(state.range(0))};
+  const sim::ContentionTableOptions options = {
+      .threads = static_cast<int>(state.range(0))};
   double messages = 0;
   for (auto _ : state) {
     messages = 0;
-    const absl::StatusOr<std::vector<ContentionRow>> rows =
-        SimulateContentionTable(options);
-    for (const ContentionRow& row : *rows) {
+    const absl::StatusOr<std::vector<sim::ContentionRow>> rows =
+        sim::SimulateContentionTable(options);
+    for (const sim::ContentionRow& row : *rows) {
       messages += 4 * row.calls * options.runs;
     }
   }

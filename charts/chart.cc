@@ -18,7 +18,7 @@
 #include "charts/chart_specs.h"
 #include "json/json.h"
 
-namespace waiter {
+namespace waiter::charts {
 namespace {
 
 std::string RowsJson(const std::deque<ChartRow>& rows) {
@@ -98,4 +98,4 @@ std::string ChartDataJson(const Chart& chart) {
                       "}");
 }
 
-}  // namespace waiter
+}  // namespace waiter::charts

@@ -4,10 +4,10 @@
 // Fills the charts of this folder with data. A chart is a Vega-Lite
 // specification, `NAME.vl.json`, whose data sets are empty:
 //
-//   waiter::Chart chart("fleet");
+//   waiter::charts::Chart chart("fleet");
 //   chart.Add("seconds").Text("jitter", "full").Number("second", 0)
 //                       .Number("polls", 500);
-//   absl::StatusOr<std::string> spec = waiter::FillChart(chart);
+//   absl::StatusOr<std::string> spec = waiter::charts::FillChart(chart);
 //
 // The result can be opened in any editor for Vega.
 
@@ -22,7 +22,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace waiter {
+namespace waiter::charts {
 
 // One row of a data set: the members of a JSON object.
 class ChartRow {
@@ -68,6 +68,6 @@ absl::StatusOr<std::string> FillChart(const Chart& chart);
 // Returns the data sets of `chart` in one JSON object.
 std::string ChartDataJson(const Chart& chart);
 
-}  // namespace waiter
+}  // namespace waiter::charts
 
 #endif  // WAITER_CHARTS_CHART_H_

@@ -11,7 +11,7 @@
 
 #include "absl/types/span.h"
 
-namespace waiter {
+namespace waiter::charts {
 
 struct ChartSpec {
   std::string_view name;  // Of the file, without `.vl.json`.
@@ -21,6 +21,6 @@ struct ChartSpec {
 // Returns all of them, by name.
 absl::Span<const ChartSpec> ChartSpecs();
 
-}  // namespace waiter
+}  // namespace waiter::charts
 
 #endif  // WAITER_CHARTS_CHART_SPECS_H_

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/flags/variables.h"
 #include "cli/subcommands.h"
-#include "cli/variables.h"
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
-  return waiter::RunWaiter(args, waiter::ProcessEnvironment(), std::cout,
-                           std::cerr);
+  return waiter::cli::RunWaiter(args, waiter::cli::ProcessEnvironment(),
+                                std::cout, std::cerr);
 }

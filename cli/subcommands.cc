@@ -14,13 +14,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "cli/plan_command.h"
-#include "cli/report_command.h"
-#include "cli/simulate_command.h"
-#include "cli/variables.h"
-#include "cli/wait_command.h"
+#include "cli/commands/plan_command.h"
+#include "cli/commands/report_command.h"
+#include "cli/commands/simulate_command.h"
+#include "cli/commands/wait_command.h"
+#include "cli/flags/variables.h"
 
-namespace waiter {
+namespace waiter::cli {
 namespace {
 
 struct Subcommand {
@@ -79,4 +79,4 @@ int RunWaiter(absl::Span<const std::string> args,
   return RunWait(args, environment, out, err);
 }
 
-}  // namespace waiter
+}  // namespace waiter::cli

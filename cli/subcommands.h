@@ -12,7 +12,7 @@
 
 #include "absl/types/span.h"
 
-namespace waiter {
+namespace waiter::cli {
 
 // Returns the names of the flags of all subcommands, each once.
 std::vector<std::string> AllFlags();
@@ -25,6 +25,6 @@ int RunWaiter(absl::Span<const std::string> args,
               absl::Span<const std::string> environment, std::ostream& out,
               std::ostream& err);
 
-}  // namespace waiter
+}  // namespace waiter::cli
 
 #endif  // WAITER_CLI_SUBCOMMANDS_H_

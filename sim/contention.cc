@@ -15,11 +15,11 @@
 #include "absl/time/time.h"
 #include "sim/event_queue.h"
 #include "sim/network.h"
-#include "waiter/backoff.h"
 #include "waiter/backoff_options.h"
-#include "waiter/split_mix64.h"
+#include "waiter/loop/backoff.h"
+#include "waiter/loop/split_mix64.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -116,4 +116,4 @@ ContentionRun ContentionModel::Run(SplitMix64& gen, OnWrite on_write) const {
   return Play(gen, on_write);
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

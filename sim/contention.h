@@ -4,8 +4,8 @@
 // Clients that compete to update one row, as in "Exponential Backoff And
 // Jitter" (AWS Architecture Blog, 2015).
 //
-//   absl::StatusOr<waiter::ContentionModel> model =
-//       waiter::ContentionModel::Make({.clients = 100});
+//   absl::StatusOr<waiter::sim::ContentionModel> model =
+//       waiter::sim::ContentionModel::Make({.clients = 100});
 //   if (!model.ok()) return model.status();
 //   waiter::SplitMix64 gen(42);
 //   waiter::ContentionRun run = model->Run(gen);  // run.time, run.calls
@@ -28,11 +28,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sim/network.h"
-#include "waiter/backoff.h"
 #include "waiter/backoff_options.h"
-#include "waiter/split_mix64.h"
+#include "waiter/loop/backoff.h"
+#include "waiter/loop/split_mix64.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 struct ContentionOptions {
   // From 1 to 10,000. The writes of a run grow with its square, if the rule is
@@ -83,6 +83,6 @@ class ContentionModel {
   NetworkDelay network_;
 };
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_CONTENTION_H_

@@ -18,9 +18,9 @@
 #include "absl/time/time.h"
 #include "sim/contention.h"
 #include "waiter/backoff_options.h"
-#include "waiter/split_mix64.h"
+#include "waiter/loop/split_mix64.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 // Mean and deviation by the method of Welford, which does not cancel.
@@ -138,4 +138,4 @@ absl::StatusOr<std::vector<ContentionRow>> SimulateContentionTable(
   return rows;
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

@@ -5,7 +5,7 @@
 // of "Exponential Backoff And Jitter".
 //
 //   absl::StatusOr<std::vector<waiter::ContentionRow>> rows =
-//       waiter::SimulateContentionTable({});
+//       waiter::sim::SimulateContentionTable({});
 //
 // The default options are the article's own: 10 to 190 clients, five rules, 100
 // runs of each, 60 million messages.
@@ -21,7 +21,7 @@
 #include "sim/network.h"
 #include "waiter/backoff_options.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // A rule of delays and what tables call it.
 struct NamedBackoff {
@@ -67,6 +67,6 @@ struct ContentionRow {
 absl::StatusOr<std::vector<ContentionRow>> SimulateContentionTable(
     const ContentionTableOptions& options);
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_CONTENTION_TABLE_H_

@@ -18,7 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 absl::Status Invalid(std::string_view text, std::string_view why) {
@@ -136,4 +136,4 @@ absl::Duration DurationDistribution::Median() const {
   return first_;
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

@@ -3,8 +3,8 @@
 
 // How long the thing takes that is waited for, as far as it is known.
 //
-//   absl::StatusOr<waiter::DurationDistribution> ready =
-//       waiter::DurationDistribution::Parse("lognormal:60s,0.6");
+//   absl::StatusOr<waiter::sim::DurationDistribution> ready =
+//       waiter::sim::DurationDistribution::Parse("lognormal:60s,0.6");
 //   if (!ready.ok()) return ready.status();
 //   waiter::SplitMix64 gen(42);
 //   absl::Duration one = ready->Draw(gen);
@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // Immutable, so safe to share between threads.
 class DurationDistribution {
@@ -70,6 +70,6 @@ class DurationDistribution {
   double sigma_;
 };
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_DURATION_DISTRIBUTION_H_

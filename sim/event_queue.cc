@@ -14,7 +14,7 @@
 
 #include "absl/types/span.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 // At least one, so that the key of no client is `kRemoved`.
@@ -49,4 +49,4 @@ EventQueue::EventQueue(absl::Span<const std::chrono::nanoseconds> times)
   earliest_ = winners[1];
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

@@ -3,7 +3,7 @@
 
 // Which of many clients acts next, where each has one event ahead of it.
 //
-//   waiter::EventQueue queue(first_times);
+//   waiter::sim::EventQueue queue(first_times);
 //   for (; !queue.empty();) {
 //     if (IsDone(queue.client(), queue.time())) {
 //       queue.Remove();
@@ -28,7 +28,7 @@
 
 #include "absl/types/span.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // Times count from the start of a simulation. Thread-compatible. A step takes
 // log2(clients) comparisons and never allocates.
@@ -93,6 +93,6 @@ class EventQueue {
   std::vector<Key> losers_;  // Of node 1, the root, and so on; 0 is not used.
 };
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_EVENT_QUEUE_H_

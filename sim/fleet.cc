@@ -24,17 +24,17 @@
 #include "sim/network.h"
 #include "sim/quantile.h"
 #include "waiter/clock.h"
-#include "waiter/next_step.h"
+#include "waiter/loop/next_step.h"
+#include "waiter/loop/split_mix64.h"
+#include "waiter/loop/wait_loop.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/rate_limiter.h"
 #include "waiter/retry_quota.h"
-#include "waiter/split_mix64.h"
-#include "waiter/wait_loop.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -292,4 +292,4 @@ absl::StatusOr<FleetRun> SimulateFleet(const FleetOptions& options,
   return run;
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

@@ -4,7 +4,7 @@
 // A fleet of clients that wait for something to become ready, and the server
 // that they ask, which bears so many polls per second.
 //
-//   absl::StatusOr<waiter::FleetRun> run = waiter::SimulateFleet(
+//   absl::StatusOr<waiter::sim::FleetRun> run = waiter::sim::SimulateFleet(
 //       {.clients = 500,
 //        .policy = {.timeout = absl::Minutes(10)},
 //        .server = {.polls_per_second = 100}},
@@ -30,7 +30,7 @@
 #include "sim/network.h"
 #include "waiter/options.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // What the server bears: a token bucket that holds a second's worth of polls,
 // and at least one. Polls beyond it are throttled and not looked at.
@@ -104,6 +104,6 @@ struct FleetRun {
 absl::StatusOr<FleetRun> SimulateFleet(const FleetOptions& options,
                                        uint64_t seed);
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_FLEET_H_

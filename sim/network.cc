@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 absl::Status Validate(const NetworkOptions& options) {
   const auto check = [](const char* name, absl::Duration value) {
@@ -23,4 +23,4 @@ absl::Status Validate(const NetworkOptions& options) {
   return status;
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

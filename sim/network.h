@@ -3,7 +3,7 @@
 
 // How long a message is under way in a simulation.
 //
-//   waiter::NetworkDelay network({.mean = absl::Milliseconds(10),
+//   waiter::sim::NetworkDelay network({.mean = absl::Milliseconds(10),
 //                                 .deviation = absl::Milliseconds(2)});
 //   waiter::SplitMix64 gen(42);
 //   now += network.Draw(gen);
@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // The time of one hop is the absolute value of a normal variable. The defaults
 // are those of "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
@@ -51,6 +51,6 @@ class NetworkDelay {
   absl::gaussian_distribution<double> normal_;
 };
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_NETWORK_H_

@@ -19,14 +19,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "cli/text/time_text.h"
 #include "sim/quantile.h"
-#include "sim/time_text.h"
+#include "waiter/loop/split_mix64.h"
 #include "waiter/options.h"
 #include "waiter/schedule.h"
-#include "waiter/split_mix64.h"
 #include "waiter/wait_policy.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 // Draws one number for ever: the lowest gives the shortest delays.
@@ -53,8 +53,9 @@ absl::Duration DelayBefore(absl::Span<const absl::Duration> polls,
 }
 
 std::string Window(absl::Duration low, absl::Duration high) {
-  return low == high ? TimeText(low)
-                     : absl::StrCat(TimeText(low), " - ", TimeText(high));
+  return low == high
+             ? cli::TimeText(low)
+             : absl::StrCat(cli::TimeText(low), " - ", cli::TimeText(high));
 }
 
 }  // namespace
@@ -140,8 +141,8 @@ std::string PlanTable(const Plan& plan, int max_rows) {
     }
     absl::StrAppendFormat(
         &table, "%7d  %-19s  %-8s  %-19s  %3.0f %%\n", poll.attempt,
-        Window(poll.shortest_delay, poll.longest_delay), TimeText(poll.p50),
-        Window(poll.p5, poll.p95), 100 * poll.reached);
+        Window(poll.shortest_delay, poll.longest_delay),
+        cli::TimeText(poll.p50), Window(poll.p5, poll.p95), 100 * poll.reached);
   }
   return table;
 }
@@ -159,4 +160,4 @@ std::string Timeline(absl::Span<const absl::Duration> polls, absl::Duration end,
   return line;
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

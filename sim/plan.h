@@ -3,10 +3,10 @@
 
 // The schedule of a policy, before any wait is made with it.
 //
-//   absl::StatusOr<waiter::Plan> plan =
-//       waiter::MakePlan({.timeout = absl::Minutes(5)});
-//   std::cout << waiter::PlanTable(*plan, /*max_rows=*/20)
-//             << waiter::Timeline(plan->example, absl::Minutes(5), 60);
+//   absl::StatusOr<waiter::sim::Plan> plan =
+//       waiter::sim::MakePlan({.timeout = absl::Minutes(5)});
+//   std::cout << waiter::sim::PlanTable(*plan, /*max_rows=*/20)
+//             << waiter::sim::Timeline(plan->example, absl::Minutes(5), 60);
 //
 // Everything here comes from `Schedule` (schedule.h), so it is what a wait does
 // whose polls take no time and find «not ready». Budgets are left out: such
@@ -28,7 +28,7 @@
 #include "waiter/options.h"
 #include "waiter/wait_policy.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // Plays waits with one policy. Immutable, so safe to share between threads.
 class PollPlanner {
@@ -100,6 +100,6 @@ std::string PlanTable(const Plan& plan, int max_rows);
 std::string Timeline(absl::Span<const absl::Duration> polls, absl::Duration end,
                      int columns);
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_PLAN_H_

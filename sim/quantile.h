@@ -4,7 +4,7 @@
 // Quantiles of what was measured:
 //
 //   std::sort(delays.begin(), delays.end());
-//   absl::Duration p95 = waiter::Quantile(delays, 0.95);
+//   absl::Duration p95 = waiter::sim::Quantile(delays, 0.95);
 
 #ifndef WAITER_SIM_QUANTILE_H_
 #define WAITER_SIM_QUANTILE_H_
@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace waiter {
+namespace waiter::sim {
 
 // Returns the least value that a share `quantile` of `sorted` is not above.
 // Requires that `sorted` is in ascending order and not empty.
@@ -25,6 +25,6 @@ const T& Quantile(const std::vector<T>& sorted, double quantile) {
       std::clamp(std::ceil(quantile * size) - 1, 0.0, size - 1))];
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_QUANTILE_H_

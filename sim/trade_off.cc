@@ -18,16 +18,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "cli/text/time_text.h"
 #include "sim/duration_distribution.h"
 #include "sim/plan.h"
 #include "sim/quantile.h"
-#include "sim/time_text.h"
 #include "waiter/backoff_options.h"
+#include "waiter/loop/split_mix64.h"
 #include "waiter/options.h"
 #include "waiter/presets.h"
-#include "waiter/split_mix64.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 constexpr int64_t kMaxPolls = 1 << 20;
@@ -51,7 +51,7 @@ absl::StatusOr<PlayedWait> PlayWait(const PollPlanner& planner,
     }
     if (max_polls >= kMaxPolls) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "makes more than ", kMaxPolls, " polls in ", TimeText(ready)));
+          "makes more than ", kMaxPolls, " polls in ", cli::TimeText(ready)));
     }
   }
 }
@@ -162,12 +162,12 @@ std::vector<NamedPolicy> KnownPolicies(absl::Duration expected,
   const absl::Duration half = ToMilliseconds(expected / 2);
   std::vector<NamedPolicy> policies;
   for (const absl::Duration delay : {brief, medium, quarter}) {
-    policies.push_back({absl::StrCat("every ", TimeText(delay)),
+    policies.push_back({absl::StrCat("every ", cli::TimeText(delay)),
                         Growing(timeout, delay, 1, delay, Jitter::None())});
   }
-  policies.push_back({absl::StrCat("x1.5 to ", TimeText(quarter)),
+  policies.push_back({absl::StrCat("x1.5 to ", cli::TimeText(quarter)),
                       Growing(timeout, brief, 1.5, quarter, Jitter::None())});
-  const std::string doubling = absl::StrCat("x2 to ", TimeText(half));
+  const std::string doubling = absl::StrCat("x2 to ", cli::TimeText(half));
   for (const auto& [name, jitter] :
        std::initializer_list<std::pair<std::string_view, Jitter>>{
            {"", Jitter::None()},
@@ -251,4 +251,4 @@ NamedPolicy ProposePolicy(const DurationDistribution& ready,
                               delay * (1 + jitter.above()), jitter)};
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim

@@ -4,9 +4,10 @@
 // What a policy costs and what it gives: mean polls against the delay from
 // ready to detected, for a distribution of how long the thing takes.
 //
-//   absl::StatusOr<std::vector<waiter::TradeOff>> points =
-//       waiter::CompareTradeOffs(
-//           waiter::KnownPolicies(ready.Median(), absl::Minutes(10)), ready);
+//   absl::StatusOr<std::vector<waiter::sim::TradeOff>> points =
+//       waiter::sim::CompareTradeOffs(
+//           waiter::sim::KnownPolicies(ready.Median(), absl::Minutes(10)),
+//           ready);
 //
 // Every policy meets the same draws, so that their differences are their own.
 
@@ -24,7 +25,7 @@
 #include "sim/duration_distribution.h"
 #include "waiter/options.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // A policy and what tables and charts call it.
 struct NamedPolicy {
@@ -99,6 +100,6 @@ struct ProposalOptions {
 NamedPolicy ProposePolicy(const DurationDistribution& ready,
                           const ProposalOptions& options = {});
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
 #endif  // WAITER_SIM_TRADE_OFF_H_

@@ -9,13 +9,13 @@
 
 #include <string_view>
 
-namespace waiter {
+namespace waiter::charts {
 
 extern const std::string_view kChartSpecs;   // JSON: Vega by name of the chart.
 extern const std::string_view kVega;         // JavaScript.
 extern const std::string_view kVegaLicense;  // Text.
 extern const std::string_view kPageScript;   // JavaScript.
 
-}  // namespace waiter
+}  // namespace waiter::charts
 
 #endif  // WAITER_CHARTS_PAGE_PAGE_PARTS_H_

@@ -22,7 +22,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace waiter {
+namespace waiter::cli {
 namespace {
 
 absl::Status Invalid(std::string_view why) {
@@ -108,4 +108,4 @@ bool IsDigits(std::string_view text) {
   });
 }
 
-}  // namespace waiter
+}  // namespace waiter::cli

@@ -3,8 +3,8 @@
 
 // The part of a URL that says which host and which port:
 //
-//   waiter::ParseHostPort("[::1]:80", 0)->host;  // "::1"
-//   waiter::ParseHostPort("db", 5432)->port;     // 5432
+//   waiter::cli::ParseHostPort("[::1]:80", 0)->host;  // "::1"
+//   waiter::cli::ParseHostPort("db", 5432)->port;     // 5432
 
 #ifndef WAITER_CLI_PROBES_HOST_PORT_H_
 #define WAITER_CLI_PROBES_HOST_PORT_H_
@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace waiter {
+namespace waiter::cli {
 
 // What DNS allows.
 constexpr size_t kLongestHost = 253;
@@ -37,6 +37,6 @@ bool IsBlankOrControl(char c);
 // False for an empty text.
 bool IsDigits(std::string_view text);
 
-}  // namespace waiter
+}  // namespace waiter::cli
 
 #endif  // WAITER_CLI_PROBES_HOST_PORT_H_

@@ -21,7 +21,7 @@
 #include "waiter/poll_context.h"
 #include "waiter/poll_status.h"
 
-namespace waiter {
+namespace waiter::cli {
 
 // What one poll of a target found.
 struct Finding {
@@ -68,6 +68,6 @@ class Probe {
   virtual void Cancel() = 0;
 };
 
-}  // namespace waiter
+}  // namespace waiter::cli
 
 #endif  // WAITER_CLI_PROBES_PROBE_H_

@@ -12,13 +12,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/code_map.h"
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
+#include "cli/probes/code_map.h"
 #include "cli/probes/probe.h"
 #include "json/json.h"
 #include "waiter/poll_status.h"
 
-namespace waiter {
+namespace waiter::cli {
 namespace {
 
 absl::StatusOr<Finding> Read(const JsonValue& answer) {
@@ -84,4 +84,4 @@ std::optional<Finding> ParseProbeAnswer(std::string_view line) {
                                         finding.status().message())};
 }
 
-}  // namespace waiter
+}  // namespace waiter::cli

@@ -18,7 +18,7 @@
 
 #include "cli/probes/probe.h"
 
-namespace waiter {
+namespace waiter::cli {
 
 // Returns what `line` answers; nothing if it is something else, as it is no
 // object of JSON or has no member "waiter". An answer that is broken is a
@@ -27,6 +27,6 @@ namespace waiter {
 // Members with other names are ignored.
 std::optional<Finding> ParseProbeAnswer(std::string_view line);
 
-}  // namespace waiter
+}  // namespace waiter::cli
 
 #endif  // WAITER_CLI_PROBES_PROBE_ANSWER_H_

@@ -23,11 +23,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "cli/flags.h"
-#include "cli/printable.h"
+#include "cli/flags/flags.h"
 #include "cli/probes/host_port.h"
+#include "cli/text/printable.h"
 
-namespace waiter {
+namespace waiter::cli {
 namespace {
 
 struct SchemeForm {
@@ -298,4 +298,4 @@ absl::StatusOr<Target> ParseTarget(std::string_view argument) {
       absl::StrCat(WithoutUser(argument), ": ", target.status().message())));
 }
 
-}  // namespace waiter
+}  // namespace waiter::cli

@@ -3,8 +3,8 @@
 
 // What to wait for, as it is written on a command line: `[LABEL=]URL`.
 //
-//   absl::StatusOr<waiter::Target> target =
-//       waiter::ParseTarget("db=postgres://localhost");
+//   absl::StatusOr<waiter::cli::Target> target =
+//       waiter::cli::ParseTarget("db=postgres://localhost");
 //   // target->label == "db", target->host == "localhost", target->port == 5432
 
 #ifndef WAITER_CLI_PROBES_TARGET_H_
@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace waiter {
+namespace waiter::cli {
 
 enum class Scheme : uint8_t {
   kTcp,       // tcp://HOST:PORT
@@ -73,6 +73,6 @@ std::string WithoutUser(std::string_view url);
 // first `=` is a label only if a scheme follows.
 absl::StatusOr<Target> ParseTarget(std::string_view argument);
 
-}  // namespace waiter
+}  // namespace waiter::cli
 
 #endif  // WAITER_CLI_PROBES_TARGET_H_

@@ -27,7 +27,9 @@
 #include <memory>
 #include <utility>
 
-#include "waiter/engine_step.h"
+#include "waiter/internal/async_call.h"
+#include "waiter/internal/engine_step.h"
+#include "waiter/internal/take_answer.h"
 #include "waiter/options.h"
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
@@ -36,40 +38,9 @@
 
 namespace waiter {
 
-// How an asynchronous status function is called, from the type of its call
-// operator.
-template <typename T>
-struct AsyncCallOf {};
-template <typename R, typename T>
-struct AsyncCallOf<R(PollCompletion<T>)> {
-  using type = T;
-  static constexpr bool kTakesContext = false;
-};
-template <typename R, typename T>
-struct AsyncCallOf<R(const PollContext&, PollCompletion<T>)> {
-  using type = T;
-  static constexpr bool kTakesContext = true;
-};
-template <typename R, typename T>
-struct AsyncCallOf<R(const PollCompletion<T>&)>
-    : AsyncCallOf<R(PollCompletion<T>)> {};
-template <typename R, typename T>
-struct AsyncCallOf<R(const PollContext&, const PollCompletion<T>&)>
-    : AsyncCallOf<R(const PollContext&, PollCompletion<T>)> {};
-template <typename R, typename... Args>
-struct AsyncCallOf<R (*)(Args...)> : AsyncCallOf<R(Args...)> {};
-template <typename R, typename C, typename... Args>
-struct AsyncCallOf<R (C::*)(Args...)> : AsyncCallOf<R(Args...)> {};
-template <typename R, typename C, typename... Args>
-struct AsyncCallOf<R (C::*)(Args...) const> : AsyncCallOf<R(Args...)> {};
-template <typename F>
-requires(requires { &F::operator(); }) struct AsyncCallOf<F>
-    : AsyncCallOf<decltype(&F::operator())> {
-};
-
 template <typename F>
 concept AsyncStatusFunction = requires {
-  typename AsyncCallOf<F>::type;
+  typename internal::AsyncCallOf<F>::type;
 };
 
 // An asynchronous status function and how to poll it, as `Waiter` is for
@@ -83,33 +54,34 @@ class AsyncWaiter {
                 "a const PollContext& and that; `auto` will not do");
 
  public:
-  using value_type = typename AsyncCallOf<F>::type;
+  using value_type = typename internal::AsyncCallOf<F>::type;
 
   // Invalid options are reported by the callback, as is an empty function.
   AsyncWaiter(F status_function, WaitOptions options)
       : function_(std::move(status_function)),
-        policy_(
-            WaitPolicy::Make(std::move(options), CheckNotEmpty(function_))) {}
+        policy_(WaitPolicy::Make(std::move(options),
+                                 internal::CheckNotEmpty(function_))) {}
 
   // Shares `policy`, not null, with other waits. (A template, so that `{}` is
   // still the options.)
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy>
   AsyncWaiter(F status_function, Policy policy)
       : function_(std::move(status_function)),
-        policy_(
-            WaitPolicy::Checked(std::move(policy), CheckNotEmpty(function_))) {}
+        policy_(WaitPolicy::Checked(std::move(policy),
+                                    internal::CheckNotEmpty(function_))) {}
 
  private:
   friend class WaitEngine;
   template <typename W>
   friend class WaitAwaiter;
 
-  struct Asker {
-    static constexpr bool kTakesContext = AsyncCallOf<F>::kTakesContext;
+  struct PollAdapter {
+    static constexpr bool kTakesContext =
+        internal::AsyncCallOf<F>::kTakesContext;
     static constexpr bool kIsAsynchronous = true;
     static constexpr bool kIsAwaited = requires { requires F::kIsAwaited; };
 
-    void Begin(const PollContext* context, EngineTicket ticket) {
+    void Begin(const PollContext* context, internal::EngineTicket ticket) {
       if constexpr (kTakesContext) {
         function(*context, PollCompletion<value_type>(std::move(ticket)));
       } else {

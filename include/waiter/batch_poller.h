@@ -32,34 +32,16 @@
 #include <utility>
 
 #include "waiter/async_waiter.h"
-#include "waiter/batch_call.h"
 #include "waiter/batch_options.h"
-#include "waiter/batch_state.h"
+#include "waiter/internal/batch_call.h"
+#include "waiter/internal/batch_state.h"
+#include "waiter/internal/batched_key.h"
 #include "waiter/options.h"
-#include "waiter/poll_completion.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
 
 namespace waiter {
-
-// The status function of a wait for a key.
-template <typename Key, typename T>
-class BatchedKey {
- public:
-  // An answer always comes: with the end of the call.
-  static constexpr bool kIsAwaited = true;
-
-  BatchedKey(std::shared_ptr<BatchState<Key, T>> state, Key key,
-             const WaitPolicy& policy)
-      : wait_(std::make_unique<typename BatchState<Key, T>::Wait>(
-            std::move(state), std::move(key), policy)) {}
-
-  void operator()(PollCompletion<T> done) { wait_->Poll(std::move(done)); }
-
- private:
-  std::unique_ptr<typename BatchState<Key, T>::Wait> wait_;
-};
 
 // `Key` is copied into calls and hashed; `T` is what a success brings. Both are
 // copyable. Thread-safe; several pollers may share an engine.
@@ -74,14 +56,14 @@ class BatchPoller {
   //
   // Runs where synchronous status functions do: on the engine's thread, or on
   // its executor. With more than one thread, several calls run at a time.
-  using Call = BatchCall<Key, T>;
+  using Call = internal::BatchCall<Key, T>;
 
   // `engine` must outlive the calls of `Start`. Invalid options are reported by
   // every wait, as is an empty call.
   BatchPoller(WaitEngine& engine, Call call, BatchOptions options = {})
       : engine_(engine),
-        state_(std::make_shared<BatchState<Key, T>>(engine, std::move(call),
-                                                    options)) {}
+        state_(std::make_shared<internal::BatchState<Key, T>>(
+            engine, std::move(call), options)) {}
 
   // Awaits the calls under way, unless one of them destroys this; none is made
   // after that. Waits that are left fail with kCancelled when they are next
@@ -115,16 +97,16 @@ class BatchPoller {
 
   // Makes a wait for `key` that is not started yet, for a coroutine or a group
   // on the same engine. It starts soon, as its deadline is foreseen from now.
-  AsyncWaiter<BatchedKey<Key, T>> Prepare(
+  AsyncWaiter<internal::BatchedKey<Key, T>> Prepare(
       Key key, std::shared_ptr<const WaitPolicy> policy) {
     policy = WaitPolicy::Checked(std::move(policy), state_->status());
-    BatchedKey<Key, T> ask(state_, std::move(key), *policy);
+    internal::BatchedKey<Key, T> ask(state_, std::move(key), *policy);
     return {std::move(ask), std::move(policy)};
   }
 
  private:
   WaitEngine& engine_;
-  std::shared_ptr<BatchState<Key, T>> state_;
+  std::shared_ptr<internal::BatchState<Key, T>> state_;
 };
 
 }  // namespace waiter

@@ -27,9 +27,9 @@
 #include <stop_token>
 #include <utility>
 
-#include "waiter/engine_slot.h"
-#include "waiter/engine_step.h"
-#include "waiter/engine_task.h"
+#include "waiter/internal/engine_step.h"
+#include "waiter/internal/engine_task.h"
+#include "waiter/internal/wait_starter.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/wait_engine.h"
@@ -51,7 +51,7 @@ class [[nodiscard]] WaitAwaiter {
   WaitAwaiter(WaitEngine& engine, W waiter, std::stop_token stop)
       : engine_(engine),
         policy_(std::move(waiter.policy_)),
-        asker_{std::move(waiter.function_)},
+        adapter_{std::move(waiter.function_)},
         stop_(std::move(stop)) {}
 
   WaitAwaiter(const WaitAwaiter&) = delete;
@@ -60,9 +60,9 @@ class [[nodiscard]] WaitAwaiter {
   bool await_ready() const noexcept { return false; }
 
   void await_suspend(std::coroutine_handle<> caller) {
-    using Task = EngineTask<AskerRef, value_type, Resume>;
-    EngineSlot slot(engine_.ChooseWorker());
-    Task::Create(slot.storage(), {&asker_}, {this, caller});
+    using Task = internal::EngineTask<PollAdapterRef, value_type, Resume>;
+    internal::WaitStarter slot(engine_.ChooseWorker());
+    Task::Create(slot.storage(), {&adapter_}, {this, caller});
     wait_ = slot.MakeHandle(Task::kOps);
     on_stop_.emplace(stop_, Cancel{&wait_});
     // Once it is started, the coroutine may be resumed, and this be gone.
@@ -78,22 +78,22 @@ class [[nodiscard]] WaitAwaiter {
   }
 
  private:
-  using Asker = typename W::Asker;
+  using PollAdapter = typename W::PollAdapter;
 
-  struct AskerRef {
-    static constexpr bool kTakesContext = Asker::kTakesContext;
-    static constexpr bool kIsAsynchronous = Asker::kIsAsynchronous;
-    static constexpr bool kIsAwaited = waiter::kIsAwaited<Asker>;
+  struct PollAdapterRef {
+    static constexpr bool kTakesContext = PollAdapter::kTakesContext;
+    static constexpr bool kIsAsynchronous = PollAdapter::kIsAsynchronous;
+    static constexpr bool kIsAwaited = internal::kIsAwaited<PollAdapter>;
 
-    void Ask(const PollContext* context, Poll<>& found,
-             OptionalValue<value_type>& value) {
-      asker->Ask(context, found, value);
+    void Poll(const PollContext* context, waiter::Poll<>& found,
+              internal::OptionalValue<value_type>& value) {
+      adapter->Poll(context, found, value);
     }
-    void Begin(const PollContext* context, EngineTicket ticket) {
-      asker->Begin(context, std::move(ticket));
+    void Begin(const PollContext* context, internal::EngineTicket ticket) {
+      adapter->Begin(context, std::move(ticket));
     }
 
-    Asker* asker;
+    PollAdapter* adapter;
   };
 
   struct Resume {
@@ -114,7 +114,7 @@ class [[nodiscard]] WaitAwaiter {
 
   WaitEngine& engine_;
   std::shared_ptr<const WaitPolicy> policy_;
-  Asker asker_;
+  PollAdapter adapter_;
   std::stop_token stop_;
   std::optional<WaitResult<value_type>> result_;
   WaitHandle wait_;

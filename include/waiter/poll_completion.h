@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "waiter/engine_step.h"
+#include "waiter/internal/engine_step.h"
 #include "waiter/poll.h"
 #include "waiter/status_function.h"
 
@@ -29,25 +29,27 @@ namespace waiter {
 template <typename T = void>
 class PollCompletion {
  public:
-  explicit PollCompletion(EngineTicket ticket) : ticket_(std::move(ticket)) {}
+  explicit PollCompletion(internal::EngineTicket ticket)
+      : ticket_(std::move(ticket)) {}
 
   template <typename Answer>
   void operator()(Answer&& answer) const {
-    auto given = std::make_unique<EngineValueAnswer<T>>();
+    auto given = std::make_unique<internal::EngineValueAnswer<T>>();
     if constexpr (std::is_void_v<T>) {
-      TakeAnswer(std::forward<Answer>(answer), given->found, given->value);
+      internal::TakeAnswer(std::forward<Answer>(answer), given->found,
+                           given->value);
     } else if constexpr (std::is_convertible_v<Answer, Poll<T>>) {
-      TakeAnswer(Poll<T>(std::forward<Answer>(answer)), given->found,
-                 given->value);
+      internal::TakeAnswer(Poll<T>(std::forward<Answer>(answer)), given->found,
+                           given->value);
     } else {
-      TakeAnswer(absl::StatusOr<T>(std::forward<Answer>(answer)), given->found,
-                 given->value);
+      internal::TakeAnswer(absl::StatusOr<T>(std::forward<Answer>(answer)),
+                           given->found, given->value);
     }
     ticket_.Give(std::move(given));
   }
 
  private:
-  EngineTicket ticket_;
+  internal::EngineTicket ticket_;
 };
 
 }  // namespace waiter

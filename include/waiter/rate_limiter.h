@@ -15,8 +15,8 @@
 //   }
 //   (*limiter)->Update(now, status);  // What the poll has found.
 //
-// The rule is the adaptive retry mode of the AWS SDKs; rate_limiter_parts.h has
-// its formula and its parameters.
+// The rule is the adaptive retry mode of the AWS SDKs; rate_limiter_options.h
+// has its formula and its parameters.
 
 #ifndef WAITER_RATE_LIMITER_H_
 #define WAITER_RATE_LIMITER_H_
@@ -30,8 +30,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/clock.h"
+#include "waiter/internal/rate_limiter_parts.h"
 #include "waiter/poll_status.h"
-#include "waiter/rate_limiter_parts.h"
+#include "waiter/rate_limiter_options.h"
 
 namespace waiter {
 
@@ -92,14 +93,14 @@ class AdaptiveRateLimiter {
   MonotonicTime start_{};
 
   // Guarded by `mutex_`. Changes only when the server throttles.
-  rate_limiter_internal::CubicRate cubic_;
+  internal::CubicRate cubic_;
 
   // Guards everything below. Not of Abseil, which spins before it blocks but
   // makes ThreadSanitizer report false races when it is built by g++. Shares a
   // cache line with what `Acquire` writes, not with what it reads unlocked.
   ABSL_CACHELINE_ALIGNED mutable std::mutex mutex_;
-  rate_limiter_internal::RateBucket bucket_;
-  rate_limiter_internal::RateMeter meter_;
+  internal::RateBucket bucket_;
+  internal::RateMeter meter_;
 };
 
 }  // namespace waiter

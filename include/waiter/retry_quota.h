@@ -111,7 +111,7 @@ class RetryQuota {
   // Gives back all that the last `Acquire` of `token` took, up to the capacity,
   // as its poll will not start. Those who wait already keep their times; who
   // comes next waits less. Does nothing the second time, or after `Release`.
-  void Cancel(MonotonicTime now, QuotaToken& token);
+  void Refund(MonotonicTime now, QuotaToken& token);
 
   // Returns the tokens at `now`; below zero is what those who wait still owe.
   double Available(MonotonicTime now) const;

@@ -17,89 +17,19 @@
 #define WAITER_STATUS_FUNCTION_H_
 
 #include <concepts>
-#include <optional>
-#include <type_traits>
-#include <utility>
-#include <variant>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "waiter/classify.h"
-#include "waiter/poll.h"
+#include "waiter/internal/take_answer.h"
 #include "waiter/poll_context.h"
 
 namespace waiter {
-
-// Drivers take an answer apart with `TakeAnswer`: the value of a success goes
-// into `value`, all else into `found`.
-inline void TakeAnswer(PollStatus answer, Poll<>& found, std::monostate&) {
-  found.set_status(answer);
-}
-inline void TakeAnswer(bool answer, Poll<>& found, std::monostate&) {
-  found.set_status(answer ? PollStatus::kSuccess : PollStatus::kNotReady);
-}
-inline void TakeAnswer(Poll<> answer, Poll<>& found, std::monostate&) {
-  found = std::move(answer);
-}
-inline void TakeAnswer(absl::Status answer, Poll<>& found, std::monostate&) {
-  found = FromStatus(std::move(answer));
-}
-template <typename T>
-void TakeAnswer(Poll<T> answer, Poll<>& found, std::optional<T>& value) {
-  Poll<>& outcome = answer;
-  found = std::move(outcome);
-  if (answer.has_value()) value.emplace(std::move(answer).value());
-}
-template <typename T>
-void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found,
-                std::optional<T>& value) {
-  TakeAnswer(FromStatus(std::move(answer)), found, value);
-}
-
-// Forgets the value of a success that was not the end.
-inline void DropValue(std::monostate&) {}
-template <typename T>
-void DropValue(std::optional<T>& value) {
-  value.reset();
-}
-
-// What a success of an answer brings.
-template <typename R>
-struct ValueOfAnswer {};
-template <typename R>
-requires(std::same_as<R, PollStatus> || std::same_as<R, bool> ||
-         std::same_as<R, absl::Status>) struct ValueOfAnswer<R> {
-  using type = void;
-};
-template <typename T>
-struct ValueOfAnswer<Poll<T>> {
-  using type = T;
-};
-template <typename T>
-struct ValueOfAnswer<absl::StatusOr<T>> {
-  using type = T;
-};
 
 // Whether `F` takes a `const PollContext&`; preferred where it can do both.
 template <typename F>
 concept TakesContext = std::invocable<F&, const PollContext&>;
 
-// The return type of `F`, without reference and const.
-template <typename F>
-struct AnswerOf {};
-template <TakesContext F>
-struct AnswerOf<F> {
-  using type =
-      std::remove_cvref_t<std::invoke_result_t<F&, const PollContext&>>;
-};
-template <typename F>
-requires(std::invocable<F&> && !TakesContext<F>) struct AnswerOf<F> {
-  using type = std::remove_cvref_t<std::invoke_result_t<F&>>;
-};
-
 template <typename F>
 concept StatusFunction = requires {
-  typename ValueOfAnswer<typename AnswerOf<F>::type>::type;
+  typename internal::ValueOfAnswer<typename internal::AnswerOf<F>::type>::type;
 };
 
 // What a success of `F` brings; void if nothing, or if `F` is none.
@@ -108,20 +38,8 @@ struct ValueOf {
   using type = void;
 };
 template <StatusFunction F>
-struct ValueOf<F> : ValueOfAnswer<typename AnswerOf<F>::type> {};
-
-// Returns kInvalidArgument for an empty `std::function`, a null pointer and the
-// like, which nobody can call.
-template <typename F>
-absl::Status CheckNotEmpty(const F& function) {
-  if constexpr (requires { function == nullptr; }) {
-    if (function == nullptr) {
-      return absl::InvalidArgumentError(
-          "the status function is empty; give something to call");
-    }
-  }
-  return absl::OkStatus();
-}
+struct ValueOf<F>
+    : internal::ValueOfAnswer<typename internal::AnswerOf<F>::type> {};
 
 }  // namespace waiter
 

@@ -30,9 +30,9 @@
 
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
-#include "waiter/engine_ref.h"
-#include "waiter/engine_slot.h"
-#include "waiter/engine_task.h"
+#include "waiter/internal/engine_ref.h"
+#include "waiter/internal/engine_task.h"
+#include "waiter/internal/wait_starter.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_result.h"
@@ -76,7 +76,8 @@ class WaitEngine {
   template <typename F, typename Callback>
   requires std::invocable<Callback&, WaitResult<typename Waiter<F>::value_type>>
       WaitHandle Start(Waiter<F> waiter, Callback callback) {
-    return StartTask<typename Waiter<F>::Asker, typename Waiter<F>::value_type>(
+    return StartTask<typename Waiter<F>::PollAdapter,
+                     typename Waiter<F>::value_type>(
         {std::move(waiter.function_)}, std::move(waiter.policy_),
         std::move(callback));
   }
@@ -85,7 +86,7 @@ class WaitEngine {
   template <typename F, typename Callback>
   requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
       WaitHandle Start(AsyncWaiter<F> waiter, Callback callback) {
-    return StartTask<typename AsyncWaiter<F>::Asker,
+    return StartTask<typename AsyncWaiter<F>::PollAdapter,
                      typename AsyncWaiter<F>::value_type>(
         {std::move(waiter.function_)}, std::move(waiter.policy_),
         std::move(callback));
@@ -104,20 +105,21 @@ class WaitEngine {
   template <typename W>
   friend class WaitAwaiter;
 
-  template <typename Asker, typename T, typename Callback>
-  WaitHandle StartTask(Asker asker, std::shared_ptr<const WaitPolicy> policy,
+  template <typename PollAdapter, typename T, typename Callback>
+  WaitHandle StartTask(PollAdapter adapter,
+                       std::shared_ptr<const WaitPolicy> policy,
                        Callback callback) {
-    using Task = EngineTask<Asker, T, Callback>;
-    EngineSlot slot(ChooseWorker());
-    Task::Create(slot.storage(), std::move(asker), std::move(callback));
+    using Task = internal::EngineTask<PollAdapter, T, Callback>;
+    internal::WaitStarter slot(ChooseWorker());
+    Task::Create(slot.storage(), std::move(adapter), std::move(callback));
     WaitHandle wait = slot.MakeHandle(Task::kOps);
     slot.Start(std::move(policy));
     return wait;
   }
 
-  EngineWorker& ChooseWorker();
+  internal::EngineWorker& ChooseWorker();
 
-  std::vector<EngineWorkerRef> workers_;
+  std::vector<internal::EngineWorkerRef> workers_;
   std::atomic<size_t> next_worker_ = 0;
 };
 

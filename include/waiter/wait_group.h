@@ -6,7 +6,7 @@
 //
 //   std::vector<waiter::Waiter<AskReplica>> waits = ...;
 //   waiter::WaitGroup group(
-//       engine, std::move(waits), {.successes_needed = 2},
+//       engine, std::move(waits), {.successes_required = 2},
 //       [](std::vector<waiter::WaitResult<Replica>> results) {
 //         // In the order of `waits`; those that were not needed: cancelled.
 //       });
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "waiter/internal/wait_group_state.h"
 #include "waiter/wait_engine.h"
-#include "waiter/wait_group_state.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
@@ -34,7 +34,7 @@ namespace waiter {
 template <typename T = void>
 class [[nodiscard]] WaitGroup {
  public:
-  using Callback = typename WaitGroupState<T>::Callback;
+  using Callback = typename internal::WaitGroupState<T>::Callback;
 
   // Starts `waits`, of `Waiter` or `AsyncWaiter`. Calls back once, on a thread
   // of the engine, when all have ended, cancelled ones included.
@@ -74,7 +74,7 @@ class [[nodiscard]] WaitGroup {
   }
 
  private:
-  using State = WaitGroupState<T>;
+  using State = internal::WaitGroupState<T>;
 
   std::unique_ptr<State> state_;
 };

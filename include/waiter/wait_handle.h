@@ -15,9 +15,13 @@
 #include <stop_token>
 #include <utility>
 
-#include "waiter/engine_ref.h"
+#include "waiter/internal/engine_ref.h"
 
 namespace waiter {
+
+namespace internal {
+class WaitStarter;
+}  // namespace internal
 
 // Owns a wait. Movable; thread-compatible, but any thread may use it, also in a
 // callback or a status function, and after the engine is gone. 32 bytes.
@@ -50,14 +54,14 @@ class [[nodiscard]] WaitHandle {
   bool pending() const;
 
  private:
-  friend class EngineSlot;
+  friend class internal::WaitStarter;
 
-  WaitHandle(EngineWaitRef wait, std::stop_source stop)
+  WaitHandle(internal::EngineWaitRef wait, std::stop_source stop)
       : wait_(std::move(wait)), stop_(std::move(stop)) {}
 
   void Destroy();
 
-  EngineWaitRef wait_;
+  internal::EngineWaitRef wait_;
   // Has a state only if the status function takes a context.
   std::stop_source stop_{std::nostopstate};
 };

@@ -20,8 +20,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/loop/backoff.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 
@@ -70,7 +70,7 @@ class WaitPolicy {
 
   // Returns `delay` in the unit of the loop, cut to a length of which several
   // can be added, and to any time, without overflow.
-  static std::chrono::nanoseconds Summable(absl::Duration delay);
+  static std::chrono::nanoseconds ToLoopDuration(absl::Duration delay);
 
   // Returns whether a success needs no confirmation.
   bool one_success_suffices() const {

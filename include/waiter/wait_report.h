@@ -28,12 +28,12 @@ namespace waiter {
 // What ended a wait. It tells a status function's own kCancelled or
 // kDeadlineExceeded (`kFailed`) from the wait's.
 enum class StopReason : uint8_t {
-  kSuccess,         // The status function found success.
-  kFailed,          // It found failure; its code and message are unchanged.
-  kDeadline,        // `timeout` or `deadline`: kDeadlineExceeded.
-  kCancelled,       // A stop was requested: kCancelled.
-  kAttempts,        // `max_attempts`: kResourceExhausted.
-  kClassLimit,      // A limit on one status in a row: kResourceExhausted.
+  kSuccess,           // The status function found success.
+  kFailed,            // It found failure; its code and message are unchanged.
+  kDeadline,          // `timeout` or `deadline`: kDeadlineExceeded.
+  kCancelled,         // A stop was requested: kCancelled.
+  kAttempts,          // `max_attempts`: kResourceExhausted.
+  kConsecutiveLimit,  // A limit on one status in a row: kResourceExhausted.
   kDelayRule,       // `delay_rule` wanted no further poll: kResourceExhausted.
   kQuota,           // `retry_quota` refused a poll: kResourceExhausted.
   kShutDown,        // The engine was destroyed: kCancelled.

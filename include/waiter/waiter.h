@@ -29,8 +29,8 @@
 #include <utility>
 
 #include "absl/random/bit_gen_ref.h"
-#include "waiter/blocking_wait.h"
 #include "waiter/classify.h"
+#include "waiter/internal/blocking_wait.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
@@ -55,16 +55,16 @@ class Waiter {
   // Invalid options, or an empty function, are reported by `Wait`.
   Waiter(F status_function, WaitOptions options)
       : function_(std::move(status_function)),
-        policy_(
-            WaitPolicy::Make(std::move(options), CheckNotEmpty(function_))) {}
+        policy_(WaitPolicy::Make(std::move(options),
+                                 internal::CheckNotEmpty(function_))) {}
 
   // Shares `policy`, not null, with other waits. (A template, so that `{}` is
   // still the options.)
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy>
   Waiter(F status_function, Policy policy)
       : function_(std::move(status_function)),
-        policy_(
-            WaitPolicy::Checked(std::move(policy), CheckNotEmpty(function_))) {}
+        policy_(WaitPolicy::Checked(std::move(policy),
+                                    internal::CheckNotEmpty(function_))) {}
 
   // Polls on the calling thread until the answer is final, a limit is reached,
   // or `stop` is requested; a request ends a sleep at once. An exception of the
@@ -90,31 +90,32 @@ class Waiter {
     WaitResult<value_type> result;
     const auto poll = [this, &result](const PollContext* context,
                                       Poll<>& found) {
-      Ask(function_, context, found, result.value_);
+      PollOnce(function_, context, found, result.value_);
     };
-    BlockingWait(*policy_, {stop, gen, TakesContext<F>}, poll, result.report_);
-    if (!result.ok()) DropValue(result.value_);
+    internal::BlockingWait(*policy_, {stop, gen, TakesContext<F>}, poll,
+                           result.report_);
+    if (!result.ok()) internal::DropValue(result.value_);
     return result;
   }
 
   template <typename Value>
-  static void Ask(F& function, const PollContext* context, Poll<>& found,
-                  Value& value) {
+  static void PollOnce(F& function, const PollContext* context, Poll<>& found,
+                       Value& value) {
     if constexpr (TakesContext<F>) {
-      TakeAnswer(std::invoke(function, *context), found, value);
+      internal::TakeAnswer(std::invoke(function, *context), found, value);
     } else {
-      TakeAnswer(std::invoke(function), found, value);
+      internal::TakeAnswer(std::invoke(function), found, value);
     }
   }
 
   // How an engine asks.
-  struct Asker {
+  struct PollAdapter {
     static constexpr bool kTakesContext = TakesContext<F>;
     static constexpr bool kIsAsynchronous = false;
 
     template <typename Value>
-    void Ask(const PollContext* context, Poll<>& found, Value& value) {
-      Waiter::Ask(function, context, found, value);
+    void Poll(const PollContext* context, waiter::Poll<>& found, Value& value) {
+      PollOnce(function, context, found, value);
     }
 
     F function;

@@ -27,21 +27,21 @@
 #include "absl/time/time.h"
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
-#include "waiter/blocking_wait.h"
 #include "waiter/clock.h"
-#include "waiter/first_poll.h"
+#include "waiter/internal/blocking_wait.h"
+#include "waiter/internal/first_poll.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/poll_status.h"
 #include "waiter/testing/eventually_message.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_plan.h"
-#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/internal/eventually_subject.h"
 #include "waiter/testing/test_limits.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
-namespace waiter::eventually {
+namespace waiter::internal::eventually {
 namespace {
 
 constexpr const char* kLimitUsed = "eventually_limit_used";
@@ -250,4 +250,4 @@ absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
   return Run(site, options, subject);
 }
 
-}  // namespace waiter::eventually
+}  // namespace waiter::internal::eventually

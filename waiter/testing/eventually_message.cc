@@ -21,10 +21,10 @@
 #include "waiter/options.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_plan.h"
-#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/internal/eventually_subject.h"
 #include "waiter/wait_report.h"
 
-namespace waiter::eventually {
+namespace waiter::internal::eventually {
 namespace {
 
 constexpr size_t kLongestHistoryText = 100;
@@ -246,4 +246,4 @@ std::string MisuseText(const Site& site, const EventuallyOptions& options,
                       " was not polled: ", status.message());
 }
 
-}  // namespace waiter::eventually
+}  // namespace waiter::internal::eventually

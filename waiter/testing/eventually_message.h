@@ -18,10 +18,10 @@
 #include "absl/time/time.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_plan.h"
-#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/internal/eventually_subject.h"
 #include "waiter/wait_report.h"
 
-namespace waiter::eventually {
+namespace waiter::internal::eventually {
 
 // Polls, with equal values in a row merged. Of many values, keeps the first
 // and the last.
@@ -77,6 +77,6 @@ std::string FailureText(const Site& site, const EventuallyOptions& options,
 std::string MisuseText(const Site& site, const EventuallyOptions& options,
                        const absl::Status& status);
 
-}  // namespace waiter::eventually
+}  // namespace waiter::internal::eventually
 
 #endif  // WAITER_TESTING_EVENTUALLY_MESSAGE_H_

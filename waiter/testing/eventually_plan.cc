@@ -13,14 +13,14 @@
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
+#include "waiter/loop/split_mix64.h"
 #include "waiter/options.h"
-#include "waiter/split_mix64.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/internal/eventually_subject.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
 
-namespace waiter::eventually {
+namespace waiter::internal::eventually {
 namespace {
 
 constexpr absl::Duration kDefaultTimeout = absl::Seconds(5);
@@ -204,4 +204,4 @@ absl::StatusOr<Plan> MakePlan(const Site& site,
   return plan;
 }
 
-}  // namespace waiter::eventually
+}  // namespace waiter::internal::eventually

@@ -13,9 +13,9 @@
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/internal/eventually_subject.h"
 
-namespace waiter::eventually {
+namespace waiter::internal::eventually {
 
 struct Plan {
   WaitOptions wait = {};
@@ -34,6 +34,6 @@ struct Plan {
 absl::StatusOr<Plan> MakePlan(const Site& site,
                               const EventuallyOptions& options);
 
-}  // namespace waiter::eventually
+}  // namespace waiter::internal::eventually
 
 #endif  // WAITER_TESTING_EVENTUALLY_PLAN_H_

@@ -39,8 +39,8 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "waiter/testing/eventually_options.h"
-#include "waiter/testing/eventually_parts.h"
-#include "waiter/testing/eventually_subject.h"
+#include "waiter/testing/internal/eventually_parts.h"
+#include "waiter/testing/internal/eventually_subject.h"
 
 // Each takes an expression, a gMock matcher or value, and may take options and
 // `FailIf(matcher)`. Text streamed in follows the message.
@@ -72,19 +72,23 @@
 #define ASSERT_EVENTUALLY_PASSES(...) \
   WAITER_PASSES_(ASSERT_PRED_FORMAT1, __VA_ARGS__)
 
-#define WAITER_EVENTUALLY_(assertion, kind, text, expression, ...)          \
-  assertion(                                                                \
-      ::waiter::eventually::Predicate(::waiter::eventually::RunExpression(  \
-          {::waiter::eventually::Kind::kind, text, __FILE__, __LINE__},     \
-          [&](const auto& waiter_look) { return waiter_look(expression); }, \
-          __VA_ARGS__)),                                                    \
-      0)
+#define WAITER_EVENTUALLY_(assertion, kind, text, expression, ...)     \
+  assertion(::waiter::internal::eventually::Predicate(                 \
+                ::waiter::internal::eventually::RunExpression(         \
+                    {::waiter::internal::eventually::Kind::kind, text, \
+                     __FILE__, __LINE__},                              \
+                    [&](const auto& waiter_look) {                     \
+                      return waiter_look(expression);                  \
+                    },                                                 \
+                    __VA_ARGS__)),                                     \
+            0)
 
-#define WAITER_PASSES_(assertion, ...)                                       \
-  assertion(::waiter::eventually::Predicate(::waiter::eventually::RunBlock(  \
-                {::waiter::eventually::Kind::kPasses, "the block", __FILE__, \
-                 __LINE__},                                                  \
-                [&]() -> void __VA_ARGS__)),                                 \
+#define WAITER_PASSES_(assertion, ...)                              \
+  assertion(::waiter::internal::eventually::Predicate(              \
+                ::waiter::internal::eventually::RunBlock(           \
+                    {::waiter::internal::eventually::Kind::kPasses, \
+                     "the block", __FILE__, __LINE__},              \
+                    [&]() -> void __VA_ARGS__)),                    \
             0)
 
 namespace waiter {
@@ -106,17 +110,17 @@ using EventualValueOf = typename EventualValue<std::invoke_result_t<F&>>::type;
 //
 //   absl::StatusOr<Job> job = waiter::Eventually(
 //       [&] { return client.GetJob(42); }, Field(&Job::state, "DONE"));
-template <typename F, typename M, typename N = eventually::Nothing>
+template <typename F, typename M, typename N = internal::eventually::Nothing>
 [[nodiscard]] EventualValueOf<F> Eventually(
     F function, M matcher, const EventuallyOptions& options = {},
-    const FailIf<N>& fail_if = FailIf(eventually::Nothing()),
+    const FailIf<N>& fail_if = FailIf(internal::eventually::Nothing()),
     const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   std::optional<std::invoke_result_t<F&>> value;
   const auto evaluate = [&](const auto& look) {
     return look(value.emplace(function()));
   };
-  absl::Status status = eventually::RunExpression(
-      {eventually::Kind::kEventually, nullptr, file, line}, evaluate,
+  absl::Status status = internal::eventually::RunExpression(
+      {internal::eventually::Kind::kEventually, nullptr, file, line}, evaluate,
       std::move(matcher), options, fail_if);
   if (!status.ok()) return status;
   return *std::move(value);

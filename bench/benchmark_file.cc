@@ -1,0 +1,190 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/benchmark_file.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "json/json.h"
+
+namespace waiter::bench {
+namespace {
+
+constexpr double kNanosecondsPerSecond = 1e9;
+
+// What the rows with one name say.
+struct Rows {
+  std::string name;
+  double order;  // Of its definition.
+  std::vector<double> repetitions;
+  std::map<std::string, double, std::less<>> aggregates;
+  int64_t count = 0;  // Of repetitions, as the rows say.
+};
+
+std::optional<double> NanosecondsPer(std::string_view unit) {
+  if (unit == "ns") return 1;
+  if (unit == "us") return 1e3;
+  if (unit == "ms") return 1e6;
+  if (unit == "s") return kNanosecondsPerSecond;
+  return std::nullopt;
+}
+
+bool IsTrue(const JsonValue& row, std::string_view name) {
+  const JsonValue* const value = row.Find(name);
+  return value != nullptr && value->boolean() != nullptr && *value->boolean();
+}
+
+// The time of a row, or its error without the name of the file.
+absl::StatusOr<double> TimeOf(const JsonValue& row, std::string_view name) {
+  const bool real = absl::StrContains(name, "/real_time") ||
+                    absl::StrContains(name, "/manual_time");
+  const char* const field = real ? "real_time" : "cpu_time";
+  const double* const time = row.FindNumber(field);
+  if (time == nullptr || *time < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " is no time"));
+  }
+  if (const std::string* const unit = row.FindString("aggregate_unit");
+      unit != nullptr && *unit == "percentage") {
+    return *time;
+  }
+  if (const double* const items = row.FindNumber("items_per_second");
+      items != nullptr && *items > 0) {
+    return kNanosecondsPerSecond / *items;
+  }
+  const std::string* const unit = row.FindString("time_unit");
+  const std::optional<double> scale = NanosecondsPer(unit ? *unit : "ns");
+  if (!scale.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("time_unit is '", *unit, "'; it must be ns, us, ms or s"));
+  }
+  return *time * *scale;
+}
+
+Rows& FindOrAdd(std::vector<Rows>& all, std::string_view name, double order) {
+  const auto known = std::find_if(
+      all.begin(), all.end(), [&](const Rows& r) { return r.name == name; });
+  if (known != all.end()) return *known;
+  return all.emplace_back(Rows{.name = std::string(name),
+                               .order = order,
+                               .repetitions = {},
+                               .aggregates = {}});
+}
+
+absl::Status AddRow(const JsonValue& row, size_t index,
+                    std::vector<Rows>& all) {
+  const auto fail = [&](std::string_view name, std::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name.empty() ? absl::StrCat("benchmark ", index + 1)
+                                  : std::string(name),
+                     ": ", why));
+  };
+  const std::string* name = row.FindString("run_name");
+  if (name == nullptr) name = row.FindString("name");
+  if (name == nullptr || name->empty()) return fail("", "it has no name");
+  if (IsTrue(row, "error_occurred") || IsTrue(row, "skipped")) {
+    return absl::OkStatus();
+  }
+  const std::string* const aggregate = row.FindString("aggregate_name");
+  // How time grows with an argument is no time.
+  if (aggregate != nullptr && (*aggregate == "BigO" || *aggregate == "RMS")) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<double> time = TimeOf(row, *name);
+  if (!time.ok()) return fail(*name, time.status().message());
+  const double* const family = row.FindNumber("family_index");
+  const double* const instance = row.FindNumber("per_family_instance_index");
+  // A family of a million instances would take a day.
+  constexpr double kMostInstances = 1e6;
+  Rows& rows = FindOrAdd(all, *name,
+                         family != nullptr && instance != nullptr
+                             ? *family * kMostInstances + *instance
+                             : 0);
+  if (aggregate == nullptr) {
+    rows.repetitions.push_back(*time);
+    rows.count = static_cast<int64_t>(rows.repetitions.size());
+    return absl::OkStatus();
+  }
+  rows.aggregates[*aggregate] = *time;
+  if (const double* const count = row.FindNumber("repetitions");
+      rows.repetitions.empty() && count != nullptr && *count >= 1 &&
+      *count <= kMostInstances) {
+    rows.count = static_cast<int64_t>(*count);
+  }
+  return absl::OkStatus();
+}
+
+std::optional<MeasuredBenchmark> Measured(Rows rows) {
+  MeasuredBenchmark measured = {
+      .name = std::string(absl::StripPrefix(rows.name, "BM_")),
+      .median = 0,
+      .low = 0,
+      .high = 0,
+      .repetitions = rows.count};
+  if (!rows.repetitions.empty()) {
+    std::vector<double>& times = rows.repetitions;
+    std::sort(times.begin(), times.end());
+    const size_t half = times.size() / 2;
+    measured.median = times.size() % 2 == 1
+                          ? times[half]
+                          : (times[half - 1] + times[half]) / 2;
+    measured.low = times.front();
+    measured.high = times.back();
+    return measured;
+  }
+  auto middle = rows.aggregates.find("median");
+  if (middle == rows.aggregates.end()) middle = rows.aggregates.find("mean");
+  if (middle == rows.aggregates.end()) return std::nullopt;
+  // Only a ratio means the same for a time as for its inverse.
+  const auto variation = rows.aggregates.find("cv");
+  const double spread =
+      variation == rows.aggregates.end() ? 0 : variation->second;
+  measured.median = middle->second;
+  measured.low = middle->second * std::max(0.0, 1 - spread);
+  measured.high = middle->second * (1 + spread);
+  return measured;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<MeasuredBenchmark>> ParseBenchmarks(
+    std::string_view text, std::string_view file) {
+  const auto fail = [&](std::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": ", why));
+  };
+  const absl::StatusOr<JsonValue> json = ParseJson(text);
+  if (!json.ok()) return fail(json.status().message());
+  const JsonValue* const list = json->Find("benchmarks");
+  if (list == nullptr || list->array() == nullptr) {
+    return fail("no list of benchmarks in it; --benchmark_out=FILE writes one");
+  }
+  std::vector<Rows> all;
+  for (size_t i = 0; i < list->array()->size(); ++i) {
+    const absl::Status added = AddRow((*list->array())[i], i, all);
+    if (!added.ok()) return fail(added.message());
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Rows& a, const Rows& b) {
+    return a.order < b.order;
+  });
+  std::vector<MeasuredBenchmark> measured;
+  for (Rows& rows : all) {
+    std::optional<MeasuredBenchmark> one = Measured(std::move(rows));
+    if (one.has_value()) measured.push_back(*std::move(one));
+  }
+  if (measured.empty()) return fail("no benchmark in it was measured");
+  return measured;
+}
+
+}  // namespace waiter::bench

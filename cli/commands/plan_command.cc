@@ -1,0 +1,229 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/plan_command.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "charts/chart.h"
+#include "cli/commands/chart_output.h"
+#include "cli/commands/plan_output.h"
+#include "cli/commands/policy_charts.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/policy_flags.h"
+#include "cli/run/exit_code.h"
+#include "sim/duration_distribution.h"
+#include "sim/plan.h"
+#include "sim/trade_off.h"
+#include "waiter/options.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr std::string_view kCommand = "waiter plan";
+
+struct Arguments {
+  PolicyFlags policy;
+  ChartOutput charts;
+  std::optional<sim::DurationDistribution> ready;
+  absl::Duration late;
+  absl::Duration poll_cost;
+  int rows = 16;
+  bool json = false;
+  uint64_t seed = 1;
+};
+
+void AddFlags(Arguments& arguments, Flags& flags) {
+  arguments.policy.AddTo(flags);
+  flags.Add("expect", "60s", "it takes about so long: propose a policy",
+            [&](std::string_view text) {
+              const absl::StatusOr<absl::Duration> expected =
+                  ParseFlagDuration(text);
+              if (!expected.ok()) return expected.status();
+              if (*expected == absl::ZeroDuration()) {
+                return absl::InvalidArgumentError("it must be above zero");
+              }
+              arguments.ready = sim::DurationDistribution::About(*expected);
+              return absl::OkStatus();
+            });
+  flags.Add("ready", "uniform:30s,90s",
+            "the same, in more detail; or lognormal:60s,0.6",
+            [&](std::string_view text) {
+              const absl::StatusOr<sim::DurationDistribution> ready =
+                  sim::DurationDistribution::Parse(text);
+              if (ready.ok()) arguments.ready = *ready;
+              return ready.status();
+            });
+  flags.Add("late", "6s", "how late one wait in twenty may be; default a tenth",
+            arguments.late);
+  flags.Add("poll-cost", "1s", "the delay that one poll more is worth",
+            arguments.poll_cost);
+  flags.Add("rows", "16", "most rows of the table", arguments.rows, 1, 1000);
+  flags.Add("seed", "1", "of the draws", arguments.seed);
+  flags.AddSwitch("json", "print the numbers of all tables as JSON",
+                  arguments.json);
+  flags.AddAlternatives({"ready", "expect"});
+  arguments.charts.AddTo(flags,
+                         {"schedule", "cumulative", "trade_off", "detection"});
+}
+
+Flags MakeFlags(Arguments& arguments) {
+  Flags flags(std::string(kCommand), "[FLAG...]",
+              "Shows when a policy polls, and what it costs.");
+  AddFlags(arguments, flags);
+  return flags;
+}
+
+// What is planned: the policy that was asked for or proposed, and those that it
+// is compared with.
+struct Comparison {
+  std::vector<sim::NamedPolicy> policies;  // The one that is shown comes first.
+  std::vector<sim::TradeOff> points;
+};
+
+absl::StatusOr<Comparison> Compare(const Arguments& arguments,
+                                   const WaitOptions& policy, bool asked_for) {
+  const sim::DurationDistribution& ready = *arguments.ready;
+  Comparison comparison;
+  sim::NamedPolicy proposal =
+      sim::ProposePolicy(ready, {.p95_delay = arguments.late,
+                                 .timeout = *policy.timeout,
+                                 .seed = arguments.seed});
+  proposal.name = std::string(kProposal);
+  proposal.policy.max_attempts = policy.max_attempts;
+  if (asked_for) {
+    comparison.policies.push_back({std::string(kAskedFor), policy});
+  }
+  comparison.policies.push_back(std::move(proposal));
+  for (sim::NamedPolicy& known :
+       sim::KnownPolicies(ready.Median(), *policy.timeout)) {
+    comparison.policies.push_back(std::move(known));
+  }
+  absl::StatusOr<std::vector<sim::TradeOff>> points = sim::CompareTradeOffs(
+      comparison.policies, ready, {.seed = arguments.seed});
+  if (!points.ok()) return points.status();
+  comparison.points = *std::move(points);
+  return comparison;
+}
+
+absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
+    const Arguments& arguments, const Comparison& comparison) {
+  const absl::Duration timeout = *comparison.policies[0].policy.timeout;
+  absl::Duration horizon = timeout;
+  if (arguments.ready.has_value()) {
+    horizon = std::min(horizon, 4 * arguments.ready->Median());
+  }
+  std::vector<NamedPlan> plans;
+  std::vector<sim::NamedPolicy> seen;
+  for (size_t i = 0; i < comparison.policies.size(); ++i) {
+    const sim::NamedPolicy& policy = comparison.policies[i];
+    const bool shown = policy.name == kAskedFor || policy.name == kProposal ||
+                       policy.name == sim::kDefaultPolicyName;
+    if (shown) seen.push_back(policy);
+    if (!shown && !comparison.points[i].on_front) continue;
+    absl::StatusOr<sim::Plan> plan =
+        sim::MakePlan(policy.policy, {.seed = arguments.seed});
+    if (!plan.ok()) return plan.status();
+    plans.push_back({policy.name, *std::move(plan)});
+  }
+  if (horizon == absl::InfiniteDuration()) {
+    horizon = plans[0].plan.polls.back().p95;
+  }
+  std::vector<charts::Chart> charts = {ScheduleChart(plans, horizon),
+                                       CumulativeChart(plans, horizon)};
+  if (!arguments.ready.has_value()) return charts;
+  absl::StatusOr<charts::Chart> detection =
+      DetectionChart(seen, *arguments.ready, {.seed = arguments.seed});
+  if (!detection.ok()) return detection.status();
+  const absl::Duration poll_cost = arguments.poll_cost > absl::ZeroDuration()
+                                       ? arguments.poll_cost
+                                       : arguments.ready->Median() / 60;
+  charts.insert(charts.begin(), TradeOffChart(comparison.points, poll_cost));
+  charts.push_back(*std::move(detection));
+  return charts;
+}
+
+absl::Status RunChecked(absl::Span<const std::string> args,
+                        absl::Span<const std::string> environment,
+                        std::ostream& out) {
+  Arguments arguments;
+  Flags flags = MakeFlags(arguments);
+  const absl::StatusOr<std::vector<std::string>> rest =
+      flags.Parse(args, environment);
+  if (flags.HelpWanted()) {
+    out << flags.Help();
+    return absl::OkStatus();
+  }
+  if (!rest.ok()) return rest.status();
+  if (!rest->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rest->front(), ": not expected; this takes only flags"));
+  }
+  for (const char* name : {"late", "poll-cost"}) {
+    // A variable may be meant for other command lines.
+    if (flags.Given(name) && !flags.FromVariable(name) &&
+        !arguments.ready.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, ": it needs --expect or --ready"));
+    }
+  }
+  const absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
+  if (!policy.ok()) return policy.status();
+
+  Comparison comparison = {.policies = {{std::string(kAskedFor), *policy}},
+                           .points = {}};
+  if (arguments.ready.has_value()) {
+    absl::StatusOr<Comparison> compared = Compare(
+        arguments, *policy,
+        PolicyFlags::ChoosesDelays(flags) || flags.Given("initial-delay"));
+    if (!compared.ok()) return compared.status();
+    comparison = *std::move(compared);
+  }
+  const sim::NamedPolicy& shown = comparison.policies[0];
+  absl::StatusOr<sim::Plan> plan =
+      sim::MakePlan(shown.policy, {.seed = arguments.seed});
+  if (!plan.ok()) return plan.status();
+  PlannedPolicy planned = {.name = shown.name,
+                           .timeout = *shown.policy.timeout,
+                           .plan = *std::move(plan),
+                           .ready = arguments.ready,
+                           .points = comparison.points};
+  for (const sim::NamedPolicy& known : comparison.policies) {
+    if (known.name == kProposal) planned.proposal = PolicyAsFlags(known.policy);
+  }
+  out << (arguments.json ? PlanJson(planned)
+                         : PlanText(planned, arguments.rows));
+
+  if (!arguments.charts.wanted()) return absl::OkStatus();
+  const absl::StatusOr<std::vector<charts::Chart>> charts =
+      MakeCharts(arguments, comparison);
+  return charts.ok() ? arguments.charts.Write(*charts, flags) : charts.status();
+}
+
+}  // namespace
+
+std::vector<std::string> PlanFlags() {
+  Arguments arguments;
+  return MakeFlags(arguments).Names();
+}
+
+int RunPlan(absl::Span<const std::string> args,
+            absl::Span<const std::string> environment, std::ostream& out,
+            std::ostream& err) {
+  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+}
+
+}  // namespace waiter::cli

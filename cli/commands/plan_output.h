@@ -1,0 +1,60 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What `waiter plan` says, for people and for programs.
+//
+//   waiter::cli::PlannedPolicy planned = {.timeout = absl::Minutes(5), .plan =
+//   plan}; out << waiter::cli::PlanText(planned, /*rows=*/16); out <<
+//   waiter::cli::PlanJson(planned);
+
+#ifndef WAITER_CLI_COMMANDS_PLAN_OUTPUT_H_
+#define WAITER_CLI_COMMANDS_PLAN_OUTPUT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "sim/duration_distribution.h"
+#include "sim/plan.h"
+#include "sim/trade_off.h"
+
+namespace waiter::cli {
+
+// A policy, when it polls, and how it compares with others.
+struct PlannedPolicy {
+  std::string name;
+  absl::Duration timeout;  // May be infinite.
+  sim::Plan plan;
+
+  // What it is to find, and then the other two as well.
+  std::optional<sim::DurationDistribution> ready = std::nullopt;
+  std::vector<sim::TradeOff> points = {};
+  std::string proposal = "";  // As flags.
+};
+
+// Returns the tables, of which that of the polls has at most `rows` lines, and
+// a timeline.
+std::string PlanText(const PlannedPolicy& planned, int rows);
+
+// Returns one line with a JSON object that has the numbers of the tables, and
+// all polls:
+//
+//   {"v": 1, "policy": "as asked for", "timeout_ms": 300000,
+//    "mean_polls": 54.2, "cut_off": false, "example_ms": [0, 77.1, ...],
+//    "polls": [{"attempt": 2, "shortest_delay_ms": 50, "longest_delay_ms": 100,
+//               "p5_ms": 53, "p50_ms": 75, "p95_ms": 97, "reached": 1}, ...],
+//    "ready": "lognormal:1m,0.6", "proposal": "--every=5.76s ...",
+//    "trade_offs": [{"policy": "every 15s", "mean_polls": 6.3,
+//                    "mean_delay_ms": 7488, "p50_delay_ms": 7540,
+//                    "p95_delay_ms": 14200, "missed": 0, "on_front": true},
+//                   ...]}
+//
+// Shares are in [0, 1]. `p5_ms` and so on are when a poll begins, as in
+// `PlannedPoll`. What is infinite is null. The last three are there only if
+// `ready` is.
+std::string PlanJson(const PlannedPolicy& planned);
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_COMMANDS_PLAN_OUTPUT_H_

@@ -1,0 +1,156 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/policy_charts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "charts/chart.h"
+#include "sim/duration_distribution.h"
+#include "sim/plan.h"
+#include "sim/quantile.h"
+#include "sim/trade_off.h"
+
+namespace waiter::cli {
+namespace {
+
+// Points of a curve, from 0 to 1. The longest one in a hundred would leave no
+// room for the others.
+constexpr int kCurvePoints = 200;
+constexpr double kLastShare = 0.99;
+
+void AddCurve(std::string_view line, std::vector<absl::Duration> times,
+              charts::Chart& chart) {
+  std::sort(times.begin(), times.end());
+  const auto add = [&](absl::Duration time, double share) {
+    chart.Add("shares")
+        .Text("line", line)
+        .Number("t", absl::ToDoubleSeconds(time))
+        .Number("share", share);
+  };
+  add(absl::ZeroDuration(), 0);
+  for (int i = 1; i <= kCurvePoints; ++i) {
+    const double share = kLastShare * i / kCurvePoints;
+    const absl::Duration time = sim::Quantile(times, share);
+    if (time == absl::InfiniteDuration()) break;
+    add(time, share);
+  }
+}
+
+std::string KindOf(const sim::TradeOff& point) {
+  if (point.name == kAskedFor || point.name == kProposal) return point.name;
+  return point.on_front ? "Pareto front" : "other policies";
+}
+
+}  // namespace
+
+charts::Chart ScheduleChart(absl::Span<const NamedPlan> plans,
+                            absl::Duration horizon) {
+  charts::Chart chart("schedule");
+  for (const auto& [name, plan] : plans) {
+    for (size_t i = 0; i < plan.polls.size(); ++i) {
+      const sim::PlannedPoll& poll = plan.polls[i];
+      if (poll.p5 > horizon) break;
+      const bool in_example =
+          i < plan.example.size() && plan.example[i] <= horizon;
+      chart.Add("polls")
+          .Text("policy", name)
+          .Number("attempt", static_cast<double>(poll.attempt))
+          .Number("t", in_example ? absl::ToDoubleSeconds(plan.example[i])
+                                  : std::numeric_limits<double>::quiet_NaN())
+          .Number("p5", absl::ToDoubleSeconds(poll.p5))
+          .Number("p95", absl::ToDoubleSeconds(std::min(poll.p95, horizon)));
+    }
+  }
+  return chart;
+}
+
+charts::Chart CumulativeChart(absl::Span<const NamedPlan> plans,
+                              absl::Duration horizon) {
+  charts::Chart chart("cumulative");
+  for (const auto& [name, plan] : plans) {
+    for (const sim::PlannedPoll& poll : plan.polls) {
+      if (poll.p50 > horizon || poll.reached < 0.5) break;
+      chart.Add("polls")
+          .Text("policy", name)
+          .Number("attempt", static_cast<double>(poll.attempt))
+          .Number("p5", absl::ToDoubleSeconds(poll.p5))
+          .Number("p50", absl::ToDoubleSeconds(poll.p50))
+          .Number("p95", absl::ToDoubleSeconds(std::min(poll.p95, horizon)));
+    }
+  }
+  return chart;
+}
+
+charts::Chart TradeOffChart(absl::Span<const sim::TradeOff> points,
+                            absl::Duration poll_cost) {
+  charts::Chart chart("trade_off");
+  std::vector<double> costs;
+  double fewest = std::numeric_limits<double>::infinity();
+  double most = 0;
+  double least_delay = std::numeric_limits<double>::infinity();
+  const double seconds_per_poll = absl::ToDoubleSeconds(poll_cost);
+  for (const sim::TradeOff& point : points) {
+    if (point.p95_delay == absl::InfiniteDuration()) continue;
+    const double p95 = absl::ToDoubleSeconds(point.p95_delay);
+    chart.Add("policies")
+        .Text("policy", point.name)
+        .Text("kind", KindOf(point))
+        .Number("polls", point.mean_polls)
+        .Number("p50", absl::ToDoubleSeconds(point.p50_delay))
+        .Number("p95", p95)
+        .Number("missed", point.missed)
+        .Boolean("front", point.on_front);
+    fewest = std::min(fewest, point.mean_polls);
+    most = std::max(most, point.mean_polls);
+    least_delay = std::min(least_delay, p95);
+    costs.push_back(point.mean_polls * seconds_per_poll + p95);
+  }
+  if (costs.empty()) return chart;
+  std::sort(costs.begin(), costs.end());
+  for (const double share : {0.0, 0.5, 0.8}) {
+    const double cost = sim::Quantile(costs, share);
+    for (int i = 0; i <= 60; ++i) {
+      const double polls = fewest + (most - fewest) * i * i / 3600;
+      const double p95 = cost - polls * seconds_per_poll;
+      if (p95 < least_delay) break;
+      chart.Add("costs")
+          .Number("cost", cost)
+          .Number("polls", polls)
+          .Number("p95", p95);
+    }
+  }
+  return chart;
+}
+
+absl::StatusOr<charts::Chart> DetectionChart(
+    absl::Span<const sim::NamedPolicy> policies,
+    const sim::DurationDistribution& ready,
+    const sim::TradeOffOptions& options) {
+  charts::Chart chart("detection");
+  for (const sim::NamedPolicy& policy : policies) {
+    const absl::StatusOr<std::vector<sim::PlayedWait>> waits =
+        sim::PlayWaits(policy, ready, options);
+    if (!waits.ok()) return waits.status();
+    std::vector<absl::Duration> ready_times;
+    std::vector<absl::Duration> detected_times;
+    for (const sim::PlayedWait& wait : *waits) {
+      ready_times.push_back(wait.ready);
+      detected_times.push_back(wait.detected);
+    }
+    // The same for all, as they meet the same draws.
+    if (&policy == &policies.front()) AddCurve("ready", ready_times, chart);
+    AddCurve("seen: " + policy.name, detected_times, chart);
+  }
+  return chart;
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,291 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/simulate_command.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "charts/chart.h"
+#include "cli/commands/chart_output.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/policy_flags.h"
+#include "cli/run/exit_code.h"
+#include "cli/text/time_text.h"
+#include "sim/contention_table.h"
+#include "sim/duration_distribution.h"
+#include "sim/fleet.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr std::string_view kCommand = "waiter simulate";
+constexpr std::string_view kUsage =
+    "usage: waiter simulate MODEL [FLAG...]\n"
+    "Simulates many clients and the server that they ask.\n"
+    "\n"
+    "  fleet       clients that poll until something is ready\n"
+    "  contention  clients that compete to update one row\n"
+    "\n"
+    "waiter simulate MODEL --help shows the flags of a model.\n";
+
+absl::Status ReadClients(std::string_view text, std::vector<int>& clients) {
+  clients.clear();
+  for (const std::string_view part : absl::StrSplit(text, ',')) {
+    int number = 0;
+    if (!absl::SimpleAtoi(part, &number) || number < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", part, "' is no number of clients"));
+    }
+    clients.push_back(number);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NoArguments(
+    const absl::StatusOr<std::vector<std::string>>& arguments) {
+  if (!arguments.ok() || arguments->empty()) return arguments.status();
+  return absl::InvalidArgumentError(absl::StrCat(
+      arguments->front(), ": not expected; this model takes only flags"));
+}
+
+charts::Chart ContentionChart(absl::Span<const sim::ContentionRow> rows) {
+  charts::Chart chart("contention");
+  for (const sim::ContentionRow& row : rows) {
+    chart.Add("rows")
+        .Text("rule", row.rule)
+        .Number("clients", row.clients)
+        .Number("calls", row.calls)
+        .Number("seconds", row.time_ms / 1000);
+  }
+  return chart;
+}
+
+struct ContentionArguments {
+  sim::ContentionTableOptions options;
+  ChartOutput charts;
+};
+
+Flags ContentionFlags(ContentionArguments& arguments) {
+  Flags flags("waiter simulate contention", "[FLAG...]",
+              "Simulates clients that compete to update one row, under the "
+              "rules of\n\"Exponential Backoff And Jitter\" (AWS Architecture "
+              "Blog, 2015).");
+  sim::ContentionTableOptions& options = arguments.options;
+  flags.Add(
+      "clients", "10,50,100", "sizes; default 10, 20, ..., 190",
+      [&](std::string_view text) { return ReadClients(text, options.sizes); });
+  flags.Add("runs", "100", "of each size and rule", options.runs, 1, 1'000'000);
+  flags.Add("threads", "1", "to run on", options.threads, 1, 256);
+  flags.Add("seed", "1", "equal seeds give equal tables", options.seed);
+  arguments.charts.AddTo(flags, {"contention"});
+  return flags;
+}
+
+absl::Status SimulateContention(absl::Span<const std::string> args,
+                                absl::Span<const std::string> environment,
+                                std::ostream& out) {
+  ContentionArguments arguments;
+  Flags flags = ContentionFlags(arguments);
+  absl::Status status = NoArguments(flags.Parse(args, environment));
+  if (flags.HelpWanted()) {
+    out << flags.Help();
+    return absl::OkStatus();
+  }
+  if (!status.ok()) return status;
+
+  const absl::StatusOr<std::vector<sim::ContentionRow>> rows =
+      sim::SimulateContentionTable(arguments.options);
+  if (!rows.ok()) return rows.status();
+  out << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
+                         "all done", "calls");
+  for (const sim::ContentionRow& row : *rows) {
+    out << absl::StrFormat("%7d  %-12s %12s %12.1f\n", row.clients, row.rule,
+                           TimeText(absl::Milliseconds(row.time_ms)),
+                           row.calls);
+  }
+  return arguments.charts.wanted()
+             ? arguments.charts.Write({ContentionChart(*rows)}, flags)
+             : absl::OkStatus();
+}
+
+struct NamedRun {
+  std::string name;
+  sim::FleetRun run;
+};
+
+charts::Chart FleetChart(absl::Span<const NamedRun> runs) {
+  charts::Chart chart("fleet");
+  for (const auto& [name, run] : runs) {
+    for (size_t i = 0; i < run.seconds.size(); ++i) {
+      chart.Add("seconds")
+          .Text("jitter", name)
+          .Number("second", static_cast<double>(i))
+          .Number("polls", static_cast<double>(run.seconds[i].polls))
+          .Number("throttled", static_cast<double>(run.seconds[i].throttled));
+    }
+  }
+  return chart;
+}
+
+void PrintRuns(absl::Span<const NamedRun> runs, int clients,
+               std::ostream& out) {
+  out << absl::StrFormat("%-14s %9s %21s %9s %20s %7s\n", "", "polls per",
+                         "most polls in a second", "", "from ready to seen",
+                         "gave")
+      << absl::StrFormat("%-14s %9s %6s %7s %7s %10s %9s %10s %7s\n", "jitter",
+                         "client", "of all", "10 s on", "60 s on", "throttled",
+                         "median", "95 %", "up");
+  for (const auto& [name, run] : runs) {
+    out << absl::StrFormat("%-14s %9.1f %6d %7d %7d %8.1f %% %9s %10s %7d\n",
+                           name, static_cast<double>(run.polls) / clients,
+                           run.peak_polls(), run.peak_polls(10),
+                           run.peak_polls(60), 100 * run.throttled_share(),
+                           TimeText(run.DetectionDelay(0.5)),
+                           TimeText(run.DetectionDelay(0.95)), run.gave_up);
+  }
+}
+
+// What the command line of a fleet says.
+struct FleetArguments {
+  sim::FleetOptions options;
+  PolicyFlags policy;
+  ChartOutput charts;
+  uint64_t seed = 1;
+  bool shared_ready = false;
+};
+
+Flags FleetFlags(FleetArguments& arguments) {
+  Flags flags(
+      "waiter simulate fleet", "[FLAG...]",
+      "Simulates clients that poll until something is ready, under each "
+      "kind of\njitter unless --jitter chooses one.");
+  sim::FleetOptions& options = arguments.options;
+  flags.Add("clients", "500", "that wait", options.clients, 1, 100'000);
+  flags.Add("polls-per-second", "100", "what the server bears; default all",
+            [&](std::string_view text) {
+              return absl::SimpleAtod(text, &options.server.polls_per_second) &&
+                             options.server.polls_per_second > 0
+                         ? absl::OkStatus()
+                         : absl::InvalidArgumentError(
+                               "it must be a number above zero");
+            });
+  flags.Add("retry-after", "5s", "the hint with a throttled poll; default none",
+            options.server.retry_after);
+  flags.Add("ready", "lognormal:60s,0.6", "when; or 45s, uniform:30s,90s",
+            [&](std::string_view text) {
+              const absl::StatusOr<sim::DurationDistribution> ready =
+                  sim::DurationDistribution::Parse(text);
+              if (ready.ok()) options.ready_after = *ready;
+              return ready.status();
+            });
+  flags.AddSwitch("shared-ready", "all wait for the same thing",
+                  arguments.shared_ready);
+  flags.Add("start-spread", "10s", "start within this; default all at once",
+            options.start_spread);
+  flags.Add("network", "10ms", "mean time of a message, to or fro",
+            options.network.mean);
+  flags.Add("seed", "1", "equal seeds give equal runs", arguments.seed);
+  arguments.policy.AddTo(flags);
+  arguments.charts.AddTo(flags, {"fleet"});
+  return flags;
+}
+
+absl::Status SimulateFleets(absl::Span<const std::string> args,
+                            absl::Span<const std::string> environment,
+                            std::ostream& out) {
+  FleetArguments arguments;
+  Flags flags = FleetFlags(arguments);
+  absl::Status status = NoArguments(flags.Parse(args, environment));
+  if (flags.HelpWanted()) {
+    out << flags.Help();
+    return absl::OkStatus();
+  }
+  if (!status.ok()) return status;
+  const absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
+  if (!policy.ok()) return policy.status();
+  sim::FleetOptions& options = arguments.options;
+  options.policy = *policy;
+  options.network.deviation = options.network.mean / 5;
+  options.readiness = arguments.shared_ready
+                          ? sim::FleetOptions::Readiness::kShared
+                          : sim::FleetOptions::Readiness::kOwn;
+
+  std::vector<std::pair<std::string, Jitter>> kinds = {
+      {"none", Jitter::None()},
+      {"20 %", Jitter::Proportional(0.2)},
+      {"equal", Jitter::Equal()},
+      {"full", Jitter::Full()},
+      {"decorrelated", Jitter::Decorrelated()}};
+  if (flags.Given("jitter") || flags.Given("intervals")) {
+    kinds = {{"as asked for", policy->backoff.jitter}};
+  }
+  std::vector<NamedRun> runs;
+  for (const auto& [name, jitter] : kinds) {
+    options.policy.backoff.jitter = jitter;
+    absl::StatusOr<sim::FleetRun> run =
+        sim::SimulateFleet(options, arguments.seed);
+    if (!run.ok()) return run.status();
+    runs.push_back({name, *std::move(run)});
+  }
+  PrintRuns(runs, options.clients, out);
+  return arguments.charts.wanted()
+             ? arguments.charts.Write({FleetChart(runs)}, flags)
+             : absl::OkStatus();
+}
+
+absl::Status RunChecked(absl::Span<const std::string> args,
+                        absl::Span<const std::string> environment,
+                        std::ostream& out) {
+  if (args.empty()) {
+    return absl::InvalidArgumentError(
+        "it needs a model: fleet or contention; see waiter simulate --help");
+  }
+  if (args[0] == "fleet") {
+    return SimulateFleets(args.subspan(1), environment, out);
+  }
+  if (args[0] == "contention") {
+    return SimulateContention(args.subspan(1), environment, out);
+  }
+  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+    out << kUsage;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(args[0], ": no such model; there are fleet and contention"));
+}
+
+}  // namespace
+
+std::vector<std::string> SimulateFlags() {
+  FleetArguments fleet;
+  ContentionArguments contention;
+  std::vector<std::string> names = FleetFlags(fleet).Names();
+  for (std::string& name : ContentionFlags(contention).Names()) {
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+int RunSimulate(absl::Span<const std::string> args,
+                absl::Span<const std::string> environment, std::ostream& out,
+                std::ostream& err) {
+  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,75 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The command line of a wait: flags, targets or a probe, and COMMAND.
+//
+//   waiter::cli::WaitArguments
+//   arguments(waiter::cli::WaitArguments::Kind::kTargets); absl::Status status
+//   = arguments.Parse(args, environment); for (const waiter::cli::Target&
+//   target : arguments.targets()) { ... }
+
+#ifndef WAITER_CLI_COMMANDS_WAIT_ARGUMENTS_H_
+#define WAITER_CLI_COMMANDS_WAIT_ARGUMENTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/guard_flags.h"
+#include "cli/flags/http_flags.h"
+#include "cli/flags/output_flags.h"
+#include "cli/flags/wait_flags.h"
+#include "cli/probes/code_map.h"
+#include "cli/probes/target.h"
+
+namespace waiter::cli {
+
+// Thread-compatible.
+class WaitArguments {
+ public:
+  // `waiter TARGET... [-- COMMAND]`, or `waiter exec -- PROBE`.
+  enum class Kind : uint8_t { kTargets, kExec };
+
+  explicit WaitArguments(Kind kind);
+  WaitArguments(const WaitArguments&) = delete;
+  WaitArguments& operator=(const WaitArguments&) = delete;
+
+  // Returns kInvalidArgument with one line that names what makes no sense. To
+  // be called once; with help wanted there is nothing but the flags.
+  absl::Status Parse(absl::Span<const std::string> args,
+                     absl::Span<const std::string> environment);
+
+  const Flags& flags() const { return flags_; }
+  const WaitFlags& wait() const { return wait_; }
+  const GuardFlags& guards() const { return guards_; }
+  const OutputFlags& output() const { return output_; }
+  const HttpFlags& http() const { return http_; }
+  const CodeMap& code_map() const { return code_map_; }
+
+  // Each with a label of its own; empty for `waiter exec`.
+  const std::vector<Target>& targets() const { return targets_; }
+
+  // Of `waiter exec` the probe, and else COMMAND, empty if there is none.
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  absl::Status ReadTargets(const std::vector<std::string>& arguments);
+
+  const Kind kind_;
+  Flags flags_;
+  WaitFlags wait_;
+  GuardFlags guards_;
+  OutputFlags output_;
+  HttpFlags http_;
+  CodeMap code_map_;
+  std::vector<Target> targets_;
+  std::vector<std::string> words_;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_COMMANDS_WAIT_ARGUMENTS_H_

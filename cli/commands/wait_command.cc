@@ -1,0 +1,225 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/wait_command.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "cli/commands/wait_arguments.h"
+#include "cli/flags/output_flags.h"
+#include "cli/flags/wait_flags.h"
+#include "cli/loop/event_loop.h"
+#include "cli/loop/signals.h"
+#include "cli/output/terminal.h"
+#include "cli/probes/factory/probe_factory.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/process/exec_program.h"
+#include "cli/process/process_reaper.h"
+#include "cli/run/exit_code.h"
+#include "cli/run/guard.h"
+#include "cli/run/run_state.h"
+#include "cli/run/wait_run.h"
+#include "waiter/clock.h"
+
+namespace waiter::cli {
+namespace {
+
+struct EndingSignal {
+  int number;
+  std::string_view name;
+};
+constexpr std::array kEndingSignals = {EndingSignal{SIGINT, "SIGINT"},
+                                       EndingSignal{SIGTERM, "SIGTERM"},
+                                       EndingSignal{SIGHUP, "SIGHUP"}};
+constexpr int kSignalCode = 128;
+
+// While it lives, so many targets may have their files open at once.
+class FileLimit {
+ public:
+  explicit FileLimit(size_t targets) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    // A probe that is a command has two pipes; one for progress and log.
+    const rlim_t wanted = 4 * static_cast<rlim_t>(targets) + 64;
+    rlimit raised = before_;
+    raised.rlim_cur =
+        std::max(before_.rlim_cur, std::min(wanted, before_.rlim_max));
+    setrlimit(RLIMIT_NOFILE, &raised);
+  }
+  ~FileLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+// Dies of `signal`, so that a parent sees why; returns if that is ignored.
+void DieOf(int signal) {
+  std::signal(signal, SIG_DFL);  // NOLINT(concurrency-mt-unsafe)
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, signal);
+  sigprocmask(SIG_UNBLOCK, &mask, nullptr);
+  std::raise(signal);
+}
+
+absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
+    const WaitArguments& arguments, ProbeFactory& factory) {
+  std::vector<WaitTarget> targets;
+  if (arguments.targets().empty()) {
+    const std::string text = absl::StrJoin(arguments.words(), " ");
+    targets.push_back({.label = arguments.words().front(),
+                       .text = text,
+                       .probe = factory.MakeExec(arguments.words(), text)});
+    return targets;
+  }
+  for (const Target& target : arguments.targets()) {
+    absl::StatusOr<std::unique_ptr<Probe>> probe = factory.Make(target);
+    if (!probe.ok()) return probe.status();
+    targets.push_back({.label = target.label,
+                       .text = target.text,
+                       .probe = *std::move(probe)});
+  }
+  return targets;
+}
+
+absl::Status CheckHttpFlags(const WaitArguments& arguments) {
+  const bool has_http =
+      std::any_of(arguments.targets().begin(), arguments.targets().end(),
+                  [](const Target& target) {
+                    return target.scheme == Scheme::kHttp ||
+                           target.scheme == Scheme::kHttps;
+                  });
+  if (has_http) return absl::OkStatus();
+  return HttpFlags::CheckNoneGiven(arguments.flags());
+}
+
+// Waits as `arguments` say. What was started has ended when it returns.
+absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
+                            std::ostream& err) {
+  const size_t count = std::max<size_t>(arguments.targets().size(), 1);
+  const absl::StatusOr<WaitRunOptions> options =
+      arguments.wait().Options(arguments.flags(), count);
+  if (!options.ok()) return options.status();
+  const absl::StatusOr<RunListeners> listeners =
+      arguments.output().Listeners(arguments.flags(), ThisTerminal(), out, err);
+  if (!listeners.ok()) return listeners.status();
+  const absl::StatusOr<HttpOptions> http =
+      arguments.http().Options(arguments.flags());
+  if (!http.ok()) return http.status();
+  if (absl::Status status = CheckHttpFlags(arguments); !status.ok()) {
+    return status;
+  }
+  std::vector<RunListener*> told;
+  told.reserve(listeners->size());
+  for (const auto& listener : *listeners) told.push_back(listener.get());
+
+  const FileLimit files(count);
+  EventLoop loop;
+  ProcessReaper reaper(loop, arguments.wait().kill_after());
+  WaitRun* running = nullptr;
+  // The first signal ends the wait; the next, what does not want to end.
+  std::vector<std::unique_ptr<SignalWatch>> signals;
+  for (const EndingSignal& signal : kEndingSignals) {
+    signals.push_back(
+        std::make_unique<SignalWatch>(loop, signal.number, [&, signal] {
+          if (running == nullptr) return reaper.KillNow();
+          running->Stop({.exit_code = kSignalCode + signal.number,
+                         .reason = "interrupted",
+                         .detail = std::string(signal.name)});
+        }));
+  }
+  RunEnd end;
+  {
+    ProbeFactory factory(loop, reaper,
+                         {.codes = arguments.code_map(), .http = *http});
+    absl::StatusOr<std::vector<WaitTarget>> targets =
+        MakeTargets(arguments, factory);
+    if (!targets.ok()) return targets.status();
+    WaitRun run(loop, *std::move(targets), *options, std::move(told));
+    running = &run;
+    const SignalWatch asked(loop, SIGUSR1, [&run] { run.Snapshot(); });
+    const Guard guard(
+        reaper, arguments.guards().options(), [&](const absl::Status& why) {
+          const bool broken = absl::IsInvalidArgument(why);
+          run.Stop({.exit_code = broken ? kUsageError : options->failure_code,
+                    .reason = broken ? "invalid" : "guard",
+                    .detail = std::string(why.message())});
+        });
+    end = run.Run();
+    running = nullptr;
+  }
+  while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
+  for (const auto& listener : *listeners) {
+    if (absl::Status status = listener->status(); !status.ok()) return status;
+  }
+  return end;
+}
+
+int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
+        absl::Span<const std::string> environment, std::ostream& out,
+        std::ostream& err) {
+  const std::string_view name =
+      kind == WaitArguments::Kind::kExec ? "waiter exec" : "waiter";
+  const InitialState initial;
+  WaitArguments arguments(kind);
+  if (absl::Status status = arguments.Parse(args, environment); !status.ok()) {
+    return ExitCode(status, name, err);
+  }
+  if (arguments.flags().HelpWanted()) {
+    out << arguments.flags().Help();
+    return 0;
+  }
+  const absl::StatusOr<RunEnd> end = Wait(arguments, out, err);
+  if (!end.ok()) return ExitCode(end.status(), name, err);
+  if (end->reason == "interrupted") {
+    out << std::flush;
+    err << std::flush;
+    DieOf(end->exit_code - kSignalCode);
+    return end->exit_code;
+  }
+  const bool has_command =
+      kind == WaitArguments::Kind::kTargets && !arguments.words().empty();
+  const bool go_on = end->exit_code == 0 || arguments.wait().run_anyway();
+  if (!has_command || !go_on) return end->exit_code;
+  out << std::flush;
+  err << std::flush;
+  return RunCommand(arguments.words(), initial, err);
+}
+
+}  // namespace
+
+int RunWait(absl::Span<const std::string> args,
+            absl::Span<const std::string> environment, std::ostream& out,
+            std::ostream& err) {
+  return Run(WaitArguments::Kind::kTargets, args, environment, out, err);
+}
+
+int RunExec(absl::Span<const std::string> args,
+            absl::Span<const std::string> environment, std::ostream& out,
+            std::ostream& err) {
+  return Run(WaitArguments::Kind::kExec, args, environment, out, err);
+}
+
+std::vector<std::string> WaitFlagNames() {
+  return WaitArguments(WaitArguments::Kind::kTargets).flags().Names();
+}
+
+}  // namespace waiter::cli

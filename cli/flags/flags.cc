@@ -1,0 +1,338 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/flags/flags.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "cli/flags/variables.h"
+
+namespace waiter::cli {
+namespace {
+
+absl::Status Invalid(std::string_view argument, std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(argument, ": ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<absl::Duration> ParseFlagDuration(std::string_view text,
+                                                 bool may_be_infinite) {
+  absl::Duration value;
+  if (!absl::ParseDuration(text, &value)) {
+    double number = 0;
+    return absl::InvalidArgumentError(
+        absl::SimpleAtod(text, &number)
+            ? absl::StrCat("a duration needs a unit, as ", text, "s or ", text,
+                           "ms")
+            : "no duration; write it as 300ms, 5s or 1m30s");
+  }
+  if (value < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("a duration is at least zero");
+  }
+  if (value == absl::InfiniteDuration() && !may_be_infinite) {
+    return absl::InvalidArgumentError("it must be finite");
+  }
+  return value;
+}
+
+Flags::Flags(std::string command, std::string arguments, std::string summary)
+    : command_(std::move(command)),
+      arguments_(std::move(arguments)),
+      summary_(std::move(summary)) {}
+
+void Flags::Add(std::string name, std::string example, std::string help,
+                Reader reader) {
+  Add({.name = std::move(name),
+       .example = std::move(example),
+       .help = std::move(help),
+       .reader = std::move(reader),
+       .value = nullptr,
+       .topic = ""});
+}
+
+void Flags::AddRepeated(std::string name, std::string example, std::string help,
+                        Reader reader) {
+  Add({.name = std::move(name),
+       .example = std::move(example),
+       .help = std::move(help),
+       .reader = std::move(reader),
+       .value = nullptr,
+       .topic = "",
+       .is_repeatable = true});
+}
+
+void Flags::Add(Flag flag) {
+  if (!topics_.empty()) flag.topic = topics_.back().first;
+  flags_.push_back(std::move(flag));
+}
+
+void Flags::Add(std::string name, std::string example, std::string help,
+                std::string& value) {
+  Add(std::move(name), std::move(example), std::move(help),
+      [&value](std::string_view text) {
+        value = std::string(text);
+        return text.empty() ? absl::InvalidArgumentError("it is empty")
+                            : absl::OkStatus();
+      });
+}
+
+void Flags::Add(std::string name, std::string example, std::string help,
+                absl::Duration& value) {
+  Add(std::move(name), std::move(example), std::move(help),
+      [&value](std::string_view text) {
+        const absl::StatusOr<absl::Duration> duration = ParseFlagDuration(text);
+        if (duration.ok()) value = *duration;
+        return duration.status();
+      });
+}
+
+void Flags::Add(std::string name, std::string example, std::string help,
+                uint64_t& value) {
+  Add(std::move(name), std::move(example), std::move(help),
+      [&value](std::string_view text) {
+        return absl::SimpleAtoi(text, &value)
+                   ? absl::OkStatus()
+                   : absl::InvalidArgumentError(
+                         "it must be a whole number, zero or more");
+      });
+}
+
+void Flags::Add(std::string name, std::string example, std::string help,
+                int& value, int least, int most) {
+  Add(std::move(name), std::move(example), std::move(help),
+      [&value, least, most](std::string_view text) {
+        int number = 0;
+        if (!absl::SimpleAtoi(text, &number) || number < least ||
+            number > most) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "it must be a whole number from ", least, " to ", most));
+        }
+        value = number;
+        return absl::OkStatus();
+      });
+}
+
+void Flags::AddSwitch(std::string name, std::string help, bool& value) {
+  Add({.name = std::move(name),
+       .example = "",
+       .help = std::move(help),
+       .reader = nullptr,
+       .value = &value,
+       .topic = ""});
+}
+
+void Flags::BeginTopic(std::string name, std::string summary) {
+  topics_.emplace_back(std::move(name), std::move(summary));
+}
+
+absl::Status Flags::ReadHelp(const std::string& argument,
+                             std::string_view topic) {
+  for (const auto& [known, summary] : topics_) {
+    if (known != topic) continue;
+    help_wanted_ = true;
+    help_topic_ = known;
+    return absl::OkStatus();
+  }
+  return Invalid(argument,
+                 absl::StrCat("no such topic; see ", command_, " --help"));
+}
+
+void Flags::AddAlternatives(std::vector<std::string> names, std::string why) {
+  alternatives_.push_back({.names = std::move(names), .why = std::move(why)});
+}
+
+const Flags::Flag* Flags::Find(std::string_view name) const {
+  const auto flag =
+      std::find_if(flags_.begin(), flags_.end(),
+                   [&](const Flag& known) { return known.name == name; });
+  return flag == flags_.end() ? nullptr : &*flag;
+}
+
+Flags::Flag* Flags::Find(std::string_view name) {
+  return const_cast<Flag*>(std::as_const(*this).Find(name));
+}
+
+bool Flags::Given(std::string_view name) const {
+  const Flag* const flag = Find(name);
+  return flag != nullptr && flag->source != Source::kNone;
+}
+
+bool Flags::FromVariable(std::string_view name) const {
+  const Flag* const flag = Find(name);
+  return flag != nullptr && flag->source == Source::kVariable;
+}
+
+std::string Flags::Label(std::string_view name) const {
+  return FromVariable(name) ? VariableOf(name) : absl::StrCat("--", name);
+}
+
+std::vector<std::string> Flags::Names() const {
+  std::vector<std::string> names;
+  names.reserve(flags_.size());
+  for (const Flag& flag : flags_) names.push_back(flag.name);
+  return names;
+}
+
+absl::Status Flags::ReadFlag(const std::string& argument,
+                             const std::string* next, bool& used_next) {
+  std::string_view name = argument;
+  name.remove_prefix(name[1] == '-' ? 2 : 1);
+  if (name == "help" || name == "h") {
+    help_wanted_ = true;
+    return absl::OkStatus();
+  }
+  const size_t equals = name.find('=');
+  const bool has_value = equals != std::string_view::npos;
+  const std::string_view value = has_value ? name.substr(equals + 1) : "";
+  name = name.substr(0, equals);
+  if (has_value && name == "help") return ReadHelp(argument, value);
+
+  Flag* flag = Find(name);
+  const bool negated = flag == nullptr && absl::StartsWith(name, "no");
+  if (negated) {
+    flag = Find(name.substr(2));
+    if (flag != nullptr && flag->reader != nullptr) flag = nullptr;
+  }
+  if (flag == nullptr) {
+    return Invalid(argument,
+                   absl::StrCat("no such flag; see ", command_, " --help"));
+  }
+  if (flag->source != Source::kNone && !flag->is_repeatable) {
+    return Invalid(argument, "given twice");
+  }
+  flag->source = Source::kArgument;
+  if (flag->reader == nullptr) {
+    *flag->value = !negated;
+    return has_value ? Invalid(argument, "this flag takes no value")
+                     : absl::OkStatus();
+  }
+  used_next = !has_value;
+  if (used_next && next == nullptr) {
+    return Invalid(argument, absl::StrCat("it needs a value, as --", name, "=",
+                                          flag->example));
+  }
+  absl::Status status = flag->reader(used_next ? *next : value);
+  if (status.ok()) return status;
+  return Invalid(used_next ? absl::StrCat(argument, " ", *next) : argument,
+                 status.message());
+}
+
+absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
+  flag.source = Source::kVariable;
+  const absl::Status status =
+      flag.reader != nullptr ? flag.reader(text)
+      : absl::SimpleAtob(text, flag.value)
+          ? absl::OkStatus()
+          : absl::InvalidArgumentError(
+                "it must be true, false, 1, 0, yes or no");
+  if (status.ok()) return status;
+  return Invalid(absl::StrCat(VariableOf(flag.name), "=", text),
+                 status.message());
+}
+
+std::vector<const Flags::Flag*> Flags::Chosen(
+    const Alternatives& alternatives) const {
+  std::vector<const Flag*> chosen;
+  for (const std::string& name : alternatives.names) {
+    const Flag* const flag = Find(name);
+    if (flag == nullptr || flag->source == Source::kNone) continue;
+    if (flag->reader != nullptr || *flag->value) chosen.push_back(flag);
+  }
+  return chosen;
+}
+
+bool Flags::Settled(const Flag& flag) const {
+  if (flag.source == Source::kArgument) return true;
+  for (const Alternatives& alternatives : alternatives_) {
+    const std::vector<std::string>& names = alternatives.names;
+    if (std::find(names.begin(), names.end(), flag.name) == names.end()) {
+      continue;
+    }
+    for (const Flag* const other : Chosen(alternatives)) {
+      if (other->source == Source::kArgument) return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<std::vector<std::string>> Flags::Parse(
+    absl::Span<const std::string> args,
+    absl::Span<const std::string> environment) {
+  std::vector<std::string> rest;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--") {
+      const absl::Span<const std::string> after = args.subspan(i + 1);
+      rest.insert(rest.end(), after.begin(), after.end());
+      break;
+    }
+    if (args[i].size() < 2 || args[i][0] != '-') {
+      rest.push_back(args[i]);
+      continue;
+    }
+    bool used_next = false;
+    absl::Status status = ReadFlag(
+        args[i], i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
+    if (!status.ok()) return status;
+    if (used_next) ++i;
+  }
+  for (Flag& flag : flags_) {
+    if (Settled(flag)) continue;
+    const std::string_view text =
+        FindVariable(environment, VariableOf(flag.name));
+    if (text.empty()) continue;
+    absl::Status status = ReadVariable(flag, text);
+    if (!status.ok()) return status;
+  }
+  for (const Alternatives& alternatives : alternatives_) {
+    const std::vector<const Flag*> chosen = Chosen(alternatives);
+    if (chosen.size() < 2) continue;
+    return Invalid(
+        Label(chosen[1]->name),
+        absl::StrCat("contradicts ", Label(chosen[0]->name), alternatives.why));
+  }
+  return rest;
+}
+
+std::string Flags::Help() const {
+  std::string help;
+  if (help_topic_.empty()) {
+    help = absl::StrCat("usage: ", command_, " ", arguments_, "\n", summary_,
+                        "\n\n", notes_);
+  } else {
+    const auto topic = std::find_if(
+        topics_.begin(), topics_.end(),
+        [&](const auto& known) { return known.first == help_topic_; });
+    help = absl::StrCat(command_, ": ", topic->second, "\n\n");
+  }
+  for (const Flag& flag : flags_) {
+    if (flag.topic != help_topic_) continue;
+    const std::string form =
+        flag.reader == nullptr
+            ? absl::StrCat("--", flag.name)
+            : absl::StrCat("--", flag.name, "=", flag.example);
+    absl::StrAppendFormat(&help, "  %-26s %s\n", form, flag.help);
+  }
+  if (!help_topic_.empty()) return help;
+  for (const auto& [topic, summary] : topics_) {
+    absl::StrAppendFormat(&help, "  %-26s %s\n", absl::StrCat("--help=", topic),
+                          summary);
+  }
+  return help;
+}
+
+}  // namespace waiter::cli

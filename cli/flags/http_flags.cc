@@ -1,0 +1,216 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/flags/http_flags.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <fstream>
+#include <ios>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/flags/flags.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/http/json_path.h"
+#include "cli/probes/http/text_regex.h"
+
+namespace waiter::cli {
+namespace {
+
+// Bytes of a file that is sent as a body.
+constexpr size_t kMaxData = size_t{16} << 20;
+
+constexpr std::array<std::string_view, 11> kNames = {
+    "method",     "header",  "data",          "status",
+    "body-regex", "json",    "expect-header", "not-ready-on",
+    "insecure",   "ca-file", "no-redirect"};
+
+// Returns whether `text` is a token (RFC 9110, 5.6.2): a method, or the name of
+// a header.
+bool IsToken(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) ||
+                  absl::StrContains("!#$%&'*+-.^_`|~", static_cast<char>(c));
+         });
+}
+
+absl::Status ReadMethod(std::string_view text, std::string& method) {
+  if (!IsToken(text)) {
+    return absl::InvalidArgumentError("no HTTP method, as GET or POST");
+  }
+  method = text;
+  return absl::OkStatus();
+}
+
+absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  if (colon == std::string_view::npos || !IsToken(name)) {
+    return absl::InvalidArgumentError("it has the form NAME:VALUE");
+  }
+  const std::string_view value =
+      absl::StripAsciiWhitespace(text.substr(colon + 1));
+  if (std::any_of(value.begin(), value.end(),
+                  [](char c) { return c == '\r' || c == '\n' || c == '\0'; })) {
+    return absl::InvalidArgumentError("a header is one line");
+  }
+  options.headers.push_back(
+      {.name = std::string(name), .value = std::string(value)});
+  return absl::OkStatus();
+}
+
+absl::Status ReadData(std::string_view text, HttpOptions& options) {
+  if (!absl::StartsWith(text, "@")) {
+    options.data = text;
+    return absl::OkStatus();
+  }
+  std::ifstream file(std::string(text.substr(1)), std::ios::binary);
+  if (!file) return absl::InvalidArgumentError("cannot open the file");
+  std::string data(kMaxData + 1, '\0');
+  file.read(data.data(), static_cast<std::streamsize>(data.size()));
+  if (file.bad() || (file.fail() && !file.eof())) {
+    return absl::InvalidArgumentError("cannot read the file");
+  }
+  data.resize(static_cast<size_t>(file.gcount()));
+  if (data.size() > kMaxData) {
+    return absl::InvalidArgumentError("the file is larger than 16 MiB");
+  }
+  options.data = std::move(data);
+  return absl::OkStatus();
+}
+
+bool ReadCode(std::string_view text, int& code) {
+  return text.size() == 3 && absl::SimpleAtoi(text, &code) && code >= 100 &&
+         code <= 599;
+}
+
+absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
+  statuses.ranges.clear();
+  for (const std::string_view part : absl::StrSplit(text, ',')) {
+    const std::pair<std::string_view, std::string_view> ends =
+        absl::StrSplit(part, absl::MaxSplits('-', 1));
+    HttpStatusSet::Range range = {};
+    const bool is_range = absl::StrContains(part, '-');
+    if (!ReadCode(ends.first, range.first) ||
+        !ReadCode(is_range ? ends.second : ends.first, range.last) ||
+        range.first > range.last) {
+      return absl::InvalidArgumentError(
+          "it is a list of HTTP statuses, as 200-299,401");
+    }
+    statuses.ranges.push_back(range);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadBodyRegex(std::string_view text, HttpOptions& options) {
+  absl::StatusOr<TextRegex> regex = TextRegex::Parse(text);
+  if (!regex.ok()) return regex.status();
+  options.body.push_back(*std::move(regex));
+  return absl::OkStatus();
+}
+
+absl::Status ReadJson(std::string_view text, HttpOptions& options) {
+  absl::StatusOr<JsonPath> path = JsonPath::Parse(text);
+  if (!path.ok()) return path.status();
+  options.json.push_back(*std::move(path));
+  return absl::OkStatus();
+}
+
+absl::Status ReadExpectedHeader(std::string_view text, HttpOptions& options) {
+  const size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  if (equals == std::string_view::npos || !IsToken(name)) {
+    return absl::InvalidArgumentError("it has the form NAME=EXPRESSION");
+  }
+  absl::StatusOr<TextRegex> regex = TextRegex::Parse(text.substr(equals + 1));
+  if (!regex.ok()) return regex.status();
+  options.expected_headers.push_back(
+      {.name = std::string(name), .value = *std::move(regex)});
+  return absl::OkStatus();
+}
+
+absl::Status ReadCaFile(std::string_view text, std::string& path) {
+  path = text;
+  return std::ifstream(path)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("cannot open the file");
+}
+
+}  // namespace
+
+void HttpFlags::AddTo(Flags& flags) {
+  HttpOptions& options = options_;
+  flags.Add(
+      "method", "GET", "what is sent; POST if there is --data",
+      [&](std::string_view text) { return ReadMethod(text, options.method); });
+  flags.AddRepeated(
+      "header", "NAME:VALUE", "a header that is sent",
+      [&](std::string_view text) { return ReadHeader(text, options); });
+  flags.Add("data", "TEXT|@FILE", "the body that is sent",
+            [&](std::string_view text) { return ReadData(text, options); });
+  flags.Add("status", "200-299", "HTTP statuses that are ready",
+            [&](std::string_view text) {
+              return ReadStatuses(text, options.status);
+            });
+  flags.AddRepeated(
+      "body-regex", "RE", "found in a line of the body",
+      [&](std::string_view text) { return ReadBodyRegex(text, options); });
+  flags.AddRepeated(
+      "json", "'.status==\"UP\"'", "holds for the JSON body",
+      [&](std::string_view text) { return ReadJson(text, options); });
+  flags.AddRepeated(
+      "expect-header", "NAME=RE", "found in a header",
+      [&](std::string_view text) { return ReadExpectedHeader(text, options); });
+  flags.Add("not-ready-on", "401,403", "HTTP statuses that may pass",
+            [&](std::string_view text) {
+              return ReadStatuses(text, options.not_ready_on);
+            });
+  flags.AddSwitch("insecure", "take any certificate", insecure_);
+  flags.Add(
+      "ca-file", "FILE", "who may sign certificates (PEM)",
+      [&](std::string_view text) { return ReadCaFile(text, options.ca_file); });
+  flags.AddSwitch("no-redirect", "do not follow redirects", no_redirect_);
+  flags.AddSwitch("ipv4", "use IPv4 only", ipv4_);
+  flags.AddSwitch("ipv6", "use IPv6 only", ipv6_);
+  flags.AddAlternatives({"insecure", "ca-file"});
+  flags.AddAlternatives({"ipv4", "ipv6"});
+}
+
+absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags) const {
+  HttpOptions options = options_;
+  if (options.method == "HEAD") {
+    for (const std::string_view name : {"data", "body-regex", "json"}) {
+      if (!flags.Given(name)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.Label(name), ": HEAD has no body"));
+    }
+  }
+  options.verify = !insecure_;
+  options.follow_redirects = !no_redirect_;
+  if (ipv4_) options.family = HttpOptions::Family::kIpv4;
+  if (ipv6_) options.family = HttpOptions::Family::kIpv6;
+  return options;
+}
+
+absl::Status HttpFlags::CheckNoneGiven(const Flags& flags) {
+  for (const std::string_view name : kNames) {
+    if (!flags.Given(name) || flags.FromVariable(name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, ": no target is http:// or https://"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,216 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/flags/policy_flags.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/random/bit_gen_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "cli/flags/flags.h"
+#include "waiter/backoff_options.h"
+#include "waiter/delay_rule.h"
+#include "waiter/options.h"
+#include "waiter/retry_after_options.h"
+
+namespace waiter::cli {
+namespace {
+
+absl::Status ReadBackoff(std::string_view text, BackoffOptions& backoff) {
+  const std::vector<std::string_view> parts = absl::StrSplit(text, ',');
+  if (parts.size() != 3) {
+    return absl::InvalidArgumentError(
+        "it has three parts, INITIAL,FACTOR,CAP, as 1s,1.5,15s");
+  }
+  const absl::StatusOr<absl::Duration> initial = ParseFlagDuration(parts[0]);
+  if (!initial.ok()) return initial.status();
+  double factor = 0;
+  if (!absl::SimpleAtod(parts[1], &factor)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the factor '", parts[1], "' is no number"));
+  }
+  const absl::StatusOr<absl::Duration> cap =
+      ParseFlagDuration(parts[2], /*may_be_infinite=*/true);
+  if (!cap.ok()) return cap.status();
+  backoff.initial_delay = *initial;
+  backoff.multiplier = factor;
+  backoff.max_delay = *cap;
+  return Validate(backoff, "backoff");
+}
+
+absl::Status ReadJitter(std::string_view text, Jitter& jitter) {
+  if (text == "none") {
+    jitter = Jitter::None();
+  } else if (text == "full") {
+    jitter = Jitter::Full();
+  } else if (text == "equal") {
+    jitter = Jitter::Equal();
+  } else if (text == "decorrelated") {
+    jitter = Jitter::Decorrelated();
+  } else {
+    double percent = 0;
+    // Written so that not-a-number fails.
+    if (!absl::SimpleAtod(absl::StripSuffix(text, "%"), &percent) ||
+        !(percent >= 0 && percent <= 100)) {
+      return absl::InvalidArgumentError(
+          "it is none, full, equal, decorrelated, or a percentage from 0 to "
+          "100");
+    }
+    jitter = Jitter::Proportional(percent / 100);
+  }
+  return absl::OkStatus();
+}
+
+// Delays of a list, of which the last goes on. A server's hint may lengthen
+// one.
+DelayRule RuleFor(std::vector<absl::Duration> intervals) {
+  return [intervals = std::move(intervals)](const DelayRequest& request,
+                                            absl::BitGenRef /*gen*/) {
+    const auto index = static_cast<size_t>(request.attempt - 1);
+    return std::max(intervals[std::min(index, intervals.size() - 1)],
+                    std::min(request.found.retry_after(),
+                             RetryAfterOptions{}.max_retry_after));
+  };
+}
+
+// Errors are met with the same delays, of which chance may take all, and
+// throttling with twice as long ones.
+void ApplyDelays(const BackoffOptions& delays, WaitOptions& options) {
+  options.backoff = delays;
+  options.server_error = delays;
+  options.server_error.jitter = Jitter::Full();
+  options.throttled = options.server_error;
+  options.throttled.initial_delay *= 2;
+  options.throttled.max_delay *= 2;
+}
+
+std::string JitterText(Jitter jitter) {
+  if (jitter.kind() == Jitter::Kind::kDecorrelated) return "decorrelated";
+  if (jitter.above() == 0) {
+    if (jitter.below() == 0) return "none";
+    if (jitter.below() == 1) return "full";
+    if (jitter.below() == 0.5) return "equal";
+  }
+  return absl::StrCat(100 * jitter.above(), "%");
+}
+
+}  // namespace
+
+void PolicyFlags::AddTo(Flags& flags) {
+  AddTimeoutTo(flags);
+  AddDelaysTo(flags);
+}
+
+void PolicyFlags::AddTimeoutTo(Flags& flags) {
+  flags.Add("timeout", "5m", "when to give up; 0 looks once, inf never does",
+            [this](std::string_view text) {
+              const absl::StatusOr<absl::Duration> timeout =
+                  ParseFlagDuration(text, /*may_be_infinite=*/true);
+              if (timeout.ok()) options_.timeout = *timeout;
+              return timeout.status();
+            });
+}
+
+void PolicyFlags::AddDelaysTo(Flags& flags) {
+  flags.Add(
+      "every", "1s", "a constant delay between two polls",
+      [this](std::string_view text) {
+        const absl::StatusOr<absl::Duration> delay = ParseFlagDuration(text);
+        if (!delay.ok()) return delay.status();
+        delays_ = {
+            .initial_delay = *delay, .max_delay = *delay, .multiplier = 1};
+        return absl::OkStatus();
+      });
+  flags.Add(
+      "backoff", "1s,1.5,15s", "growing delays: first, factor, cap",
+      [this](std::string_view text) { return ReadBackoff(text, delays_); });
+  flags.Add("intervals", "1s,2s,5s", "delays one by one; the last goes on",
+            [this](std::string_view text) {
+              for (const std::string_view part : absl::StrSplit(text, ',')) {
+                const absl::StatusOr<absl::Duration> delay =
+                    ParseFlagDuration(part);
+                if (!delay.ok()) return delay.status();
+                intervals_.push_back(*delay);
+              }
+              return absl::OkStatus();
+            });
+  flags.Add(
+      "jitter", "20%", "or none, full, equal, decorrelated",
+      [this](std::string_view text) { return ReadJitter(text, jitter_); });
+  flags.Add("initial-delay", "10s", "delay before the first poll",
+            options_.first_poll_delay);
+  flags.AddAlternatives({"every", "backoff", "intervals"});
+  flags.AddAlternatives({"intervals", "jitter"},
+                        ", which are taken as they are");
+  flags.Add("max-attempts", "20", "most polls", [this](std::string_view text) {
+    int64_t attempts = 0;
+    if (!absl::SimpleAtoi(text, &attempts) || attempts < 1) {
+      return absl::InvalidArgumentError("it must be a whole number from 1");
+    }
+    options_.max_attempts = attempts;
+    return absl::OkStatus();
+  });
+}
+
+bool PolicyFlags::ChoosesDelays(const Flags& flags) {
+  return flags.Given("every") || flags.Given("backoff") ||
+         flags.Given("intervals") || flags.Given("jitter");
+}
+
+absl::StatusOr<WaitOptions> PolicyFlags::Options(const Flags& flags) const {
+  bool every = flags.Given("every");
+  bool jitter = flags.Given("jitter");
+  if (every && jitter_.kind() == Jitter::Kind::kDecorrelated) {
+    if (flags.FromVariable("every") == flags.FromVariable("jitter")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.Label("jitter"), "=decorrelated: contradicts ",
+                       flags.Label("every"), ", as such delays grow"));
+    }
+    // The command line wins.
+    (flags.FromVariable("every") ? every : jitter) = false;
+  }
+  WaitOptions options = options_;
+  if (every || flags.Given("backoff")) {
+    ApplyDelays(delays_, options);
+    options.backoff.jitter = Jitter::Proportional(0.2);
+  }
+  if (jitter) options.backoff.jitter = jitter_;
+  if (every) {
+    // Half of the delays may be longer than the one that was given.
+    options.backoff.max_delay *= 1 + options.backoff.jitter.above();
+  }
+  if (!intervals_.empty()) options.delay_rule = RuleFor(intervals_);
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  return options;
+}
+
+std::string PolicyAsFlags(const WaitOptions& policy) {
+  const BackoffOptions& delays = policy.backoff;
+  std::string flags =
+      delays.multiplier == 1
+          ? absl::StrCat("--every=", absl::FormatDuration(delays.initial_delay))
+          : absl::StrCat(
+                "--backoff=", absl::FormatDuration(delays.initial_delay), ",",
+                delays.multiplier, ",", absl::FormatDuration(delays.max_delay));
+  absl::StrAppend(&flags, " --jitter=", JitterText(delays.jitter));
+  if (policy.first_poll_delay > absl::ZeroDuration()) {
+    absl::StrAppend(&flags, " --initial-delay=",
+                    absl::FormatDuration(policy.first_poll_delay));
+  }
+  return flags;
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,134 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/flags/wait_flags.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/policy_flags.h"
+#include "cli/run/wait_run.h"
+#include "sim/duration_distribution.h"
+#include "sim/trade_off.h"
+#include "waiter/options.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr int kMostCounted = std::numeric_limits<int>::max();
+
+}  // namespace
+
+void WaitFlags::AddTo(Flags& flags) {
+  policy_.AddTimeoutTo(flags);
+  flags.AddSwitch("any", "any one of the targets is enough", any_);
+  flags.Add("at-least", "2", "so many of the targets are enough", at_least_, 1,
+            kMostCounted);
+  flags.AddSwitch("all", "all targets are needed, as it is unless told", all_);
+  flags.AddSwitch("gone", "wait for targets to go; errors tell nothing", gone_);
+  flags.Add("hold", "5s", "how long a target must stay ready", hold_);
+  flags.Add("successes", "3", "polls in a row that must find it ready",
+            successes_, 1, kMostCounted);
+  flags.AddSwitch("run-anyway", "run COMMAND even if the wait failed",
+                  run_anyway_);
+  flags.AddAlternatives({"all", "any", "at-least"});
+}
+
+void WaitFlags::AddTimesTo(Flags& flags) {
+  policy_.AddDelaysTo(flags);
+  flags.Add("expect", "60s", "how long it usually takes; it asks little before",
+            expected_);
+  flags.Add("probe-timeout", "10s", "longest that one poll may take",
+            probe_timeout_);
+  flags.Add("max-errors", "5", "errors of a target that are borne", max_errors_,
+            0, kMostCounted);
+  flags.Add("retry-after", "ignore",
+            "or honour: when a target asks to be polled",
+            [this](std::string_view text) {
+              if (text != "honour" && text != "ignore") {
+                return absl::InvalidArgumentError("it is honour or ignore");
+              }
+              ignore_retry_after_ = text == "ignore";
+              return absl::OkStatus();
+            });
+  flags.Add("seed", "1", "of the jitter; unset, all runs differ", seed_);
+  flags.Add("kill-after", "2s", "from SIGTERM to SIGKILL, for what hangs",
+            kill_after_);
+  flags.Add("timeout-code", "124", "exit code when the limit is reached",
+            timeout_code_, 0, 255);
+  flags.Add("failure-code", "1", "exit code when a target has failed",
+            failure_code_, 0, 255);
+  for (const char* delays :
+       {"every", "backoff", "intervals", "jitter", "initial-delay"}) {
+    flags.AddAlternatives({"expect", delays}, ", as it chooses the delays");
+  }
+}
+
+absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
+                                                  size_t targets) const {
+  const absl::StatusOr<WaitOptions> policy = policy_.Options(flags);
+  if (!policy.ok()) return policy.status();
+  const absl::StatusOr<size_t> needed = Needed(flags, targets);
+  if (!needed.ok()) return needed.status();
+  if (probe_timeout_ == absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.Label("probe-timeout"), "=0: a poll needs some time, as 10s"));
+  }
+
+  WaitRunOptions options = {
+      .policy = *policy,
+      .needed = *needed,
+      .rules = {.gone = gone_, .ignore_retry_after = ignore_retry_after_},
+      .timeout_code = timeout_code_,
+      .failure_code = failure_code_};
+  if (flags.Given("max-errors")) options.max_errors = max_errors_;
+  if (flags.Given("seed")) options.policy.seed = seed_;
+  options.policy.hold_for = hold_;
+  options.policy.successes_required = successes_;
+  options.policy.poll_timeout = probe_timeout_;
+  if (absl::Status status = ApplyExpectation(flags, options.policy);
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = Validate(options.policy); !status.ok()) {
+    return status;
+  }
+  return options;
+}
+
+absl::StatusOr<size_t> WaitFlags::Needed(const Flags& flags,
+                                         size_t targets) const {
+  if (any_) return size_t{1};
+  if (!flags.Given("at-least")) return targets;
+  const auto needed = static_cast<size_t>(at_least_);
+  if (needed > targets) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.Label("at-least"), "=", needed,
+        targets == 1 ? ": there is only 1 target"
+                     : absl::StrCat(": there are only ", targets, " targets")));
+  }
+  return needed;
+}
+
+absl::Status WaitFlags::ApplyExpectation(const Flags& flags,
+                                         WaitOptions& policy) const {
+  if (!flags.Given("expect")) return absl::OkStatus();
+  if (expected_ < absl::Milliseconds(1)) {
+    return absl::InvalidArgumentError("--expect: it must be at least 1ms");
+  }
+  const sim::NamedPolicy proposal =
+      sim::ProposePolicy(sim::DurationDistribution::About(expected_),
+                         {.timeout = *policy.timeout});
+  policy.first_poll_delay = proposal.policy.first_poll_delay;
+  policy.backoff = proposal.policy.backoff;
+  return absl::OkStatus();
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,77 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The flags that say what a run of `waiter` waits for, and for how long.
+//
+//   waiter::cli::WaitFlags wait;
+//   wait.AddTo(flags);
+//   ...
+//   absl::StatusOr<waiter::cli::WaitRunOptions> options =
+//       wait.Options(flags, targets.size());
+
+#ifndef WAITER_CLI_FLAGS_WAIT_FLAGS_H_
+#define WAITER_CLI_FLAGS_WAIT_FLAGS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/policy_flags.h"
+#include "cli/run/wait_run.h"
+#include "waiter/options.h"
+
+namespace waiter::cli {
+
+// Thread-compatible.
+class WaitFlags {
+ public:
+  WaitFlags() = default;
+  // `AddTo` hands out its address.
+  WaitFlags(const WaitFlags&) = delete;
+  WaitFlags& operator=(const WaitFlags&) = delete;
+
+  // Adds --timeout and the flags that say what counts as ready; and those of
+  // `PolicyFlags` and the others that say when and how long.
+  void AddTo(Flags& flags);
+  void AddTimesTo(Flags& flags);
+
+  // Returns what was asked for, for so many targets; or an error that names the
+  // flag and what is wrong with it.
+  absl::StatusOr<WaitRunOptions> Options(const Flags& flags,
+                                         size_t targets) const;
+
+  // Whether COMMAND runs even if the wait failed.
+  bool run_anyway() const { return run_anyway_; }
+
+  // How long what was told to end may take, before it is killed.
+  absl::Duration kill_after() const { return kill_after_; }
+
+ private:
+  absl::StatusOr<size_t> Needed(const Flags& flags, size_t targets) const;
+  absl::Status ApplyExpectation(const Flags& flags, WaitOptions& policy) const;
+
+  PolicyFlags policy_;
+  bool all_ = false;
+  bool any_ = false;
+  int at_least_ = 0;
+  bool gone_ = false;
+  absl::Duration hold_;
+  int successes_ = 1;
+  absl::Duration probe_timeout_ = absl::Seconds(10);
+  int max_errors_ = 0;
+  bool ignore_retry_after_ = false;
+  absl::Duration expected_;
+  uint64_t seed_ = 0;
+  int timeout_code_ = 124;
+  int failure_code_ = 1;
+  bool run_anyway_ = false;
+  absl::Duration kill_after_ = absl::Seconds(2);
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_FLAGS_WAIT_FLAGS_H_

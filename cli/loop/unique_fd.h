@@ -1,0 +1,45 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A file descriptor that is closed by its owner's end:
+//
+//   const waiter::cli::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC,
+//   0)); if (!fd) return errno;
+
+#ifndef WAITER_CLI_LOOP_UNIQUE_FD_H_
+#define WAITER_CLI_LOOP_UNIQUE_FD_H_
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace waiter::cli {
+
+// Movable; empty when it was moved from.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+
+  // Takes `fd`; negative: none.
+  explicit UniqueFd(int fd) : fd_(fd) {}
+
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    UniqueFd taken(std::move(other));
+    std::swap(fd_, taken.fd_);
+    return *this;
+  }
+  ~UniqueFd() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  explicit operator bool() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_LOOP_UNIQUE_FD_H_

@@ -1,0 +1,125 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "cli/net/connector.h"
+#include "cli/probes/probe.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+// More addresses than these are only counted.
+constexpr size_t kMostNamed = 4;
+
+// «a», «a and b», «a, b and c».
+std::string Named(const std::vector<std::string>& names) {
+  if (names.size() == 1) return names[0];
+  const size_t named = std::min(names.size() - 1, kMostNamed);
+  const std::string first = absl::StrJoin(
+      names.begin(), names.begin() + static_cast<ptrdiff_t>(named), ", ");
+  return absl::StrCat(first, " and ",
+                      named + 1 == names.size()
+                          ? names.back()
+                          : absl::StrCat(names.size() - named, " more"));
+}
+
+// Not there, rather than not reachable. A path that does not exist is that of a
+// socket.
+bool IsRefusal(int error) {
+  return error == ECONNREFUSED || error == ENOENT || error == ENOTDIR;
+}
+
+// The machine has no use of the address, whoever is there: it lacks IPv6, say.
+bool IsUnusableHere(int error) {
+  return error == EAFNOSUPPORT || error == EADDRNOTAVAIL ||
+         error == ENETUNREACH;
+}
+
+bool IsLackHere(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS ||
+         error == ENOMEM;
+}
+
+bool IsUnreachable(int error) {
+  return error == ENETUNREACH || error == EHOSTUNREACH || error == EHOSTDOWN ||
+         error == ENETDOWN;
+}
+
+std::string HintFor(absl::Span<const ConnectFailure> failures) {
+  const auto any = [&](auto is) {
+    return std::any_of(failures.begin(), failures.end(),
+                       [&](const ConnectFailure& f) { return is(f.error); });
+  };
+  if (any([](int error) { return error == 0 || error == ETIMEDOUT; })) {
+    return "the host may be down, or a firewall drops what is sent to it";
+  }
+  if (any([](int error) { return error == ECONNREFUSED; })) {
+    return "nothing listens there: is the server started, and the port right?";
+  }
+  if (any([](int error) { return error == EACCES || error == EPERM; })) {
+    return "this user may not connect there";
+  }
+  if (any(IsLackHere)) return "see ulimit -n";
+  return any(IsUnreachable) ? "there is no way to the host from here" : "";
+}
+
+}  // namespace
+
+Finding DescribeFailures(absl::Span<const ConnectFailure> failures,
+                         absl::Duration timeout) {
+  std::vector<std::string> refused;
+  std::vector<std::string> silent;
+  std::vector<std::string> others;
+  bool any_usable = false;
+  bool all_refused = true;
+  bool forbidden = false;
+  bool all_lack = true;
+  for (const auto& [address, error] : failures) {
+    const std::string name = address.ToString();
+    const bool local = address.family() == AF_UNIX;
+    if (error == 0) {
+      silent.push_back(name);
+    } else if (error == ECONNREFUSED) {
+      refused.push_back(name);
+    } else {
+      others.push_back(
+          absl::StrCat(name, ": ", std::generic_category().message(error)));
+    }
+    const bool refuses = IsRefusal(error);
+    any_usable |= refuses;
+    all_refused &= refuses || IsUnusableHere(error);
+    forbidden |= local && (error == EACCES || error == EPERM);
+    all_lack &= IsLackHere(error);
+  }
+  std::vector<std::string> parts;
+  if (!refused.empty()) {
+    parts.push_back(absl::StrCat("refused by ", Named(refused)));
+  }
+  if (!silent.empty()) {
+    parts.push_back(absl::StrCat("no answer from ", Named(silent), " within ",
+                                 absl::FormatDuration(timeout)));
+  }
+  if (!others.empty()) parts.push_back(Named(others));
+  return {.status = forbidden  ? PollStatus::kFailed
+                    : all_lack ? PollStatus::kServerError
+                               : PollStatus::kNotReady,
+          .detail = absl::StrJoin(parts, "; "),
+          .hint = HintFor(failures),
+          .absent = any_usable && all_refused};
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,65 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What happens in a run as lines of JSON, which `waiter report` reads:
+//
+//   {"v":1,"t":"2026-01-01T00:00:03.000Z","elapsed_ms":3000,"event":"poll",
+//    "target":"db","attempt":9,"class":"NOT_READY","detail":"refused",
+//    "latency_ms":1.5,"next_ms":2000}
+//
+// | event   | when, and what it has besides                                   |
+// | ------- | --------------------------------------------------------------- |
+// | start   | first: targets [{target, text}], needed, gone, timeout_ms | |
+// poll    | a poll ended: target, attempt, class, detail, latency_ms,        |
+// |         | next_ms, and retry_after_ms and progress if it said so | | ready
+// | a target is ready: target, attempts                              | | state
+// | one ended otherwise, or somebody asked: target, phase, attempts, | | | and
+// ended, as "deadline", if it has                              | | summary |
+// last: exit_code, reason, and targets [{target, ended, ended_ms,  | | |
+// attempts, polls {"NOT_READY": 9}}]                               |
+//
+// `timeout_ms` is null without a limit, `ended` where nothing has.
+
+#ifndef WAITER_CLI_OUTPUT_JSON_PROGRESS_H_
+#define WAITER_CLI_OUTPUT_JSON_PROGRESS_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "cli/run/run_state.h"
+
+namespace waiter::cli {
+
+// Text from outside that is longer than 4 KiB is cut, and ends in "...".
+class JsonProgress : public RunListener {
+ public:
+  // Takes a whole line, with its end, and passes it on at once.
+  using Write = std::function<absl::Status(std::string_view line)>;
+
+  // After an error of `write` nothing more is written.
+  explicit JsonProgress(Write write) : write_(std::move(write)) {}
+
+  void OnStart(const RunState& run) override;
+  void OnPoll(const RunState& run, size_t target) override;
+  void OnEnd(const RunState& run, size_t target) override;
+  void OnSnapshot(const RunState& run) override;
+  void OnDone(const RunState& run, const RunEnd& end) override;
+
+  // Returns the error of `write`, if there was one.
+  absl::Status status() const override { return status_; }
+
+ private:
+  void WriteLine(const std::string& members);
+  void WriteState(const RunState& run, const TargetState& target);
+
+  const Write write_;
+  absl::Status status_;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_OUTPUT_JSON_PROGRESS_H_

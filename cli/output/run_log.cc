@@ -1,0 +1,184 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/output/run_log.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "json/json.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+// A century: more is no time of a run.
+constexpr double kLongestMs = 100 * 365.25 * 86400e3;
+
+constexpr std::array<PollStatus, 5> kStatuses = {
+    PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kThrottled,
+    PollStatus::kServerError, PollStatus::kFailed};
+
+// Reads the members of one line; the first that is wrong stays as `error`.
+class Line {
+ public:
+  explicit Line(const JsonValue& value) : value_(value) {}
+
+  std::optional<absl::Duration> Milliseconds(const char* name, bool required) {
+    const std::optional<double> number = Number(name, required, 0, kLongestMs);
+    if (!number.has_value()) return std::nullopt;
+    return absl::Milliseconds(*number);
+  }
+
+  std::optional<double> Number(const char* name, bool required, double least,
+                               double most) {
+    const JsonValue* const member = value_.Find(name);
+    if (member == nullptr || member->is_null()) {
+      if (required) Fail(absl::StrCat("no \"", name, "\""));
+      return std::nullopt;
+    }
+    const double* const number = member->number();
+    if (number == nullptr || *number < least || *number > most) {
+      Fail(absl::StrCat("\"", name, "\" is no number from ", least, " to ",
+                        most));
+      return std::nullopt;
+    }
+    return *number;
+  }
+
+  std::string Text(const char* name, bool required) {
+    const JsonValue* const member = value_.Find(name);
+    if (member == nullptr || member->is_null()) {
+      if (required) Fail(absl::StrCat("no \"", name, "\""));
+      return "";
+    }
+    if (member->string() == nullptr) {
+      Fail(absl::StrCat("\"", name, "\" is no text"));
+      return "";
+    }
+    return *member->string();
+  }
+
+  void Fail(std::string what) {
+    if (error_.empty()) error_ = std::move(what);
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  const JsonValue& value_;
+  std::string error_;
+};
+
+PollStatus StatusOf(std::string_view log_class, Line& line) {
+  for (const PollStatus status : kStatuses) {
+    if (LogClass(status) == log_class) return status;
+  }
+  line.Fail(
+      "\"class\" is none of SUCCESS, NOT_READY, THROTTLED, SERVER_ERROR "
+      "and FATAL");
+  return PollStatus::kFailed;
+}
+
+class Reader {
+ public:
+  // Takes in one line, and returns what is wrong with it, or nothing.
+  std::string Read(std::string_view text) {
+    const absl::StatusOr<JsonValue> value = ParseJson(text);
+    if (!value.ok()) return std::string(value.status().message());
+    if (value->object() == nullptr) return "no JSON object";
+    Line line(*value);
+    const double version =
+        line.Number("v", /*required=*/false, 0, 1e9).value_or(1);
+    if (version != 1) {
+      line.Fail(absl::StrCat("version ", version, " is not known, only 1"));
+    }
+    const std::string event = line.Text("event", /*required=*/true);
+    const absl::Duration elapsed =
+        line.Milliseconds("elapsed_ms", /*required=*/true)
+            .value_or(absl::ZeroDuration());
+    log_.elapsed = std::max(log_.elapsed, elapsed);
+    if (event == "poll") ReadPoll(elapsed, line);
+    if (event == "summary") ReadSummary(line);
+    return line.error();
+  }
+
+  RunLog Take() { return std::move(log_); }
+
+ private:
+  void ReadPoll(absl::Duration elapsed, Line& line) {
+    LoggedPoll poll = {.target = line.Text("target", /*required=*/true),
+                       .attempt = 0,
+                       .elapsed = elapsed,
+                       .status = StatusOf(line.Text("class", true), line),
+                       .detail = line.Text("detail", false),
+                       .latency = line.Milliseconds("latency_ms", false),
+                       .next = line.Milliseconds("next_ms", false)};
+    int64_t& attempts = attempts_[poll.target];
+    attempts =
+        static_cast<int64_t>(line.Number("attempt", false, 1, 1e15)
+                                 .value_or(static_cast<double>(attempts) + 1));
+    poll.attempt = attempts;
+    log_.polls.push_back(std::move(poll));
+  }
+
+  void ReadSummary(Line& line) {
+    const std::optional<double> code =
+        line.Number("exit_code", /*required=*/true, 0, 255);
+    if (code.has_value()) log_.exit_code = static_cast<int>(*code);
+    log_.reason = line.Text("reason", /*required=*/false);
+  }
+
+  RunLog log_;
+  std::map<std::string, int64_t> attempts_;
+};
+
+}  // namespace
+
+std::string_view LogClass(PollStatus status) {
+  switch (status) {
+    case PollStatus::kSuccess:
+      return "SUCCESS";
+    case PollStatus::kNotReady:
+      return "NOT_READY";
+    case PollStatus::kThrottled:
+      return "THROTTLED";
+    case PollStatus::kServerError:
+      return "SERVER_ERROR";
+    case PollStatus::kFailed:
+      break;
+  }
+  return "FATAL";
+}
+
+absl::StatusOr<RunLog> ParseRunLog(std::string_view text,
+                                   std::string_view name) {
+  Reader reader;
+  int64_t number = 0;
+  for (const std::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    const std::string error = reader.Read(line);
+    if (!error.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ":", number, ": ", error));
+    }
+  }
+  return reader.Take();
+}
+
+}  // namespace waiter::cli

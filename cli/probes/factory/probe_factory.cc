@@ -1,0 +1,105 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/factory/probe_factory.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/loop/event_loop.h"
+#include "cli/net/socket_address.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/http/http_probe.h"
+#include "cli/probes/local/exec_probe.h"
+#include "cli/probes/local/file_probe.h"
+#include "cli/probes/local/pid_probe.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/socket/dns_probe.h"
+#include "cli/probes/socket/socket_probe.h"
+#include "cli/probes/target.h"
+#include "cli/process/process.h"
+#include "cli/process/process_reaper.h"
+
+namespace waiter::cli {
+namespace {
+
+AddressFamily FamilyOf(const HttpOptions& http) {
+  switch (http.family) {
+    case HttpOptions::Family::kIpv4:
+      return AddressFamily::kIpv4;
+    case HttpOptions::Family::kIpv6:
+      return AddressFamily::kIpv6;
+    case HttpOptions::Family::kAny:
+      break;
+  }
+  return AddressFamily::kAny;
+}
+
+}  // namespace
+
+ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
+                           ProbeOptions options)
+    : loop_(loop),
+      reaper_(reaper),
+      codes_(options.codes),
+      http_(std::make_shared<const HttpOptions>(std::move(options.http))),
+      calls_(loop),
+      resolver_(calls_) {}
+
+absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
+    const Target& target) {
+  const AddressFamily family = FamilyOf(*http_);
+  switch (target.scheme) {
+    case Scheme::kTcp:
+      return std::make_unique<TcpProbe>(loop_, resolver_, target, family);
+    case Scheme::kUnix:
+      return std::make_unique<UnixProbe>(loop_, resolver_, target);
+    case Scheme::kRedis:
+      return std::make_unique<RedisProbe>(loop_, resolver_, target, family);
+    case Scheme::kPostgres:
+      return std::make_unique<PostgresProbe>(loop_, resolver_, target, family);
+    case Scheme::kMysql:
+      return std::make_unique<MysqlProbe>(loop_, resolver_, target, family);
+    case Scheme::kHttp:
+    case Scheme::kHttps:
+      return MakeHttp(target);
+    case Scheme::kDns:
+      return std::make_unique<DnsProbe>(resolver_, target, family);
+    case Scheme::kFile:
+      return std::make_unique<FileProbe>(loop_, calls_, target);
+    case Scheme::kPid:
+      return std::make_unique<PidProbe>(target);
+    case Scheme::kExec:
+      break;
+  }
+  return std::make_unique<ExecProbe>(
+      reaper_, ExecProbeOptions{.command = ShellCommand(target.path),
+                                .codes = codes_,
+                                .target = target.text});
+}
+
+std::unique_ptr<Probe> ProbeFactory::MakeExec(std::vector<std::string> words,
+                                              std::string text) {
+  return std::make_unique<ExecProbe>(
+      reaper_, ExecProbeOptions{.command = {.words = std::move(words)},
+                                .codes = codes_,
+                                .target = std::move(text)});
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
+    const Target& target) {
+  if (http_client_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<HttpClient>> client =
+        HttpClient::Make(loop_);
+    if (!client.ok()) return client.status();
+    http_client_ = *std::move(client);
+  }
+  return MakeHttpProbe(*http_client_, target.url, http_);
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,63 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Makes the probe for a target, and what the probes of a run share: a resolver
+// of names, and libcurl once it is needed.
+//
+//   waiter::cli::ProbeFactory factory(loop, reaper, {.codes = code_map});
+//   absl::StatusOr<std::unique_ptr<waiter::cli::Probe>> probe =
+//   factory.Make(target);
+
+#ifndef WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
+#define WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/loop/blocking_calls.h"
+#include "cli/loop/event_loop.h"
+#include "cli/net/resolver.h"
+#include "cli/probes/code_map.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/target.h"
+#include "cli/process/process_reaper.h"
+
+namespace waiter::cli {
+
+struct ProbeOptions {
+  CodeMap codes = {};
+  HttpOptions http = {};
+};
+
+// Thread-compatible. Must outlive its probes.
+class ProbeFactory {
+ public:
+  ProbeFactory(EventLoop& loop, ProcessReaper& reaper, ProbeOptions options);
+
+  // Returns kInvalidArgument if there can be no such probe, as for http where
+  // there is no libcurl.
+  absl::StatusOr<std::unique_ptr<Probe>> Make(const Target& target);
+
+  // A probe that is a command; `text` is what that is told as its target.
+  std::unique_ptr<Probe> MakeExec(std::vector<std::string> words,
+                                  std::string text);
+
+ private:
+  absl::StatusOr<std::unique_ptr<Probe>> MakeHttp(const Target& target);
+
+  EventLoop& loop_;
+  ProcessReaper& reaper_;
+  const CodeMap codes_;
+  const std::shared_ptr<const HttpOptions> http_;
+  BlockingCalls calls_;
+  Resolver resolver_;
+  std::unique_ptr<HttpClient> http_client_;  // Null until it is needed.
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_

@@ -1,0 +1,73 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/http/curl_library.h"
+
+#ifdef WAITER_HAS_CURL
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace waiter::cli {
+namespace {
+
+template <typename Function>
+bool Find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+bool FindAll(void* library, CurlLibrary& curl) {
+  return Find(library, "curl_easy_cleanup", curl.easy_cleanup) &&
+         Find(library, "curl_easy_getinfo", curl.easy_getinfo) &&
+         Find(library, "curl_easy_init", curl.easy_init) &&
+         Find(library, "curl_easy_setopt", curl.easy_setopt) &&
+         Find(library, "curl_easy_strerror", curl.easy_strerror) &&
+         Find(library, "curl_free", curl.free) &&
+         Find(library, "curl_global_init", curl.global_init) &&
+         Find(library, "curl_multi_add_handle", curl.multi_add_handle) &&
+         Find(library, "curl_multi_cleanup", curl.multi_cleanup) &&
+         Find(library, "curl_multi_info_read", curl.multi_info_read) &&
+         Find(library, "curl_multi_init", curl.multi_init) &&
+         Find(library, "curl_multi_remove_handle", curl.multi_remove_handle) &&
+         Find(library, "curl_multi_setopt", curl.multi_setopt) &&
+         Find(library, "curl_multi_socket_action", curl.multi_socket_action) &&
+         Find(library, "curl_slist_append", curl.slist_append) &&
+         Find(library, "curl_slist_free_all", curl.slist_free_all) &&
+         Find(library, "curl_url", curl.url) &&
+         Find(library, "curl_url_cleanup", curl.url_cleanup) &&
+         Find(library, "curl_url_get", curl.url_get) &&
+         Find(library, "curl_url_set", curl.url_set);
+}
+
+absl::StatusOr<CurlLibrary> Open() {
+  // The name of its ABI, which has been the same since 2006.
+  void* const library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return absl::InvalidArgumentError(
+        "http targets need libcurl.so.4, which is not installed here (package "
+        "libcurl4); or use exec:'curl -fsS URL'");
+  }
+  CurlLibrary curl;
+  if (!FindAll(library, curl) || curl.global_init(CURL_GLOBAL_DEFAULT) != 0) {
+    return absl::InvalidArgumentError(
+        "http targets need libcurl 7.62 or newer, and the libcurl.so.4 here is "
+        "not; or use exec:'curl -fsS URL'");
+  }
+  return curl;
+}
+
+}  // namespace
+
+absl::StatusOr<const CurlLibrary*> LoadCurl() {
+  static const auto* const curl = new absl::StatusOr<CurlLibrary>(Open());
+  if (!curl->ok()) return curl->status();
+  return &**curl;
+}
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_HAS_CURL

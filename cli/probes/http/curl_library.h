@@ -1,0 +1,60 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// libcurl, opened when it is first needed: linking it would cost each start of
+// `waiter` some milliseconds, most of which never ask by HTTP, and would keep
+// the program from running where it is not installed.
+//
+//   absl::StatusOr<const waiter::cli::CurlLibrary*> curl =
+//   waiter::cli::LoadCurl(); if (!curl.ok()) return curl.status(); CURL* const
+//   easy = (*curl)->easy_init();
+//
+// Only for code that is compiled with WAITER_HAS_CURL.
+
+#ifndef WAITER_CLI_PROBES_HTTP_CURL_LIBRARY_H_
+#define WAITER_CLI_PROBES_HTTP_CURL_LIBRARY_H_
+
+#ifdef WAITER_HAS_CURL
+
+#include <curl/curl.h>
+
+#include "absl/status/statusor.h"
+
+namespace waiter::cli {
+
+// The functions that are used, under their names without "curl_". The newest
+// of them came with libcurl 7.62 (2018).
+struct CurlLibrary {
+  decltype(&curl_easy_cleanup) easy_cleanup;
+  decltype(&curl_easy_getinfo) easy_getinfo;
+  decltype(&curl_easy_init) easy_init;
+  decltype(&curl_easy_setopt) easy_setopt;
+  decltype(&curl_easy_strerror) easy_strerror;
+  decltype(&curl_free) free;
+  decltype(&curl_global_init) global_init;
+  decltype(&curl_multi_add_handle) multi_add_handle;
+  decltype(&curl_multi_cleanup) multi_cleanup;
+  decltype(&curl_multi_info_read) multi_info_read;
+  decltype(&curl_multi_init) multi_init;
+  decltype(&curl_multi_remove_handle) multi_remove_handle;
+  decltype(&curl_multi_setopt) multi_setopt;
+  decltype(&curl_multi_socket_action) multi_socket_action;
+  decltype(&curl_slist_append) slist_append;
+  decltype(&curl_slist_free_all) slist_free_all;
+  decltype(&curl_url) url;
+  decltype(&curl_url_cleanup) url_cleanup;
+  decltype(&curl_url_get) url_get;
+  decltype(&curl_url_set) url_set;
+};
+
+// Returns the library, which stays open until the process ends, as it may have
+// threads and handlers of its own; or kInvalidArgument with what is missing and
+// what to do. Opens it in the first call. Thread-compatible, as what it calls
+// then (curl_global_init) is.
+absl::StatusOr<const CurlLibrary*> LoadCurl();
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_HAS_CURL
+
+#endif  // WAITER_CLI_PROBES_HTTP_CURL_LIBRARY_H_

@@ -1,0 +1,329 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/http/curl_transfer.h"
+
+#ifdef WAITER_HAS_CURL
+
+#include <curl/curl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/net/socket_address.h"
+#include "cli/probes/http/curl_library.h"
+#include "cli/probes/http/http_answer.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
+
+// What OpenSSL means, without where in OpenSSL it came up.
+std::string_view TlsText(std::string_view text) {
+  absl::ConsumePrefix(&text, "SSL certificate problem: ");
+  absl::ConsumePrefix(&text, "SSL: ");
+  // As of libcurl 8, which appends a number, as in "certificate has expired
+  // (10)".
+  if (absl::ConsumePrefix(&text, "SSL certificate OpenSSL verify result: ")) {
+    text = text.substr(0, text.rfind(" ("));
+  }
+  if (absl::StrContains(text, "error:")) {
+    text.remove_prefix(text.rfind(':') + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
+CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
+                           const std::string& url,
+                           std::shared_ptr<const HttpOptions> options,
+                           Proxy proxy, HttpClient::Done done)
+    : curl_(curl),
+      multi_(multi),
+      options_(std::move(options)),
+      done_(std::move(done)),
+      easy_(curl.easy_init()) {
+  answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
+  Set(CURLOPT_PRIVATE, this);
+  Set(CURLOPT_URL, url.c_str());
+  if (proxy == Proxy::kNever) Set(CURLOPT_PROXY, "");
+  Set(CURLOPT_ERRORBUFFER, error_.data());
+  Set(CURLOPT_HEADERFUNCTION, &OnHeader);
+  Set(CURLOPT_HEADERDATA, this);
+  Set(CURLOPT_WRITEFUNCTION, &OnBody);
+  Set(CURLOPT_WRITEDATA, this);
+  Set(CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
+  Set(CURLOPT_OPENSOCKETDATA, this);
+  // Not all of the libraries for TLS call it.
+  Set(CURLOPT_SSL_CTX_FUNCTION, &OnHandshake);
+  Set(CURLOPT_SSL_CTX_DATA, this);
+  SetRequest();
+  SetLimits();
+  SetTrust();
+  curl_.multi_add_handle(multi_, easy_);
+}
+
+CurlTransfer::~CurlTransfer() { Remove(); }
+
+void CurlTransfer::Remove() {
+  if (easy_ == nullptr) return;
+  curl_.multi_remove_handle(multi_, easy_);
+  curl_.easy_cleanup(easy_);
+  curl_.slist_free_all(headers_);
+  easy_ = nullptr;
+  headers_ = nullptr;
+}
+
+void CurlTransfer::SetRequest() {
+  const std::string& method = options_->method;
+  const bool has_data = options_->data.has_value() || method == "POST";
+  if (has_data) {
+    // Not copied; the options outlive the request.
+    const std::string_view data = options_->data.has_value()
+                                      ? std::string_view(*options_->data)
+                                      : std::string_view("");
+    Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(data.size()));
+    Set(CURLOPT_POSTFIELDS, data.data());
+  }
+  if (method == "HEAD") {
+    Set(CURLOPT_NOBODY, 1L);
+  } else if (!method.empty() && method != (has_data ? "POST" : "GET")) {
+    Set(CURLOPT_CUSTOMREQUEST, method.c_str());
+  }
+  const auto append = [this](const std::string& line) {
+    headers_ = curl_.slist_append(headers_, line.c_str());
+  };
+  // Else a large body would wait for a «100 Continue» that few servers send.
+  append("Expect:");
+  for (const HttpOptions::Header& header : options_->headers) {
+    // "Name:" would take a header of libcurl's own away.
+    append(header.value.empty()
+               ? absl::StrCat(header.name, ";")
+               : absl::StrCat(header.name, ": ", header.value));
+  }
+  Set(CURLOPT_HTTPHEADER, headers_);
+  // Some servers refuse those that do not say who they are.
+  Set(CURLOPT_USERAGENT, "waiter");
+}
+
+void CurlTransfer::SetLimits() {
+  Set(CURLOPT_PROTOCOLS, kHttpOnly);
+  Set(CURLOPT_REDIR_PROTOCOLS, kHttpOnly);
+  Set(CURLOPT_FOLLOWLOCATION, options_->follow_redirects ? 1L : 0L);
+  Set(CURLOPT_MAXREDIRS, static_cast<long>(HttpClient::kMaxRedirects));
+  Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  Set(CURLOPT_IPRESOLVE,
+      static_cast<long>(options_->family == HttpOptions::Family::kIpv4
+                            ? CURL_IPRESOLVE_V4
+                        : options_->family == HttpOptions::Family::kIpv6
+                            ? CURL_IPRESOLVE_V6
+                            : CURL_IPRESOLVE_WHATEVER));
+  // What the next client sees: no connection, name or TLS session of before.
+  Set(CURLOPT_FRESH_CONNECT, 1L);
+  Set(CURLOPT_FORBID_REUSE, 1L);
+  Set(CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+  Set(CURLOPT_SSL_SESSIONID_CACHE, 0L);
+  Set(CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // Ending a request does not wait for the thread that looks up its name.
+  Set(CURLOPT_QUICK_EXIT, 1L);
+#endif
+#if LIBCURL_VERSION_NUM >= 0x074000
+  Set(CURLOPT_HTTP09_ALLOWED, 0L);
+#endif
+}
+
+void CurlTransfer::SetTrust() {
+  if (!options_->verify) {
+    Set(CURLOPT_SSL_VERIFYPEER, 0L);
+    Set(CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+  if (!options_->ca_file.empty()) {
+    Set(CURLOPT_CAINFO, options_->ca_file.c_str());
+    // Else the system's would do, too.
+    Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  }
+}
+
+size_t CurlTransfer::OnHeader(char* data, size_t size, size_t count,
+                              void* self) {
+  auto& transfer = *static_cast<CurlTransfer*>(self);
+  // Anything else than the number of bytes ends the transfer.
+  return transfer.ReadHeader({data, size * count}) ? size * count : 0;
+}
+
+bool CurlTransfer::ReadHeader(std::string_view line) {
+  header_bytes_ += line.size();
+  if (header_bytes_ > HttpAnswer::kMaxHeaders) return false;
+  line = absl::StripTrailingAsciiWhitespace(line);
+  if (line.empty()) {
+    header_ended_ = true;
+  } else if (absl::StartsWith(line, "HTTP/") &&
+             (header_ended_ || answer_.headers.empty())) {
+    answer_.headers.clear();
+    answer_.body.clear();
+    header_ended_ = false;
+    header_bytes_ = line.size();
+    const size_t space = std::min(line.find(' '), line.size());
+    line = absl::StripLeadingAsciiWhitespace(line.substr(space));
+    if (!absl::SimpleAtoi(line.substr(0, 3), &answer_.status)) return false;
+    answer_.reason = absl::StripAsciiWhitespace(
+        line.substr(std::min<size_t>(3, line.size())));
+    // An interim answer: the one that counts follows.
+    if (answer_.status < 200 && answer_.status != 101) answer_.status = 0;
+  } else if (!header_ended_) {
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return true;
+    answer_.headers.emplace_back(
+        line.substr(0, colon),
+        absl::StripAsciiWhitespace(line.substr(colon + 1)));
+  }
+  return true;
+}
+
+size_t CurlTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
+  HttpAnswer& answer = static_cast<CurlTransfer*>(self)->answer_;
+  const size_t room = HttpAnswer::kMaxBody - answer.body.size();
+  answer.body.append(data, std::min(size * count, room));
+  answer.body_is_cut = size * count > room;
+  return answer.body_is_cut ? 0 : size * count;
+}
+
+curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
+                                       curl_sockaddr* address) {
+  auto& transfer = *static_cast<CurlTransfer*>(self);
+  HttpAnswer& answer = transfer.answer_;
+  if (answer.status != 0) {
+    // A redirect: what came so far is not the answer.
+    answer.status = 0;
+    answer.addresses.clear();
+    transfer.handshake_begun_ = false;
+  }
+  SocketAddress& tried = answer.addresses.emplace_back();
+  tried.size = std::min<socklen_t>(address->addrlen, sizeof(tried.storage));
+  std::memcpy(&tried.storage, &address->addr, tried.size);
+  return socket(address->family, address->socktype | SOCK_CLOEXEC,
+                address->protocol);
+}
+
+CURLcode CurlTransfer::OnHandshake(CURL* /*easy*/, void* /*tls*/, void* self) {
+  static_cast<CurlTransfer*>(self)->handshake_begun_ = true;
+  return CURLE_OK;
+}
+
+template <typename T>
+T CurlTransfer::Info(CURLINFO info) const {
+  T value = {};
+  curl_.easy_getinfo(easy_, info, &value);
+  return value;
+}
+
+HttpStage CurlTransfer::Stage() const {
+  if (answer_.status != 0) return HttpStage::kReading;
+  if (answer_.addresses.empty()) return HttpStage::kResolving;
+  // Of https, libcurl tells the time of both when the second is done.
+  if (handshake_begun_) {
+    return Info<curl_off_t>(CURLINFO_APPCONNECT_TIME_T) == 0
+               ? HttpStage::kHandshake
+               : HttpStage::kWaiting;
+  }
+  return Info<curl_off_t>(CURLINFO_CONNECT_TIME_T) == 0 ? HttpStage::kConnecting
+                                                        : HttpStage::kWaiting;
+}
+
+HttpAnswer CurlTransfer::Answer() const {
+  HttpAnswer answer = answer_;
+  if (easy_ != nullptr) answer.stage = Stage();
+  return answer;
+}
+
+void CurlTransfer::Finish(CURLcode code) {
+  answer_.stage = Stage();
+  if (code != CURLE_OK && !answer_.body_is_cut) {
+    ReadError(code);
+  } else if (answer_.status == 0 || !header_ended_) {
+    // libcurl lets that pass.
+    answer_.error = HttpAnswer::Error::kProtocol;
+    answer_.error_text = "connection closed before the headers ended";
+  }
+  Remove();
+  const HttpClient::Done done = std::move(done_);
+  done(std::move(answer_));
+}
+
+void CurlTransfer::ReadError(CURLcode code) {
+  using Error = HttpAnswer::Error;
+  std::string_view text = error_.data();
+  if (text.empty()) text = curl_.easy_strerror(code);
+  const auto set = [this](Error error, std::string what) {
+    answer_.error = error;
+    answer_.error_text = std::move(what);
+  };
+  // CURLE_TOO_LARGE, which older headers lack; before, it was this.
+  if (static_cast<int>(code) == 100) code = CURLE_OUT_OF_MEMORY;
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      absl::ConsumePrefix(&text, "Could not resolve host: ");
+      return set(Error::kNameNotFound, absl::StrCat("name not found: ", text));
+    case CURLE_COULDNT_CONNECT:
+      answer_.connect_error = static_cast<int>(Info<long>(CURLINFO_OS_ERRNO));
+      return set(Error::kNotConnected, std::string(text));
+    case CURLE_OPERATION_TIMEDOUT:
+      return set(Error::kTimeout, std::string(text));
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return set(Error::kCertificate, absl::StrCat("TLS: ", TlsText(text)));
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_USE_SSL_FAILED:
+      return set(Error::kTls, absl::StrCat("TLS: ", TlsText(text)));
+    case CURLE_SSL_CACERT_BADFILE:
+      return set(Error::kOptions,
+                 absl::StrCat("no certificates in ",
+                              options_->ca_file.empty() ? "the system's CA file"
+                                                        : options_->ca_file));
+    case CURLE_TOO_MANY_REDIRECTS:
+      return set(Error::kProtocol,
+                 absl::StrCat("more than ", HttpClient::kMaxRedirects,
+                              " redirects, the last by HTTP ", answer_.status));
+    case CURLE_WRITE_ERROR:
+    case CURLE_OUT_OF_MEMORY:  // What libcurl says of one endless line, too.
+      return set(Error::kProtocol, "no HTTP header of a sensible size");
+    case CURLE_GOT_NOTHING:
+      return set(Error::kProtocol, "connection closed without an answer");
+    case CURLE_PARTIAL_FILE:
+      return set(Error::kProtocol,
+                 absl::StrCat("HTTP ", answer_.status,
+                              ", connection closed before the body ended"));
+    default:
+      // All that it says of a status line that is none.
+      if (absl::StrContains(text, "HTTP/0.9") ||
+          absl::EndsWith(text, " response")) {
+        text = "the answer is no HTTP";
+      } else if (code == CURLE_UNSUPPORTED_PROTOCOL && answer_.status != 0) {
+        text = "redirected to what is neither http nor https";
+      }
+      return set(Error::kProtocol, std::string(text));
+  }
+}
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_HAS_CURL

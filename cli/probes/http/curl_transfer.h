@@ -1,0 +1,90 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// One request of libcurl: what it is told, and what it tells. `HttpClient`
+// (http_client.h) moves it on.
+//
+// Only for code that is compiled with WAITER_HAS_CURL.
+
+#ifndef WAITER_CLI_PROBES_HTTP_CURL_TRANSFER_H_
+#define WAITER_CLI_PROBES_HTTP_CURL_TRANSFER_H_
+
+#ifdef WAITER_HAS_CURL
+
+#include <curl/curl.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cli/probes/http/curl_library.h"
+#include "cli/probes/http/http_answer.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+
+namespace waiter::cli {
+
+// Thread-compatible.
+class CurlTransfer final : public HttpTransfer {
+ public:
+  enum class Proxy { kNever, kOfEnvironment };
+
+  // Adds a request for `url` to `multi`, whose handles' CURLOPT_PRIVATE it is.
+  CurlTransfer(const CurlLibrary& curl, CURLM* multi, const std::string& url,
+               std::shared_ptr<const HttpOptions> options, Proxy proxy,
+               HttpClient::Done done);
+  ~CurlTransfer() override;
+  CurlTransfer(const CurlTransfer&) = delete;
+  CurlTransfer& operator=(const CurlTransfer&) = delete;
+
+  HttpAnswer Answer() const override;
+
+  // libcurl is through, with `code`: takes it out of the multi handle, and
+  // calls what waits for it, which may destroy this.
+  void Finish(CURLcode code);
+
+ private:
+  template <typename T>
+  void Set(CURLoption option, T value) {
+    curl_.easy_setopt(easy_, option, value);
+  }
+  template <typename T>
+  T Info(CURLINFO info) const;
+
+  void SetRequest();
+  void SetLimits();
+  void SetTrust();
+  void Remove();
+  void ReadError(CURLcode code);
+  HttpStage Stage() const;
+
+  // What libcurl calls.
+  static size_t OnHeader(char* data, size_t size, size_t count, void* self);
+  static size_t OnBody(char* data, size_t size, size_t count, void* self);
+  static curl_socket_t OpenSocket(void* self, curlsocktype purpose,
+                                  curl_sockaddr* address);
+  static CURLcode OnHandshake(CURL* easy, void* tls, void* self);
+
+  bool ReadHeader(std::string_view line);
+
+  const CurlLibrary& curl_;
+  CURLM* const multi_;
+  const std::shared_ptr<const HttpOptions> options_;
+  HttpClient::Done done_;
+
+  CURL* easy_;
+  curl_slist* headers_ = nullptr;
+  std::array<char, CURL_ERROR_SIZE> error_ = {};
+  HttpAnswer answer_;
+  size_t header_bytes_ = 0;
+  bool header_ended_ = false;  // What follows is a trailer.
+  bool handshake_begun_ = false;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_HAS_CURL
+
+#endif  // WAITER_CLI_PROBES_HTTP_CURL_TRANSFER_H_

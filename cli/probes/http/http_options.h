@@ -1,0 +1,78 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What an HTTP probe sends, and what it expects.
+//
+//   waiter::cli::HttpOptions options;
+//   options.json.push_back(*waiter::cli::JsonPath::Parse(".status == \"UP\""));
+
+#ifndef WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
+#define WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/net/socket_address.h"
+#include "cli/probes/http/json_path.h"
+#include "cli/probes/http/text_regex.h"
+
+namespace waiter::cli {
+
+// A set of HTTP statuses.
+struct HttpStatusSet {
+  struct Range {
+    int first;
+    int last;  // Included.
+  };
+
+  std::vector<Range> ranges;
+
+  bool Contains(int status) const {
+    return std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
+      return range.first <= status && status <= range.last;
+    });
+  }
+};
+
+struct HttpOptions {
+  // Empty: GET, or POST if there is `data`.
+  std::string method = {};
+
+  struct Header {
+    std::string name;
+    std::string value;  // May be empty.
+  };
+  std::vector<Header> headers = {};
+
+  // The body, sent anew in each poll.
+  std::optional<std::string> data = std::nullopt;
+
+  // The answer must be all of this.
+  HttpStatusSet status = {{{200, 299}}};
+  std::vector<TextRegex> body = {};
+  std::vector<JsonPath> json = {};
+  struct HeaderMatch {
+    std::string name;  // In any case.
+    TextRegex value;   // Found in the value of one of this name.
+  };
+  std::vector<HeaderMatch> expected_headers = {};
+
+  // Statuses that are not ready, whatever they are else.
+  HttpStatusSet not_ready_on = {};
+
+  // Whether certificates are checked; and by which file, if not by the
+  // system's.
+  bool verify = true;
+  std::string ca_file = {};
+
+  bool follow_redirects = true;
+
+  using Family = AddressFamily;
+  Family family = Family::kAny;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_

@@ -1,0 +1,72 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/http/http_probe.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/probes/http/http_answer.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/http/http_verdict.h"
+#include "cli/probes/probe.h"
+#include "waiter/clock.h"
+#include "waiter/poll_context.h"
+
+namespace waiter::cli {
+namespace {
+
+class HttpProbe final : public Probe {
+ public:
+  HttpProbe(HttpClient& client, std::string url,
+            std::shared_ptr<const HttpOptions> options)
+      : client_(client), url_(std::move(url)), options_(std::move(options)) {}
+
+  void Start(const PollContext& /*context*/, Done done) override {
+    done_ = std::move(done);
+    transfer_ = client_.Start(url_, options_, [this](const HttpAnswer& answer) {
+      End(JudgeHttp(*options_, answer, GetRealClock().TimeNow()));
+    });
+  }
+
+  void TimeOut(absl::Duration timeout) override {
+    if (transfer_ == nullptr) return;
+    End(JudgeHttpTimeout(transfer_->Answer(), timeout));
+  }
+
+  void Cancel() override {
+    transfer_ = nullptr;
+    done_ = nullptr;
+  }
+
+ private:
+  // What is called may begin the next poll, or destroy this.
+  void End(Finding finding) {
+    transfer_ = nullptr;
+    const Done done = std::exchange(done_, nullptr);
+    done(std::move(finding));
+  }
+
+  HttpClient& client_;
+  const std::string url_;
+  const std::shared_ptr<const HttpOptions> options_;
+  Done done_;
+  std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
+    HttpClient& client, std::string url,
+    std::shared_ptr<const HttpOptions> options) {
+  if (absl::Status status = client.CheckUrl(url); !status.ok()) return status;
+  return std::make_unique<HttpProbe>(client, std::move(url),
+                                     std::move(options));
+}
+
+}  // namespace waiter::cli

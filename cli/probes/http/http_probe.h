@@ -1,0 +1,32 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Asks a URL, as of `http_verdict.h`.
+//
+//   absl::StatusOr<std::unique_ptr<waiter::cli::Probe>> probe =
+//       waiter::cli::MakeHttpProbe(client, "http://localhost:8080/ready",
+//       options);
+//   if (!probe.ok()) return probe.status();
+
+#ifndef WAITER_CLI_PROBES_HTTP_HTTP_PROBE_H_
+#define WAITER_CLI_PROBES_HTTP_HTTP_PROBE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/probe.h"
+
+namespace waiter::cli {
+
+// Returns a probe, which `client` must outlive, or kInvalidArgument if `url` is
+// none for HTTP. The options are shared by all targets.
+absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
+    HttpClient& client, std::string url,
+    std::shared_ptr<const HttpOptions> options);
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_PROBES_HTTP_HTTP_PROBE_H_

@@ -1,0 +1,78 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What `--json` asks of a JSON document.
+//
+//   absl::StatusOr<waiter::cli::JsonPath> ready =
+//       waiter::cli::JsonPath::Parse(".items[0].status == \"UP\"");
+//   if (!ready.ok()) return ready.status();
+//   if (!ready->Holds(document)) detail = ready->Found(document);
+//
+// | expression                    | holds if                                 |
+// | ----------------------------- | ---------------------------------------- |
+// | `.a.b`                        | it is there, whatever it is, also null   |
+// | `.a == V`, `.a != V`          | it is, or is not, V: "text" in quotes, a |
+// |                               | number, true, false or null              |
+// | `.a < 3`, `<=`, `>`, `>=`     | it is a number, and compares so          |
+//
+// What is not there is like null to `==` and `!=`, if V is null, and to all
+// other comparisons nothing that could hold: `.state != "STARTING"` waits for a
+// state. Paths are made of `.name`, `."any name"`, `["any name"]` and `[0]`;
+// `.` is the document, which may be followed by an index: `.[0]`.
+
+#ifndef WAITER_CLI_PROBES_HTTP_JSON_PATH_H_
+#define WAITER_CLI_PROBES_HTTP_JSON_PATH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "json/json.h"
+
+namespace waiter::cli {
+
+// Immutable; safe to share between threads.
+class JsonPath {
+ public:
+  // Returns the expression, or kInvalidArgument with what is wrong in it and at
+  // which character, counted from 1.
+  static absl::StatusOr<JsonPath> Parse(std::string_view text);
+
+  bool Holds(const JsonValue& document) const;
+
+  // Returns what stands at the path, in a few words: `.status is "STARTING"`,
+  // `no .status`.
+  std::string Found(const JsonValue& document) const;
+
+ private:
+  enum class Operator : uint8_t {
+    kExists,
+    kEqual,
+    kNotEqual,
+    kLess,
+    kAtMost,
+    kMore,
+    kAtLeast,
+  };
+  using Step = std::variant<std::string, size_t>;  // A member, or an element.
+
+  class Parser;
+
+  JsonPath() = default;
+
+  // Null if it is not there.
+  const JsonValue* Find(const JsonValue& document) const;
+
+  std::string path_;  // As it was written.
+  std::vector<Step> steps_;
+  Operator operator_ = Operator::kExists;
+  JsonValue operand_;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_PROBES_HTTP_JSON_PATH_H_

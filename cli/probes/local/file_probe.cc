@@ -1,0 +1,105 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/local/file_probe.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/loop/blocking_calls.h"
+#include "cli/loop/event_loop.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/target.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+
+FileProbe::FileProbe(EventLoop& loop, BlockingCalls& calls, Target target)
+    : loop_(loop), calls_(calls), target_(std::move(target)) {}
+
+void FileProbe::Start(const PollContext& /*context*/, Done done) {
+  done_ = std::move(done);
+  if (std::exchange(looking_, true)) return;
+  calls_.Start([path = target_.path, weak = std::weak_ptr<FileProbe*>(
+                                         self_)]() -> std::function<void()> {
+    return [weak, look = LookAt(path)] {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      FileProbe& probe = **self;
+      probe.looking_ = false;
+      const Finding finding = probe.Judge(look);
+      const Done answer = std::exchange(probe.done_, nullptr);
+      if (answer) answer(finding);
+    };
+  });
+}
+
+void FileProbe::TimeOut(absl::Duration timeout) {
+  const Done done = std::exchange(done_, nullptr);
+  done({.status = PollStatus::kServerError,
+        .detail = absl::StrCat("no answer from the file system within ",
+                               absl::FormatDuration(timeout)),
+        .hint = "is it on a network that is down?"});
+}
+
+FileProbe::Look FileProbe::LookAt(const std::string& path) {
+  struct stat found = {};
+  if (stat(path.c_str(), &found) != 0) return {.error = errno};
+  return {.size = found.st_size,
+          .seconds = found.st_mtim.tv_sec,
+          .nanoseconds = found.st_mtim.tv_nsec,
+          .device = found.st_dev,
+          .inode = found.st_ino};
+}
+
+Finding FileProbe::Judge(const Look& look) {
+  if (look != last_) {
+    last_ = look;
+    since_ = loop_.clock().MonotonicNow();
+  }
+  Finding finding;
+  switch (look.error) {
+    case 0:
+      return JudgeThere(look);
+    case ENOENT:
+    case ENOTDIR:
+      return {.detail = "no such file", .absent = true};
+    case EACCES:
+      finding.status = PollStatus::kFailed;
+      finding.hint = "this user may not search a directory on the way to it";
+      break;
+    case ENAMETOOLONG:
+      finding.status = PollStatus::kFailed;
+      break;
+    default:
+      finding.status = PollStatus::kServerError;
+  }
+  finding.detail = std::generic_category().message(look.error);
+  return finding;
+}
+
+Finding FileProbe::JudgeThere(const Look& look) {
+  const absl::Duration unchanged =
+      absl::FromChrono(loop_.clock().MonotonicNow() - since_);
+  const std::string size = absl::StrCat(look.size, " bytes");
+  if (target_.stable == absl::ZeroDuration()) {
+    return {.status = PollStatus::kSuccess, .detail = size};
+  }
+  // The text stays the same until it is stable, so that it is told once.
+  const bool is_stable = unchanged >= target_.stable;
+  return {.status = is_stable ? PollStatus::kSuccess : PollStatus::kNotReady,
+          .detail = absl::StrCat(size, ", unchanged for ",
+                                 is_stable ? "" : "less than ",
+                                 absl::FormatDuration(target_.stable))};
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,20 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/local/pid_probe.h"
+
+#include "cli/probes/probe.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+
+void PidProbe::Start(const PollContext& /*context*/, Done done) {
+  if (known_.Running()) {
+    done({.status = PollStatus::kSuccess, .detail = "it runs"});
+  } else {
+    done({.detail = "no such process", .absent = true});
+  }
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,46 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Whether a name has records:
+//
+//   waiter::cli::DnsProbe probe(resolver,
+//                          *waiter::cli::ParseTarget("dns:example.com?type=MX"));
+
+#ifndef WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
+#define WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
+
+#include "absl/time/time.h"
+#include "cli/net/name_lookup.h"
+#include "cli/net/resolver.h"
+#include "cli/net/socket_address.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/target.h"
+#include "waiter/poll_context.h"
+
+namespace waiter::cli {
+
+// Absent is what the name servers say does not exist; their silence and their
+// failures are server errors.
+class DnsProbe : public Probe {
+ public:
+  // The resolver must outlive this. The family is that of addresses, where the
+  // target names no type.
+  DnsProbe(Resolver& resolver, const Target& target,
+           AddressFamily family = AddressFamily::kAny);
+
+  void Start(const PollContext& context, Done done) override;
+  void TimeOut(absl::Duration timeout) override;
+  void Cancel() override;
+
+ private:
+  void Finish(Finding finding);
+
+  Resolver& resolver_;
+  const NameQuestion question_;
+  Done done_;
+  Resolver::Request request_;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_

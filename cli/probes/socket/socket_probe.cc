@@ -1,0 +1,184 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/socket/socket_probe.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/net/connector.h"
+#include "cli/net/resolver.h"
+#include "cli/net/socket_address.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/target.h"
+#include "cli/probes/wire/conversation.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+// No server needs more to be judged.
+constexpr size_t kMostReceived = 65'536;
+
+// What a user may do about a server that speaks something else.
+std::string HintFor(std::string_view received, std::string_view server) {
+  if (absl::StartsWith(received, "\x15\x03")) {
+    return absl::StrCat(
+        "the port speaks TLS: wait for it by exec: with a "
+        "client of ",
+        server);
+  }
+  if (absl::StartsWith(received, "HTTP/")) {
+    return "the port speaks HTTP: wait for it by http://";
+  }
+  return absl::StrCat("is this the port of ", server, "?");
+}
+
+}  // namespace
+
+SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
+                         AddressFamily family, NewConversation new_conversation)
+    : loop_(loop),
+      target_(std::move(target)),
+      family_(family),
+      new_conversation_(std::move(new_conversation)),
+      connector_(loop, resolver) {}
+
+void SocketProbe::Start(const PollContext& /*context*/, Done done) {
+  done_ = std::move(done);
+  const auto connected = [this](Connector::Result result) {
+    OnConnected(std::move(result));
+  };
+  if (target_.scheme == Scheme::kUnix) {
+    connector_.ConnectUnix(target_.path, connected);
+  } else {
+    connector_.Connect(target_.host, target_.port, family_, connected);
+  }
+}
+
+void SocketProbe::TimeOut(absl::Duration timeout) {
+  if (conversation_ == nullptr) return Finish(connector_.TimeOut(timeout));
+  const std::string_view awaited = conversation_->Awaited();
+  const std::string within =
+      absl::StrCat(" within ", absl::FormatDuration(timeout));
+  Finish(Ended(received_.empty()
+                   ? absl::StrCat("no ", awaited, within)
+                   : absl::StrCat("only a part of its ", awaited, within,
+                                  ": \"", Excerpt(received_), "\"")));
+}
+
+void SocketProbe::Cancel() {
+  done_ = nullptr;
+  connector_.Cancel();
+  watch_ = {};
+  conversation_.reset();
+  connection_ = {};
+  sending_.clear();
+  received_.clear();
+}
+
+void SocketProbe::OnConnected(Connector::Result result) {
+  if (auto* const failure = std::get_if<Finding>(&result)) {
+    return Finish(std::move(*failure));
+  }
+  connection_ = std::get<Connection>(std::move(result));
+  if (new_conversation_ == nullptr) {
+    return Finish({.status = PollStatus::kSuccess,
+                   .detail = absl::StrCat("connected to ", connection_.peer)});
+  }
+  conversation_ = new_conversation_();
+  sending_ = conversation_->Opening();
+  Send();
+}
+
+void SocketProbe::Send() {
+  const ssize_t sent = send(connection_.socket.get(), sending_.data(),
+                            sending_.size(), MSG_NOSIGNAL);
+  // What is wrong with the connection shows when it is read.
+  if (sent > 0) sending_.erase(0, static_cast<size_t>(sent));
+  const bool is_full = sent < 0 && (errno == EAGAIN || errno == EINTR);
+  const bool is_rest = sent >= 0 && !sending_.empty();
+  watch_ = loop_.WhenReady(
+      connection_.socket.get(),
+      static_cast<short>(is_full || is_rest ? POLLIN | POLLOUT : POLLIN),
+      [this](short events) { OnReady(events); });
+}
+
+void SocketProbe::OnReady(short events) {
+  if ((events & POLLOUT) != 0) Send();
+  if ((events & ~POLLOUT) == 0) return;
+  const std::string end = ReadAll();
+  if (Judge() || end.empty()) return;
+  const std::string_view awaited = conversation_->Awaited();
+  Finish(Ended(received_.empty()
+                   ? absl::StrCat(end, " without its ", awaited)
+                   : absl::StrCat(end, " in the middle of its ", awaited,
+                                  ": \"", Excerpt(received_), "\"")));
+}
+
+std::string SocketProbe::ReadAll() {
+  std::array<char, 4096> bytes;
+  while (received_.size() <= kMostReceived) {
+    const ssize_t count =
+        recv(connection_.socket.get(), bytes.data(), bytes.size(), 0);
+    if (count == 0) return "it closed the connection";
+    if (count < 0) {
+      if (errno == EAGAIN || errno == EINTR) return {};
+      return absl::StrCat("the connection broke (",
+                          std::generic_category().message(errno), ")");
+    }
+    received_.append(bytes.data(), static_cast<size_t>(count));
+  }
+  return {};
+}
+
+// Returns whether that ended the poll.
+bool SocketProbe::Judge() {
+  if (received_.empty()) return false;
+  const std::string before = received_.substr(0, 256);
+  Conversation::Step step = conversation_->Receive(received_);
+  sending_.append(step.send);
+  if (step.is_foreign || received_.size() > kMostReceived) {
+    const std::string_view server = conversation_->Server();
+    Finish({.status = PollStatus::kServerError,
+            .detail = absl::StrCat("connected to ", connection_.peer,
+                                   ", which does not speak as ", server,
+                                   " does: \"", Excerpt(before), "\""),
+            .hint = HintFor(before, server)});
+    return true;
+  }
+  if (!sending_.empty()) Send();
+  if (!step.finding.has_value()) return false;
+  Finish(*std::move(step.finding));
+  return true;
+}
+
+Finding SocketProbe::Ended(const std::string& why) const {
+  if (std::optional<Finding> known = conversation_->AtEnd()) return *known;
+  return {.status = PollStatus::kServerError,
+          .detail = absl::StrCat("connected to ", connection_.peer, ", ", why)};
+}
+
+void SocketProbe::Finish(Finding finding) {
+  const Done done = std::move(done_);
+  Cancel();
+  done(std::move(finding));
+}
+
+}  // namespace waiter::cli

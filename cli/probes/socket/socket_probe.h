@@ -1,0 +1,99 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Probes that connect to a server, and ask it something, or nothing:
+//
+//   waiter::cli::RedisProbe probe(loop, resolver,
+//   *waiter::cli::ParseTarget("redis://h")); probe.Start(context,
+//   [](waiter::cli::Finding finding) { ... });
+
+#ifndef WAITER_CLI_PROBES_SOCKET_SOCKET_PROBE_H_
+#define WAITER_CLI_PROBES_SOCKET_SOCKET_PROBE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/net/connector.h"
+#include "cli/net/resolver.h"
+#include "cli/net/socket_address.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/target.h"
+#include "cli/probes/wire/conversation.h"
+#include "waiter/poll_context.h"
+
+namespace waiter::cli {
+
+// Connects anew for each poll. With a conversation what that finds counts, else
+// a connection is a success. A server that accepts and then does not answer,
+// hangs up or speaks something else is a server error.
+class SocketProbe : public Probe {
+ public:
+  // All but the target must outlive this. Targets of a path need no family.
+  SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
+              AddressFamily family, NewConversation new_conversation);
+
+  void Start(const PollContext& context, Done done) override;
+  void TimeOut(absl::Duration timeout) override;
+  void Cancel() override;
+
+ private:
+  void OnConnected(Connector::Result result);
+  void Send();
+  void OnReady(short events);
+
+  // Returns why the connection has ended, or nothing if it has not.
+  std::string ReadAll();
+  bool Judge();
+  Finding Ended(const std::string& why) const;
+  void Finish(Finding finding);
+
+  EventLoop& loop_;
+  const Target target_;
+  const AddressFamily family_;
+  const NewConversation new_conversation_;
+  Connector connector_;
+
+  // The poll under way.
+  Done done_;
+  Connection connection_;
+  std::unique_ptr<Conversation> conversation_;
+  EventLoop::Watch watch_;
+  std::string sending_;
+  std::string received_;
+};
+
+// tcp: and unix:.
+class TcpProbe : public SocketProbe {
+ public:
+  TcpProbe(EventLoop& loop, Resolver& resolver, const Target& target,
+           AddressFamily family = AddressFamily::kAny)
+      : SocketProbe(loop, resolver, target, family, nullptr) {}
+};
+using UnixProbe = TcpProbe;
+
+class RedisProbe : public SocketProbe {
+ public:
+  RedisProbe(EventLoop& loop, Resolver& resolver, const Target& target,
+             AddressFamily family = AddressFamily::kAny)
+      : SocketProbe(loop, resolver, target, family, NewRedisConversation) {}
+};
+
+class PostgresProbe : public SocketProbe {
+ public:
+  PostgresProbe(EventLoop& loop, Resolver& resolver, const Target& target,
+                AddressFamily family = AddressFamily::kAny)
+      : SocketProbe(loop, resolver, target, family, NewPostgresConversation) {}
+};
+
+class MysqlProbe : public SocketProbe {
+ public:
+  MysqlProbe(EventLoop& loop, Resolver& resolver, const Target& target,
+             AddressFamily family = AddressFamily::kAny)
+      : SocketProbe(loop, resolver, target, family, NewMysqlConversation) {}
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_PROBES_SOCKET_SOCKET_PROBE_H_

@@ -1,0 +1,180 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/wire/conversation.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+// A packet is three bytes of length, low first, a sequence number, and a body.
+constexpr size_t kHeaderSize = 4;
+constexpr size_t kLongestBody = 16'384;
+constexpr char kProtocol = 10;
+constexpr char kOk = '\x00';
+constexpr char kSwitchMethod = '\xfe';
+constexpr char kMoreToCome = '\x01';
+constexpr char kError = '\xff';
+constexpr char kQuit = '\x01';
+
+std::string Packet(int sequence, std::string_view body) {
+  const auto byte = [&](int shift) {
+    return std::string(1, static_cast<char>(body.size() >> shift & 0xff));
+  };
+  return absl::StrCat(byte(0), byte(8), byte(16),
+                      std::string(1, static_cast<char>(sequence)), body);
+}
+
+// What is not zero in a log-in: that it is of version 4.1 with a password of
+// any length, here none, and names its method.
+std::string LogIn() {
+  constexpr std::string_view kCapabilities("\x01\x82\x08\x00", 4);
+  constexpr std::string_view kMaxPacket("\x00\x00\x00\x01", 4);
+  constexpr char kUtf8 = 33;
+  std::string body = absl::StrCat(kCapabilities, kMaxPacket,
+                                  std::string(1, kUtf8), std::string(23, '\0'));
+  absl::StrAppend(&body, "waiter", std::string(1, '\0'));
+  body.push_back('\0');  // The length of the password.
+  absl::StrAppend(&body, "mysql_native_password", std::string(1, '\0'));
+  return body;
+}
+
+struct ServerError {
+  int code = 0;
+  std::string text = {};
+};
+
+ServerError ReadError(std::string_view body) {
+  if (body.size() < 3) return {};
+  ServerError error;
+  error.code = static_cast<unsigned char>(body[1]) |
+               static_cast<unsigned char>(body[2]) << 8;
+  body.remove_prefix(3);
+  // Before the log-in some servers leave the SQLSTATE out.
+  if (body.size() >= 6 && body[0] == '#') body.remove_prefix(6);
+  error.text = absl::StrCat(Excerpt(body), " (error ", error.code, ")");
+  return error;
+}
+
+// MariaDB calls itself "5.5.5-10.11.6-MariaDB", as old clients want a MySQL.
+std::string Product(std::string_view version) {
+  const size_t maria = version.find("-MariaDB");
+  if (maria == std::string_view::npos) {
+    return absl::StrCat("MySQL ", Excerpt(version));
+  }
+  version = version.substr(0, maria);
+  absl::ConsumePrefix(&version, "5.5.5-");
+  return absl::StrCat("MariaDB ", Excerpt(version));
+}
+
+class MysqlConversation : public Conversation {
+ public:
+  Step Receive(std::string& received) override {
+    while (received.size() >= kHeaderSize) {
+      const size_t length =
+          static_cast<unsigned char>(received[0]) |
+          static_cast<size_t>(static_cast<unsigned char>(received[1])) << 8 |
+          static_cast<size_t>(static_cast<unsigned char>(received[2])) << 16;
+      const int sequence = static_cast<unsigned char>(received[3]);
+      if (length == 0 || length > kLongestBody) return {.is_foreign = true};
+      if (received.size() < kHeaderSize + length) return {};
+      const std::string body = received.substr(kHeaderSize, length);
+      received.erase(0, kHeaderSize + length);
+      Step step = greeted_ ? FromAnswer(sequence, body) : FromGreeting(body);
+      if (!step.send.empty() || step.finding.has_value() || step.is_foreign) {
+        return step;
+      }
+    }
+    return {};
+  }
+
+  std::string_view Awaited() const override {
+    return greeted_ ? "answer to the log-in" : "greeting";
+  }
+  std::string_view Server() const override { return "MySQL"; }
+
+  std::optional<Finding> AtEnd() const override {
+    if (!answered_) return std::nullopt;
+    return Finding{.status = PollStatus::kSuccess, .detail = version_};
+  }
+
+ private:
+  Step FromGreeting(std::string_view body) {
+    if (body[0] == kError) return {.finding = FromError(ReadError(body))};
+    const size_t end = body.find('\0');
+    if (body[0] != kProtocol || end == std::string_view::npos) {
+      return {.is_foreign = true};
+    }
+    greeted_ = true;
+    version_ = absl::StrCat(Product(body.substr(1, end - 1)), " answers");
+    return {.send = Packet(1, LogIn())};
+  }
+
+  Step FromAnswer(int sequence, std::string_view body) {
+    answered_ = true;
+    switch (body[0]) {
+      case kOk:
+        return {.send = Packet(0, std::string(1, kQuit)), .finding = AtEnd()};
+      case kSwitchMethod:
+        // No password by this method either; then the server ends it.
+        return {.send = Packet(sequence + 1, "")};
+      case kMoreToCome:
+        return {};
+      case kError:
+        return {.finding = FromError(ReadError(body))};
+      default:
+        return {.is_foreign = true};
+    }
+  }
+
+  Finding FromError(const ServerError& error) const {
+    const std::string detail = absl::StrCat("MySQL answers: ", error.text);
+    switch (error.code) {
+      case 1040:  // Too many connections.
+      case 1203:  // Too many of this user.
+        return {.status = PollStatus::kThrottled, .detail = detail};
+      case 1053:  // It shuts down.
+      case 3032:  // It is offline for all but administrators.
+        return {.status = PollStatus::kNotReady, .detail = detail};
+      // Neither goes away by waiting: each further connection from here is
+      // refused, whoever logs in, until somebody changes that at the server.
+      case 1129:
+        return {.status = PollStatus::kFailed,
+                .detail = detail,
+                .hint = "unblock this host with mysqladmin flush-hosts"};
+      case 1130:
+        return {.status = PollStatus::kFailed,
+                .detail = detail,
+                .hint = "let a user of this host in, or wait for tcp:"};
+      default:
+        // Of the answers to a log-in all others refuse the user, which takes a
+        // server that works.
+        return greeted_
+                   ? Finding{.status = PollStatus::kSuccess, .detail = version_}
+                   : Finding{.status = PollStatus::kServerError,
+                             .detail = detail};
+    }
+  }
+
+  bool greeted_ = false;
+  bool answered_ = false;
+  std::string version_;
+};
+
+}  // namespace
+
+std::unique_ptr<Conversation> NewMysqlConversation() {
+  return std::make_unique<MysqlConversation>();
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,167 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/wire/conversation.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+// Version 3.0 of the protocol. Its whole numbers begin with the high byte, and
+// the length of a message counts itself, but not the type before it.
+constexpr uint32_t kVersion = 3 << 16;
+constexpr size_t kLengthSize = 4;
+constexpr size_t kHeaderSize = 1 + kLengthSize;
+
+// No message of a start-up is longer.
+constexpr uint32_t kLongestMessage = 30'000;
+
+std::string Number(uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    bytes.push_back(static_cast<char>(number >> shift & 0xff));
+  }
+  return bytes;
+}
+
+// Requires four bytes.
+uint32_t ReadNumber(std::string_view bytes) {
+  uint32_t number = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    number = number << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return number;
+}
+
+// Returns a field of an error: a letter, a text, a zero; and so on.
+std::string_view Field(std::string_view body, char type) {
+  while (!body.empty() && body[0] != '\0') {
+    const std::string_view text = body.substr(1, body.find('\0') - 1);
+    if (body[0] == type) return text;
+    body.remove_prefix(std::min(body.size(), text.size() + 2));
+  }
+  return {};
+}
+
+PollStatus StatusFor(std::string_view sql_state) {
+  // Starting up, recovering, shutting down.
+  if (absl::StartsWith(sql_state, "57P")) return PollStatus::kNotReady;
+  // All connections are taken.
+  if (sql_state == "53300") return PollStatus::kThrottled;
+  // The user is refused, or there is no such database: the server works.
+  if (absl::StartsWith(sql_state, "28") || sql_state == "3D000") {
+    return PollStatus::kSuccess;
+  }
+  return PollStatus::kServerError;
+}
+
+Finding FromError(std::string_view body) {
+  const std::string_view sql_state = Field(body, 'C');
+  return {
+      .status = StatusFor(sql_state),
+      .detail = absl::StrCat("PostgreSQL answers: ", Excerpt(Field(body, 'M')),
+                             " (SQLSTATE ", Excerpt(sql_state), ")")};
+}
+
+class PostgresConversation : public Conversation {
+ public:
+  std::string Opening() override {
+    std::string body = Number(kVersion);
+    for (const std::string_view text :
+         {"user", "postgres", "database", "postgres", "application_name",
+          "waiter", ""}) {
+      body.append(text);
+      body.push_back('\0');
+    }
+    return absl::StrCat(
+        Number(static_cast<uint32_t>(body.size() + kLengthSize)), body);
+  }
+
+  Step Receive(std::string& received) override {
+    while (received.size() >= kHeaderSize) {
+      const char type = received[0];
+      if (!IsKnown(type)) return {.is_foreign = true};
+      const std::string_view message = received;
+      const size_t length = ReadNumber(message.substr(1));
+      if (length < kLengthSize || length > kLongestMessage) {
+        return FromOldError(received);
+      }
+      if (received.size() < 1 + length) return {};
+      const std::string body =
+          received.substr(kHeaderSize, length - kLengthSize);
+      received.erase(0, 1 + length);
+      if (Step step = FromMessage(type, body);
+          step.finding.has_value() || step.is_foreign) {
+        return step;
+      }
+    }
+    return {.is_foreign = !received.empty() && !IsKnown(received[0])};
+  }
+
+  std::string_view Awaited() const override {
+    return logged_in_ ? "readiness for queries"
+                      : "answer to the start-up packet";
+  }
+  std::string_view Server() const override { return "PostgreSQL"; }
+
+ private:
+  bool IsKnown(char type) const {
+    return absl::StrContains(logged_in_ ? "ENSKZ" : "RENv", type);
+  }
+
+  Step FromMessage(char type, std::string_view body) {
+    switch (type) {
+      case 'R':
+        if (body.size() < 4) return {.is_foreign = true};
+        if (ReadNumber(body) != 0) {
+          return {.finding = Finding{.status = PollStatus::kSuccess,
+                                     .detail = "PostgreSQL asks who connects"}};
+        }
+        // Let in without a password: to leave in peace the server must have
+        // finished its greeting.
+        logged_in_ = true;
+        return {};
+      case 'Z':
+        return {
+            .send = absl::StrCat("X", Number(kLengthSize)),
+            .finding = Finding{.status = PollStatus::kSuccess,
+                               .detail = "PostgreSQL is ready for queries"}};
+      case 'E':
+        return {.finding = FromError(body)};
+      default:
+        return {};
+    }
+  }
+
+  // A server that cannot make a process for the connection says so as version 2
+  // did: a text up to a zero, without a length.
+  static Step FromOldError(std::string_view received) {
+    if (received[0] != 'E') return {.is_foreign = true};
+    const size_t end = received.find('\0');
+    if (end == std::string_view::npos) return {};
+    return {.finding = Finding{
+                .status = PollStatus::kServerError,
+                .detail = absl::StrCat("PostgreSQL answers: ",
+                                       Excerpt(received.substr(1, end - 1)))}};
+  }
+
+  bool logged_in_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Conversation> NewPostgresConversation() {
+  return std::make_unique<PostgresConversation>();
+}
+
+}  // namespace waiter::cli

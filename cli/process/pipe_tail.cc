@@ -1,0 +1,100 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/process/pipe_tail.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "cli/loop/event_loop.h"
+
+namespace waiter::cli {
+namespace {
+
+// Read in one call of the loop, so that others have their turn.
+constexpr size_t kAtOnce = size_t{64} * 1024;
+
+// What Linux allows a pipe to hold at most, by default.
+constexpr size_t kLargestPipe = size_t{1024} * 1024;
+
+void Close(int& end) {
+  if (end >= 0) close(std::exchange(end, -1));
+}
+
+// Moves `end` out of the way of the standard files. Returns an errno, or 0.
+int MoveUp(int& end) {
+  if (end > STDERR_FILENO) return 0;
+  const int moved = fcntl(end, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (moved < 0) return errno;
+  close(std::exchange(end, moved));
+  return 0;
+}
+
+}  // namespace
+
+PipeTail::PipeTail(EventLoop& loop, size_t limit,
+                   std::function<void()> on_closed)
+    : limit_(limit) {
+  if (pipe2(ends_.data(), O_CLOEXEC) != 0) {
+    error_ = errno;
+    return;
+  }
+  for (int& end : ends_) {
+    if (error_ == 0) error_ = MoveUp(end);
+  }
+  if (error_ == 0 && fcntl(ends_[0], F_SETFL, O_NONBLOCK) != 0) error_ = errno;
+  if (error_ != 0) return;
+  watch_ = loop.WhenReady(ends_[0], POLLIN,
+                          [this, on_closed = std::move(on_closed)](auto) {
+                            Read(kAtOnce);
+                            if (closed()) on_closed();
+                          });
+}
+
+PipeTail::~PipeTail() {
+  watch_ = {};
+  for (int& end : ends_) Close(end);
+}
+
+void PipeTail::CloseWritingEnd() { Close(ends_[1]); }
+
+void PipeTail::Drain() { Read(kLargestPipe); }
+
+std::string PipeTail::Take() {
+  if (kept_.size() > limit_) kept_.erase(0, kept_.size() - limit_);
+  return std::exchange(kept_, {});
+}
+
+void PipeTail::Read(size_t most) {
+  std::array<char, size_t{16} * 1024> data;
+  while (most > 0 && !closed()) {
+    const ssize_t size =
+        read(ends_[0], data.data(), std::min(data.size(), most));
+    if (size > 0) {
+      Keep(data.data(), static_cast<size_t>(size));
+      most -= static_cast<size_t>(size);
+    } else if (size == 0 || (errno != EINTR && errno != EAGAIN)) {
+      watch_ = {};
+      Close(ends_[0]);
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+void PipeTail::Keep(const char* data, size_t size) {
+  kept_.append(data, size);
+  // Not each time, as it moves all that is kept.
+  if (kept_.size() > 2 * limit_) kept_.erase(0, kept_.size() - limit_);
+}
+
+}  // namespace waiter::cli

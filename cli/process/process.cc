@@ -1,0 +1,224 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/process/process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/process/exec_error.h"
+#include "cli/process/process_reaper.h"
+#include "cli/text/printable.h"
+
+// There a child can be kept from files that were open when we were started.
+// Those that we open are closed by exec(2) everywhere.
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34)
+#define WAITER_HAS_CLOSEFROM 1
+#endif
+#endif
+
+namespace waiter::cli {
+namespace {
+
+using How = ProcessEnd::How;
+
+constexpr size_t kKeptOut = size_t{64} * 1024;
+constexpr size_t kKeptErr = size_t{4} * 1024;
+
+// How long to wait, after the end of a child, for others that have its stdout
+// or stderr.
+constexpr absl::Duration kGrace = absl::Milliseconds(100);
+
+using Environment = std::map<std::string, std::optional<std::string>>;
+
+// Our environment with `changes`.
+std::vector<std::string> With(const Environment& changes) {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string name(text.substr(0, text.find('=')));
+    if (!changes.contains(name)) variables.emplace_back(text);
+  }
+  for (const auto& [name, value] : changes) {
+    if (value.has_value()) variables.push_back(absl::StrCat(name, "=", *value));
+  }
+  return variables;
+}
+
+// As exec(2) wants them, though it changes nothing.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) {
+    pointers.push_back(const_cast<char*>(text.c_str()));
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Starts `command` as `pid`. Returns an errno, or 0. Of the ways to do it,
+// posix_spawn is the one that is safe and quick in a program with threads, and
+// that tells why exec(2) failed.
+int Spawn(const Command& command, int out, int err, pid_t& pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  const absl::Cleanup destroy_files = [&files] {
+    posix_spawn_file_actions_destroy(&files);
+  };
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY,
+                                   0);
+  posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
+#ifdef WAITER_HAS_CLOSEFROM
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+#endif
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const absl::Cleanup destroy_attributes = [&attributes] {
+    posix_spawnattr_destroy(&attributes);
+  };
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t all;
+  sigfillset(&all);
+  sigdelset(&all, SIGKILL);
+  sigdelset(&all, SIGSTOP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP |
+                                            POSIX_SPAWN_SETSIGMASK |
+                                            POSIX_SPAWN_SETSIGDEF);
+
+  const std::vector<std::string> environment = With(command.environment);
+  return posix_spawnp(&pid, command.words[0].c_str(), &files, &attributes,
+                      Pointers(command.words).data(),
+                      Pointers(environment).data());
+}
+
+}  // namespace
+
+Command ShellCommand(std::string text) {
+  return {.words = {"/bin/sh", "-c", std::move(text)}};
+}
+
+std::string Describe(const ProcessEnd& end) {
+  switch (end.how) {
+    case How::kExited:
+      return absl::StrCat("exit code ", end.code);
+    case How::kSignalled:
+      return absl::StrCat("killed by signal ", end.code, " (",
+                          // NOLINTNEXTLINE(concurrency-mt-unsafe): known signal
+                          strsignal(end.code), ")");
+    case How::kNotStarted:
+      return end.error;
+    case How::kGivenUp:
+      break;
+  }
+  return "could not be killed";
+}
+
+std::string Summary(const ProcessEnd& end) {
+  const bool fine = end.how == How::kExited && end.code == 0;
+  std::string_view line = LastLine(fine ? end.out : end.err);
+  if (line.empty()) line = LastLine(fine ? end.err : end.out);
+  if (line.empty()) return Describe(end);
+  const std::string shown = Shortened(line, kLongestDetail);
+  return fine ? shown : absl::StrCat(Describe(end), ": ", shown);
+}
+
+std::string_view LastLine(std::string_view output) {
+  output = absl::StripTrailingAsciiWhitespace(output);
+  // npos + 1 is 0.
+  return absl::StripLeadingAsciiWhitespace(
+      output.substr(output.find_last_of("\r\n") + 1));
+}
+
+Process::Process(ProcessReaper& reaper, const Command& command, Done done)
+    : reaper_(reaper),
+      done_(std::move(done)),
+      out_(reaper.loop(), kKeptOut, [this] { FinishIfComplete(); }),
+      err_(reaper.loop(), kKeptErr, [this] { FinishIfComplete(); }) {
+  int error = out_.error() != 0 ? out_.error() : err_.error();
+  if (error == 0) {
+    error = Spawn(command, out_.writing_end(), err_.writing_end(), pid_);
+  }
+  out_.CloseWritingEnd();
+  err_.CloseWritingEnd();
+  if (error == 0) {
+    reaper.Adopt(pid_, [this](std::optional<int> status) { OnExit(status); });
+    return;
+  }
+  pid_ = -1;
+  const ExecError why = DescribeExecError(command.words[0], error);
+  end_.how = How::kNotStarted;
+  end_.code = why.exit_code;
+  end_.error = why.text;
+  ended_ = true;
+  finish_ = reaper.loop().CallAfter(absl::ZeroDuration(), [this] { Finish(); });
+}
+
+Process::~Process() {
+  if (!ended_) reaper_.Abandon(pid_);
+}
+
+void Process::Terminate() {
+  if (ended_) {
+    if (done_) Finish();
+  } else if (!reaper_.HasEnded(pid_)) {
+    end_.terminated = true;
+    reaper_.Terminate(pid_);
+  }
+}
+
+void Process::OnExit(std::optional<int> status) {
+  ended_ = true;
+  if (!status.has_value()) {
+    end_.how = How::kGivenUp;
+  } else if (WIFSIGNALED(*status)) {
+    end_.how = How::kSignalled;
+    end_.code = WTERMSIG(*status);
+  } else {
+    end_.code = WEXITSTATUS(*status);
+  }
+  out_.Drain();
+  err_.Drain();
+  finish_ = reaper_.loop().CallAfter(kGrace, [this] { Finish(); });
+  FinishIfComplete();
+}
+
+void Process::FinishIfComplete() {
+  if (done_ && ended_ && out_.closed() && err_.closed()) Finish();
+}
+
+void Process::Finish() {
+  finish_ = {};
+  end_.out = out_.Take();
+  end_.err = err_.Take();
+  // It may destroy this.
+  std::exchange(done_, nullptr)(std::move(end_));
+}
+
+}  // namespace waiter::cli

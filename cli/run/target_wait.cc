@@ -1,0 +1,132 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/run/target_wait.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/probes/probe.h"
+#include "cli/run/run_state.h"
+#include "waiter/observer.h"
+#include "waiter/poll.h"
+#include "waiter/poll_completion.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::cli {
+namespace {
+
+// The poll at the deadline gets no more than this, as nobody who set a limit
+// waits for `--probe-timeout` on top of it.
+constexpr absl::Duration kLongestLastPoll = absl::Seconds(1);
+
+absl::Duration TimeFor(const PollContext& context) {
+  const bool is_last = context.remaining <= absl::ZeroDuration();
+  return is_last && context.attempt > 1
+             ? std::min(context.timeout, kLongestLastPoll)
+             : context.timeout;
+}
+
+}  // namespace
+
+Finding Inverted(Finding finding) {
+  if (finding.absent) {
+    finding.status = PollStatus::kSuccess;
+  } else if (finding.status == PollStatus::kSuccess) {
+    finding.status = PollStatus::kNotReady;
+    finding.detail = finding.detail.empty()
+                         ? "still there"
+                         : absl::StrCat("still there: ", finding.detail);
+  }
+  return finding;
+}
+
+TargetWait::TargetWait(EventLoop& loop, Probe& probe, const FindingRules& rules,
+                       TargetState& state, TargetEvents& events, size_t target)
+    : loop_(loop),
+      probe_(probe),
+      rules_(rules),
+      state_(state),
+      events_(events),
+      target_(target) {}
+
+void TargetWait::Ask(const PollContext& context, PollCompletion<> done) {
+  const absl::Duration timeout = TimeFor(context);
+  if (timeout < absl::InfiniteDuration()) {
+    time_out_ = loop_.CallAfter(timeout, [this, timeout] {
+      ++state_.timed_out;
+      probe_.TimeOut(timeout);
+    });
+  }
+  probe_.Start(context, [this, done = std::move(done)](Finding finding) {
+    Answer(std::move(finding), done);
+  });
+}
+
+void TargetWait::Answer(Finding finding, const PollCompletion<>& done) {
+  time_out_ = {};
+  if (rules_.gone) finding = Inverted(std::move(finding));
+  if (rules_.ignore_retry_after) finding.retry_after = absl::ZeroDuration();
+  Poll<> poll(finding.status, finding.detail, finding.retry_after);
+  found_ = std::move(finding);
+  done(std::move(poll));
+}
+
+void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
+  TellOfPoll(absl::ZeroDuration());
+  state_.phase = TargetState::Phase::kPolling;
+  state_.poll_started = events_.Elapsed();
+}
+
+void TargetWait::AfterPoll(const PollEvent& poll) {
+  state_.attempts = poll.attempt;
+  ++state_.counts[static_cast<size_t>(poll.found.status())];
+  // A poll that the end of the wait cut short has no finding.
+  state_.last = found_.has_value()
+                    ? *std::move(found_)
+                    : Finding{.status = poll.found.status(),
+                              .detail = std::string(poll.found.detail())};
+  found_.reset();
+  if (state_.last.status == PollStatus::kSuccess ||
+      state_.last.status == PollStatus::kNotReady) {
+    state_.last_good = state_.last;
+  }
+  if (state_.last.absent) ++state_.absent;
+  state_.last_ended = events_.Elapsed();
+  state_.last_took = poll.took;
+  poll_untold_ = true;
+}
+
+void TargetWait::BeforeSleep(const SleepEvent& sleep) {
+  state_.phase = TargetState::Phase::kSleeping;
+  TellOfPoll(sleep.delay);
+}
+
+void TargetWait::OnDone(std::string_view /*name*/, const WaitReport& report) {
+  time_out_ = {};
+  probe_.Cancel();
+  state_.phase = TargetState::Phase::kEnded;
+  TellOfPoll(absl::ZeroDuration());
+  state_.reason = report.reason;
+  state_.ended = events_.Elapsed();
+  events_.WaitEnded(target_);
+}
+
+void TargetWait::TellOfPoll(absl::Duration next_delay) {
+  state_.next_delay = next_delay;
+  if (!poll_untold_) return;
+  poll_untold_ = false;
+  events_.PollEnded(target_);
+}
+
+}  // namespace waiter::cli

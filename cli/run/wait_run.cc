@@ -1,0 +1,169 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/run/wait_run.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/run/exit_code.h"
+#include "cli/run/run_state.h"
+#include "cli/run/target_wait.h"
+#include "waiter/async_waiter.h"
+#include "waiter/clock.h"
+#include "waiter/options.h"
+#include "waiter/retry_quota.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_group.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr int kUsedUpCode = 3;
+
+RunState InitialState(const std::vector<WaitTarget>& targets,
+                      const WaitRunOptions& options, absl::Time now) {
+  RunState state;
+  state.needed = options.needed;
+  state.gone = options.rules.gone;
+  state.timeout = options.policy.timeout.value_or(absl::InfiniteDuration());
+  state.started = now;
+  for (const WaitTarget& target : targets) {
+    state.targets.push_back({.label = target.label, .text = target.text});
+  }
+  return state;
+}
+
+// `absl::BitGen` would be made ready for far more than one number.
+uint64_t RandomSeed() {
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
+
+}  // namespace
+
+WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
+                 const WaitRunOptions& options,
+                 std::vector<RunListener*> listeners)
+    : loop_(loop),
+      options_(options),
+      listeners_(std::move(listeners)),
+      start_(loop.clock().MonotonicNow()),
+      state_(InitialState(targets, options, loop.clock().TimeNow())),
+      targets_(std::move(targets)),
+      engine_({.threads = 0,
+               .tick = absl::ZeroDuration(),
+               .clock = &loop.clock(),
+               .seed = options.policy.seed.value_or(RandomSeed())}) {
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    waits_.push_back(std::make_unique<TargetWait>(
+        loop_, *targets_[i].probe, options_.rules, state_.targets[i],
+        static_cast<TargetEvents&>(*this), i));
+  }
+}
+
+WaitOptions WaitRun::OptionsFor(size_t target) {
+  WaitOptions options = options_.policy;
+  options.name = targets_[target].label;
+  options.clock = &loop_.clock();
+  options.observer = waits_[target].get();
+  if (options_.max_errors.has_value()) {
+    absl::StatusOr<std::shared_ptr<RetryQuota>> budget =
+        RetryQuota::Make({.capacity = static_cast<double>(*options_.max_errors),
+                          .success_increment = 0,
+                          .retry_cost = 1,
+                          .timeout_cost = 1,
+                          .throttle_cost = 0});
+    if (budget.ok()) options.retry_quota = *std::move(budget);
+  }
+  return options;
+}
+
+RunEnd WaitRun::Run() {
+  Tell([&](RunListener& listener) { listener.OnStart(state_); });
+  Tick();
+  std::vector<AsyncWaiter<TargetWait::AskTarget>> waits;
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    waits.emplace_back(waits_[i]->StatusFunction(), OptionsFor(i));
+  }
+  bool over = false;
+  group_.emplace(engine_, std::move(waits), WaitGroupOptions(),
+                 [&over](const std::vector<WaitResult<>>&) { over = true; });
+  MonotonicTime next = engine_.RunDue();
+  while (!over) {
+    loop_.RunOnce(next);
+    next = engine_.RunDue();
+  }
+  tick_ = {};
+  Tell([&](RunListener& listener) { listener.OnDone(state_, *end_); });
+  return *end_;
+}
+
+void WaitRun::Stop(const RunEnd& end) {
+  if (!end_.has_value()) end_ = end;
+  if (group_.has_value()) group_->Cancel();
+}
+
+void WaitRun::Snapshot() {
+  Tell([&](RunListener& listener) { listener.OnSnapshot(state_); });
+}
+
+absl::Duration WaitRun::Elapsed() const {
+  return absl::FromChrono(loop_.clock().MonotonicNow() - start_);
+}
+
+void WaitRun::PollEnded(size_t target) {
+  Tell([&](RunListener& listener) { listener.OnPoll(state_, target); });
+}
+
+void WaitRun::WaitEnded(size_t target) {
+  Tell([&](RunListener& listener) { listener.OnEnd(state_, target); });
+  const StopReason reason = *state_.targets[target].reason;
+  ++(reason == StopReason::kSuccess ? ready_ : unready_);
+  if (end_.has_value()) return;
+  if (ready_ >= options_.needed) {
+    end_ = RunEnd{.exit_code = 0, .reason = "ready"};
+  } else if (targets_.size() - unready_ < options_.needed) {
+    // The end that made it impossible is the one that counts.
+    end_ = EndFor(reason);
+    // The limit is that of all, who look once more, and may say why.
+    if (reason == StopReason::kDeadline) return;
+  } else {
+    return;
+  }
+  group_->Cancel();
+}
+
+RunEnd WaitRun::EndFor(StopReason reason) const {
+  switch (reason) {
+    case StopReason::kDeadline:
+      return {.exit_code = options_.timeout_code, .reason = "deadline"};
+    case StopReason::kAttempts:
+      return {.exit_code = kUsedUpCode, .reason = "attempts"};
+    case StopReason::kQuota:
+      return {.exit_code = kUsedUpCode, .reason = "errors"};
+    case StopReason::kInvalidOptions:
+      return {.exit_code = kUsageError, .reason = "invalid"};
+    default:
+      return {.exit_code = options_.failure_code, .reason = "failed"};
+  }
+}
+
+void WaitRun::Tick() {
+  tick_ = loop_.CallAfter(kTick, [this] {
+    Tell([&](RunListener& listener) { listener.OnTick(state_); });
+    Tick();
+  });
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,112 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A run of `waiter`: waits for all targets, or as many as are needed, on one
+// engine and one thread, and tells its listeners.
+//
+//   waiter::cli::WaitRun run(loop, std::move(targets), options, {&progress});
+//   waiter::cli::SignalWatch interrupted(loop, SIGINT, [&] {
+//     run.Stop({.exit_code = 130, .reason = "interrupted"});
+//   });
+//   waiter::cli::RunEnd end = run.Run();
+
+#ifndef WAITER_CLI_RUN_WAIT_RUN_H_
+#define WAITER_CLI_RUN_WAIT_RUN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/probes/probe.h"
+#include "cli/run/run_state.h"
+#include "cli/run/target_wait.h"
+#include "waiter/clock.h"
+#include "waiter/options.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_group.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::cli {
+
+struct WaitTarget {
+  std::string label;  // Not empty.
+  std::string text;   // The target as it was given.
+  std::unique_ptr<Probe> probe;
+};
+
+struct WaitRunOptions {
+  // Of each target. The name, the clock, the observer and the quota are set for
+  // each.
+  WaitOptions policy;
+
+  // Targets that must be ready; the run ends as soon as that can no longer be.
+  size_t needed = 1;
+
+  FindingRules rules = {};
+
+  // Server errors of one target that are borne; the next one ends its wait.
+  std::optional<int64_t> max_errors = std::nullopt;
+
+  int timeout_code = 124;
+  int failure_code = 1;
+};
+
+// Thread-compatible; runs on the thread that calls `Run`.
+class WaitRun : private TargetEvents {
+ public:
+  // `options` must be valid, and the listeners outlive this.
+  WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
+          const WaitRunOptions& options, std::vector<RunListener*> listeners);
+
+  // Waits, and returns how it ended. To be called once. Probes have been ended,
+  // but what they started may still be ending.
+  RunEnd Run();
+
+  // Ends the run at once, and as `end` says unless that has been decided. To be
+  // called from inside of the loop.
+  void Stop(const RunEnd& end);
+
+  // Shows the listeners what is going on.
+  void Snapshot();
+
+ private:
+  absl::Duration Elapsed() const override;
+  void PollEnded(size_t target) override;
+  void WaitEnded(size_t target) override;
+
+  WaitOptions OptionsFor(size_t target);
+  RunEnd EndFor(StopReason reason) const;
+  void Tick();
+
+  template <typename Call>
+  void Tell(Call call) {
+    state_.elapsed = Elapsed();
+    for (RunListener* listener : listeners_) call(*listener);
+  }
+
+  EventLoop& loop_;
+  const WaitRunOptions options_;
+  const std::vector<RunListener*> listeners_;
+  const MonotonicTime start_;
+  RunState state_;
+  EventLoop::Watch tick_;
+
+  // Once it is decided how the run ends.
+  std::optional<RunEnd> end_;
+  size_t ready_ = 0;
+  size_t unready_ = 0;
+
+  std::vector<WaitTarget> targets_;
+  std::vector<std::unique_ptr<TargetWait>> waits_;
+  std::optional<WaitGroup<>> group_;
+  WaitEngine engine_;  // Destroyed first, as it refers to all else.
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_RUN_WAIT_RUN_H_

@@ -1,0 +1,24 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Durations for people: three digits are enough.
+//
+//   waiter::cli::TimeText(absl::Seconds(1.23456));   // "1.23s"
+//   waiter::cli::TimeText(absl::Seconds(123.456));   // "2m3s"
+
+#ifndef WAITER_CLI_TEXT_TIME_TEXT_H_
+#define WAITER_CLI_TEXT_TIME_TEXT_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace waiter::cli {
+
+// Returns `duration`, rounded to what people look at, as `absl::ParseDuration`
+// reads it.
+std::string TimeText(absl::Duration duration);
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_TEXT_TIME_TEXT_H_

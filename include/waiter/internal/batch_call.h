@@ -1,0 +1,77 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The call of a `BatchPoller` (batch_poller.h), and how its answer reaches
+// those who asked.
+
+#ifndef WAITER_INTERNAL_BATCH_CALL_H_
+#define WAITER_INTERNAL_BATCH_CALL_H_
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "waiter/batch_answer.h"
+#include "waiter/internal/batch_queue.h"
+#include "waiter/poll.h"
+#include "waiter/poll_completion.h"
+
+namespace waiter::internal {
+
+template <typename Key, typename T>
+using BatchCall =
+    std::function<absl::StatusOr<BatchAnswer<Key, T>>(absl::Span<const Key>)>;
+
+// Who gets the answer for the key of this place in the call.
+template <typename T>
+struct BatchRecipient {
+  size_t place;
+  PollCompletion<T> done;
+};
+
+// Returns what `call` does; an exception is an error.
+template <typename Key, typename T>
+absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
+                                                 const std::vector<Key>& keys) {
+  try {
+    return call(keys);
+  } catch (const std::exception& exception) {
+    return absl::UnknownError(
+        absl::StrCat("the batch call threw: ", exception.what()));
+  } catch (...) {
+    return absl::UnknownError("the batch call threw");
+  }
+}
+
+// Answers all recipients, who are in the order of `keys`.
+template <typename Key, typename T>
+void DistributeBatch(absl::StatusOr<BatchAnswer<Key, T>> answer,
+                     const std::vector<Key>& keys,
+                     const std::vector<BatchRecipient<T>>& recipients) {
+  if (!answer.ok()) {
+    const waiter::Poll<T> failure = FromCallError(answer.status());
+    for (const BatchRecipient<T>& adapter : recipients) adapter.done(failure);
+    return;
+  }
+  for (size_t i = 0; i < recipients.size(); ++i) {
+    const size_t place = recipients[i].place;
+    const auto found = answer->find(keys[place]);
+    if (found == answer->end()) {
+      recipients[i].done(waiter::Poll<T>(NotReady("not in answer")));
+    } else if (i + 1 < recipients.size() && recipients[i + 1].place == place) {
+      recipients[i].done(found->second);
+    } else {
+      recipients[i].done(std::move(found->second));
+    }
+  }
+}
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_BATCH_CALL_H_

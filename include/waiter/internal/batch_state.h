@@ -1,0 +1,122 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The part of a `BatchPoller` (batch_poller.h) that knows its types: what a key
+// is, and whom to answer.
+
+#ifndef WAITER_INTERNAL_BATCH_STATE_H_
+#define WAITER_INTERNAL_BATCH_STATE_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/node_hash_map.h"
+#include "absl/status/status.h"
+#include "waiter/batch_options.h"
+#include "waiter/internal/batch_call.h"
+#include "waiter/internal/batch_queue.h"
+#include "waiter/poll.h"
+#include "waiter/poll_completion.h"
+#include "waiter/status_function.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_policy.h"
+
+namespace waiter::internal {
+
+// Thread-safe.
+template <typename Key, typename T>
+class BatchState final : public BatchQueue {
+ public:
+  using Function = BatchCall<Key, T>;
+
+  // A wait for a key, from its start to its end.
+  struct Wait : BatchWait {
+    Wait(std::shared_ptr<BatchState> owner, Key name, const WaitPolicy& policy)
+        : state(std::move(owner)) {
+      state->Prepare(*this, policy);
+      state->Add(*this, std::move(name));
+    }
+    ~Wait() { state->Remove(*this); }
+
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    void Poll(PollCompletion<T> completion) {
+      done.emplace(std::move(completion));
+      if (!state->Join(*this)) Refuse(*this);
+    }
+
+    std::shared_ptr<BatchState> state;
+    std::optional<PollCompletion<T>> done;  // Of the poll that is under way.
+  };
+
+  BatchState(WaitEngine& engine, Function call, const BatchOptions& options)
+      : BatchQueue(engine, options, CheckNotEmpty(call)),
+        call_(std::move(call)) {}
+
+ private:
+  struct Entry : BatchKey {
+    const Key* key = nullptr;  // Of the map.
+  };
+
+  void Add(Wait& wait, Key key) {
+    const std::lock_guard lock(mutex_);
+    const auto [found, is_new] = entries_.try_emplace(std::move(key));
+    if (is_new) found->second.key = &found->first;
+    ++found->second.waits;
+    wait.key = &found->second;
+  }
+
+  void Remove(Wait& wait) {
+    const std::lock_guard lock(mutex_);
+    Leave(wait);
+    if (--wait.key->waits == 0) entries_.erase(*EntryOf(*wait.key).key);
+  }
+
+  static Entry& EntryOf(BatchKey& key) { return static_cast<Entry&>(key); }
+
+  // Calls `body` with each of the waits that are due.
+  template <typename Body>
+  static void TakeDue(BatchKey& key, Body body) {
+    for (BatchWait* wait = std::exchange(key.due, nullptr); wait != nullptr;
+         wait = wait->next) {
+      body(static_cast<Wait&>(*wait));
+    }
+  }
+
+  static void Refuse(Wait& wait) {
+    (*wait.done)(waiter::Poll<T>(
+        Failed(absl::CancelledError("the BatchPoller was destroyed"))));
+  }
+  void Reject(const std::vector<BatchKey*>& keys) override {
+    for (BatchKey* const key : keys) {
+      TakeDue(*key, Refuse);
+    }
+  }
+
+  void Call(const std::vector<BatchKey*>& due,
+            std::unique_lock<std::mutex>& lock) override {
+    std::vector<Key> keys;
+    std::vector<BatchRecipient<T>> recipients;
+    keys.reserve(due.size());
+    recipients.reserve(due.size());
+    for (BatchKey* const key : due) {
+      TakeDue(*key, [&](Wait& wait) {
+        recipients.push_back({keys.size(), *std::move(wait.done)});
+      });
+      keys.push_back(*EntryOf(*key).key);
+    }
+    lock.unlock();
+    DistributeBatch(TryBatchCall(call_, keys), keys, recipients);
+  }
+
+  const Function call_;
+  absl::node_hash_map<Key, Entry> entries_;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_BATCH_STATE_H_

@@ -1,0 +1,38 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The status function of a wait that a `BatchPoller` (batch_poller.h) starts.
+
+#ifndef WAITER_INTERNAL_BATCHED_KEY_H_
+#define WAITER_INTERNAL_BATCHED_KEY_H_
+
+#include <memory>
+#include <utility>
+
+#include "waiter/internal/batch_state.h"
+#include "waiter/poll_completion.h"
+#include "waiter/wait_policy.h"
+
+namespace waiter::internal {
+
+// The status function of a wait for a key.
+template <typename Key, typename T>
+class BatchedKey {
+ public:
+  // An answer always comes: with the end of the call.
+  static constexpr bool kIsAwaited = true;
+
+  BatchedKey(std::shared_ptr<BatchState<Key, T>> state, Key key,
+             const WaitPolicy& policy)
+      : wait_(std::make_unique<typename BatchState<Key, T>::Wait>(
+            std::move(state), std::move(key), policy)) {}
+
+  void operator()(PollCompletion<T> done) { wait_->Poll(std::move(done)); }
+
+ private:
+  std::unique_ptr<typename BatchState<Key, T>::Wait> wait_;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_BATCHED_KEY_H_

@@ -1,0 +1,73 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The blocking driver of `WaitLoop`, for `Waiter` (waiter.h), which adds the
+// types: use that.
+
+#ifndef WAITER_INTERNAL_BLOCKING_WAIT_H_
+#define WAITER_INTERNAL_BLOCKING_WAIT_H_
+
+#include <optional>
+#include <stop_token>
+
+#include "absl/functional/function_ref.h"
+#include "absl/random/bit_gen_ref.h"
+#include "waiter/clock.h"
+#include "waiter/internal/first_poll.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::internal {
+
+// The random generator and the stop token of one wait. Without a generator the
+// wait seeds one of its own when it first draws a delay.
+struct BlockingInputs {
+  const std::stop_token& stop;
+  std::optional<absl::BitGenRef> gen;
+  bool takes_context;  // Whether the status function does.
+};
+
+// One call of a status function. `context` is null unless it was asked for.
+using BlockingPoll =
+    absl::FunctionRef<void(const PollContext* context, Poll<>& found)>;
+
+// Polls on the calling thread until the wait is over, and fills in `report`;
+// goes on from `first_poll` if that has been made. Exceptions of `poll` pass
+// through.
+void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
+                  std::optional<FirstPoll> first_poll, BlockingPoll poll,
+                  WaitReport& report);
+
+// The same, with a short cut for the wait that is over before it has begun:
+// about 5 ns where the first poll succeeds and there is no deadline.
+template <typename PollFunction>
+void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
+                  PollFunction& poll, WaitReport& report) {
+  if (!policy.first_success_suffices() || inputs.takes_context ||
+      inputs.stop.stop_requested()) {
+    BlockingWait(policy, inputs, std::nullopt, poll, report);
+    return;
+  }
+  Clock& clock = policy.clock();
+  FirstPoll first;
+  if (policy.has_deadline()) {
+    first.start = clock.MonotonicNow();
+    first.deadline = policy.DeadlineFrom(first.start);
+  }
+  poll(nullptr, report.last_poll);
+  if (policy.has_deadline() ||
+      report.last_poll.status() != PollStatus::kSuccess) {
+    first.end = policy.NeedsExactTime(report.last_poll, /*has_slept=*/false)
+                    ? clock.MonotonicNow()
+                    : clock.MonotonicNowBefore(first.deadline);
+    if (!policy.has_deadline()) first.start = first.end;
+  }
+  if (EndWithFirstPoll(policy, first, report)) return;
+  BlockingWait(policy, inputs, first, poll, report);
+}
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_BLOCKING_WAIT_H_

@@ -1,0 +1,149 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// How a `WaitEngine` (wait_engine.h) holds the callables of a wait, whatever
+// their types: how to ask, and the callback for the result. Small ones lie side
+// by side inside the record of the wait, behind one table of functions. Forms
+// of status functions differ in their adapter:
+//
+//   struct PollAdapter {
+//     static constexpr bool kTakesContext, kIsAsynchronous;
+//     static constexpr bool kIsAwaited;  // Optional; see below.
+//     // Puts the value of a success into `value`, and all else into `found`.
+//     void Poll(const PollContext* context, Poll<>& found,
+//              OptionalValue<T>& value);
+//     // Instead, if asynchronous.
+//     void Begin(const PollContext* context, EngineTicket ticket);
+//   };
+//   using Task = waiter::EngineTask<PollAdapter, T, Callback>;
+
+#ifndef WAITER_INTERNAL_ENGINE_TASK_H_
+#define WAITER_INTERNAL_ENGINE_TASK_H_
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "waiter/internal/engine_step.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+
+namespace waiter::internal {
+
+// Whether polls are awaited beyond the deadline: synchronous ones are, others
+// if their adapter says that an answer is certain.
+template <typename PollAdapter>
+inline constexpr bool kIsAwaited = !PollAdapter::kIsAsynchronous || requires {
+  requires PollAdapter::kIsAwaited;
+};
+
+// Tasks of this size need no memory of their own.
+inline constexpr size_t kInlineTaskSize = 32;
+inline constexpr size_t kInlineTaskAlignment = 16;
+
+template <typename PollAdapter, typename T, typename Callback>
+class EngineTask {
+ public:
+  static void Create(void* storage, PollAdapter adapter, Callback callback) {
+    if constexpr (IsInline()) {
+      new (storage) EngineTask(std::move(adapter), std::move(callback));
+    } else {
+      new (storage)
+          EngineTask*(new EngineTask(std::move(adapter), std::move(callback)));
+    }
+  }
+
+  static const EngineOps kOps;
+
+ private:
+  EngineTask(PollAdapter adapter, Callback callback)
+      : adapter_(std::move(adapter)), callback_(std::move(callback)) {}
+
+  static EngineTask& From(void* storage) {
+    if constexpr (IsInline()) {
+      return *static_cast<EngineTask*>(storage);
+    } else {
+      return **static_cast<EngineTask**>(storage);
+    }
+  }
+
+  void CallBack(WaitReport&& report, OptionalValue<T> value) {
+    if constexpr (std::is_void_v<T>) {
+      callback_(WaitResult<>(std::move(report)));
+    } else {
+      callback_(WaitResult<T>(std::move(report), std::move(value)));
+    }
+  }
+
+  static void DoPoll(void* storage, EngineStep& step) {
+    EngineTask& task = From(storage);
+    if constexpr (PollAdapter::kIsAsynchronous) {
+      task.adapter_.Begin(step.context(), step.Defer());
+    } else {
+      OptionalValue<T> value;
+      task.adapter_.Poll(step.context(), step.found(), value);
+      if (step.Ends()) task.End(step, std::move(value));
+    }
+  }
+
+  static std::unique_ptr<EngineAnswer> DoPollAway(void* storage,
+                                                  const PollContext* context) {
+    auto answer = std::make_unique<EngineValueAnswer<T>>();
+    if constexpr (!PollAdapter::kIsAsynchronous) {
+      From(storage).adapter_.Poll(context, answer->found, answer->value);
+    }
+    return answer;
+  }
+
+  static void DoTake(void* storage, EngineAnswer& answer, EngineStep& step) {
+    auto& typed = static_cast<EngineValueAnswer<T>&>(answer);
+    step.found() = std::move(typed.found);
+    if (step.Ends()) From(storage).End(step, std::move(typed.value));
+  }
+
+  static void DoFinish(void* storage, WaitReport&& report) {
+    From(storage).CallBack(std::move(report), {});
+  }
+
+  static void DoDestroy(void* storage) {
+    if constexpr (IsInline()) {
+      From(storage).~EngineTask();
+    } else {
+      delete &From(storage);
+    }
+  }
+
+  void End(EngineStep& step, OptionalValue<T> value) {
+    if (step.report().reason != StopReason::kSuccess) value = {};
+    CallBack(std::move(step.report()), std::move(value));
+  }
+
+  static constexpr bool IsInline() {
+    constexpr bool kIsSmall = sizeof(EngineTask) <= kInlineTaskSize;
+    constexpr bool kFits = alignof(EngineTask) <= kInlineTaskAlignment;
+    return kIsSmall && kFits;
+  }
+
+  [[no_unique_address]] PollAdapter adapter_;
+  [[no_unique_address]] Callback callback_;
+};
+
+template <typename PollAdapter, typename T, typename Callback>
+constexpr EngineOps EngineTask<PollAdapter, T, Callback>::kOps = {
+    .poll = DoPoll,
+    .poll_away = DoPollAway,
+    .take = DoTake,
+    .finish = DoFinish,
+    .destroy = DoDestroy,
+    .takes_context = PollAdapter::kTakesContext,
+    .is_asynchronous = PollAdapter::kIsAsynchronous,
+    .is_awaited = kIsAwaited<PollAdapter>,
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_ENGINE_TASK_H_

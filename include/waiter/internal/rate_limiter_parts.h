@@ -1,0 +1,86 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The parameters and the arithmetic of `AdaptiveRateLimiter` (rate_limiter.h).
+//
+#ifndef WAITER_INTERNAL_RATE_LIMITER_PARTS_H_
+#define WAITER_INTERNAL_RATE_LIMITER_PARTS_H_
+
+#include <cstdint>
+
+#include "waiter/rate_limiter_options.h"
+
+namespace waiter::internal {
+
+// The parts of a limiter, without clock and lock. Times are in seconds.
+// Counts polls. Thread-compatible.
+class RateMeter {
+ public:
+  explicit RateMeter(const RateLimiterOptions& options);
+
+  // Counts a poll at `time` and returns the smoothed rate.
+  double Measure(double time);
+
+  double rate() const { return rate_; }
+
+ private:
+  double bucket_;
+  double smoothing_;
+  double bucket_start_ = 0;
+  int64_t count_ = 0;
+  double rate_ = 0;
+};
+
+// The curve. Thread-compatible.
+class CubicRate {
+ public:
+  explicit CubicRate(const RateLimiterOptions& options);
+
+  // Returns the rate to go on with, as `rate` was throttled at `time`.
+  double Throttle(double rate, double time);
+
+  // Returns the rate of the curve at `time`.
+  double Grow(double time) const;
+
+  double last_max_rate() const { return last_max_rate_; }
+  double time_window() const { return time_window_; }
+
+ private:
+  double beta_;
+  double scale_constant_;
+  double last_max_rate_ = 0;
+  double last_throttle_ = 0;
+  double time_window_ = 0;
+};
+
+// The token bucket. Thread-compatible.
+class RateBucket {
+ public:
+  explicit RateBucket(const RateLimiterOptions& options);
+
+  // Takes `cost` and returns zero, or takes nothing and returns how long until
+  // there will be as much: at least 1 ns. Requires that `cost` is at most
+  // `max_capacity()`.
+  double Acquire(double cost, double time);
+
+  void SetRate(double rate, double time);
+
+  double fill_rate() const { return fill_rate_; }
+  double capacity() const { return capacity_; }
+  double max_capacity() const { return max_capacity_; }
+
+ private:
+  void Refill(double time);
+
+  // What `Acquire` needs comes first, to be near the lock of a limiter.
+  double capacity_ = 0;
+  double last_refill_ = -1;  // Below zero before the first.
+  double fill_rate_ = 0;
+  double max_capacity_ = 0;
+  double min_fill_rate_;
+  double min_capacity_;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_RATE_LIMITER_PARTS_H_

@@ -1,0 +1,105 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Takes the answers of status functions (status_function.h) apart.
+
+#ifndef WAITER_INTERNAL_TAKE_ANSWER_H_
+#define WAITER_INTERNAL_TAKE_ANSWER_H_
+
+#include <concepts>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "waiter/classify.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+
+namespace waiter::internal {
+
+// Drivers take an answer apart with `TakeAnswer`: the value of a success goes
+// into `value`, all else into `found`.
+inline void TakeAnswer(PollStatus answer, Poll<>& found, std::monostate&) {
+  found.set_status(answer);
+}
+inline void TakeAnswer(bool answer, Poll<>& found, std::monostate&) {
+  found.set_status(answer ? PollStatus::kSuccess : PollStatus::kNotReady);
+}
+inline void TakeAnswer(Poll<> answer, Poll<>& found, std::monostate&) {
+  found = std::move(answer);
+}
+inline void TakeAnswer(absl::Status answer, Poll<>& found, std::monostate&) {
+  found = FromStatus(std::move(answer));
+}
+template <typename T>
+void TakeAnswer(Poll<T> answer, Poll<>& found, std::optional<T>& value) {
+  Poll<>& outcome = answer;
+  found = std::move(outcome);
+  if (answer.has_value()) value.emplace(std::move(answer).value());
+}
+template <typename T>
+void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found,
+                std::optional<T>& value) {
+  TakeAnswer(FromStatus(std::move(answer)), found, value);
+}
+
+// Forgets the value of a success that was not the end.
+inline void DropValue(std::monostate&) {}
+template <typename T>
+void DropValue(std::optional<T>& value) {
+  value.reset();
+}
+
+// What a success of an answer brings.
+template <typename R>
+struct ValueOfAnswer {};
+template <typename R>
+requires(std::same_as<R, PollStatus> || std::same_as<R, bool> ||
+         std::same_as<R, absl::Status>) struct ValueOfAnswer<R> {
+  using type = void;
+};
+template <typename T>
+struct ValueOfAnswer<Poll<T>> {
+  using type = T;
+};
+template <typename T>
+struct ValueOfAnswer<absl::StatusOr<T>> {
+  using type = T;
+};
+
+// Whether `F` takes a `const PollContext&`; preferred where it can do both.
+template <typename F>
+concept CallableWithContext = std::invocable<F&, const PollContext&>;
+
+// The return type of `F`, without reference and const.
+template <typename F>
+struct AnswerOf {};
+template <CallableWithContext F>
+struct AnswerOf<F> {
+  using type =
+      std::remove_cvref_t<std::invoke_result_t<F&, const PollContext&>>;
+};
+template <typename F>
+requires(std::invocable<F&> && !CallableWithContext<F>) struct AnswerOf<F> {
+  using type = std::remove_cvref_t<std::invoke_result_t<F&>>;
+};
+
+// Returns kInvalidArgument for an empty `std::function`, a null pointer and the
+// like, which nobody can call.
+template <typename F>
+absl::Status CheckNotEmpty(const F& function) {
+  if constexpr (requires { function == nullptr; }) {
+    if (function == nullptr) {
+      return absl::InvalidArgumentError(
+          "the status function is empty; give something to call");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_TAKE_ANSWER_H_

@@ -1,0 +1,119 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Capped exponential delays with jitter.
+//
+// A `Backoff` owns no clock and no generator and never sleeps: equal inputs
+// give equal delays.
+//
+//   const waiter::Backoff backoff({.initial_delay = absl::Seconds(1),
+//                                  .max_delay = absl::Seconds(10)});
+//   waiter::BackoffProgress progress;
+//   waiter::SplitMix64 gen(42);
+//   backoff.NextDelay(progress, gen);  // somewhere in [0s, 1s]
+//   backoff.NextDelay(progress, gen);  // somewhere in [0s, 2s]
+//
+// The ceiling of the nth delay, n from 1, is
+//
+//   min(max_delay, initial_delay * multiplier^(n - 1))
+//
+// and `Jitter` (backoff_options.h) says how the delay is drawn under it.
+
+#ifndef WAITER_LOOP_BACKOFF_H_
+#define WAITER_LOOP_BACKOFF_H_
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/numeric/int128.h"
+#include "absl/random/random.h"
+#include "waiter/backoff_options.h"
+
+namespace waiter {
+
+// Returns a delay uniform on `[low, high]`, both ends included, from one draw
+// of `gen`, or `low` without a draw if that is not below `high`.
+template <typename Gen>
+std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
+                                      std::chrono::nanoseconds high, Gen& gen) {
+  if (low >= high) return low;
+  // The high half of the product is uniform on [0, high - low].
+  const absl::uint128 product =
+      absl::uint128(absl::Uniform<uint64_t>(gen)) *
+      (static_cast<uint64_t>((high - low).count()) + 1);
+  return low + std::chrono::nanoseconds(absl::Uint128High64(product));
+}
+
+// How far one wait has come on one curve. 8 bytes; assign `{}` to restart.
+class BackoffProgress {
+ private:
+  friend class Backoff;
+  // Delays given so far, or, for decorrelated jitter, the last one in ns.
+  int64_t value_ = 0;
+};
+
+// Immutable, so safe to share between threads.
+class Backoff {
+ public:
+  // Requires `Validate(options, "").ok()`.
+  explicit Backoff(const BackoffOptions& options);
+
+  // Returns the ceiling of the `n`th delay, counted from 1, for every `n` up to
+  // 2^63 - 1: finite, at least zero, and exact to the nanosecond up to 104
+  // days.
+  std::chrono::nanoseconds Ceiling(int64_t n) const;
+
+  // Returns the next delay and advances `progress`. Draws at most once from
+  // `gen`, a `std::uniform_random_bit_generator`, and not at all where the
+  // window is a single point.
+  template <typename Gen>
+  std::chrono::nanoseconds NextDelay(BackoffProgress& progress,
+                                     Gen& gen) const {
+    if (decorrelated_) {
+      const std::chrono::nanoseconds delay =
+          Draw(WindowAfter(progress.value_), gen);
+      progress.value_ = delay.count();
+      return delay;
+    }
+    const int64_t n = ++progress.value_;
+    return n <= kTableSize ? Draw(table_[static_cast<size_t>(n - 1)], gen)
+                           : Draw(WindowAt(n), gen);
+  }
+
+  std::chrono::nanoseconds min_delay() const { return min_delay_; }
+
+ private:
+  struct Window {
+    std::chrono::nanoseconds low;
+    std::chrono::nanoseconds high;
+  };
+
+  // With a multiplier of 2 every curve is at its cap, or at 2^40 times its
+  // start, within the table.
+  static constexpr int64_t kTableSize = 40;
+
+  template <typename Gen>
+  std::chrono::nanoseconds Draw(const Window& window, Gen& gen) const {
+    return std::clamp(UniformDelay(window.low, window.high, gen), min_delay_,
+                      max_delay_);
+  }
+
+  double CeilingInNanoseconds(int64_t n) const;
+  Window WindowAt(int64_t n) const;
+  Window WindowAfter(int64_t previous_delay) const;
+
+  double initial_delay_;
+  double multiplier_;
+  std::chrono::nanoseconds min_delay_;
+  std::chrono::nanoseconds max_delay_;
+  Jitter jitter_;
+  bool decorrelated_;
+  std::array<Window, kTableSize> table_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_LOOP_BACKOFF_H_

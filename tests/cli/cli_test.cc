@@ -1,0 +1,522 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The subcommands that show and simulate, as they are called.
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "cli/flags/variables.h"
+#include "cli/subcommands.h"
+#include "cli/text/time_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "json/json.h"
+#include "sim/plan.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+struct Ended {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+// Runs a command line such as "plan --every=1s" with variables such as
+// "WAITER_TIMEOUT=1m".
+Ended Call(const std::string& line,
+           const std::vector<std::string>& environment = {}) {
+  const std::vector<std::string> words =
+      absl::StrSplit(line, ' ', absl::SkipEmpty());
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = RunWaiter(words, environment, out, err);
+  return {code, out.str(), err.str()};
+}
+
+std::string WriteTemporary(const std::string& name, std::string_view text) {
+  std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(CliTest, WhatIsWrongIsOneLineThatNamesTheArgument) {
+  const std::string folder = testing::TempDir();
+  const std::string broken = WriteTemporary(
+      "broken.jsonl",
+      "{\"event\":\"ready\",\"elapsed_ms\":1}\n\n{\"event\":\"poll\"\n");
+  const std::string nothing = WriteTemporary("nothing.jsonl", "");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"plan --timeout=60",
+       "waiter plan: --timeout=60: a duration needs a unit, as 60s or 60ms"},
+      {"plan --timeout -5s", "--timeout -5s: a duration is at least zero"},
+      {"plan --every=soon", "--every=soon: no duration; write it as 300ms"},
+      {"plan --every=inf", "--every=inf: it must be finite"},
+      {"plan --every", "--every: it needs a value, as --every=1s"},
+      {"plan --every=1s --every=2s", "--every=2s: given twice"},
+      {"plan --bogus=1", "--bogus=1: no such flag; see waiter plan --help"},
+      {"plan now", "now: not expected; this takes only flags"},
+      {"plan --every=1s --backoff=1s,2,9s", "--backoff: contradicts --every"},
+      {"plan --intervals=1s --jitter=full", "--jitter: contradicts --inter"},
+      {"plan --every=1s --jitter=decorrelated", "contradicts --every"},
+      {"plan --intervals=1s,2", "--intervals=1s,2: a duration needs a unit"},
+      {"plan --backoff=1s,2", "--backoff=1s,2: it has three parts"},
+      {"plan --backoff=1s,x,9s", "the factor 'x' is no number"},
+      {"plan --backoff=9s,2,1s",
+       "backoff.max_delay is 1s; it must be at least"},
+      {"plan --backoff=1s,nan,9s", "backoff.multiplier is nan"},
+      {"plan --jitter=101%", "--jitter=101%: it is none, full, equal"},
+      {"plan --max-attempts=0", "--max-attempts=0: it must be a whole number"},
+      {"plan --expect=1m --ready=1m", "--expect: contradicts --ready"},
+      {"plan --ready=often", "--ready=often: 'often' is no duration"},
+      {"plan --expect=0s", "--expect=0s: it must be above zero"},
+      {"plan --late=1s", "--late: it needs --expect or --ready"},
+      {"plan --rows=0", "--rows=0: it must be a whole number from 1 to 1000"},
+      {"plan --seed=-1", "--seed=-1: it must be a whole number, zero or more"},
+      {"plan --chart=pie", "--chart=pie: there is no such chart; there are"},
+      {"plan --vega=" + folder + "/v --chart=detection",
+       "--chart=detection: it needs --expect or --ready"},
+      {"simulate", "waiter simulate: it needs a model: fleet or contention"},
+      {"simulate herd", "herd: no such model"},
+      {"simulate fleet --clients=0", "--clients=0: it must be a whole number"},
+      {"simulate fleet --polls-per-second=nan", "a number above zero"},
+      {"simulate fleet --noseed", "--noseed: no such flag"},
+      {"simulate fleet --shared-ready=1", "this flag takes no value"},
+      {"simulate fleet --timeout=inf", "policy.timeout is inf"},
+      {"simulate fleet --network=0s", "network.mean is 0"},
+      {"simulate fleet 5", "5: not expected; this model takes only flags"},
+      {"simulate contention --clients=10,,20", "'' is no number of clients"},
+      {"simulate contention --clients=99999", "between 1 and 10000"},
+      {"simulate contention --threads=0", "--threads=0: it must be"},
+      {"report", "waiter report: it needs a file, as run.jsonl"},
+      {"report a b", "b: one file is enough"},
+      {"report " + folder + "/none", "/none: cannot be read: No such file"},
+      {"report " + folder, "cannot be read: Is a directory"},
+      {"report " + broken, "/broken.jsonl:3: no , at byte 15"},
+      {"report " + nothing, "/nothing.jsonl: no poll in it"},
+      {"report \x1b[2J", "waiter report: \\x1b[2J: cannot be read"},
+  };
+  for (const auto& [line, message] : cases) {
+    const Ended ended = Call(line);
+    EXPECT_EQ(ended.code, 2) << line;
+    EXPECT_THAT(ended.err, HasSubstr(message)) << line;
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << line;
+    EXPECT_TRUE(absl::EndsWith(ended.err, "\n")) << line;
+  }
+}
+
+TEST(CliTest, EveryFlagOfEverySubcommandIsAlsoAVariable) {
+  const std::vector<std::string> flags = AllFlags();
+  EXPECT_THAT(flags, IsSupersetOf({"timeout", "max-attempts", "poll-cost",
+                                   "shared-ready", "runs", "vega"}));
+  EXPECT_EQ(VariableOf("max-attempts"), "WAITER_MAX_ATTEMPTS");
+  for (const std::string& flag : flags) {
+    EXPECT_THAT(Call("report none", {VariableOf(flag) + "=x"}).err,
+                Not(HasSubstr("ignored")))
+        << flag;
+  }
+}
+
+TEST(CliTest, VariablesAreFlagsThatTheCommandLineGoesBefore) {
+  struct Case {
+    std::string line;
+    std::vector<std::string> environment;
+    std::string same_as;
+  };
+  const std::vector<Case> cases = {
+      {"plan --every=5s",
+       {"WAITER_TIMEOUT=1m"},
+       "plan --every=5s --timeout=1m"},
+      {"plan", {"WAITER_MAX_ATTEMPTS=3"}, "plan --max-attempts=3"},
+      {"plan --timeout=1m", {"WAITER_TIMEOUT=9m"}, "plan --timeout=1m"},
+      {"plan --timeout 1m", {"WAITER_TIMEOUT=soon"}, "plan --timeout=1m"},
+      {"plan", {"WAITER_TIMEOUT="}, "plan"},
+      {"plan",
+       {"WAITER_TIMEOUTS_=1m", "WAITER_TIMEOUT=1m"},
+       "plan --timeout=1m"},
+      // What contradicts the command line gives way, and is not even read.
+      {"plan --every=5s", {"WAITER_BACKOFF=1s,2,9s"}, "plan --every=5s"},
+      {"plan --every=5s", {"WAITER_BACKOFF=bad"}, "plan --every=5s"},
+      {"plan --backoff=1s,2,9s",
+       {"WAITER_EVERY=5s", "WAITER_INTERVALS=1s"},
+       "plan --backoff=1s,2,9s"},
+      {"plan --intervals=1s,2s",
+       {"WAITER_JITTER=full", "WAITER_EVERY=5s"},
+       "plan --intervals=1s,2s"},
+      {"plan --jitter=none", {"WAITER_INTERVALS=1s"}, "plan --jitter=none"},
+      {"plan --every=5s", {"WAITER_JITTER=decorrelated"}, "plan --every=5s"},
+      {"plan --jitter=decorrelated",
+       {"WAITER_EVERY=5s"},
+       "plan --jitter=decorrelated"},
+      {"plan --ready=45s", {"WAITER_EXPECT=9m"}, "plan --ready=45s"},
+      // What does not contradict it adds to it.
+      {"plan --every=5s",
+       {"WAITER_JITTER=50%"},
+       "plan --every=5s --jitter=50%"},
+      {"plan --jitter=50%",
+       {"WAITER_EVERY=5s"},
+       "plan --every=5s --jitter=50%"},
+      // A variable may be meant for other command lines, and subcommands.
+      {"plan", {"WAITER_LATE=1s", "WAITER_POLL_COST=1s"}, "plan"},
+      {"plan", {"WAITER_CLIENTS=none", "WAITER_SHARED_READY=maybe"}, "plan"},
+      {"plan", {"WAITER_CHART=detection"}, "plan"},
+  };
+  for (const Case& test : cases) {
+    const Ended ended = Call(test.line, test.environment);
+    const std::string what = test.line + " with " + test.environment[0];
+    EXPECT_EQ(ended.code, 0) << what << ": " << ended.err;
+    EXPECT_EQ(ended.out, Call(test.same_as).out) << what;
+  }
+}
+
+TEST(CliTest, ASwitchIsAVariableWithAnyWordForYesAndNo) {
+  const std::string line = "simulate fleet --clients=20 --jitter=full";
+  const std::string on = Call(line + " --shared-ready").out;
+  const std::string off = Call(line).out;
+  ASSERT_NE(on, off);
+  for (const char* yes : {"true", "1", "yes", "TRUE"}) {
+    EXPECT_EQ(Call(line, {std::string("WAITER_SHARED_READY=") + yes}).out, on);
+  }
+  for (const char* no : {"false", "0", "no"}) {
+    EXPECT_EQ(Call(line, {std::string("WAITER_SHARED_READY=") + no}).out, off);
+  }
+  EXPECT_EQ(Call(line + " --noshared-ready", {"WAITER_SHARED_READY=1"}).out,
+            off);
+}
+
+TEST(CliTest, WhatIsWrongWithAVariableNamesIt) {
+  struct Case {
+    std::string line;
+    std::vector<std::string> environment;
+    std::string message;
+  };
+  const std::string folder = testing::TempDir();
+  for (const Case& test : std::vector<Case>{
+           {"plan",
+            {"WAITER_TIMEOUT=60"},
+            "waiter plan: WAITER_TIMEOUT=60: a duration needs a unit, as 60s"},
+           {"plan", {"WAITER_JITTER=101%"}, "WAITER_JITTER=101%: it is none"},
+           {"plan",
+            {"WAITER_EVERY=1s", "WAITER_BACKOFF=1s,2,9s"},
+            "WAITER_BACKOFF: contradicts WAITER_EVERY"},
+           {"plan",
+            {"WAITER_INTERVALS=1s", "WAITER_JITTER=full"},
+            "WAITER_JITTER: contradicts WAITER_INTERVALS, which are taken"},
+           {"plan",
+            {"WAITER_EVERY=1s", "WAITER_JITTER=decorrelated"},
+            "WAITER_JITTER=decorrelated: contradicts WAITER_EVERY, as"},
+           {"plan --every=1s --backoff=1s,2,9s",
+            {"WAITER_INTERVALS=1s"},
+            "--backoff: contradicts --every"},
+           {"plan",
+            {"WAITER_CHART=detection", "WAITER_VEGA=" + folder + "/v"},
+            "WAITER_CHART=detection: it needs --expect or --ready"},
+           {"simulate fleet",
+            {"WAITER_SHARED_READY=maybe"},
+            "WAITER_SHARED_READY=maybe: it must be true, false, 1, 0, yes or"},
+       }) {
+    const Ended ended = Call(test.line, test.environment);
+    EXPECT_EQ(ended.code, 2) << test.message;
+    EXPECT_THAT(ended.err, HasSubstr(test.message));
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1);
+  }
+  const Ended ended = Call("plan", {"WAITER_VEGA=/nonexistent/x"});
+  EXPECT_EQ(ended.code, 125);
+  EXPECT_THAT(ended.err, HasSubstr("WAITER_VEGA=/nonexistent/x: cannot be"));
+}
+
+TEST(CliTest, AVariableThatIsNoFlagIsWarnedOfOnce) {
+  const Ended ended = Call(
+      "plan --every=5s",
+      {"WAITER_TIMEOT=1m", "HOME=/", "WAITER_ATTEMPT=3", "WAITER_ELAPSED_MS=1",
+       "WAITER_DEADLINE_MS=2", "WAITER_TARGET=db", "WAITER_TEST_SEED=4",
+       "WAITER_CLIENTS=10", "WAITER_EMPTY=", "WAITERS=1", "WAITER_\x1b=1"});
+
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.err,
+            "waiter: WAITER_TIMEOT: ignored, as no flag has this name\n"
+            "waiter: WAITER_\\x1b: ignored, as no flag has this name\n");
+}
+
+TEST(CliTest, HelpFitsOneScreen) {
+  for (const char* line : {"--help", "plan --help", "plan --every=1s -h",
+                           "simulate --help", "simulate fleet --help",
+                           "simulate contention --help", "report --help"}) {
+    const Ended help = Call(line);
+    EXPECT_EQ(help.code, 0) << line;
+    EXPECT_THAT(help.err, IsEmpty()) << line;
+    EXPECT_THAT(help.out, HasSubstr("usage: waiter ")) << line;
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 24) << line;
+    for (const std::string& text :
+         std::vector<std::string>(absl::StrSplit(help.out, '\n'))) {
+      EXPECT_LE(text.size(), 80) << text;
+    }
+  }
+}
+
+TEST(CliTest, WhatCannotBeWrittenIsAFailureOfItsOwn) {
+  for (const char* line :
+       {"plan --vega=/nonexistent/x", "plan --html=/nonexistent/x"}) {
+    const Ended ended = Call(line);
+    EXPECT_EQ(ended.code, 125) << line;
+    EXPECT_THAT(ended.err, HasSubstr("=/nonexistent/x: cannot be written: No"))
+        << line;
+  }
+  const Ended ended = Call("plan --html=" + testing::TempDir() + "/x.html");
+  EXPECT_EQ(ended.code, 125);
+  EXPECT_THAT(ended.err, HasSubstr("the program waiter-page is neither"));
+}
+
+TEST(PlanCommandTest, ShowsTheScheduleThatWasAskedFor) {
+  const Ended ended =
+      Call("plan --backoff=1s,2,10s --jitter=none --timeout=30s");
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("\n      6  10s                  25s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n      7  10s                  30s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n0 |.|...|.......|.................|"
+                                   "....................|.........| 30s"));
+  EXPECT_THAT(ended.out, HasSubstr("7.0 polls in a wait"));
+}
+
+TEST(PlanCommandTest, EveryIsTheMeanOfItsDelays) {
+  EXPECT_THAT(Call("plan --every=10s --timeout=1m").out,
+              HasSubstr("  2  8s - 12s  "));
+  EXPECT_THAT(Call("plan --every=10s --jitter=none --timeout=1m").out,
+              HasSubstr("  2  10s       "));
+}
+
+TEST(PlanCommandTest, IntervalsAreTakenAsTheyAre) {
+  const Ended ended = Call("plan --intervals=1s,2s,5s --timeout=14s");
+
+  EXPECT_THAT(ended.out, HasSubstr("\n      4  5s                   8s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n      5  5s                   13s "));
+  EXPECT_THAT(ended.out, HasSubstr("\n      6  5s                   14s "));
+}
+
+TEST(PlanCommandTest, AnEndlessWaitIsShownInPart) {
+  const Ended ended = Call("plan --every=1s --timeout=inf");
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("1000.0 polls or more"));
+}
+
+TEST(PlanCommandTest, AnExpectationProposesAPolicy) {
+  const Ended ended = Call("plan --expect=60s --timeout=3m");
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("proposal: --"));
+  EXPECT_THAT(ended.out, HasSubstr("\n* proposal "));
+  EXPECT_THAT(ended.out, Not(HasSubstr("as asked for")));
+
+  // The proposal can be given back as it was printed.
+  const size_t at = ended.out.find("proposal: ") + 10;
+  const std::string flags = ended.out.substr(at, ended.out.find('\n', at) - at);
+  const Ended again = Call("plan " + flags + " --expect=60s --timeout=3m");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("as asked for"));
+}
+
+absl::Duration Ms(const JsonValue& row, std::string_view field) {
+  const double* const number = row.FindNumber(field);
+  return number == nullptr ? absl::InfiniteDuration()
+                           : absl::Milliseconds(*number);
+}
+
+// The tables, made of nothing but the JSON.
+sim::Plan PlanOf(const JsonValue& json) {
+  sim::Plan plan;
+  for (const JsonValue& row : *json.Find("polls")->array()) {
+    plan.polls.push_back(
+        {.attempt = static_cast<int64_t>(*row.FindNumber("attempt")),
+         .shortest_delay = Ms(row, "shortest_delay_ms"),
+         .longest_delay = Ms(row, "longest_delay_ms"),
+         .p5 = Ms(row, "p5_ms"),
+         .p50 = Ms(row, "p50_ms"),
+         .p95 = Ms(row, "p95_ms"),
+         .reached = *row.FindNumber("reached")});
+  }
+  return plan;
+}
+
+std::string TradeOffsOf(const JsonValue& json) {
+  std::string lines;
+  for (const JsonValue& row : *json.Find("trade_offs")->array()) {
+    absl::StrAppendFormat(
+        &lines, "%s %-26s %7.1f %12s %12s %6.1f %%\n",
+        *row.Find("on_front")->boolean() ? "*" : " ", *row.FindString("policy"),
+        *row.FindNumber("mean_polls"), TimeText(Ms(row, "p50_delay_ms")),
+        TimeText(Ms(row, "p95_delay_ms")), 100 * *row.FindNumber("missed"));
+  }
+  return lines;
+}
+
+TEST(PlanCommandTest, JsonHasTheNumbersOfTheTables) {
+  for (const char* const line :
+       {"plan --timeout=90s", "plan --timeout=2s --expect=20s",
+        "plan --every=3s --timeout=inf"}) {
+    const Ended text = Call(std::string(line) + " --rows=1000");
+    const Ended ended = Call(std::string(line) + " --json");
+
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1);
+    const absl::StatusOr<JsonValue> json = ParseJson(ended.out);
+    ASSERT_TRUE(json.ok()) << json.status();
+    EXPECT_THAT(text.out, HasSubstr(sim::PlanTable(PlanOf(*json), 1000)));
+    EXPECT_THAT(text.out,
+                HasSubstr(absl::StrFormat(
+                    "%.1f polls%s in a wait", *json->FindNumber("mean_polls"),
+                    *json->Find("cut_off")->boolean() ? " or more" : "")));
+    std::vector<absl::Duration> example;
+    for (const JsonValue& poll : *json->Find("example_ms")->array()) {
+      example.push_back(absl::Milliseconds(*poll.number()));
+    }
+    absl::Duration end = Ms(*json, "timeout_ms");
+    if (end == absl::InfiniteDuration()) end = example.back();
+    EXPECT_THAT(text.out,
+                HasSubstr("0 " + sim::Timeline(example, end, 64) + " "));
+
+    const bool compared = json->Find("ready") != nullptr;
+    EXPECT_EQ(compared, absl::StrContains(text.out, "what takes"));
+    EXPECT_EQ(compared, json->Find("trade_offs") != nullptr);
+    if (!compared) continue;
+    EXPECT_THAT(text.out,
+                AllOf(HasSubstr("what takes " + *json->FindString("ready")),
+                      HasSubstr("missed\n" + TradeOffsOf(*json) + "* no other"),
+                      HasSubstr("proposal: " + *json->FindString("proposal"))));
+  }
+}
+
+TEST(PlanCommandTest, EveryChartIsFilledAndIsJson) {
+  const std::string file = testing::TempDir() + "/plan.vl.json";
+  for (const auto& [chart, what] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"schedule", ""},
+           {"cumulative", ""},
+           {"trade_off", " --ready=45s"},
+           {"detection", " --ready=45s"}}) {
+    const Ended ended = Call("plan --every=7s --timeout=2m" + what +
+                             " --vega=" + file + " --chart=" + chart);
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    const absl::StatusOr<JsonValue> spec = ParseJson(ReadFile(file));
+    ASSERT_TRUE(spec.ok()) << chart << spec.status();
+    const JsonValue::Object& data = *spec->Find("datasets")->object();
+    for (const auto& [name, rows] : data) {
+      EXPECT_GT(rows.array()->size(), 2) << chart << " " << name;
+    }
+  }
+}
+
+TEST(SimulateCommandTest, AFleetIsShownUnderEachKindOfJitter) {
+  const std::string file = testing::TempDir() + "/fleet.vl.json";
+  const std::string line =
+      "simulate fleet --clients=50 --polls-per-second=10 --ready=20s "
+      "--backoff=1s,2,9s --retry-after=2s --start-spread=1s --shared-ready "
+      "--vega=" +
+      file;
+  const Ended ended = Call(line);
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  for (const char* kind :
+       {"\nnone ", "\n20 % ", "\nequal ", "\nfull ", "\ndecorrelated "}) {
+    EXPECT_THAT(ended.out, HasSubstr(kind));
+  }
+  EXPECT_EQ(ended.out, Call(line).out);
+  EXPECT_NE(ended.out, Call(line + " --seed=2").out);
+  const JsonValue spec = *ParseJson(ReadFile(file));
+  EXPECT_GT(spec.Find("datasets")->Find("seconds")->array()->size(), 100);
+  EXPECT_THAT(Call(line + " --jitter=30%").out,
+              AllOf(HasSubstr("\nas asked for "), Not(HasSubstr("\nfull "))));
+}
+
+TEST(SimulateCommandTest, ContentionHasARowForEachSizeAndRule) {
+  const std::string file = testing::TempDir() + "/contention.vl.json";
+  const Ended ended =
+      Call("simulate contention --clients=10,20 --runs=3 --threads=2 --vega=" +
+           file);
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1 + 2 * 5);
+  const JsonValue spec = *ParseJson(ReadFile(file));
+  EXPECT_EQ(spec.Find("datasets")->Find("rows")->array()->size(), 10);
+}
+
+constexpr std::string_view kLog =
+    R"({"v":1,"t":"x","elapsed_ms":0,"event":"poll","target":"db","attempt":1,"class":"NOT_READY","detail":"refused","latency_ms":1.5,"next_ms":1000}
+{"v":1,"elapsed_ms":5000,"event":"poll","target":"db","attempt":2,"class":"SERVER_ERROR","detail":"\u001b[2Jbang","latency_ms":30}
+{"v":1,"elapsed_ms":5000,"event":"poll","target":"web","class":"THROTTLED","next_ms":null}
+
+{"v":1,"elapsed_ms":9000,"event":"state","target":"db","from":"SERVER_ERROR"}
+{"v":1,"elapsed_ms":10000,"event":"poll","target":"db","attempt":3,"class":"SUCCESS"}
+{"v":1,"elapsed_ms":12000,"event":"summary","exit_code":124,"reason":"limit reached"}
+)";
+
+TEST(ReportCommandTest, ALaneForEachTarget) {
+  const Ended ended = Call("report " + WriteTemporary("run.jsonl", kLog));
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out,
+              HasSubstr("exit code 124, limit reached, after 12s\n\n"
+                        "db: 3 polls (1 SUCCESS, 1 NOT_READY, 1 SERVER_ERROR); "
+                        "a poll took 1.5ms, at most 30ms\n"
+                        "  |.                        e                        "
+                        "S         |\n"
+                        "  last at 10s: SUCCESS\n\n"
+                        "web: 1 poll (1 THROTTLED)\n"));
+}
+
+TEST(ReportCommandTest, DetailsCannotMoveTheCursor) {
+  const std::string log(kLog);
+  const Ended ended = Call(
+      "report " +
+      WriteTemporary("cut.jsonl", log.substr(0, log.find("{\"v\":1,\"elapsed_ms"
+                                                         "\":9000"))));
+
+  EXPECT_THAT(ended.out,
+              HasSubstr("no summary: the run was cut off, after 5s"));
+  EXPECT_THAT(ended.out, HasSubstr("SERVER_ERROR \\x1b[2Jbang\n"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("\x1b")));
+}
+
+TEST(ReportCommandTest, TheChartHasARowForEachPoll) {
+  const std::string file = testing::TempDir() + "/report.vl.json";
+  const Ended ended =
+      Call("report " + WriteTemporary("run.jsonl", kLog) + " --vega=" + file);
+
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const JsonValue spec = *ParseJson(ReadFile(file));
+  const JsonValue::Array& polls =
+      *spec.Find("datasets")->Find("polls")->array();
+  ASSERT_EQ(polls.size(), 4);
+  EXPECT_EQ(*polls[0].FindNumber("until"), 5);
+  EXPECT_EQ(*polls[2].FindNumber("until"), 10);  // Success is final.
+  EXPECT_EQ(*polls[3].FindNumber("until"), 12);  // Web stays throttled.
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,150 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/flags/http_flags.h"
+
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/flags/flags.h"
+#include "cli/probes/http/http_options.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<HttpOptions> Read(
+    const std::vector<std::string>& args,
+    const std::vector<std::string>& environment = {}) {
+  Flags flags("waiter", "", "");
+  HttpFlags http;
+  http.AddTo(flags);
+  const absl::StatusOr<std::vector<std::string>> rest =
+      flags.Parse(args, environment);
+  if (!rest.ok()) return rest.status();
+  return http.Options(flags);
+}
+
+TEST(HttpFlagsTest, NoneAskForA2xxFromAServerThatIsTrusted) {
+  const absl::StatusOr<HttpOptions> options = Read({});
+  ASSERT_TRUE(options.ok()) << options.status();
+
+  EXPECT_EQ(options->method, "");
+  EXPECT_FALSE(options->data.has_value());
+  EXPECT_TRUE(options->status.Contains(200));
+  EXPECT_TRUE(options->status.Contains(299));
+  EXPECT_FALSE(options->status.Contains(199));
+  EXPECT_FALSE(options->status.Contains(300));
+  EXPECT_FALSE(options->not_ready_on.Contains(401));
+  EXPECT_TRUE(options->verify);
+  EXPECT_TRUE(options->follow_redirects);
+  EXPECT_EQ(options->family, HttpOptions::Family::kAny);
+}
+
+TEST(HttpFlagsTest, AllOfThemAreRead) {
+  const std::string file = testing::TempDir() + "/http_flags_test_data";
+  std::ofstream(file, std::ios::binary) << std::string("a\0\n", 3);
+
+  const absl::StatusOr<HttpOptions> options =
+      Read({"--method=PUT", "--header", "Accept: a/b",
+            "--header=X-Empty:", "--data=@" + file, "--status=200-204,401",
+            "--body-regex=a", "--body-regex=b", "--json=.a==1", "--json", ".b",
+            "--expect-header=X-A=b=c", "--not-ready-on=403,500-502",
+            "--insecure", "--no-redirect", "--ipv4"});
+  ASSERT_TRUE(options.ok()) << options.status();
+
+  EXPECT_EQ(options->method, "PUT");
+  ASSERT_EQ(options->headers.size(), 2U);
+  EXPECT_EQ(options->headers[0].name, "Accept");
+  EXPECT_EQ(options->headers[0].value, "a/b");
+  EXPECT_EQ(options->headers[1].name, "X-Empty");
+  EXPECT_EQ(options->headers[1].value, "");
+  EXPECT_EQ(options->data, std::string("a\0\n", 3));
+  EXPECT_TRUE(options->status.Contains(204));
+  EXPECT_TRUE(options->status.Contains(401));
+  EXPECT_FALSE(options->status.Contains(205));
+  EXPECT_EQ(options->body.size(), 2U);
+  EXPECT_EQ(options->json.size(), 2U);
+  ASSERT_EQ(options->expected_headers.size(), 1U);
+  EXPECT_EQ(options->expected_headers[0].name, "X-A");
+  EXPECT_EQ(options->expected_headers[0].value.pattern(), "b=c");
+  EXPECT_TRUE(options->not_ready_on.Contains(501));
+  EXPECT_FALSE(options->not_ready_on.Contains(503));
+  EXPECT_FALSE(options->verify);
+  EXPECT_FALSE(options->follow_redirects);
+  EXPECT_EQ(options->family, HttpOptions::Family::kIpv4);
+
+  EXPECT_EQ(Read({"--ca-file=" + file})->ca_file, file);
+  EXPECT_EQ(Read({"--ipv6"})->family, HttpOptions::Family::kIpv6);
+  EXPECT_EQ(Read({"--data="})->data, "");
+}
+
+TEST(HttpFlagsTest, AVariableIsOneOfMany) {
+  const absl::StatusOr<HttpOptions> options =
+      Read({}, {"WAITER_HEADER=A: b", "WAITER_JSON=.a"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->headers.size(), 1U);
+  EXPECT_EQ(options->json.size(), 1U);
+
+  // The command line goes before it.
+  const absl::StatusOr<HttpOptions> given =
+      Read({"--header=C:d", "--header=E:f"}, {"WAITER_HEADER=A: b"});
+  ASSERT_TRUE(given.ok()) << given.status();
+  ASSERT_EQ(given->headers.size(), 2U);
+  EXPECT_EQ(given->headers[0].name, "C");
+}
+
+struct Row {
+  std::vector<std::string> args;
+  std::string_view error;
+};
+
+TEST(HttpFlagsTest, WhatMakesNoSenseIsRefused) {
+  const std::vector<Row> rows = {
+      {{"--method=G T"}, "--method=G T: no HTTP method"},
+      {{"--method="}, "no HTTP method"},
+      {{"--method=GET", "--method=PUT"}, "--method=PUT: given twice"},
+      {{"--header=abc"}, "--header=abc: it has the form NAME:VALUE"},
+      {{"--header=: v"}, "it has the form NAME:VALUE"},
+      {{"--header=a b: v"}, "it has the form NAME:VALUE"},
+      {{"--header=a: b\r\nc: d"}, "a header is one line"},
+      {{"--data=@/no/such/file"}, "cannot open the file"},
+      {{"--data=@/"}, "cannot "},
+      {{"--status=20"}, "it is a list of HTTP statuses, as 200-299,401"},
+      {{"--status="}, "it is a list of HTTP statuses"},
+      {{"--status=200,"}, "it is a list of HTTP statuses"},
+      {{"--status=300-200"}, "it is a list of HTTP statuses"},
+      {{"--status=200-"}, "it is a list of HTTP statuses"},
+      {{"--status=600"}, "it is a list of HTTP statuses"},
+      {{"--status=2xx"}, "it is a list of HTTP statuses"},
+      {{"--not-ready-on=1"}, "it is a list of HTTP statuses"},
+      {{"--body-regex=a("}, "--body-regex=a(: no regular expression: "},
+      {{"--json=status"}, "--json=status: at character 1: "},
+      {{"--json", ".a=1"}, "--json .a=1: at character 3: "},
+      {{"--expect-header=X-A"}, "it has the form NAME=EXPRESSION"},
+      {{"--expect-header=X-A=("}, "no regular expression"},
+      {{"--ca-file=/no/such/file"}, "cannot open the file"},
+      {{"--ipv4", "--ipv6"}, "--ipv6: contradicts --ipv4"},
+      {{"--insecure", "--ca-file=/dev/null"}, "contradicts --insecure"},
+      {{"--method=HEAD", "--data=a"}, "--data: HEAD has no body"},
+      {{"--method=HEAD", "--body-regex=a"}, "--body-regex: HEAD has no body"},
+      {{"--method=HEAD", "--json=.a"}, "--json: HEAD has no body"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_THAT(Read(row.args).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(std::string(row.error))))
+        << row.args[0];
+  }
+}
+
+}  // namespace
+}  // namespace waiter::cli

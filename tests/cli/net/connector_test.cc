@@ -1,0 +1,315 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/net/connector.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/loop/blocking_calls.h"
+#include "cli/loop/event_loop.h"
+#include "cli/loop/unique_fd.h"
+#include "cli/net/name_lookup.h"
+#include "cli/net/resolver.h"
+#include "cli/net/socket_address.h"
+#include "cli/probes/probe.h"
+#include "gtest/gtest.h"
+#include "tests/support/run_until.h"
+#include "tests/support/scripted_server.h"
+#include "waiter/clock.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+// Two sockets on one port, of which neither listens.
+struct TwoFamilies {
+  TwoFamilies() {
+    // A port that is free for one family need not be so for the other.
+    for (int attempt = 0; attempt < 100 && !ipv6; ++attempt) {
+      ipv4 = BindTcp("127.0.0.1");
+      ipv6 = BindTcp("::1", PortOf(ipv4));
+    }
+    EXPECT_TRUE(ipv6);
+    port = PortOf(ipv4);
+  }
+  UniqueFd ipv4;
+  UniqueFd ipv6;
+  uint16_t port = 0;
+};
+
+// Listens, and answers no attempt to connect, as its queue is full.
+class Silence {
+ public:
+  explicit Silence(const UniqueFd& bound) {
+    EXPECT_EQ(listen(bound.get(), 0), 0);
+    const SocketAddress address =
+        FixedAddresses("127.0.0.1", PortOf(bound)).front();
+    for (int i = 0; i < 8; ++i) {
+      waiting_.emplace_back(
+          socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      connect(waiting_.back().get(), address.get(), address.size);
+    }
+  }
+
+ private:
+  std::vector<UniqueFd> waiting_;
+};
+
+class ConnectorTest : public testing::Test {
+ protected:
+  void Connect(const std::string& host, uint16_t port,
+               AddressFamily family = AddressFamily::kAny) {
+    result_.reset();
+    connector_.Connect(host, port, family, Keep());
+  }
+  Connector::Done Keep() {
+    return [this](Connector::Result result) { result_ = std::move(result); };
+  }
+  // Returns whom it is connected to; else what was found.
+  std::string Peer() {
+    EXPECT_TRUE(RunUntil(loop_, [&] { return result_.has_value(); }));
+    if (auto* const connection = std::get_if<Connection>(&*result_)) {
+      return connection->peer;
+    }
+    return std::get<Finding>(*result_).detail;
+  }
+  Finding Failure() {
+    EXPECT_TRUE(RunUntil(loop_, [&] { return result_.has_value(); }));
+    const auto* const finding = std::get_if<Finding>(&*result_);
+    return finding == nullptr ? Finding{.detail = "connected"} : *finding;
+  }
+
+  static NameAnswer LookUp(const NameQuestion& question) {
+    if (question.name == "nowhere") {
+      return {.status = absl::NotFoundError("no such name")};
+    }
+    if (question.name == "unknown") {
+      return {.status = absl::UnavailableError("no name server")};
+    }
+    NameAnswer answer;
+    if (question.family != AddressFamily::kIpv6) {
+      answer.addresses.push_back(FixedAddresses("127.0.0.1", 0).front());
+    }
+    if (question.family != AddressFamily::kIpv4) {
+      answer.addresses.push_back(FixedAddresses("::1", 0).front());
+    }
+    return answer;
+  }
+
+  EventLoop loop_;
+  BlockingCalls calls_{loop_};
+  Resolver resolver_{calls_, LookUp};
+  Connector connector_{loop_, resolver_};
+  std::optional<Connector::Result> result_;
+};
+
+TEST_F(ConnectorTest, EitherFamilyIsEnough) {
+  for (const bool ipv6 : {false, true}) {
+    TwoFamilies sockets;
+    const uint16_t port = sockets.port;
+    const ScriptedServer server(
+        loop_, std::move(ipv6 ? sockets.ipv6 : sockets.ipv4), {});
+    const std::string address =
+        absl::StrCat(ipv6 ? "[::1]:" : "127.0.0.1:", port);
+
+    Connect("both", port);
+    EXPECT_EQ(Peer(), address);
+    Connect(ipv6 ? "::1" : "127.0.0.1", port);
+    EXPECT_EQ(Peer(), address);
+    Connect("both", port, ipv6 ? AddressFamily::kIpv6 : AddressFamily::kIpv4);
+    EXPECT_EQ(Peer(), address);
+    Connect("both", port, ipv6 ? AddressFamily::kIpv4 : AddressFamily::kIpv6);
+    EXPECT_TRUE(absl::StartsWith(Failure().detail, "refused by "));
+  }
+}
+
+TEST_F(ConnectorTest, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
+  TwoFamilies sockets;
+  const Silence silence(sockets.ipv4);
+  const ScriptedServer server(loop_, std::move(sockets.ipv6), {});
+
+  Connect("both", sockets.port);
+
+  EXPECT_EQ(Peer(), absl::StrCat("[::1]:", sockets.port));
+}
+
+TEST_F(ConnectorTest, ARefusalNamesEachAddress) {
+  const TwoFamilies sockets;
+
+  Connect("both", sockets.port);
+
+  const Finding finding = Failure();
+  EXPECT_EQ(finding.detail, absl::StrCat("refused by 127.0.0.1:", sockets.port,
+                                         " and [::1]:", sockets.port));
+  EXPECT_EQ(finding.status, PollStatus::kNotReady);
+  EXPECT_TRUE(finding.absent);
+}
+
+TEST_F(ConnectorTest, SilenceIsNotAbsence) {
+  const TwoFamilies sockets;
+  const Silence silence(sockets.ipv4);
+  Connect("127.0.0.1", sockets.port);
+  for (int round = 0; round < 10; ++round) {
+    loop_.RunOnce(GetRealClock().MonotonicNow());
+  }
+
+  const Finding finding = connector_.TimeOut(absl::Seconds(10));
+
+  EXPECT_EQ(
+      finding.detail,
+      absl::StrCat("no answer from 127.0.0.1:", sockets.port, " within 10s"));
+  EXPECT_EQ(finding.status, PollStatus::kNotReady);
+  EXPECT_FALSE(finding.absent);
+  EXPECT_FALSE(result_.has_value());
+}
+
+TEST_F(ConnectorTest, ANameThatIsNotFoundIsNotAbsent) {
+  Connect("nowhere", 80);
+  EXPECT_EQ(Failure().detail, "no address of nowhere: no such name");
+  EXPECT_EQ(Failure().status, PollStatus::kNotReady);
+  EXPECT_FALSE(Failure().absent);
+
+  Connect("unknown", 80);
+  EXPECT_EQ(Failure().detail, "no address of unknown: no name server");
+  EXPECT_EQ(Failure().status, PollStatus::kServerError);
+  EXPECT_FALSE(Failure().absent);
+}
+
+TEST_F(ConnectorTest, ANameWithoutAnAnswerInTimeIsAServerError) {
+  Connect("both", 80);
+  const Finding finding = connector_.TimeOut(absl::Seconds(10));
+  EXPECT_EQ(finding.detail,
+            "no answer to what the address of both is within 10s");
+  EXPECT_EQ(finding.status, PollStatus::kServerError);
+  EXPECT_FALSE(finding.absent);
+}
+
+TEST_F(ConnectorTest, AnAddressOfTheOtherFamilyIsAMistake) {
+  Connect("::1", 80, AddressFamily::kIpv4);
+  EXPECT_EQ(Failure().detail, "::1 is no address of IPv4");
+  EXPECT_EQ(Failure().status, PollStatus::kFailed);
+}
+
+TEST_F(ConnectorTest, WhatIsCancelledDoesNotCall) {
+  const TwoFamilies sockets;
+  const Silence silence(sockets.ipv4);
+  Connect("127.0.0.1", sockets.port);
+  connector_.Cancel();
+  Connect("both", sockets.port);
+  connector_.Cancel();
+
+  Connect("nowhere", 80);
+  EXPECT_EQ(Peer(), "no address of nowhere: no such name");
+}
+
+TEST_F(ConnectorTest, SocketsHavePaths) {
+  // Relative, as the name of a socket must be short.
+  ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
+  const std::string path = absl::StrCat("socket", getpid());
+  connector_.ConnectUnix(path, Keep());
+  EXPECT_EQ(Failure().detail,
+            absl::StrCat(path, ": No such file or directory"));
+  EXPECT_TRUE(Failure().absent);
+
+  result_.reset();
+  UniqueFd bound = BindUnix(path);
+  connector_.ConnectUnix(path, Keep());
+  EXPECT_EQ(Failure().detail, absl::StrCat("refused by ", path));
+  EXPECT_TRUE(Failure().absent);
+
+  result_.reset();
+  const ScriptedServer server(loop_, std::move(bound), {});
+  connector_.ConnectUnix(path, Keep());
+  EXPECT_EQ(Peer(), path);
+  EXPECT_EQ(unlink(path.c_str()), 0);
+
+  result_.reset();
+  const std::string name = absl::StrCat("@waiter", getpid());
+  connector_.ConnectUnix(name, Keep());
+  EXPECT_EQ(Failure().detail, absl::StrCat("refused by ", name));
+}
+
+TEST(ConnectFailureTest, AbsentIsWhatRefusesWhereverItCanBeAsked) {
+  struct Case {
+    std::vector<std::pair<std::string, int>> failures;
+    std::string_view detail;
+    PollStatus status = PollStatus::kNotReady;
+    bool absent = false;
+  };
+  const std::vector<Case> cases = {
+      {{{"1.1.1.1", ECONNREFUSED}},
+       "refused by 1.1.1.1:5",
+       PollStatus::kNotReady,
+       true},
+      {{{"1.1.1.1", ECONNREFUSED},
+        {"::1", ECONNREFUSED},
+        {"::2", ECONNREFUSED}},
+       "refused by 1.1.1.1:5, [::1]:5 and [::2]:5",
+       PollStatus::kNotReady,
+       true},
+      {{{"1.1.1.1", ECONNREFUSED}, {"::1", 0}},
+       "refused by 1.1.1.1:5; no answer from [::1]:5 within 2s"},
+      {{{"1.1.1.1", ECONNREFUSED}, {"::1", ETIMEDOUT}},
+       "refused by 1.1.1.1:5; [::1]:5: Connection timed out"},
+      {{{"1.1.1.1", ECONNREFUSED}, {"::1", EHOSTUNREACH}},
+       "refused by 1.1.1.1:5; [::1]:5: No route to host"},
+      // A machine without IPv6.
+      {{{"1.1.1.1", ECONNREFUSED}, {"::1", EADDRNOTAVAIL}},
+       "refused by 1.1.1.1:5; [::1]:5: Cannot assign requested address",
+       PollStatus::kNotReady,
+       true},
+      {{{"1.1.1.1", ECONNREFUSED}, {"::1", ENETUNREACH}},
+       "refused by 1.1.1.1:5; [::1]:5: Network is unreachable",
+       PollStatus::kNotReady,
+       true},
+      // A machine without a network.
+      {{{"1.1.1.1", ENETUNREACH}}, "1.1.1.1:5: Network is unreachable"},
+      {{{"1.1.1.1", EMFILE}},
+       "1.1.1.1:5: Too many open files",
+       PollStatus::kServerError},
+      {{{"1.1.1.1", ECONNREFUSED},
+        {"1.1.1.2", ECONNREFUSED},
+        {"1.1.1.3", ECONNREFUSED},
+        {"1.1.1.4", ECONNREFUSED},
+        {"1.1.1.5", ECONNREFUSED},
+        {"1.1.1.6", ECONNREFUSED}},
+       "refused by 1.1.1.1:5, 1.1.1.2:5, 1.1.1.3:5, 1.1.1.4:5 and 2 more",
+       PollStatus::kNotReady,
+       true},
+  };
+  for (const Case& c : cases) {
+    std::vector<ConnectFailure> failures;
+    for (const auto& [host, error] : c.failures) {
+      failures.push_back({FixedAddresses(host, 5).front(), error});
+    }
+    const Finding finding = DescribeFailures(failures, absl::Seconds(2));
+    EXPECT_EQ(finding.detail, c.detail);
+    EXPECT_EQ(finding.status, c.status) << c.detail;
+    EXPECT_EQ(finding.absent, c.absent) << c.detail;
+  }
+}
+
+TEST(ConnectFailureTest, ASocketThatIsForbiddenIsAFailure) {
+  const Finding finding = DescribeFailures({{UnixAddress("/a"), EACCES}}, {});
+  EXPECT_EQ(finding.status, PollStatus::kFailed);
+  EXPECT_EQ(finding.detail, "/a: Permission denied");
+  EXPECT_EQ(finding.hint, "this user may not connect there");
+  EXPECT_FALSE(finding.absent);
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,550 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Probes and servers on one loop, over real sockets.
+
+#include "cli/probes/http/http_probe.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/http_flags.h"
+#include "cli/loop/event_loop.h"
+#include "cli/probes/http/http_answer.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/probe.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/http_server.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/clock.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Then = HttpReply::Then;
+
+// Only a guard against hanging.
+constexpr std::chrono::seconds kGuard(20);
+
+std::shared_ptr<const HttpOptions> OptionsOf(std::string_view flags_text) {
+  Flags flags("waiter", "", "");
+  HttpFlags http;
+  http.AddTo(flags);
+  const std::vector<std::string> args =
+      absl::StrSplit(flags_text, ' ', absl::SkipEmpty());
+  EXPECT_TRUE(flags.Parse(args).ok()) << flags_text;
+  return std::make_shared<const HttpOptions>(*http.Options(flags));
+}
+
+class HttpProbeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* const name :
+         {"http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"}) {
+      unsetenv(name);
+    }
+    absl::StatusOr<std::unique_ptr<HttpClient>> client =
+        HttpClient::Make(loop_);
+    if (!client.ok()) GTEST_SKIP() << client.status().message();
+    client_ = *std::move(client);
+    ASSERT_TRUE(server_.listens());
+  }
+
+  // Runs the loop until `done`, and returns whether that came to be.
+  bool RunUntil(const std::function<bool()>& done) {
+    const MonotonicTime limit = GetRealClock().MonotonicNow() + kGuard;
+    while (!done()) {
+      if (GetRealClock().MonotonicNow() >= limit) return false;
+      loop_.RunOnce(limit);
+    }
+    return true;
+  }
+
+  std::unique_ptr<Probe> MakeProbe(std::string url,
+                                   std::string_view flags = "") {
+    absl::StatusOr<std::unique_ptr<Probe>> probe =
+        MakeHttpProbe(*client_, std::move(url), OptionsOf(flags));
+    EXPECT_TRUE(probe.ok()) << probe.status();
+    return *std::move(probe);
+  }
+
+  // One poll.
+  Finding Ask(Probe& probe) {
+    std::optional<Finding> found;
+    probe.Start({}, [&](Finding finding) { found = std::move(finding); });
+    EXPECT_TRUE(RunUntil([&] { return found.has_value(); })) << "hangs";
+    return found.value_or(Finding());
+  }
+  Finding Ask(std::string url, std::string_view flags = "") {
+    return Ask(*MakeProbe(std::move(url), flags));
+  }
+
+  EventLoop loop_;
+  HttpServer server_{loop_};
+  std::unique_ptr<HttpClient> client_;
+};
+
+struct Row {
+  std::string_view name;
+  HttpReply reply;
+  std::string_view flags;
+  PollStatus found;
+  std::string_view detail;
+};
+
+TEST_F(HttpProbeTest, WhateverAServerDoesIsAFinding) {
+  constexpr PollStatus kSuccess = PollStatus::kSuccess;
+  constexpr PollStatus kNotReady = PollStatus::kNotReady;
+  constexpr PollStatus kServerError = PollStatus::kServerError;
+  const std::string many_headers = [] {
+    std::string text = "HTTP/1.1 200 OK\r\n";
+    for (int i = 0; i < 6000; ++i) {
+      absl::StrAppend(&text, "X-", i, ": ", std::string(60, 'v'), "\r\n");
+    }
+    return text + "\r\n";
+  }();
+  const std::vector<Row> rows = {
+      {"answers",
+       {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nready"},
+       "--body-regex=^ready$",
+       kSuccess,
+       "HTTP 200 OK"},
+      {"answers until it closes",
+       {"HTTP/1.0 200 OK\r\n\r\n{\"a\": 1}"},
+       "--json=.a==1",
+       kSuccess,
+       "HTTP 200 OK"},
+      {"answers byte by byte",
+       {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nready",
+        .byte_by_byte = true},
+       "--body-regex=^ready$",
+       kSuccess,
+       "HTTP 200 OK"},
+      {"answers in chunks, and a trailer",
+       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n"
+        "2\r\nre\r\n3\r\nady\r\n0\r\nX-A: c\r\n\r\n"},
+       "--body-regex=^ready$ --expect-header=X-A=^b$",
+       kSuccess,
+       "HTTP 200 OK"},
+      {"answers without a body",
+       {"HTTP/1.1 204 No Content\r\n\r\n"},
+       "",
+       kSuccess,
+       "HTTP 204 No Content"},
+      {"answers twice, first that it goes on",
+       {"HTTP/1.1 103 Early Hints\r\nX-A: b\r\n\r\n"
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"},
+       "",
+       kNotReady,
+       "HTTP 503 Service Unavailable"},
+      {"has no reason to say",
+       {"HTTP/1.1 500\r\nContent-Length: 0\r\n\r\n"},
+       "",
+       kServerError,
+       "HTTP 500"},
+      {"asks for less",
+       {"HTTP/1.1 429 Slow Down\r\nRetry-After: 3\r\nContent-Length: "
+        "0\r\n\r\n"},
+       "",
+       PollStatus::kThrottled,
+       "HTTP 429 Slow Down"},
+      {"has another body",
+       {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nstarting"},
+       "--body-regex=ready",
+       kNotReady,
+       "HTTP 200, body does not match /ready/"},
+      {"sends garbage",
+       {"220 smtp.example.com ESMTP\r\n"},
+       "",
+       kServerError,
+       "the answer is no HTTP"},
+      {"sends garbage for a status",
+       {"HTTP/1.1 2x0 OK\r\n\r\n"},
+       "",
+       kServerError,
+       "the answer is no HTTP"},
+      {"closes at once",
+       {""},
+       "",
+       kServerError,
+       "connection closed without an answer"},
+      {"resets", {.then = Then::kReset}, "", kServerError, ""},
+      {"closes in the headers",
+       {"HTTP/1.1 200 OK\r\nContent-Le"},
+       "",
+       kServerError,
+       "connection closed before the headers ended"},
+      {"closes after an interim answer",
+       {"HTTP/1.1 103 Early Hints\r\nX-A: b\r\n\r\n"},
+       "",
+       kServerError,
+       ""},
+      {"closes in the body",
+       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nready"},
+       "--body-regex=ready",
+       kServerError,
+       "HTTP 200, connection closed before the body ended"},
+      {"closes in a chunk",
+       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nre"},
+       "",
+       kServerError,
+       ""},
+      {"has a huge body",
+       {.bytes = "HTTP/1.1 200 OK\r\n\r\nready\n", .then = Then::kGoOnForEver},
+       "--body-regex=^ready$",
+       kSuccess,
+       "HTTP 200 OK"},
+      {"has a huge body in which nothing is found",
+       {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+        .then = Then::kGoOnForEver},
+       "--body-regex=ready",
+       kNotReady,
+       "HTTP 200, body, of which the first 1 MiB was read, does not match "
+       "/ready/"},
+      {"has endless headers",
+       {.bytes = many_headers, .then = Then::kHang},
+       "",
+       kServerError,
+       "no HTTP header of a sensible size"},
+      {"has an endless header",
+       {.bytes = "HTTP/1.1 200 OK\r\nX: ", .then = Then::kGoOnForEver},
+       "",
+       kServerError,
+       "no HTTP header of a sensible size"},
+      {"redirects for ever",
+       {"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"},
+       "",
+       kServerError,
+       "more than 10 redirects, the last by HTTP 302"},
+      {"redirects, and nobody follows",
+       {"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"},
+       "--no-redirect --status=302",
+       kSuccess,
+       "HTTP 302 Found"},
+      {"redirects to a file",
+       {"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n"
+        "Content-Length: 0\r\n\r\n"},
+       "--body-regex=root",
+       kServerError,
+       "redirected to what is neither http nor https"},
+      {"has no body for HEAD",
+       {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\n"},
+       "--method=HEAD --expect-header=X-A=b",
+       kSuccess,
+       "HTTP 200 OK"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    HttpServer server(loop_);
+    server.Play(row.reply);
+    const Finding finding = Ask(server.Url("/ready"), row.flags);
+    EXPECT_EQ(finding.status, row.found)
+        << PollStatusName(finding.status) << ": " << finding.detail;
+    if (row.detail.empty()) {
+      EXPECT_THAT(finding.detail, Not(HasSubstr("HTTP/")));
+      EXPECT_FALSE(finding.detail.empty());
+    } else {
+      EXPECT_EQ(finding.detail, row.detail);
+    }
+    EXPECT_FALSE(finding.absent);
+    // Nothing is read any further.
+    EXPECT_TRUE(RunUntil([&] { return server.connections() == 0; }));
+  }
+}
+
+TEST_F(HttpProbeTest, ARequestIsWhatTheFlagsSay) {
+  server_.Play({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+
+  Ask(server_.Url("/a?b=c"));
+  Ask(server_.Url("/"), "--header=X-A:b --header=Host:example.com");
+  Ask(server_.Url("/"), "--header=X-Empty: --header=Accept:text/plain");
+  Ask(server_.Url("/"), "--data=a&b");
+  Ask(server_.Url("/"), "--data=a --method=PUT");
+  Ask(server_.Url("/"), "--data= --method=POST");
+  Ask(server_.Url("/"), "--method=DELETE");
+  Ask(server_.Url("/"), "--method=POST");
+  Ask(absl::StrCat("http://user:pass@127.0.0.1:", server_.port(), "/"));
+
+  const std::vector<std::string>& requests = server_.requests();
+  ASSERT_EQ(requests.size(), 9U);
+  EXPECT_THAT(requests[0], StartsWith("GET /a?b=c HTTP/1.1\r\n"));
+  EXPECT_THAT(requests[0], HasSubstr("\r\nUser-Agent: waiter\r\n"));
+  EXPECT_THAT(requests[0], Not(HasSubstr("Expect:")));
+  EXPECT_THAT(requests[1], HasSubstr("\r\nX-A: b\r\n"));
+  EXPECT_THAT(requests[1], HasSubstr("\r\nHost: example.com\r\n"));
+  EXPECT_THAT(requests[2], HasSubstr("\r\nX-Empty:\r\n"));
+  EXPECT_THAT(requests[2], HasSubstr("\r\nAccept: text/plain\r\n"));
+  EXPECT_THAT(requests[2], Not(HasSubstr("*/*")));
+  EXPECT_THAT(requests[3], StartsWith("POST / "));
+  EXPECT_THAT(requests[3], HasSubstr("\r\n\r\na&b"));
+  EXPECT_THAT(requests[4], StartsWith("PUT / "));
+  EXPECT_THAT(requests[4], HasSubstr("\r\nContent-Length: 1\r\n"));
+  EXPECT_THAT(requests[5], StartsWith("POST / "));
+  EXPECT_THAT(requests[5], HasSubstr("\r\nContent-Length: 0\r\n"));
+  EXPECT_THAT(requests[6], StartsWith("DELETE / "));
+  EXPECT_THAT(requests[7], StartsWith("POST / "));
+  EXPECT_THAT(requests[7], HasSubstr("\r\nContent-Length: 0\r\n"));
+  EXPECT_THAT(requests[8],
+              HasSubstr("\r\nAuthorization: Basic dXNlcjpwYXNz\r\n"));
+}
+
+TEST_F(HttpProbeTest, EachPollSendsAllOfItOnAConnectionOfItsOwn) {
+  // It would be kept alive.
+  server_.Play({.bytes = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+                .then = Then::kHang});
+  server_.Play({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+                .then = Then::kHang});
+  const std::unique_ptr<Probe> probe =
+      MakeProbe(server_.Url("/"), "--data=the-body");
+
+  EXPECT_EQ(Ask(*probe).status, PollStatus::kNotReady);
+  EXPECT_TRUE(RunUntil([&] { return server_.connections() == 0; }));
+  EXPECT_EQ(Ask(*probe).status, PollStatus::kSuccess);
+
+  ASSERT_EQ(server_.requests().size(), 2U);
+  EXPECT_THAT(server_.requests()[0], HasSubstr("\r\n\r\nthe-body"));
+  EXPECT_EQ(server_.requests()[0], server_.requests()[1]);
+}
+
+TEST_F(HttpProbeTest, AnAnswerIsThatOfTheEndOfTheRedirects) {
+  server_.Play(
+      {"HTTP/1.1 301 Moved\r\nLocation: /b\r\nX-A: first\r\n"
+       "Content-Length: 3\r\n\r\nold"});
+  server_.Play(
+      {"HTTP/1.1 200 OK\r\nX-A: second\r\nContent-Length: 3\r\n\r\n"
+       "new"});
+
+  const Finding finding =
+      Ask(server_.Url("/a"), "--body-regex=^new$ --expect-header=X-A=first");
+
+  EXPECT_EQ(finding.detail, "HTTP 200, X-A: second does not match /first/");
+  EXPECT_THAT(server_.requests(),
+              ElementsAre(StartsWith("GET /a "), StartsWith("GET /b ")));
+}
+
+TEST_F(HttpProbeTest, NobodyThereIsAbsent) {
+  std::string url;
+  std::string address;
+  {
+    const HttpServer gone(loop_);
+    url = gone.Url("/");
+    address = absl::StrCat("127.0.0.1:", gone.port());
+  }
+
+  const Finding finding = Ask(url);
+
+  EXPECT_EQ(finding.status, PollStatus::kNotReady);
+  EXPECT_EQ(finding.detail, absl::StrCat("refused by ", address));
+  EXPECT_TRUE(finding.absent);
+}
+
+TEST_F(HttpProbeTest, ANameThatDoesNotExistIsNotAbsent) {
+  // Too long for a label, so that no server is asked.
+  const std::string name(64, 'a');
+
+  const Finding finding = Ask(absl::StrCat("http://user:pass@", name, "/"));
+
+  EXPECT_EQ(finding.status, PollStatus::kNotReady);
+  EXPECT_EQ(finding.detail, absl::StrCat("name not found: ", name));
+  EXPECT_FALSE(finding.absent);
+}
+
+TEST_F(HttpProbeTest, NotFoundIsAbsent) {
+  server_.Play({"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"});
+
+  EXPECT_TRUE(Ask(server_.Url("/")).absent);
+}
+
+TEST_F(HttpProbeTest, BothFamiliesAreAsked) {
+  HttpServer server(loop_, HttpServer::Family::kIpv6);
+  if (!server.listens()) GTEST_SKIP() << "no IPv6 loopback address here";
+  server.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  const std::string by_name =
+      absl::StrCat("http://localhost:", server.port(), "/");
+
+  EXPECT_EQ(Ask(server.Url("/")).status, PollStatus::kSuccess);
+  EXPECT_EQ(Ask(by_name).status, PollStatus::kSuccess);
+  EXPECT_EQ(Ask(by_name, "--ipv6").status, PollStatus::kSuccess);
+  const Finding finding = Ask(by_name, "--ipv4");
+  EXPECT_EQ(finding.detail,
+            absl::StrCat("refused by 127.0.0.1:", server.port()));
+}
+
+TEST_F(HttpProbeTest, LoopbackGoesThroughNoProxy) {
+  server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  setenv("http_proxy", "http://127.0.0.1:1/", 1);
+
+  const Finding finding = Ask(server_.Url("/"));
+
+  unsetenv("http_proxy");
+  EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
+}
+
+TEST_F(HttpProbeTest, OthersGoThroughTheProxyOfTheEnvironment) {
+  server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  setenv("http_proxy", server_.Url("").c_str(), 1);
+
+  const Finding finding = Ask("http://example.invalid/ready");
+
+  unsetenv("http_proxy");
+  EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
+  EXPECT_THAT(server_.requests(),
+              ElementsAre(StartsWith("GET http://example.invalid/ready ")));
+}
+
+TEST_F(HttpProbeTest, ATimeOutTellsWhatTheServerDid) {
+  const auto time_out = [&](HttpReply reply) {
+    HttpServer server(loop_);
+    server.Play(std::move(reply));
+    const std::unique_ptr<Probe> probe = MakeProbe(server.Url("/"));
+    std::optional<Finding> found;
+    probe->Start({}, [&](Finding finding) { found = std::move(finding); });
+    EXPECT_TRUE(RunUntil([&] { return !server.requests().empty(); }));
+    // What was sent is there in the next round.
+    for (int round = 0; round < 10; ++round) {
+      loop_.RunOnce(GetRealClock().MonotonicNow());
+    }
+    probe->TimeOut(absl::Seconds(10));
+    EXPECT_TRUE(found.has_value());
+    EXPECT_TRUE(RunUntil([&] { return server.connections() == 0; }));
+    return found.value_or(Finding());
+  };
+
+  const Finding silent = time_out({.then = Then::kHang});
+  EXPECT_EQ(silent.status, PollStatus::kServerError);
+  EXPECT_EQ(silent.detail, "connected, no answer within 10s");
+
+  const Finding half =
+      time_out({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nready",
+                .then = Then::kHang});
+  EXPECT_EQ(half.status, PollStatus::kServerError);
+  EXPECT_EQ(half.detail, "HTTP 200, body not complete within 10s");
+}
+
+TEST_F(HttpProbeTest, AFullBacklogIsNoConnection) {
+  // Linux drops what asks for a place in a full one.
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener, generic, size), 0);
+  ASSERT_EQ(listen(listener, 0), 0);
+  ASSERT_EQ(getsockname(listener, generic, &size), 0);
+  std::array<int, 4> fillers = {};
+  for (int& filler : fillers) {
+    filler = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)connect(filler, generic, size);
+  }
+  const std::string where = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  const std::unique_ptr<Probe> probe = MakeProbe("http://" + where);
+  std::optional<Finding> found;
+
+  probe->Start({}, [&](Finding finding) { found = std::move(finding); });
+  for (int round = 0; round < 100; ++round) {
+    loop_.RunOnce(GetRealClock().MonotonicNow());
+  }
+  probe->TimeOut(absl::Seconds(10));
+
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->status, PollStatus::kNotReady);
+  EXPECT_EQ(found->detail,
+            absl::StrCat("no answer from ", where, " within 10s"));
+  for (const int filler : fillers) close(filler);
+  close(listener);
+}
+
+TEST_F(HttpProbeTest, ACancelledPollAnswersNothing) {
+  server_.Play({.then = Then::kHang});
+  server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  const std::unique_ptr<Probe> probe = MakeProbe(server_.Url("/"));
+  bool answered = false;
+  probe->Start({}, [&](const Finding& /*finding*/) { answered = true; });
+  ASSERT_TRUE(RunUntil([&] { return !server_.requests().empty(); }));
+
+  probe->Cancel();
+
+  EXPECT_TRUE(RunUntil([&] { return server_.connections() == 0; }));
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(Ask(*probe).status, PollStatus::kSuccess);
+  EXPECT_FALSE(answered);
+}
+
+TEST_F(HttpProbeTest, AnAnswerMayBeginTheNextPollOrEndTheProbe) {
+  server_.Play({"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"});
+  std::unique_ptr<Probe> probe = MakeProbe(server_.Url("/"));
+  int polls = 0;
+  std::function<void(Finding)> again = [&](const Finding& /*finding*/) {
+    if (++polls < 3) {
+      probe->Start({}, again);
+    } else {
+      probe.reset();
+    }
+  };
+
+  probe->Start({}, again);
+
+  EXPECT_TRUE(RunUntil([&] { return probe == nullptr; }));
+  EXPECT_EQ(polls, 3);
+  EXPECT_EQ(server_.requests().size(), 3U);
+}
+
+TEST_F(HttpProbeTest, ManyTargetsAreAskedAtOnce) {
+  server_.Play({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+                .byte_by_byte = true});
+  std::vector<std::unique_ptr<Probe>> probes;
+  int successes = 0;
+  for (int i = 0; i < 50; ++i) {
+    probes.push_back(MakeProbe(server_.Url("/")));
+    probes.back()->Start({}, [&](const Finding& finding) {
+      successes += finding.status == PollStatus::kSuccess ? 1 : 0;
+      // Another one ends inside of this one's answer.
+      if (successes == 10) probes.back()->Cancel();
+    });
+  }
+
+  EXPECT_TRUE(RunUntil([&] { return successes >= 49; }));
+}
+
+TEST_F(HttpProbeTest, WhatIsNoUrlIsRefused) {
+  for (const std::string_view url :
+       {"", "localhost", "ftp://localhost/", "http://", "http://user:secret@/",
+        "http://localhost:99999/", "http://user:secret@a b/",
+        "file:///etc/passwd"}) {
+    const absl::Status status =
+        MakeHttpProbe(*client_, std::string(url), OptionsOf("")).status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                 Not(HasSubstr("secret"))))
+        << url;
+  }
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,232 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Certificates, against the server that comes with OpenSSL.
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/probes/http/http_client.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/http/http_probe.h"
+#include "cli/probes/probe.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/http_server.h"
+#include "waiter/clock.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Only a guard against hanging.
+constexpr std::chrono::seconds kGuard(20);
+
+// Starts `openssl` with `args`, its output in `output`. Returns its process, or
+// -1 if there is none.
+pid_t StartOpenssl(const std::vector<std::string>& args, int output) {
+  std::string program = "openssl";
+  std::vector<char*> argv = {program.data()};
+  for (const std::string& arg : args) {
+    argv.push_back(const_cast<char*>(arg.c_str()));
+  }
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  const absl::Cleanup destroy = [&] {
+    posix_spawn_file_actions_destroy(&files);
+  };
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY,
+                                   0);
+  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY,
+                                   0);
+  pid_t process = -1;
+  return posix_spawnp(&process, program.c_str(), &files, nullptr, argv.data(),
+                      environ) == 0
+             ? process
+             : -1;
+}
+
+// Runs `openssl`, and returns whether it succeeded.
+bool RunOpenssl(const std::vector<std::string>& args) {
+  const pid_t process = StartOpenssl(args, STDERR_FILENO);
+  int status = 0;
+  return process > 0 && waitpid(process, &status, 0) == process && status == 0;
+}
+
+class HttpTlsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<HttpClient>> client =
+        HttpClient::Make(loop_);
+    if (!client.ok()) GTEST_SKIP() << client.status().message();
+    client_ = *std::move(client);
+  }
+
+  void TearDown() override {
+    if (server_ <= 0) return;
+    kill(server_, SIGTERM);
+    waitpid(server_, nullptr, 0);
+  }
+
+  // Starts a server on 127.0.0.1 whose certificate for «localhost» nobody
+  // signed but itself. Returns whether there is an `openssl` for that.
+  bool StartServer() {
+    const std::string key = testing::TempDir() + "/http_tls_test_key.pem";
+    if (!RunOpenssl({"req", "-x509", "-newkey", "ec", "-pkeyopt",
+                     "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                     "-out", certificate_, "-days", "2", "-subj",
+                     "/CN=localhost", "-addext",
+                     "subjectAltName=DNS:localhost"})) {
+      return false;
+    }
+    std::array<int, 2> output = {};
+    if (pipe2(output.data(), O_CLOEXEC) != 0) return false;
+    server_ = StartOpenssl({"s_server", "-accept", "127.0.0.1:0", "-www",
+                            "-key", key, "-cert", certificate_},
+                           output[1]);
+    close(output[1]);
+    const absl::Cleanup close_output = [&] { close(output[0]); };
+    // It says "ACCEPT 127.0.0.1:4433" once it does.
+    std::string text;
+    char c = 0;
+    while (read(output[0], &c, 1) == 1) {
+      text.push_back(c);
+      const size_t at = text.find("ACCEPT 127.0.0.1:");
+      if (c != '\n' || at == std::string::npos) continue;
+      port_ = text.substr(at + 17, text.size() - at - 18);
+      return true;
+    }
+    return false;
+  }
+
+  bool RunUntil(const std::function<bool()>& done) {
+    const MonotonicTime limit = GetRealClock().MonotonicNow() + kGuard;
+    while (!done()) {
+      if (GetRealClock().MonotonicNow() >= limit) return false;
+      loop_.RunOnce(limit);
+    }
+    return true;
+  }
+
+  Finding Ask(std::string url, HttpOptions options) {
+    absl::StatusOr<std::unique_ptr<Probe>> probe =
+        MakeHttpProbe(*client_, std::move(url),
+                      std::make_shared<const HttpOptions>(std::move(options)));
+    EXPECT_TRUE(probe.ok()) << probe.status();
+    std::optional<Finding> found;
+    (*probe)->Start({}, [&](Finding finding) { found = std::move(finding); });
+    EXPECT_TRUE(RunUntil([&] { return found.has_value(); })) << "hangs";
+    return found.value_or(Finding());
+  }
+
+  EventLoop loop_;
+  std::unique_ptr<HttpClient> client_;
+  const std::string certificate_ =
+      testing::TempDir() + "/http_tls_test_certificate.pem";
+  pid_t server_ = -1;
+  std::string port_;
+};
+
+TEST_F(HttpTlsTest, OnlyACertificateThatIsTrustedWillDo) {
+  if (!StartServer()) GTEST_SKIP() << "no openssl(1) here";
+  const std::string by_name = absl::StrCat("https://localhost:", port_, "/");
+  const std::string by_address = absl::StrCat("https://127.0.0.1:", port_, "/");
+
+  const Finding strange = Ask(by_name, {});
+  EXPECT_EQ(strange.status, PollStatus::kServerError) << strange.detail;
+  EXPECT_THAT(strange.detail, StartsWith("TLS: self"));
+  EXPECT_THAT(strange.detail, HasSubstr("signed certificate"));
+  EXPECT_EQ(strange.hint, "certificate self-signed: --insecure or --ca-file");
+  EXPECT_FALSE(strange.absent);
+
+  const Finding insecure = Ask(by_name, {.verify = false});
+  EXPECT_EQ(insecure.status, PollStatus::kSuccess) << insecure.detail;
+
+  const Finding known = Ask(by_name, {.ca_file = certificate_});
+  EXPECT_EQ(known.status, PollStatus::kSuccess) << known.detail;
+
+  // The certificate is for another name.
+  const Finding other = Ask(by_address, {.ca_file = certificate_});
+  EXPECT_EQ(other.status, PollStatus::kServerError) << other.detail;
+  EXPECT_THAT(other.detail, StartsWith("TLS: "));
+  EXPECT_EQ(other.hint, "certificate not trusted: --insecure or --ca-file");
+
+  // What was once accepted is not remembered.
+  EXPECT_EQ(Ask(by_name, {}).status, PollStatus::kServerError);
+}
+
+TEST_F(HttpTlsTest, AFileWithoutCertificatesIsAMistake) {
+  if (!StartServer()) GTEST_SKIP() << "no openssl(1) here";
+  const std::string file = testing::TempDir() + "/http_tls_test_empty";
+  std::ofstream(file) << "nothing\n";
+
+  const Finding finding =
+      Ask(absl::StrCat("https://localhost:", port_), {.ca_file = file});
+
+  EXPECT_EQ(finding.status, PollStatus::kFailed);
+  EXPECT_EQ(finding.detail, absl::StrCat("no certificates in ", file));
+}
+
+TEST_F(HttpTlsTest, AServerWithoutTlsIsAnError) {
+  HttpServer server(loop_);
+  ASSERT_TRUE(server.listens());
+  server.Play({.bytes = "220 smtp.example.com ESMTP\r\n", .greets = true});
+
+  const Finding finding =
+      Ask(absl::StrCat("https://127.0.0.1:", server.port()), {});
+
+  EXPECT_EQ(finding.status, PollStatus::kServerError);
+  EXPECT_THAT(finding.detail, StartsWith("TLS: "));
+  EXPECT_THAT(finding.detail, Not(HasSubstr("error:")));
+  EXPECT_EQ(finding.hint, "");
+}
+
+TEST_F(HttpTlsTest, ASilentServerDoesNotSetUpTls) {
+  HttpServer server(loop_);
+  ASSERT_TRUE(server.listens());
+  const absl::StatusOr<std::unique_ptr<Probe>> probe =
+      MakeHttpProbe(*client_, absl::StrCat("https://127.0.0.1:", server.port()),
+                    std::make_shared<const HttpOptions>());
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  std::optional<Finding> found;
+
+  (*probe)->Start({}, [&](Finding finding) { found = std::move(finding); });
+  EXPECT_TRUE(RunUntil([&] { return server.connections() == 1; }));
+  for (int round = 0; round < 100; ++round) {
+    loop_.RunOnce(GetRealClock().MonotonicNow());
+  }
+  (*probe)->TimeOut(absl::Seconds(10));
+
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->status, PollStatus::kServerError);
+  EXPECT_EQ(found->detail, "connected, TLS not set up within 10s");
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,307 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/http/http_verdict.h"
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/http_flags.h"
+#include "cli/net/socket_address.h"
+#include "cli/probes/http/http_answer.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/probe.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using Error = HttpAnswer::Error;
+
+// What the flags, separated by blanks, ask for.
+HttpOptions OptionsOf(std::string_view flags_text) {
+  Flags flags("waiter", "", "");
+  HttpFlags http;
+  http.AddTo(flags);
+  const std::vector<std::string> args =
+      absl::StrSplit(flags_text, ' ', absl::SkipEmpty());
+  EXPECT_TRUE(flags.Parse(args).ok()) << flags_text;
+  return *http.Options(flags);
+}
+
+HttpAnswer AnswerOf(int status, std::string body = "") {
+  HttpAnswer answer;
+  answer.status = status;
+  answer.reason = "Reason";
+  answer.headers = {{"Content-Type", "text/plain"}, {"X-State", "warm"}};
+  answer.body = std::move(body);
+  return answer;
+}
+
+const absl::Time kNow = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 4, 5),
+                                        absl::UTCTimeZone());
+
+struct StatusRow {
+  int status;
+  std::string_view flags;
+  PollStatus found;
+  bool absent = false;
+  std::string_view hint = "";
+};
+
+TEST(HttpVerdictTest, EachStatusHasItsClass) {
+  constexpr PollStatus kSuccess = PollStatus::kSuccess;
+  constexpr PollStatus kNotReady = PollStatus::kNotReady;
+  constexpr PollStatus kThrottled = PollStatus::kThrottled;
+  constexpr PollStatus kServerError = PollStatus::kServerError;
+  constexpr PollStatus kFailed = PollStatus::kFailed;
+  const std::vector<StatusRow> rows = {
+      {200, "", kSuccess},
+      {202, "", kSuccess},
+      {299, "", kSuccess},
+      {302, "--no-redirect", kFailed, false,
+       "HTTP 302: --status 302 or no --no-redirect"},
+      {400, "", kFailed},
+      {401, "", kFailed, false, "HTTP 401: --header or --not-ready-on 401"},
+      {403, "", kFailed, false, "HTTP 403: --header or --not-ready-on 403"},
+      {404, "", kNotReady, true},
+      {405, "", kFailed, false, "HTTP 405: --method"},
+      {408, "", kNotReady},
+      {409, "", kNotReady},
+      {410, "", kFailed, true},
+      {418, "", kFailed},
+      {425, "", kNotReady},
+      {429, "", kThrottled},
+      {500, "", kServerError},
+      {501, "", kFailed},
+      {502, "", kServerError},
+      {503, "", kNotReady},
+      {504, "", kServerError},
+      {505, "", kFailed},
+      {507, "", kServerError},
+      // Of 2xx, those that were not asked for are not ready.
+      {200, "--status=204", kNotReady},
+      {202, "--status=200", kNotReady},
+      {204, "--status=200,204", kSuccess},
+      {401, "--status=200-299,401", kSuccess},
+      {404, "--status=404", kSuccess},
+      {503, "--status=503", kSuccess},
+      {401, "--not-ready-on=401,403", kNotReady, false,
+       "HTTP 401: --header or --not-ready-on 401"},
+      {500, "--not-ready-on=500-599", kNotReady},
+      {429, "--not-ready-on=429", kNotReady},
+      // What is expected goes first.
+      {401, "--not-ready-on=401 --status=401", kSuccess},
+  };
+  for (const StatusRow& row : rows) {
+    SCOPED_TRACE(testing::Message() << row.status << " " << row.flags);
+    const Finding finding =
+        JudgeHttp(OptionsOf(row.flags), AnswerOf(row.status), kNow);
+    EXPECT_EQ(finding.status, row.found) << PollStatusName(finding.status);
+    EXPECT_EQ(finding.absent, row.absent);
+    EXPECT_EQ(finding.hint, row.hint);
+    EXPECT_EQ(finding.detail, "HTTP " + std::to_string(row.status) + " Reason");
+    EXPECT_EQ(finding.retry_after, absl::ZeroDuration());
+  }
+}
+
+TEST(HttpVerdictTest, AServerThatSaysWhenIsThrottled) {
+  const auto judge = [](int status, std::string_view flags, std::string name,
+                        std::string value) {
+    HttpAnswer answer = AnswerOf(status);
+    answer.headers.emplace_back(std::move(name), std::move(value));
+    const Finding finding = JudgeHttp(OptionsOf(flags), answer, kNow);
+    return std::pair(finding.status, finding.retry_after);
+  };
+  using Found = std::pair<PollStatus, absl::Duration>;
+
+  EXPECT_EQ(judge(503, "", "Retry-After", "7"),
+            Found(PollStatus::kThrottled, absl::Seconds(7)));
+  EXPECT_EQ(judge(429, "", "retry-after", "Fri, 02 Jan 2026 03:05:05 GMT"),
+            Found(PollStatus::kThrottled, absl::Seconds(60)));
+  EXPECT_EQ(judge(503, "", "Retry-After", "soon"),
+            Found(PollStatus::kNotReady, absl::ZeroDuration()));
+  EXPECT_EQ(judge(503, "", "Retry-Later", "7"),
+            Found(PollStatus::kNotReady, absl::ZeroDuration()));
+  EXPECT_EQ(judge(503, "--not-ready-on=503", "Retry-After", "7"),
+            Found(PollStatus::kNotReady, absl::Seconds(7)));
+  EXPECT_EQ(judge(202, "--status=200", "Retry-After", "7"),
+            Found(PollStatus::kNotReady, absl::Seconds(7)));
+  EXPECT_EQ(judge(200, "--body-regex=done", "Retry-After", "7"),
+            Found(PollStatus::kNotReady, absl::Seconds(7)));
+  EXPECT_EQ(judge(500, "", "Retry-After", "7"),
+            Found(PollStatus::kServerError, absl::Seconds(7)));
+  EXPECT_EQ(judge(200, "", "Retry-After", "7"),
+            Found(PollStatus::kSuccess, absl::ZeroDuration()));
+}
+
+struct MismatchRow {
+  std::string_view flags;
+  std::string_view body;
+  std::string_view detail;  // Empty: there is none.
+};
+
+TEST(HttpVerdictTest, EverythingThatIsExpectedMustBeThere) {
+  const std::vector<MismatchRow> rows = {
+      {"--body-regex=read[y]", "ready", ""},
+      {"--body-regex=ready", "", "HTTP 200, body does not match /ready/"},
+      {"--body-regex=a --body-regex=b", "a b", ""},
+      {"--body-regex=a --body-regex=b", "a",
+       "HTTP 200, body does not match /b/"},
+      {"--expect-header=x-state=^warm$", "", ""},
+      {"--expect-header=X-State=hot", "",
+       "HTTP 200, X-State: warm does not match /hot/"},
+      {"--expect-header=X-Other=hot", "", "HTTP 200, no header X-Other"},
+      {"--json=.status==\"UP\"", R"({"status": "UP"})", ""},
+      {"--json=.status==\"UP\"", R"({"status": "DOWN"})",
+       "HTTP 200, .status is \"DOWN\""},
+      {"--json=.status==\"UP\"", "{}", "HTTP 200, no .status"},
+      {"--json=.status==\"UP\"", "starting", "HTTP 200, body is no JSON: "},
+      {"--json=.status==\"UP\"", "", "HTTP 200, body is no JSON: "},
+      {"--json=.a==1 --json=.b==2", R"({"a": 1, "b": 3})", "HTTP 200, .b is 3"},
+      // Each sees the whole body.
+      {"--body-regex=UP --json=.status==\"UP\" --expect-header=X-State=warm",
+       R"({"status": "UP"})", ""},
+  };
+  for (const MismatchRow& row : rows) {
+    SCOPED_TRACE(testing::Message() << row.flags << " " << row.body);
+    const Finding finding = JudgeHttp(
+        OptionsOf(row.flags), AnswerOf(200, std::string(row.body)), kNow);
+    if (row.detail.empty()) {
+      EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
+    } else {
+      EXPECT_EQ(finding.status, PollStatus::kNotReady);
+      EXPECT_THAT(finding.detail, HasSubstr(std::string(row.detail)));
+    }
+    EXPECT_FALSE(finding.absent);
+  }
+}
+
+TEST(HttpVerdictTest, OfABodyThatIsCutTheBeginCounts) {
+  HttpAnswer answer = AnswerOf(200, R"({"status": "UP"})");
+  answer.body_is_cut = true;
+
+  EXPECT_EQ(JudgeHttp(OptionsOf("--body-regex=UP"), answer, kNow).status,
+            PollStatus::kSuccess);
+  EXPECT_EQ(JudgeHttp(OptionsOf("--body-regex=DOWN"), answer, kNow).detail,
+            "HTTP 200, body, of which the first 1 MiB was read, does not match "
+            "/DOWN/");
+  EXPECT_EQ(JudgeHttp(OptionsOf("--json=.status"), answer, kNow).detail,
+            "HTTP 200, body is larger than 1 MiB, too much for JSON");
+}
+
+struct ErrorRow {
+  Error error;
+  std::string_view text;
+  PollStatus found;
+  bool absent = false;
+  std::string_view hint = "";
+};
+
+TEST(HttpVerdictTest, NoAnswerIsNoFailure) {
+  const std::vector<ErrorRow> rows = {
+      {Error::kNotConnected, "no socket", PollStatus::kNotReady},
+      {Error::kNameNotFound, "name not found: a", PollStatus::kNotReady},
+      {Error::kProtocol, "garbage", PollStatus::kServerError},
+      {Error::kTls, "TLS: alert", PollStatus::kServerError},
+      {Error::kOptions, "no certificates in f", PollStatus::kFailed},
+      {Error::kCertificate, "TLS: certificate has expired",
+       PollStatus::kServerError, false, "certificate expired: --insecure"},
+      {Error::kCertificate, "TLS: self-signed certificate",
+       PollStatus::kServerError, false,
+       "certificate self-signed: --insecure or --ca-file"},
+      {Error::kCertificate, "TLS: self signed certificate",
+       PollStatus::kServerError, false,
+       "certificate self-signed: --insecure or --ca-file"},
+      {Error::kCertificate, "TLS: unable to get local issuer certificate",
+       PollStatus::kServerError, false,
+       "certificate not trusted: --insecure or --ca-file"},
+  };
+  for (const ErrorRow& row : rows) {
+    SCOPED_TRACE(row.text);
+    HttpAnswer answer;
+    answer.error = row.error;
+    answer.error_text = row.text;
+    const Finding finding = JudgeHttp({}, answer, kNow);
+    EXPECT_EQ(finding.status, row.found) << PollStatusName(finding.status);
+    EXPECT_EQ(finding.absent, row.absent);
+    EXPECT_EQ(finding.detail, row.text);
+    EXPECT_EQ(finding.hint, row.hint);
+  }
+}
+
+TEST(HttpVerdictTest, OnlyATargetThatRefusesIsAbsent) {
+  HttpAnswer answer;
+  answer.error = Error::kNotConnected;
+  answer.addresses = {FixedAddresses("127.0.0.1", 80).front(),
+                      FixedAddresses("::1", 80).front()};
+  answer.connect_error = ECONNREFUSED;
+
+  const Finding refused = JudgeHttp({}, answer, kNow);
+  EXPECT_EQ(refused.status, PollStatus::kNotReady);
+  EXPECT_EQ(refused.detail, "refused by 127.0.0.1:80 and [::1]:80");
+  EXPECT_TRUE(refused.absent);
+
+  // It may be the proxy that refuses.
+  answer.may_be_proxied = true;
+  EXPECT_FALSE(JudgeHttp({}, answer, kNow).absent);
+
+  answer.may_be_proxied = false;
+  answer.connect_error = EHOSTUNREACH;
+  const Finding unreachable = JudgeHttp({}, answer, kNow);
+  EXPECT_EQ(unreachable.status, PollStatus::kNotReady);
+  EXPECT_FALSE(unreachable.absent);
+}
+
+TEST(HttpVerdictTest, ATimeOutSaysHowFarItCame) {
+  const auto judge = [](HttpStage stage) {
+    HttpAnswer answer;
+    answer.stage = stage;
+    answer.addresses = {FixedAddresses("127.0.0.1", 80).front(),
+                        FixedAddresses("::1", 80).front()};
+    answer.status = stage == HttpStage::kReading ? 200 : 0;
+    const Finding finding = JudgeHttpTimeout(answer, absl::Seconds(10));
+    EXPECT_FALSE(finding.absent);
+    return std::pair(finding.status, finding.detail);
+  };
+  using Found = std::pair<PollStatus, std::string>;
+
+  EXPECT_EQ(judge(HttpStage::kResolving),
+            Found(PollStatus::kNotReady, "name not resolved within 10s"));
+  EXPECT_EQ(judge(HttpStage::kConnecting),
+            Found(PollStatus::kNotReady,
+                  "no answer from 127.0.0.1:80 and [::1]:80 within 10s"));
+  EXPECT_EQ(
+      judge(HttpStage::kHandshake),
+      Found(PollStatus::kServerError, "connected, TLS not set up within 10s"));
+  EXPECT_EQ(judge(HttpStage::kWaiting),
+            Found(PollStatus::kServerError, "connected, no answer within 10s"));
+  EXPECT_EQ(judge(HttpStage::kReading),
+            Found(PollStatus::kServerError,
+                  "HTTP 200, body not complete within 10s"));
+}
+
+TEST(HttpVerdictTest, DetailsAreShort) {
+  HttpAnswer answer = AnswerOf(503);
+  answer.reason.assign(100'000, 'r');
+  answer.headers = {{"X-Long", std::string(100'000, 'v')}};
+
+  EXPECT_LT(JudgeHttp({}, answer, kNow).detail.size(), 100U);
+  EXPECT_LT(JudgeHttp(OptionsOf("--status=503 --expect-header=X-Long=a"),
+                      answer, kNow)
+                .detail.size(),
+            150U);
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,550 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "cli/loop/blocking_calls.h"
+#include "cli/loop/event_loop.h"
+#include "cli/loop/unique_fd.h"
+#include "cli/net/resolver.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/socket/socket_probe.h"
+#include "cli/probes/target.h"
+#include "cli/probes/wire/conversation.h"
+#include "gtest/gtest.h"
+#include "tests/support/run_until.h"
+#include "tests/support/scripted_server.h"
+#include "waiter/clock.h"
+#include "waiter/poll_status.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr std::string_view kPing = "PING\r\n";
+
+// Texts with zeros in them.
+template <size_t size>
+std::string Bytes(const char (&text)[size]) {
+  return std::string(text, size - 1);
+}
+
+// A message of PostgreSQL: type, length, body.
+std::string Message(char type, std::string_view body) {
+  const size_t length = body.size() + 4;
+  return absl::StrCat(std::string(1, type), std::string(2, '\0'),
+                      std::string(1, static_cast<char>(length >> 8)),
+                      std::string(1, static_cast<char>(length & 0xff)), body);
+}
+
+std::string PostgresError(std::string_view sql_state, std::string_view text) {
+  const std::string zero(1, '\0');
+  return Message('E', absl::StrCat("SFATAL", zero, "VFATAL", zero, "C",
+                                   sql_state, zero, "M", text, zero, zero));
+}
+
+std::string StartUp() {
+  return Bytes(
+      "\0\0\0A\0\3\0\0user\0postgres\0database\0postgres\0"
+      "application_name\0waiter\0\0");
+}
+
+// A packet of MySQL: length, sequence number, body.
+std::string Packet(int sequence, std::string_view body) {
+  return absl::StrCat(std::string(1, static_cast<char>(body.size() & 0xff)),
+                      std::string(1, static_cast<char>(body.size() >> 8)),
+                      std::string(1, '\0'),
+                      std::string(1, static_cast<char>(sequence)), body);
+}
+
+std::string Greeting() {
+  return Packet(
+      0, Bytes("\x0a"
+               "8.0.36\0\x08\0\0\0abcdefgh\0\xff\xff\xff\2\0\xff\xdf\x15"
+               "\0\0\0\0\0\0\0\0\0\0ijklmnopqrst\0caching_sha2_password\0"));
+}
+
+std::string MysqlLogIn() {
+  return Packet(1, Bytes("\x01\x82\x08\0\0\0\0\1\x21"
+                         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                         "waiter\0\0mysql_native_password\0"));
+}
+
+std::string MysqlError(int sequence, int code, std::string_view text) {
+  return Packet(sequence,
+                absl::StrCat("\xff", std::string(1, static_cast<char>(code)),
+                             std::string(1, static_cast<char>(code >> 8)),
+                             "#08004", text));
+}
+
+struct Case {
+  std::string_view scheme;
+  Script script;
+  PollStatus status = PollStatus::kSuccess;
+  std::string_view detail;  // PEER is the address of the server.
+  std::string_view hint = {};
+  std::string farewell = {};  // What else the server gets.
+};
+
+class ProbesTest : public testing::Test {
+ protected:
+  std::unique_ptr<Probe> NewProbe(const std::string& text) {
+    const absl::StatusOr<Target> target = ParseTarget(text);
+    EXPECT_TRUE(target.ok()) << target.status();
+    switch (target->scheme) {
+      case Scheme::kRedis:
+        return std::make_unique<RedisProbe>(loop_, resolver_, *target);
+      case Scheme::kPostgres:
+        return std::make_unique<PostgresProbe>(loop_, resolver_, *target);
+      case Scheme::kMysql:
+        return std::make_unique<MysqlProbe>(loop_, resolver_, *target);
+      case Scheme::kUnix:
+        return std::make_unique<UnixProbe>(loop_, resolver_, *target);
+      default:
+        return std::make_unique<TcpProbe>(loop_, resolver_, *target);
+    }
+  }
+
+  Probe::Done Keep() {
+    return [this](Finding finding) {
+      EXPECT_FALSE(found_.has_value()) << "answered twice";
+      found_ = std::move(finding);
+    };
+  }
+
+  bool AwaitFinding() {
+    return RunUntil(loop_, [&] { return found_.has_value(); });
+  }
+
+  // Polls a server that plays the script, and that of IPv6 if asked.
+  void Check(const Case& c, const std::string& host) {
+    UniqueFd bound = BindTcp(host);
+    const std::string peer =
+        absl::StrCat(host == "::1" ? "[::1]" : host, ":", PortOf(bound));
+    SCOPED_TRACE(absl::StrCat(c.scheme, " ", c.detail));
+    const ScriptedServer server(loop_, std::move(bound), c.script);
+    const std::unique_ptr<Probe> probe =
+        NewProbe(absl::StrCat(c.scheme, "://", peer));
+    found_.reset();
+    probe->Start({}, Keep());
+    ASSERT_TRUE(AwaitFinding());
+    EXPECT_EQ(found_->status, c.status);
+    EXPECT_EQ(found_->detail, absl::StrReplaceAll(c.detail, {{"PEER", peer}}));
+    EXPECT_EQ(found_->hint, c.hint);
+    EXPECT_FALSE(found_->absent);
+    if (c.script.hangs_up) return;
+    // The connection is not left open, and ends as it should.
+    ASSERT_TRUE(RunUntil(
+        loop_, [&] { return server.clients() == 1 && server.closed(); }));
+    std::string expected;
+    for (const Script::Turn& turn : c.script.turns) expected += turn.expect;
+    if (!c.script.turns.empty()) {
+      EXPECT_EQ(server.received(), absl::StrCat(expected, c.farewell));
+    }
+  }
+
+  EventLoop loop_;
+  BlockingCalls calls_{loop_};
+  Resolver resolver_{calls_};
+  std::optional<Finding> found_;
+};
+
+// A script of one answer.
+Script Answer(std::string_view question, std::string answer) {
+  return {
+      .turns = {{.expect = std::string(question), .send = std::move(answer)}}};
+}
+
+// The same, after which the server hangs up.
+Script LastAnswer(std::string_view question, std::string answer) {
+  Script script = Answer(question, std::move(answer));
+  script.hangs_up = true;
+  return script;
+}
+
+std::vector<Case> RedisCases() {
+  constexpr auto kOk = PollStatus::kSuccess;
+  constexpr auto kNotReady = PollStatus::kNotReady;
+  constexpr auto kError = PollStatus::kServerError;
+  return {
+      {"redis", Answer(kPing, "+PONG\r\n"), kOk, "Redis answers"},
+      {"redis", Answer(kPing, "-NOAUTH Authentication required.\r\n"), kOk,
+       "Redis answers: NOAUTH Authentication required."},
+      {"redis", Answer(kPing, "-NOPERM this user has no permissions\r\n"), kOk,
+       "Redis answers: NOPERM this user has no permissions"},
+      {"redis",
+       LastAnswer("", "-DENIED Redis is running in protected mode\r\n"), kOk,
+       "Redis answers: DENIED Redis is running in protected mode"},
+      {"redis",
+       Answer(kPing, "-LOADING Redis is loading the dataset in memory\r\n"),
+       kNotReady,
+       "Redis answers: LOADING Redis is loading the dataset in memory"},
+      {"redis", Answer(kPing, "-MASTERDOWN Link with MASTER is down\r\n"),
+       kNotReady, "Redis answers: MASTERDOWN Link with MASTER is down"},
+      {"redis", LastAnswer("", "-ERR max number of clients reached\r\n"),
+       PollStatus::kThrottled,
+       "Redis answers: ERR max number of clients reached"},
+      {"redis", Answer(kPing, "-MISCONF Errors writing to the AOF\r\n"), kError,
+       "Redis answers: MISCONF Errors writing to the AOF"},
+      // As a word that only begins alike.
+      {"redis", Answer(kPing, "-LOADINGS\r\n"), kError,
+       "Redis answers: LOADINGS"},
+      {"redis", Answer(kPing, "+PANG\r\n"), kError,
+       "connected to PEER, which does not speak as Redis does: \"+PANG\"",
+       "is this the port of Redis?"},
+      {"redis", LastAnswer(kPing, "HTTP/1.1 400 Bad Request\r\n\r\n"), kError,
+       "connected to PEER, which does not speak as Redis does: \"HTTP/1.1 400 "
+       "Bad Request\"",
+       "the port speaks HTTP: wait for it by http://"},
+      {"redis", LastAnswer(kPing, "\x15\x03\x01"), kError,
+       "connected to PEER, which does not speak as Redis does: "
+       "\"\\x15\\x03\\x01\"",
+       "the port speaks TLS: wait for it by exec: with a client of Redis"},
+      {"redis", Answer(kPing, std::string(70'000, '-')), kError,
+       "connected to PEER, which does not speak as Redis does: "
+       "\"------------------------------------------------------------"
+       "------------------------------------------------------------...\"",
+       "is this the port of Redis?"},
+      {"redis", LastAnswer(kPing, ""), kError,
+       "connected to PEER, it closed the connection without its answer to "
+       "PING"},
+      {"redis", LastAnswer(kPing, "+PO"), kError,
+       "connected to PEER, it closed the connection in the middle of its "
+       "answer to PING: \"+PO\""},
+  };
+}
+
+std::vector<Case> PostgresCases() {
+  constexpr auto kOk = PollStatus::kSuccess;
+  constexpr auto kError = PollStatus::kServerError;
+  const std::string start_up = StartUp();
+  const std::string ready =
+      absl::StrCat(Message('R', Bytes("\0\0\0\0")),
+                   Message('S', Bytes("server_version\0"
+                                      "15.6\0")),
+                   Message('K', Bytes("\0\0\0\1\0\0\0\2")), Message('Z', "I"));
+  return {
+      {"postgres",
+       Answer(start_up, Message('R', Bytes("\0\0\0\x0aSCRAM-SHA-256\0\0"))),
+       kOk, "PostgreSQL asks who connects"},
+      {"postgres", Answer(start_up, ready), kOk,
+       "PostgreSQL is ready for queries", "", Bytes("X\0\0\0\4")},
+      {"postgres",
+       LastAnswer(start_up, PostgresError("57P03",
+                                          "the database system is "
+                                          "starting up")),
+       PollStatus::kNotReady,
+       "PostgreSQL answers: the database system is starting up (SQLSTATE "
+       "57P03)"},
+      {"postgres",
+       LastAnswer(start_up,
+                  PostgresError("53300", "sorry, too many clients already")),
+       PollStatus::kThrottled,
+       "PostgreSQL answers: sorry, too many clients already (SQLSTATE 53300)"},
+      {"postgres",
+       LastAnswer(start_up, PostgresError("28000", "no pg_hba.conf entry")),
+       kOk, "PostgreSQL answers: no pg_hba.conf entry (SQLSTATE 28000)"},
+      {"postgres",
+       LastAnswer(start_up,
+                  absl::StrCat(Message('R', Bytes("\0\0\0\0")),
+                               PostgresError("3D000", "no such database"))),
+       kOk, "PostgreSQL answers: no such database (SQLSTATE 3D000)"},
+      {"postgres",
+       LastAnswer(start_up, PostgresError("XX000", "internal error")), kError,
+       "PostgreSQL answers: internal error (SQLSTATE XX000)"},
+      {"postgres",
+       LastAnswer(start_up, Bytes("Ecould not fork new process\n\0")), kError,
+       "PostgreSQL answers: could not fork new process"},
+      {"postgres", LastAnswer(start_up, "HTTP/1.1 400 Bad Request\r\n"), kError,
+       "connected to PEER, which does not speak as PostgreSQL does: \"HTTP/1.1 "
+       "400 Bad Request\"",
+       "the port speaks HTTP: wait for it by http://"},
+      {"postgres", Answer(start_up, Bytes("R\0\0\0\6ab")), kError,
+       "connected to PEER, which does not speak as PostgreSQL does: "
+       "\"R\\x00\\x00\\x00\\x06ab\"",
+       "is this the port of PostgreSQL?"},
+      {"postgres", Answer(start_up, Bytes("R\xff\xff\xff\xff")), kError,
+       "connected to PEER, which does not speak as PostgreSQL does: "
+       "\"R\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
+       "is this the port of PostgreSQL?"},
+      {"postgres", LastAnswer(start_up, ""), kError,
+       "connected to PEER, it closed the connection without its answer to the "
+       "start-up packet"},
+      {"postgres", LastAnswer(start_up, Message('R', Bytes("\0\0\0\0"))),
+       kError,
+       "connected to PEER, it closed the connection without its readiness for "
+       "queries"},
+  };
+}
+
+std::vector<Case> MysqlCases() {
+  constexpr auto kOk = PollStatus::kSuccess;
+  constexpr auto kError = PollStatus::kServerError;
+  constexpr std::string_view kUp = "MySQL 8.0.36 answers";
+  const std::string log_in = MysqlLogIn();
+  const auto after_log_in = [&](std::string answer) {
+    return Script{.turns = {{.send = Greeting()},
+                            {.expect = log_in, .send = std::move(answer)}},
+                  .hangs_up = true};
+  };
+  return {
+      {"mysql",
+       after_log_in(MysqlError(2, 1045, "Access denied for user 'waiter'")),
+       kOk, kUp},
+      {"mysql",
+       {.turns = {{.send = Greeting()},
+                  {.expect = log_in,
+                   .send = Packet(2, Bytes("\0\0\0\2\0\0"
+                                           "\0"))}}},
+       kOk,
+       kUp,
+       "",
+       Bytes("\1\0\0\0\1")},
+      // MariaDB says first which MySQL it stands in for.
+      {"mysql",
+       {.turns = {{.send = Packet(0, Bytes("\x0a"
+                                           "5.5.5-10.11.6-MariaDB-log"
+                                           "\0rest"))},
+                  {.expect = log_in,
+                   .send = MysqlError(2, 1045, "Access denied")}}},
+       kOk,
+       "MariaDB 10.11.6 answers"},
+      // Another method, which is answered by no password; then a refusal.
+      {"mysql",
+       {.turns = {{.send = Greeting()},
+                  {.expect = log_in,
+                   .send = Packet(2, Bytes("\xfe"
+                                           "caching_sha2_password\0abc"
+                                           "\0"))},
+                  {.expect = Bytes("\0\0\0\3"),
+                   .send = MysqlError(4, 1045, "Access denied")}}},
+       kOk,
+       kUp},
+      // The same, after which the server hangs up.
+      {"mysql",
+       {.turns = {{.send = Greeting()},
+                  {.expect = log_in, .send = Packet(2, "\xfe")},
+                  {.expect = Bytes("\0\0\0\3")}},
+        .hangs_up = true},
+       kOk,
+       kUp},
+      {"mysql", LastAnswer("", MysqlError(0, 1040, "Too many connections")),
+       PollStatus::kThrottled,
+       "MySQL answers: Too many connections (error 1040)"},
+      // Without an SQLSTATE, as before 4.1.
+      {"mysql",
+       LastAnswer("", Packet(0, Bytes("\xff\x10\4Too many "
+                                      "connections"))),
+       PollStatus::kThrottled,
+       "MySQL answers: Too many connections (error 1040)"},
+      {"mysql", after_log_in(MysqlError(2, 1203, "User has too many")),
+       PollStatus::kThrottled, "MySQL answers: User has too many (error 1203)"},
+      {"mysql",
+       after_log_in(MysqlError(2, 1053, "Server shutdown in progress")),
+       PollStatus::kNotReady,
+       "MySQL answers: Server shutdown in progress (error 1053)"},
+      {"mysql", LastAnswer("", MysqlError(0, 1129, "Host 'a' is blocked")),
+       PollStatus::kFailed, "MySQL answers: Host 'a' is blocked (error 1129)",
+       "unblock this host with mysqladmin flush-hosts"},
+      {"mysql", LastAnswer("", MysqlError(0, 1130, "Host 'a' is not allowed")),
+       PollStatus::kFailed,
+       "MySQL answers: Host 'a' is not allowed (error 1130)",
+       "let a user of this host in, or wait for tcp:"},
+      {"mysql", LastAnswer("", MysqlError(0, 1135, "Can't create a thread")),
+       kError, "MySQL answers: Can't create a thread (error 1135)"},
+      {"mysql", Answer("", "SSH-2.0-OpenSSH_9.2\r\n"), kError,
+       "connected to PEER, which does not speak as MySQL does: "
+       "\"SSH-2.0-OpenSSH_9.2\"",
+       "is this the port of MySQL?"},
+      {"mysql",
+       Answer("", Packet(0,
+                         "\x09"
+                         "3.22")),
+       kError,
+       "connected to PEER, which does not speak as MySQL does: "
+       "\"\\x05\\x00\\x00\\x00\\x093.22\"",
+       "is this the port of MySQL?"},
+      {"mysql", LastAnswer("", ""), kError,
+       "connected to PEER, it closed the connection without its greeting"},
+      {"mysql", LastAnswer("", Greeting().substr(0, 8)), kError,
+       "connected to PEER, it closed the connection in the middle of its "
+       "greeting: \"J\\x00\\x00\\x00\\x0a8.0\""},
+      {"mysql", after_log_in(""), kError,
+       "connected to PEER, it closed the connection without its answer to the "
+       "log-in"},
+  };
+}
+
+TEST_F(ProbesTest, AnswersHaveTheirMeanings) {
+  for (const std::vector<Case>& cases :
+       {RedisCases(), PostgresCases(), MysqlCases()}) {
+    for (const Case& c : cases) Check(c, "127.0.0.1");
+  }
+}
+
+TEST_F(ProbesTest, AnswersMayComeByteByByte) {
+  for (const std::vector<Case>& cases :
+       {RedisCases(), PostgresCases(), MysqlCases()}) {
+    for (Case c : cases) {
+      // What is foreign is known by its first bytes.
+      if (c.status == PollStatus::kServerError) continue;
+      c.script.byte_by_byte = true;
+      Check(c, "127.0.0.1");
+    }
+  }
+}
+
+TEST_F(ProbesTest, AServerMayBeOfIpv6Alone) {
+  Check(RedisCases().front(), "::1");
+}
+
+TEST_F(ProbesTest, WhoDoesNotAnswerIsNamedWithWhatItOwes) {
+  struct Silent {
+    std::string_view scheme;
+    Script script;
+    std::string_view detail;
+    PollStatus status = PollStatus::kServerError;
+  };
+  const std::string log_in = MysqlLogIn();
+  const std::vector<Silent> cases = {
+      {"redis",
+       {.turns = {{.expect = std::string(kPing)}}},
+       "connected to PEER, no answer to PING within 10s"},
+      {"redis", Answer(kPing, "+PO"),
+       "connected to PEER, only a part of its answer to PING within 10s: "
+       "\"+PO\""},
+      {"postgres",
+       {.turns = {{.expect = StartUp()}}},
+       "connected to PEER, no answer to the start-up packet within 10s"},
+      {"postgres", Answer(StartUp(), Message('R', Bytes("\0\0\0\0"))),
+       "connected to PEER, no readiness for queries within 10s"},
+      {"mysql", {}, "connected to PEER, no greeting within 10s"},
+      {"mysql",
+       {.turns = {{.send = Greeting()}, {.expect = log_in}}},
+       "connected to PEER, no answer to the log-in within 10s"},
+      {"mysql",
+       {.turns = {{.send = Greeting()},
+                  {.expect = log_in, .send = Packet(2, "\xfe")},
+                  {.expect = Bytes("\0\0\0\3")}}},
+       "MySQL 8.0.36 answers",
+       PollStatus::kSuccess},
+  };
+  for (const Silent& c : cases) {
+    SCOPED_TRACE(c.detail);
+    UniqueFd bound = BindTcp("127.0.0.1");
+    const std::string peer = absl::StrCat("127.0.0.1:", PortOf(bound));
+    const ScriptedServer server(loop_, std::move(bound), c.script);
+    const std::unique_ptr<Probe> probe =
+        NewProbe(absl::StrCat(c.scheme, "://", peer));
+    found_.reset();
+    probe->Start({}, Keep());
+    size_t expected = 0;
+    for (const Script::Turn& turn : c.script.turns) {
+      expected += turn.expect.size();
+    }
+    ASSERT_TRUE(RunUntil(loop_, [&] {
+      return server.clients() == 1 && server.received().size() == expected;
+    }));
+    // Until the answer, if any, has come as well.
+    for (int round = 0; round < 10; ++round) {
+      loop_.Post([] {});
+      loop_.RunOnce(MonotonicTime::max());
+    }
+    ASSERT_FALSE(found_.has_value());
+
+    probe->TimeOut(absl::Seconds(10));
+
+    ASSERT_TRUE(found_.has_value());
+    EXPECT_EQ(found_->detail, absl::StrReplaceAll(c.detail, {{"PEER", peer}}));
+    EXPECT_EQ(found_->status, c.status);
+    EXPECT_FALSE(found_->absent);
+    EXPECT_TRUE(RunUntil(loop_, [&] { return server.closed(); }));
+  }
+}
+
+TEST_F(ProbesTest, AConnectionIsEnoughForTcpAndUnix) {
+  UniqueFd bound = BindTcp("127.0.0.1");
+  const std::string peer = absl::StrCat("127.0.0.1:", PortOf(bound));
+  const std::unique_ptr<Probe> tcp = NewProbe(absl::StrCat("tcp://", peer));
+  tcp->Start({}, Keep());
+  ASSERT_TRUE(AwaitFinding());
+  EXPECT_EQ(found_->detail, absl::StrCat("refused by ", peer));
+  EXPECT_EQ(found_->status, PollStatus::kNotReady);
+  EXPECT_TRUE(found_->absent);
+
+  // A probe is asked again and again.
+  const ScriptedServer server(loop_, std::move(bound), {});
+  for (size_t clients = 1; clients <= 3; ++clients) {
+    found_.reset();
+    tcp->Start({}, Keep());
+    ASSERT_TRUE(AwaitFinding());
+    EXPECT_EQ(found_->detail, absl::StrCat("connected to ", peer));
+    EXPECT_EQ(found_->status, PollStatus::kSuccess);
+    EXPECT_TRUE(RunUntil(
+        loop_, [&] { return server.clients() == clients && server.closed(); }));
+  }
+
+  const std::string name = absl::StrCat("@probes", getpid());
+  const ScriptedServer local(loop_, BindUnix(name), {});
+  const std::unique_ptr<Probe> path = NewProbe(absl::StrCat("unix:", name));
+  found_.reset();
+  path->Start({}, Keep());
+  ASSERT_TRUE(AwaitFinding());
+  EXPECT_EQ(found_->detail, absl::StrCat("connected to ", name));
+  EXPECT_EQ(found_->status, PollStatus::kSuccess);
+}
+
+TEST_F(ProbesTest, APollThatIsCancelledOrDestroyedDoesNotAnswer) {
+  const ScriptedServer server(loop_, BindTcp("127.0.0.1"), {});
+  std::unique_ptr<Probe> probe =
+      NewProbe(absl::StrCat("redis://127.0.0.1:", server.port()));
+  probe->Start({}, Keep());
+  probe->Cancel();
+  probe->Start({}, Keep());
+  ASSERT_TRUE(RunUntil(loop_, [&] {
+    return server.clients() == 2 && server.received() == kPing;
+  }));
+  probe.reset();
+  EXPECT_TRUE(RunUntil(loop_, [&] { return server.closed(); }));
+
+  probe = NewProbe("tcp://localhost:1");
+  probe->Start({}, Keep());
+  probe.reset();
+  loop_.RunOnce(MonotonicTime::min());
+
+  EXPECT_FALSE(found_.has_value());
+}
+
+TEST_F(ProbesTest, AnAnswerMayEndItsProbe) {
+  const ScriptedServer server(loop_, BindTcp("127.0.0.1"),
+                              Answer(kPing, "+PONG\r\n"));
+  std::unique_ptr<Probe> probe =
+      NewProbe(absl::StrCat("redis://127.0.0.1:", server.port()));
+  bool answered = false;
+  probe->Start({}, [&](const Finding& finding) {
+    EXPECT_EQ(finding.status, PollStatus::kSuccess);
+    probe.reset();
+    answered = true;
+  });
+  EXPECT_TRUE(RunUntil(loop_, [&] { return answered; }));
+}
+
+TEST(ExcerptTest, IsShortAndPrintable) {
+  EXPECT_EQ(Excerpt("a\x1b[2Jb\r\n"), "a\\x1b[2Jb");
+  EXPECT_EQ(Excerpt(std::string(121, 'a')),
+            absl::StrCat(std::string(120, 'a'), "..."));
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,220 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/target.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+namespace waiter::cli {
+namespace {
+
+struct Written {
+  std::string_view argument;
+  Scheme scheme;
+  std::string_view host = {};
+  uint16_t port = 0;
+  std::string_view path = {};
+  std::string_view dns_type = {};
+  absl::Duration stable = absl::ZeroDuration();
+  int32_t pid = 0;
+};
+
+TEST(TargetTest, EverySchemeIsRead) {
+  const std::vector<Written> cases = {
+      {"tcp://localhost:80", Scheme::kTcp, "localhost", 80},
+      {"tcp://10.0.0.1:65535", Scheme::kTcp, "10.0.0.1", 65535},
+      {"tcp://[::1]:5432", Scheme::kTcp, "::1", 5432},
+      {"tcp://[fe80::1%eth0]:1", Scheme::kTcp, "fe80::1%eth0", 1},
+      {"TCP://Host:00080", Scheme::kTcp, "Host", 80},
+      {"unix:/run/a.sock", Scheme::kUnix, "", 0, "/run/a.sock"},
+      {"unix:///run/a.sock", Scheme::kUnix, "", 0, "/run/a.sock"},
+      {"unix:a?b=c", Scheme::kUnix, "", 0, "a?b=c"},
+      {"unix:@name", Scheme::kUnix, "", 0, "@name"},
+      {"http://h", Scheme::kHttp, "h", 80, "/"},
+      {"http://h:8080/a?b=c#d", Scheme::kHttp, "h", 8080, "/a?b=c"},
+      {"https://h?b=c", Scheme::kHttps, "h", 443, "/?b=c"},
+      {"https://[::1]/", Scheme::kHttps, "::1", 443, "/"},
+      {"dns:example.com", Scheme::kDns, "example.com"},
+      {"dns:_ldap._tcp.a.?type=srv", Scheme::kDns, "_ldap._tcp.a.", 0, "",
+       "SRV"},
+      {"file:/a", Scheme::kFile, "", 0, "/a"},
+      {"file:///a", Scheme::kFile, "", 0, "/a"},
+      {"file:build/out.o?stable=1m30s", Scheme::kFile, "", 0, "build/out.o", "",
+       absl::Seconds(90)},
+      {"file:a=b", Scheme::kFile, "", 0, "a=b"},
+      {"redis://h", Scheme::kRedis, "h", 6379},
+      {"redis://h:1", Scheme::kRedis, "h", 1},
+      {"postgres://h", Scheme::kPostgres, "h", 5432},
+      {"postgresql://[::1]", Scheme::kPostgres, "::1", 5432},
+      {"mysql://h", Scheme::kMysql, "h", 3306},
+      {"mariadb://h:3307", Scheme::kMysql, "h", 3307},
+      {"pid:1", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(), 1},
+      {"pid:2147483647", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(),
+       2147483647},
+      {"exec:a=b c 'd e'", Scheme::kExec, "", 0, "a=b c 'd e'"},
+  };
+  for (const Written& written : cases) {
+    for (const std::string_view label : {"", "my.db-2_x="}) {
+      const std::string argument = absl::StrCat(label, written.argument);
+      SCOPED_TRACE(argument);
+      const absl::StatusOr<Target> target = ParseTarget(argument);
+      ASSERT_TRUE(target.ok()) << target.status();
+      EXPECT_EQ(target->label, label.empty() ? written.argument : "my.db-2_x");
+      EXPECT_EQ(target->text, written.argument);
+      EXPECT_EQ(target->scheme, written.scheme);
+      EXPECT_EQ(target->host, written.host);
+      EXPECT_EQ(target->port, written.port);
+      EXPECT_EQ(target->path, written.path);
+      EXPECT_EQ(target->dns_type, written.dns_type);
+      EXPECT_EQ(target->stable, written.stable);
+      EXPECT_EQ(target->pid, written.pid);
+    }
+  }
+}
+
+TEST(TargetTest, WhatIsWrongIsNamedWithHowToWriteIt) {
+  constexpr std::string_view kSchemes =
+      "tcp, unix, http, https, dns, file, redis, postgres, postgresql, mysql, "
+      "mariadb, pid, exec";
+  const std::vector<std::pair<std::string_view, std::string>> cases = {
+      {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
+                        "of: ",
+                        kSchemes)},
+      {"db=", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with "
+                           "one of: ",
+                           kSchemes)},
+      {"ftp://h:80",
+       absl::StrCat("unknown scheme ftp; the schemes are: ", kSchemes)},
+      {"db=ftp:a",
+       absl::StrCat("unknown scheme ftp; the schemes are: ", kSchemes)},
+      {"localhost:80", "no scheme; write it as tcp://localhost:80"},
+      {"db=localhost:80", "no scheme; write it as tcp://localhost:80"},
+      {"127.0.0.1:80", "no scheme; write it as tcp://127.0.0.1:80"},
+      {"[::1]:80", "no scheme; write it as tcp://[::1]:80"},
+      {"localhost:80/health",
+       "no scheme; write it as http://localhost:80/health"},
+      {"./a", "no scheme; write it as file:./a"},
+      {"tcp:h:80", "no // after tcp:; write it as tcp://localhost:8080"},
+      {"tcp://h", "no port; write it as tcp://localhost:8080"},
+      {"tcp://:80", "no host; write it as tcp://localhost:8080"},
+      {"tcp://h:",
+       "the port must be a number from 1 to 65535, not \"\"; write it as "
+       "tcp://localhost:8080"},
+      {"tcp://h:0",
+       "the port must be a number from 1 to 65535, not \"0\"; write it as "
+       "tcp://localhost:8080"},
+      {"redis://h:65536",
+       "the port must be a number from 1 to 65535, not \"65536\"; write it as "
+       "redis://localhost:6379"},
+      {"tcp://h:+1",
+       "the port must be a number from 1 to 65535, not \"+1\"; write it as "
+       "tcp://localhost:8080"},
+      {"tcp://h:80/",
+       "nothing may follow host and port; write it as tcp://localhost:8080"},
+      {"redis://h/0",
+       "nothing may follow host and port; write it as redis://localhost:6379"},
+      {"postgres://u:p@h",
+       "a user and a password have no place here, and are not needed; write "
+       "it as postgres://localhost:5432"},
+      {"tcp://::1:80",
+       "an IPv6 address stands in brackets, as [::1]:8080; write it as "
+       "tcp://localhost:8080"},
+      {"http://::1",
+       "an IPv6 address stands in brackets, as [::1]:8080; write it as "
+       "http://localhost:8080/health"},
+      {"tcp://[::1:80",
+       "no IPv6 address in the brackets, as [::1]:8080 has; write it as "
+       "tcp://localhost:8080"},
+      {"tcp://[127.0.0.1]:80",
+       "no IPv6 address in the brackets, as [::1]:8080 has; write it as "
+       "tcp://localhost:8080"},
+      {"tcp://[::1]80",
+       "only a port may follow the brackets; write it as "
+       "tcp://localhost:8080"},
+      {"tcp://a b:80",
+       "a blank or a control character in the host; write it as "
+       "tcp://localhost:8080"},
+      {"http://h/a b",
+       "a blank or a control character in the URL; write a blank as %20"},
+      {"unix:", "no path; write it as unix:/run/app.sock"},
+      {"unix://run/a", "a path has no host; write it as unix:/run/app.sock"},
+      {"file:?stable=2s", "no path; write it as file:build/app.o?stable=2s"},
+      {"file:a?stabel=2s",
+       "unknown parameter \"stabel\", only stable is known; write it as "
+       "file:build/app.o?stable=2s"},
+      {"file:a?stable",
+       "stable has no value; write it as file:build/app.o?stable=2s"},
+      {"file:a?stable=2", "stable=2: a duration needs a unit, as 2s or 2ms"},
+      {"file:a?stable=inf", "stable=inf: it must be finite"},
+      {"dns:", "no name; write it as dns:example.com?type=MX"},
+      {"dns://h/a", "no name of DNS; write it as dns:example.com?type=MX"},
+      {"dns:h?type=B",
+       "unknown type B; the types are: A, AAAA, CAA, CNAME, MX, NS, PTR, SOA, "
+       "SRV, TXT"},
+      {"dns:h?kind=A",
+       "unknown parameter \"kind\", only type is known; write it as "
+       "dns:example.com?type=MX"},
+      {"pid:0", "no process number, which is 1 or more; write it as pid:4711"},
+      {"pid:2147483648",
+       "no process number, which is 1 or more; write it as pid:4711"},
+      {"pid:x", "no process number, which is 1 or more; write it as pid:4711"},
+      {"exec: ", "no command; write it as exec:'pg_isready -q'"},
+  };
+  for (const auto& [argument, why] : cases) {
+    const absl::Status status = ParseTarget(argument).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
+    EXPECT_EQ(status.message(), absl::StrCat(WithoutUser(argument), ": ", why));
+  }
+}
+
+TEST(TargetTest, APasswordIsKeptFromWhatIsShown) {
+  const absl::StatusOr<Target> target =
+      ParseTarget("https://user:p@ss@h:1/a?b@c");
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_EQ(target->host, "h");
+  EXPECT_EQ(target->port, 1);
+  EXPECT_EQ(target->path, "/a?b@c");
+  EXPECT_EQ(target->text, "https://h:1/a?b@c");
+  EXPECT_EQ(target->label, target->text);
+  EXPECT_EQ(target->url, "https://user:p@ss@h:1/a?b@c");
+
+  EXPECT_EQ(ParseTarget("http://user:secret@h:0/").status().message(),
+            "http://h:0/: the port must be a number from 1 to 65535, not "
+            "\"0\"; write it as http://localhost:8080/health");
+
+  EXPECT_EQ(WithoutUser("http://h/user@b"), "http://h/user@b");
+  EXPECT_EQ(WithoutUser("http://user@h"), "http://h");
+  EXPECT_EQ(WithoutUser("http://h?q=a@b"), "http://h?q=a@b");
+  EXPECT_EQ(WithoutUser("nothing@all"), "nothing@all");
+}
+
+TEST(TargetTest, WhatIsTooLongIsRefused) {
+  const std::string name(253, 'n');
+  EXPECT_TRUE(ParseTarget(absl::StrCat("redis://", name)).ok());
+  EXPECT_TRUE(ParseTarget(absl::StrCat("dns:", name)).ok());
+  EXPECT_FALSE(ParseTarget(absl::StrCat("redis://", name, "n")).ok());
+  EXPECT_FALSE(ParseTarget(absl::StrCat("dns:", name, "n")).ok());
+
+  const std::string path(107, 'p');
+  EXPECT_TRUE(ParseTarget(absl::StrCat("unix:", path)).ok());
+  EXPECT_FALSE(ParseTarget(absl::StrCat("unix:", path, "p")).ok());
+}
+
+TEST(TargetTest, AnErrorIsOneLineThatATerminalBears) {
+  EXPECT_EQ(ParseTarget("tcp://\n\x1b[2J:80").status().message(),
+            "tcp://\\x0a\\x1b[2J:80: a blank or a control character in the "
+            "host; write it as tcp://localhost:8080");
+}
+
+}  // namespace
+}  // namespace waiter::cli

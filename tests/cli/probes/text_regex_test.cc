@@ -1,0 +1,68 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/probes/http/text_regex.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool Matches(std::string_view pattern, const std::string& text) {
+  const absl::StatusOr<TextRegex> regex = TextRegex::Parse(pattern);
+  EXPECT_TRUE(regex.ok()) << regex.status();
+  return regex.ok() && regex->Matches(text);
+}
+
+TEST(TextRegexTest, FindsAsGrepDoes) {
+  EXPECT_TRUE(Matches("read[yi]", "not ready"));
+  EXPECT_TRUE(Matches("", "anything"));
+  EXPECT_TRUE(Matches("^$", ""));
+  EXPECT_TRUE(Matches("a|^b", "b"));
+  EXPECT_FALSE(Matches("a|^b", "cb"));
+  EXPECT_TRUE(Matches("a{2,3}|b+", "xaay"));
+  EXPECT_FALSE(Matches("ready", "READY"));
+  EXPECT_TRUE(Matches("^ready$", "a\nready\nb"));
+  EXPECT_FALSE(Matches("^ready$", "not ready"));
+  EXPECT_FALSE(Matches("a.b", "a\nb"));
+  EXPECT_TRUE(Matches("größe", "die größe"));
+}
+
+TEST(TextRegexTest, SeesWhatFollowsAZeroByte) {
+  EXPECT_TRUE(Matches("a|ready", std::string("\0\xff ready", 8)));
+  EXPECT_TRUE(Matches("^ready$", std::string("\0\nready\n\0", 9)));
+}
+
+// It would be days if the cost were not linear.
+TEST(TextRegexTest, LargeTextsNeedNoStackAndNoDays) {
+  const std::string large(1 << 20, 'a');
+  EXPECT_FALSE(Matches("(a|aa)*b", large));
+  EXPECT_FALSE(Matches("a.*a.*b", large));
+  EXPECT_TRUE(Matches("(a|b)*$", large));
+  EXPECT_TRUE(Matches("^a.*c$", large + "b\n" + large + "c"));
+}
+
+TEST(TextRegexTest, RefusesWhatItCannotDo) {
+  EXPECT_THAT(TextRegex::Parse("a(b").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no regular expression: ")));
+  EXPECT_THAT(TextRegex::Parse("a)(b").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(TextRegex::Parse(R"((a)\1)").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("back references")));
+  // An escaped backslash, and no reference.
+  EXPECT_TRUE(Matches(R"(a\\1)", R"(a\1)"));
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,248 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The `waiter` program against the servers that people wait for, which come up
+// late, are killed, and come back. Skips those that are not installed.
+
+#include <netinet/in.h>
+#include <pwd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/waiter_process.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+
+// A folder that other users can enter, removed at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() /
+                       ("waiter." + std::string(6, 'X'));
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    path_ = name;
+    std::filesystem::permissions(path_, std::filesystem::perms::all);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string Path(std::string_view name) const {
+    return absl::StrCat(path_, "/", name);
+  }
+
+ private:
+  std::string path_;
+};
+
+// Where Debian's packages put programs, PATH or not.
+std::optional<std::string> FindProgram(const std::string& name) {
+  Words folders = absl::StrSplit(std::getenv("PATH"), ':');
+  folders.push_back("/usr/sbin");
+  std::error_code none;
+  for (const auto& version :
+       std::filesystem::directory_iterator("/usr/lib/postgresql", none)) {
+    folders.push_back(version.path() / "bin");
+  }
+  for (const std::string& folder : folders) {
+    std::string path = absl::StrCat(folder, "/", name);
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return std::nullopt;
+}
+
+// A program and its arguments, run by another user if root must not run it.
+Words As(const char* user, Words words) {
+  if (getuid() != 0 || getpwnam(user) == nullptr) return words;
+  words.insert(words.begin(), {"setpriv", "--reuid", user, "--regid", user,
+                               "--clear-groups", "--"});
+  return words;
+}
+
+int RunToEnd(Words words) {
+  const std::string program = words.front();
+  words.erase(words.begin());
+  WaiterProcess process(std::move(words), {.program = program});
+  const int code = process.Wait();
+  EXPECT_EQ(code, 0) << process.out() << process.err();
+  return code;
+}
+
+struct Server {
+  std::string name;
+  std::string program;
+
+  // Makes what the server needs in the folder, once.
+  void (*prepare)(const Folder& folder, int port);
+  Words (*command)(const Folder& folder, int port);
+  std::string_view scheme;
+  std::string_view ready;  // What the wait says of it.
+};
+
+void PrintTo(const Server& server, std::ostream* out) { *out << server.name; }
+
+Words Redis(const Folder& folder, int port) {
+  return {*FindProgram("redis-server"),
+          "--port",
+          absl::StrCat(port),
+          "--bind",
+          "127.0.0.1",
+          "--dir",
+          folder.Path(""),
+          "--save",
+          ""};
+}
+
+Words RedisWithPassword(const Folder& folder, int port) {
+  Words words = Redis(folder, port);
+  words.insert(words.end(), {"--requirepass", "secret"});
+  return words;
+}
+
+std::vector<Server> Servers() {
+  const auto nothing = [](const Folder& /*folder*/, int /*port*/) {};
+  return {
+      {"Redis", "redis-server", nothing, Redis, "redis", "Redis answers"},
+      {"RedisThatWantsAPassword", "redis-server", nothing, RedisWithPassword,
+       "redis", "NOAUTH"},
+      {"Postgres", "postgres",
+       [](const Folder& folder, int /*port*/) {
+         RunToEnd(
+             As("postgres", {*FindProgram("initdb"), "-D", folder.Path("data"),
+                             "-U", "waiter", "--no-sync"}));
+       },
+       [](const Folder& folder, int port) {
+         return As("postgres", {*FindProgram("postgres"), "-D",
+                                folder.Path("data"), "-h", "127.0.0.1", "-p",
+                                absl::StrCat(port), "-k", folder.Path("")});
+       },
+       "postgres", ""},
+      {"MariaDb", "mariadbd",
+       [](const Folder& folder, int /*port*/) {
+         RunToEnd(
+             As("mysql", {*FindProgram("mariadb-install-db"), "--no-defaults",
+                          absl::StrCat("--datadir=", folder.Path("data")),
+                          "--skip-test-db"}));
+       },
+       [](const Folder& folder, int port) {
+         return As("mysql",
+                   {*FindProgram("mariadbd"), "--no-defaults",
+                    absl::StrCat("--datadir=", folder.Path("data")),
+                    absl::StrCat("--socket=", folder.Path("socket")),
+                    absl::StrCat("--pid-file=", folder.Path("pid")),
+                    "--bind-address=127.0.0.1", absl::StrCat("--port=", port)});
+       },
+       "mysql", ""},
+      {"Nginx", "nginx",
+       [](const Folder& folder, int port) {
+         std::ofstream(folder.Path("nginx.conf"))
+             << "daemon off; master_process off; pid " << folder.Path("pid")
+             << "; error_log stderr; events {} http { access_log off; "
+             << "client_body_temp_path " << folder.Path("body")
+             << "; proxy_temp_path " << folder.Path("proxy")
+             << "; fastcgi_temp_path " << folder.Path("fastcgi")
+             << "; uwsgi_temp_path " << folder.Path("uwsgi")
+             << "; scgi_temp_path " << folder.Path("scgi")
+             << "; server { listen 127.0.0.1:" << port
+             << "; location / { return 200 up; } } }";
+       },
+       [](const Folder& folder, int /*port*/) -> Words {
+         return {*FindProgram("nginx"),     "-p", folder.Path(""), "-c",
+                 folder.Path("nginx.conf"), "-e", "stderr"};
+       },
+       "http", "200"},
+  };
+}
+
+class RealServersTest : public testing::TestWithParam<Server> {
+ protected:
+  void SetUp() override {
+    if (!FindProgram(GetParam().program).has_value()) {
+      GTEST_SKIP() << GetParam().program << " is not installed";
+    }
+    port_ = FreePort(AF_INET);
+    GetParam().prepare(folder_, port_);
+  }
+
+  void Start() {
+    Words words = GetParam().command(folder_, port_);
+    const std::string program = words.front();
+    words.erase(words.begin());
+    server_ = std::make_unique<WaiterProcess>(
+        std::move(words), WaiterProcess::Options{.program = program});
+  }
+
+  void Kill() {
+    server_->Signal(SIGKILL);
+    server_->Wait();
+    server_ = nullptr;
+  }
+
+  Words With(Words flags) const {
+    flags.insert(flags.begin(), absl::StrCat("it=", GetParam().scheme,
+                                             "://127.0.0.1:", port_));
+    flags.insert(flags.end(), {"--timeout=1m", "--every=100ms", "--verbose"});
+    return flags;
+  }
+
+  const Folder folder_;
+  int port_ = 0;
+  std::unique_ptr<WaiterProcess> server_;
+};
+
+TEST_P(RealServersTest, IsSeenWhenItComesUpLate) {
+  WaiterProcess waiter(With({}));
+  ASSERT_TRUE(waiter.ReadUntil("refused"));
+  Start();
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_THAT(waiter.err(), HasSubstr(GetParam().ready));
+}
+
+TEST_P(RealServersTest, MustBeThereAllTheWhileToHold) {
+  Start();
+  WaiterProcess waiter(With({"--successes=15"}));
+  ASSERT_TRUE(waiter.ReadUntil("SUCCESS")) << waiter.err();
+  Kill();
+  ASSERT_TRUE(waiter.ReadUntil("refused")) << waiter.err();
+  Start();
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+}
+
+TEST_P(RealServersTest, IsSeenToGo) {
+  Start();
+  WaiterProcess up(With({}));
+  ASSERT_EQ(up.Wait(), 0) << up.err();
+  WaiterProcess waiter(With({"--gone"}));
+  ASSERT_TRUE(waiter.ReadUntil("still there")) << waiter.err();
+  Kill();
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, RealServersTest, testing::ValuesIn(Servers()),
+                         [](const testing::TestParamInfo<Server>& server) {
+                           return server.param.name;
+                         });
+
+}  // namespace
+}  // namespace waiter::cli

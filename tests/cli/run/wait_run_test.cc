@@ -1,0 +1,385 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs of scripted probes on simulated time, as listeners see them.
+
+#include "cli/run/wait_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "cli/loop/event_loop.h"
+#include "cli/probes/probe.h"
+#include "cli/run/run_state.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+// One answer of a probe, and how long that takes; infinite: until it is told
+// that its time is up.
+struct Step {
+  Finding finding;
+  absl::Duration takes = absl::ZeroDuration();
+};
+
+Finding Found(PollStatus status, std::string detail = "") {
+  return {.status = status, .detail = std::move(detail)};
+}
+Finding Ready() { return Found(PollStatus::kSuccess); }
+Finding NotYet() { return Found(PollStatus::kNotReady, "starting"); }
+Finding Error() { return Found(PollStatus::kServerError, "broken"); }
+Finding Fatal() { return Found(PollStatus::kFailed, "gone for good"); }
+
+// Plays a list of answers, of which the last goes on.
+class ScriptedProbe : public Probe {
+ public:
+  ScriptedProbe(EventLoop& loop, std::vector<Step> steps, int& cancelled)
+      : loop_(loop), steps_(std::move(steps)), cancelled_(cancelled) {}
+
+  void Start(const PollContext& /*context*/, Done done) override {
+    EXPECT_EQ(done_, nullptr) << "a poll began before the last one had ended";
+    const Step& step = steps_[std::min(next_++, steps_.size() - 1)];
+    if (step.takes == absl::ZeroDuration()) return done(step.finding);
+    done_ = std::move(done);
+    if (step.takes == absl::InfiniteDuration()) return;
+    timer_ =
+        loop_.CallAfter(step.takes, [this, &step] { Answer(step.finding); });
+  }
+
+  void TimeOut(absl::Duration timeout) override {
+    Answer(Found(
+        PollStatus::kNotReady,
+        absl::StrCat("no answer within ", absl::FormatDuration(timeout))));
+  }
+
+  void Cancel() override {
+    if (done_ != nullptr) ++cancelled_;
+    done_ = nullptr;
+    timer_ = {};
+  }
+
+ private:
+  void Answer(Finding finding) {
+    timer_ = {};
+    std::exchange(done_, nullptr)(std::move(finding));
+  }
+
+  EventLoop& loop_;
+  const std::vector<Step> steps_;
+  int& cancelled_;
+  size_t next_ = 0;
+  Done done_;
+  EventLoop::Watch timer_;
+};
+
+// Writes a line for everything that it is told, with the time.
+class Recorder : public RunListener {
+ public:
+  void OnStart(const RunState& run) override { Write(run, "start"); }
+  void OnPoll(const RunState& run, size_t target) override {
+    const TargetState& state = run.targets[target];
+    Write(run, absl::StrCat(
+                   state.label, " ", PollStatusName(state.last.status),
+                   state.last.detail.empty() ? "" : ": ", state.last.detail,
+                   state.next_delay > absl::ZeroDuration()
+                       ? absl::StrCat(", next in ",
+                                      absl::FormatDuration(state.next_delay))
+                       : ""));
+  }
+  void OnEnd(const RunState& run, size_t target) override {
+    const TargetState& state = run.targets[target];
+    Write(run,
+          absl::StrCat(state.label, " ends: ", StopReasonName(*state.reason)));
+  }
+  void OnTick(const RunState& /*run*/) override { ++ticks; }
+  void OnDone(const RunState& run, const RunEnd& end) override {
+    Write(run, absl::StrCat("done: ", end.exit_code, " ", end.reason));
+  }
+
+  std::vector<std::string> lines;
+  int ticks = 0;
+
+ private:
+  void Write(const RunState& run, const std::string& line) {
+    lines.push_back(absl::StrCat(absl::FormatDuration(run.elapsed), " ", line));
+  }
+};
+
+class WaitRunTest : public testing::Test {
+ protected:
+  WaitRunTest() {
+    // Exact times: 1 s between any two polls.
+    const BackoffOptions every_second = {.initial_delay = absl::Seconds(1),
+                                         .max_delay = absl::Seconds(1),
+                                         .multiplier = 1,
+                                         .jitter = Jitter::None()};
+    options_.policy = {.timeout = absl::Seconds(5),
+                       .backoff = every_second,
+                       .server_error = every_second,
+                       .throttled = every_second,
+                       .poll_timeout = absl::Seconds(10)};
+  }
+
+  // Adds a target, "a" for the first.
+  void Add(std::vector<Step> steps) {
+    const std::string label(1, static_cast<char>('a' + targets_.size()));
+    targets_.push_back({.label = label,
+                        .text = absl::StrCat("scripted:", label),
+                        .probe = std::make_unique<ScriptedProbe>(
+                            loop_, std::move(steps), cancelled_)});
+    options_.needed = targets_.size();
+  }
+
+  WaitRun& Make() {
+    return run_.emplace(loop_, std::move(targets_), options_,
+                        std::vector<RunListener*>{&recorder_});
+  }
+
+  std::vector<std::string> Run() {
+    Make().Run();
+    return recorder_.lines;
+  }
+
+  SimulatedClock clock_;
+  EventLoop loop_{clock_};
+  int cancelled_ = 0;
+  Recorder recorder_;
+  WaitRunOptions options_;
+  std::vector<WaitTarget> targets_;
+  std::optional<WaitRun> run_;
+};
+
+TEST_F(WaitRunTest, TellsOfEveryPollAndOfWhatComesAfterIt) {
+  Add({{NotYet(), absl::Milliseconds(500)}, {Error()}, {Ready()}});
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "500ms a not ready: starting, next in 1s",
+                  "1.5s a server error: broken, next in 1s", "2.5s a success",
+                  "2.5s a ends: success", "2.5s done: 0 ready"));
+  EXPECT_EQ(recorder_.ticks, 25);
+}
+
+TEST_F(WaitRunTest, IsReadyWhenAllTargetsHaveBeen) {
+  Add({{NotYet()}, {Ready()}});
+  Add({{Ready()}});
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                          "0 b success", "0 b ends: success", "1s a success",
+                          "1s a ends: success", "1s done: 0 ready"));
+}
+
+TEST_F(WaitRunTest, FailsAsSoonAsOneOfAllHasFailed) {
+  Add({{NotYet()}});
+  Add({{NotYet()}, {Fatal()}});
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                          "0 b not ready: starting, next in 1s",
+                          "1s a not ready: starting, next in 1s",
+                          "1s b failed: gone for good", "1s b ends: failed",
+                          "1s a ends: cancelled", "1s done: 1 failed"));
+}
+
+TEST_F(WaitRunTest, OneOfAnyMayFail) {
+  Add({{Fatal()}});
+  Add({{NotYet()}, {Ready()}});
+  options_.needed = 1;
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "0 a failed: gone for good", "0 a ends: failed",
+                  "0 b not ready: starting, next in 1s", "1s b success",
+                  "1s b ends: success", "1s done: 0 ready"));
+}
+
+TEST_F(WaitRunTest, TheEndThatMadeItImpossibleDecidesTheExitCode) {
+  Add({{Fatal()}});
+  Add({{NotYet()}});
+  options_.needed = 1;
+  options_.policy.timeout = absl::Seconds(1);
+  EXPECT_EQ(Run().back(), "1s done: 124 deadline");
+}
+
+TEST_F(WaitRunTest, LooksOnceMoreAtTheLimitAndGivesThatASecond) {
+  Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
+  options_.policy.timeout = absl::Milliseconds(1500);
+  // The second poll has what remains of the limit.
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                          "1.5s a not ready: no answer within 500ms",
+                          "1.5s a ends: deadline", "1.5s done: 124 deadline"));
+}
+
+TEST_F(WaitRunTest, AtTheLimitAllTargetsLookOnceMore) {
+  Add({{NotYet()}});
+  Add({{NotYet()}, {NotYet()}, {Error(), absl::Milliseconds(10)}});
+  options_.policy.timeout = absl::Milliseconds(1500);
+  EXPECT_THAT(
+      Run(), ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                         "0 b not ready: starting, next in 1s",
+                         "1s a not ready: starting, next in 500ms",
+                         "1s b not ready: starting, next in 500ms",
+                         "1.5s a not ready: starting", "1.5s a ends: deadline",
+                         "1.51s b server error: broken",
+                         "1.51s b ends: deadline", "1.51s done: 124 deadline"));
+}
+
+TEST_F(WaitRunTest, ThePollAtTheLimitTakesNoLongerThanASecond) {
+  Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
+  options_.policy.timeout = absl::Milliseconds(500);
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "0 a not ready: starting, next in 500ms",
+                          "1.5s a not ready: no answer within 1s",
+                          "1.5s a ends: deadline", "1.5s done: 124 deadline"));
+}
+
+TEST_F(WaitRunTest, ALimitOfZeroLooksOnce) {
+  Add({{NotYet(), absl::Seconds(2)}});
+  options_.policy.timeout = absl::ZeroDuration();
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "2s a not ready: starting",
+                          "2s a ends: deadline", "2s done: 124 deadline"));
+}
+
+TEST_F(WaitRunTest, ATargetHasOnePollAtATime) {
+  // A server that takes 3 s to answer, asked every second for 6 s.
+  Add({{NotYet(), absl::Seconds(3)}});
+  options_.policy.timeout = absl::Seconds(6);
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "3s a not ready: starting, next in 1s",
+                          "6s a not ready: no answer within 2s",
+                          "6s a ends: deadline", "6s done: 124 deadline"));
+}
+
+TEST_F(WaitRunTest, APollThatGivesNoAnswerIsTimedOutAndMadeAgain) {
+  Add({{NotYet(), absl::InfiniteDuration()}, {Ready()}});
+  options_.policy.poll_timeout = absl::Seconds(2);
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "2s a not ready: no answer within 2s, next in 1s",
+                  "3s a success", "3s a ends: success", "3s done: 0 ready"));
+}
+
+TEST_F(WaitRunTest, AnErrorBudgetBearsSoManyErrorsAndNoMore) {
+  Add({{Error()}, {NotYet()}, {Error()}, {NotYet()}, {Error()}});
+  options_.max_errors = 2;
+  options_.policy.timeout = absl::Minutes(1);
+  EXPECT_EQ(Run().back(), "4s done: 3 errors");
+}
+
+TEST_F(WaitRunTest, EachTargetHasAnErrorBudgetOfItsOwn) {
+  Add({{Error()}, {Ready()}});
+  Add({{Error()}, {Ready()}});
+  options_.max_errors = 1;
+  EXPECT_EQ(Run().back(), "1s done: 0 ready");
+}
+
+TEST_F(WaitRunTest, AttemptsAreUsedUp) {
+  Add({{NotYet()}});
+  options_.policy.max_attempts = 3;
+  EXPECT_EQ(Run().back(), "2s done: 3 attempts");
+}
+
+TEST_F(WaitRunTest, CodesForLimitAndFailureCanBeChosen) {
+  options_.timeout_code = 1;
+  options_.failure_code = 42;
+  Add({{Fatal()}});
+  EXPECT_EQ(Run().back(), "0 done: 42 failed");
+}
+
+TEST_F(WaitRunTest, HintsOfTheServerAreHonouredUnlessTheyAreIgnored) {
+  Finding later = Found(PollStatus::kThrottled);
+  later.retry_after = absl::Seconds(2);
+  Add({{later}, {Ready()}});
+  options_.rules.ignore_retry_after = true;
+  EXPECT_EQ(Run().back(), "1s done: 0 ready");
+
+  recorder_.lines.clear();
+  targets_.clear();
+  Add({{later}, {Ready()}});
+  options_.rules.ignore_retry_after = false;
+  Run();
+  ASSERT_EQ(recorder_.lines.size(), 5);
+  EXPECT_GE(clock_.Elapsed(), absl::Seconds(3));
+}
+
+TEST_F(WaitRunTest, AStopEndsThePollUnderWayAtOnce) {
+  Add({{NotYet(), absl::InfiniteDuration()}});
+  Add({{NotYet()}});
+  WaitRun& run = Make();
+  const EventLoop::Watch stop = loop_.CallAfter(absl::Milliseconds(1500), [&] {
+    run.Stop({.exit_code = 130, .reason = "interrupted"});
+    run.Stop({.exit_code = 1, .reason = "too late"});
+  });
+  EXPECT_EQ(run.Run().exit_code, 130);
+  EXPECT_EQ(cancelled_, 1);
+  EXPECT_THAT(recorder_.lines,
+              ElementsAre("0 start", "0 b not ready: starting, next in 1s",
+                          "1s b not ready: starting, next in 1s",
+                          "1.5s a ends: cancelled", "1.5s b ends: cancelled",
+                          "1.5s done: 130 interrupted"));
+}
+
+TEST_F(WaitRunTest, AStopCutsTheLastLooksShort) {
+  Add({{NotYet()}});
+  Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
+  options_.policy.timeout = absl::Milliseconds(500);
+  WaitRun& run = Make();
+  const EventLoop::Watch stop = loop_.CallAfter(absl::Milliseconds(600), [&] {
+    run.Stop({.exit_code = 130, .reason = "interrupted"});
+  });
+  EXPECT_EQ(run.Run().exit_code, 124) << "the limit had been reached";
+  EXPECT_EQ(recorder_.lines.back(), "600ms done: 124 deadline");
+}
+
+TEST_F(WaitRunTest, TheCommandDoesNotRunIfItIsInterruptedWhenAllIsReady) {
+  Add({{NotYet()}, {Ready()}});
+  WaitRun& run = Make();
+  const EventLoop::Watch stop = loop_.CallAfter(absl::Seconds(1), [&] {
+    run.Stop({.exit_code = 130, .reason = "interrupted"});
+  });
+  EXPECT_EQ(run.Run().exit_code, 130);
+}
+
+TEST_F(WaitRunTest, GoneTakesOnlyWhatIsSurelyAbsent) {
+  Finding absent = Found(PollStatus::kNotReady, "refused");
+  absent.absent = true;
+  Add({{Ready()}, {NotYet()}, {Error()}, {absent}});
+  options_.rules.gone = true;
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "0 a not ready: still there, next in 1s",
+                          "1s a not ready: starting, next in 1s",
+                          "2s a server error: broken, next in 1s",
+                          "3s a success: refused", "3s a ends: success",
+                          "3s done: 0 ready"));
+}
+
+TEST_F(WaitRunTest, WhatIsReadyMustHold) {
+  Add({{Ready()}, {NotYet()}, {Ready()}});
+  options_.policy.successes_required = 2;
+  EXPECT_EQ(Run().back(), "3s done: 0 ready");
+}
+
+TEST_F(WaitRunTest, AThousandTargetsAreWaitedForAtOnce) {
+  for (int i = 0; i < 1000; ++i) Add({{NotYet(), absl::Seconds(1)}, {Ready()}});
+  EXPECT_EQ(Run().back(), "2s done: 0 ready");
+}
+
+}  // namespace
+}  // namespace waiter::cli

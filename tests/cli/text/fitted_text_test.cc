@@ -1,0 +1,83 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/text/fitted_text.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "json/json.h"
+#include "tests/support/first_seed.h"
+#include "waiter/loop/split_mix64.h"
+
+namespace waiter::cli {
+namespace {
+
+TEST(FittedTextTest, WhatIsTooWideEndsInDots) {
+  struct Case {
+    std::string text;
+    size_t columns;
+    std::string fitted;
+  };
+  const std::vector<Case> cases = {
+      {"", 0, ""},
+      {"ready", 5, "ready"},
+      {"ready", 10000, "ready"},
+      {"refused by all", 10, "refused..."},
+      {"ready", 4, "r..."},
+      {"ready", 3, "rea"},
+      {"ready", 1, "r"},
+      {"ready", 0, ""},
+      {"日本語", 6, "日本語"},
+      {"日本語", 5, "日..."},
+      {"日本語", 1, ""},
+      // An accent takes no column of its own.
+      {"cafe\u0301s", 5, "cafe\u0301s"},
+      {"\x1b[2J", 20, "\\x1b[2J"},
+      {"\xff", 1, "\uFFFD"},
+      // What turns the direction of writing, and what is not seen.
+      {"a\u202Eb\u200Bc", 5, "a\uFFFDb\uFFFDc"},
+      {std::string(1 << 20, 'x'), 8, "xxxxx..."},
+      {std::string(1 << 20, '\xf0'), 2, "\uFFFD\uFFFD"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(Fitted(c.text, c.columns), c.fitted) << c.columns;
+  }
+}
+
+TEST(FittedTextTest, AccentsWithoutEndAreCut) {
+  std::string text = "e";
+  for (int i = 0; i < 1000; ++i) text += "\u0301";
+  const std::string fitted = Fitted(text, 5);
+  EXPECT_EQ(fitted.size(), 1 + 2 * 11 + 3);
+  EXPECT_EQ(Columns(fitted), 4);
+}
+
+TEST(FittedTextTest, PaddingCountsColumns) {
+  EXPECT_EQ(Padded("ab", 4), "ab  ");
+  EXPECT_EQ(Padded("日", 4), "日  ");
+  EXPECT_EQ(Padded("abcde", 4), "abcde");
+}
+
+TEST(FittedTextTest, WhateverTheTextItFits) {
+  const uint64_t seed = FirstSeed();
+  SCOPED_TRACE(seed);
+  SplitMix64 gen(seed);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text;
+    for (size_t length = gen() % 300; length > 0; --length) {
+      text.push_back(static_cast<char>(gen() % 3 == 0 ? gen() % 128 : gen()));
+    }
+    const size_t columns = gen() % 80;
+    const std::string fitted = Fitted(text, columns);
+    EXPECT_LE(Columns(fitted), columns);
+    EXPECT_EQ(*ParseJson(QuoteJson(fitted))->string(), fitted);
+    for (const char c : fitted) EXPECT_FALSE(c >= 0 && c < ' ');
+  }
+}
+
+}  // namespace
+}  // namespace waiter::cli

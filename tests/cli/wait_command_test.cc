@@ -1,0 +1,411 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The `waiter` program as a shell calls it: what other waiters get wrong, and
+// what their users ask for.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/waiter_process.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Lt;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+constexpr int kKilledBy = 1000;
+
+// A socket that listens on loopback, and answers nothing.
+class Listener {
+ public:
+  explicit Listener(int family = AF_INET, int port = 0)
+      : family_(family), fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (port == 0) port = FreePort(family);
+    port_ = port;
+    const int on = 1;
+    setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+                       .sin6_port = htons(static_cast<uint16_t>(port)),
+                       .sin6_flowinfo = 0,
+                       .sin6_addr = in6addr_loopback,
+                       .sin6_scope_id = 0};
+    sockaddr_in v4 = {.sin_family = AF_INET,
+                      .sin_port = htons(static_cast<uint16_t>(port)),
+                      .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
+                      .sin_zero = {}};
+    EXPECT_EQ(family == AF_INET6
+                  ? bind(fd_, reinterpret_cast<sockaddr*>(&v6), sizeof(v6))
+                  : bind(fd_, reinterpret_cast<sockaddr*>(&v4), sizeof(v4)),
+              0);
+    EXPECT_EQ(listen(fd_, 64), 0);
+  }
+  ~Listener() { close(fd_); }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  std::string url() const {
+    return absl::StrCat("tcp://",
+                        family_ == AF_INET6 ? "[::1]:" : "127.0.0.1:", port_);
+  }
+  int port() const { return port_; }
+
+ private:
+  int family_;
+  int fd_;
+  int port_ = 0;
+};
+
+std::string DeadUrl() {
+  return absl::StrCat("tcp://127.0.0.1:", FreePort(AF_INET));
+}
+
+class WaitCommandTest : public testing::Test {
+ protected:
+  WaitCommandTest()
+      : folder_(absl::StrCat(
+            testing::TempDir(), "/",
+            testing::UnitTest::GetInstance()->current_test_info()->name(), ".",
+            getpid())) {
+    std::filesystem::create_directory(folder_);
+  }
+  ~WaitCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const {
+    return absl::StrCat(folder_, "/", name);
+  }
+  static void Write(const std::string& path, const std::string& text = "") {
+    std::ofstream(path) << text;
+  }
+
+  const std::string folder_;
+};
+
+TEST_F(WaitCommandTest, ReadyAtOnce) {
+  const Listener listener;
+  WaiterProcess waiter({listener.url()});
+  EXPECT_EQ(waiter.Wait(), 0);
+  EXPECT_THAT(waiter.out(), IsEmpty());
+  EXPECT_THAT(waiter.err(), HasSubstr("at most 5m")) << "it would never end";
+}
+
+TEST_F(WaitCommandTest, TheCommandDoesNotRunIfTheWaitFailed) {
+  WaiterProcess waiter({DeadUrl(), "--timeout=0", "--", "echo", "RAN"});
+  EXPECT_EQ(waiter.Wait(), 124);
+  EXPECT_THAT(waiter.out(), IsEmpty());
+  EXPECT_THAT(waiter.err(), HasSubstr("refused by 127.0.0.1:"));
+}
+
+TEST_F(WaitCommandTest, TheCommandRunsAnywayIfThatIsWanted) {
+  WaiterProcess waiter(
+      {DeadUrl(), "--timeout=0", "--run-anyway", "--", "echo", "RAN"});
+  EXPECT_EQ(waiter.Wait(), 0);
+  EXPECT_EQ(waiter.out(), "RAN\n");
+}
+
+TEST_F(WaitCommandTest, TheProcessBecomesTheCommand) {
+  const Listener listener;
+  WaiterProcess waiter(
+      {listener.url(), "--", "sh", "-c", "echo $$; cat; exit 7"},
+      {.input = "what stood on stdin\n"});
+  EXPECT_EQ(waiter.Wait(), 7);
+  EXPECT_EQ(waiter.out(),
+            absl::StrCat(waiter.pid(), "\nwhat stood on stdin\n"));
+}
+
+TEST_F(WaitCommandTest, TheCommandHasTheSignalsAndFilesOfItsCaller) {
+  const Listener listener;
+  const std::vector<std::string> command = {
+      "sh", "-c", "grep -E 'Sig(Ign|Blk)' /proc/self/status; ls /proc/self/fd"};
+  std::vector<std::string> arguments = {listener.url(), "--"};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  WaiterProcess waiter(arguments, {.ignored_signals = {SIGHUP}});
+  WaiterProcess without({command.begin() + 1, command.end()},
+                        {.program = "/bin/sh", .ignored_signals = {SIGHUP}});
+  EXPECT_EQ(waiter.Wait(), 0);
+  EXPECT_EQ(without.Wait(), 0);
+  EXPECT_EQ(waiter.out(), without.out());
+  EXPECT_THAT(waiter.out(), HasSubstr("SigIgn:"));
+}
+
+TEST_F(WaitCommandTest, ACommandThatCannotRunIsTold) {
+  const Listener listener;
+  WaiterProcess missing({listener.url(), "--", "no-such-command"});
+  EXPECT_EQ(missing.Wait(), 127);
+  EXPECT_THAT(missing.err(), HasSubstr("no-such-command"));
+  WaiterProcess folder({listener.url(), "--", "/"});
+  EXPECT_EQ(folder.Wait(), 126);
+}
+
+TEST_F(WaitCommandTest, BothOfTwoHostsAreWaitedFor) {
+  const Listener listener;
+  const std::string dead = DeadUrl();
+  WaiterProcess waiter(
+      {absl::StrCat("one=", dead), listener.url(), "--timeout=0"});
+  EXPECT_EQ(waiter.Wait(), 124);
+  EXPECT_THAT(waiter.err(), AllOf(HasSubstr("one"), HasSubstr(dead)));
+}
+
+TEST_F(WaitCommandTest, AnyOneOfTwoWillDoIfThatIsWanted) {
+  const Listener listener;
+  WaiterProcess waiter({DeadUrl(), listener.url(), "--any"});
+  EXPECT_EQ(waiter.Wait(), 0);
+}
+
+TEST_F(WaitCommandTest, IPv6AddressesHaveBrackets) {
+  const Listener listener(AF_INET6);
+  WaiterProcess waiter({listener.url()});
+  EXPECT_EQ(waiter.Wait(), 0);
+}
+
+TEST_F(WaitCommandTest, LocalhostIsFoundInEitherFamily) {
+  const Listener v4(AF_INET);
+  const Listener v6(AF_INET6);
+  WaiterProcess waiter({absl::StrCat("tcp://localhost:", v4.port()),
+                        absl::StrCat("tcp://localhost:", v6.port())});
+  EXPECT_EQ(waiter.Wait(), 0);
+}
+
+TEST_F(WaitCommandTest, TargetsOfAllKindsMix) {
+  const Listener listener;
+  Write(Path("there"));
+  WaiterProcess waiter({listener.url(), absl::StrCat("file:", Path("there")),
+                        absl::StrCat("pid:", getpid()), "exec:test 1 = 1",
+                        "dns:localhost"});
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+}
+
+TEST_F(WaitCommandTest, WhatComesLateIsSeen) {
+  const int port = FreePort(AF_INET);
+  WaiterProcess waiter({absl::StrCat("tcp://127.0.0.1:", port), "--every=50ms",
+                        "--progress=plain"});
+  ASSERT_TRUE(waiter.ReadUntil("refused"));
+  const Listener listener(AF_INET, port);
+  EXPECT_EQ(waiter.Wait(), 0);
+}
+
+TEST_F(WaitCommandTest, WhatIsToGoIsSeenToGo) {
+  Write(Path("lock"));
+  WaiterProcess waiter({absl::StrCat("file:", Path("lock")), "--gone",
+                        "--every=50ms", "--progress=plain"});
+  ASSERT_TRUE(waiter.ReadUntil("still there"));
+  std::filesystem::remove(Path("lock"));
+  EXPECT_EQ(waiter.Wait(), 0);
+}
+
+TEST_F(WaitCommandTest, AnErrorIsNotTakenForGone) {
+  WaiterProcess waiter(
+      {"tcp://no-such-host.invalid:80", "--gone", "--timeout=0"});
+  EXPECT_EQ(waiter.Wait(), 124);
+}
+
+TEST_F(WaitCommandTest, TheMessageSaysWhatWasSeenLastAndWhatToDo) {
+  const std::string dead = DeadUrl();
+  WaiterProcess waiter({absl::StrCat("db=", dead), "--timeout=300ms",
+                        "--every=100ms", "--progress=plain"});
+  EXPECT_EQ(waiter.Wait(), 124);
+  EXPECT_THAT(waiter.err(), AllOf(HasSubstr("db"), HasSubstr("300ms"),
+                                  HasSubstr("refused by 127.0.0.1:"),
+                                  HasSubstr("NOT_READY")));
+}
+
+TEST_F(WaitCommandTest, CodesCanBeChosenForHealthChecks) {
+  WaiterProcess waiter({DeadUrl(), "--timeout=0", "--timeout-code=1"});
+  EXPECT_EQ(waiter.Wait(), 1);
+  WaiterProcess failed({"exec:exit 64", "--failure-code=9"});
+  EXPECT_EQ(failed.Wait(), 9);
+}
+
+TEST_F(WaitCommandTest, WhatCannotWorkFailsAtOnce) {
+  WaiterProcess waiter({"exec:no-such-command-here"});
+  EXPECT_EQ(waiter.Wait(), 1);
+  EXPECT_THAT(waiter.err(), HasSubstr("no-such-command-here"));
+}
+
+TEST_F(WaitCommandTest, AttemptsAreUsedUpBeforeTheLimit) {
+  WaiterProcess waiter(
+      {DeadUrl(), "--max-attempts=2", "--every=10ms", "--timeout=1m"});
+  EXPECT_EQ(waiter.Wait(), 3);
+}
+
+TEST_F(WaitCommandTest, CodesOfAProbeMeanWhatTheMapSays) {
+  WaiterProcess listed(
+      {"exec", "--map=2,3=success", "--", "sh", "-c", "exit 3"});
+  EXPECT_EQ(listed.Wait(), 2) << "a piece without meaning is refused";
+  WaiterProcess range(
+      {"exec", "--map=2-3=success", "--", "sh", "-c", "exit 3"});
+  EXPECT_EQ(range.Wait(), 0) << range.err();
+  WaiterProcess strict({"exec", "--map=@strict", "--", "false"});
+  EXPECT_EQ(strict.Wait(), 1);
+}
+
+TEST_F(WaitCommandTest, AProbeIsToldOfItsPoll) {
+  WaiterProcess waiter({"exec", "--every=10ms", "--timeout=1m", "--print-last",
+                        "--", "sh", "-c",
+                        "echo $WAITER_ATTEMPT $WAITER_DEADLINE_MS; "
+                        "test $WAITER_ATTEMPT = 3"});
+  EXPECT_EQ(waiter.Wait(), 0);
+  EXPECT_THAT(waiter.out(), MatchesRegex("3 (60000|5[0-9][0-9][0-9][0-9])\n"));
+}
+
+TEST_F(WaitCommandTest, ItDiesOfTheSignalThatInterruptsIt) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    WaiterProcess waiter({DeadUrl(), "--progress=plain"});
+    ASSERT_TRUE(waiter.ReadUntil("refused"));
+    waiter.Signal(signal);
+    EXPECT_EQ(waiter.Wait(), kKilledBy + signal) << waiter.err();
+  }
+}
+
+TEST_F(WaitCommandTest, ProbesEndWithIt) {
+  const std::string pid_file = Path("pid");
+  // The probe ignores SIGTERM, and says when it is there.
+  WaiterProcess waiter(
+      {absl::Substitute("exec:trap '' TERM; mkfifo $0/fifo; echo $$$$ > "
+                        "$0/pid; echo up > $0/up; read never < $0/fifo",
+                        folder_),
+       absl::StrCat("up=file:", Path("up")), "--progress=plain", "--every=10ms",
+       "--kill-after=50ms"});
+  ASSERT_TRUE(waiter.ReadUntil("up: ready"));
+  waiter.Signal(SIGINT);
+  EXPECT_EQ(waiter.Wait(), kKilledBy + SIGINT);
+  std::ifstream file(pid_file);
+  pid_t pid = 0;
+  file >> pid;
+  ASSERT_GT(pid, 0);
+  EXPECT_EQ(kill(pid, 0), -1) << "the probe is still there";
+}
+
+TEST_F(WaitCommandTest, ItGivesUpWhenTheGuardedProcessIsGone) {
+  WaiterProcess guarded({"-c", "read never"}, {.program = "/bin/sh"});
+  EXPECT_EQ(guarded.Wait(), 1) << "an empty stdin ends it";
+  WaiterProcess waiter(
+      {DeadUrl(), absl::StrCat("--while-pid=", guarded.pid())});
+  EXPECT_EQ(waiter.Wait(), 1);
+  EXPECT_THAT(waiter.err(), HasSubstr(absl::StrCat(guarded.pid())));
+}
+
+TEST_F(WaitCommandTest, ACommandCanSayThatWaitingIsInVain) {
+  WaiterProcess waiter({DeadUrl(), "--fail-if=true"});
+  EXPECT_EQ(waiter.Wait(), 1);
+  EXPECT_THAT(waiter.err(), HasSubstr("--fail-if"));
+}
+
+TEST_F(WaitCommandTest, ItSaysWhatItIsDoingWhenAsked) {
+  WaiterProcess waiter({DeadUrl(), "--progress=plain", "--every=1h"});
+  ASSERT_TRUE(waiter.ReadUntil("refused"));
+  const size_t before = waiter.err().size();
+  waiter.Signal(SIGUSR1);
+  ASSERT_TRUE(waiter.ReadUntil("next"));
+  EXPECT_GT(waiter.err().size(), before);
+  waiter.Signal(SIGTERM);
+  EXPECT_EQ(waiter.Wait(), kKilledBy + SIGTERM);
+}
+
+TEST_F(WaitCommandTest, OutputOfAProbeIsHarmless) {
+  WaiterProcess waiter(
+      {"exec:head -c 3000000 /dev/urandom; printf "
+       "'\\033[2J\\007evil' >&2; exit 1",
+       "--timeout=0", "--progress=plain"});
+  EXPECT_EQ(waiter.Wait(), 124);
+  EXPECT_THAT(waiter.err(), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(waiter.err(), Not(HasSubstr("\a")));
+  EXPECT_THAT(waiter.err(), AllOf(HasSubstr("evil"), SizeIs(Lt(10000))));
+}
+
+TEST_F(WaitCommandTest, ALogCanBeReported) {
+  const Listener listener;
+  const std::string log = Path("run.jsonl");
+  WaiterProcess waiter(
+      {absl::StrCat("web=", listener.url()), absl::StrCat("--log-json=", log)});
+  EXPECT_EQ(waiter.Wait(), 0);
+  WaiterProcess report({"report", log});
+  EXPECT_EQ(report.Wait(), 0);
+  EXPECT_THAT(report.out(), AllOf(HasSubstr("web"), HasSubstr("ready")));
+}
+
+TEST_F(WaitCommandTest, EveryFlagIsAVariableToo) {
+  WaiterProcess waiter({DeadUrl()}, {.environment = {"WAITER_TIMEOUT=0"}});
+  EXPECT_EQ(waiter.Wait(), 124);
+  WaiterProcess unknown(
+      {DeadUrl()}, {.environment = {"WAITER_TIMEOUT=0", "WAITER_BOGUS=1"}});
+  EXPECT_EQ(unknown.Wait(), 124);
+  EXPECT_THAT(unknown.err(), HasSubstr("WAITER_BOGUS"));
+}
+
+TEST_F(WaitCommandTest, WhatMakesNoSenseIsOneLineThatNamesIt) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"gopher://example.com"}, "gopher"},
+      {{"localhost:80"}, "tcp://localhost:80"},
+      {{"tcp://localhost"}, "tcp://localhost"},
+      {{"tcp://localhost:http"}, "http"},
+      {{"--timeout=5s"}, "nothing to wait for"},
+      {{"pid:1", "--timeout=1sec"}, "--timeout=1sec"},
+      {{"pid:1", "--timeout=60"}, "--timeout=60: a duration needs a unit"},
+      {{"pid:1", "--any", "--all"}, "--any"},
+      {{"pid:1", "--at-least=2"}, "--at-least=2: there is only 1 target"},
+      {{"pid:1", "--every=1s", "--backoff=1s,2,3s"}, "--backoff"},
+      {{"pid:1", "--expect=1m", "--every=1s"}, "--e"},
+      {{"a=pid:1", "a=pid:2"}, "a"},
+      {{"pid:1", "--"}, "--"},
+      {{"exec"}, "waiter exec"},
+      {{"exec", "true"}, "true"},
+      {{"pid:1", "--bogus"}, "--bogus: no such flag"},
+      {{"pid:1", "--while-pid=x"}, "--while-pid=x"},
+      {{"pid:1", "--progress=loud"}, "--progress=loud"},
+      {{"pid:1", "--log-json=/no/such/folder/log"}, "/no/such/folder/log"},
+      {{"pid:1", "--status=200"}, "--status: no target is http://"},
+      {{"exec", "--map=0=great", "--", "true"}, "great"},
+  };
+  for (const auto& [arguments, named] : cases) {
+    WaiterProcess waiter(arguments);
+    EXPECT_EQ(waiter.Wait(), 2) << named;
+    EXPECT_THAT(waiter.err(), AllOf(StartsWith("waiter"), HasSubstr(named)));
+    EXPECT_EQ(waiter.err().find('\n'), waiter.err().size() - 1) << waiter.err();
+    EXPECT_THAT(waiter.out(), IsEmpty());
+  }
+}
+
+TEST_F(WaitCommandTest, HelpFitsOneScreen) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--help"},
+                                             {"--help=when"},
+                                             {"--help=http"},
+                                             {"--help=output"},
+                                             {"exec", "--help"},
+                                             {"plan", "--help"},
+                                             {"report", "--help"},
+                                             {"simulate", "--help"}}) {
+    WaiterProcess waiter(arguments);
+    EXPECT_EQ(waiter.Wait(), 0) << arguments[0];
+    const std::vector<std::string> lines = absl::StrSplit(waiter.out(), '\n');
+    EXPECT_LE(lines.size(), 25U) << waiter.out();
+    for (const std::string& line : lines) {
+      EXPECT_LE(line.size(), 80U) << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,471 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/backoff_options.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/testing/scripted_poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::absl::Hours;
+using ::absl::Seconds;
+using ::absl::StatusCode;
+using ::absl::ZeroDuration;
+using ::testing::ElementsAre;
+
+constexpr BackoffOptions kEverySecond = {.initial_delay = Seconds(1),
+                                         .max_delay = Seconds(1),
+                                         .multiplier = 1,
+                                         .jitter = Jitter::None()};
+constexpr BackoffOptions kEveryHour = {.initial_delay = Hours(1),
+                                       .max_delay = Hours(1),
+                                       .multiplier = 1,
+                                       .jitter = Jitter::None()};
+
+TEST(CancellationTest, RequestBeforeTheStartMakesNoPoll) {
+  SimulatedClock clock;
+  std::stop_source stop;
+  stop.request_stop();
+  for (const absl::Duration timeout : {Hours(1), ZeroDuration(), -Hours(1)}) {
+    ScriptedPoll<> script(clock, {PollStatus::kSuccess});
+    Waiter wait(std::ref(script), {.timeout = timeout, .clock = &clock});
+
+    const WaitResult<> result = wait.Wait(stop.get_token());
+
+    EXPECT_EQ(result.reason(), StopReason::kCancelled);
+    EXPECT_THAT(result.status(), StatusIs(StatusCode::kCancelled));
+    EXPECT_THAT(script.polled_at(), ElementsAre());
+  }
+}
+
+TEST(CancellationTest, InvalidOptionsComeBeforeARequest) {
+  std::stop_source stop;
+  stop.request_stop();
+  Waiter wait([] { return true; }, {});
+
+  EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kInvalidOptions);
+}
+
+TEST(CancellationTest, RequestEndsASleepAtOnce) {
+  SimulatedClock clock;
+  std::stop_source stop;
+  clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
+  ScriptedPoll<> script(clock, {PollStatus::kNotReady});
+  Waiter wait(std::ref(script),
+              {.timeout = Hours(9), .backoff = kEveryHour, .clock = &clock});
+
+  const WaitResult<> result = wait.Wait(stop.get_token());
+
+  EXPECT_EQ(result.reason(), StopReason::kCancelled);
+  EXPECT_EQ(clock.Elapsed(), Seconds(5));
+  EXPECT_EQ(result.report().elapsed, Seconds(5));
+  EXPECT_EQ(result.report().slept, Seconds(5));
+  EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration()));
+}
+
+TEST(CancellationTest, RequestEndsTheFirstDelay) {
+  SimulatedClock clock;
+  std::stop_source stop;
+  clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
+  Waiter wait(
+      [] { return true; },
+      {.timeout = Hours(9), .first_poll_delay = Hours(1), .clock = &clock});
+
+  const WaitResult<> result = wait.Wait(stop.get_token());
+  EXPECT_EQ(result.reason(), StopReason::kCancelled);
+  EXPECT_EQ(result.report().attempts, 0);
+  EXPECT_EQ(clock.Elapsed(), Seconds(5));
+}
+
+TEST(CancellationTest, RequestEndsAnInfiniteWait) {
+  SimulatedClock clock;
+  std::stop_source stop;
+  clock.CallAt(Hours(24 * 365), [&] { stop.request_stop(); });
+  Waiter wait([] { return false; }, {.timeout = absl::InfiniteDuration(),
+                                     .backoff = kEveryHour,
+                                     .clock = &clock});
+
+  const WaitResult<> result = wait.Wait(stop.get_token());
+  EXPECT_EQ(result.reason(), StopReason::kCancelled);
+  EXPECT_EQ(result.report().attempts, 24 * 365);
+}
+
+TEST(CancellationTest, RequestEndsARealSleep) {
+  std::stop_source stop;
+  std::atomic<bool> polled = false;
+  Waiter wait(
+      [&] {
+        polled = true;
+        polled.notify_one();
+        return false;
+      },
+      {.timeout = Hours(9), .backoff = kEveryHour});
+  std::jthread canceller([&] {
+    polled.wait(false);
+    stop.request_stop();
+  });
+
+  const WaitResult<> result = wait.Wait(stop.get_token());
+  EXPECT_EQ(result.reason(), StopReason::kCancelled);
+  EXPECT_EQ(result.report().attempts, 1);
+  EXPECT_LT(result.report().elapsed, Seconds(10));
+}
+
+TEST(CancellationTest, RequestNeedsNoSimulatedTime) {
+  SimulatedClock clock(SimulatedClock::Mode::kManual);
+  std::stop_source stop;
+  std::optional<WaitResult<>> result;
+  std::jthread waiting([&] {
+    Waiter wait([] { return false; },
+                {.timeout = Hours(9), .backoff = kEveryHour, .clock = &clock});
+    result = wait.Wait(stop.get_token());
+  });
+
+  clock.AwaitSleepers(1);
+  stop.request_stop();
+  waiting.join();
+
+  EXPECT_EQ(result->reason(), StopReason::kCancelled);
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+}
+
+// A poll that finds an answer of each kind, while a stop is requested.
+TEST(CancellationTest, FinalAnswerWinsOverARequestDuringItsPoll) {
+  const auto reason = [](PollStatus found) {
+    SimulatedClock clock;
+    std::stop_source stop;
+    int polls = 0;
+    Waiter wait(
+        [&] {
+          ++polls;
+          stop.request_stop();
+          clock.AdvanceTime(Seconds(1));
+          return found;
+        },
+        {.timeout = Hours(1), .clock = &clock});
+    const WaitResult<> result = wait.Wait(stop.get_token());
+    EXPECT_EQ(polls, 1);
+    EXPECT_EQ(result.report().attempts, 1);
+    EXPECT_EQ(clock.Elapsed(), Seconds(1));
+    return result.reason();
+  };
+
+  EXPECT_EQ(reason(PollStatus::kSuccess), StopReason::kSuccess);
+  EXPECT_EQ(reason(PollStatus::kFailed), StopReason::kFailed);
+  EXPECT_EQ(reason(PollStatus::kNotReady), StopReason::kCancelled);
+  EXPECT_EQ(reason(PollStatus::kThrottled), StopReason::kCancelled);
+  EXPECT_EQ(reason(PollStatus::kServerError), StopReason::kCancelled);
+}
+
+TEST(CancellationTest, UnconfirmedSuccessDoesNotWin) {
+  std::stop_source stop;
+  Waiter wait(
+      [&] {
+        stop.request_stop();
+        return true;
+      },
+      {.timeout = Hours(1), .successes_required = 2});
+
+  EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
+}
+
+TEST(CancellationTest, LimitsComeBeforeARequest) {
+  std::stop_source stop;
+  Waiter wait(
+      [&] {
+        stop.request_stop();
+        return false;
+      },
+      {.timeout = Hours(1), .max_attempts = 1});
+
+  EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kAttempts);
+}
+
+TEST(CancellationTest, RequestAtTheDeadlineComesBeforeIt) {
+  SimulatedClock clock;
+  std::stop_source asleep;
+  clock.CallAt(Seconds(10), [&] { asleep.request_stop(); });
+  ScriptedPoll<> script(clock, {PollStatus::kNotReady});
+  Waiter sleeps(
+      std::ref(script),
+      {.timeout = Seconds(10), .backoff = kEveryHour, .clock = &clock});
+  std::stop_source polling;
+  Waiter polls(
+      [&] {
+        clock.AdvanceTime(Seconds(10));
+        polling.request_stop();
+        return false;
+      },
+      {.timeout = Seconds(10), .clock = &clock});
+
+  EXPECT_EQ(sleeps.Wait(asleep.get_token()).reason(), StopReason::kCancelled);
+  EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration()));
+  EXPECT_EQ(polls.Wait(polling.get_token()).reason(), StopReason::kCancelled);
+}
+
+TEST(CancellationTest, OwnCancelledOfTheStatusFunctionIsItsFailure) {
+  std::stop_source stop;
+  Waiter wait([] { return absl::CancelledError("mine"); },
+              {.timeout = Hours(1)});
+
+  const WaitResult<> result = wait.Wait(stop.get_token());
+  EXPECT_EQ(result.reason(), StopReason::kFailed);
+  EXPECT_THAT(result.status(), StatusIs(StatusCode::kCancelled, "mine"));
+}
+
+// Requests a stop from one of the hooks.
+class StopsFromHook : public WaitObserver {
+ public:
+  enum class Hook { kBeforePoll, kAfterPoll, kBeforeSleep, kOnDone };
+
+  explicit StopsFromHook(Hook hook) : hook_(hook) {}
+
+  std::stop_token token() const { return stop_.get_token(); }
+  int dones() const { return dones_; }
+
+  void BeforePoll(std::string_view, int64_t) override {
+    StopIn(Hook::kBeforePoll);
+  }
+  void AfterPoll(const PollEvent&) override { StopIn(Hook::kAfterPoll); }
+  void BeforeSleep(const SleepEvent&) override { StopIn(Hook::kBeforeSleep); }
+  void OnDone(std::string_view, const WaitReport&) override {
+    ++dones_;
+    StopIn(Hook::kOnDone);
+  }
+
+ private:
+  void StopIn(Hook hook) {
+    if (hook == hook_) stop_.request_stop();
+  }
+
+  const Hook hook_;
+  std::stop_source stop_;
+  int dones_ = 0;
+};
+
+TEST(CancellationTest, HooksMayRequestAStop) {
+  using Hook = StopsFromHook::Hook;
+  const auto polls_until = [](Hook hook, StopReason reason) {
+    SimulatedClock clock;
+    StopsFromHook observer(hook);
+    ScriptedPoll<> script(clock, {PollStatus::kNotReady, PollStatus::kNotReady,
+                                  PollStatus::kSuccess});
+    Waiter wait(std::ref(script), {.timeout = Hours(1),
+                                   .backoff = kEverySecond,
+                                   .observer = &observer,
+                                   .clock = &clock});
+    EXPECT_EQ(wait.Wait(observer.token()).reason(), reason);
+    EXPECT_EQ(observer.dones(), 1);
+    return script.polled_at().size();
+  };
+
+  EXPECT_EQ(polls_until(Hook::kBeforePoll, StopReason::kCancelled), 1);
+  EXPECT_EQ(polls_until(Hook::kAfterPoll, StopReason::kCancelled), 1);
+  EXPECT_EQ(polls_until(Hook::kBeforeSleep, StopReason::kCancelled), 1);
+  EXPECT_EQ(polls_until(Hook::kOnDone, StopReason::kSuccess), 3);
+}
+
+TEST(CancellationTest, HookBeforeTheFirstDelayMayRequestAStop) {
+  SimulatedClock clock;
+  StopsFromHook observer(StopsFromHook::Hook::kBeforeSleep);
+  ScriptedPoll<> script(clock, {PollStatus::kSuccess});
+  Waiter wait(std::ref(script), {.timeout = Hours(1),
+                                 .first_poll_delay = Seconds(1),
+                                 .observer = &observer,
+                                 .clock = &clock});
+
+  EXPECT_EQ(wait.Wait(observer.token()).reason(), StopReason::kCancelled);
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+  EXPECT_THAT(script.polled_at(), ElementsAre());
+}
+
+TEST(CancellationTest, StatusFunctionCanCutItsPollShort) {
+  std::stop_source stop;
+  Waiter wait(
+      [&](const PollContext& context) {
+        int called = 0;
+        const std::stop_callback callback(context.stop_token,
+                                          [&] { ++called; });
+        stop.request_stop();
+        EXPECT_EQ(called, 1);
+        return false;
+      },
+      {.timeout = Hours(1)});
+
+  EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
+}
+
+// Sweeps the moment of the request over poll, sleep and what is between. A lost
+// request would leave the wait asleep for an hour.
+TEST(CancellationTest, RequestIsNeverLostBetweenPollAndSleep) {
+  constexpr int kWaits = 20'000;
+  std::atomic<std::stop_source*> polled = nullptr;
+  std::jthread canceller([&] {
+    for (int i = 0; i < kWaits; ++i) {
+      std::stop_source* source = nullptr;
+      while ((source = polled.exchange(nullptr)) == nullptr) {
+        std::this_thread::yield();
+      }
+      for (std::atomic<int> spins = 0; spins < i % 200;) ++spins;
+      source->request_stop();
+    }
+  });
+  std::vector<std::stop_source> sources(kWaits);
+  for (std::stop_source& source : sources) {
+    Waiter wait(
+        [&] {
+          polled = &source;
+          return false;
+        },
+        {.timeout = Hours(9), .backoff = kEveryHour});
+
+    const WaitResult<> result = wait.Wait(source.get_token());
+    ASSERT_EQ(result.reason(), StopReason::kCancelled);
+    ASSERT_EQ(result.report().attempts, 1);
+  }
+}
+
+// Polls as fast as it can, so that requests also meet sleeps that are ending.
+TEST(CancellationTest, RequestMayRaceWithTheEndOfASleep) {
+  for (int i = 0; i < 2'000; ++i) {
+    std::stop_source stop;
+    std::atomic<int> polls = 0;
+    std::jthread canceller([&] {
+      while (polls < 3) std::this_thread::yield();
+      stop.request_stop();
+    });
+    Waiter wait(
+        [&] {
+          ++polls;
+          return false;
+        },
+        {.timeout = Hours(9),
+         .backoff = {.initial_delay = absl::Microseconds(1),
+                     .max_delay = absl::Microseconds(20)}});
+
+    ASSERT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
+  }
+}
+
+TEST(CancellationTest, RequestsFromManyThreadsAreHarmless) {
+  for (int i = 0; i < 200; ++i) {
+    std::stop_source stop;
+    std::atomic<bool> polled = false;
+    std::vector<std::jthread> cancellers;
+    cancellers.reserve(4);
+    for (int j = 0; j < 4; ++j) {
+      cancellers.emplace_back([&] {
+        polled.wait(false);
+        stop.request_stop();
+        stop.request_stop();
+      });
+    }
+    Waiter wait(
+        [&] {
+          polled = true;
+          polled.notify_all();
+          return false;
+        },
+        {.timeout = Hours(9), .backoff = kEveryHour});
+
+    ASSERT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
+  }
+}
+
+TEST(CancellationTest, LateRequestsAreHarmless) {
+  auto stop = std::make_unique<std::stop_source>();
+  const std::stop_token token = stop->get_token();
+  SimulatedClock clock;
+  for (int i = 0; i < 1'000; ++i) {
+    auto wait = std::make_unique<Waiter<ScriptedPoll<>>>(
+        ScriptedPoll<>(clock, {PollStatus::kNotReady, PollStatus::kSuccess}),
+        WaitOptions{.timeout = Hours(1), .clock = &clock});
+    EXPECT_TRUE(wait->Wait(token).ok());
+  }
+
+  EXPECT_TRUE(stop->request_stop());
+  stop.reset();
+  EXPECT_TRUE(token.stop_requested());
+}
+
+TEST(CancellationTest, ExceptionLeavesNoListenerBehind) {
+  std::stop_source stop;
+  {
+    SimulatedClock clock;
+    Waiter wait(
+        [](const PollContext& context) {
+          if (context.attempt == 2) throw 0;
+          return false;
+        },
+        {.timeout = Hours(1), .clock = &clock});
+    EXPECT_THROW(wait.Wait(stop.get_token()), int);
+  }
+
+  EXPECT_TRUE(stop.request_stop());
+}
+
+TEST(CancellationTest, SourceMayDieBeforeItsWait) {
+  SimulatedClock clock;
+  auto stop = std::make_unique<std::stop_source>();
+  Waiter wait(
+      [&](const PollContext& context) {
+        stop.reset();
+        return context.attempt == 3;
+      },
+      {.timeout = Hours(1), .clock = &clock});
+
+  EXPECT_TRUE(wait.Wait(stop->get_token()).ok());
+}
+
+TEST(CancellationTest, OneTokenEndsManyWaits) {
+  constexpr int kThreads = 50;
+  SimulatedClock clock(SimulatedClock::Mode::kManual);
+  std::stop_source stop;
+  std::atomic<int> cancelled = 0;
+  std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 20; ++j) {
+        Waiter wait(
+            [] { return false; },
+            {.timeout = Hours(9), .backoff = kEveryHour, .clock = &clock});
+        if (wait.Wait(stop.get_token()).reason() == StopReason::kCancelled) {
+          ++cancelled;
+        }
+      }
+    });
+  }
+
+  clock.AwaitSleepers(kThreads);
+  stop.request_stop();
+  threads.clear();
+
+  EXPECT_EQ(cancelled, kThreads * 20);
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+}
+
+}  // namespace
+}  // namespace waiter

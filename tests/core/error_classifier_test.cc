@@ -1,0 +1,381 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/error_classifier.h"
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/json.h"
+#include "waiter/classify.h"
+#include "waiter/poll_status.h"
+
+namespace waiter {
+namespace {
+
+using Type = ServiceError::Type;
+
+std::vector<std::string> Members(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.object()) names.push_back(name);
+  return names;
+}
+
+int HttpOf(const Json& json) { return static_cast<int>(json.number()); }
+
+// The error that a case of botocore's tests describes. Errors without an answer
+// stand there as a text in angle brackets.
+ServiceError BotocoreError(const Json& json) {
+  ServiceError error;
+  if (!json["status"].is_null()) error.http_status = HttpOf(json["status"]);
+  if (json["code"].is_string()) {
+    if (absl::StartsWith(json["code"].string(), "<")) {
+      error.type = Type::kConnection;
+    } else {
+      error.code = json["code"].string();
+    }
+  }
+  return error;
+}
+
+// tests/vectors/error_classification.json, one section per test.
+class ErrorVectorsTest : public testing::Test {
+ protected:
+  ~ErrorVectorsTest() override {
+    if (cases_ == 0) return;
+    std::printf("error_classification.json: %d cases of %s\n", cases_,
+                testing::UnitTest::GetInstance()->current_test_info()->name());
+  }
+
+  void Expect(const ErrorClassifier& classifier, const ServiceError& error,
+              PollStatus expected) {
+    ++cases_;
+    EXPECT_EQ(classifier.ClassOf(error), expected)
+        << "HTTP " << error.http_status << " code '" << error.code << "'";
+  }
+
+  const Json vectors_ = Json::ReadVectors("error_classification.json");
+  int cases_ = 0;
+};
+
+TEST_F(ErrorVectorsTest, NoSectionIsLeftOut) {
+  EXPECT_THAT(
+      Members(vectors_),
+      testing::ElementsAre("botocore_throttled", "botocore_transient", "go_v1",
+                           "kotlin_codes", "kotlin_cost_kind", "source"));
+  EXPECT_THAT(Members(vectors_["kotlin_codes"]),
+              testing::ElementsAre("order", "status_transient", "throttling",
+                                   "transient"));
+  EXPECT_THAT(Members(vectors_["go_v1"]),
+              testing::ElementsAre("creds_expired", "retryable_codes",
+                                   "retryable_status", "throttle_codes",
+                                   "throttle_status"));
+  const Json& costs = vectors_["kotlin_cost_kind"];
+  std::printf(
+      "error_classification.json: %zu cases of kotlin_cost_kind not run: what "
+      "a retry costs is the quota's, not the class's\n",
+      costs["legacy"].object().size() + costs["v2026"].object().size());
+}
+
+TEST_F(ErrorVectorsTest, KotlinCodes) {
+  const ErrorClassifier kotlin = ErrorClassifier::AwsKotlin();
+  const Json& codes = vectors_["kotlin_codes"];
+  for (const Json& code : codes["throttling"].array()) {
+    Expect(kotlin, {.http_status = 400, .code = code.string()},
+           PollStatus::kThrottled);
+    EXPECT_EQ(ClassOfAwsErrorCode(code.string()), PollStatus::kThrottled);
+  }
+  for (const Json& code : codes["transient"].array()) {
+    Expect(kotlin, {.http_status = 400, .code = code.string()},
+           PollStatus::kServerError);
+    EXPECT_EQ(ClassOfAwsErrorCode(code.string()), PollStatus::kServerError);
+  }
+  for (const Json& status : codes["status_transient"].array()) {
+    Expect(kotlin, {.http_status = HttpOf(status)}, PollStatus::kServerError);
+  }
+}
+
+TEST_F(ErrorVectorsTest, KotlinOrder) {
+  const ErrorClassifier kotlin = ErrorClassifier::AwsKotlin();
+  ASSERT_EQ(vectors_["kotlin_codes"]["order"].string(),
+            "error code first, then status, then StandardRetryPolicy");
+  // The code before the status.
+  Expect(kotlin, {.http_status = 503, .code = "SlowDown"},
+         PollStatus::kThrottled);
+  // The status before the flags.
+  Expect(kotlin, {.http_status = 503, .code = "Other", .type = Type::kClient},
+         PollStatus::kServerError);
+  // The flags.
+  Expect(kotlin, {.http_status = 400, .code = "Other", .retryable = true},
+         PollStatus::kServerError);
+}
+
+TEST_F(ErrorVectorsTest, BotocoreThrottled) {
+  for (const Json& json : vectors_["botocore_throttled"].array()) {
+    const PollStatus found =
+        ErrorClassifier::Botocore().ClassOf(BotocoreError(json));
+    ++cases_;
+    EXPECT_EQ(found == PollStatus::kThrottled, json["retryable"].number() == 1)
+        << PollStatusName(found);
+  }
+}
+
+TEST_F(ErrorVectorsTest, BotocoreTransient) {
+  std::set<std::string> throttled;
+  for (const Json& json : vectors_["botocore_throttled"].array()) {
+    if (json["retryable"].number() == 1) {
+      throttled.insert(json["code"].string());
+    }
+  }
+  for (const Json& json : vectors_["botocore_transient"].array()) {
+    const ServiceError error = BotocoreError(json);
+    const PollStatus found = ErrorClassifier::Botocore().ClassOf(error);
+    ++cases_;
+    if (json["retryable"].number() == 0) {
+      EXPECT_NE(found, PollStatus::kServerError) << error.code;
+    } else {
+      // An error in both of its tables counts as throttled.
+      EXPECT_EQ(found, throttled.contains(std::string(error.code))
+                           ? PollStatus::kThrottled
+                           : PollStatus::kServerError)
+          << error.code;
+    }
+  }
+}
+
+TEST_F(ErrorVectorsTest, GoV1) {
+  const ErrorClassifier go = ErrorClassifier::AwsGoV1();
+  const Json& lists = vectors_["go_v1"];
+  for (const Json& code : lists["throttle_codes"].array()) {
+    Expect(go, {.http_status = 400, .code = code.string()},
+           PollStatus::kThrottled);
+  }
+  for (const Json& status : lists["throttle_status"].array()) {
+    Expect(go, {.http_status = HttpOf(status)}, PollStatus::kThrottled);
+  }
+  for (const char* list : {"retryable_codes", "creds_expired"}) {
+    for (const Json& code : lists[list].array()) {
+      Expect(go, {.http_status = 400, .code = code.string()},
+             PollStatus::kServerError);
+    }
+  }
+  for (const Json& status : lists["retryable_status"].array()) {
+    Expect(go, {.http_status = HttpOf(status)}, PollStatus::kServerError);
+  }
+}
+
+TEST(GoV1RulesVectorsTest, StatusClassificationHolds) {
+  const Json vectors = Json::ReadVectors("go_v1_retryrules.json");
+  int cases = 0;
+  for (const Json& json : vectors["status_classification"].array()) {
+    const PollStatus found = ErrorClassifier::AwsGoV1().ClassOf(
+        {.http_status = HttpOf(json["status"])});
+    ++cases;
+    EXPECT_EQ(found == PollStatus::kThrottled, json["throttle"].boolean());
+    EXPECT_EQ(
+        found == PollStatus::kThrottled || found == PollStatus::kServerError,
+        json["retry"].boolean());
+  }
+  std::printf("go_v1_retryrules.json: %d cases of status_classification\n",
+              cases);
+}
+
+// The statuses that are polled again without a code, up to those that are
+// unknown.
+std::map<PollStatus, std::string> RetriedHttp(const ErrorClassifier& of) {
+  std::map<PollStatus, std::string> retried;
+  for (int http = 100; http < 510; ++http) {
+    const PollStatus found = of.ClassOf({.http_status = http});
+    if (found != PollStatus::kSuccess && found != PollStatus::kFailed) {
+      absl::StrAppend(&retried[found], http, " ");
+    }
+  }
+  return retried;
+}
+
+TEST(ErrorClassifierTest, SystemsDifferInTheHttpStatusesTheyRetry) {
+  using testing::ElementsAre;
+  using testing::Pair;
+  EXPECT_THAT(RetriedHttp(ErrorClassifier::AwsKotlin()),
+              ElementsAre(Pair(PollStatus::kServerError, "500 502 503 504 ")));
+  EXPECT_THAT(RetriedHttp(ErrorClassifier::Botocore()),
+              ElementsAre(Pair(PollStatus::kServerError, "500 502 503 504 ")));
+  EXPECT_THAT(RetriedHttp(ErrorClassifier::AwsGoV1()),
+              ElementsAre(Pair(PollStatus::kThrottled, "429 502 503 504 "),
+                          Pair(PollStatus::kServerError, "500 ")));
+  EXPECT_THAT(RetriedHttp(ErrorClassifier::Http()),
+              ElementsAre(Pair(PollStatus::kNotReady, "202 "),
+                          Pair(PollStatus::kThrottled, "429 "),
+                          Pair(PollStatus::kServerError,
+                               "408 425 500 502 503 504 506 507 508 509 ")));
+}
+
+TEST(ErrorClassifierTest, HttpAloneIsAsClassOfHttp) {
+  for (int http = 0; http <= 700; ++http) {
+    EXPECT_EQ(ErrorClassifier::Http().ClassOf({.http_status = http}),
+              ClassOfHttp(http))
+        << http;
+  }
+}
+
+TEST(ErrorClassifierTest, CodesDifferInCase) {
+  EXPECT_EQ(ClassOfAwsErrorCode("Throttling"), PollStatus::kThrottled);
+  EXPECT_EQ(ClassOfAwsErrorCode("throttling"), PollStatus::kFailed);
+  EXPECT_EQ(ClassOfAwsErrorCode("Throttlin"), PollStatus::kFailed);
+  EXPECT_EQ(ClassOfAwsErrorCode(""), PollStatus::kFailed);
+}
+
+TEST(ErrorClassifierTest, WhatSurroundsACodeOnTheWireIsDropped) {
+  for (const char* code :
+       {"com.amazonaws.dynamodb.v20120810#ThrottlingException",
+        "ThrottlingException:http://internal.amazon.com/coral/",
+        "aws.protocols#ThrottlingException:http://amazon.com/#x"}) {
+    EXPECT_EQ(ClassOfAwsErrorCode(code), PollStatus::kThrottled) << code;
+    EXPECT_EQ(ErrorClassifier::Http()
+                  .With(code, PollStatus::kNotReady)
+                  .ClassOf({.code = "ThrottlingException"}),
+              PollStatus::kNotReady)
+        << code;
+  }
+}
+
+TEST(ErrorClassifierTest, FlagsCountUnlessTheSystemHasNone) {
+  struct Case {
+    ServiceError error;
+    PollStatus http, aws, go;
+  };
+  const std::vector<Case> cases = {
+      {{.throttling = true},
+       PollStatus::kThrottled,
+       PollStatus::kThrottled,
+       PollStatus::kFailed},
+      {{.retryable = true},
+       PollStatus::kServerError,
+       PollStatus::kServerError,
+       PollStatus::kFailed},
+      {{.type = Type::kClient, .retryable = true, .throttling = true},
+       PollStatus::kThrottled,
+       PollStatus::kThrottled,
+       PollStatus::kFailed},
+      {{.type = Type::kClient, .retryable = true},
+       PollStatus::kServerError,
+       PollStatus::kServerError,
+       PollStatus::kFailed},
+      // «The server's fault» alone is not «try again» to the SDKs.
+      {{.type = Type::kServer},
+       PollStatus::kServerError,
+       PollStatus::kFailed,
+       PollStatus::kFailed},
+      {{.http_status = 501, .type = Type::kServer},
+       PollStatus::kFailed,
+       PollStatus::kFailed,
+       PollStatus::kFailed},
+      {{.type = Type::kClient},
+       PollStatus::kFailed,
+       PollStatus::kFailed,
+       PollStatus::kFailed},
+      {{.type = Type::kConnection},
+       PollStatus::kServerError,
+       PollStatus::kServerError,
+       PollStatus::kServerError},
+      {{}, PollStatus::kFailed, PollStatus::kFailed, PollStatus::kFailed},
+  };
+  for (const auto& [error, http, aws, go] : cases) {
+    SCOPED_TRACE(absl::StrCat("type ", static_cast<int>(error.type),
+                              " retryable ", error.retryable, " throttling ",
+                              error.throttling));
+    EXPECT_EQ(ErrorClassifier::Http().ClassOf(error), http);
+    EXPECT_EQ(ErrorClassifier::AwsKotlin().ClassOf(error), aws);
+    EXPECT_EQ(ErrorClassifier::Botocore().ClassOf(error), aws);
+    EXPECT_EQ(ErrorClassifier::AwsGoV1().ClassOf(error), go);
+  }
+}
+
+TEST(ErrorClassifierTest, AnErrorWithin200IsNoSuccess) {
+  for (const ErrorClassifier& classifier :
+       {ErrorClassifier::Http(), ErrorClassifier::AwsKotlin(),
+        ErrorClassifier::Botocore(), ErrorClassifier::AwsGoV1()}) {
+    EXPECT_EQ(classifier.ClassOf({.http_status = 200}), PollStatus::kSuccess);
+    EXPECT_EQ(classifier.ClassOf({.http_status = 200, .code = "InternalError"}),
+              PollStatus::kFailed);
+    EXPECT_EQ(
+        classifier.ClassOf({.http_status = 200, .type = Type::kConnection}),
+        PollStatus::kServerError);
+  }
+  EXPECT_EQ(ErrorClassifier::AwsKotlin().ClassOf(
+                {.http_status = 200, .code = "SlowDown"}),
+            PollStatus::kThrottled);
+}
+
+TEST(ErrorClassifierTest, ChangesWinOverTheTableAndLeaveTheOriginal) {
+  const ErrorClassifier original = ErrorClassifier::AwsKotlin();
+  const ErrorClassifier changed =
+      original.With("ResourceNotFoundException", PollStatus::kNotReady)
+          .With(404, PollStatus::kSuccess)
+          .With("SlowDown", PollStatus::kFailed);
+
+  EXPECT_EQ(changed.ClassOf({.http_status = 503, .code = "SlowDown"}),
+            PollStatus::kFailed);
+  EXPECT_EQ(changed.ClassOf({.http_status = 404}), PollStatus::kSuccess);
+  EXPECT_EQ(changed.ClassOf({.http_status = 404, .throttling = true}),
+            PollStatus::kSuccess);
+  EXPECT_EQ(changed.ClassOf({.code = "Throttling"}), PollStatus::kThrottled);
+  EXPECT_EQ(original.ClassOf({.http_status = 503, .code = "SlowDown"}),
+            PollStatus::kThrottled);
+  EXPECT_EQ(original.ClassOf({.http_status = 404}), PollStatus::kFailed);
+}
+
+TEST(ErrorClassifierTest, AChangedCodeWinsOverAChangedStatus) {
+  const ErrorClassifier classifier = ErrorClassifier::Http()
+                                         .With("NotYet", PollStatus::kNotReady)
+                                         .With(404, PollStatus::kSuccess);
+
+  EXPECT_EQ(classifier.ClassOf({.http_status = 404, .code = "NotYet"}),
+            PollStatus::kNotReady);
+}
+
+TEST(ErrorClassifierTest, TheLastChangeOfTheSameWins) {
+  const ErrorClassifier classifier = ErrorClassifier::Http()
+                                         .With(404, PollStatus::kSuccess)
+                                         .With(404, PollStatus::kNotReady);
+
+  EXPECT_EQ(classifier.ClassOf({.http_status = 404}), PollStatus::kNotReady);
+}
+
+TEST(ErrorClassifierTest, StatusCodesCanBeChangedToo) {
+  const ErrorClassifier classifier = ErrorClassifier::Http().With(
+      absl::StatusCode::kNotFound, PollStatus::kNotReady);
+
+  EXPECT_EQ(classifier.ClassOfStatus(absl::StatusCode::kNotFound),
+            PollStatus::kNotReady);
+  EXPECT_EQ(classifier.ClassOfStatus(absl::StatusCode::kOk),
+            PollStatus::kSuccess);
+  EXPECT_EQ(classifier.ClassOfStatus(absl::StatusCode::kUnavailable),
+            PollStatus::kServerError);
+}
+
+TEST(ErrorClassifierTest, AChangeOfOneKindSaysNothingOfOthers) {
+  const ErrorClassifier classifier =
+      ErrorClassifier::AwsKotlin()
+          .With(absl::StatusCode::kNotFound, PollStatus::kNotReady)
+          .With("NotYet", PollStatus::kNotReady)
+          .With(404, PollStatus::kNotReady);
+
+  EXPECT_EQ(classifier.ClassOf({}), PollStatus::kFailed);
+  EXPECT_EQ(classifier.ClassOf({.http_status = 400}), PollStatus::kFailed);
+  EXPECT_EQ(classifier.ClassOf({.code = "Other"}), PollStatus::kFailed);
+  EXPECT_EQ(classifier.ClassOfStatus(absl::StatusCode::kOk),
+            PollStatus::kSuccess);
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,214 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiles and runs the code of README.md, and finds it there word for word.
+
+#include <exception>
+#include <fstream>
+#include <future>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/failures.h"
+#include "waiter/coroutine.h"
+#include "waiter/presets.h"
+#include "waiter/testing/eventually.h"
+#include "waiter/testing/eventually_options.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/waiter.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Instance {
+  std::string state;
+};
+
+class Client {
+ public:
+  absl::StatusOr<Instance> GetInstance(std::string_view id) const {
+    return Instance{id == id_ ? "RUNNING" : "CREATING"};
+  }
+
+ private:
+  std::string id_ = "i-0abc";
+};
+
+TEST(ReadmeTest, FirstExampleWaitsUntilRunning) {
+  const Client client;
+  const std::stop_token stop_token;
+
+  waiter::Waiter wait_until_running(
+      [&]() -> waiter::Poll<Instance> {
+        absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
+        if (!got.ok()) return waiter::FromStatus(got.status());
+        if (got->state != "RUNNING") return waiter::NotReady(got->state);
+        return waiter::Success(*std::move(got));
+      },
+      {.name = "instance i-0abc", .timeout = absl::Minutes(5)});
+
+  waiter::WaitResult<Instance> result = wait_until_running.Wait(stop_token);
+
+  EXPECT_EQ(result->state, "RUNNING");
+  EXPECT_EQ(result.report().attempts, 1);
+}
+
+auto MakeWaiter() {
+  return waiter::Waiter([] { return waiter::Success(Instance{"RUNNING"}); },
+                        {.timeout = absl::Minutes(5)});
+}
+
+std::promise<std::string>& UsedState() {
+  static auto* const state = new std::promise<std::string>;
+  return *state;
+}
+void Use(const Instance& instance) { UsedState().set_value(instance.state); }
+
+TEST(ReadmeTest, EngineExampleCallsBack) {
+  auto wait_until_running = MakeWaiter();
+
+  waiter::WaitEngine engine;
+  waiter::WaitHandle wait = engine.Start(
+      std::move(wait_until_running), [](waiter::WaitResult<Instance> result) {
+        if (result.ok()) Use(*result);
+      });
+
+  EXPECT_EQ(UsedState().get_future().get(), "RUNNING");
+}
+
+#ifdef WAITER_HAS_COROUTINES
+// Destroys itself when it ends.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+Detached WaitForState(waiter::WaitEngine& engine, std::string& state) {
+  auto wait_until_running = MakeWaiter();
+
+  waiter::WaitResult<Instance> result =
+      co_await waiter::Await(engine, std::move(wait_until_running));
+
+  state = result->state;
+}
+
+TEST(ReadmeTest, CoroutineExampleGoesOnWithTheResult) {
+  waiter::WaitEngine engine({.threads = 0});
+  std::string state;
+
+  WaitForState(engine, state);
+  engine.Run();
+
+  EXPECT_EQ(state, "RUNNING");
+}
+#endif  // WAITER_HAS_COROUTINES
+
+TEST(ReadmeTest, TestingExampleWaitsThreeHoursAtOnce) {
+  waiter::SimulatedClock clock;
+  bool job_done = false;
+  clock.CallAt(absl::Hours(3), [&] { job_done = true; });
+
+  waiter::Waiter wait_for_job([&] { return job_done; },
+                              {.timeout = absl::Hours(5), .clock = &clock});
+
+  EXPECT_TRUE(wait_for_job.Wait().ok());
+  EXPECT_GE(clock.Elapsed(), absl::Hours(3));
+}
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Words alone: a test indents its code, and prose is wrapped.
+std::string Words(std::string_view text) {
+  return absl::StrJoin(
+      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+}
+
+TEST(ReadmeTest, FirstExampleRunsOutOfTimeAsShown) {
+  waiter::SimulatedClock clock;
+  waiter::Waiter wait_until_running(
+      []() -> waiter::Poll<Instance> { return waiter::NotReady("CREATING"); },
+      {.name = "instance i-0abc",
+       .timeout = absl::Minutes(5),
+       .clock = &clock,
+       .seed = 1});
+
+  const waiter::WaitResult<Instance> result = wait_until_running.Wait();
+
+  EXPECT_TRUE(
+      absl::StrContains(Words(Read("README.md")), result.status().ToString()))
+      << result.status();
+}
+
+class Job {
+ public:
+  explicit Job(waiter::SimulatedClock& clock) : clock_(clock) {}
+  std::string State() const {
+    return clock_.Elapsed() < absl::Seconds(40) ? "CREATING" : "UPDATING";
+  }
+
+ private:
+  waiter::SimulatedClock& clock_;
+};
+
+TEST(ReadmeTest, PollingExampleFailsAsShown) {
+  waiter::SimulatedClock clock;
+  const Job job(clock);
+
+  const std::string text = waiter::FailureOf([&] {
+    EXPECT_EVENTUALLY(job.State(), "DONE",
+                      {.timeout = absl::Minutes(1), .clock = &clock},
+                      waiter::FailIf("FAILED"));
+  });
+
+  EXPECT_THAT(Read("README.md"), HasSubstr("\n```\n" + text + "\n```\n"));
+}
+
+TEST(ReadmeTest, PresetExampleWaits) {
+  const auto ask = [] { return waiter::PollStatus::kSuccess; };
+
+  waiter::WaitOptions options = waiter::AwsStandard2026();
+  options.timeout = absl::Minutes(5);
+  waiter::Waiter wait(ask, options);
+
+  EXPECT_TRUE(wait.Wait().ok());
+}
+
+TEST(ReadmeTest, EveryExampleIsInThisFile) {
+  const std::string source = Words(Read("tests/core/readme_test.cc"));
+  const std::vector<std::string> parts =
+      absl::StrSplit(Read("README.md"), "```cpp\n");
+
+  ASSERT_EQ(parts.size(), 7);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::string code = parts[i].substr(0, parts[i].find("```"));
+    for (std::string_view paragraph : absl::StrSplit(code, "\n\n")) {
+      EXPECT_THAT(source, HasSubstr(Words(paragraph)));
+    }
+  }
+}
+
+}  // namespace

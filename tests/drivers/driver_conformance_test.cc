@@ -1,0 +1,443 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs every scenario through every driver. A driver decides nothing, so all
+// must poll at the same times, tell the same and come to the same end. A new
+// driver is a function that fills an `Outcome`, and a line in `Drivers`.
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/drivers/scenarios.h"
+#include "waiter/async_waiter.h"
+#include "waiter/batch_poller.h"
+#include "waiter/clock.h"
+#include "waiter/internal/batch_state.h"
+#include "waiter/loop/wait_loop.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_status.h"
+#include "waiter/testing/scripted_poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+// Draws the lower end of every window, so that delays are exact.
+struct LowestBits {
+  using result_type = uint64_t;
+  static constexpr uint64_t min() { return 0; }
+  static constexpr uint64_t max() {
+    return std::numeric_limits<uint64_t>::max();
+  }
+  uint64_t operator()() const { return 0; }
+};
+
+absl::Duration EndOf(const Scenario& scenario) {
+  return scenario.ends_at.has_value() ? *scenario.ends_at
+                                      : scenario.polled_at.back();
+}
+
+struct Outcome {
+  std::vector<absl::Duration> polled_at;
+  WaitReport report;
+};
+
+ScriptedPoll<> ScriptOf(const Scenario& scenario, SimulatedClock& clock) {
+  std::vector<ScriptedPoll<>::Step> steps;
+  for (const ScriptedAnswer& answer : scenario.script) {
+    steps.emplace_back(answer.found, answer.takes);
+  }
+  return {clock, std::move(steps)};
+}
+
+WaitOptions OptionsOf(const Scenario& scenario, SimulatedClock& clock) {
+  WaitOptions options = scenario.options;
+  options.clock = &clock;
+  return options;
+}
+
+// `Waiter::Wait` on the calling thread.
+Outcome RunBlocking(const Scenario& scenario) {
+  SimulatedClock clock;
+  std::stop_source stop;
+  if (scenario.stop_at == absl::ZeroDuration()) {
+    stop.request_stop();
+  } else if (scenario.stop_at.has_value()) {
+    clock.CallAt(*scenario.stop_at, [&] { stop.request_stop(); });
+  }
+  ScriptedPoll<> script = ScriptOf(scenario, clock);
+
+  Waiter waiter(std::ref(script), OptionsOf(scenario, clock));
+  LowestBits gen;
+  const WaitResult<> result = waiter.Wait(stop.get_token(), gen);
+
+  EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
+  return {script.polled_at(), result.report()};
+}
+
+// A driver of a dozen lines on a bare loop: time is a variable.
+Outcome RunLoop(const Scenario& scenario) {
+  SimulatedClock unused;
+  const std::shared_ptr<const WaitPolicy> policy =
+      WaitPolicy::Make(OptionsOf(scenario, unused));
+  const MonotonicTime start = unused.MonotonicNow();
+  MonotonicTime now = start;
+  const auto at = [&](absl::Duration time) {
+    return start + absl::ToChronoNanoseconds(time);
+  };
+  const auto stopped = [&] {
+    return scenario.stop_at.has_value() && now >= at(*scenario.stop_at);
+  };
+  LowestBits gen;
+  Outcome outcome;
+  WaitLoop loop(*policy, outcome.report);
+  NextStep step = loop.Start(now, policy->DeadlineFrom(now), stopped);
+  while (step.action() != NextStep::Action::kFinish) {
+    if (step.action() == NextStep::Action::kPoll) {
+      const ScriptedAnswer& answer = scenario.script[std::min(
+          outcome.polled_at.size(), scenario.script.size() - 1)];
+      outcome.polled_at.push_back(absl::FromChrono(now - start));
+      now += absl::ToChronoNanoseconds(answer.takes);
+      outcome.report.last_poll = answer.found;
+      step = loop.OnPoll(now, gen, stopped);
+    } else {
+      now = scenario.stop_at.has_value()
+                ? std::min(step.wake_up(), at(*scenario.stop_at))
+                : step.wake_up();
+      step = loop.OnWake(now, stopped);
+    }
+  }
+  return outcome;
+}
+
+// Where an engine's status function runs, and how it answers.
+enum class Asking {
+  kOnEngine,
+  kByCompletion,          // Called inside of the status function.
+  kOnExecutor,            // Which runs its task at once,
+  kOnExecutorOfTheClock,  // when the engine sleeps,
+  kOnExecutorAfterwards,  // or when `RunDue` has returned.
+};
+
+// `WaitEngine` without threads.
+Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
+  using Task = absl::AnyInvocable<void()>;
+  SimulatedClock clock;
+  LowestBits gen;
+  std::vector<Task> tasks;
+  WaitEngineOptions options = {.threads = 0,
+                               .tick = absl::ZeroDuration(),
+                               .report = level,
+                               .clock = &clock,
+                               .gen = gen};
+  switch (asking) {
+    case Asking::kOnEngine:
+    case Asking::kByCompletion:
+      break;
+    case Asking::kOnExecutor:
+      options.executor = [](Task task) { task(); };
+      break;
+    case Asking::kOnExecutorOfTheClock:
+      options.executor = [&clock](Task task) {
+        const auto shared = std::make_shared<Task>(std::move(task));
+        clock.CallAt(clock.Elapsed(), [shared] { (*shared)(); });
+      };
+      break;
+    case Asking::kOnExecutorAfterwards:
+      options.executor = [&tasks](Task task) {
+        tasks.push_back(std::move(task));
+      };
+      break;
+  }
+  ScriptedPoll<> script = ScriptOf(scenario, clock);
+  const WaitOptions wait_options = OptionsOf(scenario, clock);
+  std::optional<WaitReport> report;
+  const auto take = [&report](WaitResult<> result) {
+    EXPECT_FALSE(report.has_value()) << "called back twice";
+    report = std::move(result).report();
+  };
+
+  WaitEngine engine(options);
+  WaitHandle wait;
+  if (asking == Asking::kByCompletion) {
+    const auto ask = [&script](PollCompletion<> done) { done(script()); };
+    wait = engine.Start(AsyncWaiter(ask, wait_options), take);
+  } else {
+    wait = engine.Start(Waiter(std::ref(script), wait_options), take);
+  }
+  EXPECT_FALSE(report.has_value()) << "called back inside of Start";
+  if (scenario.stop_at == absl::ZeroDuration()) {
+    wait.Cancel();
+  } else if (scenario.stop_at.has_value()) {
+    clock.CallAt(*scenario.stop_at, [&wait] { wait.Cancel(); });
+  }
+
+  if (asking == Asking::kOnExecutorAfterwards) {
+    while (wait.pending()) {
+      const MonotonicTime next = engine.RunDue();
+      if (!tasks.empty()) {
+        for (Task& task : std::exchange(tasks, {})) task();
+      } else if (wait.pending()) {
+        absl::Duration sleep = absl::FromChrono(next - clock.MonotonicNow());
+        if (scenario.stop_at.has_value() &&
+            *scenario.stop_at > clock.Elapsed()) {
+          sleep = std::min(sleep, *scenario.stop_at - clock.Elapsed());
+        }
+        clock.AdvanceTime(sleep);
+      }
+    }
+  } else {
+    engine.Run();
+  }
+
+  EXPECT_FALSE(wait.pending());
+  EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
+  return {script.polled_at(), report.value_or(WaitReport{})};
+}
+
+// A single key of a `BatchPoller`, whose window is zero.
+Outcome RunBatch(ReportLevel level, bool on_executor,
+                 const Scenario& scenario) {
+  using Task = absl::AnyInvocable<void()>;
+  SimulatedClock clock;
+  LowestBits gen;
+  WaitEngineOptions options = {.threads = 0,
+                               .tick = absl::ZeroDuration(),
+                               .report = level,
+                               .clock = &clock,
+                               .gen = gen};
+  if (on_executor) {
+    options.executor = [&clock](Task task) {
+      const auto shared = std::make_shared<Task>(std::move(task));
+      clock.CallAt(clock.Elapsed(), [shared] { (*shared)(); });
+    };
+  }
+  ScriptedPoll<> script = ScriptOf(scenario, clock);
+  std::optional<WaitReport> report;
+
+  WaitEngine engine(options);
+  BatchPoller<std::string> poller(
+      engine,
+      [&script](absl::Span<const std::string> keys)
+          -> absl::StatusOr<BatchAnswer<std::string>> {
+        EXPECT_THAT(keys, testing::ElementsAre("key"));
+        return BatchAnswer<std::string>{{"key", script()}};
+      });
+  WaitHandle wait = poller.Start("key", OptionsOf(scenario, clock),
+                                 [&report](WaitResult<> result) {
+                                   EXPECT_FALSE(report.has_value());
+                                   report = std::move(result).report();
+                                 });
+  if (scenario.stop_at == absl::ZeroDuration()) {
+    wait.Cancel();
+  } else if (scenario.stop_at.has_value()) {
+    clock.CallAt(*scenario.stop_at, [&wait] { wait.Cancel(); });
+  }
+  engine.Run();
+
+  EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
+  return {script.polled_at(), report.value_or(WaitReport{})};
+}
+
+std::string Describe(const Poll<>& poll) {
+  return absl::StrCat(PollStatusName(poll.status()), " '", poll.detail(), "' ",
+                      poll.error().ToString(), " ",
+                      absl::FormatDuration(poll.retry_after()));
+}
+
+std::string Describe(const std::optional<Poll<>>& poll) {
+  return poll.has_value() ? Describe(*poll) : "none";
+}
+
+// All of a report, but for what the table itself says.
+std::string Describe(const WaitReport& report) {
+  // The blocking form does not time a poll that ends the wait at once.
+  const absl::Duration longest_poll =
+      report.attempts > 1 ? report.longest_poll : absl::ZeroDuration();
+  std::string text = absl::StrCat(
+      report.status.ToString(), "\nslept ", absl::FormatDuration(report.slept),
+      "\nlongest ", absl::FormatDuration(longest_poll), "\nlast ",
+      Describe(report.last_poll), "\nfirst error ",
+      Describe(report.first_error), "\nlast error ",
+      Describe(report.last_error), "\ncounts");
+  for (const int64_t count : report.counts) absl::StrAppend(&text, " ", count);
+  for (const PollRecord& poll : report.history) {
+    absl::StrAppend(&text, "\n", poll.attempt, ": ",
+                    absl::FormatDuration(poll.started), " + ",
+                    absl::FormatDuration(poll.took), " ",
+                    PollStatusName(poll.status), " '", poll.detail, "', then ",
+                    absl::FormatDuration(poll.delay));
+  }
+  return text;
+}
+
+// Writes down what the hooks are told.
+class Transcript : public WaitObserver {
+ public:
+  const std::vector<std::string>& lines() const { return lines_; }
+
+  void BeforePoll(std::string_view name, int64_t attempt) override {
+    lines_.push_back(absl::StrCat(name, " polls ", attempt));
+  }
+  void AfterPoll(const PollEvent& poll) override {
+    lines_.push_back(absl::StrCat(poll.name, " polled ", poll.attempt,
+                                  " until ", absl::FormatDuration(poll.elapsed),
+                                  " for ", absl::FormatDuration(poll.took),
+                                  ": ", Describe(poll.found)));
+  }
+  void BeforeSleep(const SleepEvent& sleep) override {
+    lines_.push_back(absl::StrCat(sleep.name, " sleeps after ", sleep.attempt,
+                                  " at ", absl::FormatDuration(sleep.elapsed),
+                                  " for ", absl::FormatDuration(sleep.delay),
+                                  ": ", SleepReasonName(sleep.reason)));
+  }
+  void OnDone(std::string_view name, const WaitReport& report) override {
+    lines_.push_back(absl::StrCat(name, " is done: ", Describe(report)));
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+struct Driver {
+  std::string name;
+  std::function<Outcome(const Scenario&)> run;
+  ReportLevel level = ReportLevel::kFull;
+};
+
+class DriverConformanceTest
+    : public testing::TestWithParam<std::tuple<Driver, Scenario>> {};
+
+TEST_P(DriverConformanceTest, PollsAtTheSameTimesToTheSameEnd) {
+  const auto& [driver, scenario] = GetParam();
+
+  const Outcome outcome = driver.run(scenario);
+
+  EXPECT_EQ(outcome.polled_at, scenario.polled_at);
+  EXPECT_EQ(outcome.report.reason, scenario.reason)
+      << StopReasonName(outcome.report.reason);
+  EXPECT_EQ(outcome.report.status.code(),
+            scenario.code.value_or(outcome.report.status.code()))
+      << outcome.report.status;
+  EXPECT_EQ(outcome.report.attempts,
+            static_cast<int64_t>(scenario.polled_at.size()));
+  EXPECT_EQ(outcome.report.elapsed, EndOf(scenario));
+  EXPECT_EQ(outcome.report.late, scenario.late);
+  if (driver.level == ReportLevel::kFull) {
+    EXPECT_EQ(
+        std::reduce(outcome.report.counts.begin(), outcome.report.counts.end()),
+        outcome.report.attempts);
+  }
+}
+
+TEST_P(DriverConformanceTest, ReportsTheSame) {
+  const auto& [driver, scenario] = GetParam();
+  const WaitReport expected = RunLoop(scenario).report;
+
+  const WaitReport report = driver.run(scenario).report;
+
+  if (driver.level == ReportLevel::kFull) {
+    EXPECT_EQ(Describe(report), Describe(expected));
+  } else {
+    EXPECT_EQ(report.last_poll.status(), expected.last_poll.status());
+    // A lean wait forgets the text of a poll that it outlives.
+    if (scenario.reason != StopReason::kCancelled) {
+      EXPECT_EQ(report.status, expected.status);
+      EXPECT_EQ(Describe(report.last_poll), Describe(expected.last_poll));
+    }
+  }
+}
+
+TEST_P(DriverConformanceTest, TellsObserversAndHistoryTheSame) {
+  // Not a structured binding, which clang 14 does not capture.
+  const Driver& driver = std::get<0>(GetParam());
+  const Scenario& scenario = std::get<1>(GetParam());
+  const auto tell = [&](auto run) {
+    Transcript transcript;
+    Scenario observed = scenario;
+    observed.options.name = "observed";
+    observed.options.history_limit = 3;
+    observed.options.observer = &transcript;
+    run(observed);
+    return transcript.lines();
+  };
+
+  if (driver.level == ReportLevel::kFull) {
+    EXPECT_EQ(tell(driver.run), tell(RunLoop));
+  }
+}
+
+std::string NameOf(
+    const testing::TestParamInfo<std::tuple<Driver, Scenario>>& test) {
+  return std::get<0>(test.param).name + "_" + std::get<1>(test.param).name;
+}
+
+std::vector<Driver> Drivers() {
+  std::vector<Driver> drivers = {{"Blocking", RunBlocking},
+                                 {"BareLoop", RunLoop}};
+  const auto add_engine = [&drivers](std::string name, Asking asking) {
+    for (const ReportLevel level : {ReportLevel::kFull, ReportLevel::kLean}) {
+      drivers.push_back(
+          {absl::StrCat(level == ReportLevel::kLean ? "Lean" : "", name),
+           [=](const Scenario& scenario) {
+             return RunEngine(asking, level, scenario);
+           },
+           level});
+    }
+  };
+  add_engine("Engine", Asking::kOnEngine);
+  add_engine("EngineWithCompletion", Asking::kByCompletion);
+  add_engine("EngineWithExecutor", Asking::kOnExecutor);
+  add_engine("EngineWithExecutorOfTheClock", Asking::kOnExecutorOfTheClock);
+  add_engine("EngineWithExecutorAfterwards", Asking::kOnExecutorAfterwards);
+  for (const ReportLevel level : {ReportLevel::kFull, ReportLevel::kLean}) {
+    for (const bool on_executor : {false, true}) {
+      drivers.push_back({absl::StrCat(level == ReportLevel::kLean ? "Lean" : "",
+                                      "Batch", on_executor ? "OnExecutor" : ""),
+                         [=](const Scenario& scenario) {
+                           return RunBatch(level, on_executor, scenario);
+                         },
+                         level});
+    }
+  }
+  return drivers;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, DriverConformanceTest,
+                         testing::Combine(testing::ValuesIn(Drivers()),
+                                          testing::ValuesIn(RuleScenarios())),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Edges, DriverConformanceTest,
+                         testing::Combine(testing::ValuesIn(Drivers()),
+                                          testing::ValuesIn(EdgeScenarios())),
+                         NameOf);
+
+}  // namespace
+}  // namespace waiter

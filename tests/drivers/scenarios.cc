@@ -1,0 +1,618 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/drivers/scenarios.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/random/bit_gen_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+#include "waiter/delay_rule.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+namespace {
+
+using absl::Milliseconds;
+using absl::Nanoseconds;
+using absl::Seconds;
+using absl::StatusCode;
+
+constexpr absl::Duration k0 = absl::ZeroDuration();
+
+// 1 s, 2 s, 4 s, 4 s, ... after polls that are not ready, half of that after
+// server errors, and 8 s, 16 s, 16 s after throttled ones.
+WaitOptions Options(absl::Duration timeout) {
+  return {.timeout = timeout,
+          .backoff = {.initial_delay = Seconds(1),
+                      .max_delay = Seconds(4),
+                      .jitter = Jitter::None()},
+          .server_error = {.initial_delay = Milliseconds(500),
+                           .max_delay = Seconds(2),
+                           .jitter = Jitter::None()},
+          .throttled = {.initial_delay = Seconds(8),
+                        .max_delay = Seconds(16),
+                        .jitter = Jitter::None()}};
+}
+
+template <typename Change>
+WaitOptions Options(absl::Duration timeout, Change change) {
+  WaitOptions options = Options(timeout);
+  change(options);
+  return options;
+}
+
+using Rule = RetryAfterOptions::Rule;
+using PastDeadline = RetryAfterOptions::PastDeadline;
+
+WaitOptions OptionsWithRule(absl::Duration timeout, Rule rule) {
+  return Options(timeout, [rule](auto& o) { o.retry_after.rule = rule; });
+}
+
+std::vector<Scenario> StartScenarios() {
+  return {
+      {.name = "SuccessOnTheFirstPollEndsAtOnce",
+       .options = Options(Seconds(60)),
+       .script = {Success()},
+       .polled_at = {k0},
+       .reason = StopReason::kSuccess,
+       .ends_at = k0},
+      {.name = "TimeoutOfZeroChecksOnce",
+       .options = Options(k0),
+       .script = {NotReady()},
+       .polled_at = {k0},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = k0},
+      {.name = "NegativeTimeoutChecksOnce",
+       .options = Options(-Seconds(5)),
+       .script = {Success()},
+       .polled_at = {k0},
+       .reason = StopReason::kSuccess,
+       .ends_at = k0},
+      {.name = "DeadlineInThePastChecksOnce",
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.deadline = absl::InfinitePast(); }),
+       .script = {NotReady()},
+       .polled_at = {k0},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = k0},
+      {.name = "TimeoutBelowTheFirstDelayPollsAtItsEnd",
+       .options = Options(Milliseconds(300)),
+       .script = {NotReady()},
+       .polled_at = {k0, Milliseconds(300)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Milliseconds(300)},
+      {.name = "FirstPollDelayComesBeforeTheFirstPoll",
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.first_poll_delay = Seconds(5); }),
+       .script = {NotReady(), Success()},
+       .polled_at = {Seconds(5), Seconds(6)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(6)},
+      {.name = "FirstPollDelayBeyondTheDeadlinePollsAtTheDeadline",
+       .options = Options(Seconds(3),
+                          [](auto& o) { o.first_poll_delay = Seconds(5); }),
+       .script = {NotReady()},
+       .polled_at = {Seconds(3)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(3)},
+      {.name = "StopBeforeTheStartPollsNever",
+       .options = Options(Seconds(60)),
+       .script = {Success()},
+       .stop_at = k0,
+       .polled_at = {},
+       .reason = StopReason::kCancelled,
+       .code = StatusCode::kCancelled,
+       .ends_at = k0},
+      {.name = "StopInTheFirstPollDelayPollsNever",
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.first_poll_delay = Seconds(5); }),
+       .script = {Success()},
+       .stop_at = Seconds(2),
+       .polled_at = {},
+       .reason = StopReason::kCancelled,
+       .code = StatusCode::kCancelled,
+       .ends_at = Seconds(2)},
+      {.name = "InvalidOptionsPollNever",
+       .options = Options(Seconds(60), [](auto& o) { o.max_attempts = 0; }),
+       .script = {Success()},
+       .polled_at = {},
+       .reason = StopReason::kInvalidOptions,
+       .code = StatusCode::kInvalidArgument,
+       .ends_at = k0},
+  };
+}
+
+std::vector<Scenario> DelayScenarios() {
+  return {
+      {.name = "DelaysDoubleUpToTheCap",
+       .options = Options(Seconds(60)),
+       .script = {NotReady(), NotReady(), NotReady(), NotReady(), NotReady(),
+                  Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7), Seconds(11),
+                     Seconds(15)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(15)},
+      {.name = "DelaysRunFromTheEndOfThePoll",
+       .options = Options(Seconds(60)),
+       .script = {{NotReady(), Seconds(5)},
+                  {NotReady(), Seconds(7)},
+                  {Success(), Seconds(1)}},
+       .polled_at = {k0, Seconds(6), Seconds(15)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(16)},
+      {.name = "EachClassGrowsOnItsOwn",
+       .options = Options(Seconds(60)),
+       // 1 s, 0.5 s, 1 s, then not ready goes on at 2 s.
+       .script = {NotReady(), ServerError(), ServerError(), NotReady(),
+                  Success()},
+       .polled_at = {k0, Seconds(1), Milliseconds(1500), Milliseconds(2500),
+                     Milliseconds(4500)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Milliseconds(4500)},
+      {.name = "AHealthierAnswerRestartsTheWorseCurves",
+       .options = Options(Seconds(200)),
+       // Throttled 8 s, not ready 1 s, throttled 8 s again, 16 s.
+       .script = {Throttled(), NotReady(), Throttled(), Throttled(), Success()},
+       .polled_at = {k0, Seconds(8), Seconds(9), Seconds(17), Seconds(33)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(33)},
+      {.name = "ThrottlingRestartsServerErrors",
+       .options = Options(Seconds(200)),
+       .script = {ServerError(), ServerError(), Throttled(), ServerError(),
+                  Success()},
+       .polled_at = {k0, Milliseconds(500), Milliseconds(1500),
+                     Milliseconds(9500), Seconds(10)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(10)},
+      {.name = "ThrottledIsNeverFasterThanNotReady",
+       .options = Options(Seconds(60),
+                          [](auto& o) {
+                            o.throttled.initial_delay = Milliseconds(10);
+                            o.throttled.max_delay = Milliseconds(10);
+                          }),
+       .script = {NotReady(), Throttled(), Throttled(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(5)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(5)},
+      {.name = "ZeroDelaysPollAtOnce",
+       .options = Options(Seconds(60),
+                          [](auto& o) {
+                            o.backoff.initial_delay = k0;
+                            o.max_attempts = 3;
+                          }),
+       .script = {NotReady()},
+       .polled_at = {k0, k0, k0},
+       .reason = StopReason::kAttempts,
+       .code = StatusCode::kResourceExhausted,
+       .ends_at = k0},
+  };
+}
+
+std::vector<Scenario> RetryAfterScenarios() {
+  return {
+      {.name = "ALongerHintReplacesTheDelay",
+       .options = OptionsWithRule(Seconds(60), Rule::kReplace),
+       .script = {NotReady("", Seconds(9)), Success()},
+       .polled_at = {k0, Seconds(9)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(9)},
+      {.name = "AReplacingHintRestartsTheGrowth",
+       .options = OptionsWithRule(Seconds(60), Rule::kReplace),
+       .script = {NotReady(), NotReady(), NotReady("", Seconds(3)), NotReady(),
+                  Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(6), Seconds(7)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(7)},
+      {.name = "AHintIsAdded",
+       .options = OptionsWithRule(Seconds(60), Rule::kSum),
+       .script = {ServerError("", Seconds(9)), ServerError("", Seconds(9)),
+                  Success()},
+       .polled_at = {k0, Milliseconds(9500), Milliseconds(19500)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Milliseconds(19500)},
+      {.name = "AHintIsClampedToTheOvershoot",
+       .options = OptionsWithRule(Seconds(90), Rule::kClamp),
+       .script = {NotReady("", Seconds(60)), NotReady("", Milliseconds(10)),
+                  Success()},
+       .polled_at = {k0, Seconds(6), Seconds(8)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(8)},
+      {.name = "ALongHintIsCutToMaxRetryAfter",
+       .options =
+           Options(Seconds(60),
+                   [](auto& o) { o.retry_after.max_retry_after = Seconds(7); }),
+       .script = {NotReady("", Seconds(9999)), Success()},
+       .polled_at = {k0, Seconds(7)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(7)},
+      {.name = "MeaninglessHintsAreIgnored",
+       .options = OptionsWithRule(Seconds(60), Rule::kReplace),
+       .script = {NotReady("", k0), NotReady("", -Seconds(1)),
+                  NotReady("", absl::InfiniteDuration()),
+                  NotReady("", -absl::InfiniteDuration()), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7), Seconds(11)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(11)},
+      {.name = "AHintBeyondTheDeadlineStopsAtOnce",
+       .options = Options(Seconds(20)),
+       .script = {NotReady(), Throttled("", Seconds(30))},
+       .polled_at = {k0, Seconds(1)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(1)},
+      {.name = "AHintBeyondTheDeadlineMayPollAtTheDeadline",
+       .options = Options(Seconds(20),
+                          [](auto& o) {
+                            o.retry_after.past_deadline =
+                                PastDeadline::kPollAtDeadline;
+                          }),
+       .script = {NotReady(), Throttled("", Seconds(30)), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(20)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(20)},
+      {.name = "AHintThatEndsAtTheDeadlinePollsThere",
+       .options = Options(Seconds(20)),
+       .script = {Throttled("", Seconds(20))},
+       .polled_at = {k0, Seconds(20)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(20)},
+  };
+}
+
+std::vector<Scenario> DeadlineScenarios() {
+  const auto lead = [](auto& o) { o.final_poll_lead = Seconds(2); };
+  return {
+      {.name = "TheLastPollIsAtTheDeadlineAndTheOnlyOne",
+       .options = Options(Seconds(10)),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7), Seconds(10)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(10)},
+      {.name = "ADelayThatEndsAtTheDeadlineIsFollowedByOnePoll",
+       .options = Options(Seconds(7)),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(7)},
+      {.name = "ADelayThatLeavesNoMoreThanTheFloorIsStretched",
+       .options = Options(Seconds(8),
+                          [](auto& o) { o.backoff.min_delay = Seconds(1); }),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(8)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(8)},
+      {.name = "ADelayThatLeavesMoreThanTheFloorIsNot",
+       .options = Options(Seconds(8) + Nanoseconds(1),
+                          [](auto& o) { o.backoff.min_delay = Seconds(1); }),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7),
+                     Seconds(8) + Nanoseconds(1)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(8) + Nanoseconds(1)},
+      {.name = "TheLeadGetsTheLastAnswerInByTheDeadline",
+       .options = Options(Seconds(12), lead),
+       .script = {NotReady(),
+                  NotReady(),
+                  NotReady(),
+                  NotReady(),
+                  {Success(), Seconds(2)}},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7), Seconds(10)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(12)},
+      {.name = "NoPollFollowsTheOneWithTheLead",
+       .options = Options(Seconds(12), lead),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7), Seconds(10)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(10)},
+      {.name = "SuccessExactlyAtTheDeadlineIsInTime",
+       .options = Options(Seconds(3)),
+       .script = {{NotReady(), Seconds(1)}, {Success(), Seconds(1)}},
+       .polled_at = {k0, Seconds(2)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(3)},
+      {.name = "SuccessAfterTheDeadlineIsLate",
+       .options = Options(Seconds(3)),
+       .script = {{NotReady(), Seconds(1)}, {Success(), Seconds(90)}},
+       .polled_at = {k0, Seconds(2)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(92),
+       .late = true},
+      {.name = "FailureAfterTheDeadlineIsLateAndKeepsItsCode",
+       .options = Options(Seconds(3)),
+       .script = {{Failed(absl::AbortedError("broken")), Seconds(4)}},
+       .polled_at = {k0},
+       .reason = StopReason::kFailed,
+       .code = StatusCode::kAborted,
+       .ends_at = Seconds(4),
+       .late = true},
+      {.name = "StrictDeadlineDropsALateSuccess",
+       .options =
+           Options(Seconds(3), [](auto& o) { o.strict_deadline = true; }),
+       .script = {{Success(), Seconds(3) + Nanoseconds(1)}},
+       .polled_at = {k0},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(3) + Nanoseconds(1),
+       .late = true},
+      {.name = "APollThatOverrunsEndsTheWaitAtOnce",
+       .options = Options(Seconds(3)),
+       .script = {{NotReady(), Seconds(10)}},
+       .polled_at = {k0},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(10)},
+  };
+}
+
+std::vector<Scenario> DelayRuleScenarios() {
+  const auto rule = [](DelayRule delay_rule) {
+    return Options(Seconds(60), [&](auto& o) {
+      o.delay_rule = delay_rule;
+      o.retry_after.rule = Rule::kReplace;
+    });
+  };
+  return {
+      {.name = "ADelayRuleDecidesByWhatItSees",
+       .options = rule([](const DelayRequest& request, absl::BitGenRef) {
+         return request.found.status() == PollStatus::kThrottled
+                    ? request.attempt * Seconds(10)
+                    : request.elapsed + Seconds(1);
+       }),
+       .script = {NotReady(), NotReady(), Throttled("", Seconds(3)), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(33)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(33)},
+      {.name = "ADelayRuleMayEndTheWait",
+       .options = rule([](const DelayRequest& request,
+                          absl::BitGenRef) -> std::optional<absl::Duration> {
+         if (request.remaining < Seconds(56)) return std::nullopt;
+         return Seconds(3);
+       }),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(3), Seconds(6)},
+       .reason = StopReason::kDelayRule,
+       .code = StatusCode::kResourceExhausted,
+       .ends_at = Seconds(6)},
+      {.name = "InvalidAnswersOfADelayRuleFallBack",
+       .options = rule([](const DelayRequest& request, absl::BitGenRef) {
+         return request.attempt == 1   ? -Seconds(1)
+                : request.attempt == 2 ? absl::InfiniteDuration()
+                                       : -absl::InfiniteDuration();
+       }),
+       .script = {NotReady(), NotReady(), NotReady("", Seconds(4)), Success()},
+       // 1 s, 2 s, and the hint.
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(7)},
+      {.name = "ADelayRuleCannotPassTheDeadline",
+       .options = rule([](const DelayRequest&, absl::BitGenRef) {
+         return absl::Hours(1000000);
+       }),
+       .script = {NotReady()},
+       .polled_at = {k0, Seconds(60)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(60)},
+      {.name = "ConfirmingIsNotForTheDelayRule",
+       .options = Options(Seconds(60),
+                          [](auto& o) {
+                            o.successes_required = 2;
+                            o.delay_rule = [](const DelayRequest&,
+                                              absl::BitGenRef) {
+                              return std::nullopt;
+                            };
+                          }),
+       .script = {Success()},
+       .polled_at = {k0, Seconds(1)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(1)},
+  };
+}
+
+std::vector<Scenario> LimitScenarios() {
+  return {
+      {.name = "AttemptsCountTheFirstPoll",
+       .options = Options(Seconds(60), [](auto& o) { o.max_attempts = 1; }),
+       .script = {NotReady()},
+       .polled_at = {k0},
+       .reason = StopReason::kAttempts,
+       .code = StatusCode::kResourceExhausted,
+       .ends_at = k0},
+      {.name = "SuccessOnTheLastAttemptIsSuccess",
+       .options = Options(Seconds(60), [](auto& o) { o.max_attempts = 3; }),
+       .script = {NotReady(), NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(3)},
+      {.name = "ServerErrorsInARowAreLimited",
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.max_consecutive_server_errors = 2; }),
+       .script = {ServerError(), NotReady(), ServerError(), ServerError()},
+       .polled_at = {k0, Milliseconds(500), Milliseconds(1500), Seconds(2)},
+       .reason = StopReason::kConsecutiveLimit,
+       .code = StatusCode::kResourceExhausted,
+       .ends_at = Seconds(2)},
+      {.name = "ThrottlesInARowAreLimited",
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.max_consecutive_throttles = 2; }),
+       .script = {Throttled(), Throttled()},
+       .polled_at = {k0, Seconds(8)},
+       .reason = StopReason::kConsecutiveLimit,
+       .code = StatusCode::kResourceExhausted,
+       .ends_at = Seconds(8)},
+      {.name = "ServerErrorTimeRunsFromTheFirstOfTheRow",
+       .options = Options(
+           Seconds(60), [](auto& o) { o.max_server_error_time = Seconds(3); }),
+       // A long first poll does not use the time up.
+       .script = {{ServerError(), Seconds(10)}, ServerError()},
+       .polled_at = {k0, Milliseconds(10500), Milliseconds(11500),
+                     Milliseconds(13500)},
+       .reason = StopReason::kConsecutiveLimit,
+       .code = StatusCode::kResourceExhausted,
+       .ends_at = Milliseconds(13500)},
+      {.name = "FailureKeepsItsCode",
+       .options = Options(Seconds(60)),
+       .script = {NotReady(), Failed(absl::DataLossError("gone"))},
+       .polled_at = {k0, Seconds(1)},
+       .reason = StopReason::kFailed,
+       .code = StatusCode::kDataLoss,
+       .ends_at = Seconds(1)},
+      {.name = "ItsOwnCancelledIsAFailure",
+       .options = Options(Seconds(60)),
+       .script = {Failed(absl::CancelledError("by the server"))},
+       .polled_at = {k0},
+       .reason = StopReason::kFailed,
+       .code = StatusCode::kCancelled,
+       .ends_at = k0},
+      {.name = "AnUnknownStatusIsAFailure",
+       .options = Options(Seconds(60)),
+       .script = {Poll<>(static_cast<PollStatus>(9))},
+       .polled_at = {k0},
+       .reason = StopReason::kFailed,
+       .code = StatusCode::kInternal,
+       .ends_at = k0},
+  };
+}
+
+std::vector<Scenario> StopScenarios() {
+  return {
+      {.name = "StopInASleepEndsItAtOnce",
+       .options = Options(Seconds(60)),
+       .script = {NotReady()},
+       .stop_at = Milliseconds(3500),
+       .polled_at = {k0, Seconds(1), Seconds(3)},
+       .reason = StopReason::kCancelled,
+       .code = StatusCode::kCancelled,
+       .ends_at = Milliseconds(3500)},
+      {.name = "StopInAPollThatSucceedsIsSuccess",
+       .options = Options(Seconds(60)),
+       .script = {{Success(), Seconds(2)}},
+       .stop_at = Seconds(1),
+       .polled_at = {k0},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(2)},
+      {.name = "StopInAPollThatFailsIsItsFailure",
+       .options = Options(Seconds(60)),
+       .script = {{Failed(absl::AbortedError("broken")), Seconds(2)}},
+       .stop_at = Seconds(1),
+       .polled_at = {k0},
+       .reason = StopReason::kFailed,
+       .code = StatusCode::kAborted,
+       .ends_at = Seconds(2)},
+      {.name = "StopInAPollThatIsNotReadyIsCancelled",
+       .options = Options(Seconds(60)),
+       .script = {{NotReady(), Seconds(2)}},
+       .stop_at = Seconds(1),
+       .polled_at = {k0},
+       .reason = StopReason::kCancelled,
+       .code = StatusCode::kCancelled,
+       .ends_at = Seconds(2)},
+      {.name = "StopAtTheDeadlineIsCancelled",
+       .options = Options(Seconds(3)),
+       .script = {NotReady(), {NotReady(), Seconds(2)}},
+       .stop_at = Seconds(3),
+       .polled_at = {k0, Seconds(1)},
+       .reason = StopReason::kCancelled,
+       .code = StatusCode::kCancelled,
+       .ends_at = Seconds(3)},
+      {.name = "StopAtTheEndOfASleepPollsNoMore",
+       .options = Options(Seconds(60)),
+       .script = {NotReady()},
+       .stop_at = Seconds(1),
+       .polled_at = {k0},
+       .reason = StopReason::kCancelled,
+       .code = StatusCode::kCancelled,
+       .ends_at = Seconds(1)},
+  };
+}
+
+std::vector<Scenario> HoldScenarios() {
+  const auto three = [](auto& o) { o.successes_required = 3; };
+  const auto ten_seconds = [](auto& o) { o.hold_for = Seconds(10); };
+  return {
+      {.name = "SuccessesMustBeInARowAndDoNotGrow",
+       .options = Options(Seconds(60), three),
+       .script = {Success(), Success(), NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(2), Seconds(3), Seconds(4),
+                     Seconds(5)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(5)},
+      {.name = "ThrottlingStartsTheConfirmationOver",
+       .options =
+           Options(Seconds(60), [](auto& o) { o.successes_required = 2; }),
+       .script = {Success(), Throttled(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(9), Seconds(10)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(10)},
+      {.name = "AHoldEndsWithAPollExactlyAtItsEnd",
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.hold_for = Milliseconds(2500); }),
+       .script = {NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(2), Seconds(3),
+                     Milliseconds(3500)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Milliseconds(3500)},
+      {.name = "AHoldThatEndsAtTheDeadlineCounts",
+       .options = Options(Seconds(10), ten_seconds),
+       .script = {Success()},
+       .polled_at = {k0, Seconds(1), Seconds(2), Seconds(3), Seconds(4),
+                     Seconds(5), Seconds(6), Seconds(7), Seconds(8), Seconds(9),
+                     Seconds(10)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(10)},
+      {.name = "AHoldThatIsBrokenStartsOver",
+       .options =
+           Options(Seconds(60), [](auto& o) { o.hold_for = Seconds(2); }),
+       .script = {Success(), Success(), ServerError(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(2), Milliseconds(2500),
+                     Milliseconds(3500), Milliseconds(4500)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Milliseconds(4500)},
+      {.name = "OneSlowPollIsNoHold",
+       .options =
+           Options(Seconds(60), [](auto& o) { o.hold_for = Seconds(2); }),
+       .script = {{Success(), Seconds(5)}, Success()},
+       .polled_at = {k0, Seconds(6)},
+       .reason = StopReason::kSuccess,
+       .ends_at = Seconds(6)},
+      {.name = "AHoldTooLongForTheDeadlineEndsThere",
+       .options = Options(Seconds(3), ten_seconds),
+       .script = {Success()},
+       .polled_at = {k0, Seconds(1), Seconds(2), Seconds(3)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded,
+       .ends_at = Seconds(3)},
+  };
+}
+
+}  // namespace
+
+std::vector<Scenario> RuleScenarios() {
+  std::vector<Scenario> all;
+  for (auto part :
+       {StartScenarios, DelayScenarios, RetryAfterScenarios, DelayRuleScenarios,
+        DeadlineScenarios, LimitScenarios, StopScenarios, HoldScenarios}) {
+    for (Scenario& scenario : part()) all.push_back(std::move(scenario));
+  }
+  return all;
+}
+
+}  // namespace waiter

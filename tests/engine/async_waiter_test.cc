@@ -1,0 +1,448 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/async_waiter.h"
+
+#include <future>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+
+namespace waiter {
+namespace {
+
+using ::absl::Hours;
+using ::absl::Milliseconds;
+using ::absl::Seconds;
+using ::absl::StatusCode;
+using ::absl::ZeroDuration;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Notes when each poll begins, and keeps its completion.
+class AsyncWaiterTest : public EngineFixture {
+ protected:
+  // Never answers by itself.
+  auto Keep() {
+    return [this, token = token_](PollCompletion<> done) {
+      polled_at_.push_back(clock_.Elapsed());
+      completions_.push_back(std::move(done));
+    };
+  }
+  // Answers each poll when it has taken `takes`.
+  template <typename Answer>
+  auto AnswerAfter(absl::Duration takes, Answer answer) {
+    return [this, takes, answer](PollCompletion<> done) {
+      polled_at_.push_back(clock_.Elapsed());
+      clock_.CallAt(clock_.Elapsed() + takes,
+                    [answer, done = std::move(done)] { done(answer); });
+    };
+  }
+
+  std::vector<absl::Duration> polled_at_;
+  std::vector<PollCompletion<>> completions_;
+};
+
+TEST_F(AsyncWaiterTest, AnswersOfEveryKindAreTaken) {
+  WaitEngine engine(Simulated());
+  std::vector<int> values;
+  int polls = 0;
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter(
+          [&](const PollContext& context, PollCompletion<int> done) {
+            EXPECT_EQ(context.attempt, ++polls);
+            switch (polls) {
+              case 1:
+                return done(PollStatus::kNotReady);
+              case 2:
+                return done(Poll<int>(NotReady("almost")));
+              case 3:
+                return done(
+                    absl::StatusOr<int>(absl::UnavailableError("busy")));
+              default:
+                return done(Success(7));
+            }
+          },
+          [&] {
+            WaitOptions options = EverySecond();
+            options.server_error = options.backoff;
+            return options;
+          }()),
+      [&](const WaitResult<int>& result) {
+        EXPECT_EQ(result.report().count(PollStatus::kNotReady), 2);
+        EXPECT_EQ(result.report().count(PollStatus::kServerError), 1);
+        values.push_back(*result);
+      });
+
+  engine.Run();
+
+  EXPECT_THAT(values, ElementsAre(7));
+  EXPECT_EQ(clock_.Elapsed(), Seconds(3));
+}
+
+TEST_F(AsyncWaiterTest, DelayRunsFromTheAnswer) {
+  WaitEngine engine(Simulated());
+  WaitOptions options = EverySecond();
+  options.max_attempts = 3;
+  const WaitHandle wait =
+      engine.Start(AsyncWaiter(AnswerAfter(Milliseconds(2500), false), options),
+                   results_.Take());
+
+  engine.Run();
+
+  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Milliseconds(3500),
+                                      Milliseconds(7000)));
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kAttempts));
+  EXPECT_EQ(results_.reports()[0].elapsed, Milliseconds(9500));
+  EXPECT_EQ(results_.reports()[0].longest_poll, Milliseconds(2500));
+  EXPECT_EQ(results_.reports()[0].slept, Seconds(2));
+}
+
+TEST_F(AsyncWaiterTest, AnswerMayComeFromAnotherThread) {
+  std::vector<std::jthread> threads;
+  std::promise<int> ended;
+  std::thread::id called_back_on;
+  std::thread::id polled_on;
+  WaitEngine engine;
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter(
+          [&](PollCompletion<int> done) {
+            polled_on = std::this_thread::get_id();
+            const bool ends = ++polls_ == 3;
+            threads.emplace_back([ends, done = std::move(done)] {
+              if (!ends) return done(NotReady());
+              done(Success(7));
+            });
+          },
+          {.timeout = Hours(1), .backoff = Every(Milliseconds(1))}),
+      [&](const WaitResult<int>& result) {
+        called_back_on = std::this_thread::get_id();
+        ended.set_value(*result);
+      });
+
+  EXPECT_EQ(ended.get_future().get(), 7);
+  EXPECT_EQ(called_back_on, polled_on);
+}
+
+TEST_F(AsyncWaiterTest, SecondAnswerIsIgnored) {
+  WaitEngine engine(Simulated());
+  const WaitHandle wait =
+      engine.Start(AsyncWaiter(
+                       [this](PollCompletion<> done) {
+                         ++polls_;
+                         done(false);
+                         done(true);
+                         done(absl::AbortedError("contradiction"));
+                       },
+                       EverySecond(Seconds(3))),
+                   results_.Take());
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
+  EXPECT_EQ(results_.reports()[0].count(PollStatus::kNotReady), polls_);
+  EXPECT_EQ(polls_, 4);
+}
+
+TEST_F(AsyncWaiterTest, AnswerOfAnEarlierPollIsIgnored) {
+  WaitEngine engine(Simulated());
+  WaitHandle wait =
+      engine.Start(AsyncWaiter(Keep(), EverySecond()), results_.Take());
+  engine.RunDue();
+  ASSERT_THAT(completions_, SizeIs(1));
+  completions_[0](false);
+  engine.RunDue();
+  completions_[0](true);  // In the sleep.
+  engine.RunDue();
+  clock_.AdvanceTime(Seconds(1));
+  engine.RunDue();
+  ASSERT_THAT(completions_, SizeIs(2));
+  completions_[0](true);  // In the second poll.
+  engine.RunDue();
+  EXPECT_THAT(results_.reports(), IsEmpty());
+  completions_[1](absl::AbortedError("the end"));
+  completions_[0](true);
+  engine.RunDue();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kFailed));
+  EXPECT_EQ(results_.reports()[0].attempts, 2);
+  EXPECT_FALSE(wait.pending());
+}
+
+TEST_F(AsyncWaiterTest, PollWithoutAnAnswerEndsAtTheDeadline) {
+  for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
+    Results results;
+    WaitEngineOptions options = Simulated();
+    options.report = level;
+    const absl::Duration start = clock_.Elapsed();
+    WaitEngine engine(options);
+    const WaitHandle wait = engine.Start(
+        AsyncWaiter(Keep(), EverySecond(Milliseconds(4500))), results.Take());
+    completions_.clear();
+    engine.Run();
+
+    EXPECT_THAT(completions_, SizeIs(1));
+    ASSERT_THAT(results.reasons(), ElementsAre(StopReason::kDeadline));
+    EXPECT_THAT(
+        results.reports()[0].status,
+        StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("not answered")));
+    EXPECT_EQ(results.reports()[0].elapsed, Milliseconds(4500));
+    EXPECT_EQ(clock_.Elapsed() - start, Milliseconds(4500));
+    EXPECT_EQ(held(), 0);
+    completions_[0](true);  // Too late.
+    engine.Run();
+    EXPECT_THAT(results.reports(), SizeIs(1));
+  }
+}
+
+TEST_F(AsyncWaiterTest, DroppedCompletionIsNoAnswer) {
+  WaitEngine engine(Simulated());
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter([](PollCompletion<>) {}, EverySecond(Seconds(3))),
+      results_.Take());
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
+  EXPECT_EQ(clock_.Elapsed(), Seconds(3));
+}
+
+TEST_F(AsyncWaiterTest, LastPollIsGivenItsTimeout) {
+  const auto run = [this](absl::Duration takes) {
+    Results results;
+    const absl::Duration start = clock_.Elapsed();
+    WaitEngine engine(Simulated());
+    WaitOptions options = EverySecond(Seconds(3));
+    options.poll_timeout = Milliseconds(500);
+    polls_ = 0;
+    const WaitHandle wait = engine.Start(
+        AsyncWaiter(
+            [this, takes](PollCompletion<> done) {
+              if (++polls_ < 4) return done(false);
+              clock_.CallAt(clock_.Elapsed() + takes,
+                            [done = std::move(done)] { done(true); });
+            },
+            options),
+        results.Take());
+    engine.Run();
+    EXPECT_EQ(polls_, 4);
+    EXPECT_THAT(results.reports(), SizeIs(1));
+    EXPECT_EQ(clock_.Elapsed() - start,
+              Seconds(3) + std::min(takes, Milliseconds(500)));
+    return results.reports().at(0);
+  };
+
+  EXPECT_EQ(run(Milliseconds(300)).reason, StopReason::kSuccess);
+  EXPECT_TRUE(run(Milliseconds(300)).late);
+  EXPECT_EQ(run(Milliseconds(700)).reason, StopReason::kDeadline);
+}
+
+TEST_F(AsyncWaiterTest, CancelEndsAPollWithoutAnAnswer) {
+  WaitEngine engine(Simulated());
+  WaitHandle wait =
+      engine.Start(AsyncWaiter(Keep(), EverySecond(absl::InfiniteDuration())),
+                   TakeHolding());
+  clock_.CallAt(Milliseconds(1500), [&] { wait.Cancel(); });
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+  EXPECT_EQ(clock_.Elapsed(), Milliseconds(1500));
+  EXPECT_EQ(held(), 0);
+  completions_.at(0)(true);
+  engine.Run();
+  EXPECT_THAT(results_.reports(), SizeIs(1));
+}
+
+TEST_F(AsyncWaiterTest, CancelReachesTheTokenOfAPollWithoutAnAnswer) {
+  WaitEngine engine(Simulated());
+  std::optional<std::stop_token> token;
+  WaitHandle wait = engine.Start(
+      AsyncWaiter([&](const PollContext& context,
+                      PollCompletion<>) { token = context.stop_token; },
+                  EverySecond()),
+      results_.Take());
+  engine.RunDue();
+  ASSERT_TRUE(token.has_value());
+  EXPECT_FALSE(token->stop_requested());
+  wait.Cancel();
+  EXPECT_TRUE(token->stop_requested());
+  engine.Run();
+}
+
+TEST_F(AsyncWaiterTest, CancelInsideOfTheFunctionLetsItsAnswerWin) {
+  for (const bool answer : {true, false}) {
+    Results results;
+    WaitEngine engine(Simulated());
+    WaitHandle wait;
+    wait = engine.Start(AsyncWaiter(
+                            [&](PollCompletion<> done) {
+                              wait.Cancel();
+                              done(answer);
+                            },
+                            EverySecond()),
+                        results.Take());
+    engine.Run();
+    EXPECT_THAT(
+        results.reasons(),
+        ElementsAre(answer ? StopReason::kSuccess : StopReason::kCancelled));
+  }
+}
+
+TEST_F(AsyncWaiterTest, DestroyingTheHandleAwaitsNoAnswer) {
+  WaitEngine engine(Simulated());
+  std::optional<WaitHandle> wait =
+      engine.Start(AsyncWaiter(Keep(), EverySecond()), TakeHolding());
+  engine.RunDue();
+  EXPECT_EQ(held(), 2);
+  wait.reset();
+  EXPECT_EQ(held(), 0);
+  completions_.at(0)(true);
+  engine.Run();
+
+  EXPECT_THAT(results_.reports(), IsEmpty());
+  EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
+}
+
+TEST_F(AsyncWaiterTest, DestroyingTheHandleInTheFunctionIsHarmless) {
+  WaitEngine engine(Simulated());
+  std::optional<WaitHandle> wait;
+  wait = engine.Start(AsyncWaiter(
+                          [&, token = token_](PollCompletion<> done) {
+                            wait.reset();
+                            EXPECT_EQ(held(), 2);
+                            done(true);
+                          },
+                          EverySecond()),
+                      TakeHolding());
+
+  engine.Run();
+
+  EXPECT_EQ(held(), 0);
+  EXPECT_THAT(results_.reports(), IsEmpty());
+}
+
+TEST_F(AsyncWaiterTest, AnswerAfterTheEngineIsIgnored) {
+  {
+    WaitEngine engine(Simulated());
+    engine.Start(AsyncWaiter(Keep(), EverySecond()), TakeHolding()).Detach();
+    engine.RunDue();
+  }
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kShutDown));
+  EXPECT_EQ(held(), 0);
+  completions_.at(0)(true);
+  completions_.at(0)(absl::AbortedError("late"));
+  EXPECT_THAT(results_.reports(), SizeIs(1));
+}
+
+// A record that is used again does not take the answer for its wait before.
+TEST_F(AsyncWaiterTest, AnswerOfAnEndedWaitDoesNotReachALaterOne) {
+  WaitEngine engine(Simulated());
+  WaitHandle first =
+      engine.Start(AsyncWaiter(Keep(), EverySecond()), results_.Take());
+  engine.RunDue();
+  first.Cancel();
+  engine.RunDue();
+  std::vector<WaitHandle> later;
+  later.reserve(10);
+  for (int i = 0; i < 10; ++i) {
+    later.push_back(
+        engine.Start(AsyncWaiter(Keep(), EverySecond()), results_.Take()));
+  }
+  engine.RunDue();
+  completions_.at(0)(true);
+  engine.RunDue();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+}
+
+TEST_F(AsyncWaiterTest, ExceptionIsDeliveredOnce) {
+  for (const bool answers : {false, true}) {
+    Results results;
+    WaitEngine engine(Simulated());
+    const WaitHandle wait = engine.Start(
+        AsyncWaiter(
+            [this, answers, token = token_](PollCompletion<> done) {
+              ++polls_;
+              if (answers) done(false);
+              throw std::runtime_error("broken");
+            },
+            EverySecond()),
+        results.Take());
+    engine.Run();
+
+    ASSERT_THAT(results.reports(), SizeIs(1));
+    EXPECT_EQ(held(), 0);
+    if (!answers) {
+      EXPECT_EQ(results.reasons()[0], StopReason::kFailed);
+      EXPECT_TRUE(results.reports()[0].exception);
+    }
+  }
+}
+
+TEST_F(AsyncWaiterTest, ManyAnswersAtOnceTakeNoStack) {
+  constexpr int kPolls = 100'000;
+  WaitEngine engine(Simulated());
+  WaitOptions options = EverySecond();
+  options.backoff = Every(ZeroDuration());
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter([this](PollCompletion<> done) { done(++polls_ == kPolls); },
+                  options),
+      results_.Take());
+
+  engine.Run();
+
+  EXPECT_EQ(polls_, kPolls);
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(AsyncWaiterTest, InvalidOptionsAreCalledBack) {
+  WaitEngine engine(Simulated());
+  const WaitHandle no_timeout = engine.Start(
+      AsyncWaiter(Keep(), WaitOptions{.clock = &clock_}), results_.Take());
+  const WaitHandle no_function =
+      engine.Start(AsyncWaiter(static_cast<void (*)(PollCompletion<>)>(nullptr),
+                               EverySecond()),
+                   results_.Take());
+  EXPECT_THAT(results_.reports(), IsEmpty());
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kInvalidOptions,
+                                              StopReason::kInvalidOptions));
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+struct TakesNothing {
+  void operator()() const {}
+};
+static_assert(AsyncStatusFunction<void (*)(PollCompletion<>)>);
+static_assert(
+    AsyncStatusFunction<int (*)(const PollContext&, PollCompletion<int>)>);
+static_assert(!AsyncStatusFunction<TakesNothing>);
+static_assert(!AsyncStatusFunction<void (*)(int)>);
+
+}  // namespace
+}  // namespace waiter

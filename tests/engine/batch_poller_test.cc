@@ -1,0 +1,709 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/batch_poller.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/backoff_options.h"
+#include "waiter/batch_options.h"
+#include "waiter/internal/batch_state.h"
+#include "waiter/loop/split_mix64.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_status.h"
+#include "waiter/retry_after_options.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_group.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Keys = std::vector<std::string>;
+using Answer = BatchAnswer<std::string, int>;
+using Task = absl::AnyInvocable<void()>;
+
+// A call that was made, its keys sorted.
+struct Asked {
+  absl::Duration at;
+  Keys keys;
+
+  bool operator==(const Asked& other) const = default;
+};
+
+void PrintTo(const Asked& asked, std::ostream* out) {
+  *out << absl::FormatDuration(asked.at) << testing::PrintToString(asked.keys);
+}
+
+// Waits that poll every second, on simulated time.
+class BatchPollerTest : public testing::Test {
+ protected:
+  BatchPoller<std::string, int>& Make(BatchOptions options = {}) {
+    return poller_.emplace(
+        *engine_,
+        [this](absl::Span<const std::string> keys) { return Ask(keys); },
+        options);
+  }
+
+  WaitOptions EverySecond(absl::Duration first_poll_delay = {}) {
+    const BackoffOptions backoff = {.initial_delay = absl::Seconds(1),
+                                    .multiplier = 1,
+                                    .jitter = Jitter::None()};
+    return {.timeout = absl::Seconds(100),
+            .backoff = backoff,
+            .server_error = backoff,
+            .throttled = backoff,
+            .first_poll_delay = first_poll_delay,
+            .clock = &clock_};
+  }
+
+  void Start(const std::string& key, WaitOptions options) {
+    handles_[key] = poller_->Start(key, std::move(options), Take(key));
+  }
+  void Start(const std::string& key) { Start(key, EverySecond()); }
+
+  // Returns a callback that keeps the result as that of `key`.
+  std::function<void(WaitResult<int>)> Take(const std::string& key) {
+    return [this, key](WaitResult<int> result) {
+      EXPECT_TRUE(results_.emplace(key, std::move(result)).second) << key;
+      ended_[key] = clock_.Elapsed();
+    };
+  }
+
+  absl::StatusOr<Answer> Ask(absl::Span<const std::string> keys) {
+    Keys sorted(keys.begin(), keys.end());
+    std::sort(sorted.begin(), sorted.end());
+    calls_.push_back({clock_.Elapsed(), std::move(sorted)});
+    if (on_call_ != nullptr) on_call_();
+    if (!failures_.empty()) {
+      const absl::Status failure = failures_.front();
+      failures_.erase(failures_.begin());
+      if (!failure.ok()) return failure;
+    }
+    return answer_;
+  }
+
+  SimulatedClock clock_;
+  std::optional<WaitEngine> engine_{
+      std::in_place,
+      WaitEngineOptions{
+          .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
+
+  // What the server says.
+  Answer answer_;
+  std::vector<absl::Status> failures_;  // Of the first calls.
+  std::function<void()> on_call_;
+
+  std::vector<Asked> calls_;
+  std::map<std::string, WaitResult<int>> results_;
+  std::map<std::string, absl::Duration> ended_;
+  std::optional<BatchPoller<std::string, int>> poller_;
+  std::map<std::string, WaitHandle> handles_;
+};
+
+TEST_F(BatchPollerTest, WhatIsDueTogetherIsAskedTogether) {
+  Make();
+  for (const std::string key : {"a", "b", "c"}) Start(key);
+  clock_.CallAt(absl::Milliseconds(500), [&] {
+    answer_ = {{"a", Success(1)}, {"c", Success(3)}};
+  });
+  clock_.CallAt(absl::Milliseconds(1500), [&] {
+    answer_ = {{"b", Success(2)}};
+  });
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{absl::ZeroDuration(), {"a", "b", "c"}},
+                                  Asked{absl::Seconds(1), {"a", "b", "c"}},
+                                  Asked{absl::Seconds(2), {"b"}}));
+  EXPECT_EQ(*results_.at("a"), 1);
+  EXPECT_EQ(*results_.at("b"), 2);
+  EXPECT_EQ(*results_.at("c"), 3);
+}
+
+TEST_F(BatchPollerTest, ACallHasAtMostMaxBatchKeys) {
+  Make({.max_batch = 2});
+  for (const std::string key : {"a", "b", "c", "d", "e"}) {
+    Start(key);
+    answer_.emplace(key, Success(0));
+  }
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}}, Asked{{}, {"c", "d"}},
+                                  Asked{{}, {"e"}}));
+  EXPECT_THAT(results_, SizeIs(5));
+}
+
+TEST_F(BatchPollerTest, TheWindowRunsFromTheFirstKey) {
+  Make({.window = absl::Milliseconds(200)});
+  answer_ = {{"a", Success(0)}, {"b", Success(0)}, {"c", Success(0)}};
+  Start("a");
+  Start("b", EverySecond(absl::Milliseconds(150)));
+  Start("c", EverySecond(absl::Milliseconds(250)));
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Milliseconds(200), {"a", "b"}},
+                                  Asked{absl::Milliseconds(450), {"c"}}));
+  EXPECT_EQ(results_.at("b").report().longest_poll, absl::Milliseconds(50));
+}
+
+TEST_F(BatchPollerTest, AFullBatchDoesNotAwaitTheEndOfTheWindow) {
+  Make({.max_batch = 2, .window = absl::Seconds(10)});
+  answer_ = {{"a", Success(0)}, {"b", Success(0)}, {"c", Success(0)}};
+  Start("a");
+  Start("b", EverySecond(absl::Seconds(1)));
+  Start("c", EverySecond(absl::Seconds(2)));
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Seconds(1), {"a", "b"}},
+                                  Asked{absl::Seconds(12), {"c"}}));
+}
+
+TEST_F(BatchPollerTest, APollDoesNotAwaitAWindowThatEndsAfterItsDeadline) {
+  Make({.window = absl::Seconds(10)});
+  WaitOptions options = EverySecond(absl::Seconds(3));
+  options.timeout = absl::Seconds(5);
+  Start("a");
+  Start("b", options);
+  Start("c", options);
+
+  while (!results_.contains("b")) {
+    clock_.AdvanceTime(
+        absl::FromChrono(engine_->RunDue() - clock_.MonotonicNow()));
+  }
+
+  // Whoever hurries takes the others along. The last poll is at the deadline.
+  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Seconds(3), {"a", "b", "c"}},
+                                  Asked{absl::Seconds(4), {"a", "b", "c"}},
+                                  Asked{absl::Seconds(5), {"a", "b", "c"}}));
+  EXPECT_EQ(ended_.at("b"), absl::Seconds(5));
+  EXPECT_EQ(results_.at("b").reason(), StopReason::kDeadline);
+}
+
+TEST_F(BatchPollerTest, KeysThatAreMissingAreNotReadyAndOthersAreIgnored) {
+  Make();
+  Start("a");
+  Start("b");
+  answer_ = {{"a", Success(1)}, {"z", Failed("nobody asked")}};
+  on_call_ = [&] {
+    if (calls_.size() == 3) answer_ = {{"b", Success(2)}};
+  };
+
+  engine_->Run();
+
+  EXPECT_EQ(results_.at("a").report().attempts, 1);
+  EXPECT_EQ(results_.at("b").report().attempts, 3);
+  EXPECT_EQ(results_.at("b").report().count(PollStatus::kNotReady), 2);
+  EXPECT_THAT(results_, SizeIs(2));
+}
+
+TEST_F(BatchPollerTest, AFailedCallIsOneErrorOfEachOfItsKeys) {
+  struct Case {
+    absl::Status failure;
+    PollStatus found;
+  };
+  for (const Case& c :
+       {Case{absl::UnavailableError("x"), PollStatus::kServerError},
+        Case{absl::InternalError("x"), PollStatus::kServerError},
+        Case{absl::PermissionDeniedError("x"), PollStatus::kServerError},
+        Case{absl::ResourceExhaustedError("x"), PollStatus::kThrottled}}) {
+    SCOPED_TRACE(c.failure);
+    results_.clear();
+    Make();
+    answer_ = {{"a", Success(1)}, {"b", Success(2)}};
+    failures_ = {c.failure};
+    Start("a");
+    Start("b");
+
+    engine_->Run();
+
+    for (const std::string key : {"a", "b"}) {
+      const WaitReport& report = results_.at(key).report();
+      EXPECT_EQ(report.attempts, 2);
+      EXPECT_EQ(report.count(c.found), 1);
+      EXPECT_EQ(report.last_error->error(), c.failure);
+    }
+  }
+}
+
+TEST_F(BatchPollerTest, ACallThatThrowsIsAServerErrorOfEachOfItsKeys) {
+  Make();
+  answer_ = {{"a", Success(1)}, {"b", Success(2)}};
+  on_call_ = [&] {
+    if (calls_.size() == 1) throw std::runtime_error("no route");
+    if (calls_.size() == 2) throw 42;  // NOLINT: not an exception object
+  };
+  Start("a");
+  Start("b");
+
+  engine_->Run();
+
+  for (const std::string key : {"a", "b"}) {
+    const WaitReport& report = results_.at(key).report();
+    EXPECT_TRUE(results_.at(key).ok());
+    EXPECT_EQ(report.count(PollStatus::kServerError), 2);
+    EXPECT_THAT(report.first_error->error(),
+                StatusIs(absl::StatusCode::kUnknown, HasSubstr("no route")));
+  }
+}
+
+TEST_F(BatchPollerTest, HintsAndStatusesAreThoseOfTheKey) {
+  Make();
+  answer_ = {{"a", NotReady("busy", absl::Seconds(10))},
+             {"b", NotReady()},
+             {"c", Failed(absl::AbortedError("broken"))}};
+  for (const std::string key : {"a", "b", "c"}) {
+    WaitOptions options = EverySecond();
+    options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+    Start(key, options);
+  }
+  clock_.CallAt(absl::Milliseconds(500), [&] {
+    answer_ = {{"a", Success(1)}, {"b", Success(2)}};
+  });
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b", "c"}},
+                                  Asked{absl::Seconds(1), {"b"}},
+                                  Asked{absl::Seconds(10), {"a"}}));
+  EXPECT_EQ(results_.at("c").status(), absl::AbortedError("broken"));
+}
+
+TEST_F(BatchPollerTest, EqualKeysAreAskedForOnce) {
+  Make({.max_batch = 2});
+  answer_ = {{"a", Success(1)}, {"b", Success(2)}};
+  Start("a");
+  const WaitHandle second = poller_->Start("a", EverySecond(), Take("second"));
+  const WaitHandle third = poller_->Start("a", EverySecond(), Take("third"));
+  Start("b");
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}}));
+  EXPECT_EQ(*results_.at("a"), 1);
+  EXPECT_EQ(*results_.at("second"), 1);
+  EXPECT_EQ(*results_.at("third"), 1);
+}
+
+TEST_F(BatchPollerTest, AWaitThatEndsDropsOutOfItsBatch) {
+  Make({.window = absl::Milliseconds(200)});
+  answer_ = {{"b", Success(2)}, {"d", Success(4)}};
+  for (const std::string key : {"a", "b", "c", "d"}) Start(key);
+  // Another wait for a key does not take it out.
+  WaitHandle again = poller_->Start("d", EverySecond(), Take("again"));
+  clock_.CallAt(absl::Milliseconds(100), [&] {
+    handles_.at("a").Cancel();
+    handles_.erase("c");
+    again = WaitHandle();
+  });
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Milliseconds(200), {"b", "d"}}));
+  EXPECT_EQ(results_.at("a").reason(), StopReason::kCancelled);
+  EXPECT_EQ(ended_.at("a"), absl::Milliseconds(100));
+  EXPECT_FALSE(results_.contains("c"));
+  EXPECT_FALSE(results_.contains("again"));
+}
+
+TEST_F(BatchPollerTest, ABatchThatEverybodyLeftIsNotAskedFor) {
+  Make({.window = absl::Milliseconds(200)});
+  Start("a");
+  clock_.CallAt(absl::Milliseconds(100), [&] { handles_.at("a").Cancel(); });
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, IsEmpty());
+}
+
+TEST_F(BatchPollerTest, ACancelledKeyIsNotAskedForAgain) {
+  Make();
+  Start("a");
+  Start("b");
+  on_call_ = [&] {
+    if (calls_.size() == 2) handles_.at("a").Cancel();
+    if (calls_.size() == 3) answer_ = {{"b", Success(2)}};
+  };
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}},
+                                  Asked{absl::Seconds(1), {"a", "b"}},
+                                  Asked{absl::Seconds(2), {"b"}}));
+  EXPECT_EQ(results_.at("a").reason(), StopReason::kCancelled);
+}
+
+TEST_F(BatchPollerTest, KeysAreAddedWhileItRuns) {
+  Make();
+  answer_ = {{"a", Success(1)}, {"b", Success(2)}, {"c", Success(3)}};
+  on_call_ = [&] {
+    if (calls_.size() == 1) Start("b");
+  };
+  handles_["a"] =
+      poller_->Start("a", EverySecond(), [&](const WaitResult<int>&) {
+        Start("c", EverySecond(absl::Seconds(5)));
+      });
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a"}}, Asked{{}, {"b"}},
+                                  Asked{absl::Seconds(5), {"c"}}));
+}
+
+TEST_F(BatchPollerTest, AfterThePollerNothingIsAskedAndWaitsEndWhenDue) {
+  Make({.window = absl::Seconds(3)});
+  Start("pending");
+  Start("asleep", EverySecond(absl::Seconds(8)));
+  clock_.CallAt(absl::Seconds(2), [&] { poller_.reset(); });
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, IsEmpty());
+  EXPECT_EQ(ended_.at("pending"), absl::Seconds(2));
+  EXPECT_EQ(ended_.at("asleep"), absl::Seconds(8));
+  for (const auto& [key, result] : results_) {
+    EXPECT_EQ(result.reason(), StopReason::kFailed);
+    EXPECT_THAT(result.status(),
+                StatusIs(absl::StatusCode::kCancelled, HasSubstr("destroyed")));
+  }
+}
+
+TEST_F(BatchPollerTest, ACallMayDestroyThePoller) {
+  Make({.max_batch = 1});
+  answer_ = {{"a", Success(1)}};
+  Start("a");
+  Start("b");
+  on_call_ = [&] { poller_.reset(); };
+
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a"}}));
+  EXPECT_EQ(*results_.at("a"), 1);
+  EXPECT_THAT(results_.at("b").status(),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(BatchPollerTest, AnEngineThatIsDestroyedEndsWhatWaitsForACall) {
+  Make({.window = absl::Seconds(3)});
+  Start("a");
+  Start("b", EverySecond(absl::Seconds(8)));
+  engine_->RunDue();
+
+  engine_.reset();
+
+  EXPECT_EQ(results_.at("a").reason(), StopReason::kShutDown);
+  EXPECT_EQ(results_.at("b").reason(), StopReason::kShutDown);
+  EXPECT_THAT(calls_, IsEmpty());
+}
+
+TEST_F(BatchPollerTest, EveryWaitReportsWhatIsWrongWithThePoller) {
+  const auto status_of = [&](BatchPoller<std::string, int>& poller) {
+    const WaitHandle wait = poller.Start("a", EverySecond(), Take("a"));
+    engine_->Run();
+    return results_.extract("a").mapped().status();
+  };
+
+  EXPECT_THAT(status_of(Make({.max_batch = 0})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "wait: BatchOptions::max_batch is 0; give 1 or more"));
+  EXPECT_THAT(status_of(Make({.window = -absl::Seconds(1)})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("BatchOptions::window is -1s")));
+  EXPECT_THAT(status_of(Make({.window = absl::InfiniteDuration()})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("BatchOptions::window is inf")));
+  EXPECT_THAT(status_of(poller_.emplace(*engine_, nullptr)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("function is empty")));
+  EXPECT_THAT(calls_, IsEmpty());
+}
+
+TEST_F(BatchPollerTest, CallsRunOnTheExecutorAndAreAwaitedAtTheDeadline) {
+  std::vector<Task> tasks;
+  engine_.emplace(WaitEngineOptions{
+      .threads = 0,
+      .tick = absl::ZeroDuration(),
+      .executor = [&](Task task) { tasks.push_back(std::move(task)); },
+      .clock = &clock_});
+  Make();
+  answer_ = {{"a", Success(1)}};
+  WaitOptions check_once = EverySecond();
+  check_once.timeout = absl::ZeroDuration();
+  Start("a", check_once);
+  Start("b", check_once);
+  engine_->RunDue();
+  engine_->RunDue();
+  ASSERT_THAT(tasks, SizeIs(1));
+  EXPECT_THAT(calls_, IsEmpty());
+
+  clock_.AdvanceTime(absl::Seconds(1));
+  engine_->RunDue();
+  std::exchange(tasks, {}).front()();
+  engine_->Run();
+
+  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Seconds(1), {"a", "b"}}));
+  EXPECT_TRUE(results_.at("a").ok());
+  EXPECT_TRUE(results_.at("a").report().late);
+  EXPECT_EQ(results_.at("b").reason(), StopReason::kDeadline);
+}
+
+TEST_F(BatchPollerTest, AGroupWaitsForKeys) {
+  Make();
+  answer_ = {{"a", Success(1)}, {"b", Success(2)}};
+  const auto policy = WaitPolicy::Make(EverySecond());
+  std::vector<decltype(poller_->Prepare("", policy))> waits;
+  waits.push_back(poller_->Prepare("a", policy));
+  waits.push_back(poller_->Prepare("b", policy));
+  std::vector<int> values;
+
+  const WaitGroup<int> group(*engine_, std::move(waits), {},
+                             [&](const std::vector<WaitResult<int>>& results) {
+                               for (const auto& result : results) {
+                                 values.push_back(*result);
+                               }
+                             });
+  engine_->Run();
+
+  EXPECT_THAT(values, ElementsAre(1, 2));
+  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}}));
+}
+
+// Notes when each poll of each wait was due.
+class DueTimes : public WaitObserver {
+ public:
+  explicit DueTimes(SimulatedClock& clock) : clock_(clock) {}
+  void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) override {
+    times.push_back(clock_.Elapsed());
+  }
+
+  std::vector<absl::Duration> times;
+
+ private:
+  SimulatedClock& clock_;
+};
+
+// The fewest calls for polls at `times`: each takes all that it can.
+size_t FewestCalls(std::vector<absl::Duration> times,
+                   const BatchOptions& options) {
+  std::sort(times.begin(), times.end());
+  size_t calls = 0;
+  for (size_t first = 0; first < times.size(); ++calls) {
+    const size_t end =
+        std::min(times.size(), first + static_cast<size_t>(options.max_batch));
+    const absl::Duration last = times[first] + options.window;
+    while (first < end && times[first] <= last) ++first;
+  }
+  return calls;
+}
+
+struct Load {
+  std::string name;
+  BatchOptions batch;
+  Jitter jitter;
+  absl::Duration call_takes;
+};
+
+class ManyKeysTest : public testing::TestWithParam<Load> {};
+
+TEST_P(ManyKeysTest, TakeNoMoreCallsThanTheyMustBy10Percent) {
+  constexpr int kKeys = 10000;
+  const Load& load = GetParam();
+  SimulatedClock clock;
+  DueTimes due(clock);
+  const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
+                                        .backoff = {.jitter = load.jitter},
+                                        .observer = &due,
+                                        .clock = &clock});
+  WaitEngine engine({.threads = 0, .clock = &clock, .seed = 7});
+  SplitMix64 gen(7);
+  std::vector<int> polls_left(kKeys);
+  for (int& polls : polls_left) polls = 1 + static_cast<int>(gen() % 20);
+  size_t calls = 0;
+  size_t most_keys = 0;
+  BatchPoller<int> poller(
+      engine,
+      [&](absl::Span<const int> keys) {
+        ++calls;
+        most_keys = std::max(most_keys, keys.size());
+        clock.AdvanceTime(load.call_takes);
+        BatchAnswer<int> answer;
+        for (const int key : keys) {
+          if (--polls_left[static_cast<size_t>(key)] == 0) {
+            answer.emplace(key, Success());
+          }
+        }
+        return answer;
+      },
+      load.batch);
+  int succeeded = 0;
+  for (int key = 0; key < kKeys; ++key) {
+    poller
+        .Start(key, policy,
+               [&](const WaitResult<>& result) {
+                 succeeded += result.ok() ? 1 : 0;
+               })
+        .Detach();
+  }
+
+  engine.Run();
+
+  const size_t fewest = FewestCalls(due.times, load.batch);
+  std::cout << load.name << ": " << due.times.size() << " polls, " << calls
+            << " calls, at least " << fewest << " are needed\n";
+  EXPECT_EQ(succeeded, kKeys);
+  EXPECT_LE(most_keys, static_cast<size_t>(load.batch.max_batch));
+  EXPECT_LE(10 * calls, 11 * fewest);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Loads, ManyKeysTest,
+    testing::Values(Load{"InStep", {.max_batch = 100}, Jitter::None(), {}},
+                    Load{"Jittered",
+                         {.max_batch = 100, .window = absl::Milliseconds(200)},
+                         Jitter::Full(),
+                         {}},
+                    Load{"ALongWindow",
+                         {.max_batch = 100, .window = absl::Seconds(2)},
+                         Jitter::Full(),
+                         {}},
+                    Load{"AShortWindow",
+                         {.max_batch = 100, .window = absl::Milliseconds(5)},
+                         Jitter::Equal(),
+                         {}},
+                    Load{"SlowCalls",
+                         {.max_batch = 100, .window = absl::Milliseconds(200)},
+                         Jitter::Full(),
+                         absl::Milliseconds(2)}),
+    [](const testing::TestParamInfo<Load>& test) { return test.param.name; });
+
+class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
+ protected:
+  using Poller = BatchPoller<std::string, int>;
+
+  // Keys whose lengths are multiples of three are never ready.
+  absl::StatusOr<Answer> Ask(absl::Span<const std::string> keys) {
+    const std::set<std::string> distinct(keys.begin(), keys.end());
+    if (distinct.size() != keys.size()) repeated_ = true;
+    Answer answer;
+    for (const std::string& key : keys) {
+      if (key.size() % 3 != 0) answer.emplace(key, Success(1));
+    }
+    return answer;
+  }
+
+  // Starts waits, some for keys of other threads too. Keeps half of them to
+  // their ends, and destroys others now and then. Returns those that are left.
+  std::vector<WaitHandle> StartAndDestroy(
+      Poller& poller, const std::shared_ptr<const WaitPolicy>& policy,
+      uint64_t seed) {
+    SplitMix64 gen(seed);
+    std::vector<WaitHandle> handles;
+    for (int i = 0; i < 400; ++i) {
+      const std::string key(1 + gen() % 60, 'k');
+      if (gen() % 2 == 0) {
+        ++kept_;
+        WaitHandle wait =
+            poller.Start(key, policy, [this](const WaitResult<int>&) {
+              ++ended_;
+              ended_.notify_all();
+            });
+        if (key.size() % 3 == 0) wait.Cancel();
+        wait.Detach();
+      } else {
+        handles.push_back(
+            poller.Start(key, policy, [](const WaitResult<int>&) {}));
+      }
+      if (gen() % 8 == 0) handles.clear();
+    }
+    return handles;
+  }
+
+  std::atomic<int> kept_ = 0;
+  std::atomic<int> ended_ = 0;
+  std::atomic<bool> repeated_ = false;
+  std::mutex mutex_;
+  std::vector<std::jthread> executor_threads_;
+  std::vector<WaitHandle> left_;
+};
+
+TEST_P(BatchPollerThreadsTest, KeysAreAddedAndRemovedByManyThreads) {
+  WaitEngineOptions options = {.threads = 2};
+  if (GetParam()) {
+    options.executor = [&](Task task) {
+      const std::lock_guard lock(mutex_);
+      executor_threads_.emplace_back(
+          [task = std::make_shared<Task>(std::move(task))] { (*task)(); });
+    };
+  }
+  {
+    WaitEngine engine(options);
+    const auto policy =
+        WaitPolicy::Make({.timeout = absl::Minutes(10),
+                          .backoff = {.initial_delay = absl::Milliseconds(1),
+                                      .max_delay = absl::Milliseconds(2)}});
+    std::optional<Poller> poller(
+        std::in_place, engine,
+        [this](absl::Span<const std::string> keys) { return Ask(keys); },
+        BatchOptions{.max_batch = 7, .window = absl::Milliseconds(1)});
+    std::vector<std::jthread> threads;
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      threads.emplace_back([&, seed] {
+        std::vector<WaitHandle> left = StartAndDestroy(*poller, policy, seed);
+        const std::lock_guard lock(mutex_);
+        for (WaitHandle& wait : left) left_.push_back(std::move(wait));
+      });
+    }
+    threads.clear();
+    for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
+    poller.reset();  // What is left is still polled.
+  }
+  EXPECT_EQ(ended_, kept_);
+  EXPECT_FALSE(repeated_);
+}
+
+INSTANTIATE_TEST_SUITE_P(OnEngineAndExecutor, BatchPollerThreadsTest,
+                         testing::Bool());
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,385 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Engines that poll on an executor of the user's.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <latch>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
+#include "waiter/async_waiter.h"
+#include "waiter/clock.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::absl::Hours;
+using ::absl::Microseconds;
+using ::absl::Seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Task = absl::AnyInvocable<void()>;
+
+// Threads that run tasks.
+class Pool {
+ public:
+  explicit Pool(int threads) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  ~Pool() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  auto executor() {
+    return [this](Task task) {
+      {
+        const std::lock_guard lock(mutex_);
+        tasks_.push_back(std::move(task));
+      }
+      changed_.notify_one();
+    };
+  }
+
+ private:
+  void Work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return ends_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      task = nullptr;
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool ends_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+// An executor that runs its tasks when the test says so.
+class EngineExecutorTest : public EngineFixture {
+ protected:
+  WaitEngineOptions Queued() {
+    WaitEngineOptions options = Simulated();
+    options.executor = [this](Task task) { tasks_.push_back(std::move(task)); };
+    return options;
+  }
+  void RunTasks() {
+    for (Task& task : std::exchange(tasks_, {})) task();
+  }
+
+  std::vector<Task> tasks_;
+};
+
+TEST_F(EngineExecutorTest, PollsRunOnTheExecutorAndCallbacksOnTheEngine) {
+  WaitEngine engine(Queued());
+  const WaitHandle wait = engine.Start(
+      Waiter([this] { return CountPoll(true); }, EverySecond()), TakeHolding());
+  engine.RunDue();
+  EXPECT_EQ(polls_, 0);
+  EXPECT_THAT(tasks_, SizeIs(1));
+  RunTasks();
+  EXPECT_EQ(polls_, 1);
+  EXPECT_THAT(results_.reports(), IsEmpty());
+  EXPECT_TRUE(wait.pending());
+  engine.RunDue();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(EngineExecutorTest, DelayRunsFromTheEndOfThePoll) {
+  WaitEngine engine(Queued());
+  const WaitHandle wait = engine.Start(Waiter(
+                                           [this] {
+                                             clock_.AdvanceTime(Seconds(5));
+                                             return CountPoll(false);
+                                           },
+                                           EverySecond()),
+                                       TakeHolding());
+  engine.RunDue();
+  RunTasks();
+  const MonotonicTime end = clock_.MonotonicNow();
+  clock_.AdvanceTime(absl::Milliseconds(300));  // The engine is busy.
+  EXPECT_EQ(engine.RunDue(), end + std::chrono::seconds(1));
+}
+
+TEST_F(EngineExecutorTest, AsynchronousFunctionsNeedNoExecutor) {
+  WaitEngine engine(Queued());
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter([](PollCompletion<> done) { done(true); }, EverySecond()),
+      results_.Take());
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+  EXPECT_THAT(tasks_, IsEmpty());
+}
+
+TEST_F(EngineExecutorTest, CancelOfAQueuedPollPreventsIt) {
+  WaitEngine engine(Queued());
+  WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
+  engine.RunDue();
+  wait.Cancel();
+  engine.RunDue();
+  RunTasks();
+  engine.RunDue();
+
+  EXPECT_EQ(polls_, 0);
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+  EXPECT_EQ(results_.reports()[0].attempts, 0);
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(EngineExecutorTest, CancelInAPollLetsItsAnswerWin) {
+  for (const bool answer : {true, false}) {
+    Results results;
+    WaitEngine engine(Queued());
+    WaitHandle wait;
+    wait = engine.Start(Waiter(
+                            [&](const PollContext& context) {
+                              wait.Cancel();
+                              EXPECT_TRUE(context.stop_token.stop_requested());
+                              engine.RunDue();
+                              EXPECT_THAT(results.reports(), IsEmpty());
+                              return answer;
+                            },
+                            EverySecond()),
+                        results.Take());
+    engine.RunDue();
+    RunTasks();
+    engine.RunDue();
+    EXPECT_THAT(
+        results.reasons(),
+        ElementsAre(answer ? StopReason::kSuccess : StopReason::kCancelled));
+  }
+}
+
+TEST_F(EngineExecutorTest, DestroyingTheHandleOfAQueuedPollFreesItsCallables) {
+  WaitEngine engine(Queued());
+  std::optional<WaitHandle> wait = engine.Start(NeverReady(), TakeHolding());
+  engine.RunDue();
+  ASSERT_THAT(tasks_, SizeIs(1));
+  wait.reset();
+  EXPECT_EQ(held(), 0);
+  // Its record may serve another wait meanwhile.
+  const WaitHandle other =
+      engine.Start(Waiter([this] { return CountPoll(true); }, EverySecond()),
+                   results_.Take());
+  RunTasks();
+  EXPECT_EQ(polls_, 0);
+  engine.RunDue();
+  RunTasks();
+  engine.RunDue();
+
+  EXPECT_EQ(polls_, 1);
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(EngineExecutorTest, DestroyingTheHandleInItsPollIsHarmless) {
+  WaitEngine engine(Queued());
+  std::optional<WaitHandle> wait;
+  wait = engine.Start(Waiter(
+                          [&, token = token_] {
+                            wait.reset();
+                            EXPECT_EQ(held(), 2);
+                            return CountPoll(true);
+                          },
+                          EverySecond()),
+                      TakeHolding());
+  engine.RunDue();
+  RunTasks();
+  engine.RunDue();
+
+  EXPECT_EQ(polls_, 1);
+  EXPECT_EQ(held(), 0);
+  EXPECT_THAT(results_.reports(), IsEmpty());
+}
+
+TEST_F(EngineExecutorTest, DestroyingTheHandleAwaitsARunningPoll) {
+  Pool pool(1);
+  std::atomic<bool> polling = false;
+  std::atomic<bool> destroying = false;
+  std::atomic<bool> polled = false;
+  WaitEngine engine({.executor = pool.executor()});
+  std::optional<WaitHandle> wait =
+      engine.Start(Waiter(
+                       [&, token = token_] {
+                         polling = true;
+                         while (!destroying) std::this_thread::yield();
+                         for (int i = 0; i < 100; ++i) {
+                           std::this_thread::yield();
+                         }
+                         polled = true;
+                         return true;
+                       },
+                       {.timeout = Hours(1)}),
+                   [](const WaitResult<>&) { ADD_FAILURE(); });
+  while (!polling) std::this_thread::yield();
+  destroying = true;
+  wait.reset();
+
+  EXPECT_TRUE(polled);
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(EngineExecutorTest, EngineMayGoBeforeAQueuedPoll) {
+  {
+    WaitEngine engine(Queued());
+    engine.Start(NeverReady(), TakeHolding()).Detach();
+    engine.RunDue();
+    ASSERT_THAT(tasks_, SizeIs(1));
+  }
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kShutDown));
+  EXPECT_EQ(held(), 0);
+  RunTasks();
+  EXPECT_EQ(polls_, 0);
+  EXPECT_THAT(results_.reports(), SizeIs(1));
+}
+
+TEST_F(EngineExecutorTest, DestroyingTheEngineAwaitsARunningPoll) {
+  for (const bool answer : {false, true}) {
+    Pool pool(1);
+    std::atomic<bool> polling = false;
+    std::atomic<bool> destroying = false;
+    std::atomic<bool> polled = false;
+    std::vector<StopReason> reasons;
+    {
+      WaitEngine engine({.executor = pool.executor()});
+      engine
+          .Start(Waiter(
+                     [&, answer] {
+                       polling = true;
+                       while (!destroying) std::this_thread::yield();
+                       for (int i = 0; i < 100; ++i) std::this_thread::yield();
+                       polled = true;
+                       return answer;
+                     },
+                     {.timeout = Hours(1)}),
+                 [&](const WaitResult<>& result) {
+                   EXPECT_TRUE(polled);
+                   reasons.push_back(result.reason());
+                 })
+          .Detach();
+      while (!polling) std::this_thread::yield();
+      destroying = true;
+    }
+    EXPECT_TRUE(polled);
+    ASSERT_THAT(reasons, SizeIs(1));
+    if (!answer) {
+      EXPECT_EQ(reasons[0], StopReason::kShutDown);
+    }
+  }
+}
+
+TEST_F(EngineExecutorTest, ExceptionOfAStatusFunctionIsDeliveredOnce) {
+  WaitEngine engine(Queued());
+  const WaitHandle wait = engine.Start(Waiter(
+                                           [this, token = token_]() -> bool {
+                                             ++polls_;
+                                             throw std::out_of_range("lost");
+                                           },
+                                           EverySecond()),
+                                       TakeHolding());
+  engine.RunDue();
+  RunTasks();
+  engine.RunDue();
+
+  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kFailed));
+  EXPECT_EQ(polls_, 1);
+  EXPECT_EQ(held(), 0);
+  ASSERT_TRUE(results_.reports()[0].exception);
+  EXPECT_THROW(std::rethrow_exception(results_.reports()[0].exception),
+               std::out_of_range);
+}
+
+TEST_F(EngineExecutorTest, ExceptionOfTheExecutorFailsTheWait) {
+  WaitEngineOptions options = Simulated();
+  options.executor = [](const Task&) { throw std::runtime_error("full"); };
+  WaitEngine engine(options);
+  const WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
+  const WaitHandle other = engine.Start(
+      AsyncWaiter([](PollCompletion<> done) { done(true); }, EverySecond()),
+      results_.Take());
+
+  engine.Run();
+
+  EXPECT_EQ(polls_, 0);
+  EXPECT_EQ(held(), 0);
+  ASSERT_THAT(results_.reports(), SizeIs(2));
+  EXPECT_THAT(
+      results_.reasons(),
+      testing::UnorderedElementsAre(StopReason::kFailed, StopReason::kSuccess));
+}
+
+TEST_F(EngineExecutorTest, PollsOfOneWaitNeverOverlap) {
+  constexpr size_t kWaits = 50;
+  Pool pool(4);
+  WaitEngine engine(
+      {.threads = 2, .tick = Microseconds(1), .executor = pool.executor()});
+  const auto policy = WaitPolicy::Make(
+      {.timeout = Hours(1), .backoff = Every(absl::ZeroDuration())});
+  struct Wait {
+    std::atomic<int> polling = 0;
+    int polls = 0;
+  };
+  std::vector<Wait> waits(kWaits);
+  std::latch done(kWaits);
+  for (Wait& wait : waits) {
+    engine
+        .Start(Waiter(
+                   [&wait] {
+                     EXPECT_EQ(++wait.polling, 1);
+                     const bool ends = ++wait.polls == 100;
+                     --wait.polling;
+                     return ends;
+                   },
+                   policy),
+               [&](const WaitResult<>& result) {
+                 EXPECT_TRUE(result.ok()) << result.status();
+                 EXPECT_EQ(wait.polling, 0);
+                 done.count_down();
+               })
+        .Detach();
+  }
+  done.wait();
+  for (const Wait& wait : waits) EXPECT_EQ(wait.polls, 100);
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,211 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/wait_group.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using testing::ElementsAre;
+
+// Waits for things that are ready at given times; a negative one fails then.
+class WaitGroupTest : public testing::Test {
+ protected:
+  using Ask = std::function<Poll<int>()>;
+
+  std::vector<Waiter<Ask>> WaitsFor(const std::vector<int>& seconds) {
+    std::vector<Waiter<Ask>> waits;
+    for (const int second : seconds) {
+      waits.emplace_back(
+          [this, second]() -> Poll<int> {
+            ++polls_;
+            if (clock_.Elapsed() < absl::Seconds(std::abs(second))) {
+              return NotReady();
+            }
+            if (second < 0) return Failed("broken");
+            return Success(second);
+          },
+          policy_);
+    }
+    return waits;
+  }
+
+  WaitGroup<int>::Callback Take() {
+    return [this](std::vector<WaitResult<int>> results) {
+      EXPECT_FALSE(ended_at_.has_value()) << "called back twice";
+      ended_at_ = clock_.Elapsed();
+      for (const WaitResult<int>& result : results) {
+        reasons_.push_back(result.reason());
+      }
+    };
+  }
+
+  SimulatedClock clock_;
+  std::shared_ptr<const WaitPolicy> policy_ =
+      WaitPolicy::Make({.timeout = absl::Minutes(1),
+                        .backoff = {.initial_delay = absl::Seconds(1),
+                                    .max_delay = absl::Seconds(1),
+                                    .jitter = Jitter::None()},
+                        .clock = &clock_});
+  WaitEngine engine_{
+      {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
+  int polls_ = 0;
+  std::optional<absl::Duration> ended_at_;
+  std::vector<StopReason> reasons_;
+};
+
+constexpr StopReason kSuccess = StopReason::kSuccess;
+constexpr StopReason kFailed = StopReason::kFailed;
+constexpr StopReason kCancelled = StopReason::kCancelled;
+
+TEST_F(WaitGroupTest, AllGoOnToTheirOwnEnds) {
+  WaitGroup group(engine_, WaitsFor({5, -2, 3, 70}), {}, Take());
+  EXPECT_FALSE(ended_at_.has_value());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_,
+              ElementsAre(kSuccess, kFailed, kSuccess, StopReason::kDeadline));
+  EXPECT_EQ(ended_at_, absl::Minutes(1));
+}
+
+TEST_F(WaitGroupTest, AnyCancelsTheRest) {
+  WaitGroup group(engine_, WaitsFor({5, -2, 3, 4}), {.successes_required = 1},
+                  Take());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kCancelled, kFailed, kSuccess, kCancelled));
+  EXPECT_EQ(ended_at_, absl::Seconds(3));
+}
+
+TEST_F(WaitGroupTest, TheFirstFewCancelTheRest) {
+  WaitGroup group(engine_, WaitsFor({9, 2, 7, 3, 8}), {.successes_required = 3},
+                  Take());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kCancelled, kSuccess, kSuccess, kSuccess,
+                                    kCancelled));
+  EXPECT_EQ(ended_at_, absl::Seconds(7));
+}
+
+TEST_F(WaitGroupTest, TooManyFailuresCancelTheRest) {
+  WaitGroup group(engine_, WaitsFor({9, -2, 1, -4, 8}),
+                  {.successes_required = 4}, Take());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_,
+              ElementsAre(kCancelled, kFailed, kSuccess, kFailed, kCancelled));
+  EXPECT_EQ(ended_at_, absl::Seconds(4));
+}
+
+TEST_F(WaitGroupTest, MoreSuccessesThanWaitsAreGivenUpWithoutAPoll) {
+  WaitGroup group(engine_, WaitsFor({1, 2}), {.successes_required = 3}, Take());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kCancelled, kCancelled));
+  EXPECT_EQ(polls_, 0);
+}
+
+TEST_F(WaitGroupTest, NoWaitsAreDoneSoonButNotInsideTheConstructor) {
+  WaitGroup group(engine_, WaitsFor({}), {}, Take());
+  EXPECT_FALSE(ended_at_.has_value());
+  engine_.Run();
+
+  EXPECT_EQ(ended_at_, absl::ZeroDuration());
+  EXPECT_THAT(reasons_, ElementsAre());
+}
+
+TEST_F(WaitGroupTest, CancelEndsAllAndCallsBack) {
+  WaitGroup group(engine_, WaitsFor({1, 50, 60}), {}, Take());
+  clock_.CallAt(absl::Milliseconds(2500), [&] { group.Cancel(); });
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kSuccess, kCancelled, kCancelled));
+  EXPECT_EQ(ended_at_, absl::Milliseconds(2500));
+}
+
+TEST_F(WaitGroupTest, DestroyingTheGroupEndsAllWithoutACallback) {
+  auto group = std::make_unique<WaitGroup<int>>(engine_, WaitsFor({50, 60}),
+                                                WaitGroupOptions{}, Take());
+  clock_.CallAt(absl::Milliseconds(2500), [&] { group.reset(); });
+  engine_.Run();
+
+  EXPECT_FALSE(ended_at_.has_value());
+  EXPECT_EQ(polls_, 6);
+}
+
+TEST_F(WaitGroupTest, TheCallbackMayDestroyTheGroup) {
+  std::unique_ptr<WaitGroup<int>> group;
+  const auto take = Take();
+  group = std::make_unique<WaitGroup<int>>(
+      engine_, WaitsFor({1, 2}), WaitGroupOptions{},
+      [&](std::vector<WaitResult<int>> results) {
+        group.reset();
+        ended_at_ = clock_.Elapsed();
+        EXPECT_EQ(results.size(), 2u);
+      });
+  engine_.Run();
+
+  EXPECT_EQ(ended_at_, absl::Seconds(2));
+}
+
+TEST_F(WaitGroupTest, ADetachedGroupGoesOnToItsCallback) {
+  WaitGroup(engine_, WaitsFor({1, 2}), {}, Take()).Detach();
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kSuccess, kSuccess));
+}
+
+TEST(WaitGroupThreadTest, WaitsOnSeveralThreadsEndOnce) {
+  WaitEngine engine({.threads = 3, .tick = absl::Microseconds(100)});
+  const auto policy =
+      WaitPolicy::Make({.timeout = absl::Minutes(1),
+                        .backoff = {.initial_delay = absl::Microseconds(100),
+                                    .max_delay = absl::Microseconds(300)}});
+  for (int round = 0; round < 30; ++round) {
+    std::vector<Waiter<std::function<bool()>>> waits;
+    for (int i = 0; i < 40; ++i) {
+      waits.emplace_back([polls = 0, i]() mutable { return ++polls > i % 5; },
+                         policy);
+    }
+    std::mutex mutex;
+    std::condition_variable done;
+    std::vector<WaitResult<>> got;
+    WaitGroup group(engine, std::move(waits), {.successes_required = 20},
+                    [&](std::vector<WaitResult<>> results) {
+                      const std::lock_guard lock(mutex);
+                      got = std::move(results);
+                      done.notify_one();
+                    });
+    std::unique_lock lock(mutex);
+    done.wait(lock, [&] { return !got.empty(); });
+
+    EXPECT_EQ(got.size(), 40u);
+    EXPECT_GE(std::count_if(got.begin(), got.end(),
+                            [](const auto& result) { return result.ok(); }),
+              20);
+  }
+}
+
+}  // namespace
+}  // namespace waiter

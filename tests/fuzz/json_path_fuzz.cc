@@ -1,0 +1,62 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Whatever stands for --json, it is refused with its place, or asked of a
+// document without harm. libFuzzer looks for a text that breaks this. The first
+// line is the expression, the rest the document.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/probes/http/json_path.h"
+#include "json/json.h"
+
+namespace {
+
+#define CHECK_THAT(rule)                                                \
+  do {                                                                  \
+    if (!(rule)) {                                                      \
+      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
+      std::abort();                                                     \
+    }                                                                   \
+  } while (false)
+
+void Check(std::string_view expression, std::string_view text) {
+  const absl::StatusOr<waiter::cli::JsonPath> path =
+      waiter::cli::JsonPath::Parse(expression);
+  if (!path.ok()) {
+    CHECK_THAT(absl::IsInvalidArgument(path.status()));
+    CHECK_THAT(absl::StartsWith(path.status().message(), "at character "));
+    return;
+  }
+  // Spaces around it change nothing.
+  const absl::StatusOr<waiter::cli::JsonPath> spaced =
+      waiter::cli::JsonPath::Parse(absl::StrCat(" ", expression, "\t"));
+  CHECK_THAT(spaced.ok());
+
+  const absl::StatusOr<waiter::JsonValue> document = waiter::ParseJson(text);
+  if (!document.ok()) return;
+  CHECK_THAT(path->Holds(*document) == spaced->Holds(*document));
+  CHECK_THAT(path->Found(*document) == spaced->Found(*document));
+  CHECK_THAT(path->Found(*document).size() <= expression.size() + 400);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string text(data, data + size);
+  const std::pair<std::string_view, std::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits('\n', 1));
+  Check(parts.first, parts.second);
+  return 0;
+}

@@ -1,0 +1,291 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/loop/backoff.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "absl/random/bit_gen_ref.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff_options.h"
+#include "waiter/loop/split_mix64.h"
+
+namespace waiter {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+constexpr uint64_t kLowest = 0;
+constexpr uint64_t kHighest = std::numeric_limits<uint64_t>::max();
+
+// Draws the same bits every time: the ends of each window.
+struct FixedBits {
+  using result_type = uint64_t;
+  static constexpr uint64_t min() { return kLowest; }
+  static constexpr uint64_t max() { return kHighest; }
+  uint64_t operator()() const { return bits; }
+  uint64_t bits;
+};
+
+// Fails the test if it is drawn from.
+struct NoBits {
+  using result_type = uint64_t;
+  static constexpr uint64_t min() { return kLowest; }
+  static constexpr uint64_t max() { return kHighest; }
+  uint64_t operator()() const {
+    ADD_FAILURE() << "drew from the generator";
+    return 0;
+  }
+};
+
+template <typename Gen>
+std::vector<nanoseconds> Delays(const BackoffOptions& options, int count,
+                                Gen gen) {
+  const Backoff backoff(options);
+  BackoffProgress progress;
+  std::vector<nanoseconds> delays;
+  delays.reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    delays.push_back(backoff.NextDelay(progress, gen));
+  }
+  return delays;
+}
+
+// The worked table of docs/design.md.
+constexpr BackoffOptions kWorkedTable = {.initial_delay = absl::Seconds(1),
+                                         .max_delay = absl::Seconds(10)};
+
+TEST(BackoffTest, CeilingsDoubleUpToTheCap) {
+  const Backoff backoff(kWorkedTable);
+
+  std::vector<nanoseconds> ceilings;
+  for (int n = 1; n <= 6; ++n) ceilings.push_back(backoff.Ceiling(n));
+
+  EXPECT_THAT(ceilings, ElementsAre(seconds(1), seconds(2), seconds(4),
+                                    seconds(8), seconds(10), seconds(10)));
+}
+
+TEST(BackoffTest, NoJitterGivesTheCeilingsWithoutDrawing) {
+  BackoffOptions options = kWorkedTable;
+  options.jitter = Jitter::None();
+
+  EXPECT_THAT(Delays(options, 6, NoBits()),
+              ElementsAre(seconds(1), seconds(2), seconds(4), seconds(8),
+                          seconds(10), seconds(10)));
+}
+
+struct WindowCase {
+  const char* name;
+  Jitter jitter;
+  std::vector<nanoseconds> lowest;
+  std::vector<nanoseconds> highest;
+};
+
+class BackoffWindowTest : public testing::TestWithParam<WindowCase> {};
+
+TEST_P(BackoffWindowTest, GeneratorsEndsGiveTheWindowsEnds) {
+  BackoffOptions options = kWorkedTable;
+  options.jitter = GetParam().jitter;
+
+  EXPECT_EQ(Delays(options, 5, FixedBits{kLowest}), GetParam().lowest);
+  EXPECT_EQ(Delays(options, 5, FixedBits{kHighest}), GetParam().highest);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryJitter, BackoffWindowTest,
+    testing::Values(
+        WindowCase{
+            "Full",
+            Jitter::Full(),
+            {seconds(0), seconds(0), seconds(0), seconds(0), seconds(0)},
+            {seconds(1), seconds(2), seconds(4), seconds(8), seconds(10)}},
+        WindowCase{
+            "FullOfAQuarter",
+            Jitter::Full(0.25),
+            {milliseconds(750), milliseconds(1500), seconds(3), seconds(6),
+             milliseconds(7500)},
+            {seconds(1), seconds(2), seconds(4), seconds(8), seconds(10)}},
+        WindowCase{
+            "Equal",
+            Jitter::Equal(),
+            {milliseconds(500), seconds(1), seconds(2), seconds(4), seconds(5)},
+            {seconds(1), seconds(2), seconds(4), seconds(8), seconds(10)}},
+        WindowCase{
+            "Proportional",
+            Jitter::Proportional(0.5),
+            {milliseconds(500), seconds(1), seconds(2), seconds(4), seconds(5)},
+            {milliseconds(1500), seconds(3), seconds(6), seconds(10),
+             seconds(10)}},
+        WindowCase{
+            "Decorrelated",
+            Jitter::Decorrelated(),
+            {seconds(1), seconds(1), seconds(1), seconds(1), seconds(1)},
+            {seconds(3), seconds(9), seconds(10), seconds(10), seconds(10)}}),
+    [](const auto& test) { return test.param.name; });
+
+class BackoffEveryJitterTest : public testing::TestWithParam<Jitter> {};
+
+TEST_P(BackoffEveryJitterTest, EveryDrawIsWithinFloorAndCap) {
+  BackoffOptions options = kWorkedTable;
+  options.jitter = GetParam();
+  options.min_delay = absl::Milliseconds(300);
+
+  const std::vector<nanoseconds> delays =
+      Delays(options, 100'000, SplitMix64(7));
+
+  EXPECT_GE(*std::ranges::min_element(delays), milliseconds(300));
+  EXPECT_LE(*std::ranges::max_element(delays), seconds(10));
+}
+
+TEST_P(BackoffEveryJitterTest, FirstAndCappedDelaysAreJittered) {
+  BackoffOptions options = kWorkedTable;
+  options.jitter = GetParam();
+  const Backoff backoff(options);
+  SplitMix64 gen(7);
+
+  for (int n : {1, 50}) {
+    std::vector<nanoseconds> delays;
+    for (int i = 0; i < 1000; ++i) {
+      BackoffProgress progress;
+      for (int k = 1; k < n; ++k) backoff.NextDelay(progress, gen);
+      delays.push_back(backoff.NextDelay(progress, gen));
+    }
+    std::ranges::sort(delays);
+    // A quarter of the ceiling apart: no clamp or constant has swallowed them.
+    EXPECT_GT(delays[950] - delays[50], backoff.Ceiling(n) / 4) << "n=" << n;
+  }
+}
+
+TEST_P(BackoffEveryJitterTest, SameSeedGivesSameDelays) {
+  BackoffOptions options = kWorkedTable;
+  options.jitter = GetParam();
+
+  EXPECT_EQ(Delays(options, 20, SplitMix64(1)),
+            Delays(options, 20, SplitMix64(1)));
+  EXPECT_NE(Delays(options, 20, SplitMix64(1)),
+            Delays(options, 20, SplitMix64(2)));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, BackoffEveryJitterTest,
+                         testing::Values(Jitter::Full(), Jitter::Equal(),
+                                         Jitter::Proportional(0.5),
+                                         Jitter::Decorrelated()));
+
+TEST(BackoffTest, HugeAttemptsStayAtTheCap) {
+  const Backoff backoff(kWorkedTable);
+
+  for (int64_t n : {int64_t{64}, int64_t{1024}, int64_t{1025}, int64_t{1000000},
+                    int64_t{1} << 31, std::numeric_limits<int64_t>::max()}) {
+    EXPECT_EQ(backoff.Ceiling(n), seconds(10)) << "n=" << n;
+  }
+}
+
+TEST(BackoffTest, GrowthBeyondTheTableFollowsTheFormula) {
+  const Backoff backoff({.initial_delay = absl::Nanoseconds(1'000'000),
+                         .max_delay = absl::Hours(1),
+                         .multiplier = 1.01});
+
+  // 1 ms * 1.01^99 and 1 ms * 1.01^999, rounded.
+  EXPECT_EQ(backoff.Ceiling(100), nanoseconds(2'678'033));
+  EXPECT_EQ(backoff.Ceiling(1000), nanoseconds(20'751'639'245));
+  EXPECT_EQ(backoff.Ceiling(100'000), hours(1));
+}
+
+TEST(BackoffTest, MultiplierOfOneIsConstant) {
+  EXPECT_THAT(Delays({.initial_delay = absl::Seconds(3),
+                      .max_delay = absl::Seconds(3),
+                      .multiplier = 1.0,
+                      .jitter = Jitter::None()},
+                     3, NoBits()),
+              ElementsAre(seconds(3), seconds(3), seconds(3)));
+}
+
+TEST(BackoffTest, InitialDelayOfZeroStaysAtTheFloor) {
+  EXPECT_THAT(
+      Delays({.initial_delay = absl::ZeroDuration()}, 2000, NoBits()).back(),
+      seconds(0));
+  EXPECT_THAT(Delays({.initial_delay = absl::ZeroDuration(),
+                      .min_delay = absl::Seconds(1)},
+                     2000, NoBits())
+                  .back(),
+              seconds(1));
+}
+
+TEST(BackoffTest, InfiniteCapSaturatesAndStaysFinite) {
+  const Backoff backoff({.initial_delay = absl::Seconds(1),
+                         .max_delay = absl::InfiniteDuration()});
+  BackoffProgress progress;
+  SplitMix64 gen(3);
+
+  for (int i = 0; i < 3000; ++i) {
+    const nanoseconds delay = backoff.NextDelay(progress, gen);
+    ASSERT_GE(delay, seconds(0));
+    ASSERT_LE(delay, nanoseconds(int64_t{1} << 62));
+  }
+  EXPECT_GT(backoff.Ceiling(1'000'000), hours(24 * 365 * 100));
+}
+
+TEST(BackoffTest, NanosecondDelaysAreNotTruncated) {
+  EXPECT_THAT(Delays({.initial_delay = absl::Nanoseconds(3),
+                      .max_delay = absl::Nanoseconds(40),
+                      .jitter = Jitter::None()},
+                     5, NoBits()),
+              ElementsAre(nanoseconds(3), nanoseconds(6), nanoseconds(12),
+                          nanoseconds(24), nanoseconds(40)));
+}
+
+TEST(BackoffTest, GeneratorThroughBitGenRefGivesTheSameDelays) {
+  SplitMix64 gen(11);
+
+  EXPECT_EQ(Delays(kWorkedTable, 10, absl::BitGenRef(gen)),
+            Delays(kWorkedTable, 10, SplitMix64(11)));
+}
+
+TEST(BackoffTest, FullJitterIsUniform) {
+  constexpr int kDraws = 100'000;
+  constexpr int kBins = 10;
+  const Backoff backoff({.initial_delay = absl::Seconds(1),
+                         .max_delay = absl::Seconds(1),
+                         .jitter = Jitter::Full()});
+  BackoffProgress progress;
+  SplitMix64 gen(5);
+
+  std::vector<int> bins(kBins);
+  for (int i = 0; i < kDraws; ++i) {
+    const nanoseconds delay = backoff.NextDelay(progress, gen);
+    ++bins[static_cast<size_t>(
+        std::min<int64_t>(delay / milliseconds(100), 9))];
+  }
+
+  // Each bin is within five standard deviations of its share.
+  for (int count : bins) EXPECT_NEAR(count, 10'000, 5 * 95);
+}
+
+TEST(SeededSplitMix64Test, TwoGeneratorsDiffer) {
+  SplitMix64 first = MakeSeededSplitMix64();
+  SplitMix64 second = MakeSeededSplitMix64();
+
+  EXPECT_NE(first(), second());
+}
+
+TEST(SplitMix64Test, MatchesThePublishedSequence) {
+  // The first outputs for seed 1234567 of the reference implementation.
+  SplitMix64 gen(1234567);
+
+  EXPECT_EQ(gen(), 6457827717110365317U);
+  EXPECT_EQ(gen(), 3203168211198807973U);
+  EXPECT_EQ(gen(), 9817491932198370423U);
+}
+
+}  // namespace
+}  // namespace waiter

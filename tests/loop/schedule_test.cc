@@ -1,0 +1,112 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/schedule.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff_options.h"
+#include "waiter/loop/split_mix64.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+class SleepRecorder : public WaitObserver {
+ public:
+  void BeforeSleep(const SleepEvent& sleep) override {
+    delays.push_back(sleep.delay);
+  }
+  std::vector<absl::Duration> delays;
+};
+
+// The worked table of docs/design.md.
+TEST(ScheduleTest, WorkedTableOfTheDesign) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(
+      *Schedule({.timeout = absl::Seconds(30),
+                 .backoff = {.initial_delay = absl::Seconds(1),
+                             .max_delay = absl::Seconds(10),
+                             .jitter = Jitter::None()}},
+                gen),
+      ElementsAre(absl::Seconds(1), absl::Seconds(2), absl::Seconds(4),
+                  absl::Seconds(8), absl::Seconds(10), absl::Seconds(5)));
+}
+
+TEST(ScheduleTest, EqualsTheDelaysThatAreSlept) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    for (const Jitter jitter :
+         {Jitter::Full(), Jitter::Equal(), Jitter::Proportional(0.5),
+          Jitter::Decorrelated()}) {
+      SimulatedClock clock;
+      SleepRecorder recorder;
+      WaitOptions options = {.timeout = absl::Minutes(3),
+                             .backoff = {.jitter = jitter},
+                             .observer = &recorder,
+                             .clock = &clock,
+                             .seed = seed};
+      SplitMix64 gen(seed);
+
+      const absl::StatusOr<std::vector<absl::Duration>> schedule =
+          Schedule(options, gen);
+      Waiter([] { return PollStatus::kNotReady; }, options).Wait();
+
+      ASSERT_TRUE(schedule.ok());
+      EXPECT_EQ(*schedule, recorder.delays) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ScheduleTest, EndsAfterMaxDelays) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(*Schedule({.timeout = absl::InfiniteDuration()}, gen, 7),
+              SizeIs(7));
+}
+
+TEST(ScheduleTest, DelaysOfZeroCount) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(*Schedule({.timeout = absl::Seconds(1),
+                         .max_attempts = 4,
+                         .backoff = {.initial_delay = absl::ZeroDuration()}},
+                        gen),
+              AllOf(SizeIs(3), Each(absl::ZeroDuration())));
+}
+
+TEST(ScheduleTest, FollowsTheCurveOfTheStatus) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(*Schedule({.timeout = absl::Hours(1),
+                         .max_attempts = 3,
+                         .server_error = {.initial_delay = absl::Seconds(3),
+                                          .jitter = Jitter::None()}},
+                        gen, 1000, ServerError()),
+              ElementsAre(absl::Seconds(3), absl::Seconds(6)));
+}
+
+TEST(ScheduleTest, InvalidOptionsAreAnError) {
+  SplitMix64 gen(1);
+
+  EXPECT_EQ(Schedule({}, gen).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,93 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What the tests of `WaitEngine` share.
+
+#ifndef WAITER_TESTS_SUPPORT_ENGINE_FIXTURE_H_
+#define WAITER_TESTS_SUPPORT_ENGINE_FIXTURE_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+
+// The same delay after every poll.
+constexpr BackoffOptions Every(absl::Duration delay) {
+  return {.initial_delay = delay,
+          .max_delay = delay,
+          .multiplier = 1,
+          .jitter = Jitter::None()};
+}
+
+// What waits called back with, in that order. Thread-compatible.
+class Results {
+ public:
+  auto Take() {
+    return [this](WaitResult<> result) {
+      reports_.push_back(std::move(result).report());
+    };
+  }
+
+  const std::vector<WaitReport>& reports() const { return reports_; }
+  std::vector<StopReason> reasons() const {
+    std::vector<StopReason> reasons;
+    for (const WaitReport& report : reports_) reasons.push_back(report.reason);
+    return reasons;
+  }
+
+ private:
+  std::vector<WaitReport> reports_;
+};
+
+// An engine without threads, on simulated time, and waits that poll each
+// second.
+class EngineFixture : public testing::Test {
+ protected:
+  WaitEngineOptions Simulated() {
+    return {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_};
+  }
+
+  WaitOptions EverySecond(absl::Duration timeout = absl::Hours(1)) {
+    return {.timeout = timeout,
+            .backoff = Every(absl::Seconds(1)),
+            .clock = &clock_};
+  }
+
+  // Of a status function and a callback that both hold `token_`.
+  auto NeverReady() {
+    return Waiter([this, token = token_] { return CountPoll(false); },
+                  EverySecond());
+  }
+  auto TakeHolding() {
+    return [this, token = token_](WaitResult<> result) {
+      results_.Take()(std::move(result));
+    };
+  }
+  bool CountPoll(bool answer) {
+    ++polls_;
+    return answer;
+  }
+  // Returns how many callables hold `token_`.
+  int64_t held() const { return token_.use_count() - 1; }
+
+  SimulatedClock clock_;
+  Results results_;
+  int polls_ = 0;
+  std::shared_ptr<int> token_ = std::make_shared<int>();
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTS_SUPPORT_ENGINE_FIXTURE_H_

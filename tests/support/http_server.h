@@ -1,0 +1,91 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// An HTTP server that answers what it is told, however wrong, on the loop of
+// the client that is tested.
+//
+//   HttpServer server(loop);
+//   server.Play({.bytes = "HTTP/1.1 503 Busy\r\n\r\n"});
+//   ... ask server.Url("/ready") ...
+//   EXPECT_THAT(server.requests(), ElementsAre(StartsWith("GET /ready ")));
+
+#ifndef WAITER_TESTS_SUPPORT_HTTP_SERVER_H_
+#define WAITER_TESTS_SUPPORT_HTTP_SERVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/loop/event_loop.h"
+
+namespace waiter::cli {
+
+// What is done with one connection.
+struct HttpReply {
+  std::string bytes = {};
+
+  enum class Then { kClose, kReset, kHang, kGoOnForEver };
+  Then then = Then::kClose;
+
+  bool byte_by_byte = false;  // Each byte a segment of its own.
+  bool greets = false;        // Waits for no request.
+};
+
+// Thread-compatible.
+class HttpServer {
+ public:
+  enum class Family { kIpv4, kIpv6 };
+
+  // Listens on a free port of the loopback address of `family`; `listens()`
+  // says whether there is one.
+  explicit HttpServer(EventLoop& loop, Family family = Family::kIpv4);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Adds what the next connection gets. The last is for all that follow, too.
+  void Play(HttpReply reply) { replies_.push_back(std::move(reply)); }
+
+  bool listens() const { return port_ != 0; }
+  uint16_t port() const { return port_; }
+  std::string Url(std::string_view path) const;
+
+  // The requests so far, each as a whole.
+  const std::vector<std::string>& requests() const { return requests_; }
+
+  // Connections that are open.
+  size_t connections() const { return connections_.size(); }
+
+ private:
+  struct Connection {
+    int fd = -1;
+    HttpReply reply;
+    std::string request;
+    size_t sent = 0;
+    EventLoop::Watch watch;
+  };
+  using Position = std::list<Connection>::iterator;
+
+  void Accept();
+  void Read(Position at);
+  void Write(Position at);
+  void End(Position at);
+
+  EventLoop& loop_;
+  const Family family_;
+  int listener_ = -1;
+  uint16_t port_ = 0;
+  EventLoop::Watch accepting_;
+  std::deque<HttpReply> replies_;
+  std::list<Connection> connections_;
+  std::vector<std::string> requests_;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_TESTS_SUPPORT_HTTP_SERVER_H_

@@ -1,0 +1,122 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A run as a script, for who listens to runs:
+//
+//   waiter::PlayedRun run(listener, {"db=tcp://h:1", "file:/x"});
+//   run.Start();
+//   run.Poll(0, absl::Seconds(1), {.detail = "refused"}, absl::Seconds(2));
+//   run.TickTo(absl::Seconds(3));
+//   run.Done("deadline", 124);
+
+#ifndef WAITER_TESTS_SUPPORT_PLAYED_RUN_H_
+#define WAITER_TESTS_SUPPORT_PLAYED_RUN_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "cli/probes/probe.h"
+#include "cli/run/run_state.h"
+#include "waiter/poll_status.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::cli {
+
+class PlayedRun {
+ public:
+  // A target may have a label before "=". The limit is 5 min, and all are
+  // needed; `state` may be changed.
+  PlayedRun(RunListener& listener, const std::vector<std::string>& targets)
+      : listener_(listener) {
+    for (const std::string& target : targets) {
+      const size_t equals = target.find('=');
+      TargetState& added = state.targets.emplace_back();
+      added.label = target.substr(0, equals);
+      added.text =
+          equals == std::string::npos ? target : target.substr(equals + 1);
+    }
+    state.needed = targets.size();
+    state.timeout = absl::Minutes(5);
+    state.started =
+        absl::FromCivil(absl::CivilSecond(2026, 1, 1), absl::UTCTimeZone());
+  }
+
+  void Start() { listener_.OnStart(state); }
+
+  void BeginPoll(size_t target, absl::Duration at) {
+    state.elapsed = at;
+    state.targets[target].phase = TargetState::Phase::kPolling;
+    state.targets[target].poll_started = at;
+  }
+
+  // A poll that took a millisecond ends at `at`, and a sleep begins.
+  void Poll(size_t target, absl::Duration at, Finding found,
+            absl::Duration next = absl::Seconds(1)) {
+    Record(target, at, std::move(found), next);
+    listener_.OnPoll(state, target);
+  }
+
+  // A poll ends, and with it the wait for its target.
+  void LastPoll(size_t target, absl::Duration at, Finding found,
+                StopReason reason = StopReason::kSuccess) {
+    Record(target, at, std::move(found), absl::ZeroDuration());
+    state.targets[target].phase = TargetState::Phase::kEnded;
+    listener_.OnPoll(state, target);
+    End(target, reason);
+  }
+
+  void End(size_t target, StopReason reason) {
+    state.targets[target].phase = TargetState::Phase::kEnded;
+    state.targets[target].reason = reason;
+    state.targets[target].ended = state.elapsed;
+    listener_.OnEnd(state, target);
+  }
+
+  // Ticks every 100 ms, to `at` inclusive.
+  void TickTo(absl::Duration at) {
+    while (state.elapsed < at) {
+      const absl::Duration next = absl::Floor(state.elapsed, kTick) + kTick;
+      state.elapsed = std::min(next, at);
+      listener_.OnTick(state);
+    }
+  }
+
+  void Snapshot() { listener_.OnSnapshot(state); }
+
+  void Done(const std::string& reason, int exit_code,
+            const std::string& detail = "") {
+    listener_.OnDone(
+        state, {.exit_code = exit_code, .reason = reason, .detail = detail});
+  }
+
+  RunState state;
+
+ private:
+  static constexpr absl::Duration kTick = absl::Milliseconds(100);
+
+  void Record(size_t target, absl::Duration at, Finding found,
+              absl::Duration next) {
+    state.elapsed = at;
+    TargetState& changed = state.targets[target];
+    changed.phase = TargetState::Phase::kSleeping;
+    ++changed.attempts;
+    ++changed.counts[static_cast<size_t>(found.status)];
+    if (found.absent) ++changed.absent;
+    if (found.status <= PollStatus::kNotReady) changed.last_good = found;
+    changed.last = std::move(found);
+    changed.last_ended = at;
+    changed.last_took = absl::Milliseconds(1);
+    changed.poll_started = at - changed.last_took;
+    changed.next_delay = next;
+  }
+
+  RunListener& listener_;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_TESTS_SUPPORT_PLAYED_RUN_H_

@@ -1,0 +1,415 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/support/random_wait.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+#include "waiter/clock.h"
+#include "waiter/loop/split_mix64.h"
+#include "waiter/loop/wait_loop.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
+
+namespace waiter {
+namespace {
+
+// Longer waits end with successes that take long, so that all of them end.
+constexpr int64_t kMostPolls = 60;
+
+class Choices {
+ public:
+  explicit Choices(absl::FunctionRef<uint64_t()> choose) : choose_(choose) {}
+
+  // One chance in `n`.
+  bool OneIn(uint64_t n) { return choose_() % n == 0; }
+
+  int64_t Between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(choose_() %
+                                      static_cast<uint64_t>(high - low + 1));
+  }
+
+  // Few values, so that sums of them often meet, and some just beside them.
+  absl::Duration Time() {
+    constexpr std::array<int64_t, 8> kMilliseconds = {0,    1,    10,    100,
+                                                      1000, 2000, 10000, 60000};
+    const uint64_t bits = choose_();
+    absl::Duration time = absl::Milliseconds(kMilliseconds[bits % 8]);
+    if (bits / 8 % 8 == 0) time += absl::Nanoseconds(1);
+    if (bits / 8 % 8 == 1) time += absl::Milliseconds(37);
+    return time;
+  }
+
+  SplitMix64 Generator() { return SplitMix64(choose_()); }
+
+  BackoffOptions Curve() {
+    constexpr std::array<Jitter, 5> kJitters = {
+        Jitter::None(), Jitter::Full(), Jitter::Equal(),
+        Jitter::Proportional(0.2), Jitter::Decorrelated()};
+    BackoffOptions curve;
+    curve.initial_delay = Time();
+    curve.max_delay = curve.initial_delay + Time();
+    curve.multiplier = static_cast<double>(Between(2, 8)) / 2;
+    curve.jitter = kJitters[static_cast<size_t>(Between(0, 4))];
+    if (OneIn(2)) curve.min_delay = std::min(Time(), curve.max_delay);
+    return curve;
+  }
+
+  WaitOptions Options() {
+    WaitOptions options;
+    options.timeout = OneIn(8) ? absl::InfiniteDuration() : Time() + Time();
+    if (OneIn(8)) options.max_attempts = Between(1, 8);
+    if (OneIn(8)) options.max_consecutive_server_errors = Between(1, 3);
+    if (OneIn(8)) options.max_consecutive_throttles = Between(1, 3);
+    if (OneIn(8)) options.max_server_error_time = Time();
+    options.backoff = Curve();
+    options.server_error = Curve();
+    options.throttled = Curve();
+    options.retry_after.rule =
+        static_cast<RetryAfterOptions::Rule>(Between(0, 3));
+    options.retry_after.max_retry_after = Time() + absl::Milliseconds(1);
+    options.retry_after.overshoot = Time();
+    if (OneIn(2)) {
+      options.retry_after.past_deadline =
+          RetryAfterOptions::PastDeadline::kPollAtDeadline;
+    }
+    if (OneIn(8)) options.first_poll_delay = Time();
+    if (OneIn(8)) options.successes_required = Between(1, 4);
+    if (OneIn(8)) options.hold_for = Time();
+    if (OneIn(4)) options.final_poll_lead = Time();
+    options.strict_deadline = OneIn(4);
+    if (OneIn(4)) options.poll_timeout = Time();
+    if (OneIn(4)) options.history_limit = Between(1, 4);
+    return options;
+  }
+
+  Poll<> Answer(int64_t attempt) {
+    if (attempt >= kMostPolls) return PollStatus::kSuccess;
+    absl::Duration hint = OneIn(4) ? Time() : absl::ZeroDuration();
+    if (OneIn(64)) hint = absl::InfiniteDuration();
+    switch (Between(0, 15)) {
+      case 0:
+      case 1:
+        return {PollStatus::kSuccess, "", hint};
+      case 2:
+        return {PollStatus::kFailed, "gone", hint};
+      case 3:
+      case 4:
+      case 5:
+        return Throttled("429", hint);
+      case 6:
+      case 7:
+      case 8:
+        return ServerError(absl::UnavailableError("503"), hint);
+      default:
+        return NotReady("CREATING", hint);
+    }
+  }
+
+ private:
+  absl::FunctionRef<uint64_t()> choose_;
+};
+
+std::string CurveText(std::string_view name, const BackoffOptions& curve) {
+  return absl::StrCat(name, " ", absl::FormatDuration(curve.initial_delay),
+                      " * ", curve.multiplier, "^n in [",
+                      absl::FormatDuration(curve.min_delay), ", ",
+                      absl::FormatDuration(curve.max_delay), "]\n");
+}
+
+// Returns the options that are most often needed to understand a timeline.
+std::string OptionsText(const WaitOptions& options) {
+  return absl::StrCat("timeout ", absl::FormatDuration(*options.timeout),
+                      ", lead ", absl::FormatDuration(options.final_poll_lead),
+                      ", hold for ", absl::FormatDuration(options.hold_for),
+                      ", hint rule ",
+                      static_cast<int>(options.retry_after.rule), " up to ",
+                      absl::FormatDuration(options.retry_after.max_retry_after),
+                      "\n", CurveText("not ready", options.backoff),
+                      CurveText("server error", options.server_error),
+                      CurveText("throttled", options.throttled));
+}
+
+// Drives one wait and watches it.
+class Watched final : public WaitObserver {
+ public:
+  explicit Watched(absl::FunctionRef<uint64_t()> choose)
+      : choices_(choose), options_(choices_.Options()) {
+    options_.observer = this;
+  }
+
+  RandomWait Run();
+
+  void BeforePoll(std::string_view, int64_t attempt) override;
+  void AfterPoll(const PollEvent& poll) override;
+  void BeforeSleep(const SleepEvent& sleep) override;
+  void OnDone(std::string_view, const WaitReport&) override { ++dones_; }
+
+ private:
+  void Expect(bool kept, std::string_view promise) {
+    if (!kept && result_.broken.empty()) result_.broken = promise;
+  }
+
+  absl::Duration Elapsed() const { return absl::FromChrono(now_ - start_); }
+  absl::Duration Remaining() const { return *options_.timeout - Elapsed(); }
+
+  void RunPoll(WaitLoop& loop);
+  void RunSleep(const NextStep& step);
+  void CheckDelay(absl::Duration delay, SleepReason reason);
+  void CheckReport();
+  void CheckReason();
+
+  const BackoffOptions& CurveOf(PollStatus status) const {
+    if (status == PollStatus::kServerError) return options_.server_error;
+    if (status == PollStatus::kThrottled) return options_.throttled;
+    return options_.backoff;
+  }
+
+  Choices choices_;
+  WaitOptions options_;
+  WaitReport report_;
+  RandomWait result_;
+
+  const MonotonicTime start_ = MonotonicTime(std::chrono::hours(1));
+  MonotonicTime now_ = start_;
+  bool stopped_ = false;
+  int64_t polls_ = 0;
+  int64_t dones_ = 0;
+  bool polling_ = false;
+  bool final_ = false;
+  int64_t final_polls_ = 0;
+  std::optional<SleepEvent> sleep_;
+  absl::Duration slept_;
+  absl::Duration polled_;
+  absl::Duration longest_;
+  std::array<int64_t, 5> counts_ = {};
+};
+
+void Watched::BeforePoll(std::string_view, int64_t attempt) {
+  Expect(attempt == polls_ + 1, "attempts count up from 1");
+  Expect(!polling_, "polls do not overlap");
+  Expect(!stopped_, "no poll starts after a stop");
+  Expect(dones_ == 0, "no poll after the end");
+  if (choices_.OneIn(256)) stopped_ = true;
+}
+
+void Watched::AfterPoll(const PollEvent& poll) {
+  Expect(poll.attempt == polls_, "every poll is told once");
+  Expect(poll.elapsed == Elapsed(), "a poll ends now");
+  if (choices_.OneIn(256)) stopped_ = true;
+}
+
+void Watched::BeforeSleep(const SleepEvent& sleep) {
+  Expect(sleep.attempt == polls_, "a sleep follows its poll");
+  Expect(sleep.elapsed == Elapsed(), "a sleep starts now");
+  Expect(sleep.delay > absl::ZeroDuration(), "a sleep takes time");
+  sleep_ = sleep;
+  if (choices_.OneIn(256)) stopped_ = true;
+}
+
+void Watched::RunPoll(WaitLoop& loop) {
+  if (final_) Expect(++final_polls_ == 1, "one poll follows the last sleep");
+  const PollContext context = loop.Context(absl::UnixEpoch());
+  Expect(context.attempt == ++polls_, "the context has the attempt");
+  Expect(context.elapsed == Elapsed(), "the context has the time");
+  Expect(context.remaining == std::max(Remaining(), absl::ZeroDuration()),
+         "the context has the time left, never negative");
+  Expect(context.timeout ==
+             (context.remaining > absl::ZeroDuration()
+                  ? std::min(options_.poll_timeout, context.remaining)
+                  : options_.poll_timeout),
+         "a poll may take poll_timeout, or what is left if anything is");
+  sleep_.reset();
+  polling_ = true;
+  absl::Duration takes;
+  if (choices_.OneIn(4)) takes = choices_.Time();
+  if (polls_ >= kMostPolls) takes = absl::Minutes(2);
+  now_ += absl::ToChronoNanoseconds(takes);
+  polled_ += takes;
+  longest_ = std::max(longest_, takes);
+  if (choices_.OneIn(64)) stopped_ = true;
+  polling_ = false;
+  report_.last_poll = choices_.Answer(polls_);
+  ++counts_[static_cast<size_t>(report_.last_poll.status())];
+  absl::StrAppend(&result_.timeline, "poll ",
+                  absl::FormatDuration(context.elapsed), " ",
+                  PollStatusName(report_.last_poll.status()), ", hint ",
+                  absl::FormatDuration(report_.last_poll.retry_after()), "\n");
+}
+
+void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
+  if (polls_ == 0) {
+    Expect(delay <= options_.first_poll_delay, "first_poll_delay is the most");
+    return;
+  }
+  Expect(delay <= std::max(Remaining(), absl::ZeroDuration()),
+         "no sleep passes the deadline");
+  if (reason == SleepReason::kFinalPoll) {
+    final_ = true;
+    return;
+  }
+  const Poll<>& found = report_.last_poll;
+  const BackoffOptions& curve = CurveOf(found.status());
+  const absl::Duration computed =
+      std::max(curve.max_delay, options_.backoff.max_delay);
+  const absl::Duration most =
+      options_.retry_after.rule == RetryAfterOptions::Rule::kSum
+          ? computed + options_.retry_after.max_retry_after
+          : std::max(computed, options_.retry_after.max_retry_after);
+  Expect(delay <= most, "no delay exceeds max_delay or max_retry_after");
+  if (reason != SleepReason::kRetryAfter &&
+      reason != SleepReason::kConfirming) {
+    Expect(delay >= curve.min_delay, "no delay is below min_delay");
+  }
+  const bool hinted = found.status() != PollStatus::kSuccess &&
+                      found.retry_after() > absl::ZeroDuration() &&
+                      found.retry_after() != absl::InfiniteDuration();
+  const absl::Duration hint =
+      std::min(found.retry_after(), options_.retry_after.max_retry_after);
+  if (hinted &&
+      options_.retry_after.rule == RetryAfterOptions::Rule::kLowerBound) {
+    Expect(delay >= hint, "a hint is not undercut");
+  }
+  Expect(hinted || reason != SleepReason::kRetryAfter,
+         "only hints are called hints");
+}
+
+void Watched::RunSleep(const NextStep& step) {
+  Expect(sleep_.has_value(), "every sleep is announced");
+  Expect(!final_, "no sleep after the last");
+  const absl::Duration delay = absl::FromChrono(step.wake_up() - now_);
+  Expect(sleep_->delay == delay, "the sleep is the one announced");
+  CheckDelay(delay, sleep_->reason);
+  absl::StrAppend(&result_.timeline, "sleep ", absl::FormatDuration(delay), " ",
+                  SleepReasonName(sleep_->reason), "\n");
+  absl::Duration slept = delay;
+  if (choices_.OneIn(32)) stopped_ = true;
+  if (stopped_ && choices_.OneIn(2)) slept = delay / 2;
+  if (choices_.OneIn(16)) slept += choices_.Time();
+  now_ += absl::ToChronoNanoseconds(slept);
+  slept_ += absl::FromChrono(absl::ToChronoNanoseconds(slept));
+}
+
+void Watched::CheckReason() {
+  const PollStatus last = report_.last_poll.status();
+  const bool past = Remaining() < absl::ZeroDuration();
+  switch (report_.reason) {
+    case StopReason::kSuccess:
+      Expect(last == PollStatus::kSuccess, "success is found");
+      Expect(counts_[0] >= options_.successes_required, "success is confirmed");
+      Expect(!past || !options_.strict_deadline, "success is in time");
+      Expect(report_.late == past, "a late success is marked");
+      break;
+    case StopReason::kFailed:
+      Expect(last == PollStatus::kFailed, "failure is found");
+      Expect(!past || !options_.strict_deadline, "failure is in time");
+      Expect(report_.late == past, "a late failure is marked");
+      break;
+    case StopReason::kDeadline:
+      Expect(final_ || Remaining() <= absl::ZeroDuration() ||
+                 report_.last_poll.retry_after() > absl::ZeroDuration(),
+             "the deadline has come, or nothing fits before it");
+      break;
+    case StopReason::kCancelled:
+      Expect(stopped_, "a stop was requested");
+      break;
+    case StopReason::kAttempts:
+      Expect(polls_ == options_.max_attempts, "max_attempts is reached");
+      break;
+    case StopReason::kConsecutiveLimit:
+      Expect(last == PollStatus::kServerError || last == PollStatus::kThrottled,
+             "a limited status is found");
+      break;
+    case StopReason::kDelayRule:
+    case StopReason::kQuota:
+    case StopReason::kShutDown:
+      Expect(false, "there is no delay rule, no quota and no engine");
+      break;
+    case StopReason::kInvalidOptions:
+      Expect(false, "the options are valid");
+  }
+}
+
+void Watched::CheckReport() {
+  Expect(dones_ == 1, "the end is told once");
+  Expect(report_.attempts == polls_, "attempts are counted");
+  Expect(report_.counts == counts_, "statuses are counted");
+  Expect(polls_ <= options_.max_attempts.value_or(kMostPolls + 4),
+         "max_attempts is not exceeded");
+  Expect(!final_ || final_polls_ == 1 || stopped_,
+         "the last sleep ends with a poll");
+  Expect(polls_ > 0 || report_.reason == StopReason::kCancelled,
+         "at least one poll unless stopped before");
+  Expect(report_.elapsed == Elapsed(), "elapsed is the time that has passed");
+  Expect(report_.slept == slept_, "slept is the time that was slept");
+  Expect(report_.slept + polled_ == report_.elapsed,
+         "a wait is polls and sleeps");
+  Expect(report_.longest_poll == longest_, "the longest poll is reported");
+  Expect(report_.status.ok() == (report_.reason == StopReason::kSuccess),
+         "the status is OK exactly for success");
+  const bool errors = counts_[2] + counts_[3] + counts_[4] > 0;
+  Expect(report_.first_error.has_value() == errors, "the first error is kept");
+  Expect(report_.last_error.has_value() == errors, "the last error is kept");
+  Expect(report_.history.size() ==
+             static_cast<size_t>(std::min(options_.history_limit, polls_)),
+         "the history is bounded");
+  CheckReason();
+}
+
+RandomWait Watched::Run() {
+  const std::shared_ptr<const WaitPolicy> policy = WaitPolicy::Make(options_);
+  if (!policy->status().ok()) {
+    result_.broken = policy->status().message();
+    return std::move(result_);
+  }
+  result_.timeline = OptionsText(options_);
+  SplitMix64 gen = choices_.Generator();
+  const auto stop = [this] { return stopped_; };
+  if (choices_.OneIn(64)) stopped_ = true;
+  WaitLoop loop(*policy, report_);
+  NextStep step = loop.Start(now_, policy->DeadlineFrom(now_), stop);
+  while (step.action() != NextStep::Action::kFinish && result_.broken.empty()) {
+    if (step.action() == NextStep::Action::kPoll) {
+      RunPoll(loop);
+      step = loop.OnPoll(now_, gen, stop);
+      if (step.action() == NextStep::Action::kPoll) {
+        CheckDelay(absl::ZeroDuration(),
+                   report_.last_poll.status() == PollStatus::kSuccess
+                       ? SleepReason::kConfirming
+                       : SleepReason::kNotReady);
+      }
+    } else {
+      RunSleep(step);
+      step = loop.OnWake(now_, stop);
+    }
+    Expect(polls_ < kMostPolls + 4, "the wait ends");
+  }
+  if (result_.broken.empty()) CheckReport();
+  result_.reason = StopReasonName(report_.reason);
+  absl::StrAppend(&result_.timeline, result_.reason, " ",
+                  report_.status.ToString(), "\n");
+  return std::move(result_);
+}
+
+}  // namespace
+
+RandomWait RunRandomWait(absl::FunctionRef<uint64_t()> choose) {
+  return Watched(choose).Run();
+}
+
+}  // namespace waiter

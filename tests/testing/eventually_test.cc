@@ -1,0 +1,830 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Each test prevents something that users of other libraries of this kind
+// complained of, and is named after what holds instead.
+
+#include "waiter/testing/eventually.h"
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/failures.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/clock.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/testing/eventually_options.h"
+#include "waiter/testing/simulated_clock.h"
+
+namespace waiter {
+namespace {
+
+using ::absl::Milliseconds;
+using ::absl::Minutes;
+using ::absl::Seconds;
+using ::absl::ZeroDuration;
+using ::testing::_;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Lt;
+using ::testing::Ne;
+using ::testing::Not;
+using ::testing::NotNull;
+using ::testing::Pointee;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+constexpr BackoffOptions kEverySecond = {.initial_delay = Seconds(1),
+                                         .max_delay = Seconds(1),
+                                         .jitter = Jitter::None()};
+
+class EventuallyTest : public testing::Test {
+ protected:
+  // Returns a function that writes down when it is called and returns the
+  // time.
+  auto Elapsed() {
+    return [this] {
+      polled_at_.push_back(clock_.Elapsed());
+      return clock_.Elapsed();
+    };
+  }
+
+  EventuallyOptions Options(absl::Duration timeout) {
+    return {.timeout = timeout, .backoff = kEverySecond, .clock = &clock_};
+  }
+  EventuallyOptions HoldFor(absl::Duration time) {
+    return {.backoff = kEverySecond, .hold_for = time, .clock = &clock_};
+  }
+
+  SimulatedClock clock_;
+  std::vector<absl::Duration> polled_at_;
+};
+
+TEST_F(EventuallyTest, FirstLookIsAtOnce) {
+  const auto elapsed = Elapsed();
+
+  EXPECT_EVENTUALLY(elapsed(), Ge(ZeroDuration()), {.clock = &clock_});
+  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration()));
+}
+
+TEST_F(EventuallyTest, LastLookIsExactlyAtTheLimit) {
+  const auto elapsed = Elapsed();
+
+  EXPECT_EVENTUALLY(elapsed(), Milliseconds(2500), Options(Milliseconds(2500)));
+  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Seconds(1), Seconds(2),
+                                      Milliseconds(2500)));
+}
+
+TEST_F(EventuallyTest, LastLookIsMadeAlsoIfTheNextDelayWouldCrossTheLimit) {
+  const auto elapsed = Elapsed();
+  EventuallyOptions options = Options(Seconds(5));
+  options.backoff.multiplier = 3;
+  options.backoff.max_delay = Minutes(1);
+
+  EXPECT_EVENTUALLY(elapsed(), Seconds(5), options);
+  EXPECT_THAT(polled_at_,
+              ElementsAre(ZeroDuration(), Seconds(1), Seconds(4), Seconds(5)));
+}
+
+TEST_F(EventuallyTest, LimitOfZeroStillLooksOnce) {
+  for (const absl::Duration timeout : {ZeroDuration(), -Seconds(1)}) {
+    polled_at_.clear();
+    const auto elapsed = Elapsed();
+
+    EXPECT_EVENTUALLY(elapsed(), Ge(ZeroDuration()), Options(timeout));
+    EXPECT_THAT(FailureOf([&] {
+                  EXPECT_EVENTUALLY(elapsed(), Lt(ZeroDuration()),
+                                    Options(timeout));
+                }),
+                StartsWith("elapsed() did not match within 0\n"));
+    EXPECT_THAT(polled_at_, SizeIs(2));
+  }
+}
+
+TEST_F(EventuallyTest, TinyLimitAndTinyDelayStillLookTwice) {
+  const auto elapsed = Elapsed();
+
+  EXPECT_EVENTUALLY(elapsed(), absl::Nanoseconds(1),
+                    {.timeout = absl::Nanoseconds(1),
+                     .backoff = {.initial_delay = absl::Nanoseconds(1),
+                                 .jitter = Jitter::None()},
+                     .clock = &clock_});
+  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), absl::Nanoseconds(1)));
+}
+
+TEST_F(EventuallyTest, ExpressionIsEvaluatedAnewAtEachLook) {
+  int polls = 0;
+
+  EXPECT_EVENTUALLY(++polls, 4, Options(Minutes(1)));
+  EXPECT_EQ(polls, 4);
+}
+
+TEST_F(EventuallyTest, EveryLookIsOnTheCallingThread) {
+  std::vector<std::thread::id> threads;
+  const auto note = [&] {
+    threads.push_back(std::this_thread::get_id());
+    return threads.size();
+  };
+
+  EXPECT_EVENTUALLY(note(), 3, Options(Minutes(1)));
+  EXPECT_THAT(threads, testing::Each(std::this_thread::get_id()));
+}
+
+TEST_F(EventuallyTest, NothingPollsOnAfterTheEnd) {
+  const auto elapsed = Elapsed();
+  EXPECT_EVENTUALLY(elapsed(), Seconds(2), Options(Seconds(5)));
+  EXPECT_NE(FailureOf([&] {
+              EXPECT_EVENTUALLY(elapsed(), ZeroDuration(), Options(Seconds(2)));
+            }),
+            "(no failure)");
+  const size_t polls = polled_at_.size();
+
+  clock_.AdvanceTime(Minutes(10));
+  EXPECT_THAT(polled_at_, SizeIs(polls));
+}
+
+// Ten verdicts, each of another value: the message has the one that failed.
+TEST_F(EventuallyTest, VerdictAndMessageAreOfTheSameLook) {
+  int value = 40;
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_EVENTUALLY(++value, 44, Options(Seconds(2))); }),
+      HasSubstr("Actual: 43 (poll 3, at 2s)"));
+  EXPECT_EQ(value, 43);
+}
+
+// Says whether it is asked for the first time, and changes what it looks at.
+MATCHER_P(IsBeforeIncrementing, atomic, "") {
+  ++*atomic;
+  return arg == 0;
+}
+
+TEST_F(EventuallyTest, AtomicIsReadOnceForVerdictAndMessage) {
+  std::atomic<int> value = 7;
+
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(value, IsBeforeIncrementing(&value),
+                                  Options(Seconds(1)));
+              }),
+              HasSubstr("Actual: 8 (poll 2, at 1s)"));
+  EXPECT_EQ(value, 9);
+}
+
+TEST_F(EventuallyTest, TemporariesLiveAsLongAsTheyAreLookedAt) {
+  struct Job {
+    std::string text = "a text that is too long to be stored in place";
+    const std::string& state() const { return text; }
+    std::string&& take() && { return std::move(text); }
+  };
+
+  EXPECT_EVENTUALLY(Job().state(), HasSubstr("stored"));
+  EXPECT_EVENTUALLY(Job().take(), HasSubstr("stored"));
+  EXPECT_EVENTUALLY(Job().text, HasSubstr("stored"));
+}
+
+TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreLookedAtInPlace) {
+  const std::unique_ptr<int> kept = std::make_unique<int>(7);
+
+  const int array[] = {7, 8};  // NOLINT(modernize-avoid-c-arrays)
+
+  EXPECT_EVENTUALLY(array, ElementsAre(7, 8));
+  EXPECT_EVENTUALLY(kept, Pointee(7));
+  EXPECT_EVENTUALLY(std::make_unique<int>(7), Pointee(7));
+  ASSERT_EVENTUALLY(kept.get(), NotNull());
+  EXPECT_EQ(Eventually([] { return std::make_unique<int>(7); }, Pointee(7))
+                .value()
+                .
+                operator*(),
+            7);
+}
+
+// A type of a user who has functions of their own.
+struct Printable {
+  friend void Print(const Printable& /*value*/) {}
+  friend void Snapshot(const Printable& /*value*/) {}
+  friend void ErrorIn(const Printable& /*value*/) {}
+};
+
+TEST_F(EventuallyTest, NamesOfOthersDoNotMatter) {
+  EXPECT_EVENTUALLY(Printable(), _);
+}
+
+TEST_F(EventuallyTest, DelayIsFromTheEndOfALookToTheNext) {
+  const auto elapsed = Elapsed();
+  const auto slow = [&] {
+    elapsed();
+    clock_.AdvanceTime(Seconds(2));
+    return polled_at_.size();
+  };
+
+  EXPECT_EVENTUALLY(slow(), 3, Options(Minutes(1)));
+  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Seconds(3), Seconds(6)));
+}
+
+TEST_F(EventuallyTest, SlowLookThatBeganInTimeAndMatchesPasses) {
+  const auto slow = [&] {
+    clock_.AdvanceTime(Seconds(9));
+    return true;
+  };
+
+  EXPECT_EVENTUALLY(slow(), true, Options(Seconds(5)));
+}
+
+TEST_F(EventuallyTest, SlowLookFailsIfThePolicyIsStrict) {
+  const auto slow = [&] {
+    clock_.AdvanceTime(Seconds(9));
+    return true;
+  };
+  const WaitOptions policy = {.timeout = Seconds(5), .strict_deadline = true};
+
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(slow(), true,
+                                  {.policy = policy, .clock = &clock_});
+              }),
+              AllOf(StartsWith("slow() gave up: timeout of 5s missed by 4s"),
+                    HasSubstr("Actual: true (poll 1, at 0)")));
+}
+
+TEST_F(EventuallyTest, SlowLookThatFailsIsShownAndBlamed) {
+  const auto slow = [&] {
+    clock_.AdvanceTime(Seconds(9));
+    return "CREATING";
+  };
+
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(std::string(slow()), "DONE",
+                                  Options(Seconds(5)));
+              }),
+              AllOf(HasSubstr("Actual: \"CREATING\""),
+                    HasSubstr("one of which took 9s")));
+}
+
+TEST_F(EventuallyTest, StepsOfTheWallClockChangeNothing) {
+  const auto elapsed = Elapsed();
+  clock_.CallAt(Seconds(1), [&] { clock_.StepWallClock(-absl::Hours(24)); });
+  clock_.CallAt(Seconds(2), [&] { clock_.StepWallClock(absl::Hours(48)); });
+
+  EXPECT_EVENTUALLY(elapsed(), Seconds(4), Options(Seconds(4)));
+}
+
+TEST_F(EventuallyTest, FailIfEndsItAtOnceOnTheSameLook) {
+  int looks = 0;
+  std::string state = "CREATING";
+  clock_.CallAt(Seconds(2), [&] { state = "FAILED"; });
+  const auto get = [&] { return ++looks, state; };
+
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(get(), "DONE", Options(Minutes(1)),
+                                  FailIf("FAILED"));
+              }),
+              AllOf(StartsWith("get() gave up at 2s: FailIf(is equal to "
+                               "\"FAILED\")\n"),
+                    HasSubstr("Actual: \"FAILED\" (poll 3, at 2s)")));
+  EXPECT_EQ(looks, 3);
+}
+
+TEST_F(EventuallyTest, FailIfLosesAgainstAMatch) {
+  EventuallyOptions options = Options(Seconds(5));
+  options.hold_for = Seconds(2);
+
+  EXPECT_EVENTUALLY(std::string("DONE"), "DONE", FailIf(Not(IsEmpty())));
+  EXPECT_EVENTUALLY(std::string("DONE"), "DONE", options,
+                    FailIf(Not(IsEmpty())));
+}
+
+TEST_F(EventuallyTest, HoldingOutlastsFlapping) {
+  const auto elapsed = Elapsed();
+  const auto flaps = [&] {
+    const absl::Duration now = elapsed();
+    return now == Seconds(1) || now == Seconds(3) || now >= Seconds(5);
+  };
+  EventuallyOptions options = Options(Minutes(1));
+  options.hold_for = Seconds(2);
+
+  EXPECT_EVENTUALLY(flaps(), true, options);
+  EXPECT_EQ(clock_.Elapsed(), Seconds(7));
+}
+
+TEST_F(EventuallyTest, ConsecutiveLooksAreCountedFromTheLastMiss) {
+  const auto elapsed = Elapsed();
+  const auto flaps = [&] { return elapsed() != Seconds(1); };
+  EventuallyOptions options = Options(Minutes(1));
+  options.successes_required = 3;
+
+  EXPECT_EVENTUALLY(flaps(), true, options);
+  EXPECT_EQ(clock_.Elapsed(), Seconds(4));
+}
+
+TEST_F(EventuallyTest, TimeoutFailsTheAssertionAndNotTheProgram) {
+  bool went_on = false;
+  const std::vector<testing::TestPartResult> parts = PartsOf([&] {
+    EXPECT_EVENTUALLY(1, 2, Options(Seconds(5)));
+    went_on = true;
+    ASSERT_EVENTUALLY(1, 2, Options(Seconds(5)));
+    went_on = false;
+  });
+
+  ASSERT_THAT(parts, SizeIs(2));
+  EXPECT_TRUE(parts[0].nonfatally_failed());
+  EXPECT_TRUE(parts[1].fatally_failed());
+  EXPECT_THAT(parts[0].file_name(), testing::EndsWith("eventually_test.cc"));
+  EXPECT_LT(parts[0].line_number(), parts[1].line_number());
+  EXPECT_TRUE(went_on);
+}
+
+TEST_F(EventuallyTest, ExceptionFailsTheAssertionAtOnceAndByName) {
+  int looks = 0;
+  const auto get = [&]() -> int {
+    if (++looks == 2) throw std::out_of_range("no job 42");
+    return 0;
+  };
+
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_EVENTUALLY(get(), 1, Options(Minutes(1))); }),
+      AllOf(StartsWith("get() gave up at 1s: threw "
+                       "std::out_of_range: no job 42\n"),
+            HasSubstr("Last good: 0 (poll 1, at 0)")));
+  EXPECT_EQ(looks, 2);
+}
+
+TEST_F(EventuallyTest, ThrownThingThatIsNoExceptionIsNamedByItsType) {
+  const auto get = []() -> int { throw 7; };
+
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_EVENTUALLY(get(), 1, Options(Seconds(1))); }),
+      HasSubstr("threw int\n"));
+}
+
+TEST_F(EventuallyTest, ListedExceptionsArePolledOnAndShown) {
+  int looks = 0;
+  const auto get = [&]() -> int {
+    if (++looks < 4) throw std::out_of_range("no job 42");
+    return looks;
+  };
+  EventuallyOptions options = Options(Minutes(1));
+  options.retry_exceptions = RetryOn<std::bad_alloc, std::logic_error>();
+
+  EXPECT_EVENTUALLY(get(), 4, options);
+  looks = -10;
+  options.timeout = Seconds(2);
+  EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(get(), 4, options); }),
+              HasSubstr("Actual: threw std::out_of_range: no job 42 (poll 3"));
+}
+
+// Of any OK `absl::StatusOr`.
+MATCHER(IsOk, "") { return arg.ok(); }
+
+MATCHER_P(IsOkAndHolds, value, "") { return arg.ok() && *arg == value; }
+
+TEST_F(EventuallyTest, PassingErrorsArePolledOnAndOthersEndIt) {
+  std::vector<absl::Status> errors = {absl::NotFoundError("no such job"),
+                                      absl::ResourceExhaustedError("busy"),
+                                      absl::UnavailableError("starting")};
+  const auto get = [&]() -> absl::StatusOr<int> {
+    absl::Status error = errors.back();
+    errors.pop_back();
+    return error;
+  };
+
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_EVENTUALLY(get(), IsOk(), Options(Minutes(1))); }),
+      AllOf(StartsWith("get() gave up at 2s: more polls do not mend NOT_FOUND"),
+            HasSubstr("Actual: NOT_FOUND: no such job")));
+}
+
+TEST_F(EventuallyTest, ErrorThatMeansNotYetIsThePleasureOfTheCaller) {
+  const auto get = [&]() -> absl::Status {
+    if (clock_.Elapsed() < Seconds(3)) return absl::NotFoundError("no job");
+    return absl::OkStatus();
+  };
+  EventuallyOptions options = Options(Minutes(1));
+  options.errors = ErrorClassifier::Http().With(absl::StatusCode::kNotFound,
+                                                PollStatus::kNotReady);
+
+  EXPECT_EVENTUALLY(get(), absl::OkStatus(), options);
+  EXPECT_EQ(clock_.Elapsed(), Seconds(3));
+}
+
+TEST_F(EventuallyTest, ExpectedErrorIsAMatch) {
+  EXPECT_EVENTUALLY(absl::NotFoundError("gone"),
+                    StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(EventuallyTest, LastGoodValueIsShownIfTheLastLookMetAnError) {
+  const auto get = [&]() -> absl::StatusOr<int> {
+    if (clock_.Elapsed() > Seconds(1)) return absl::UnavailableError("reset");
+    return 7;
+  };
+
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(get(), IsOkAndHolds(8), Options(Seconds(5)));
+              }),
+              HasSubstr("Last good: 7 (poll 2, at 1s)"));
+}
+
+TEST_F(EventuallyTest, SharedOptionsServeAllTypesOfExpression) {
+  const EventuallyOptions options = Options(Seconds(5));
+
+  EXPECT_EVENTUALLY(clock_.Elapsed(), Seconds(2), options);
+  EXPECT_EVENTUALLY(clock_.Elapsed() == Seconds(4), true, options);
+  EXPECT_EVENTUALLY(std::string("x"), "x", options);
+}
+
+TEST_F(EventuallyTest, ProductionPolicyPacesTheLooks) {
+  const auto elapsed = Elapsed();
+  const WaitOptions policy = {.timeout = Minutes(1),
+                              .backoff = {.initial_delay = Seconds(3),
+                                          .max_delay = Seconds(20),
+                                          .jitter = Jitter::None()}};
+
+  EXPECT_EVENTUALLY(elapsed(), Ge(Seconds(20)),
+                    {.policy = policy, .clock = &clock_});
+  EXPECT_THAT(polled_at_,
+              ElementsAre(ZeroDuration(), Seconds(3), Seconds(9), Seconds(21)));
+}
+
+TEST_F(EventuallyTest, ProductionLimitsEndTheLooks) {
+  const WaitOptions policy = {.timeout = Minutes(1), .max_attempts = 2};
+
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(1, 2, {.policy = policy, .clock = &clock_});
+              }),
+              StartsWith("1 gave up: max_attempts of 2 reached after 2 "
+                         "attempts"));
+}
+
+TEST_F(EventuallyTest, SeedOfAFailureRepeatsItsDelays) {
+  EventuallyOptions options = {.timeout = Minutes(1), .clock = &clock_};
+  options.backoff.jitter = Jitter::Full();
+  options.seed = 42;
+  std::string text;
+  for (int i = 0; i < 2; ++i) {
+    SimulatedClock clock;
+    options.clock = &clock;
+    const std::string again = FailureOf(
+        [&] { EXPECT_EVENTUALLY(clock.Elapsed(), -Seconds(1), options); });
+    EXPECT_THAT(again, HasSubstr(", jitter -100% +0%, seed 42\n"));
+    EXPECT_TRUE(text.empty() || text == again) << text << again;
+    text = again;
+  }
+}
+
+TEST_F(EventuallyTest, ObserverSeesEveryLook) {
+  struct Count : WaitObserver {
+    void AfterPoll(const PollEvent& /*poll*/) override { ++polls; }
+    int polls = 0;
+  };
+  Count count;
+  EventuallyOptions options = Options(Minutes(1));
+  options.observer = &count;
+
+  EXPECT_EVENTUALLY(clock_.Elapsed(), Seconds(3), options);
+  EXPECT_EQ(count.polls, 4);
+}
+
+TEST_F(EventuallyTest, FirstLookWaitsForItsDelay) {
+  const auto elapsed = Elapsed();
+  EventuallyOptions options = Options(Minutes(1));
+  options.first_poll_delay = Seconds(30);
+
+  EXPECT_EVENTUALLY(elapsed(), Seconds(30), options);
+  EXPECT_THAT(polled_at_, SizeIs(1));
+}
+
+TEST_F(EventuallyTest, FunctionFormReturnsTheValueThatMatched) {
+  struct Job {
+    std::string state;
+    int64_t at;
+  };
+  const absl::StatusOr<Job> job = Eventually(
+      [&] {
+        return Job{clock_.Elapsed() < Seconds(3) ? "CREATING" : "DONE",
+                   absl::ToInt64Seconds(clock_.Elapsed())};
+      },
+      Field(&Job::state, "DONE"), Options(Minutes(1)));
+
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->at, 3);
+}
+
+TEST_F(EventuallyTest, FunctionFormReturnsItsCallersPlaceAndTheMessage) {
+  const absl::StatusOr<int> got =
+      Eventually([] { return 1; }, 2, Options(Seconds(5)));
+  EXPECT_THAT(got.status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       AllOf(HasSubstr("eventually_test.cc:"),
+                             HasSubstr(": the value did not match within 5s"),
+                             HasSubstr("Actual: 1 (poll 6, at 5s)"))));
+
+  EXPECT_THAT(
+      Eventually([] { return 1; }, 2, Options(Seconds(5)), FailIf(1)).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("FailIf(is equal to 1)")));
+}
+
+TEST_F(EventuallyTest, FunctionFormHasOneLayerOfStatus) {
+  const auto get = [&]() -> absl::StatusOr<int> {
+    if (clock_.Elapsed() < Seconds(1)) return absl::UnavailableError("reset");
+    return absl::NotFoundError("no job");
+  };
+  const absl::StatusOr<int> got = Eventually(get, IsOk(), Options(Seconds(5)));
+
+  EXPECT_THAT(got.status(), StatusIs(absl::StatusCode::kNotFound,
+                                     HasSubstr("NOT_FOUND: no job")));
+}
+
+// An assertion without a matcher would assert nothing.
+template <typename F>
+concept ChecksWithoutMatcher = requires(F f) {
+  Eventually(f);
+};
+template <typename F>
+concept Checks = requires(F f) {
+  Eventually(f, 1);
+};
+using ReturnsInt = int (*)();
+static_assert(Checks<ReturnsInt> && !ChecksWithoutMatcher<ReturnsInt>);
+
+// CONSISTENTLY and NEVER.
+
+TEST_F(EventuallyTest, ConsistentlyLooksFromTheStartToTheVeryEnd) {
+  const auto elapsed = Elapsed();
+
+  EXPECT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()),
+                      HoldFor(Milliseconds(2500)));
+  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Seconds(1), Seconds(2),
+                                      Milliseconds(2500)));
+}
+
+TEST_F(EventuallyTest, ConsistentlyFailsWithTheFirstLookThatDiffers) {
+  const std::string text = FailureOf([&] {
+    EXPECT_CONSISTENTLY(clock_.Elapsed(), Lt(Seconds(3)), HoldFor(Minutes(1)));
+  });
+
+  EXPECT_THAT(text, StartsWith("clock_.Elapsed() held for 3s (3 polls), not "
+                               "for 1m\n"));
+  EXPECT_EQ(clock_.Elapsed(), Seconds(3));
+}
+
+TEST_F(EventuallyTest, ConsistentlyForSomeLooks) {
+  const auto elapsed = Elapsed();
+  EventuallyOptions options = {
+      .backoff = kEverySecond, .successes_required = 4, .clock = &clock_};
+
+  ASSERT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()), options);
+  EXPECT_THAT(polled_at_, SizeIs(4));
+}
+
+TEST_F(EventuallyTest, ConsistentlyThatASlowLookOutlastsLooksTwice) {
+  const auto slow = [&] {
+    clock_.AdvanceTime(Seconds(9));
+    polled_at_.push_back(clock_.Elapsed());
+    return true;
+  };
+
+  EXPECT_CONSISTENTLY(slow(), true, HoldFor(Seconds(2)));
+  EXPECT_THAT(polled_at_, SizeIs(2));
+}
+
+TEST_F(EventuallyTest, ConsistentlyFailsWithAnError) {
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_CONSISTENTLY(
+                    absl::StatusOr<int>(absl::UnavailableError("reset")),
+                    IsOk(), HoldFor(Seconds(2)));
+              }),
+              HasSubstr("did not hold at the first poll, let alone for 2s"));
+  EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
+}
+
+TEST_F(EventuallyTest, NeverDoesNotPassOnALookThatWasStillUnderWay) {
+  const auto slow = [&] {
+    clock_.AdvanceTime(Seconds(9));
+    return true;
+  };
+
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_NEVER(slow(), true, HoldFor(Seconds(2))); }),
+      AllOf(HasSubstr("Never: is equal to true"), HasSubstr("Actual: true")));
+}
+
+TEST_F(EventuallyTest, NeverPassesIfNoLookMatches) {
+  const auto elapsed = Elapsed();
+
+  EXPECT_NEVER(elapsed(), Milliseconds(1500), HoldFor(Seconds(3)));
+  EXPECT_THAT(polled_at_, SizeIs(4));
+}
+
+TEST_F(EventuallyTest, ExceptionFailsConsistentlyAndNever) {
+  const auto get = []() -> int { throw std::runtime_error("reset"); };
+
+  EXPECT_THAT(FailureOf([&] { EXPECT_NEVER(get(), 1, HoldFor(Seconds(3))); }),
+              StartsWith("get() threw std::runtime_error: reset"));
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_CONSISTENTLY(get(), 1, HoldFor(Seconds(3))); }),
+      HasSubstr("std::runtime_error: reset"));
+}
+
+// The block form.
+
+TEST_F(EventuallyTest, FailedRunsOfABlockDoNotFailTheTest) {
+  int runs = 0;
+  const auto parts = PartsOf([&] {
+    EXPECT_EVENTUALLY_PASSES(
+        {
+          ++runs;
+          const std::pair<int, int> both = {runs, 3};  // Commas are no matter.
+          EXPECT_EQ(both.first, both.second);
+          EXPECT_GE(runs, 2);
+        },
+        Options(Minutes(1)));
+  });
+
+  EXPECT_THAT(parts, IsEmpty());
+  EXPECT_EQ(runs, 3);
+}
+
+TEST_F(EventuallyTest, FatalFailureEndsThatRunOfTheBlockAlone) {
+  int runs = 0;
+  int whole_runs = 0;
+
+  ASSERT_EVENTUALLY_PASSES(
+      {
+        ASSERT_EQ(++runs, 4);
+        ++whole_runs;
+      },
+      Options(Minutes(1)));
+  EXPECT_EQ(runs, 4);
+  EXPECT_EQ(whole_runs, 1);
+  EXPECT_EQ(clock_.Elapsed(), Seconds(3));
+}
+
+TEST_F(EventuallyTest, BlockThatAlwaysFailsTellsOfItsLastRun) {
+  int runs = 0;
+  const std::vector<testing::TestPartResult> parts = PartsOf([&] {
+    ASSERT_EVENTUALLY_PASSES(
+        {
+          ++runs;
+          EXPECT_TRUE(false) << "run " << runs;
+          FAIL() << "fatal in run " << runs;
+        },
+        Options(Seconds(2)));
+    runs = 100;
+  });
+
+  ASSERT_THAT(parts, SizeIs(1));
+  EXPECT_TRUE(parts[0].fatally_failed());
+  EXPECT_THAT(parts[0].message(),
+              AllOf(StartsWith("the block did not pass within 2s\n"),
+                    HasSubstr("Actual: 2 failures (poll 3, at 2s):\n"),
+                    HasSubstr("run 3\n"), HasSubstr("fatal in run 3\n")));
+  EXPECT_EQ(runs, 3);
+}
+
+TEST_F(EventuallyTest, NonfatalFailuresCountLikeFatalOnes) {
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY_PASSES({ ADD_FAILURE() << "not yet"; },
+                                         Options(Seconds(2)));
+              }),
+              HasSubstr("1 failure"));
+}
+
+// Either would end the test at the first run.
+TEST_F(EventuallyTest, BlockRunsWithBreakAndThrowOnFailureOff) {
+  const bool breaks = GTEST_FLAG_GET(break_on_failure);
+  const bool throws = GTEST_FLAG_GET(throw_on_failure);
+  const absl::Cleanup restore = [&] {
+    GTEST_FLAG_SET(break_on_failure, breaks);
+    GTEST_FLAG_SET(throw_on_failure, throws);
+  };
+  for (const bool flag : {true, false}) {
+    GTEST_FLAG_SET(break_on_failure, flag);
+    GTEST_FLAG_SET(throw_on_failure, !flag);
+    int runs = 0;
+
+    EXPECT_EVENTUALLY_PASSES({ EXPECT_EQ(++runs, 2); }, Options(Minutes(1)));
+    EXPECT_EQ(GTEST_FLAG_GET(break_on_failure), flag);
+    EXPECT_EQ(GTEST_FLAG_GET(throw_on_failure), !flag);
+  }
+}
+
+TEST_F(EventuallyTest, ExceptionInABlockFailsItAtOnce) {
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY_PASSES({ throw std::runtime_error("reset"); },
+                                         Options(Seconds(2)));
+              }),
+              HasSubstr("threw std::runtime_error: reset"));
+  EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
+}
+
+TEST_F(EventuallyTest, SkipInABlockSkipsTheTest) {
+  const std::vector<testing::TestPartResult> parts = PartsOf([&] {
+    EXPECT_EVENTUALLY_PASSES({ GTEST_SKIP() << "no network"; },
+                             Options(Seconds(2)));
+  });
+
+  ASSERT_THAT(parts, SizeIs(1));
+  EXPECT_TRUE(parts[0].skipped());
+  EXPECT_THAT(parts[0].message(), HasSubstr("no network"));
+  EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
+}
+
+TEST_F(EventuallyTest, BlockMayHoldAnother) {
+  EXPECT_EVENTUALLY_PASSES(
+      {
+        EXPECT_EVENTUALLY(clock_.Elapsed(), Ge(Seconds(4)),
+                          Options(Seconds(1)));
+      },
+      Options(Minutes(1)));
+}
+
+// What cannot be meant is said before the first look.
+
+TEST_F(EventuallyTest, DelayLongerThanTheLimitIsReported) {
+  EventuallyOptions options = Options(Milliseconds(500));
+
+  EXPECT_EQ(FailureOf([&] { EXPECT_EVENTUALLY(Elapsed()(), _, options); }),
+            "Elapsed()() was not polled: the delay between polls, "
+            "backoff.initial_delay of 1s, is longer than the timeout of 500ms; "
+            "shorten the one or lengthen the other");
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_CONSISTENTLY(Elapsed()(), _, HoldFor(Milliseconds(500)));
+              }),
+              HasSubstr("of 1s, is longer than hold_for of 500ms"));
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+TEST_F(EventuallyTest, DefaultDelayIsCutToAShortLimit) {
+  EXPECT_EVENTUALLY(clock_.Elapsed(), Milliseconds(1),
+                    {.timeout = Milliseconds(1), .clock = &clock_});
+}
+
+TEST_F(EventuallyTest, ConsistentlyTooShortForTwoLooksIsReported) {
+  for (const absl::Duration time : {ZeroDuration(), -Seconds(1)}) {
+    EXPECT_THAT(
+        FailureOf([&] { EXPECT_CONSISTENTLY(Elapsed()(), _, HoldFor(time)); }),
+        HasSubstr("too short for two polls"));
+  }
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+TEST_F(EventuallyTest, OptionsOfTheOtherKindAreReported) {
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_CONSISTENTLY(Elapsed()(), _, Options(Seconds(5)));
+              }),
+              HasSubstr("timeout is for EVENTUALLY; set hold_for"));
+  EventuallyOptions options = HoldFor(Seconds(5));
+  options.retry_exceptions = RetryOn<std::exception>();
+  EXPECT_THAT(FailureOf([&] { EXPECT_NEVER(Elapsed()(), _, options); }),
+              HasSubstr("retry_exceptions is for EVENTUALLY"));
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+TEST_F(EventuallyTest, HoldLongerThanTheLimitIsReported) {
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(Elapsed()(), _, HoldFor(Minutes(1)));
+              }),
+              HasSubstr("hold_for of 1m does not fit into the timeout of 5s"));
+}
+
+TEST_F(EventuallyTest, WaitThatNothingWouldEndIsReported) {
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_EVENTUALLY(Elapsed()(), _,
+                                  Options(absl::InfiniteDuration()));
+              }),
+              HasSubstr("the timeout is infinite"));
+  EventuallyOptions options = Options(Seconds(5));
+  options.backoff = {.initial_delay = ZeroDuration()};
+  EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(Elapsed()(), _, options); }),
+              HasSubstr("polls without delay do not move a SimulatedClock"));
+}
+
+TEST_F(EventuallyTest, InvalidOptionsAreReportedByField) {
+  EventuallyOptions options = Options(Seconds(5));
+  options.backoff.multiplier = 0;
+
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_EVENTUALLY(Elapsed()(), _, options); }),
+      StartsWith("Elapsed()() was not polled: backoff.multiplier is 0"));
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,92 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/internal/blocking_wait.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/random/bit_gen_ref.h"
+#include "waiter/clock.h"
+#include "waiter/internal/first_poll.h"
+#include "waiter/loop/next_step.h"
+#include "waiter/loop/split_mix64.h"
+#include "waiter/loop/wait_loop.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::internal {
+namespace {
+
+// Seeds itself when it is first drawn from, which most waits never do.
+class LazyGenerator {
+ public:
+  using result_type = uint64_t;
+
+  explicit LazyGenerator(std::optional<uint64_t> seed) : seed_(seed) {}
+
+  static constexpr result_type min() { return SplitMix64::min(); }
+  static constexpr result_type max() { return SplitMix64::max(); }
+
+  result_type operator()() {
+    if (!generator_.has_value()) {
+      generator_ =
+          seed_.has_value() ? SplitMix64(*seed_) : MakeSeededSplitMix64();
+    }
+    return (*generator_)();
+  }
+
+ private:
+  std::optional<uint64_t> seed_;
+  std::optional<SplitMix64> generator_;
+};
+
+}  // namespace
+
+void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
+                  std::optional<FirstPoll> first_poll, BlockingPoll poll,
+                  WaitReport& report) {
+  Clock& clock = policy.clock();
+  WaitLoop loop(policy, report);
+  LazyGenerator own_gen(policy.options().seed);
+  const absl::BitGenRef gen =
+      inputs.gen.has_value() ? *inputs.gen : absl::BitGenRef(own_gen);
+  const auto stop_requested = [&] { return inputs.stop.stop_requested(); };
+
+  NextStep step = NextStep::Poll();
+  if (first_poll.has_value()) {
+    loop.Start(first_poll->start, first_poll->deadline, [] { return false; });
+    step = loop.OnPoll(first_poll->end, gen, stop_requested);
+  } else {
+    const MonotonicTime start = clock.MonotonicNow();
+    step = loop.Start(start, policy.DeadlineFrom(start), stop_requested);
+  }
+
+  absl::Cleanup on_exception = [&] {
+    loop.EndWithException(clock.MonotonicNow());
+  };
+  while (step.action() != NextStep::Action::kFinish) {
+    if (step.action() == NextStep::Action::kPoll) {
+      if (inputs.takes_context) {
+        PollContext context = loop.Context(clock.TimeNow());
+        context.stop_token = inputs.stop;
+        poll(&context, report.last_poll);
+      } else {
+        poll(nullptr, report.last_poll);
+      }
+      const MonotonicTime now = loop.NeedsExactTime()
+                                    ? clock.MonotonicNow()
+                                    : clock.MonotonicNowBefore(loop.deadline());
+      step = loop.OnPoll(now, gen, stop_requested);
+    } else {
+      clock.SleepUntil(step.wake_up(), inputs.stop, policy.options().name);
+      step = loop.OnWake(clock.MonotonicNow(), stop_requested);
+    }
+  }
+  std::move(on_exception).Cancel();
+}
+
+}  // namespace waiter::internal

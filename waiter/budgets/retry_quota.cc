@@ -1,0 +1,207 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/retry_quota.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "waiter/clock.h"
+
+namespace waiter {
+namespace {
+
+constexpr double kNanosecondsPerSecond = 1e9;
+
+double Seconds(std::chrono::nanoseconds duration) {
+  return static_cast<double>(duration.count()) / kNanosecondsPerSecond;
+}
+
+// Returns the nanosecond nearest to `seconds`, which may be large but not
+// negative, after `time`. A shortfall of less than one counts as none.
+MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
+  const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
+  constexpr double kLimit = 9.2e18;  // Below 2^63.
+  if (nanoseconds >= kLimit) return MonotonicTime::max();
+  return SaturatingAdd(
+      time, std::chrono::nanoseconds(static_cast<int64_t>(nanoseconds)));
+}
+
+absl::Status Invalid(std::string_view field, double value,
+                     std::string_view range) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is ", value, "; it must be ", range));
+}
+
+}  // namespace
+
+absl::Status Validate(const RetryQuotaOptions& options) {
+  const bool waits = options.when_spent == RetryQuotaOptions::WhenSpent::kWait;
+  struct Amount {
+    std::string_view field;
+    double value;
+  };
+  const auto amounts = std::to_array<Amount>({
+      {"capacity", options.capacity},
+      {"initial_cost", options.initial_cost},
+      {"success_increment", options.success_increment},
+      {"retry_cost", options.retry_cost},
+      {"timeout_cost", options.timeout_cost},
+      {"throttle_cost", options.throttle_cost},
+      {"refill_per_second", options.refill_per_second},
+  });
+  for (const auto& [field, value] : amounts) {
+    // Written so that not-a-number fails.
+    if (!(value >= 0 && std::isfinite(value))) {
+      return Invalid(field, value, "finite, and zero or more");
+    }
+  }
+  if (options.initial_cost > options.capacity) {
+    return Invalid("initial_cost", options.initial_cost,
+                   absl::StrCat("at most capacity, ", options.capacity,
+                                ", or no wait can ever start"));
+  }
+  if (!waits) return absl::OkStatus();
+  if (options.refill_per_second == 0) {
+    return Invalid("refill_per_second", options.refill_per_second,
+                   "above zero with when_spent kWait, which waits for it");
+  }
+  for (const auto& [field, value] : amounts) {
+    if (field.ends_with("_cost") && value > options.capacity) {
+      return Invalid(field, value,
+                     absl::StrCat("at most capacity, ", options.capacity,
+                                  ", with when_spent kWait"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<RetryQuota>> RetryQuota::Make(
+    const RetryQuotaOptions& options) {
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  return std::shared_ptr<RetryQuota>(absl::WrapUnique(new RetryQuota(options)));
+}
+
+RetryQuota::RetryQuota(const RetryQuotaOptions& options)
+    : options_(options),
+      costs_{options.initial_cost, options.retry_cost, options.timeout_cost,
+             options.throttle_cost, 0},
+      refill_per_nanosecond_(options.refill_per_second / kNanosecondsPerSecond),
+      level_(options.capacity),
+      tokens_(options.capacity) {}
+
+std::optional<MonotonicTime> RetryQuota::Acquire(QuotaUse use,
+                                                 MonotonicTime now,
+                                                 QuotaToken& token) {
+  const double cost = costs_[static_cast<uint8_t>(use)];
+  // Engaged this early, as g++ returns it by reading it back from memory: just
+  // after a write to a part of it, that costs as much as an atomic operation.
+  std::optional<MonotonicTime> start = now;
+  if (options_.compatible ? TakeCompatibly(cost, *start) : Take(cost, *start)) {
+    token.use_ = static_cast<uint8_t>(use);
+  } else {
+    start.reset();
+  }
+  return start;
+}
+
+void RetryQuota::Release(MonotonicTime now, QuotaToken& token) {
+  const bool is_first =
+      token.use_ == static_cast<uint8_t>(QuotaUse::kFirstPoll);
+  Add(is_first ? options_.success_increment : costs_[token.use_], now);
+  token = {};
+}
+
+void RetryQuota::Refund(MonotonicTime now, QuotaToken& token) {
+  Add(costs_[token.use_], now);
+  token = {};
+}
+
+double RetryQuota::Refilled(MonotonicTime now) const {
+  return refill_per_nanosecond_ *
+         static_cast<double>(
+             std::chrono::nanoseconds{now.time_since_epoch()}.count());
+}
+
+double RetryQuota::Available(MonotonicTime now) const {
+  if (!options_.compatible) {
+    return std::min(options_.capacity, level_.load() + Refilled(now));
+  }
+  const std::lock_guard lock(mutex_);
+  return TokensCompatibly(now);
+}
+
+bool RetryQuota::Take(double cost, MonotonicTime& time) {
+  if (cost == 0) return true;
+  const double refilled = Refilled(time);
+  // A shortfall worth less than a nanosecond of refill is a rounding error.
+  const double tolerance = refill_per_nanosecond_;
+  double level = level_.load(std::memory_order_relaxed);
+  double left;
+  do {
+    left = std::min(options_.capacity, level + refilled) - cost;
+    if (left < -tolerance &&
+        options_.when_spent == RetryQuotaOptions::WhenSpent::kRefuse) {
+      return false;
+    }
+  } while (!level_.compare_exchange_weak(level, left - refilled,
+                                         std::memory_order_relaxed));
+  if (left < -tolerance) {
+    time = SecondsAfter(time, -left / options_.refill_per_second);
+  }
+  return true;
+}
+
+void RetryQuota::Add(double tokens, MonotonicTime now) {
+  if (tokens == 0) return;
+  if (options_.compatible) {
+    const std::lock_guard lock(mutex_);
+    tokens_ = std::min(options_.capacity, TokensCompatibly(now) + tokens);
+    mark_ = std::max(mark_, now);
+    return;
+  }
+  // `Take` and `Available` cut what this may bring above the capacity.
+  level_.fetch_add(tokens, std::memory_order_relaxed);
+}
+
+double RetryQuota::TokensCompatibly(MonotonicTime now) const {
+  // The original sleeps holding its lock, so that who comes meanwhile gets its
+  // turn only at the end of that sleep.
+  if (now <= mark_) return tokens_;
+  return std::min(
+      options_.capacity,
+      tokens_ + std::floor(options_.refill_per_second * Seconds(now - mark_)));
+}
+
+bool RetryQuota::TakeCompatibly(double cost, MonotonicTime& time) {
+  const std::lock_guard lock(mutex_);
+  tokens_ = TokensCompatibly(time);
+  const double shortfall = cost - tokens_;
+  if (shortfall > 0 &&
+      options_.when_spent == RetryQuotaOptions::WhenSpent::kRefuse) {
+    return false;
+  }
+  time = std::max(mark_, time);
+  if (shortfall > 0) {
+    time =
+        SecondsAfter(time, std::ceil(shortfall / options_.refill_per_second));
+    tokens_ = 0;
+  } else {
+    tokens_ -= cost;
+  }
+  mark_ = time;
+  return true;
+}
+
+}  // namespace waiter

@@ -1,0 +1,207 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What a worker of a `WaitEngine` keeps of one wait, and the slab that holds
+// the records.
+
+#ifndef WAITER_ENGINE_ENGINE_RECORD_H_
+#define WAITER_ENGINE_ENGINE_RECORD_H_
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "waiter/clock.h"
+#include "waiter/engine/page_memory.h"
+#include "waiter/internal/engine_step.h"
+#include "waiter/internal/engine_task.h"
+#include "waiter/loop/split_mix64.h"
+#include "waiter/loop/wait_loop.h"
+#include "waiter/loop/wait_state.h"
+#include "waiter/poll_status.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::internal {
+
+// Who may enter the task of a record: a word by which the worker, the owner of
+// the handle, and a thread of an executor agree. Above the flags it holds the
+// generation of the record.
+using EngineWord = uint64_t;
+inline constexpr EngineWord kHasHandle = 1;
+inline constexpr EngineWord kClaimed = 2;    // A thread is in the task.
+inline constexpr EngineWord kAbandoned = 4;  // The handle was destroyed.
+inline constexpr EngineWord kFreed = 8;      // The task is gone.
+inline constexpr EngineWord kAwaited =
+    16;  // For its claim, or for being freed.
+inline constexpr EngineWord kOneGeneration = 32;
+
+constexpr EngineWord GenerationOf(EngineWord word) {
+  return word & ~(kOneGeneration - 1);
+}
+
+// What most waits do without.
+struct ColdState {
+  ColdState(const WaitPolicy& policy, WaitReport report_so_far,
+            const WaitState& state)
+      : report(std::move(report_so_far)), loop(policy, report, state) {}
+
+  WaitReport report;
+  WaitLoop loop;
+  std::optional<SplitMix64> gen;  // If the policy has a seed.
+  std::stop_token stop;           // If the status function takes a context.
+};
+
+// What a wait brings with it, until its worker has seen it.
+struct PendingStart {
+  std::shared_ptr<const WaitPolicy> policy;
+  std::stop_token stop;
+};
+
+struct EngineRecord {
+  enum class Phase : uint8_t {
+    kFree,
+    kNew,  // Its worker has not seen it.
+    kStarting,
+    kReady,           // To be polled in this round.
+    kSleeping,        // Until its timer, if it has one.
+    kAwaitingAnswer,  // A poll is under way elsewhere.
+  };
+
+  std::atomic<EngineWord> word;
+  const EngineOps* ops;
+  alignas(kInlineTaskAlignment) std::array<std::byte, kInlineTaskSize> task;
+  MonotonicTime start;
+  MonotonicTime deadline;
+  int64_t attempts;
+  // Until the worker has seen the wait; then by `has_extra`.
+  union {
+    WaitGrowth growth = {};
+    ColdState* extra;
+    alignas(PendingStart) std::array<std::byte, sizeof(PendingStart)> arrival;
+  };
+  uint32_t index;   // In the slab.
+  uint32_t policy;  // In the worker's table.
+  uint32_t stamp;   // Of its timer; of a new wait, the index of the next.
+  Phase phase;
+  PollStatus last_status;
+  bool has_timer = false;  // Of its worker alone, whoever else starts a wait.
+  bool has_extra : 1;
+  bool final_poll : 1;
+  bool stop_requested : 1;
+};
+static_assert(sizeof(EngineRecord) == 112);
+static_assert(sizeof(PendingStart) <= sizeof(WaitGrowth));
+
+// The same with what a full report adds.
+struct FullEngineRecord : EngineRecord {
+  std::array<int64_t, 5> counts;
+  MonotonicTime step_started;
+  std::chrono::nanoseconds slept;
+  std::chrono::nanoseconds longest_poll;
+};
+static_assert(sizeof(FullEngineRecord) == 176);
+
+// New waits in the order of their starts, linked by `stamp`.
+struct EngineQueue {
+  EngineRecord* first = nullptr;
+  EngineRecord* last = nullptr;
+
+  bool empty() const { return first == nullptr; }
+  void Push(EngineRecord& record) {
+    if (empty()) {
+      first = &record;
+    } else {
+      last->stamp = record.index;
+    }
+    last = &record;
+  }
+  void Append(EngineQueue other) {
+    if (other.empty()) return;
+    if (empty()) {
+      first = other.first;
+    } else {
+      last->stamp = other.first->index;
+    }
+    last = other.last;
+  }
+};
+
+// Records with stable addresses, in pages that double in size. `Grow` needs a
+// lock of the caller's; reading an index that has been handed out does not.
+class EngineSlab {
+ public:
+  // Of `FullEngineRecord`s if `full`.
+  explicit EngineSlab(bool full)
+      : record_size_(full ? sizeof(FullEngineRecord) : sizeof(EngineRecord)) {}
+
+  // Returns a record that has never been used.
+  EngineRecord& Grow() {
+    const uint32_t index = size_++;
+    const Place place = PlaceOf(index);
+    if (pages_[place.page] == nullptr) {
+      pages_[place.page] =
+          AllocatePageMemory(record_size_ * (size_t{kFirstPage} << place.page));
+    }
+    std::byte* const address = pages_[place.page].get() + place.offset;
+    EngineRecord* const record = record_size_ == sizeof(FullEngineRecord)
+                                     ? new (address) FullEngineRecord
+                                     : new (address) EngineRecord;
+    record->index = index;
+    record->phase = EngineRecord::Phase::kFree;
+    return *record;
+  }
+
+  EngineRecord& operator[](uint32_t index) const {
+    const Place place = PlaceOf(index);
+    return *std::launder(reinterpret_cast<EngineRecord*>(
+        pages_[place.page].get() + place.offset));
+  }
+
+  // Has the record fetched from memory, which takes a while. Records do not
+  // begin with a cache line, so the last one has to be asked for, too.
+  void Prefetch(const EngineRecord& record) const {
+    const auto* const begin = reinterpret_cast<const std::byte*>(&record);
+    for (size_t offset = 0; offset < record_size_; offset += kCacheLine) {
+      __builtin_prefetch(begin + offset, /*rw=*/1);
+    }
+    __builtin_prefetch(begin + record_size_ - 1, /*rw=*/1);
+  }
+
+  // Returns how many records there are, all of indexes below.
+  uint32_t size() const { return size_; }
+
+ private:
+  static constexpr uint32_t kFirstPage = 1024;
+  static constexpr size_t kCacheLine = 64;
+
+  struct Place {
+    size_t page;
+    size_t offset;  // In bytes.
+  };
+
+  Place PlaceOf(uint32_t index) const {
+    const uint64_t position = uint64_t{index} + kFirstPage;
+    // `position` is at least `kFirstPage`, which is 2^10.
+    const auto page = static_cast<size_t>(53 - std::countl_zero(position));
+    return {
+        .page = page,
+        .offset = record_size_ * (position - (uint64_t{kFirstPage} << page))};
+  }
+
+  const size_t record_size_;
+  uint32_t size_ = 0;
+  std::array<PageMemory, 23> pages_;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_ENGINE_ENGINE_RECORD_H_

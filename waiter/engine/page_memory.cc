@@ -1,0 +1,40 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/engine/page_memory.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace waiter::internal {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+constexpr size_t RoundUp(size_t size, size_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+void FreePageMemory::operator()(std::byte* memory) const { std::free(memory); }
+
+PageMemory AllocatePageMemory(size_t size) {
+  const size_t alignment = size < kHugePage ? kCacheLine : kHugePage;
+  const size_t whole = RoundUp(size, alignment);
+  void* const memory = std::aligned_alloc(alignment, whole);
+  if (memory == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+  // Advice: without huge pages all works, only slower.
+  if (alignment == kHugePage) madvise(memory, whole, MADV_HUGEPAGE);
+#endif
+  return PageMemory(static_cast<std::byte*>(memory));
+}
+
+}  // namespace waiter::internal

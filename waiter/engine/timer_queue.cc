@@ -1,0 +1,236 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/engine/timer_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "waiter/clock.h"
+
+namespace waiter::internal {
+
+using std::chrono::nanoseconds;
+
+TimerQueue::TimerQueue(MonotonicTime start, nanoseconds tick)
+    : start_(start), tick_(tick) {}
+
+// The first tick that is not before `due`.
+inline int64_t TimerQueue::TickOf(MonotonicTime due) const {
+  const nanoseconds after = due - start_;
+  if (after <= nanoseconds::zero()) return 0;
+  return after / tick_ + (after % tick_ == nanoseconds::zero() ? 0 : 1);
+}
+
+MonotonicTime TimerQueue::TimeOf(int64_t tick) const {
+  return tick > (MonotonicTime::max() - start_) / tick_ ? MonotonicTime::max()
+                                                        : start_ + tick * tick_;
+}
+
+// A stamp is the lower half of the tick, all of which are within the horizon.
+inline int64_t TimerQueue::TickOf(Timer timer) const {
+  return current_ +
+         static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
+}
+
+uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
+  ++size_;
+  if (is_exact()) {
+    const uint32_t stamp = next_stamp_++;
+    PushExact({.due = due, .timer = {.index = index, .stamp = stamp}});
+    return stamp;
+  }
+  int64_t tick = TickOf(due);
+  if (slack >= 2 * tick_) {
+    // Ticks that are multiples of a power of two attract all that can wait.
+    const auto step = static_cast<int64_t>(std::bit_floor(
+        static_cast<uint64_t>(std::min(slack / tick_, kHorizon))));
+    tick = (tick + step - 1) & ~(step - 1);
+  }
+  tick = std::max(tick, current_ + 1);
+  const Timer timer = {.index = index, .stamp = static_cast<uint32_t>(tick)};
+  if (tick - current_ < kHorizon) {
+    Put(tick, timer);
+  } else {
+    PushExact({.due = TimeOf(tick), .timer = timer});
+  }
+  return timer.stamp;
+}
+
+// A tick is on the level of the highest digit, of `kSlotBits` each, in which it
+// differs from the current one, in the slot of its digit there.
+inline void TimerQueue::Put(int64_t tick, Timer timer) {
+  const auto difference =
+      static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));
+  const int level =
+      std::min((static_cast<int>(std::bit_width(difference)) - 1) / kSlotBits,
+               kLevels - 1);
+  const int64_t slot = (tick >> (kSlotBits * level)) & (kSlots - 1);
+  Level& place = levels_[static_cast<size_t>(level)];
+  Chunk*& chunk = place.slots[static_cast<size_t>(slot)];
+  if (chunk == nullptr || chunk->size == chunk->timers.size()) {
+    chunk = NewChunk(chunk);
+    place.occupied |= uint64_t{1} << slot;
+  }
+  chunk->timers[chunk->size++] = timer;
+}
+
+// All timers of a level come before those of the next. On every level but the
+// top, which wraps around, occupied slots are ahead of the current one.
+inline TimerQueue::NextSlot TimerQueue::FindNext() const {
+  for (int level = 0; level < kLevels; ++level) {
+    const uint64_t occupied = levels_[static_cast<size_t>(level)].occupied;
+    if (occupied == 0) continue;
+    const int shift = kSlotBits * level;
+    const int64_t position = current_ >> shift;
+    const int first = static_cast<int>(position & (kSlots - 1));
+    const int ahead = std::countr_zero(std::rotr(occupied, first));
+    return {.level = level,
+            .slot = (first + ahead) & (kSlots - 1),
+            .tick = (position + ahead) << shift};
+  }
+  return {};
+}
+
+void TimerQueue::EmptySlot(const NextSlot& next, std::vector<Timer>& due) {
+  Level& level = levels_[static_cast<size_t>(next.level)];
+  Chunk* chunk = level.slots[static_cast<size_t>(next.slot)];
+  level.slots[static_cast<size_t>(next.slot)] = nullptr;
+  level.occupied &= ~(uint64_t{1} << next.slot);
+  while (chunk != nullptr) {
+    for (uint32_t i = 0; i < chunk->size; ++i) {
+      const Timer timer = chunk->timers[i];
+      const int64_t tick = TickOf(timer);
+      if (tick <= current_) {
+        due.push_back(timer);
+      } else {
+        Put(tick, timer);
+      }
+    }
+    Chunk* const emptied = chunk;
+    chunk = chunk->next;
+    FreeChunk(emptied);
+  }
+}
+
+void TimerQueue::TakeNear(std::vector<Timer>& due) {
+  while (!exact_.empty() && TickOf(exact_.front().due) - current_ < kHorizon) {
+    const ExactTimer far = PopExact();
+    if (TickOf(far.due) <= current_) {
+      due.push_back(far.timer);
+    } else {
+      Put(TickOf(far.due), far.timer);
+    }
+  }
+}
+
+void TimerQueue::TakeDue(MonotonicTime now, std::vector<Timer>& due) {
+  const size_t taken_before = due.size();
+  if (is_exact()) {
+    while (!exact_.empty() && exact_.front().due <= now) {
+      due.push_back(PopExact().timer);
+    }
+  } else {
+    const int64_t last = (now - start_) / tick_;
+    for (NextSlot next = FindNext(); next.level < kLevels && next.tick <= last;
+         next = FindNext()) {
+      current_ = next.tick;
+      EmptySlot(next, due);
+      TakeNear(due);
+    }
+    current_ = std::max(current_, last);
+    TakeNear(due);
+  }
+  size_ -= due.size() - taken_before;
+}
+
+MonotonicTime TimerQueue::NextWakeUp() const {
+  if (is_exact()) {
+    return exact_.empty() ? MonotonicTime::max() : exact_.front().due;
+  }
+  const NextSlot next = FindNext();
+  if (next.level < kLevels) return TimeOf(next.tick);
+  // A far timer moves into the wheel when that reaches it.
+  return exact_.empty() ? MonotonicTime::max()
+                        : TimeOf(TickOf(exact_.front().due) - kHorizon + 1);
+}
+
+void TimerQueue::Sweep(absl::FunctionRef<bool(Timer)> wanted) {
+  for (Level& level : levels_) {
+    for (size_t slot = 0; slot < level.slots.size(); ++slot) {
+      Chunk* chunk = level.slots[slot];
+      Chunk* kept = nullptr;
+      while (chunk != nullptr) {
+        Timer* const begin = chunk->timers.data();
+        const Timer* const end =
+            std::remove_if(begin, begin + chunk->size,
+                           [&](Timer timer) { return !wanted(timer); });
+        const auto size = static_cast<uint32_t>(end - begin);
+        size_ -= chunk->size - size;
+        chunk->size = size;
+        Chunk* const next = chunk->next;
+        if (size == 0) {
+          FreeChunk(chunk);
+        } else {
+          chunk->next = kept;
+          kept = chunk;
+        }
+        chunk = next;
+      }
+      level.slots[slot] = kept;
+      if (kept == nullptr) level.occupied &= ~(uint64_t{1} << slot);
+    }
+  }
+  size_ -= std::erase_if(
+      exact_, [&](const ExactTimer& timer) { return !wanted(timer.timer); });
+  std::make_heap(exact_.begin(), exact_.end(), std::greater<>());
+}
+
+void TimerQueue::PushExact(ExactTimer timer) {
+  exact_.push_back(timer);
+  std::push_heap(exact_.begin(), exact_.end(), std::greater<>());
+}
+
+TimerQueue::ExactTimer TimerQueue::PopExact() {
+  std::pop_heap(exact_.begin(), exact_.end(), std::greater<>());
+  const ExactTimer timer = exact_.back();
+  exact_.pop_back();
+  return timer;
+}
+
+TimerQueue::Chunk* TimerQueue::NewChunk(Chunk* next) {
+  Chunk* chunk;
+  if (free_chunks_ != nullptr) {
+    chunk = free_chunks_;
+    free_chunks_ = chunk->next;
+  } else {
+    if (new_chunks_ == new_chunks_end_) AddChunks();
+    chunk = new_chunks_++;
+  }
+  chunk->next = next;
+  chunk->size = 0;
+  return chunk;
+}
+
+// Blocks double in size up to that of a huge page.
+void TimerQueue::AddChunks() {
+  const size_t chunks = size_t{64} << std::min<size_t>(chunk_blocks_.size(), 7);
+  chunk_blocks_.push_back(AllocatePageMemory(chunks * sizeof(Chunk)));
+  new_chunks_ = reinterpret_cast<Chunk*>(chunk_blocks_.back().get());
+  std::uninitialized_default_construct_n(new_chunks_, chunks);
+  new_chunks_end_ = new_chunks_ + chunks;
+}
+
+void TimerQueue::FreeChunk(Chunk* chunk) {
+  chunk->next = free_chunks_;
+  free_chunks_ = chunk;
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,72 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/wait_engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/engine/engine_worker.h"
+#include "waiter/internal/engine_ref.h"
+#include "waiter/wait_engine_options.h"
+
+namespace waiter {
+
+absl::Status Validate(const WaitEngineOptions& options) {
+  if (options.threads < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "WaitEngineOptions::threads is ", options.threads, "; give 0 or more"));
+  }
+  if (options.tick != absl::ZeroDuration() &&
+      (options.tick < absl::Microseconds(1) ||
+       options.tick == absl::InfiniteDuration())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "WaitEngineOptions::tick is ", absl::FormatDuration(options.tick),
+        "; give zero, or 1us or more"));
+  }
+  if (!(options.relative_slack >= 0 && options.relative_slack <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("WaitEngineOptions::relative_slack is ",
+                     options.relative_slack, "; give 0 to 1"));
+  }
+  if (options.gen.has_value() && options.threads > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("WaitEngineOptions::gen is set with ", options.threads,
+                     " threads; a generator is for one"));
+  }
+  return absl::OkStatus();
+}
+
+WaitEngine::WaitEngine(const WaitEngineOptions& options) {
+  const int threads = Validate(options).ok() ? options.threads : 1;
+  for (int ordinal = 0; ordinal < std::max(threads, 1); ++ordinal) {
+    workers_.push_back(internal::EngineWorkerRef::Adopt(
+        *new internal::EngineWorker(options, ordinal)));
+    if (threads > 0) workers_.back()->StartThread();
+  }
+}
+
+WaitEngine::~WaitEngine() {
+  for (const internal::EngineWorkerRef& worker : workers_) worker->ShutDown();
+}
+
+internal::EngineWorker& WaitEngine::ChooseWorker() {
+  internal::EngineWorker* const current = internal::EngineWorker::Current();
+  for (const internal::EngineWorkerRef& worker : workers_) {
+    if (worker.get() == current) return *current;
+  }
+  if (workers_.size() == 1) return *workers_.front().get();
+  const size_t turn = next_worker_.fetch_add(1, std::memory_order_relaxed);
+  return *workers_[turn % workers_.size()].get();
+}
+
+void WaitEngine::Run() { workers_.front()->Run(); }
+
+MonotonicTime WaitEngine::RunDue() { return workers_.front()->RunDue(); }
+
+}  // namespace waiter

@@ -1,0 +1,46 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/internal/wait_starter.h"
+
+#include <atomic>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "waiter/engine/engine_record.h"
+#include "waiter/engine/engine_worker.h"
+#include "waiter/internal/engine_ref.h"
+#include "waiter/internal/engine_step.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+
+namespace waiter::internal {
+
+WaitStarter::WaitStarter(EngineWorker& worker)
+    : worker_(worker), record_(&worker.Allocate()) {}
+
+WaitStarter::~WaitStarter() {
+  if (record_ != nullptr) worker_.GiveBack(*record_);
+}
+
+void* WaitStarter::storage() { return record_->task.data(); }
+
+WaitHandle WaitStarter::MakeHandle(const EngineOps& ops) {
+  record_->ops = &ops;
+  const EngineWord generation =
+      GenerationOf(record_->word.load(std::memory_order_relaxed));
+  record_->word.store(generation | kHasHandle, std::memory_order_relaxed);
+  std::stop_source stop = ops.takes_context
+                              ? std::stop_source()
+                              : std::stop_source(std::nostopstate);
+  stop_ = stop.get_token();
+  return {{EngineWorkerRef(worker_), record_, generation}, std::move(stop)};
+}
+
+void WaitStarter::Start(std::shared_ptr<const WaitPolicy> policy) {
+  worker_.Start(*std::exchange(record_, nullptr),
+                {std::move(policy), std::move(stop_)});
+}
+
+}  // namespace waiter::internal

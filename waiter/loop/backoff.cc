@@ -1,0 +1,74 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/loop/backoff.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+
+namespace waiter {
+namespace {
+
+// The longest delay, 146 years: far above any use, and far enough below the
+// range of int64_t that sums of two do not overflow.
+constexpr std::chrono::nanoseconds kLongestDelay{int64_t{1} << 62};
+
+std::chrono::nanoseconds ToNanoseconds(absl::Duration delay) {
+  return std::min(absl::ToChronoNanoseconds(delay), kLongestDelay);
+}
+
+// Rounds `delay`, which is in nanoseconds and at least zero.
+std::chrono::nanoseconds Round(double delay) {
+  return delay >= static_cast<double>(kLongestDelay.count())
+             ? kLongestDelay
+             : std::chrono::nanoseconds(std::llrint(delay));
+}
+
+}  // namespace
+
+Backoff::Backoff(const BackoffOptions& options)
+    : initial_delay_(
+          static_cast<double>(ToNanoseconds(options.initial_delay).count())),
+      multiplier_(options.multiplier),
+      min_delay_(ToNanoseconds(options.min_delay)),
+      max_delay_(ToNanoseconds(options.max_delay)),
+      jitter_(options.jitter),
+      decorrelated_(options.jitter.kind() == Jitter::Kind::kDecorrelated) {
+  assert(Validate(options, "").ok());
+  for (int64_t n = 1; n <= kTableSize; ++n) {
+    table_[static_cast<size_t>(n - 1)] = WindowAt(n);
+  }
+}
+
+std::chrono::nanoseconds Backoff::Ceiling(int64_t n) const {
+  return Round(CeilingInNanoseconds(n));
+}
+
+double Backoff::CeilingInNanoseconds(int64_t n) const {
+  // The power may be infinite, and zero times infinity is not a number.
+  if (initial_delay_ == 0) return 0;
+  return std::min(
+      initial_delay_ * std::pow(multiplier_, static_cast<double>(n - 1)),
+      static_cast<double>(max_delay_.count()));
+}
+
+Backoff::Window Backoff::WindowAt(int64_t n) const {
+  const double ceiling = CeilingInNanoseconds(n);
+  return {Round(ceiling * (1 - jitter_.below())),
+          Round(ceiling * (1 + jitter_.above()))};
+}
+
+Backoff::Window Backoff::WindowAfter(int64_t previous_delay) const {
+  const double previous = previous_delay == 0
+                              ? initial_delay_
+                              : static_cast<double>(previous_delay);
+  return {Round(initial_delay_), Round(3 * previous)};
+}
+
+}  // namespace waiter

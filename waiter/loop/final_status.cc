@@ -1,0 +1,140 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/loop/final_status.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::internal {
+namespace {
+
+// In whole milliseconds, as nobody reads nine digits, unless it is less.
+std::string Between(MonotonicTime from, MonotonicTime to) {
+  const absl::Duration time = absl::FromChrono(to - from);
+  const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
+  return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
+}
+
+// Which of `timeout` and `deadline` is the earlier.
+std::string DeadlineName(const FinalState& state) {
+  const WaitOptions& options = state.policy.options();
+  if (options.timeout.has_value() &&
+      state.deadline >=
+          SaturatingAdd(state.start, state.policy.durations().timeout)) {
+    return absl::StrCat("timeout of ", absl::FormatDuration(*options.timeout));
+  }
+  return absl::StrCat("deadline of ", absl::FormatTime(*options.deadline));
+}
+
+std::string DeadlineText(const FinalState& state) {
+  const std::string name = DeadlineName(state);
+  if (state.report.late) {
+    return absl::StrCat(name, " missed by ", Between(state.deadline, state.now),
+                        " (strict_deadline)");
+  }
+  if (state.now >= state.deadline) return absl::StrCat(name, " reached");
+  if (state.hint > state.deadline - state.now) {
+    return absl::StrCat(
+        name, " lies before the server's retry_after of ",
+        absl::FormatDuration(state.report.last_poll.retry_after()),
+        ", given up");
+  }
+  return absl::StrCat(name, " leaves no time for another poll");
+}
+
+std::string ClassLimitText(const FinalState& state) {
+  const WaitPolicy::Limits& limits = state.policy.limits();
+  if (state.report.last_poll.status() == PollStatus::kThrottled) {
+    return absl::StrCat("max_consecutive_throttles of ",
+                        limits.consecutive_throttles, " reached");
+  }
+  if (state.streak_length >= limits.consecutive_server_errors) {
+    return absl::StrCat("max_consecutive_server_errors of ",
+                        limits.consecutive_server_errors, " reached");
+  }
+  return absl::StrCat(
+      "max_server_error_time of ",
+      absl::FormatDuration(state.policy.options().max_server_error_time),
+      " reached");
+}
+
+std::string Summary(const FinalState& state, std::string_view limit) {
+  const WaitReport& report = state.report;
+  std::string text = absl::StrCat(
+      state.policy.options().name, ": ", limit, " after ", report.attempts,
+      report.attempts == 1 ? " attempt in " : " attempts in ",
+      Between(state.start, state.now));
+  if (state.unanswered) {
+    absl::StrAppend(&text, "; attempt ", report.attempts + 1,
+                    " has not answered");
+  }
+  if (report.attempts == 0) {
+    return state.unanswered ? text : text + "; no poll was made";
+  }
+  const Poll<>& last = report.last_poll;
+  absl::StrAppend(&text, "; last poll: ", PollStatusName(last.status()));
+  if (last.status() == PollStatus::kSuccess &&
+      !state.policy.one_success_suffices()) {
+    absl::StrAppend(&text, ", ", state.streak_length, " in a row for ",
+                    Between(state.streak_started, state.now));
+  }
+  if (!last.error().ok()) {
+    absl::StrAppend(&text, ": ", absl::StatusCodeToString(last.error().code()));
+  }
+  if (!last.detail().empty()) absl::StrAppend(&text, ": ", last.detail());
+  return text;
+}
+
+absl::Status Failure(const Poll<>& last) {
+  if (!last.error().ok()) return last.error();
+  return absl::UnknownError(last.detail().empty()
+                                ? "the status function found failure"
+                                : last.detail());
+}
+
+}  // namespace
+
+absl::Status FinalStatus(StopReason reason, const FinalState& state) {
+  switch (reason) {
+    case StopReason::kSuccess:
+      return absl::OkStatus();
+    case StopReason::kFailed:
+      return Failure(state.report.last_poll);
+    case StopReason::kDeadline:
+      return absl::DeadlineExceededError(Summary(state, DeadlineText(state)));
+    case StopReason::kCancelled:
+      return absl::CancelledError(Summary(state, "stop requested"));
+    case StopReason::kShutDown:
+      return absl::CancelledError(Summary(state, "the engine was destroyed"));
+    case StopReason::kAttempts:
+      return absl::ResourceExhaustedError(Summary(
+          state, absl::StrCat("max_attempts of ",
+                              state.policy.limits().attempts, " reached")));
+    case StopReason::kConsecutiveLimit:
+      return absl::ResourceExhaustedError(
+          Summary(state, ClassLimitText(state)));
+    case StopReason::kDelayRule:
+      return absl::ResourceExhaustedError(
+          Summary(state, "delay_rule asked for no further poll"));
+    case StopReason::kQuota:
+      return absl::ResourceExhaustedError(Summary(
+          state, absl::StrCat("retry_quota has no tokens for attempt ",
+                              state.report.attempts + 1, ", given up")));
+    case StopReason::kInvalidOptions:
+      return absl::InvalidArgumentError(absl::StrCat(
+          state.policy.options().name, ": ", state.policy.status().message()));
+  }
+  return absl::InternalError("a wait ended for no known reason");
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,530 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/loop/wait_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/random/bit_gen_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/loop/backoff.h"
+#include "waiter/loop/final_status.h"
+#include "waiter/loop/next_step.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_quota.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+namespace {
+
+using std::chrono::nanoseconds;
+
+absl::Duration Between(MonotonicTime from, MonotonicTime to) {
+  return to == MonotonicTime::max() ? absl::InfiniteDuration()
+                                    : absl::FromChrono(to - from);
+}
+
+}  // namespace
+
+// What follows is inline because every poll of every wait goes through it.
+
+inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step = AskLimiter(now)) return *step;
+    state_.poll_is_booked = false;
+  }
+  if (policy_.keeps_details() && policy_.options().observer != nullptr) {
+    policy_.options().observer->BeforePoll(policy_.options().name,
+                                           report_.attempts + 1);
+  }
+  return NextStep::Poll();
+}
+
+inline NextStep WaitLoop::Sleep(MonotonicTime now, Delay delay) {
+  state_.step_started = now;
+  state_.asleep = true;
+  if (policy_.keeps_details()) TellOfSleep(now, delay);
+  return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
+}
+
+inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
+  if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
+  state_.step_started = now;
+  return BeginPoll(now);
+}
+
+inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
+                                               nanoseconds lead,
+                                               nanoseconds gap,
+                                               nanoseconds least) {
+  const nanoseconds remaining = state_.deadline - now;
+  // A lead that does not fit any more is dropped.
+  if (lead >= remaining) lead = nanoseconds::zero();
+  if (state_.deadline == MonotonicTime::max() ||
+      remaining - delay.length > std::max(gap, lead)) {
+    return delay;
+  }
+  state_.final_poll = true;
+  return {std::max(remaining - lead, std::min(least, remaining)),
+          SleepReason::kFinalPoll};
+}
+
+inline nanoseconds WaitLoop::Hint() const {
+  const absl::Duration hint = report_.last_poll.retry_after();
+  if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
+      state_.streak_status == PollStatus::kSuccess) {
+    return nanoseconds::zero();
+  }
+  return std::min(absl::ToChronoNanoseconds(hint),
+                  policy_.durations().max_retry_after);
+}
+
+inline const Backoff& WaitLoop::Curve() const {
+  switch (state_.streak_status) {
+    case PollStatus::kServerError:
+      return policy_.server_error();
+    case PollStatus::kThrottled:
+      return policy_.throttled();
+    default:
+      return policy_.not_ready();
+  }
+}
+
+inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
+                                              const Backoff& curve,
+                                              absl::BitGenRef& gen) {
+  switch (state_.streak_status) {
+    case PollStatus::kServerError:
+      return {curve.NextDelay(state_.growth.server_error, gen),
+              SleepReason::kServerError};
+    case PollStatus::kThrottled: {
+      state_.growth.server_error = {};
+      BackoffProgress not_ready =
+          state_.growth.not_ready;  // Asked, not advanced.
+      const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
+      return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
+              SleepReason::kThrottled};
+    }
+    case PollStatus::kSuccess: {
+      state_.growth = {};
+      BackoffProgress no_growth;
+      nanoseconds delay = curve.NextDelay(no_growth, gen);
+      const nanoseconds hold_left =
+          policy_.durations().hold_for - (now - state_.streak_started);
+      if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
+      return {delay, SleepReason::kConfirming};
+    }
+    default:
+      state_.growth.server_error = state_.growth.throttled = {};
+      return {curve.NextDelay(state_.growth.not_ready, gen),
+              SleepReason::kNotReady};
+  }
+}
+
+inline bool WaitLoop::Confirmed(MonotonicTime now) const {
+  if (state_.streak_length < policy_.options().successes_required) return false;
+  const nanoseconds hold_for = policy_.durations().hold_for;
+  return hold_for == nanoseconds::zero() ||
+         (state_.streak_length >= 2 && now - state_.streak_started >= hold_for);
+}
+
+inline bool WaitLoop::ConsecutiveLimitReached(MonotonicTime now) const {
+  switch (state_.streak_status) {
+    case PollStatus::kServerError:
+      return state_.streak_length >=
+                 policy_.limits().consecutive_server_errors ||
+             now - state_.streak_started >=
+                 policy_.durations().max_server_error_time;
+    case PollStatus::kThrottled:
+      return state_.streak_length >= policy_.limits().consecutive_throttles;
+    default:
+      return false;
+  }
+}
+
+inline void WaitLoop::Record(MonotonicTime now) {
+  const PollStatus status = report_.last_poll.status();
+  ++report_.attempts;
+  if (state_.streak_length == 0 || state_.streak_status != status) {
+    state_.streak_status = status;
+    state_.streak_length = 0;
+    state_.streak_started =
+        status == PollStatus::kSuccess ? state_.step_started : now;
+  }
+  ++state_.streak_length;
+  if (!state_.brief_report) {
+    ++report_.counts[static_cast<size_t>(status)];
+    state_.longest_poll =
+        std::max(state_.longest_poll, now - state_.step_started);
+    if (status >= PollStatus::kThrottled) RecordError();
+  }
+  if (policy_.has_budgets() && policy_.options().rate_limiter != nullptr) {
+    policy_.options().rate_limiter->Update(now, status);
+  }
+  if (policy_.keeps_details()) RecordDetails(now);
+}
+
+inline WaitLoop::Delay WaitLoop::BuiltInDelay(MonotonicTime now,
+                                              nanoseconds hint,
+                                              absl::BitGenRef& gen) {
+  const Delay delay = ComputeDelay(now, Curve(), gen);
+  return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
+}
+
+inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
+                                    nanoseconds least) {
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step = BookPoll(now, delay, least)) {
+      return *step;
+    }
+  }
+  // A hold may end exactly at the deadline: no lead cuts it short.
+  const nanoseconds lead = state_.streak_status == PollStatus::kSuccess
+                               ? nanoseconds::zero()
+                               : policy_.durations().final_poll_lead;
+  return SleepOrPoll(
+      now, FitToDeadline(now, delay, lead, Curve().min_delay(), least));
+}
+
+inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
+  if (policy_.has_delay_rule() &&
+      state_.streak_status != PollStatus::kSuccess) {
+    return AskDelayRule(now, gen);
+  }
+  const nanoseconds hint = Hint();
+  if (hint > state_.deadline - now &&
+      policy_.options().retry_after.past_deadline ==
+          RetryAfterOptions::PastDeadline::kStop) {
+    return Finish(StopReason::kDeadline, now);
+  }
+  return DelayPoll(now, BuiltInDelay(now, hint, gen), hint);
+}
+
+NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
+                         StopRequested stop_requested) {
+  state_.start = state_.step_started = now;
+  state_.deadline = deadline;
+  if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  Delay delay = {policy_.durations().first_poll_delay,
+                 SleepReason::kFirstPollDelay};
+  nanoseconds least = nanoseconds::zero();
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step = BookPoll(now, delay, least)) {
+      return *step;
+    }
+  }
+  if (delay.length == nanoseconds::zero()) return BeginPoll(now);
+  return SleepOrPoll(now, FitToDeadline(now, delay,
+                                        /*lead=*/nanoseconds::zero(),
+                                        /*gap=*/nanoseconds::zero(), least));
+}
+
+NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
+                          StopRequested stop_requested) {
+  if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
+  Record(now);
+  const PollStatus status = report_.last_poll.status();
+  if (status == PollStatus::kSuccess && Confirmed(now)) {
+    return Finish(StopReason::kSuccess, now);
+  }
+  if (status == PollStatus::kFailed) return Finish(StopReason::kFailed, now);
+  if (ConsecutiveLimitReached(now))
+    return Finish(StopReason::kConsecutiveLimit, now);
+  if (report_.attempts >= policy_.limits().attempts) {
+    return Finish(StopReason::kAttempts, now);
+  }
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  if (state_.final_poll || now >= state_.deadline) {
+    return Finish(StopReason::kDeadline, now);
+  }
+  return Continue(now, gen);
+}
+
+inline void WaitLoop::WakeUp(MonotonicTime now) {
+  state_.slept += now - state_.step_started;
+  state_.step_started = now;
+  state_.asleep = false;
+}
+
+NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
+  WakeUp(now);
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  if (state_.refused) return Finish(StopReason::kQuota, now);
+  return BeginPoll(now);
+}
+
+NextStep WaitLoop::End(MonotonicTime now, StopReason reason, bool unanswered) {
+  if (state_.asleep) WakeUp(now);
+  state_.unanswered = unanswered;
+  return Finish(reason, now);
+}
+
+MonotonicTime WaitLoop::AnswerDeadline() const {
+  if (state_.step_started < state_.deadline) return state_.deadline;
+  const absl::Duration timeout = policy_.options().poll_timeout;
+  return timeout == absl::InfiniteDuration()
+             ? state_.step_started
+             : SaturatingAdd(state_.step_started,
+                             WaitPolicy::ToLoopDuration(timeout));
+}
+
+void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
+  Close(
+      StopReason::kFailed, now,
+      absl::UnknownError(absl::StrCat("the status function threw an exception",
+                                      what.empty() ? "" : ": ", what)));
+}
+
+PollContext WaitLoop::Context(absl::Time wall_now) const {
+  PollContext context;
+  context.attempt = report_.attempts + 1;
+  context.elapsed = Between(state_.start, state_.step_started);
+  context.remaining =
+      Between(std::min(state_.step_started, state_.deadline), state_.deadline);
+  context.timeout = policy_.options().poll_timeout;
+  if (context.remaining > absl::ZeroDuration()) {
+    context.timeout = std::min(context.timeout, context.remaining);
+  }
+  context.deadline = wall_now + context.timeout;
+  if (report_.attempts > 0) context.last_status = report_.last_poll.status();
+  return context;
+}
+
+void WaitLoop::RejectUnknownStatus() {
+  report_.last_poll = Failed(absl::InternalError(absl::StrCat(
+      "the status function answered with PollStatus ",
+      static_cast<int>(report_.last_poll.status()), ", which is none")));
+}
+
+void WaitLoop::RecordError() {
+  if (!report_.first_error.has_value()) {
+    report_.first_error = report_.last_poll;
+  }
+  report_.last_error = report_.last_poll;
+}
+
+void WaitLoop::TellOfSleep(MonotonicTime now, Delay delay) {
+  const WaitOptions& options = policy_.options();
+  const absl::Duration length = absl::FromChrono(delay.length);
+  if (options.history_limit > 0 && report_.attempts > 0) {
+    LastRecord().delay += length;  // A rate limiter may add to a delay.
+  }
+  if (options.observer != nullptr) {
+    options.observer->BeforeSleep({.name = options.name,
+                                   .attempt = report_.attempts,
+                                   .elapsed = Between(state_.start, now),
+                                   .delay = length,
+                                   .reason = delay.reason});
+  }
+}
+
+void WaitLoop::RecordDetails(MonotonicTime now) {
+  const Poll<>& found = report_.last_poll;
+  const WaitOptions& options = policy_.options();
+  if (options.history_limit > 0) {
+    PollRecord record = {.attempt = report_.attempts,
+                         .started = Between(state_.start, state_.step_started),
+                         .took = Between(state_.step_started, now),
+                         .status = found.status(),
+                         .detail = std::string(found.detail()),
+                         .delay = absl::ZeroDuration()};
+    // A ring, put in order when the wait ends.
+    if (report_.attempts <= options.history_limit) {
+      report_.history.push_back(std::move(record));
+    } else {
+      LastRecord() = std::move(record);
+    }
+  }
+  if (options.observer != nullptr) {
+    options.observer->AfterPoll({.name = options.name,
+                                 .attempt = report_.attempts,
+                                 .elapsed = Between(state_.start, now),
+                                 .took = Between(state_.step_started, now),
+                                 .found = found});
+  }
+}
+
+PollRecord& WaitLoop::LastRecord() {
+  return report_.history[static_cast<size_t>((report_.attempts - 1) %
+                                             policy_.options().history_limit)];
+}
+
+// What the next poll costs the quota, by what the last one found; nullopt if
+// that is nothing.
+std::optional<QuotaUse> WaitLoop::NextUse() const {
+  if (report_.attempts == 0) return QuotaUse::kFirstPoll;
+  switch (state_.streak_status) {
+    case PollStatus::kThrottled:
+      return QuotaUse::kThrottled;
+    case PollStatus::kServerError:
+      return absl::IsDeadlineExceeded(report_.last_poll.error())
+                 ? QuotaUse::kTimeout
+                 : QuotaUse::kRetry;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Takes what the next poll costs from the quota, and lengthens `delay` and
+// `least` by the time until it has that. Returns the step to take instead if
+// there will be no poll.
+std::optional<NextStep> WaitLoop::BookPoll(MonotonicTime now, Delay& delay,
+                                           nanoseconds& least) {
+  const WaitOptions& options = policy_.options();
+  const std::optional<QuotaUse> use = NextUse();
+  if (options.retry_quota == nullptr || !use.has_value()) return std::nullopt;
+  const std::optional<MonotonicTime> start =
+      options.retry_quota->Acquire(*use, now, state_.quota_token);
+  state_.poll_is_booked = start.has_value();
+  if (!start.has_value()) {
+    if (!options.delay_when_refused || delay.length == nanoseconds::zero() ||
+        report_.attempts == 0) {
+      return Finish(StopReason::kQuota, now);
+    }
+    state_.refused = true;
+    return std::nullopt;
+  }
+  if (*start > state_.deadline) return Finish(StopReason::kQuota, now);
+  if (*start > now) {
+    delay = {delay.length + (*start - now), SleepReason::kRetryQuota};
+    least = std::max(least, *start - now);
+  }
+  return std::nullopt;
+}
+
+// Returns the step to take instead of a poll if the limiter does not let it
+// pass yet.
+std::optional<NextStep> WaitLoop::AskLimiter(MonotonicTime now) {
+  AdaptiveRateLimiter* const limiter = policy_.options().rate_limiter.get();
+  if (limiter == nullptr) return std::nullopt;
+  const MonotonicTime start = limiter->Acquire(now);
+  if (start <= now) return std::nullopt;
+  if (now >= state_.deadline) return Finish(StopReason::kDeadline, now);
+  return Sleep(
+      now, {std::min(start, state_.deadline) - now, SleepReason::kRateLimit});
+}
+
+void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
+  RetryQuota* const quota = policy_.options().retry_quota.get();
+  if (quota == nullptr) return;
+  if (reason == StopReason::kSuccess) {
+    quota->Release(now, state_.quota_token);
+  } else if (state_.poll_is_booked) {
+    quota->Refund(now, state_.quota_token);
+  }
+}
+
+NextStep WaitLoop::AskDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
+  const auto computed = [&] {
+    return absl::FromChrono(BuiltInDelay(now, Hint(), gen).length);
+  };
+  std::optional<absl::Duration> answer =
+      policy_.options().delay_rule({.found = report_.last_poll,
+                                    .attempt = report_.attempts,
+                                    .elapsed = Between(state_.start, now),
+                                    .remaining = Between(now, state_.deadline),
+                                    .computed = computed},
+                                   gen);
+  if (!answer.has_value()) return Finish(StopReason::kDelayRule, now);
+  if (*answer < absl::ZeroDuration() || *answer == absl::InfiniteDuration()) {
+    answer = computed();
+  }
+  return DelayPoll(
+      now, {WaitPolicy::ToLoopDuration(*answer), SleepReason::kDelayRule},
+      /*least=*/nanoseconds::zero());
+}
+
+WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
+                                    absl::BitGenRef& gen) {
+  const RetryAfterOptions& options = policy_.options().retry_after;
+  switch (options.rule) {
+    case RetryAfterOptions::Rule::kReplace:
+      state_.growth = {};
+      return {hint, SleepReason::kRetryAfter};
+    case RetryAfterOptions::Rule::kSum:
+      return {computed.length + hint, SleepReason::kRetryAfter};
+    case RetryAfterOptions::Rule::kClamp:
+      if (hint <= computed.length) return computed;
+      return {std::min(hint, computed.length +
+                                 policy_.durations().retry_after_overshoot),
+              SleepReason::kRetryAfter};
+    case RetryAfterOptions::Rule::kLowerBound:
+      break;
+  }
+  const nanoseconds jitter = UniformDelay(nanoseconds::zero(), hint / 4, gen);
+  const nanoseconds longest =
+      std::max(computed.length, policy_.durations().max_retry_after);
+  if (hint < computed.length) {
+    return {std::min(computed.length + jitter, longest), computed.reason};
+  }
+  state_.growth = {};
+  return {std::min(hint + jitter, longest), SleepReason::kRetryAfter};
+}
+
+NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
+  const bool answered =
+      reason == StopReason::kSuccess || reason == StopReason::kFailed;
+  report_.late = answered && now > state_.deadline;
+  if (report_.late && policy_.options().strict_deadline) {
+    reason = StopReason::kDeadline;
+  }
+  Close(reason, now, StatusFor(reason, now));
+  return NextStep::Finish();
+}
+
+absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
+  if (reason == StopReason::kSuccess) return absl::OkStatus();
+  // Who ended the wait on purpose needs no text.
+  if (state_.brief_report &&
+      (reason == StopReason::kCancelled || reason == StopReason::kShutDown)) {
+    return {absl::StatusCode::kCancelled, ""};
+  }
+  const internal::FinalState state = {.policy = policy_,
+                                      .report = report_,
+                                      .start = state_.start,
+                                      .deadline = state_.deadline,
+                                      .now = now,
+                                      .streak_length = state_.streak_length,
+                                      .streak_started = state_.streak_started,
+                                      .hint = Hint(),
+                                      .unanswered = state_.unanswered};
+  return internal::FinalStatus(reason, state);
+}
+
+void WaitLoop::Close(StopReason reason, MonotonicTime now,
+                     absl::Status status) {
+  if (policy_.has_budgets()) SettleQuota(reason, now);
+  report_.reason = reason;
+  report_.status = std::move(status);
+  report_.elapsed = Between(state_.start, now);
+  report_.slept = absl::FromChrono(state_.slept);
+  report_.longest_poll = absl::FromChrono(state_.longest_poll);
+  if (!policy_.keeps_details()) return;
+  const WaitOptions& options = policy_.options();
+  if (report_.attempts > options.history_limit && options.history_limit > 0) {
+    std::rotate(
+        report_.history.begin(),
+        report_.history.begin() + report_.attempts % options.history_limit,
+        report_.history.end());
+  }
+  if (options.observer != nullptr) {
+    options.observer->OnDone(options.name, report_);
+  }
+}
+
+}  // namespace waiter

@@ -1,0 +1,107 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/wait_policy.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+#include "waiter/clock.h"
+#include "waiter/options.h"
+
+namespace waiter {
+namespace {
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+bool IsZero(const BackoffOptions& curve) {
+  return curve.initial_delay == absl::ZeroDuration() &&
+         curve.min_delay == absl::ZeroDuration();
+}
+
+// In the order of `PollStatus`.
+std::array<bool, 5> PollsAtOnceAfter(const WaitOptions& options) {
+  const bool not_ready = IsZero(options.backoff);
+  const bool server_error =
+      IsZero(options.server_error) &&
+      options.max_server_error_time == absl::InfiniteDuration();
+  return {false, not_ready, not_ready && IsZero(options.throttled),
+          server_error, false};
+}
+
+}  // namespace
+
+std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
+                                                   absl::Status precondition) {
+  if (precondition.ok()) precondition = Validate(options);
+  return absl::WrapUnique(
+      new WaitPolicy(std::move(options), std::move(precondition)));
+}
+
+bool WaitPolicy::FirstSuccessSuffices(const WaitOptions& options) {
+  return options.observer == nullptr && options.history_limit <= 0 &&
+         options.retry_quota == nullptr && options.rate_limiter == nullptr &&
+         options.successes_required == 1 &&
+         options.hold_for == absl::ZeroDuration() &&
+         options.first_poll_delay == absl::ZeroDuration();
+}
+
+std::chrono::nanoseconds WaitPolicy::ToLoopDuration(absl::Duration delay) {
+  return std::min(absl::ToChronoNanoseconds(delay),
+                  std::chrono::nanoseconds(kNoLimit / 4));
+}
+
+WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
+    : options_(std::move(options)),
+      status_(std::move(status)),
+      clock_(options_.clock != nullptr ? *options_.clock : GetRealClock()),
+      has_deadline_(options_.timeout.value_or(absl::InfiniteDuration()) <
+                        absl::InfiniteDuration() ||
+                    options_.deadline.value_or(absl::InfiniteFuture()) <
+                        absl::InfiniteFuture()),
+      keeps_details_(options_.observer != nullptr ||
+                     options_.history_limit > 0),
+      has_delay_rule_(options_.delay_rule != nullptr),
+      has_budgets_(options_.retry_quota != nullptr ||
+                   options_.rate_limiter != nullptr),
+      first_success_suffices_(status_.ok() && FirstSuccessSuffices(options_)),
+      polls_at_once_after_(first_success_suffices_ && !has_delay_rule_
+                               ? PollsAtOnceAfter(options_)
+                               : std::array<bool, 5>{}),
+      limits_{.attempts = options_.max_attempts.value_or(kNoLimit),
+              .consecutive_server_errors =
+                  options_.max_consecutive_server_errors.value_or(kNoLimit),
+              .consecutive_throttles =
+                  options_.max_consecutive_throttles.value_or(kNoLimit)},
+      durations_{.timeout = absl::ToChronoNanoseconds(std::max(
+                     options_.timeout.value_or(absl::InfiniteDuration()),
+                     absl::ZeroDuration())),
+                 .first_poll_delay = ToLoopDuration(options_.first_poll_delay),
+                 .hold_for = ToLoopDuration(options_.hold_for),
+                 .final_poll_lead = ToLoopDuration(options_.final_poll_lead),
+                 .max_server_error_time =
+                     absl::ToChronoNanoseconds(options_.max_server_error_time),
+                 .max_retry_after =
+                     ToLoopDuration(options_.retry_after.max_retry_after),
+                 .retry_after_overshoot =
+                     ToLoopDuration(options_.retry_after.overshoot)},
+      not_ready_(status_.ok() ? options_.backoff : BackoffOptions()),
+      server_error_(status_.ok() ? options_.server_error : BackoffOptions()),
+      throttled_(status_.ok() ? options_.throttled : BackoffOptions()) {}
+
+MonotonicTime WaitPolicy::AbsoluteDeadlineFrom(MonotonicTime start) const {
+  const absl::Duration remaining =
+      std::max(*options_.deadline - clock_.TimeNow(), absl::ZeroDuration());
+  return SaturatingAdd(start, absl::ToChronoNanoseconds(remaining));
+}
+
+}  // namespace waiter
