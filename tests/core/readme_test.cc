@@ -3,7 +3,9 @@
 
 // Compiles and runs the code of README.md, and finds it there word for word.
 
+#include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <sstream>
@@ -39,7 +41,8 @@ struct Instance {
 
 class Client {
  public:
-  absl::StatusOr<Instance> GetInstance(std::string_view id) const {
+  absl::StatusOr<Instance> GetInstance(std::string_view id,
+                                       absl::Time /*deadline*/) const {
     return Instance{id == id_ ? "RUNNING" : "CREATING"};
   }
 
@@ -52,13 +55,16 @@ TEST(ReadmeTest, FirstExampleWaitsUntilRunning) {
   const std::stop_token stop_token;
 
   waiter::Waiter wait_until_running(
-      [&]() -> waiter::Poll<Instance> {
-        absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
+      [&](const waiter::PollContext& poll) -> waiter::Poll<Instance> {
+        absl::StatusOr<Instance> got =
+            client.GetInstance("i-0abc", poll.deadline);
         if (!got.ok()) return waiter::FromStatus(got.status());
         if (got->state != "RUNNING") return waiter::NotReady(got->state);
         return waiter::Success(*std::move(got));
       },
-      {.name = "instance i-0abc", .timeout = absl::Minutes(5)});
+      {.name = "instance i-0abc",
+       .timeout = absl::Minutes(5),
+       .poll_timeout = absl::Seconds(10)});
 
   waiter::WaitResult<Instance> result = wait_until_running.Wait(stop_token);
 
@@ -188,11 +194,11 @@ TEST(ReadmeTest, PollingExampleFailsAsShown) {
 }
 
 TEST(ReadmeTest, PresetExampleWaits) {
-  const auto ask = [] { return waiter::PollStatus::kSuccess; };
+  const auto get_status = [] { return waiter::PollStatus::kSuccess; };
 
   waiter::WaitOptions options = waiter::AwsStandard2026();
   options.timeout = absl::Minutes(5);
-  waiter::Waiter wait(ask, options);
+  waiter::Waiter wait(get_status, options);
 
   EXPECT_TRUE(wait.Wait().ok());
 }
@@ -209,6 +215,33 @@ TEST(ReadmeTest, EveryExampleIsInThisFile) {
       EXPECT_THAT(source, HasSubstr(Words(paragraph)));
     }
   }
+}
+
+// Returns the public headers, as paths below include/waiter/.
+std::vector<std::string> PublicHeaders() {
+  const std::filesystem::path root = "include/waiter";
+  std::vector<std::string> headers;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(root)) {
+    const std::string path = entry.path().lexically_relative(root).string();
+    if (absl::EndsWith(path, ".h") && !absl::StrContains(path, "internal/")) {
+      headers.push_back(path);
+    }
+  }
+  std::sort(headers.begin(), headers.end());
+  return headers;
+}
+
+TEST(ReadmeTest, MapHasExactlyThePublicHeaders) {
+  const std::string readme = Read("README.md");
+  const std::string map = readme.substr(readme.find("\n| header in "));
+  std::vector<std::string> named = {"waiter.h"};  // "Start with" it.
+  for (std::string_view part : absl::StrSplit(map, '`')) {
+    if (absl::EndsWith(part, ".h")) named.emplace_back(part);
+  }
+  std::sort(named.begin(), named.end());
+
+  EXPECT_EQ(named, PublicHeaders());
 }
 
 }  // namespace
