@@ -62,7 +62,7 @@ absl::Status Validate(const RetryQuotaOptions& options) {
       {"refill_per_second", options.refill_per_second},
   });
   for (const auto& [field, value] : amounts) {
-    // Written so that NaN fails.
+    // The condition is written so that NaN fails it.
     if (!(value >= 0 && std::isfinite(value))) {
       return Invalid(field, value, "finite, and zero or more");
     }

@@ -395,7 +395,7 @@ void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
   }
 }
 
-// The report.
+// Reports.
 
 // Adds `report_.last_poll` to the report, the streak and the rate limiter.
 inline void WaitLoop::Record(MonotonicTime now) {
@@ -518,7 +518,7 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
   return context;
 }
 
-// The end.
+// Ends of waits.
 
 NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
   const bool answered =

@@ -47,7 +47,7 @@ namespace {
 constexpr const char* kLimitUsed = "eventually_limit_used";
 constexpr const char* kLimitUsedAt = "eventually_limit_used_at";
 
-// Returns text about the exception that is being handled. Requires one.
+// Returns a description of the exception that is being handled. Requires one.
 std::string DescribeException() {
   const std::type_info* const type = abi::__cxa_current_exception_type();
   std::string text = "threw ";
