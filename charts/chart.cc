@@ -71,7 +71,7 @@ absl::StatusOr<std::string> FillChart(const Chart& chart) {
       [&](const ChartSpec& known) { return known.name == chart.name(); });
   if (spec == specs.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no chart '", chart.name(), "', only ",
+        absl::StrCat("there is no chart '", chart.name(), "'; choose one of ",
                      absl::StrJoin(ChartNames(), ", ")));
   }
   std::string filled(spec->text);

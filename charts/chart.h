@@ -1,15 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Fills the charts of this folder with data. A chart is a Vega-Lite
-// specification, `NAME.vl.json`, whose data sets are empty:
+// Charts of this folder, filled with data. A chart is a Vega-Lite specification,
+// `NAME.vl.json`, whose data sets are empty:
 //
 //   waiter::charts::Chart chart("fleet");
 //   chart.Add("seconds").Text("jitter", "full").Number("second", 0)
 //                       .Number("polls", 500);
 //   absl::StatusOr<std::string> spec = waiter::charts::FillChart(chart);
 //
-// The result can be opened in any editor for Vega.
+// Any editor for Vega opens the result.
 
 #ifndef WAITER_CHARTS_CHART_H_
 #define WAITER_CHARTS_CHART_H_
@@ -27,11 +27,13 @@ namespace waiter::charts {
 // One row of a data set: the members of a JSON object.
 class ChartRow {
  public:
+  // Add a field and return the row. A number that is not finite becomes null,
+  // which charts leave out.
   ChartRow& Text(std::string_view field, std::string_view value);
-  // What is not finite is null, which charts leave out.
   ChartRow& Number(std::string_view field, double value);
   ChartRow& Boolean(std::string_view field, bool value);
 
+  // Returns the row as a JSON object.
   std::string ToJson() const;
 
  private:
@@ -47,7 +49,8 @@ class Chart {
 
   explicit Chart(std::string name) : name_(std::move(name)) {}
 
-  // Adds a row to a data set of the chart. The row stays where it is.
+  // Adds a row to a data set of the chart. The reference stays valid while the
+  // chart exists.
   ChartRow& Add(std::string_view data_set);
 
   const std::string& name() const { return name_; }
@@ -58,11 +61,11 @@ class Chart {
   DataSets data_;
 };
 
-// Returns the names of the charts there are.
+// Returns the names of all charts.
 std::vector<std::string> ChartNames();
 
-// Returns the specification of the chart with the data in it, or
-// kInvalidArgument if there is no such chart, or no such data set in it.
+// Returns the specification of the chart with the data in it. Returns
+// kInvalidArgument if there is no such chart, or if it has no such data set.
 absl::StatusOr<std::string> FillChart(const Chart& chart);
 
 // Returns the data sets of `chart` in one JSON object.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The files `*.vl.json` of this folder, built in so that the command needs none
-// at run time. Their code is generated; see BUILD.bazel.
+// The texts of the files `*.vl.json` of this folder. They are built in, so that
+// programs need no files at run time. BUILD.bazel generates the code.
 
 #ifndef WAITER_CHARTS_CHART_SPECS_H_
 #define WAITER_CHARTS_CHART_SPECS_H_
@@ -13,12 +13,13 @@
 
 namespace waiter::charts {
 
+// One file.
 struct ChartSpec {
-  std::string_view name;  // Of the file, without `.vl.json`.
+  std::string_view name;  // Name of the file without `.vl.json`.
   std::string_view text;
 };
 
-// Returns all of them, by name.
+// Returns all files, sorted by name.
 absl::Span<const ChartSpec> ChartSpecs();
 
 }  // namespace waiter::charts

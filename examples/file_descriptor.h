@@ -12,6 +12,7 @@
 
 namespace waiter_examples {
 
+// The owner of a file descriptor, or of none. Thread-compatible.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -36,13 +37,14 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// The two ends of a pipe. Both are invalid if the system has run out of them.
+// The two ends of a pipe. Both are invalid if the system has no descriptors
+// left.
 struct Pipe {
   FileDescriptor reader;
   FileDescriptor writer;
 };
 
-// Returns a pipe whose ends do not block and are not passed to other programs.
+// Returns a pipe whose ends do not block and are closed on exec.
 Pipe MakePipe();
 
 }  // namespace waiter_examples

@@ -1,10 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything that may take long goes through `Patience::Await`, which watches
-// the deadline and the stop token as well. Looking up a name cannot be watched,
-// so a thread does it, which is left to itself if nobody wants the name
-// anymore.
+// Every step that may take long goes through `Patience::Await`, which also
+// watches the deadline and the stop token. It cannot watch a name lookup, so a
+// detached thread makes that; it finishes on its own if the call ends first.
 
 #include "examples/http_get.h"
 
@@ -54,13 +53,13 @@ constexpr std::string_view kProtocol = "HTTP/";
 SteadyTime SteadyNow() { return std::chrono::steady_clock::now(); }
 
 SteadyTime DeadlineOf(absl::Duration timeout) {
-  // More than anyone awaits, and far from overflowing.
+  // A year is longer than any wait, and far from overflowing.
   const absl::Duration bounded =
       std::clamp(timeout, absl::ZeroDuration(), absl::Hours(24 * 365));
   return SteadyNow() + absl::ToChronoNanoseconds(bounded);
 }
 
-// What may end a request early.
+// The deadline and the stop token of a request.
 class Patience {
  public:
   Patience(absl::Duration timeout, const std::stop_token& stop)
@@ -74,8 +73,9 @@ class Patience {
   absl::Duration timeout() const { return timeout_; }
   SteadyTime deadline() const { return deadline_; }
 
-  // Returns OK once `fd` has one of `events`, or has failed; kDeadlineExceeded
-  // at `deadline`; kCancelled when a stop is requested.
+  // Blocks until `fd` has one of `events` or has failed, and returns OK.
+  // Returns kDeadlineExceeded at `deadline`, and kCancelled when a stop is
+  // requested.
   absl::Status Await(int fd, int16_t events, SteadyTime deadline) const {
     while (true) {
       std::array<pollfd, 2> fds = {
@@ -96,7 +96,7 @@ class Patience {
   struct WakeUp {
     int fd;
     void operator()() const {
-      // Cannot fail: nothing else is ever written to this pipe.
+      // Cannot fail, as this is the only write to the pipe.
       [[maybe_unused]] const ssize_t written = write(fd, "", 1);
     }
   };
@@ -131,7 +131,7 @@ int GetAddrInfo(const Url& url, int flags, Addresses& found) {
   return error;
 }
 
-// A name that is being looked up; shared with the thread that does it.
+// A name lookup, shared with the thread that makes it.
 struct Lookup {
   Url url;
   Pipe pipe = MakePipe();
@@ -164,7 +164,8 @@ absl::StatusOr<Addresses> Resolve(const Url& url, const Patience& patience) {
     found = std::move(lookup->found);
   }
   if (error == 0) return found;
-  // A name that nobody knows yet is as good as a port on which nobody listens.
+  // An unknown name means the same as a closed port: the server is not there
+  // yet.
   if (error == EAI_NONAME) {
     return absl::NotFoundError(absl::StrCat("no such host: ", url.host));
   }
@@ -176,8 +177,8 @@ absl::Status RefusedError() {
   return absl::NotFoundError("connection refused");
 }
 
-// Returns whether the kernel has joined `fd` with itself: an attempt on a free
-// port of the ephemeral range may be given that very port to come from.
+// Returns whether `fd` is connected to itself. The kernel may choose as source
+// port the very port to connect to, if that is free and in the ephemeral range.
 bool IsConnectedToItself(int fd) {
   sockaddr_storage self = {};
   sockaddr_storage peer = {};
@@ -199,7 +200,7 @@ absl::StatusOr<FileDescriptor> ConnectTo(const addrinfo& address,
   if (connect(connection.get(), address.ai_addr, address.ai_addrlen) != 0) {
     error = errno;
   }
-  // An interrupted connect goes on, too.
+  // An interrupted connect goes on as well.
   if (error == EINPROGRESS || error == EINTR) {
     if (absl::Status status =
             patience.Await(connection.get(), POLLOUT, deadline);
@@ -220,7 +221,7 @@ absl::StatusOr<FileDescriptor> ConnectTo(const addrinfo& address,
   return connection;
 }
 
-// Tries all addresses in turn, each for an equal part of the time left.
+// Tries the addresses in turn, each for an equal part of the time left.
 absl::StatusOr<FileDescriptor> Connect(const Url& url,
                                        const Patience& patience) {
   absl::StatusOr<Addresses> addresses = Resolve(url, patience);
@@ -271,7 +272,7 @@ absl::Status Send(int fd, std::string_view data, const Patience& patience) {
   return absl::OkStatus();
 }
 
-// Appends what has come to `received`, at least one character.
+// Waits for data and appends it to `received`.
 absl::Status Receive(int fd, std::string& received, const Patience& patience) {
   std::array<char, 2048> buffer;
   while (true) {
@@ -285,9 +286,9 @@ absl::Status Receive(int fd, std::string& received, const Patience& patience) {
       return absl::OkStatus();
     }
     if (got == 0) {
-      return absl::UnavailableError(received.empty()
-                                        ? "closed without an answer"
-                                        : "closed within the answer");
+      return absl::UnavailableError(
+          received.empty() ? "connection closed without an answer"
+                           : "connection closed within the answer");
     }
     if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
       return LostError(errno);
@@ -295,8 +296,9 @@ absl::Status Receive(int fd, std::string& received, const Patience& patience) {
   }
 }
 
-// Returns the position after the empty line that ends a head, npos if there is
-// none. Lines may end without "\r", as RFC 9112 lets one assume.
+// Returns the position after the empty line that ends a head, or npos if there
+// is none. Lines may end without "\r", as RFC 9112 permits a recipient to
+// accept.
 size_t FindHeadEnd(std::string_view text, size_t from) {
   for (size_t line = text.find('\n', from); line != std::string_view::npos;
        line = text.find('\n', line + 1)) {
@@ -309,12 +311,12 @@ size_t FindHeadEnd(std::string_view text, size_t from) {
 
 absl::StatusOr<HttpResponse> ReceiveResponse(int fd, const Patience& patience) {
   std::string received;
-  size_t head = 0;      // Where the current head starts.
-  size_t searched = 0;  // Up to where its end is not.
+  size_t head = 0;      // Start of the current head.
+  size_t searched = 0;  // Length of it that does not have its end.
   while (true) {
     std::string_view text = received;
     text.remove_prefix(head);
-    // Some servers greet and then wait, so this cannot be left for the end.
+    // Checked at once: some servers send a greeting and then wait.
     if (text.substr(0, kProtocol.size()) != kProtocol.substr(0, text.size())) {
       return absl::DataLossError("not an HTTP answer");
     }
@@ -337,7 +339,8 @@ absl::StatusOr<HttpResponse> ReceiveResponse(int fd, const Patience& patience) {
   }
 }
 
-// Nothing that a server says may move the cursor of a terminal.
+// Returns `text` without the control characters that could move the cursor of a
+// terminal.
 std::string Printable(std::string_view text) {
   std::string printable(text.substr(0, kLongestReason));
   std::replace_if(
@@ -359,7 +362,7 @@ absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head,
   for (std::string_view line : absl::StrSplit(head, '\n')) {
     line = absl::StripAsciiWhitespace(line);
     if (std::exchange(is_status_line, false)) {
-      // "HTTP/1.1 200 OK", the text being optional.
+      // "HTTP/1.1 200 OK"; the text is optional.
       const std::pair<std::string_view, std::string_view> version_and_rest =
           absl::StrSplit(line, absl::MaxSplits(' ', 1));
       const std::pair<std::string_view, std::string_view> code_and_reason =

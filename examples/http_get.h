@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One HTTP/1.1 GET over a socket of its own, for those who only want to know
-// how a server answers: it reads the head of the answer and not the body.
+// One HTTP/1.1 GET over its own socket. It reads the head of the answer and not
+// the body, which is enough to learn whether a server is ready.
 //
 //   absl::StatusOr<HttpResponse> answer =
 //       HttpGet(url, context.timeout, context.stop_token);
@@ -21,28 +21,29 @@
 
 namespace waiter_examples {
 
+// The head of an answer.
 struct HttpResponse {
   int code = 0;        // From 200 to 599.
-  std::string reason;  // As the server put it, fit to be printed; may be empty.
+  std::string reason;  // Reason phrase, made printable; may be empty.
 
-  // What Retry-After or its like said, the first of several.
+  // Delay from the first Retry-After field or a variant of it.
   waiter::RetryAfter retry_after = {};
 };
 
-// Returns the first final answer of the server, or
+// Returns the first final answer of the server, or an error:
 //
-//   kNotFound          nothing is there: no such name, connection refused
+//   kNotFound          no such name, or the connection was refused
 //   kUnavailable       the connection was lost, the network is unreachable, ...
 //   kDeadlineExceeded  `timeout` passed
 //   kCancelled         `stop` was requested, which ends the call at once
 //   kDataLoss          the answer is not HTTP, or its head is over 16 KiB
 //
-// or another code for what the system refuses. Thread-safe.
+// Other codes come from failed system calls. Thread-safe.
 absl::StatusOr<HttpResponse> HttpGet(const Url& url, absl::Duration timeout,
                                      const std::stop_token& stop);
 
-// Parses status line and header fields of an answer that came at `now`. An
-// interim one (1xx) is no error.
+// Parses the status line and the header fields of an answer that was received
+// at `now`. An interim answer (1xx) is not an error.
 absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head,
                                                absl::Time now);
 

@@ -36,10 +36,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Tests end long before it, unless what they test does not work.
+// A limit that only failing tests reach.
 constexpr absl::Duration kAmple = absl::Seconds(30);
 
-// A port of a loopback address. Invalid if there is no such address.
+// A port of a loopback address, invalid if there is no such address.
 struct Port {
   explicit Port(int family = AF_INET)
       : socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -63,7 +63,7 @@ struct Port {
       socket.Close();
       return;
     }
-    // At the same place in both kinds of address.
+    // Both kinds of address have the port at the same place.
     sockaddr_in v4 = {};
     std::memcpy(&v4, &address, sizeof(v4));
     number = ntohs(v4.sin_port);
@@ -73,7 +73,7 @@ struct Port {
   uint16_t number = 0;
 };
 
-// Accepts one connection and lets `talk` do what it likes with it.
+// A server that accepts one connection and passes it to `talk`.
 class Server {
  public:
   explicit Server(std::function<void(int)> talk, int family = AF_INET)
@@ -83,7 +83,7 @@ class Server {
     thread_ = std::thread([this, talk = std::move(talk)] {
       pollfd listener = {
           .fd = port_.socket.get(), .events = POLLIN, .revents = 0};
-      ASSERT_EQ(poll(&listener, 1, 30'000), 1) << "nobody has connected";
+      ASSERT_EQ(poll(&listener, 1, 30'000), 1) << "no client has connected";
       const FileDescriptor connection(
           accept(port_.socket.get(), nullptr, nullptr));
       talk(connection.get());
@@ -118,7 +118,7 @@ void AwaitClose(int fd) {
   }
 }
 
-// Returns false once the client has gone.
+// Returns false once the client has closed the connection.
 bool Send(int fd, std::string_view text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) > 0;
 }
@@ -217,7 +217,7 @@ TEST(HttpGetTest, IsUnavailableIfTheServerClosesAtOnce) {
 TEST(HttpGetTest, IsUnavailableIfTheServerClosesWithinTheAnswer) {
   Server server(Says("HTTP/1.1 200 OK\r\nContent-"));
   EXPECT_EQ(Get(server.port()).status(),
-            absl::UnavailableError("closed within the answer"));
+            absl::UnavailableError("connection closed within the answer"));
 }
 
 TEST(HttpGetTest, GivesUpOnASilentServerAfterTheTimeout) {
@@ -286,13 +286,13 @@ TEST(HttpGetTest, TriesEveryAddressOfAName) {
     GTEST_SKIP() << "no localhost here";
   }
   freeaddrinfo(list);
-  // Where localhost is ::1 too, that is tried first, and refused.
+  // If localhost is ::1 too, that address is tried first, and refused.
   Server server(Says("HTTP/1.1 200 OK\r\n\r\n"));
   EXPECT_TRUE(
       HttpGet({.host = "localhost", .port = server.port()}, kAmple, {}).ok());
 }
 
-// What the parser makes of a head.
+// Returns the parsed head as text, or the error.
 std::string Parsed(std::string_view head) {
   const absl::StatusOr<HttpResponse> response = ParseResponseHead(
       head, absl::FromUnixSeconds(784111777) - absl::Seconds(90));

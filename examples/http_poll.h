@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an HTTP answer means to a wait:
+// Polls of an HTTP server, by this table:
 //
 // | answer                         | poll         |
 // | ------------------------------ | ------------ |
@@ -14,7 +14,7 @@
 // | timeout, lost connection, not  | server error |
 // | HTTP: this poll could not tell |              |
 //
-// Retry-After counts with 429 and 5xx.
+// Retry-After is read from 429 and 5xx.
 
 #ifndef WAITER_EXAMPLES_HTTP_POLL_H_
 #define WAITER_EXAMPLES_HTTP_POLL_H_
@@ -27,10 +27,11 @@
 
 namespace waiter_examples {
 
-// Asks the server of `url`, for as long as `context` allows.
+// Polls the server of `url`. The answer must come within the timeout of
+// `context`.
 waiter::Poll<> PollUrl(const Url& url, const waiter::PollContext& context);
 
-// The table above.
+// Returns the poll that `answer` means, by the table above.
 waiter::Poll<> PollOf(const absl::StatusOr<HttpResponse>& answer);
 
 }  // namespace waiter_examples

@@ -1,13 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A job to wait for, as a program of its own:
+// A job to wait for, which runs as another process:
 //
 //   job FILE [fail]
 //
-// Writes its state to FILE: «CREATING»; after 0.2 s «RUNNING», and from then on
-// also the port of 127.0.0.1 at which it soon answers; after 0.3 s more «DONE»,
-// or «FAILED» if told so. Ends when its standard input does.
+// Writes its state to FILE: "CREATING"; after 0.2 s "RUNNING" and the port of
+// 127.0.0.1 at which it soon answers; after 0.3 s more "DONE", or "FAILED" if
+// the second argument is there, and the port. Ends when its standard input
+// does.
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -31,13 +32,13 @@ constexpr std::chrono::milliseconds kCreatesFor(200);
 constexpr std::chrono::milliseconds kRunsFor(300);
 constexpr std::chrono::milliseconds kForEver(-1);
 
-// Ends the program if standard input ends meanwhile.
+// Sleeps for `time`. Ends the program if standard input ends in that time.
 void WorkFor(std::chrono::milliseconds time) {
   pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (poll(&input, 1, static_cast<int>(time.count())) != 0) _exit(0);
 }
 
-// In one piece, so that nobody reads half of it.
+// Replaces the file in one step, so that no reader sees half of the text.
 void Write(const std::string& path, std::string_view text) {
   const std::string part = absl::StrCat(path, ".part");
   std::ofstream(part) << text;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How to test what another process does: poll what it shows, in real time. The
-// tests take as long as the job, about half a second, and as long as their
-// limits only if they fail.
+// Tests of another process: they poll the state that it shows, in real time.
+// They take as long as the job, about half a second; only a failing test takes
+// as long as its limit.
 
 #include <netinet/in.h>
 #include <spawn.h>
@@ -37,7 +37,7 @@ using ::testing::Gt;
 using ::waiter::EventuallyOptions;
 using ::waiter::FailIf;
 
-// The program `job`, which ends with this object.
+// A process of the program `job`, which ends with this object.
 class Job {
  public:
   explicit Job(std::vector<std::string> arguments = {})
@@ -67,7 +67,7 @@ class Job {
     std::filesystem::remove(path_);
   }
 
-  // What the job has written last; "" and 0 if that is nothing yet.
+  // Return what the job has written last; "" and 0 if it has written nothing.
   std::string State() const { return Word(0); }
   uint16_t Port() const {
     uint32_t port = 0;
@@ -93,7 +93,7 @@ class Job {
   pid_t pid_ = -1;
 };
 
-// Returns kUnavailable, which is polled on, while nobody answers.
+// Returns kUnavailable, after which polls go on, while no server answers.
 absl::Status Connect(uint16_t port) {
   const FileDescriptor client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
@@ -108,7 +108,7 @@ absl::Status Connect(uint16_t port) {
                                : absl::ErrnoToStatus(errno, "cannot connect");
 }
 
-// Far longer than it takes, as this may be a slow machine.
+// A limit far above what the job takes, for slow machines.
 const EventuallyOptions kPatiently = {.timeout = absl::Seconds(30)};
 
 TEST(JobTest, JobStartsAnswersAndIsDone) {

@@ -49,15 +49,16 @@ namespace {
 constexpr std::string_view kHelp =
     "Waits for a server until it answers 2xx, and prints every poll.\n"
     "\n"
-    "  --url=http://HOST[:PORT][/PATH]  the server to wait for; without it, "
+    "  --url=http://HOST[:PORT][/PATH]  the server to wait for; by default, "
     "one\n"
-    "                                   is started that takes some seconds\n"
-    "  --timeout=DURATION               when to give up, as 90s or 5m (30s);\n"
-    "                                   inf waits for ever\n"
-    "  --help                           prints this\n"
+    "                                   that this program starts and that\n"
+    "                                   takes some seconds to become ready\n"
+    "  --timeout=DURATION               when to give up, such as 90s or 5m;\n"
+    "                                   30s by default; inf waits for ever\n"
+    "  --help                           prints this text\n"
     "\n"
-    "Exits with 0 if the server is ready, 1 if the wait failed, 2 if it was\n"
-    "asked wrongly, 130 after Ctrl-C and 143 after SIGTERM.\n";
+    "Exits with 0 if the server is ready, 1 if the wait failed, 2 if an\n"
+    "argument is wrong, 130 after Ctrl-C and 143 after SIGTERM.\n";
 
 constexpr int kReady = 0;
 constexpr int kNotReady = 1;
@@ -71,7 +72,8 @@ std::string Seconds(absl::Duration duration) {
 // Prints a line for every poll.
 class Progress : public waiter::WaitObserver {
  public:
-  // What the last poll found that was not cut short; empty if none was made.
+  // Returns what the last poll that was not cut short found; empty if there was
+  // none.
   std::string_view last_seen() const { return last_seen_; }
 
  private:
@@ -83,7 +85,8 @@ class Progress : public waiter::WaitObserver {
     PrintPoll(Seconds(absl::ZeroDuration()));
   }
 
-  // The delay is not yet chosen, so the line has to wait for the next hook.
+  // Prepares the line of a poll. The next hook prints it, as the delay is not
+  // chosen yet.
   void AfterPoll(const waiter::PollEvent& poll) override {
     const waiter::Poll<>& found = poll.found;
     std::string detail(found.detail());
@@ -138,7 +141,7 @@ void PrintReport(const waiter::WaitReport& report) {
 }
 
 void PrintError(std::string_view text) {
-  // It may quote an argument, which may hold anything.
+  // The text may quote an argument with control characters.
   std::string line(text);
   std::replace_if(line.begin(), line.end(), absl::ascii_iscntrl, '?');
   absl::FPrintF(stderr, "provision: %s\n", line);
@@ -161,7 +164,7 @@ int Run(const Url& url, absl::Duration timeout) {
        .backoff = {.initial_delay = absl::Milliseconds(200),
                    .max_delay = absl::Milliseconds(500),
                    .jitter = waiter::Jitter::Equal()},
-       // The last poll, too, needs time for its answer.
+       // Leaves the last poll time for its answer.
        .final_poll_lead = std::min(absl::Seconds(1), timeout / 4),
        .poll_timeout = absl::Seconds(5),
        .observer = &progress});
@@ -192,7 +195,8 @@ struct CommandLine {
   absl::Duration timeout = absl::Seconds(30);
 };
 
-// `absl::ParseCommandLine` would say more than a line, and exit with 1.
+// Parses the arguments by hand: `absl::ParseCommandLine` would print more than
+// a line, and exit with 1.
 absl::StatusOr<CommandLine> ParseCommandLine(
     const std::vector<std::string_view>& arguments) {
   CommandLine parsed;
@@ -206,7 +210,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
       parsed.help = true;
       return parsed;
     }
-    // Both --name=value and --name value.
+    // Takes both --name=value and --name value.
     const std::vector<std::string_view> parts =
         absl::StrSplit(*argument, absl::MaxSplits('=', 1));
     const std::string_view name = parts.front();
@@ -225,14 +229,14 @@ absl::StatusOr<CommandLine> ParseCommandLine(
       parsed.url = *std::move(url);
     } else if (!absl::ParseDuration(value, &parsed.timeout) ||
                parsed.timeout <= absl::ZeroDuration()) {
-      return error("a timeout must be more than zero, as 90s, 5m or inf");
+      return error("a timeout must be above zero, such as 90s, 5m or inf");
     }
   }
   return parsed;
 }
 
 int Main(const std::vector<std::string_view>& arguments) {
-  // Each line is to be seen at once, also in a pipe.
+  // Prints each line at once, also into a pipe.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
 
   const absl::StatusOr<CommandLine> command_line = ParseCommandLine(arguments);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the program itself. It and the server it starts hold the ends of pipes
-// to which they write, so that reading to the end of these awaits both: a test
-// in which one of them is left over does not pass.
+// Runs the program itself. The program and the server that it starts hold the
+// writing ends of pipes. Tests read to the end of the pipes, so a test in which
+// one of the two is left over does not pass.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -46,7 +46,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr const char* kProgram = "examples/provision";
 constexpr std::chrono::seconds kHungAfter(30);
 
-// «At once», under load: far less than what would otherwise be waited for.
+// Limit of "at once" under load, far below the waits that would come otherwise.
 constexpr std::chrono::seconds kAtOnce(3);
 
 class Provision {
@@ -64,7 +64,8 @@ class Provision {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out.writer.get(), STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err.writer.get(), STDERR_FILENO);
-    // A process group of its own, as a shell gives it, for Ctrl-C goes to all.
+    // The program gets its own process group, as from a shell, because Ctrl-C
+    // goes to a whole group.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -92,7 +93,8 @@ class Provision {
   void Kill(int signal) const { kill(pid_, signal); }
   void PressCtrlC() const { kill(-pid_, SIGINT); }
 
-  // Reads to the end and returns the exit code, minus the signal if it was one.
+  // Reads to the end and returns the exit code, or minus the signal that ended
+  // the program.
   int Finish() {
     if (finished_) return exit_code_;
     finished_ = true;
@@ -109,7 +111,7 @@ class Provision {
   const std::string& errors() const { return errors_; }
 
  private:
-  // Reads some. Returns false at the end of both streams.
+  // Reads what has come. Returns false at the end of both streams.
   bool Read() {
     std::array<pollfd, 2> fds = {
         {{.fd = out_.get(), .events = POLLIN, .revents = 0},
@@ -166,13 +168,13 @@ class Loopback {
 
   void Listen() { EXPECT_EQ(listen(socket_.get(), 1), 0); }
 
-  // Returns a connection on which the whole of a request has come.
+  // Returns a connection that has received a whole request.
   FileDescriptor Accept() {
     pollfd listener = {.fd = socket_.get(), .events = POLLIN, .revents = 0};
     if (poll(&listener, 1,
              static_cast<int>(std::chrono::milliseconds(kHungAfter).count())) !=
         1) {
-      ADD_FAILURE() << "nobody has connected";
+      ADD_FAILURE() << "no client has connected";
       return {};
     }
     FileDescriptor connection(accept(socket_.get(), nullptr, nullptr));
@@ -196,12 +198,12 @@ void Answer(const FileDescriptor& connection, std::string_view answer) {
   send(connection.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
 }
 
-// Whether `text` is one whole line.
+// Matches a text of one whole line.
 MATCHER(IsOneLine, "") {
   return std::count(arg.begin(), arg.end(), '\n') == 1 && arg.back() == '\n';
 }
 
-// Whether `text` has all of `parts`, in their order.
+// Returns whether `text` has all of `parts`, in their order.
 testing::AssertionResult HasInOrder(
     std::string_view text, const std::vector<std::string_view>& parts) {
   size_t from = 0;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The parent holds the writing end of a pipe, the lifeline, and never writes.
-// The kernel closes it when the parent ends, even by SIGKILL; the child, which
-// watches the other end, then ends too.
+// The kernel closes it when the parent ends, even by SIGKILL. The child watches
+// the other end, and then ends too.
 
 #include "examples/provisioning_server.h"
 
@@ -37,7 +37,7 @@ constexpr std::chrono::milliseconds kRefusesFor(800);
 constexpr timeval kPatienceWithClient = {.tv_sec = 1, .tv_usec = 0};
 constexpr int kLargestRequest = 16 * 1024;
 
-// In the order in which they are given; the last is given for ever.
+// Answers in their order. The server repeats the last one for ever.
 constexpr std::array<std::string_view, 3> kAnswers = {
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Retry-After: 1\r\n"
@@ -60,8 +60,8 @@ constexpr std::array<std::string_view, 3> kAnswers = {
     "ready\n",
 };
 
-// Returns once `fd` (may be -1: never) is readable or the time is over. Ends
-// the process if the parent has ended.
+// Blocks until `fd` is readable or `time` has passed; an `fd` of -1 is never
+// readable. Ends the process if the parent has ended.
 void Await(int fd, int lifeline, std::chrono::milliseconds time) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + time;
@@ -81,7 +81,8 @@ void Await(int fd, int lifeline, std::chrono::milliseconds time) {
   }
 }
 
-// Reads up to the empty line that ends a request. Returns whether it came.
+// Reads up to the empty line that ends a request. Returns whether there was
+// one.
 bool ReceiveRequest(int connection) {
   std::string_view missing = "\r\n\r\n";
   for (int received = 0; received < kLargestRequest;) {
@@ -107,9 +108,9 @@ void Send(int connection, std::string_view answer) {
   }
 }
 
-// What the child does until it is killed.
+// Runs the child until it is killed.
 [[noreturn]] void Serve(int listener, int lifeline) {
-  // Ctrl-C goes to both processes; what it means is for the parent to decide.
+  // Ctrl-C goes to both processes; the parent decides what it means.
   signal(SIGINT, SIG_IGN);
 
   Await(-1, lifeline, kRefusesFor);
@@ -133,8 +134,8 @@ void Send(int connection, std::string_view answer) {
 
 absl::StatusOr<std::unique_ptr<ProvisioningServer>>
 ProvisioningServer::Start() {
-  // Bound but not yet listening: the port is taken, and connections to it are
-  // refused.
+  // The socket is bound but does not listen yet: the port is taken, and refuses
+  // connections.
   FileDescriptor listener(
       socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.valid()) return absl::ErrnoToStatus(errno, "socket");

@@ -21,11 +21,11 @@
 
 namespace waiter_examples {
 
-// A child process, which ends with this object and also with this process,
-// however that ends.
+// A child process that ends with this object, and with this process, even if
+// that is killed.
 class ProvisioningServer {
  public:
-  // Forks, so call it before the first thread is started.
+  // Starts the server. Forks, so call it before the first thread is started.
   static absl::StatusOr<std::unique_ptr<ProvisioningServer>> Start();
 
   ~ProvisioningServer();
@@ -33,7 +33,8 @@ class ProvisioningServer {
   ProvisioningServer(const ProvisioningServer&) = delete;
   ProvisioningServer& operator=(const ProvisioningServer&) = delete;
 
-  // Port of 127.0.0.1. Its own from the start, so nobody else answers there.
+  // Returns the port of 127.0.0.1. The server holds it from the start, so no
+  // other program answers there.
   uint16_t port() const { return port_; }
 
  private:

@@ -17,13 +17,13 @@
 
 namespace waiter_examples {
 
-// While it exists, the first SIGINT or SIGTERM requests a stop, and a second
-// one ends the process at once. The signals are taken by a thread and not by a
-// handler, in which next to nothing would be allowed.
+// While an object exists, the first SIGINT or SIGTERM requests a stop, and the
+// second one ends the process at once. A thread takes the signals: a signal
+// handler could not safely call `request_stop`.
 class StopOnSignal {
  public:
-  // Blocks the signals in this thread and those it starts from now on, so
-  // construct it before others are started.
+  // Blocks the signals in this thread and in the threads that it starts later,
+  // so construct the object before starting others.
   StopOnSignal();
 
   ~StopOnSignal();
@@ -33,7 +33,7 @@ class StopOnSignal {
 
   std::stop_token token() const { return stop_.get_token(); }
 
-  // The signal that came first, 0 if none has.
+  // Returns the signal that came first, or 0 if none has.
   int signal() const { return signal_; }
 
  private:

@@ -57,7 +57,7 @@ absl::StatusOr<Url> ParseUrl(std::string_view text) {
         absl::StrCat("bad URL \"", absl::CHexEscape(text), "\": ", problem));
   };
 
-  // Anything else would end up in the request, where it could end a line.
+  // Other characters would reach the request, where they could end a line.
   if (!std::all_of(text.begin(), text.end(), absl::ascii_isgraph)) {
     return error("spaces, control and non-ASCII characters must be %-escaped");
   }
@@ -89,7 +89,7 @@ absl::StatusOr<Url> ParseUrl(std::string_view text) {
     url.host = authority.substr(1, end - 1);
     authority.remove_prefix(end + 1);
     if (!IsIpV6Address(url.host)) {
-      return error("what stands in brackets is not an IPv6 address");
+      return error("the text in brackets is not an IPv6 address");
     }
     if (!authority.empty() && authority.front() != ':') {
       return error(R"(only a port may follow "]")");
@@ -102,7 +102,10 @@ absl::StatusOr<Url> ParseUrl(std::string_view text) {
       return error("an IPv6 address needs brackets, as in http://[::1]/");
     }
     if (url.host.empty()) return error("the host is missing");
-    if (!IsHostName(url.host)) return error("the host is not a name");
+    if (!IsHostName(url.host)) {
+      return error(
+          "the host is not a name; letters, digits and - . _ form one");
+    }
   }
 
   if (!authority.empty() && !IsPort(authority.substr(1), url.port)) {

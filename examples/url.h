@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of URLs that the example needs: http, a host, a port, a path.
+// URLs as far as the example needs them: http, a host, a port and a path.
 
 #ifndef WAITER_EXAMPLES_URL_H_
 #define WAITER_EXAMPLES_URL_H_
@@ -20,12 +20,12 @@ struct Url {
   std::string path = "/";  // With the query, if any; without the fragment.
 };
 
-// Parses `http://host[:port][/path][?query]`, `host` being a name, an IPv4
-// address, or an IPv6 address in brackets. Returns kInvalidArgument, in one
-// line that quotes `text` harmlessly, for anything else.
+// Parses `http://host[:port][/path][?query]`, where `host` is a name, an IPv4
+// address, or an IPv6 address in brackets. For any other text, returns
+// kInvalidArgument in one line that quotes the text escaped.
 absl::StatusOr<Url> ParseUrl(std::string_view text);
 
-// Returns what stands between "http://" and the path, such as "[::1]:8080".
+// Returns the part between "http://" and the path, such as "[::1]:8080".
 std::string Authority(const Url& url);
 
 }  // namespace waiter_examples

@@ -26,11 +26,12 @@ using std::chrono::nanoseconds;
 
 constexpr int kMaxClients = 10'000;
 
-// The next message of a client that reaches the server. Only the server is
-// shared, so what happens at the client needs no event of its own.
+// A client, whose event is the arrival of its next message at the server. Only
+// the server is shared, so nothing that happens at the client needs an event.
 struct Client {
   static constexpr int64_t kReading = -1;
-  int64_t version_read = kReading;  // Or the version that the write builds on.
+  // Version that the next write builds on, or `kReading` before a read.
+  int64_t version_read = kReading;
   BackoffProgress progress;
 };
 
@@ -45,7 +46,7 @@ absl::Status Validate(const ContentionOptions& options) {
   absl::Status status = Validate(options.backoff, "backoff");
   if (status.ok()) status = Validate(options.network);
   if (!status.ok()) return status;
-  // A client fails at most once for each other that succeeds.
+  // A client fails at most once for each other client that succeeds.
   const absl::Duration round =
       options.backoff.max_delay +
       4 * (options.network.mean + 10 * options.network.deviation);
@@ -56,7 +57,8 @@ absl::Status Validate(const ContentionOptions& options) {
         "backoff.max_delay is ",
         absl::FormatDuration(options.backoff.max_delay), "; a run of ",
         options.clients, " clients could last longer than the ",
-        absl::FormatDuration(longest), " that can be simulated"));
+        absl::FormatDuration(longest),
+        " that can be simulated, so shorten it or use fewer clients"));
   }
   return absl::OkStatus();
 }

@@ -8,14 +8,14 @@
 //       waiter::sim::ContentionModel::Make({.clients = 100});
 //   if (!model.ok()) return model.status();
 //   waiter::SplitMix64 gen(42);
-//   waiter::ContentionRun run = model->Run(gen);  // run.time, run.calls
+//   waiter::sim::ContentionRun run = model->Run(gen);  // run.time, run.calls
 //
-// Every client starts at time zero, reads the version of the row, and writes it
-// back with one more. A write succeeds if nobody else has written meanwhile; if
-// not, the client delays as its `Backoff` says and starts over, until it has
+// Every client starts at time zero, reads the version of the row, and writes
+// the next version. A write succeeds if no other client has written in between.
+// Otherwise the client delays by its `Backoff` and starts over, until it has
 // succeeded once. Each request and each response takes one network delay.
 //
-// contention_table.h runs it over many sizes and rules.
+// contention_table.h runs the model over many sizes and rules.
 
 #ifndef WAITER_SIM_CONTENTION_H_
 #define WAITER_SIM_CONTENTION_H_
@@ -35,12 +35,12 @@
 namespace waiter::sim {
 
 struct ContentionOptions {
-  // From 1 to 10,000. The writes of a run grow with its square, if the rule is
-  // a bad one.
+  // Number of clients, from 1 to 10,000. With a bad rule, the writes of a run
+  // grow with its square.
   int clients = 100;
 
-  // The delay between a failed write and the next read. An `initial_delay` of
-  // zero starts over at once.
+  // Delays between a failed write and the next read. A client whose
+  // `initial_delay` is zero starts over at once.
   BackoffOptions backoff = {.initial_delay = absl::Milliseconds(10),
                             .max_delay = absl::Seconds(2)};
 
@@ -50,19 +50,20 @@ struct ContentionOptions {
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const ContentionOptions& options);
 
+// Result of one run.
 struct ContentionRun {
-  // Until the last client has heard of its success.
+  // Time until the last client has received its success.
   absl::Duration time;
 
-  // Writes, failed ones included. Each is one of four messages: read request
-  // and response, write request and response.
+  // Number of writes, failed ones included. Each comes with three more
+  // messages: its response, and the request and response of a read.
   int64_t calls = 0;
 };
 
 // Thread-compatible.
 class ContentionModel {
  public:
-  // Called with the time of each write at the server, in order.
+  // Takes the time of each write at the server, in order.
   using OnWrite = absl::FunctionRef<void(std::chrono::nanoseconds)>;
 
   // Returns the model, or the error of `Validate`.

@@ -23,7 +23,8 @@
 namespace waiter::sim {
 namespace {
 
-// Mean and deviation by the method of Welford, which does not cancel.
+// Mean and deviation by Welford's method, which loses no digits to
+// cancellation.
 class Moments {
  public:
   void Add(double value) {
@@ -43,7 +44,7 @@ class Moments {
   double squares_ = 0;
 };
 
-// One size and rule, with a stream of random numbers of its own.
+// One size and rule, with its own stream of random numbers.
 struct Cell {
   ContentionModel model;
   uint64_t seed;
@@ -121,7 +122,8 @@ absl::StatusOr<std::vector<ContentionRow>> SimulateContentionTable(
     }
   }
 
-  // The largest sizes first, so that no thread is left with one at the end.
+  // The largest sizes come first, so that none is left for one thread at the
+  // end.
   std::stable_sort(cells.begin(), cells.end(),
                    [](const Cell& a, const Cell& b) {
                      return a.row->clients > b.row->clients;

@@ -4,7 +4,7 @@
 // The contention model over many sizes and rules: the table behind the charts
 // of "Exponential Backoff And Jitter".
 //
-//   absl::StatusOr<std::vector<waiter::ContentionRow>> rows =
+//   absl::StatusOr<std::vector<waiter::sim::ContentionRow>> rows =
 //       waiter::sim::SimulateContentionTable({});
 //
 // The default options are the article's own: 10 to 190 clients, five rules, 100
@@ -23,7 +23,7 @@
 
 namespace waiter::sim {
 
-// A rule of delays and what tables call it.
+// A rule of delays and its name in tables.
 struct NamedBackoff {
   std::string name;
   BackoffOptions backoff;
@@ -41,29 +41,29 @@ std::vector<int> ArticleSizes();
 struct ContentionTableOptions {
   std::vector<int> sizes = ArticleSizes();
   std::vector<NamedBackoff> rules = ArticleRules();
-  int runs = 100;  // From 1.
+  int runs = 100;  // Runs of each size and rule, at least 1.
   NetworkOptions network = {};
   uint64_t seed = 1;
 
-  // Threads to use, the calling one included. The rows do not depend on it.
+  // Number of threads, the calling one included. The rows do not depend on it.
   int threads = 1;
 };
 
-// The means of the runs of one size and rule.
+// Means over the runs of one size and rule.
 struct ContentionRow {
   int clients;
   std::string rule;
   double time_ms;
   double calls;
 
-  // Of single runs.
+  // Standard deviations of single runs.
   double time_ms_deviation;
   double calls_deviation;
 };
 
-// Returns one row for each size and rule, ordered as those are: all rules of
-// the first size come first. An error is that of `Validate`, or names the field
-// of `options`.
+// Returns one row for each size and rule: first all rules of the first size, in
+// order. Returns the error of `Validate`, or kInvalidArgument that names the
+// field of `options`.
 absl::StatusOr<std::vector<ContentionRow>> SimulateContentionTable(
     const ContentionTableOptions& options);
 

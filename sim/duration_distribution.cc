@@ -28,7 +28,8 @@ absl::Status Invalid(std::string_view text, std::string_view why) {
 absl::StatusOr<absl::Duration> ParsePositive(std::string_view text) {
   absl::Duration value;
   if (!absl::ParseDuration(text, &value)) {
-    return Invalid(text, "is no duration; write it with a unit, as 30s or 5m");
+    return Invalid(text,
+                   "is not a duration; write it with a unit, as 30s or 5m");
   }
   if (value <= absl::ZeroDuration() || value == absl::InfiniteDuration()) {
     return Invalid(text, "must be finite and above zero");
@@ -72,7 +73,7 @@ absl::StatusOr<DurationDistribution> DurationDistribution::Parse(
        kind != "lognormal") ||
       parts.size() != wanted) {
     return Invalid(text,
-                   "is no distribution; write 45s, uniform:30s,90s, "
+                   "is not a distribution; write 45s, uniform:30s,90s, "
                    "exponential:60s or lognormal:60s,0.6");
   }
   const absl::StatusOr<absl::Duration> first = ParsePositive(parts[0]);
@@ -82,13 +83,16 @@ absl::StatusOr<DurationDistribution> DurationDistribution::Parse(
   if (kind == "uniform") {
     const absl::StatusOr<absl::Duration> second = ParsePositive(parts[1]);
     if (!second.ok()) return second.status();
-    if (*second < *first) return Invalid(text, "ends before it begins");
+    if (*second < *first) {
+      return Invalid(text,
+                     "ends before it begins; write the shorter one first");
+    }
     return Uniform(*first, *second);
   }
   double sigma = 0;
-  // Written so that not-a-number fails.
+  // The condition is written so that NaN fails it.
   if (!absl::SimpleAtod(parts[1], &sigma) || !(sigma >= 0 && sigma <= 5)) {
-    return Invalid(parts[1], "is no sigma; write a number from 0 to 5");
+    return Invalid(parts[1], "is not a sigma; write a number from 0 to 5");
   }
   return Lognormal(*first, sigma);
 }

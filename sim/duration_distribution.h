@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How long the thing takes that is waited for, as far as it is known.
+// Distributions of the time that an operation takes to become ready.
 //
 //   absl::StatusOr<waiter::sim::DurationDistribution> ready =
 //       waiter::sim::DurationDistribution::Parse("lognormal:60s,0.6");
@@ -25,36 +25,38 @@ namespace waiter::sim {
 // Immutable, so safe to share between threads.
 class DurationDistribution {
  public:
-  // Always `value`.
+  // Returns the distribution of a constant.
   static DurationDistribution Constant(absl::Duration value);
 
-  // Evenly between `low` and `high`.
+  // Returns the uniform distribution between `low` and `high`.
   static DurationDistribution Uniform(absl::Duration low, absl::Duration high);
 
-  // As likely to end in the next second as in any other: mean `mean`.
+  // Returns the distribution of an operation that is as likely to end in the
+  // next second as in any other.
   static DurationDistribution Exponential(absl::Duration mean);
 
-  // `median` times e to a normal variable with deviation `sigma`: what jobs
-  // that mostly take about as long look like. With a sigma of 0.6 one in twenty
-  // takes longer than 2.7 times the median.
+  // Returns the distribution of `median` times e to a normal variable with
+  // deviation `sigma`. It fits jobs that take about the same time, with some
+  // much slower ones: with a sigma of 0.6, one in twenty takes longer than 2.7
+  // times the median.
   static DurationDistribution Lognormal(absl::Duration median, double sigma);
 
-  // The same with a sigma of 0.6: what most jobs that «take a minute» look
-  // like.
+  // Returns `Lognormal(median, 0.6)`, which fits most jobs that "take about a
+  // minute".
   static DurationDistribution About(absl::Duration median);
 
-  // Reads "45s", "uniform:30s,90s", "exponential:60s" or "lognormal:60s,0.6",
-  // or returns kInvalidArgument, which quotes what is wrong. Durations are
-  // finite, above zero, and have units.
+  // Parses "45s", "uniform:30s,90s", "exponential:60s" or "lognormal:60s,0.6".
+  // Durations are finite, above zero, and have units. For any other text,
+  // returns kInvalidArgument that quotes the wrong part.
   static absl::StatusOr<DurationDistribution> Parse(std::string_view text);
 
-  // Returns what `Parse` reads.
+  // Returns a text from which `Parse` makes the same distribution.
   std::string ToString() const;
 
   // Returns a duration of zero or more.
   absl::Duration Draw(absl::BitGenRef gen) const;
 
-  // Returns the duration that half of all are below.
+  // Returns the duration that half of all draws are below.
   absl::Duration Median() const;
 
  private:

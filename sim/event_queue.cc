@@ -17,7 +17,8 @@
 namespace waiter::sim {
 namespace {
 
-// At least one, so that the key of no client is `kRemoved`.
+// Returns the number of bits of an index. It is at least one, so that the key
+// of no client is `kRemoved`.
 int IndexBits(size_t clients) {
   return std::max(1,
                   static_cast<int>(std::bit_width(std::bit_ceil(clients) - 1)));
@@ -35,7 +36,7 @@ EventQueue::EventQueue(absl::Span<const std::chrono::nanoseconds> times)
       index_bits_(IndexBits(times.size())),
       losers_(std::bit_ceil(times.size())) {
   assert(times.size() <= kMaxClients);
-  // Winners of all nodes, the leaves behind the inner ones.
+  // Winners of all nodes; the leaves follow the inner nodes.
   std::vector<Key> winners(2 * losers_.size(), kRemoved);
   for (size_t i = 0; i < times.size(); ++i) {
     winners[losers_.size() + i] = Entry(times[i], i);

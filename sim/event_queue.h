@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Which of many clients acts next, where each has one event ahead of it.
+// A queue of the next events of many clients, with one event for each.
 //
 //   waiter::sim::EventQueue queue(first_times);
 //   for (; !queue.empty();) {
@@ -13,9 +13,9 @@
 //   }
 //
 // It is a tournament of losers: the leaves are the clients, each inner node
-// keeps the later of two times, and what is earlier moves up. A step replays
-// the one path from the leaf of the earliest client to the root, without a
-// branch that depends on the times, which is what makes heaps slow here.
+// keeps the later of two times, and the earlier one moves up. A step replays
+// the path from the leaf of the earliest client to the root. It has no branch
+// that depends on the times; such branches make heaps slow here.
 
 #ifndef WAITER_SIM_EVENT_QUEUE_H_
 #define WAITER_SIM_EVENT_QUEUE_H_
@@ -34,22 +34,22 @@ namespace waiter::sim {
 // log2(clients) comparisons and never allocates.
 class EventQueue {
  public:
-  // Clients are the indices of `times`, the first events. Requires that there
-  // are at most `kMaxClients`, and no time below zero or beyond
+  // `times` has the first event of each client, by its index. Requires at most
+  // `kMaxClients` times, none of them below zero or beyond
   // `LatestTime(times.size())`.
   explicit EventQueue(absl::Span<const std::chrono::nanoseconds> times);
 
   static constexpr size_t kMaxClients = size_t{1} << 24;
 
-  // Returns the latest time that fits into a queue of so many clients: 833 days
-  // for 200, and 39 hours for 100,000.
+  // Returns the latest time that fits into a queue of `clients` clients: 833
+  // days for 200, and 39 hours for 100,000.
   static std::chrono::nanoseconds LatestTime(size_t clients);
 
   // Returns whether all clients have been removed.
   bool empty() const { return left_ == 0; }
 
-  // Of the earliest event; at equal times, that of the first client. Requires
-  // that the queue is not empty.
+  // Return the time and the client of the earliest event; at equal times, that
+  // of the first client. Require that the queue is not empty.
   std::chrono::nanoseconds time() const {
     return std::chrono::nanoseconds(earliest_ >> index_bits_);
   }
@@ -57,7 +57,7 @@ class EventQueue {
     return earliest_ & ((uint64_t{1} << index_bits_) - 1);
   }
 
-  // Puts the next event of `client()` in place of its earliest.
+  // Replaces the event of `client()` by its next one.
   void Reschedule(std::chrono::nanoseconds time) {
     const size_t index = client();
     Replay(Entry(time, index), index);
@@ -70,7 +70,7 @@ class EventQueue {
   }
 
  private:
-  // A time above the index of its client.
+  // A time in the upper bits, and the index of its client in the lower ones.
   using Key = uint64_t;
   static constexpr Key kRemoved = std::numeric_limits<Key>::max();
 
@@ -90,7 +90,7 @@ class EventQueue {
   size_t left_;
   int index_bits_;
   Key earliest_ = kRemoved;
-  std::vector<Key> losers_;  // Of node 1, the root, and so on; 0 is not used.
+  std::vector<Key> losers_;  // By node, from 1, the root; 0 is not used.
 };
 
 }  // namespace waiter::sim

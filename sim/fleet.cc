@@ -43,7 +43,7 @@ constexpr int kMaxClients = 100'000;
 
 bool Never() { return false; }
 
-// A bucket of polls, asked in the order of time.
+// The server. Its polls must come in the order of time.
 class Server {
  public:
   explicit Server(const ServerLimit& limit)
@@ -71,7 +71,7 @@ class Server {
   Poll<> throttled_;
 };
 
-// One wait and what it waits for.
+// One wait and the time at which its operation is ready.
 class Client {
  public:
   Client(std::shared_ptr<const WaitPolicy> policy, SplitMix64 gen,
@@ -82,13 +82,14 @@ class Client {
         ready_(ready),
         loop_(*policy_, report_) {}
 
-  // Returns when the first poll begins, or nothing if there will be none.
+  // Returns when the first poll begins, or nullopt if the wait ends without.
   std::optional<nanoseconds> Start() {
     const MonotonicTime now(start_);
     return NextPoll(loop_.Start(now, policy_->DeadlineFrom(now), Never), now);
   }
 
-  // Takes in what a poll found, and returns when the next one begins.
+  // Feeds `found` to the loop. Returns when the next poll begins, or nullopt if
+  // the wait has ended.
   std::optional<nanoseconds> OnPoll(nanoseconds time, const Poll<>& found) {
     const MonotonicTime now(time);
     report_.last_poll = found;
@@ -119,8 +120,8 @@ class Client {
   WaitLoop loop_;
 };
 
-// Makes the policy of one client after the other: the same one, unless it has a
-// budget, which each client needs for itself.
+// Makes the policies of the clients. They share one, unless it has budgets:
+// then each client gets its own.
 class Policies {
  public:
   explicit Policies(const WaitOptions& options)
@@ -159,10 +160,10 @@ absl::Status CheckPolicy(const FleetOptions& options) {
       policy.history_limit > 0 || policy.clock != nullptr ||
       policy.seed.has_value()) {
     return absl::InvalidArgumentError(
-        "policy has a deadline, observer, history_limit, clock or seed; a "
-        "fleet has its own time and seed, and one policy for all");
+        "policy has a deadline, observer, history_limit, clock or seed; leave "
+        "them unset, as a fleet has its own time and seed");
   }
-  // What a last poll takes beyond the deadline is left a day.
+  // A last poll may take up to a day beyond the deadline.
   const absl::Duration longest = absl::FromChrono(EventQueue::LatestTime(
                                      static_cast<size_t>(options.clients))) -
                                  options.start_spread - absl::Hours(24);
@@ -171,8 +172,8 @@ absl::Status CheckPolicy(const FleetOptions& options) {
         "policy.timeout",
         absl::FormatDuration(policy.timeout.value_or(absl::InfiniteDuration())),
         absl::StrCat("at most ", absl::FormatDuration(longest),
-                     ", which is what can be simulated for ", options.clients,
-                     " clients"));
+                     ", the longest that can be simulated for ",
+                     options.clients, " clients"));
   }
   return absl::OkStatus();
 }
@@ -189,7 +190,7 @@ absl::Status Validate(const FleetOptions& options) {
     return Invalid("start_spread", absl::FormatDuration(options.start_spread),
                    "between 0 and 1h");
   }
-  // Written so that not-a-number fails.
+  // The condition is written so that NaN fails it.
   if (!(options.server.polls_per_second > 0)) {
     return Invalid("server.polls_per_second", options.server.polls_per_second,
                    "above zero");
@@ -236,7 +237,7 @@ absl::StatusOr<FleetRun> SimulateFleet(const FleetOptions& options,
   const nanoseconds shared_ready =
       absl::ToChronoNanoseconds(options.ready_after.Draw(gen));
   Policies policies(options.policy);
-  std::deque<Client> clients;  // They do not move.
+  std::deque<Client> clients;  // A deque, as clients cannot move.
   std::vector<nanoseconds> arrivals;
   FleetRun run;
   const auto schedule = [&](nanoseconds start) {
@@ -260,7 +261,7 @@ absl::StatusOr<FleetRun> SimulateFleet(const FleetOptions& options,
                                        absl::Uniform(gen, 0.0, 1.0)));
   }
 
-  // Only the server is shared, so only what reaches it is an event.
+  // Only the server is shared, so the events are the arrivals of polls there.
   Server server(options.server);
   for (EventQueue queue(arrivals); !queue.empty();) {
     const nanoseconds now = queue.time();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A fleet of clients that wait for something to become ready, and the server
-// that they ask, which bears so many polls per second.
+// that they poll, which accepts a limited number of polls per second.
 //
 //   absl::StatusOr<waiter::sim::FleetRun> run = waiter::sim::SimulateFleet(
 //       {.clients = 500,
@@ -13,8 +13,8 @@
 //   run->throttled_share();
 //   run->DetectionDelay(0.95);   // from ready to detected
 //
-// Every client is a `WaitLoop`, so it does what a wait does. A poll takes one
-// network delay to the server and one back.
+// Every client is a `WaitLoop`, so it decides as a real wait does. A poll takes
+// one network delay to the server and one back.
 
 #ifndef WAITER_SIM_FLEET_H_
 #define WAITER_SIM_FLEET_H_
@@ -32,30 +32,32 @@
 
 namespace waiter::sim {
 
-// What the server bears: a token bucket that holds a second's worth of polls,
-// and at least one. Polls beyond it are throttled and not looked at.
+// Limit of the server: a token bucket that holds the polls of one second, and
+// at least one. The server throttles polls beyond it without looking at them.
 struct ServerLimit {
-  // Above zero; infinity bears all.
+  // Rate of accepted polls, above zero; infinity accepts all.
   double polls_per_second = std::numeric_limits<double>::infinity();
 
-  // The hint that a throttled poll is answered with; zero gives none.
+  // Hint in the answer to a throttled poll; zero for none.
   absl::Duration retry_after = absl::ZeroDuration();
 };
 
 struct FleetOptions {
-  // From 1 to 100,000.
+  // Number of clients, from 1 to 100,000.
   int clients = 500;
 
-  // What every client does. `timeout` must be finite. A `retry_quota` or
-  // `rate_limiter` stands for one of its own in every client, new in each run.
-  // `deadline`, `observer`, `history_limit`, `clock` and `seed` must be unset.
+  // Options of every client's wait. `timeout` must be finite. In each run,
+  // every client gets a new `retry_quota` and `rate_limiter` with the options
+  // of those given here. `deadline`, `observer`, `history_limit`, `clock` and
+  // `seed` must be unset.
   WaitOptions policy = {};
 
-  // Clients start evenly within this; zero: all at once.
+  // Time within which the clients start, at uniformly random times. With zero,
+  // all start at once.
   absl::Duration start_spread = absl::ZeroDuration();
 
-  // When the thing is ready: one for all, counted from time zero, or each
-  // client's own, counted from its start.
+  // Whether all clients wait for the same operation, whose time counts from
+  // zero, or each for its own, whose time counts from the client's start.
   enum class Readiness : uint8_t { kShared, kOwn };
   Readiness readiness = Readiness::kOwn;
   DurationDistribution ready_after =
@@ -63,21 +65,22 @@ struct FleetOptions {
 
   ServerLimit server = {};
 
-  // The mean must be above zero: polls without delay would not end.
+  // The mean must be above zero: otherwise polls without delay would not end.
   NetworkOptions network = {};
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const FleetOptions& options);
 
-// The polls that reached the server within one second of the run.
+// Numbers of polls that reached the server within one second of the run.
 struct FleetSecond {
-  int64_t polls = 0;
-  int64_t throttled = 0;  // Of these.
+  int64_t polls = 0;      // All of them.
+  int64_t throttled = 0;  // Those that were throttled.
 };
 
+// Result of one run.
 struct FleetRun {
-  // From second 0 to that of the last poll.
+  // Seconds of the run, from 0 to that of the last poll.
   std::vector<FleetSecond> seconds;
 
   int64_t polls = 0;
@@ -87,20 +90,21 @@ struct FleetRun {
   // Returns the most polls in one second, from second `first` on.
   int64_t peak_polls(int64_t first = 0) const;
 
-  // Of each client whose wait found success, sorted: from when it was ready, or
-  // from its start if it was so before, to the end of the wait.
+  // Times from ready to the end of the wait, of the clients whose wait found
+  // success, sorted. If the operation was ready before the client's start, the
+  // time counts from the start.
   std::vector<absl::Duration> detection_delays;
 
-  // Returns the delay that a share `quantile` of these are within, or infinity
-  // if there are none.
+  // Returns the delay that a share `quantile` of the clients that found success
+  // do not exceed, or infinity if there are none.
   absl::Duration DetectionDelay(double quantile) const;
 
-  // Clients whose wait ended without success.
+  // Number of clients whose wait ended without success.
   int64_t gave_up = 0;
 };
 
-// Plays one run. Equal options and seeds give equal runs. An error is that of
-// `Validate`.
+// Plays one run. Equal options and seeds give equal runs. Returns the error of
+// `Validate`, if any.
 absl::StatusOr<FleetRun> SimulateFleet(const FleetOptions& options,
                                        uint64_t seed);
 

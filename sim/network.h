@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How long a message is under way in a simulation.
+// The time that a message takes in a simulation.
 //
 //   waiter::sim::NetworkDelay network({.mean = absl::Milliseconds(10),
-//                                 .deviation = absl::Milliseconds(2)});
+//                                      .deviation = absl::Milliseconds(2)});
 //   waiter::SplitMix64 gen(42);
 //   now += network.Draw(gen);
 
@@ -23,7 +23,7 @@ namespace waiter::sim {
 
 // The time of one hop is the absolute value of a normal variable. The defaults
 // are those of "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
-// Finite, zero or more, and at most an hour.
+// Both are finite, zero or more, and at most an hour.
 struct NetworkOptions {
   absl::Duration mean = absl::Milliseconds(10);
   absl::Duration deviation = absl::Milliseconds(2);

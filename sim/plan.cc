@@ -29,7 +29,8 @@
 namespace waiter::sim {
 namespace {
 
-// Draws one number for ever: the lowest gives the shortest delays.
+// A generator that draws the same number for ever. The lowest number gives the
+// shortest delays.
 class ConstantDraw {
  public:
   using result_type = uint64_t;
@@ -103,7 +104,7 @@ absl::StatusOr<Plan> MakePlan(const WaitOptions& policy,
   }
   plan.mean_polls = static_cast<double>(all_polls) / options.waits;
 
-  // Without an end, which would cut the last delay.
+  // The limits are left out, as they would cut the last delay.
   WaitOptions endless = policy;
   endless.timeout = absl::InfiniteDuration();
   endless.max_attempts.reset();

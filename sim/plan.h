@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The schedule of a policy, before any wait is made with it.
+// The schedule of a policy, computed without waiting.
 //
 //   absl::StatusOr<waiter::sim::Plan> plan =
 //       waiter::sim::MakePlan({.timeout = absl::Minutes(5)});
@@ -9,8 +9,8 @@
 //             << waiter::sim::Timeline(plan->example, absl::Minutes(5), 60);
 //
 // Everything here comes from `Schedule` (schedule.h), so it is what a wait does
-// whose polls take no time and find «not ready». Budgets are left out: such
-// polls cost nothing.
+// whose polls take no time and find "not ready". Budgets are left out: such
+// polls cost no tokens.
 
 #ifndef WAITER_SIM_PLAN_H_
 #define WAITER_SIM_PLAN_H_
@@ -36,8 +36,9 @@ class PollPlanner {
   // Returns the planner, or the error of `Validate(policy)`.
   static absl::StatusOr<PollPlanner> Make(const WaitOptions& policy);
 
-  // Returns when each poll of one wait begins, from its start. The wait ends as
-  // the policy says, or with poll `max_polls`, which is at least 1.
+  // Returns the times at which the polls of one wait begin, counted from its
+  // start. The wait ends as the policy says, or with poll `max_polls`, which is
+  // at least 1.
   std::vector<absl::Duration> PollTimes(absl::BitGenRef gen,
                                         int64_t max_polls) const;
 
@@ -52,51 +53,50 @@ class PollPlanner {
 struct PlannedPoll {
   int64_t attempt;  // From 1.
 
-  // The window of the delay before it, at its widest: what the lowest and the
-  // highest draws give, before it is fitted to the deadline.
+  // The delays before it that the lowest and the highest draws give, before
+  // they are fitted to the deadline.
   absl::Duration shortest_delay;
   absl::Duration longest_delay;
 
-  // When it begins: the time that a share of 0.05, 0.5 and 0.95 of the waits
-  // that make it are not later than.
+  // Quantiles of the time at which it begins, over the waits that make it.
   absl::Duration p5;
   absl::Duration p50;
   absl::Duration p95;
 
-  // The share of waits that make it.
+  // Share of the waits that make it.
   double reached;
 };
 
+// The schedule of many waits with one policy.
 struct Plan {
   std::vector<PlannedPoll> polls;
 
-  // When the polls of one of the waits begin.
+  // Times at which the polls of one of the waits begin.
   std::vector<absl::Duration> example;
 
-  // Polls of a wait that goes on to its end.
+  // Mean number of polls of a wait that never finds success.
   double mean_polls = 0;
 
-  // Whether waits were cut off after `PlanOptions::max_polls`.
+  // True if a wait was cut off after `PlanOptions::max_polls`.
   bool cut_off = false;
 };
 
 struct PlanOptions {
   int64_t max_polls = 1000;
-  int waits = 1000;  // To take the quantiles from.
+  int waits = 1000;  // Number of waits behind the quantiles.
   uint64_t seed = 1;
 };
 
-// An error is that of `Validate(policy)`.
+// Returns the plan, or the error of `Validate(policy)`.
 absl::StatusOr<Plan> MakePlan(const WaitOptions& policy,
                               const PlanOptions& options = {});
 
-// Returns a table of text, with a line for each poll and at most `max_rows` of
-// them: attempt, window of the delay, time, and the share of waits that make
-// it.
+// Returns a text table with a line for each of the first `max_rows` polls:
+// attempt, window of the delay, time, and share of the waits that make it.
 std::string PlanTable(const Plan& plan, int max_rows);
 
-// Returns `columns` characters for the time from zero to `end`: `.` where
-// nothing is polled, `|` for one poll, and `#` for more.
+// Returns `columns` characters for the time from zero to `end`: `.` for no
+// poll, `|` for one poll, and `#` for more.
 std::string Timeline(absl::Span<const absl::Duration> polls, absl::Duration end,
                      int columns);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantiles of what was measured:
+// Quantiles of measured values:
 //
 //   std::sort(delays.begin(), delays.end());
 //   absl::Duration p95 = waiter::sim::Quantile(delays, 0.95);
@@ -16,7 +16,7 @@
 
 namespace waiter::sim {
 
-// Returns the least value that a share `quantile` of `sorted` is not above.
+// Returns the least value that a share `quantile` of `sorted` does not exceed.
 // Requires that `sorted` is in ascending order and not empty.
 template <typename T>
 const T& Quantile(const std::vector<T>& sorted, double quantile) {

@@ -34,7 +34,7 @@ constexpr int64_t kMaxPolls = 1 << 20;
 
 absl::StatusOr<PlayedWait> PlayWait(const PollPlanner& planner,
                                     absl::Duration ready, uint64_t seed) {
-  // Most waits need few polls of a schedule that may have very many.
+  // Most waits need few polls, of a schedule that may have very many.
   for (int64_t max_polls = 16;; max_polls *= 4) {
     SplitMix64 gen(seed);
     const std::vector<absl::Duration> polls = planner.PollTimes(gen, max_polls);
@@ -50,8 +50,9 @@ absl::StatusOr<PlayedWait> PlayWait(const PollPlanner& planner,
                         .polls = std::ssize(polls)};
     }
     if (max_polls >= kMaxPolls) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "makes more than ", kMaxPolls, " polls in ", cli::TimeText(ready)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("makes more than ", kMaxPolls, " polls in ",
+                       cli::TimeText(ready), "; lengthen its delays"));
     }
   }
 }
@@ -192,7 +193,8 @@ NamedPolicy ProposePolicy(const DurationDistribution& ready,
                                   ? options.p95_delay
                                   : expected / 10;
   const Jitter jitter = Jitter::Proportional(0.2);
-  // Polls of a candidate that is late no more than `goal`, or nothing.
+  // Returns the mean polls of a policy whose p95 delay is at most `latest`, or
+  // nullopt if it is longer.
   const auto polls_of = [&](const WaitOptions& policy, absl::Duration latest,
                             int waits) -> std::optional<double> {
     const absl::StatusOr<TradeOff> point =
@@ -215,7 +217,7 @@ NamedPolicy ProposePolicy(const DurationDistribution& ready,
     }
     candidate.policy.first_poll_delay =
         absl::Floor(first_poll_delay, absl::Milliseconds(1));
-    // A tenth of the waits shows which are worth a closer look.
+    // A tenth of the waits shows which candidates are worth a closer look.
     const std::optional<double> polls =
         polls_of(candidate.policy, goal * 1.1, std::max(1, options.waits / 10));
     if (!polls.has_value()) return;
@@ -245,7 +247,7 @@ NamedPolicy ProposePolicy(const DurationDistribution& ready,
       return {"proposal", std::move(candidate.policy)};
     }
   }
-  // No delay of this one is longer than the goal.
+  // No delay of this policy is longer than the goal.
   const absl::Duration delay = ToMilliseconds(goal / (1 + jitter.above()));
   return {"proposal", Growing(options.timeout, delay, 1,
                               delay * (1 + jitter.above()), jitter)};

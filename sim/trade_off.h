@@ -1,15 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a policy costs and what it gives: mean polls against the delay from
-// ready to detected, for a distribution of how long the thing takes.
+// The cost and the benefit of a policy: mean polls against the delay from ready
+// to detected, for a distribution of the time until ready.
 //
 //   absl::StatusOr<std::vector<waiter::sim::TradeOff>> points =
 //       waiter::sim::CompareTradeOffs(
 //           waiter::sim::KnownPolicies(ready.Median(), absl::Minutes(10)),
 //           ready);
 //
-// Every policy meets the same draws, so that their differences are their own.
+// All policies meet the same draws, so that differences come from the policies.
 
 #ifndef WAITER_SIM_TRADE_OFF_H_
 #define WAITER_SIM_TRADE_OFF_H_
@@ -27,16 +27,16 @@
 
 namespace waiter::sim {
 
-// A policy and what tables and charts call it.
+// A policy and its name in tables and charts.
 struct NamedPolicy {
   std::string name;
   WaitOptions policy;
 };
 
-// One wait for what is ready after a while.
+// One wait. Times count from its start.
 struct PlayedWait {
-  absl::Duration ready;     // Since the start of the wait.
-  absl::Duration detected;  // The same; infinite if the wait ended first.
+  absl::Duration ready;     // When the operation was ready.
+  absl::Duration detected;  // When a poll saw that; infinite if none did.
   int64_t polls;
 };
 
@@ -45,58 +45,60 @@ struct TradeOffOptions {
   uint64_t seed = 1;
 };
 
-// What many waits with one policy come to.
+// Result of many waits with one policy.
 struct TradeOff {
   std::string name;
   double mean_polls;
 
-  // From ready to detected, of the waits that detected it; infinite if none.
+  // Delays from ready to detected, over the waits that detected it; infinite if
+  // none did.
   absl::Duration mean_delay;
   absl::Duration p50_delay;
   absl::Duration p95_delay;
 
-  // The share of waits that ended first.
+  // Share of the waits that ended before they detected it.
   double missed;
 
-  // Whether no other policy has fewer polls without a longer `p95_delay`, or
-  // the reverse, among those that miss no more.
+  // True if no other policy that misses no more has fewer polls without a
+  // longer `p95_delay`, or a shorter one without more polls.
   bool on_front = false;
 };
 
-// Returns waits with `policy` for what takes as long as `ready` says. Polls
-// take no time. An error names the policy.
+// Returns waits with `policy` for operations that are ready after draws from
+// `ready`. Polls take no time. An error names the policy.
 absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
     const NamedPolicy& policy, const DurationDistribution& ready,
     const TradeOffOptions& options = {});
 
-// Returns one element for each policy, in their order. Polls take no time. An
+// Returns one result for each policy, in their order. Polls take no time. An
 // error names the policy.
 absl::StatusOr<std::vector<TradeOff>> CompareTradeOffs(
     absl::Span<const NamedPolicy> policies, const DurationDistribution& ready,
     const TradeOffOptions& options = {});
 
-// What `KnownPolicies` calls this library's defaults.
+// Name of this library's defaults in `KnownPolicies`.
 inline constexpr std::string_view kDefaultPolicyName = "Waiter's default";
 
-// Returns policies to compare others with: fixed delays and growing ones, with
-// each kind of jitter, for what takes about `expected`; and those that do not
-// depend on it, this library's defaults and Smithy's waiters.
+// Returns policies to compare others with. Fixed delays and growing ones, with
+// each kind of jitter, are chosen for operations that take about `expected`;
+// this library's defaults and Smithy's waiters do not depend on it.
 std::vector<NamedPolicy> KnownPolicies(absl::Duration expected,
                                        absl::Duration timeout);
 
-// When to be satisfied with a proposal.
+// Goals of a proposal.
 struct ProposalOptions {
-  // How late one in twenty may be. Zero: a tenth of the median.
+  // Detection delay that 95 % of the waits must not exceed. Zero means a tenth
+  // of the median.
   absl::Duration p95_delay = absl::ZeroDuration();
   absl::Duration timeout = absl::Minutes(10);
   int waits = 1000;
   uint64_t seed = 1;
 };
 
-// Returns a policy with as few mean polls as possible that keeps to `options`:
-// one that waits first, and then polls at delays that are constant or grow.
-// Delays vary by 20 %, so that a fleet spreads. Never fails: delays that are
-// constant and short enough keep to any options that time allows.
+// Returns a policy that reaches the goals with as few mean polls as possible.
+// It waits first, and then polls with delays that are constant or grow, with a
+// jitter of 20 % that spreads a fleet. Never fails: if no candidate reaches the
+// goals, the result has constant delays that are shorter than the goal.
 NamedPolicy ProposePolicy(const DurationDistribution& ready,
                           const ProposalOptions& options = {});
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""The C++ rules of this project: those of rules_cc, with the project's options."""
+"""The C++ rules of this project: the rules of rules_cc with the project's options."""
 
 load(
     "@rules_cc//cc:defs.bzl",
@@ -29,7 +29,7 @@ def cc_test(copts = [], **kwargs):
     _cc_test(copts = WAITER_COPTS + copts, features = _FEATURES, **kwargs)
 
 def public_library(hdrs, deps, **kwargs):
-    """A documented target: `hdrs` of include/waiter/, with the parts in `deps` that implement them."""
+    """A documented target: `hdrs` of include/waiter/, implemented by the parts in `deps`."""
     cc_library(
         hdrs = ["include/waiter/" + header for header in hdrs],
         strip_include_prefix = "include",
@@ -39,7 +39,7 @@ def public_library(hdrs, deps, **kwargs):
     )
 
 def library_part(name, hdrs = [], **kwargs):
-    """A part of the library: sources of its folder, and `hdrs` of include/waiter/."""
+    """A part of the library: sources of its own folder, and `hdrs` of include/waiter/."""
     cc_library(
         name = name,
         hdrs = ["//:include/waiter/" + header for header in hdrs],

@@ -12,16 +12,16 @@ WAITER_COPTS = [
     "-Wshadow",
     "-Wconversion",
     "-Werror",
-    # Abseil 2026 deprecates MutexLock(Mutex*), and Abseil 2022 has no other.
+    # Abseil 2026 deprecates MutexLock(Mutex*), the only one that Abseil 2022 has.
     "-Wno-deprecated-declarations",
-    # Bazel gives Abseil's headers by -iquote, as if they were ours. g++ drops a directory from
-    # that list when it is a system directory too, so its warnings stay out of our builds.
+    # Bazel passes Abseil's headers by -iquote, like the project's own. g++ drops a directory from
+    # that list if it is also a system directory, which silences warnings in Abseil's headers.
     "-isystem",
     _ABSEIL,
 ] + select({
     "@rules_cc//cc/compiler:clang": [
         "-Wthread-safety",
-        # The same for clang, which does not drop it.
+        # Silences the same warnings for clang, which does not drop the directory.
         "--system-header-prefix=absl/",
     ],
     "//conditions:default": [],

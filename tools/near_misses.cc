@@ -24,17 +24,17 @@ namespace waiter_tools {
 namespace {
 
 struct Tag {
-  std::string_view name;  // "/name" if it closes one.
+  std::string_view name;  // "/name" for a closing tag.
   std::map<std::string_view, std::string> attributes;
-  bool is_empty = false;  // <name/>
+  bool is_empty = false;  // True for <name/>.
 };
 
-// Reads the tags of a document, and nothing else.
+// A reader of the tags of a document. It skips everything else.
 class TagReader {
  public:
   explicit TagReader(std::string_view xml) : rest_(xml) {}
 
-  // Returns nullopt at the end, and at what is no XML.
+  // Returns the next tag, or nullopt at the end or where the text is not XML.
   std::optional<Tag> Next() {
     while (SkipTo("<")) {
       if (Consume("![CDATA[")) {
@@ -131,7 +131,8 @@ absl::Status NearMisses::Add(std::string_view xml) {
   }
   if (!is_whole) {
     return absl::InvalidArgumentError(
-        "is no GoogleTest XML: it does not end with </testsuites>");
+        "is not GoogleTest XML: it does not end with </testsuites>; give the "
+        "test.xml of a finished run");
   }
   for (const NearMiss& run : found) {
     NearMiss& all = tests_[run.test];

@@ -1,14 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lists the tests that came closest to a limit of theirs:
+// Lists the tests that came closest to one of their limits:
 //
 //   ./bazelw test --runs_per_test=20 //...
 //   ./bazelw run //tools:near_misses -- [--least=0.5] bazel-testlogs
 //
-// Takes GoogleTest XML files, and directories, which it searches for «*.xml».
-// Other XML files in them are passed over. Exits with 0, or 2 if it was called
-// wrongly or given a file that it cannot read.
+// Takes GoogleTest XML files, and directories that it searches for `*.xml`. It
+// skips other XML files there. Exits with 0, or with 2 if an argument is wrong
+// or a file cannot be read.
 
 #include <cstdlib>
 #include <filesystem>
@@ -45,7 +45,8 @@ std::string Read(const std::filesystem::path& path) {
 
 int main(int argc, char** argv) {
   namespace fs = std::filesystem;
-  // `bazel run` starts programs elsewhere, and says from where it was called.
+  // `bazel run` starts programs in another directory; this variable has the one
+  // that it was called from.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread
   const char* const from = std::getenv("BUILD_WORKING_DIRECTORY");
   std::error_code error;
@@ -58,7 +59,7 @@ int main(int argc, char** argv) {
     std::string_view argument = argv[i];
     if (absl::ConsumePrefix(&argument, "--least=")) {
       if (!absl::SimpleAtod(argument, &least)) {
-        return Fail(argv[i], "is no number; give a share, such as 0.5");
+        return Fail(argv[i], "is not a number; give a share, such as 0.5");
       }
       continue;
     }

@@ -27,7 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
 
-// One passing test as GoogleTest writes it.
+// Returns the XML of one passing test, as GoogleTest writes it.
 std::string Case(std::string_view name, std::string_view used) {
   return absl::StrCat(
       "    <testcase name=\"", name,
@@ -103,7 +103,7 @@ TEST(NearMissesTest, TextOfFailuresIsNotMarkup) {
               ElementsAre(Is("JobTest.A<int> &\"'", 0.9, 1)));
 }
 
-TEST(NearMissesTest, WhatIsNoWholeReportIsRejected) {
+TEST(NearMissesTest, TextThatIsNotAWholeReportIsRejected) {
   const std::string report = Report(Case("A", "0.9"));
   NearMisses near_misses;
   for (size_t size = 0; size < report.size() - 2; ++size) {
@@ -120,13 +120,12 @@ TEST(NearMissesTest, WhatIsNoWholeReportIsRejected) {
   EXPECT_THAT(near_misses.List(0), IsEmpty());
 }
 
-TEST(NearMissesTest, ReportWithoutTestsIsOne) {
+TEST(NearMissesTest, ReportWithoutTestsIsAccepted) {
   NearMisses near_misses;
   EXPECT_TRUE(near_misses.Add("<testsuites tests=\"0\"/>").ok());
 }
 
-// Returns what the program prints and, in place of that, its exit code if that
-// is not 0.
+// Returns what the program prints, or its exit code if that is not 0.
 std::string RunProgram(const std::string& arguments) {
   FILE* const out = popen(("tools/near_misses " + arguments).c_str(), "r");
   std::string text;

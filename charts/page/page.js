@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Draws every chart of `charts` into an element of its own. The numbers of
-// charts and marks are left where a test finds them.
+// Draws every chart of `charts` into its own element. The attributes
+// `data-charts` and `data-marks` of the body count charts and marks, for tests.
 (async () => {
   const count = {charts: 0, marks: 0};
   for (const {chart, data} of charts) {

@@ -1,8 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a page of charts is made of, built in. Its code is generated; see
-// BUILD.bazel.
+// The parts of a page of charts, built in. BUILD.bazel generates the code.
 
 #ifndef WAITER_CHARTS_PAGE_PAGE_PARTS_H_
 #define WAITER_CHARTS_PAGE_PAGE_PARTS_H_
@@ -11,7 +10,7 @@
 
 namespace waiter::charts {
 
-extern const std::string_view kChartSpecs;   // JSON: Vega by name of the chart.
+extern const std::string_view kChartSpecs;   // JSON: Vega by the chart's name.
 extern const std::string_view kVega;         // JavaScript.
 extern const std::string_view kVegaLicense;  // Text.
 extern const std::string_view kPageScript;   // JavaScript.

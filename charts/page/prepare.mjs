@@ -1,9 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Makes what //cli:waiter-page is built from, in `generated`: the charts,
-// compiled to Vega so that the page needs no compiler; and Vega itself. See
-// tools/page.
+// Makes the sources of //cli:waiter-page in `generated`: the charts, compiled to
+// Vega so that the page needs no compiler, and Vega itself. tools/page runs it.
 
 import {copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {compile} from 'vega-lite';
@@ -15,7 +14,7 @@ for (const file of readdirSync('..').filter(name => name.endsWith('.vl.json')).s
   const {spec} = compile(chart);
   for (const name of Object.keys(chart.datasets)) {
     if (!spec.data.some(data => data.name === name)) {
-      throw new Error(`${file}: data set ${name} is not in the compiled chart`);
+      throw new Error(`${file}: data set ${name} is not in the compiled chart; use it or remove it`);
     }
   }
   specs[file.replace('.vl.json', '')] = spec;

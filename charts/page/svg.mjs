@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Draws a filled chart: node svg.mjs < chart.vl.json > chart.svg
+// Draws a filled chart as a picture: node svg.mjs < chart.vl.json > chart.svg
 
 import {readFileSync, writeFileSync} from 'node:fs';
 import * as vega from 'vega';

@@ -114,7 +114,7 @@ TEST_F(BudgetTest, RefusalEndsTheWaitWithTheLastError) {
   EXPECT_EQ(result.reason(), StopReason::kQuota);
   EXPECT_EQ(result.status(),
             absl::ResourceExhaustedError(
-                "job: retry_quota has no tokens for attempt 4, given up after "
+                "job: retry_quota has no tokens for attempt 4, gave up after "
                 "3 attempts in 2s; last poll: server error: 503"));
   EXPECT_EQ(result.report().last_error->detail(), "503");
   EXPECT_EQ(Available(*quota), 5);

@@ -93,7 +93,7 @@ TEST(CliTest, WhatIsWrongIsOneLineThatNamesTheArgument) {
       {"plan --jitter=101%", "--jitter=101%: it is none, full, equal"},
       {"plan --max-attempts=0", "--max-attempts=0: it must be a whole number"},
       {"plan --expect=1m --ready=1m", "--expect: contradicts --ready"},
-      {"plan --ready=often", "--ready=often: 'often' is no duration"},
+      {"plan --ready=often", "--ready=often: 'often' is not a duration"},
       {"plan --expect=0s", "--expect=0s: it must be above zero"},
       {"plan --late=1s", "--late: it needs --expect or --ready"},
       {"plan --rows=0", "--rows=0: it must be a whole number from 1 to 1000"},

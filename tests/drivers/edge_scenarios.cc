@@ -369,7 +369,7 @@ std::vector<Scenario> LimitsEdges() {
        .script = {kNotReady},
        .polled_at = {kZero, Seconds(1)},
        .reason = StopReason::kAttempts},
-      {.name = "ClassLimitComesBeforeAttempts",
+      {.name = "ConsecutiveLimitComesBeforeAttempts",
        .options = {.timeout = Hours(1),
                    .max_attempts = 2,
                    .max_consecutive_server_errors = 2,

@@ -446,7 +446,8 @@ TEST_F(BatchPollerTest, EveryWaitReportsWhatIsWrongWithThePoller) {
 
   EXPECT_THAT(status_of(Make({.max_batch = 0})),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "wait: BatchOptions::max_batch is 0; give 1 or more"));
+                       "wait: BatchOptions::max_batch is 0; it must be at "
+                       "least 1"));
   EXPECT_THAT(status_of(Make({.window = -absl::Seconds(1)})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("BatchOptions::window is -1s")));

@@ -206,8 +206,9 @@ TEST(WaitLoopMessageTest, HintBeyondTheDeadline) {
   wait.Answer(Throttled("429", absl::Hours(1)), seconds(3));
 
   EXPECT_EQ(wait.message(),
-            "wait: timeout of 20s lies before the server's retry_after of 1h, "
-            "given up after 1 attempt in 3s; last poll: throttled: 429");
+            "wait: the server's retry_after of 1h exceeds the remaining 17s "
+            "(timeout of 20s), gave up after 1 attempt in 3s; last poll: "
+            "throttled: 429");
 }
 
 TEST(WaitLoopMessageTest, Attempts) {
@@ -222,7 +223,7 @@ TEST(WaitLoopMessageTest, Attempts) {
             "not ready");
 }
 
-TEST(WaitLoopMessageTest, ClassLimits) {
+TEST(WaitLoopMessageTest, ConsecutiveLimits) {
   PlayedWait errors(
       {.timeout = absl::Hours(1), .max_consecutive_server_errors = 1});
   PlayedWait throttles(
@@ -278,7 +279,8 @@ TEST(WaitLoopMessageTest, FailureIsUnchanged) {
   EXPECT_EQ(with_error.report().status, failure);
   EXPECT_EQ(with_text.report().status, absl::UnknownError("broken"));
   EXPECT_EQ(bare.report().status,
-            absl::UnknownError("the status function found failure"));
+            absl::UnknownError("the status function returned kFailed without "
+                               "an error or a detail"));
 }
 
 TEST(WaitLoopMessageTest, InvalidOptionsNameTheWait) {

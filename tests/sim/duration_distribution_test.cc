@@ -81,18 +81,18 @@ TEST(DurationDistributionTest, WrittenAsItIsRead) {
 
 TEST(DurationDistributionTest, WhatIsWrongIsQuoted) {
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {"", "'' is no duration"},
-      {"60", "'60' is no duration; write it with a unit"},
+      {"", "'' is not a duration"},
+      {"60", "'60' is not a duration; write it with a unit"},
       {"-5s", "'-5s' must be finite and above zero"},
       {"inf", "'inf' must be finite"},
-      {"normal:60s,1s", "'normal:60s,1s' is no distribution; write 45s"},
-      {"uniform:60s", "'uniform:60s' is no distribution"},
-      {"1s,2s", "'1s,2s' is no distribution"},
+      {"normal:60s,1s", "'normal:60s,1s' is not a distribution; write 45s"},
+      {"uniform:60s", "'uniform:60s' is not a distribution"},
+      {"1s,2s", "'1s,2s' is not a distribution"},
       {"uniform:90s,30s", "ends before it begins"},
-      {"uniform:30s,x", "'x' is no duration"},
-      {"lognormal:60s,nan", "'nan' is no sigma"},
-      {"lognormal:60s,-1", "'-1' is no sigma; write a number from 0 to 5"},
-      {"exponential:1h,1", "'exponential:1h,1' is no distribution"},
+      {"uniform:30s,x", "'x' is not a duration"},
+      {"lognormal:60s,nan", "'nan' is not a sigma"},
+      {"lognormal:60s,-1", "'-1' is not a sigma; write a number from 0 to 5"},
+      {"exponential:1h,1", "'exponential:1h,1' is not a distribution"},
   };
   for (const auto& [text, message] : cases) {
     const absl::Status status = DurationDistribution::Parse(text).status();

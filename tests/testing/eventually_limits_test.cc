@@ -154,7 +154,7 @@ TEST_F(EventuallyLimitsTest, MessageComesBeforeTheTestIsKilled) {
 
   EXPECT_THAT(
       FailureOf([&] { EXPECT_EVENTUALLY(1, 2, Options(Minutes(50))); }),
-      HasSubstr(" (of 50m: what was left of TEST_TIMEOUT), real clock\n"));
+      HasSubstr(" (of 50m: the rest of TEST_TIMEOUT), real clock\n"));
   EXPECT_GT(clock_.Elapsed(), Minutes(1));
   EXPECT_LT(clock_.Elapsed(), Hours(1) - Seconds(2));
 }
@@ -165,7 +165,7 @@ TEST_F(EventuallyLimitsTest, InfiniteLimitLastsAsLongAsTheTestMay) {
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_EVENTUALLY(1, 2, Options(absl::InfiniteDuration()));
               }),
-              HasSubstr(" (of inf: what was left of TEST_TIMEOUT)"));
+              HasSubstr(" (of inf: the rest of TEST_TIMEOUT)"));
   EXPECT_LT(clock_.Elapsed(), Hours(1) - Seconds(2));
 }
 

@@ -190,7 +190,7 @@ TEST_F(EventuallyMessageTest, ErrorThatEndsIt) {
       [&] { EXPECT_EVENTUALLY(get(), absl::OkStatus(), Options(Hours(1))); });
   EXPECT_EQ(
       text,
-      R"(get() gave up at 0: more polls do not mend PERMISSION_DENIED, says options.errors
+      R"(get() gave up at 0: options.errors takes PERMISSION_DENIED for a final failure
   Expected: is equal to OK
     Actual: PERMISSION_DENIED: no access (poll 1, at 0)
      Polls: 1 in 0, limit 1h, simulated clock

@@ -407,7 +407,8 @@ TEST_F(EventuallyTest, PassingErrorsArePolledOnAndOthersEndIt) {
 
   EXPECT_THAT(
       FailureOf([&] { EXPECT_EVENTUALLY(get(), IsOk(), Options(Minutes(1))); }),
-      AllOf(StartsWith("get() gave up at 2s: more polls do not mend NOT_FOUND"),
+      AllOf(StartsWith("get() gave up at 2s: options.errors takes NOT_FOUND "
+                       "for a final failure"),
             HasSubstr("Actual: NOT_FOUND: no such job")));
 }
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""The headers of libcurl, where this machine has them."""
+"""A repository with the headers of libcurl, if this machine has them."""
 
 _BUILD = """
 load("@rules_cc//cc:defs.bzl", "cc_library")
@@ -22,7 +22,7 @@ def _find(repository_ctx):
         for root in ["/usr/include", "/usr/local/include", "/opt/homebrew/include"]
     ]
 
-    # Debian has it in a directory that is named after the architecture.
+    # Debian has them in a directory that is named after the architecture.
     system = roots[0]
     if system.exists:
         for name in sorted([path.basename for path in system.readdir()]):
@@ -42,7 +42,7 @@ def _curl_headers_impl(repository_ctx):
         ))
         return
 
-    # Links to the headers of curl alone: the directory has those of everything else, too.
+    # Links to the headers of curl alone, as the directory also has those of other libraries.
     repository_ctx.symlink(root.get_child("curl"), "include/curl")
     repository_ctx.file("BUILD.bazel", _BUILD.format(
         headers = 'glob(["include/curl/*.h"])',
@@ -50,8 +50,8 @@ def _curl_headers_impl(repository_ctx):
         includes = '["include"]',
     ))
 
-# `//:curl` of it has the headers, and defines WAITER_HAS_CURL. On a machine without them it has
-# nothing.
+# The target `//:curl` of the repository has the headers, and defines WAITER_HAS_CURL. On a machine
+# without the headers it is empty.
 curl_headers = repository_rule(
     implementation = _curl_headers_impl,
     configure = True,

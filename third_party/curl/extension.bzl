@@ -1,7 +1,7 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""What WORKSPACE does with curl_headers.bzl, for MODULE.bazel. Bazel 4 knows no extensions."""
+"""The repository of curl_headers.bzl for MODULE.bazel. Its own file, as Bazel 4 has no extensions."""
 
 load(":curl_headers.bzl", "curl_headers")
 

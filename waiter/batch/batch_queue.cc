@@ -28,26 +28,27 @@ namespace waiter {
 
 absl::Status Validate(const BatchOptions& options) {
   if (options.max_batch < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "BatchOptions::max_batch is ", options.max_batch, "; give 1 or more"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("BatchOptions::max_batch is ", options.max_batch,
+                     "; it must be at least 1"));
   }
   if (options.window < absl::ZeroDuration() ||
       options.window == absl::InfiniteDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "BatchOptions::window is ", absl::FormatDuration(options.window),
-        "; give zero or more, and not infinite"));
+        "; it must be finite, and zero or more"));
   }
   return absl::OkStatus();
 }
 
 namespace internal {
 
-// One call, until it has been made. `alarm` is destroyed without the lock: that
-// may have to await a poll which wants the lock.
+// One call that has not been made yet. `alarm` must be destroyed without the
+// lock held: its destructor may await a poll that takes the lock.
 struct Batch : std::enable_shared_from_this<Batch> {
   std::shared_ptr<BatchQueue> queue;
   std::vector<BatchKey*> keys;
-  bool at_once = false;  // The alarm does not wait for the end of the window.
+  bool at_once = false;  // True if the alarm does not wait for the window.
   WaitHandle alarm;
 };
 
@@ -130,7 +131,7 @@ WaitHandle BatchQueue::StartAlarm(Batch& batch) {
 
 void BatchQueue::OnAlarm(Batch& batch, bool at_once) {
   std::unique_lock lock(mutex_);
-  if (batch.at_once != at_once) return;  // It was replaced while it went off.
+  if (batch.at_once != at_once) return;  // This alarm has been replaced.
   const std::vector<BatchKey*> keys = Take(batch);
   if (!keys.empty()) {
     Call(keys, lock);
@@ -161,7 +162,7 @@ void BatchQueue::Leave(BatchWait& wait) {
 }
 
 void BatchQueue::Close() {
-  std::vector<WaitHandle> alarms;  // Destroyed without the lock.
+  std::vector<WaitHandle> alarms;  // Destroyed after the lock is released.
   const std::lock_guard lock(mutex_);
   closed_ = true;
   for (const std::shared_ptr<Batch>& batch : batches_) {

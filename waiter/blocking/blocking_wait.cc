@@ -21,7 +21,7 @@
 namespace waiter::internal {
 namespace {
 
-// Seeds itself when it is first drawn from, which most waits never do.
+// A generator that is seeded at its first draw. Most waits never draw.
 class LazyGenerator {
  public:
   using result_type = uint64_t;

@@ -25,8 +25,8 @@ namespace {
 constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kNanosecond = 1e-9;
 
-// Returns the nanosecond nearest to `seconds`, which may be large but not
-// negative, after `time`. A shortfall of less than one counts as none.
+// Returns the time that is `seconds` after `time`, rounded to a nanosecond and
+// saturated. Requires that `seconds` is not negative.
 MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
   const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
   constexpr double kLimit = 9.2e18;  // Below 2^63.
@@ -44,7 +44,7 @@ absl::Status Invalid(std::string_view field, const absl::AlphaNum& value,
 }  // namespace
 
 absl::Status Validate(const RateLimiterOptions& options) {
-  // Written so that not-a-number fails.
+  // Each condition is written so that NaN fails it.
   if (!(options.beta > 0 && options.beta < 1)) {
     return Invalid("beta", options.beta, "within (0, 1)");
   }
@@ -115,7 +115,8 @@ RateBucket::RateBucket(const RateLimiterOptions& options)
 double RateBucket::Acquire(double cost, double time) {
   Refill(time);
   const double shortfall = cost - capacity_;
-  // Below a nanosecond it is a rounding error, and a sleep for it would spin.
+  // A shortfall worth less than a nanosecond of refill is a rounding error; a
+  // sleep for it would spin.
   if (shortfall < fill_rate_ * kNanosecond) {
     capacity_ -= cost;
     return 0;

@@ -28,8 +28,8 @@ double Seconds(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / kNanosecondsPerSecond;
 }
 
-// Returns the nanosecond nearest to `seconds`, which may be large but not
-// negative, after `time`. A shortfall of less than one counts as none.
+// Returns the time that is `seconds` after `time`, rounded to a nanosecond and
+// saturated. Requires that `seconds` is not negative.
 MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
   const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
   constexpr double kLimit = 9.2e18;  // Below 2^63.
@@ -62,7 +62,7 @@ absl::Status Validate(const RetryQuotaOptions& options) {
       {"refill_per_second", options.refill_per_second},
   });
   for (const auto& [field, value] : amounts) {
-    // Written so that not-a-number fails.
+    // The condition is written so that NaN fails it.
     if (!(value >= 0 && std::isfinite(value))) {
       return Invalid(field, value, "finite, and zero or more");
     }
@@ -70,12 +70,12 @@ absl::Status Validate(const RetryQuotaOptions& options) {
   if (options.initial_cost > options.capacity) {
     return Invalid("initial_cost", options.initial_cost,
                    absl::StrCat("at most capacity, ", options.capacity,
-                                ", or no wait can ever start"));
+                                ", for waits to start"));
   }
   if (!waits) return absl::OkStatus();
   if (options.refill_per_second == 0) {
     return Invalid("refill_per_second", options.refill_per_second,
-                   "above zero with when_spent kWait, which waits for it");
+                   "above zero with when_spent kWait, which waits for refill");
   }
   for (const auto& [field, value] : amounts) {
     if (field.ends_with("_cost") && value > options.capacity) {
@@ -105,8 +105,9 @@ std::optional<MonotonicTime> RetryQuota::Acquire(QuotaUse use,
                                                  MonotonicTime now,
                                                  QuotaToken& token) {
   const double cost = costs_[static_cast<uint8_t>(use)];
-  // Engaged this early, as g++ returns it by reading it back from memory: just
-  // after a write to a part of it, that costs as much as an atomic operation.
+  // The optional is engaged this early because g++ returns it by reading it
+  // back from memory. Right after a write to a part of it, that read costs as
+  // much as an atomic operation.
   std::optional<MonotonicTime> start = now;
   if (options_.compatible ? TakeCompatibly(cost, *start) : Take(cost, *start)) {
     token.use_ = static_cast<uint8_t>(use);
@@ -171,12 +172,12 @@ void RetryQuota::Add(double tokens, MonotonicTime now) {
     mark_ = std::max(mark_, now);
     return;
   }
-  // `Take` and `Available` cut what this may bring above the capacity.
+  // The level may exceed the capacity here; `Take` and `Available` clamp it.
   level_.fetch_add(tokens, std::memory_order_relaxed);
 }
 
 double RetryQuota::TokensCompatibly(MonotonicTime now) const {
-  // The original sleeps holding its lock, so that who comes meanwhile gets its
+  // The original sleeps with its lock held, so that a later caller gets its
   // turn only at the end of that sleep.
   if (now <= mark_) return tokens_;
   return std::min(

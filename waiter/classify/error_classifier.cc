@@ -17,7 +17,8 @@
 namespace waiter {
 namespace {
 
-// aws-sdk-kotlin AwsRetryPolicy.kt; botocore retries/standard.py has the same.
+// From aws-sdk-kotlin AwsRetryPolicy.kt; botocore retries/standard.py has the
+// same.
 constexpr auto kAwsThrottled = std::to_array<std::string_view>({
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
@@ -47,7 +48,7 @@ constexpr auto kBotocoreTransient = std::to_array<std::string_view>({
     "RequestTimeoutException",
 });
 
-// aws-sdk-go aws/request/retryer.go.
+// From aws-sdk-go aws/request/retryer.go.
 constexpr auto kGoV1Throttled = std::to_array<std::string_view>({
     "EC2ThrottledException",
     "PriorRequestNotComplete",
@@ -79,7 +80,8 @@ bool Contains(std::span<const T> list, T wanted) {
   return std::find(list.begin(), list.end(), wanted) != list.end();
 }
 
-// "prefix#Name:uri" -> "Name", as the AWS JSON protocols ask of clients.
+// Returns "Name" for "prefix#Name:uri", as the AWS JSON protocols require of
+// clients.
 std::string_view BareName(std::string_view code) {
   code = code.substr(0, code.find(':'));
   return code.substr(code.find('#') + 1);
@@ -164,8 +166,8 @@ ErrorClassifier ErrorClassifier::AwsGoV1() {
   return ErrorClassifier(kTable);
 }
 
-// An absent field of a change is one that no error has: an empty code, the
-// status 0, OK.
+// A change sets one of three fields. The others hold what no error has: an
+// empty code, the status 0, OK.
 ErrorClassifier ErrorClassifier::With(std::string_view error_code,
                                       PollStatus status) const {
   return With(Change{.error_code = std::string(BareName(error_code)),

@@ -36,7 +36,8 @@ std::string_view StripWhitespace(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kWhitespace) - first + 1);
 }
 
-// Returns the number that `digits` are, at most `largest`.
+// Returns the value of `digits`, at most `largest`; nullopt if they are not
+// digits.
 std::optional<int64_t> ParseDigits(std::string_view digits, int64_t largest) {
   if (digits.empty()) return std::nullopt;
   int64_t number = 0;
@@ -50,16 +51,16 @@ std::optional<int64_t> ParseDigits(std::string_view digits, int64_t largest) {
   return number;
 }
 
-// Any number of any unit, down to nanoseconds, that is not above `kLongest`.
+// The largest number to parse; even in nanoseconds it is above `kLongest`.
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-// Takes a text apart from its start. Once something is not found, `ok()` is
-// false for good.
+// Parses a text from its start. Once something is not found, `Done()` stays
+// false.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
 
-  // True if all was found, and nothing is left.
+  // Returns whether everything was found and nothing is left.
   bool Done() const { return ok_ && rest_.empty(); }
 
   Reader& Skip(std::string_view literal) {
@@ -76,7 +77,7 @@ class Reader {
     return *this;
   }
 
-  // Sets `position` to where in `names` the name is, from 1.
+  // Sets `position` to the place of the name in `names`, counted from 1.
   template <size_t kSize>
   Reader& Name(const std::array<std::string_view, kSize>& names,
                int& position) {
@@ -104,13 +105,13 @@ class Reader {
 };
 
 struct Date {
-  int weekday = 0;  // Not compared: a date that is wrong there is still one.
+  int weekday = 0;  // Not checked against the date.
   int year = 0;
   int month = 0;
   int day = 0;
   int hour = 0;
   int minute = 0;
-  int second = 0;  // Up to 60, a leap second: that of the next minute.
+  int second = 0;  // At most 60: a leap second, read as the next minute.
 };
 
 Reader& TimeOfDay(Reader& reader, Date& date) {
@@ -176,7 +177,7 @@ std::optional<absl::CivilSecond> ToCivil(const Date& date) {
                            date.minute, date.second);
 }
 
-// By the calendar alone: a time zone, even UTC, would be allocated at first
+// Converts by the calendar alone: a time zone, even UTC, allocates at its first
 // use.
 constexpr absl::CivilSecond kEpoch(1970, 1, 1);
 
@@ -185,13 +186,14 @@ absl::Time FromGmt(absl::CivilSecond civil) {
 }
 
 absl::CivilSecond ToGmt(absl::Time time) {
-  // Dates of HTTP have four digits for the year.
+  // HTTP dates have four digits for the year.
   return kEpoch +
          absl::ToUnixSeconds(std::clamp(time, FromGmt(absl::CivilSecond(1)),
                                         FromGmt(absl::CivilSecond(9999))));
 }
 
-// Returns the time in the century that brings it within 50 years of `now`.
+// Returns the date in the latest century that puts it no more than 50 years
+// after `now`.
 std::optional<absl::CivilSecond> ToCivilNear(absl::Time now, Date date) {
   const absl::CivilSecond here = ToGmt(now);
   const auto century = static_cast<int>(here.year() / 100 * 100);

@@ -24,7 +24,7 @@ bool IsShare(double share) { return share >= 0 && share <= 1; }
 }  // namespace
 
 absl::Status Validate(const BackoffOptions& options, std::string_view name) {
-  // Written so that not-a-number fails.
+  // Each condition is written so that NaN fails it.
   if (!(options.initial_delay >= absl::ZeroDuration() &&
         options.initial_delay < absl::InfiniteDuration())) {
     return Invalid(name, "initial_delay",

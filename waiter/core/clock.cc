@@ -19,13 +19,14 @@
 namespace waiter {
 namespace {
 
-// One sleep. A stop request shares it: notifying takes longer than the sleeper
-// takes to wake up, and the destructor of a `std::stop_callback` waits for the
-// callback. So whichever of the two is done last destroys it; the callback may.
+// One sleep, shared by the sleeper and its stop callback. Notifying takes
+// longer than waking up, and the destructor of a `std::stop_callback` waits for
+// a callback that runs on another thread. So the last of the two to finish
+// destroys the sleep; a callback may destroy itself.
 struct Sleep {
   struct Stop {
     void operator()() {
-      // `this` may be gone when the last owner is.
+      // `this` is destroyed with the last owner of the sleep.
       const std::shared_ptr<Sleep> owned = std::move(sleep);
       {
         const std::lock_guard lock(owned->mutex);

@@ -18,8 +18,8 @@ Poll<void>::Poll(PollStatus status, absl::Status error,
     : error_(std::move(error)), retry_after_(retry_after), status_(status) {
   if (status_ != PollStatus::kSuccess && error_.ok()) {
     error_ = absl::InternalError(
-        absl::StrCat("a poll was called ", PollStatusName(status_),
-                     " but its error is OK; give the error, or no error"));
+        absl::StrCat("a poll answered ", PollStatusName(status_),
+                     ", but its error is OK; pass the error, or none"));
     status_ = PollStatus::kFailed;
   }
 }

@@ -20,7 +20,7 @@ std::string_view StopReasonName(StopReason reason) {
     case StopReason::kAttempts:
       return "attempts";
     case StopReason::kConsecutiveLimit:
-      return "class limit";
+      return "consecutive limit";
     case StopReason::kDelayRule:
       return "delay rule";
     case StopReason::kQuota:

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a worker of a `WaitEngine` keeps of one wait, and the slab that holds
-// the records.
+// The record that a worker of a `WaitEngine` keeps of one wait, and the slab
+// that holds the records.
 
 #ifndef WAITER_ENGINE_ENGINE_RECORD_H_
 #define WAITER_ENGINE_ENGINE_RECORD_H_
@@ -32,23 +32,22 @@
 
 namespace waiter::internal {
 
-// Who may enter the task of a record: a word by which the worker, the owner of
-// the handle, and a thread of an executor agree. Above the flags it holds the
-// generation of the record.
+// The word of a record: flags, and above them the generation of the record. By
+// it, the worker, the owner of the handle and a thread of an executor agree
+// which of them may enter the task.
 using EngineWord = uint64_t;
 inline constexpr EngineWord kHasHandle = 1;
 inline constexpr EngineWord kClaimed = 2;    // A thread is in the task.
 inline constexpr EngineWord kAbandoned = 4;  // The handle was destroyed.
-inline constexpr EngineWord kFreed = 8;      // The task is gone.
-inline constexpr EngineWord kAwaited =
-    16;  // For its claim, or for being freed.
+inline constexpr EngineWord kFreed = 8;      // The task has been destroyed.
+inline constexpr EngineWord kAwaited = 16;   // A thread waits for its end.
 inline constexpr EngineWord kOneGeneration = 32;
 
 constexpr EngineWord GenerationOf(EngineWord word) {
   return word & ~(kOneGeneration - 1);
 }
 
-// What most waits do without.
+// State that most waits do without.
 struct ColdState {
   ColdState(const WaitPolicy& policy, WaitReport report_so_far,
             const WaitState& state)
@@ -56,24 +55,25 @@ struct ColdState {
 
   WaitReport report;
   WaitLoop loop;
-  std::optional<SplitMix64> gen;  // If the policy has a seed.
-  std::stop_token stop;           // If the status function takes a context.
+  std::optional<SplitMix64> gen;  // Set if the policy has a seed.
+  std::stop_token stop;           // Set if the status function takes a context.
 };
 
-// What a wait brings with it, until its worker has seen it.
+// Arguments of a start, held until the worker registers the wait.
 struct PendingStart {
   std::shared_ptr<const WaitPolicy> policy;
   std::stop_token stop;
 };
 
+// One wait.
 struct EngineRecord {
   enum class Phase : uint8_t {
     kFree,
-    kNew,  // Its worker has not seen it.
-    kStarting,
-    kReady,           // To be polled in this round.
-    kSleeping,        // Until its timer, if it has one.
-    kAwaitingAnswer,  // A poll is under way elsewhere.
+    kNew,             // Not registered by its worker yet.
+    kStarting,        // Registered; `WaitLoop::Start` comes next.
+    kReady,           // To be polled without a delay.
+    kSleeping,        // Sleeps until its timer, if it has one.
+    kAwaitingAnswer,  // A poll has begun and answers later.
   };
 
   std::atomic<EngineWord> word;
@@ -82,26 +82,30 @@ struct EngineRecord {
   MonotonicTime start;
   MonotonicTime deadline;
   int64_t attempts;
-  // Until the worker has seen the wait; then by `has_extra`.
+  // `pending_start` until the worker registers the wait; afterwards `cold` if
+  // `has_cold_state`, otherwise `growth`.
   union {
     WaitGrowth growth = {};
-    ColdState* extra;
-    alignas(PendingStart) std::array<std::byte, sizeof(PendingStart)> arrival;
+    ColdState* cold;
+    alignas(
+        PendingStart) std::array<std::byte, sizeof(PendingStart)> pending_start;
   };
-  uint32_t index;   // In the slab.
-  uint32_t policy;  // In the worker's table.
-  uint32_t stamp;   // Of its timer; of a new wait, the index of the next.
+  uint32_t index;   // Place in the slab.
+  uint32_t policy;  // Place in the worker's table of policies.
+  uint32_t stamp;   // Stamp of its timer; in a queue, index of the next wait.
   Phase phase;
   PollStatus last_status;
-  bool has_timer = false;  // Of its worker alone, whoever else starts a wait.
-  bool has_extra : 1;
+  // Written by the worker alone. Not a bit field: the thread that starts a wait
+  // writes the bits below.
+  bool has_timer = false;
+  bool has_cold_state : 1;
   bool final_poll : 1;
   bool stop_requested : 1;
 };
 static_assert(sizeof(EngineRecord) == 112);
 static_assert(sizeof(PendingStart) <= sizeof(WaitGrowth));
 
-// The same with what a full report adds.
+// A record with the fields of a full report.
 struct FullEngineRecord : EngineRecord {
   std::array<int64_t, 5> counts;
   MonotonicTime step_started;
@@ -110,7 +114,7 @@ struct FullEngineRecord : EngineRecord {
 };
 static_assert(sizeof(FullEngineRecord) == 176);
 
-// New waits in the order of their starts, linked by `stamp`.
+// A queue of new waits in the order of their starts, linked by `stamp`.
 struct EngineQueue {
   EngineRecord* first = nullptr;
   EngineRecord* last = nullptr;
@@ -135,11 +139,12 @@ struct EngineQueue {
   }
 };
 
-// Records with stable addresses, in pages that double in size. `Grow` needs a
-// lock of the caller's; reading an index that has been handed out does not.
+// A slab of records with stable addresses, in pages that double in size. The
+// caller must lock around `Grow`; access to an index that has been handed out
+// needs no lock.
 class EngineSlab {
  public:
-  // Of `FullEngineRecord`s if `full`.
+  // Holds `FullEngineRecord`s if `full`.
   explicit EngineSlab(bool full)
       : record_size_(full ? sizeof(FullEngineRecord) : sizeof(EngineRecord)) {}
 
@@ -166,8 +171,8 @@ class EngineSlab {
         pages_[place.page].get() + place.offset));
   }
 
-  // Has the record fetched from memory, which takes a while. Records do not
-  // begin with a cache line, so the last one has to be asked for, too.
+  // Begins to fetch the record from memory. A record need not begin at a cache
+  // line, so its last byte is fetched as well.
   void Prefetch(const EngineRecord& record) const {
     const auto* const begin = reinterpret_cast<const std::byte*>(&record);
     for (size_t offset = 0; offset < record_size_; offset += kCacheLine) {
@@ -176,7 +181,7 @@ class EngineSlab {
     __builtin_prefetch(begin + record_size_ - 1, /*rw=*/1);
   }
 
-  // Returns how many records there are, all of indexes below.
+  // Returns the number of records. Their indexes are below it.
   uint32_t size() const { return size_; }
 
  private:

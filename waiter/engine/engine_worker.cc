@@ -48,17 +48,18 @@ namespace {
 using Phase = EngineRecord::Phase;
 using std::chrono::nanoseconds;
 
-// Polls that take less than this share a reading of the clock.
+// Polls that take less time than this share a reading of the clock.
 constexpr std::chrono::microseconds kQuickPoll{1};
 constexpr int kMostPollsPerReading = 16;
 
-// Of a burst of starts, so many are begun before due timers are looked for.
+// Number of starts in a burst after which due timers take their turn.
 constexpr int kStartsPerLook = 32;
 
 thread_local EngineWorker* current_worker = nullptr;
 thread_local const EngineRecord* current_record = nullptr;
 
-// Says that this thread is in the task of `record`.
+// Marks this thread as being in the task of `record` until the result is
+// destroyed.
 auto EnterTask(const EngineRecord& record) {
   return absl::Cleanup([previous = std::exchange(current_record, &record)] {
     current_record = previous;
@@ -86,10 +87,10 @@ uint64_t SeedOf(const WaitEngineOptions& options, int ordinal) {
              : MakeSeededSplitMix64()();
 }
 
-// How many records ahead are fetched from memory.
+// Number of records that are fetched from memory ahead of use.
 constexpr size_t kPrefetch = 8;
 
-// Empties a list, and gives up the memory of a very long one.
+// Empties a list, and frees the memory of a very long one.
 template <typename T>
 void Clear(std::vector<T>& list) {
   if (list.capacity() * sizeof(T) > (1 << 20)) {
@@ -99,7 +100,7 @@ void Clear(std::vector<T>& list) {
   }
 }
 
-// Frees the task of a record that this thread has claimed.
+// Destroys the task of a record that this thread has claimed.
 void FreeTask(EngineRecord& record) {
   const auto entered = EnterTask(record);
   record.ops->destroy(record.task.data());
@@ -123,7 +124,7 @@ EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal)
 
 EngineWorker* EngineWorker::Current() { return current_worker; }
 
-// What other threads do.
+// Requests of any thread.
 
 template <typename Put>
 void EngineWorker::Post(Put put) {
@@ -172,8 +173,8 @@ void EngineWorker::GiveBack(EngineRecord& record) {
   spare_records_.push_back(&record);
 }
 
-void EngineWorker::Start(EngineRecord& record, PendingStart arrival) {
-  new (record.arrival.data()) PendingStart(std::move(arrival));
+void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
+  new (record.pending_start.data()) PendingStart(std::move(pending_start));
   Post([&](Inbox& inbox) { inbox.starts.Push(record); });
 }
 
@@ -190,7 +191,7 @@ void EngineWorker::Cancel(EngineRecord& record, EngineWord generation) {
 
 void EngineWorker::Answer(const EngineTicket& ticket,
                           std::unique_ptr<EngineAnswer> answer) {
-  // A delay runs from here, whenever the worker comes to it.
+  // The next delay counts from here, even if the worker takes the answer later.
   const MonotonicTime at = clock_.MonotonicNow();
   Post([&](Inbox& inbox) {
     inbox.answers.push_back({{ticket.wait.record, ticket.wait.generation},
@@ -219,7 +220,7 @@ void EngineWorker::Abandon(EngineRecord& record, EngineWord generation) {
       if (record.word.compare_exchange_weak(word, word | kAbandoned)) return;
       continue;
     }
-    // Whoever is in the task frees it, now that nobody wants the wait.
+    // The thread in the task destroys it, now that the wait is abandoned.
     if ((word & kFreed) != 0) return;
     if ((word & kAwaited) == 0 && !record.word.compare_exchange_weak(
                                       word, word | kAbandoned | kAwaited)) {
@@ -235,7 +236,7 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
   EngineRecord& record = *ticket.wait.record;
   EngineWord word = record.word.load(std::memory_order_acquire);
   do {
-    // The wait may have ended before its turn came.
+    // The wait may have ended before the executor ran this poll.
     if (GenerationOf(word) != ticket.wait.generation ||
         (word & (kAbandoned | kClaimed)) != 0) {
       return;
@@ -265,12 +266,13 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
   });
 }
 
-// What the worker's thread does: rounds.
+// Rounds of the worker's thread.
 
-// Says that this thread is the worker's.
+// Marks this thread as the worker's until the result is destroyed.
 auto EngineWorker::Enter() {
   if (current_worker == this) {
-    Die("WaitEngine::Run was called by one of its own waits");
+    Die("WaitEngine::Run or RunDue was called by one of its own waits; call it "
+        "outside of status functions and callbacks");
   }
   return absl::Cleanup([previous = std::exchange(current_worker, this)] {
     current_worker = previous;
@@ -279,8 +281,8 @@ auto EngineWorker::Enter() {
 
 void EngineWorker::RequireNoThread() const {
   if (thread_.joinable()) {
-    Die("WaitEngine::Run and RunDue are for engines with 0 threads; this one "
-        "runs its waits itself");
+    Die("WaitEngine::Run and RunDue are for engines with 0 threads; this "
+        "engine has threads that run its waits");
   }
 }
 
@@ -314,7 +316,8 @@ MonotonicTime EngineWorker::RunDue() {
 
 void EngineWorker::ShutDown() {
   if (current_worker == this) {
-    Die("a WaitEngine was destroyed by one of its own waits");
+    Die("a WaitEngine was destroyed by one of its own waits; destroy it "
+        "outside of status functions and callbacks");
   }
   {
     const std::lock_guard lock(mutex_);
@@ -335,8 +338,8 @@ void EngineWorker::Sleep(MonotonicTime wake_up) {
   std::unique_lock lock(mutex_);
   if (has_mail_) return;
   if (pending_ == 0) wake_up = MonotonicTime::max();
-  // A condition variable is as exact as the real clock's sleep, and allocates
-  // nothing.
+  // A condition variable is as exact as the real clock's sleep, and does not
+  // allocate.
   if (pending_ == 0 || sleeps_on_condition_) {
     idle_ = true;
     const auto woken = [&] { return !idle_; };
@@ -351,7 +354,8 @@ void EngineWorker::Sleep(MonotonicTime wake_up) {
   asleep_ = true;
   const std::stop_token woken = wake_.get_token();
   lock.unlock();
-  // A simulated clock runs other code here, which has to wake this up.
+  // A simulated clock runs other code in this call. That code must post to the
+  // inbox, as another thread does, to wake the worker.
   current_worker = nullptr;
   clock_.SleepUntil(wake_up, woken, "WaitEngine");
   current_worker = this;
@@ -374,7 +378,7 @@ MonotonicTime EngineWorker::RunRound() {
     if (IsPending(wait)) Fire(*wait.record);
   }
   Clear(polling_);
-  // Polls that were answered inside of their functions are in time.
+  // Answers that were given within status functions come before timers.
   if (!local_.answers.empty()) ProcessLocal();
 
   timers_.TakeDue(now_, due_);
@@ -410,8 +414,8 @@ void EngineWorker::TakeInbox() {
   if (spare_records_.empty()) std::swap(spare_records_, free_records_);
 }
 
-// Requests the stops that other threads asked for, so that no poll starts after
-// that. The rest of the inbox waits for its round.
+// Marks the waits that other threads have cancelled, so that none of them is
+// polled again. The rest of the inbox is for the next round.
 void EngineWorker::TakeCancelled() {
   const std::lock_guard lock(mutex_);
   has_cancelled_ = false;
@@ -429,7 +433,7 @@ void EngineWorker::RequestStops(const std::vector<WaitRef>& waits) {
 
 void EngineWorker::Process(Inbox& inbox) {
   if (!inbox.answers.empty()) {
-    // An answer that is not final ends a wait that is to stop.
+    // Stops first: a cancelled wait ends even if its answer is not final.
     RequestStops(inbox.cancelled);
     for (GivenAnswer& given : inbox.answers) {
       if (IsPending(given.wait)) TakeAnswer(given);
@@ -443,7 +447,7 @@ void EngineWorker::Process(Inbox& inbox) {
     if (!IsPending(inbox.cancelled[i])) continue;
     EngineRecord& record = *inbox.cancelled[i].record;
     record.stop_requested = true;
-    // A new wait that is cancelled ends without a poll when it begins.
+    // A new wait that was cancelled ends when it begins, without a poll.
     if (record.phase != Phase::kNew) {
       EndFromOutside(record, StopReason::kCancelled);
     }
@@ -451,7 +455,7 @@ void EngineWorker::Process(Inbox& inbox) {
   Clear(inbox.cancelled);
   new_waits_.Append(std::exchange(inbox.starts, {}));
   for (const WaitRef& wait : inbox.abandoned) {
-    // A new wait ends when it begins.
+    // A new wait that was abandoned ends when it begins.
     if (IsPending(wait) && wait.record->phase != Phase::kNew) {
       EndAbandoned(*wait.record);
     }
@@ -459,11 +463,11 @@ void EngineWorker::Process(Inbox& inbox) {
   Clear(inbox.abandoned);
 }
 
-// Begins new waits, but no more than a few once there are timers to look after.
+// Begins new waits, but no more than a few if a timer is due.
 void EngineWorker::BeginNew() {
   for (int begun = 1; !new_waits_.empty(); ++begun) {
     EngineRecord& record = *new_waits_.first;
-    // It may have begun and ended, and be another wait, after `Fire`.
+    // The queue moves on first: `Fire` may end the wait and free its record.
     if (&record == new_waits_.last) {
       new_waits_ = {};
     } else {
@@ -505,11 +509,12 @@ void EngineWorker::EndAll() {
   }
 }
 
-// One wait.
+// Steps of one wait.
 
 inline void EngineWorker::Register(EngineRecord& record) {
-  auto* const place = reinterpret_cast<PendingStart*>(record.arrival.data());
-  PendingStart arrival = std::move(*std::launder(place));
+  auto* const place =
+      reinterpret_cast<PendingStart*>(record.pending_start.data());
+  PendingStart pending_start = std::move(*std::launder(place));
   std::destroy_at(std::launder(place));
   record.start = now_;
   record.deadline = MonotonicTime::max();
@@ -517,7 +522,7 @@ inline void EngineWorker::Register(EngineRecord& record) {
   record.growth = {};
   record.last_status = PollStatus::kNotReady;
   record.has_timer = false;
-  record.has_extra = false;
+  record.has_cold_state = false;
   record.final_poll = false;
   if (full_reports_) {
     auto& full = static_cast<FullEngineRecord&>(record);
@@ -525,24 +530,24 @@ inline void EngineWorker::Register(EngineRecord& record) {
     full.step_started = now_;
     full.slept = full.longest_poll = nanoseconds::zero();
   }
-  record.policy = AddPolicy(std::move(arrival.policy));
+  record.policy = AddPolicy(std::move(pending_start.policy));
   const WaitPolicy& policy = PolicyOf(record);
-  if (NeedsExtra(*record.ops, policy)) {
-    AddExtra(record, WaitReport(),
-             {.start = now_,
-              .deadline = MonotonicTime::max(),
-              .step_started = now_});
+  if (NeedsColdState(*record.ops, policy)) {
+    AddColdState(record, WaitReport(),
+                 {.start = now_,
+                  .deadline = MonotonicTime::max(),
+                  .step_started = now_});
     if (policy.options().seed.has_value()) {
-      record.extra->gen.emplace(*policy.options().seed);
+      record.cold->gen.emplace(*policy.options().seed);
     }
-    record.extra->stop = std::move(arrival.stop);
+    record.cold->stop = std::move(pending_start.stop);
   }
   record.phase = Phase::kStarting;
   ++pending_;
 }
 
-bool EngineWorker::NeedsExtra(const EngineOps& ops,
-                              const WaitPolicy& policy) const {
+bool EngineWorker::NeedsColdState(const EngineOps& ops,
+                                  const WaitPolicy& policy) const {
   if (ops.takes_context || ops.is_asynchronous ||
       options_.executor != nullptr) {
     return true;
@@ -559,8 +564,8 @@ bool EngineWorker::NeedsExtra(const EngineOps& ops,
 // Calls `body` with a step of the wait, whose task has been claimed.
 template <typename Body>
 void EngineWorker::WithLoop(EngineRecord& record, Body body) {
-  if (record.has_extra) {
-    EngineStep step(*this, record, record.extra->loop, record.extra->report);
+  if (record.has_cold_state) {
+    EngineStep step(*this, record, record.cold->loop, record.cold->report);
     body(step);
     return;
   }
@@ -592,14 +597,14 @@ inline WaitState EngineWorker::Unpack(const EngineRecord& record) const {
   return state;
 }
 
-// Keeps the wait until its next step. What does not fit in the record moves
-// into an `ColdState`, or, in a lean report, is dropped.
+// Packs the wait into its record until its next step. Details that do not fit
+// move into a `ColdState`; for a brief report they are dropped.
 inline void EngineWorker::Pack(EngineStep& step) {
   EngineRecord& record = step.record_;
-  if (record.has_extra) return;
+  if (record.has_cold_state) return;
   const bool has_details = scratch_.last_poll.has_details();
   if (full_reports_ && (has_details || scratch_.first_error.has_value())) {
-    PackIntoExtra(step);
+    PackIntoColdState(step);
     return;
   }
   if (has_details) scratch_.last_poll = waiter::Poll<>();
@@ -619,15 +624,15 @@ inline void EngineWorker::Pack(EngineStep& step) {
   }
 }
 
-void EngineWorker::PackIntoExtra(EngineStep& step) {
-  AddExtra(step.record_, std::exchange(scratch_, WaitReport()),
-           step.loop_.state());
+void EngineWorker::PackIntoColdState(EngineStep& step) {
+  AddColdState(step.record_, std::exchange(scratch_, WaitReport()),
+               step.loop_.state());
 }
 
-void EngineWorker::AddExtra(EngineRecord& record, WaitReport report,
-                            const WaitState& state) {
-  record.extra = new ColdState(PolicyOf(record), std::move(report), state);
-  record.has_extra = true;
+void EngineWorker::AddColdState(EngineRecord& record, WaitReport report,
+                                const WaitState& state) {
+  record.cold = new ColdState(PolicyOf(record), std::move(report), state);
+  record.has_cold_state = true;
 }
 
 inline void EngineWorker::Fire(EngineRecord& record) {
@@ -661,7 +666,7 @@ inline NextStep EngineWorker::Begin(EngineStep& step) {
 }
 
 void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
-  // A thread of the executor that is in the task brings an answer soon.
+  // If a thread of the executor is in the task, its answer ends the wait.
   if (!Claim(record)) return;
   WithLoop(record, [&](EngineStep& step) {
     step.next_ =
@@ -670,7 +675,7 @@ void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
   });
 }
 
-// Ends a wait without a callback. Only an observer and budgets hear of that.
+// Ends a wait without a callback. Only observers and budgets are told.
 void EngineWorker::EndAbandoned(EngineRecord& record) {
   const WaitPolicy& policy = PolicyOf(record);
   if (policy.keeps_details() || policy.has_budgets()) {
@@ -685,7 +690,7 @@ void EngineWorker::EndAbandoned(EngineRecord& record) {
 void EngineWorker::TakeAnswer(GivenAnswer& given) {
   EngineRecord& record = *given.wait.record;
   if (record.phase != Phase::kAwaitingAnswer ||
-      record.extra->report.attempts + 1 != given.attempt || !Claim(record)) {
+      record.cold->report.attempts + 1 != given.attempt || !Claim(record)) {
     return;
   }
   ClearTimer(record);
@@ -725,7 +730,7 @@ inline void EngineWorker::Poll(EngineStep& step) {
   }
 }
 
-// Apart from the polls that do without one, as it is large.
+// A function of its own because a context is large.
 void EngineWorker::PollWithContext(EngineStep& step) {
   const PollContext context = ContextOf(step);
   step.context_ = &context;
@@ -761,7 +766,7 @@ void EngineWorker::PollOnExecutor(EngineStep& step) {
 
 PollContext EngineWorker::ContextOf(EngineStep& step) {
   PollContext context = step.loop_.Context(clock_.TimeNow());
-  context.stop_token = step.record_.extra->stop;
+  context.stop_token = step.record_.cold->stop;
   return context;
 }
 
@@ -791,8 +796,8 @@ void EngineTicket::Give(std::unique_ptr<EngineAnswer> answer) const {
   wait.worker->Answer(*this, std::move(answer));
 }
 
-// One reading serves several polls as long as they are quick, and is never more
-// than a tick of the coarse clock old.
+// Returns the time at the end of a poll. Quick polls share one reading, which
+// is never older than a tick of the coarse clock.
 inline MonotonicTime EngineWorker::EndOfPoll() {
   ++polls_since_reading_;
   if (polls_since_reading_ < polls_per_reading_ &&
@@ -810,17 +815,18 @@ inline MonotonicTime EngineWorker::EndOfPoll() {
 }
 
 inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
-  return record.has_extra && record.extra->gen.has_value()
-             ? absl::BitGenRef(*record.extra->gen)
+  return record.has_cold_state && record.cold->gen.has_value()
+             ? absl::BitGenRef(*record.cold->gen)
              : gen_;
 }
 
 inline bool EngineWorker::StopRequested(const EngineRecord& record) {
   return record.stop_requested ||
-         (record.has_extra && record.extra->stop.stop_requested());
+         (record.has_cold_state && record.cold->stop.stop_requested());
 }
 
-// The status function threw, or, if it has been called, the callback did.
+// Handles an exception of the callback if it has been called, and otherwise of
+// the status function.
 void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
   if (!step.called_back_) {
     step.deferred_ = false;
@@ -836,10 +842,12 @@ void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
   Die(absl::StrCat(
       "a callback of the wait \"", PolicyOf(step.record_).options().name,
       "\" threw an exception: ", WhatOf(exception),
-      "; set WaitEngineOptions::on_callback_exception to go on after that"));
+      "; set WaitEngineOptions::on_callback_exception to handle exceptions of "
+      "callbacks"));
 }
 
-// Leaves a wait whose step has been carried out.
+// Puts a wait aside after a step: until its answer, its timer or the next
+// round, or for good.
 inline void EngineWorker::Park(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (step.deferred_) {
@@ -849,7 +857,7 @@ inline void EngineWorker::Park(EngineStep& step) {
     }
   } else if (step.next_.action() == NextStep::Action::kFinish) {
     if (!step.called_back_) CallBack(step);
-    if (!record.has_extra) {
+    if (!record.has_cold_state) {
       std::destroy_at(&scratch_);
       new (&scratch_) WaitReport;
     }
@@ -906,8 +914,8 @@ inline void EngineWorker::ClearTimer(EngineRecord& record) {
   --timers_wanted_;
 }
 
-// Returns whether the task may be entered. Without a handle and an executor
-// nobody else can want to.
+// Returns whether the worker may enter the task. Without a handle and an
+// executor, no other thread can be in it.
 inline bool EngineWorker::Claim(EngineRecord& record) {
   EngineWord word = record.word.load(std::memory_order_acquire);
   if ((word & kHasHandle) == 0 && options_.executor == nullptr) return true;
@@ -928,12 +936,13 @@ inline void EngineWorker::Unclaim(EngineRecord& record) {
   }
 }
 
-// Frees the task, then the record, to which all references turn stale.
+// Destroys the task, then frees the record, which makes all references to it
+// stale.
 void EngineWorker::Release(EngineRecord& record) {
   EngineWord word = record.word.load(std::memory_order_acquire);
   if ((word & kFreed) == 0) FreeTask(record);
   ClearTimer(record);
-  if (record.has_extra) delete record.extra;
+  if (record.has_cold_state) delete record.cold;
   RemovePolicy(record.policy);
   record.phase = Phase::kFree;
   word = record.word.exchange(GenerationOf(word) + kOneGeneration);
@@ -942,7 +951,7 @@ void EngineWorker::Release(EngineRecord& record) {
   --pending_;
 }
 
-// Policies. Waits share them, mostly the last one that was added.
+// Policies. Waits share them; most share the one that was added last.
 
 uint32_t EngineWorker::AddPolicy(std::shared_ptr<const WaitPolicy> policy) {
   if (last_policy_ < policies_.size() &&
@@ -956,8 +965,9 @@ uint32_t EngineWorker::AddPolicy(std::shared_ptr<const WaitPolicy> policy) {
     } else if (&policy->clock() != &clock_) {
       policy = WaitPolicy::Make(
           policy->options(),
-          absl::InvalidArgumentError("WaitOptions::clock must be that of the "
-                                     "engine, WaitEngineOptions::clock"));
+          absl::InvalidArgumentError("WaitOptions::clock is not the clock of "
+                                     "the engine; set it to "
+                                     "WaitEngineOptions::clock"));
     }
   }
   const auto [place, is_new] =

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One thread's share of a `WaitEngine`: the driver of `WaitLoop` for very many
-// waits. Its thread alone touches them; others put what they want in an inbox.
+// waits. Only its thread touches them; other threads post requests to an inbox.
 
 #ifndef WAITER_ENGINE_ENGINE_WORKER_H_
 #define WAITER_ENGINE_ENGINE_WORKER_H_
@@ -37,13 +37,13 @@ namespace waiter::internal {
 
 class EngineWorker {
  public:
-  // `ordinal` tells the workers of an engine apart.
+  // `ordinal` distinguishes the workers of an engine, from 0.
   EngineWorker(const WaitEngineOptions& options, int ordinal);
 
   // Returns the worker whose thread this is, or null.
   static EngineWorker* Current();
 
-  // For any thread.
+  // Any thread may call the following.
 
   void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveReference() {
@@ -52,19 +52,21 @@ class EngineWorker {
 
   EngineRecord& Allocate();
   void GiveBack(EngineRecord& record);
-  void Start(EngineRecord& record, PendingStart arrival);
+  void Start(EngineRecord& record, PendingStart pending_start);
   void Cancel(EngineRecord& record, EngineWord generation);
-  // Ends a wait without a callback. Returns when its task is gone, unless this
-  // thread is in it: then it goes when that leaves it.
+  // Ends a wait without a callback, and returns once its task is destroyed. If
+  // the calling thread is in the task, returns at once; the task is destroyed
+  // when the thread leaves it.
   void Abandon(EngineRecord& record, EngineWord generation);
   void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);
 
-  // For the thread of `StartThread`, or, without that, one thread at a time.
+  // The following belong to the worker's thread: the one of `StartThread`, or,
+  // without it, one thread at a time.
 
   void StartThread();
   void Run();
   MonotonicTime RunDue();
-  // Ends all waits, and the thread.
+  // Ends all waits and the thread. For the destructor of the engine.
   void ShutDown();
 
  private:
@@ -107,11 +109,11 @@ class EngineWorker {
   void RunOnExecutor(const EngineTicket& ticket, const PollContext* context);
   void TakeInbox();
   void TakeCancelled();
-  // Sleeps until `wake_up`, or until there is something in the inbox.
+  // Sleeps until `wake_up`, or until a request is posted to the inbox.
   void Sleep(MonotonicTime wake_up);
 
-  // Does what is to be done now; returns when to come again, `max()` for «when
-  // there is something in the inbox».
+  // Does everything that is due. Returns when the next round is due; `max()` if
+  // only a request in the inbox makes one due.
   MonotonicTime RunRound();
   void Process(Inbox& inbox);
   void BeginNew();
@@ -125,7 +127,7 @@ class EngineWorker {
   static bool IsPending(const WaitRef& wait);
   static void RequestStops(const std::vector<WaitRef>& waits);
 
-  // One wait, while its task is claimed.
+  // Steps of one wait, while its task is claimed.
   template <typename Body>
   void WithLoop(EngineRecord& record, Body body);
   NextStep Begin(EngineStep& step);
@@ -148,13 +150,13 @@ class EngineWorker {
   void Release(EngineRecord& record);
   static bool StopRequested(const EngineRecord& record);
 
-  // What is kept of a wait between its steps.
-  bool NeedsExtra(const EngineOps& ops, const WaitPolicy& policy) const;
-  void AddExtra(EngineRecord& record, WaitReport report,
-                const WaitState& state);
+  // Records of waits between their steps.
+  bool NeedsColdState(const EngineOps& ops, const WaitPolicy& policy) const;
+  void AddColdState(EngineRecord& record, WaitReport report,
+                    const WaitState& state);
   WaitState Unpack(const EngineRecord& record) const;
   void Pack(EngineStep& step);
-  void PackIntoExtra(EngineStep& step);
+  void PackIntoColdState(EngineStep& step);
   const WaitPolicy& PolicyOf(const EngineRecord& record) const {
     return *policies_[record.policy].policy;
   }
@@ -162,42 +164,42 @@ class EngineWorker {
   void RemovePolicy(uint32_t index);
 
   const WaitEngineOptions options_;
-  const absl::Status status_;  // Of the options.
+  const absl::Status status_;  // Result of `Validate(options_)`.
   Clock& clock_;
   const bool sleeps_on_condition_;
   const bool full_reports_;
   std::atomic<size_t> references_ = 1;
 
-  std::mutex mutex_;  // Guards what follows, up to the atomics.
+  std::mutex mutex_;  // Guards the members up to the atomics.
   Inbox inbox_;
   std::vector<EngineRecord*> spare_records_;
   bool shutting_down_ = false;
-  bool asleep_ = false;  // On the clock, until `wake_` is stopped.
-  bool idle_ = false;    // Until `idle_ended_` is notified.
+  bool asleep_ = false;  // Sleeps on the clock until `wake_` is stopped.
+  bool idle_ = false;    // Sleeps until `idle_ended_` is notified.
   std::stop_source wake_;
   std::condition_variable idle_ended_;
   std::atomic<bool> has_mail_ = false;
   std::atomic<bool> has_cancelled_ = false;
 
-  // For the worker's thread.
-  EngineSlab slab_;  // `Grow` needs the mutex.
+  // Members of the worker's thread.
+  EngineSlab slab_;  // `Grow` also needs `mutex_`.
   std::jthread thread_;
   Inbox local_;
   Inbox taken_;
-  EngineQueue new_waits_;  // To be begun.
+  EngineQueue new_waits_;  // Taken from the inbox, and not begun yet.
   TimerQueue timers_;
   size_t timers_wanted_ = 0;
   std::vector<TimerQueue::Timer> due_;
   std::vector<WaitRef> ready_;
   std::vector<WaitRef> polling_;
   std::vector<EngineRecord*> free_records_;
-  uint32_t records_ = 0;  // Of the slab, when the inbox was last taken.
+  uint32_t records_ = 0;  // Size of the slab when the inbox was last taken.
   size_t pending_ = 0;
   bool ending_ = false;
   MonotonicTime now_;
   int polls_per_reading_ = 1;
   int polls_since_reading_ = 0;
-  WaitReport scratch_;  // Of the wait that is visited.
+  WaitReport scratch_;  // Report of the wait that takes a step.
   SplitMix64 own_gen_;
   absl::BitGenRef gen_;
   std::vector<PolicyEntry> policies_;

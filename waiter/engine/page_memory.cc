@@ -31,7 +31,7 @@ PageMemory AllocatePageMemory(size_t size) {
   void* const memory = std::aligned_alloc(alignment, whole);
   if (memory == nullptr) throw std::bad_alloc();
 #if defined(__linux__)
-  // Advice: without huge pages all works, only slower.
+  // Advice only: an error makes no difference except in speed.
   if (alignment == kHugePage) madvise(memory, whole, MADV_HUGEPAGE);
 #endif
   return PageMemory(static_cast<std::byte*>(memory));

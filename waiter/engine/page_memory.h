@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory for large arrays that are walked in random order. Where the kernel
-// offers huge pages it is asked for them: a walk that misses the cache then
-// does not miss the address translation too.
+// Memory for large arrays that are walked in random order. It uses huge pages
+// where the kernel offers them, so that a walk that misses the cache does not
+// miss the address translation too.
 
 #ifndef WAITER_ENGINE_PAGE_MEMORY_H_
 #define WAITER_ENGINE_PAGE_MEMORY_H_
@@ -17,10 +17,11 @@ struct FreePageMemory {
   void operator()(std::byte* memory) const;
 };
 
-// Uninitialized, and aligned for any type and to a cache line. The system
-// provides what is touched, by the page.
 using PageMemory = std::unique_ptr<std::byte, FreePageMemory>;
 
+// Returns `size` bytes of uninitialized memory, aligned for any type and to a
+// cache line. The system provides a page when it is first touched. Throws
+// `std::bad_alloc` if there is no memory.
 PageMemory AllocatePageMemory(size_t size);
 
 }  // namespace waiter::internal

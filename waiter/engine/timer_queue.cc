@@ -22,7 +22,7 @@ using std::chrono::nanoseconds;
 TimerQueue::TimerQueue(MonotonicTime start, nanoseconds tick)
     : start_(start), tick_(tick) {}
 
-// The first tick that is not before `due`.
+// Returns the first tick that is not before `due`.
 inline int64_t TimerQueue::TickOf(MonotonicTime due) const {
   const nanoseconds after = due - start_;
   if (after <= nanoseconds::zero()) return 0;
@@ -34,7 +34,8 @@ MonotonicTime TimerQueue::TimeOf(int64_t tick) const {
                                                         : start_ + tick * tick_;
 }
 
-// A stamp is the lower half of the tick, all of which are within the horizon.
+// Returns the tick of a timer. A stamp is the lower half of the tick, which is
+// within the horizon.
 inline int64_t TimerQueue::TickOf(Timer timer) const {
   return current_ +
          static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
@@ -49,7 +50,7 @@ uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
   }
   int64_t tick = TickOf(due);
   if (slack >= 2 * tick_) {
-    // Ticks that are multiples of a power of two attract all that can wait.
+    // Rounds up to a multiple of a power of two, where timers meet.
     const auto step = static_cast<int64_t>(std::bit_floor(
         static_cast<uint64_t>(std::min(slack / tick_, kHorizon))));
     tick = (tick + step - 1) & ~(step - 1);
@@ -64,8 +65,9 @@ uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
   return timer.stamp;
 }
 
-// A tick is on the level of the highest digit, of `kSlotBits` each, in which it
-// differs from the current one, in the slot of its digit there.
+// Puts a timer into the wheel. Its level is that of the highest digit, of
+// `kSlotBits` bits, in which its tick differs from the current one; its slot is
+// the digit there.
 inline void TimerQueue::Put(int64_t tick, Timer timer) {
   const auto difference =
       static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));
@@ -82,8 +84,9 @@ inline void TimerQueue::Put(int64_t tick, Timer timer) {
   chunk->timers[chunk->size++] = timer;
 }
 
-// All timers of a level come before those of the next. On every level but the
-// top, which wraps around, occupied slots are ahead of the current one.
+// Finds the next occupied slot. All timers of a level come before those of the
+// next level. Except on the top level, which wraps around, occupied slots are
+// ahead of the current one.
 inline TimerQueue::NextSlot TimerQueue::FindNext() const {
   for (int level = 0; level < kLevels; ++level) {
     const uint64_t occupied = levels_[static_cast<size_t>(level)].occupied;
@@ -157,7 +160,7 @@ MonotonicTime TimerQueue::NextWakeUp() const {
   }
   const NextSlot next = FindNext();
   if (next.level < kLevels) return TimeOf(next.tick);
-  // A far timer moves into the wheel when that reaches it.
+  // A far timer moves into the wheel once it is within the horizon.
   return exact_.empty() ? MonotonicTime::max()
                         : TimeOf(TickOf(exact_.front().due) - kHorizon + 1);
 }
@@ -219,7 +222,7 @@ TimerQueue::Chunk* TimerQueue::NewChunk(Chunk* next) {
   return chunk;
 }
 
-// Blocks double in size up to that of a huge page.
+// Adds a block of chunks. Blocks double in size up to that of a huge page.
 void TimerQueue::AddChunks() {
   const size_t chunks = size_t{64} << std::min<size_t>(chunk_blocks_.size(), 7);
   chunk_blocks_.push_back(AllocatePageMemory(chunks * sizeof(Chunk)));

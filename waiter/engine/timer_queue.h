@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// When to wake which wait, for very many of them. With a tick this is a
-// hierarchical timing wheel (Varghese and Lauck, "Hashed and Hierarchical
-// Timing Wheels", SOSP 1987) whose slots hold contiguous entries of 8 bytes:
+// A queue of very many timers. With a tick, it is a hierarchical timing wheel
+// (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987)
+// whose slots hold contiguous entries of 8 bytes:
 //
 //   TimerQueue timers(now, absl::Milliseconds(1));
 //   uint32_t stamp = timers.Add(index, due, /*slack=*/{});
@@ -11,7 +11,8 @@
 //   timers.TakeDue(now, due_timers);
 //   // `index` is due if its latest stamp is that of its timer.
 //
-// A timer cannot be taken out: who does not want it any more forgets its stamp.
+// A timer cannot be removed. To cancel it, discard its stamp: stale entries are
+// skipped when they are due, and dropped by `Sweep`.
 
 #ifndef WAITER_ENGINE_TIMER_QUEUE_H_
 #define WAITER_ENGINE_TIMER_QUEUE_H_
@@ -37,38 +38,39 @@ class TimerQueue {
     uint32_t stamp;
   };
 
-  // Times are rounded up to a multiple of `tick` after `start`. A tick of zero
-  // is for exact times: a binary heap, which costs more per timer.
+  // Rounds times up to a multiple of `tick` after `start`. With a tick of zero,
+  // times are exact; the queue is then a binary heap, which is slower.
   TimerQueue(MonotonicTime start, std::chrono::nanoseconds tick);
 
-  // Adds a timer for `due`, or up to `slack` later if it then falls together
-  // with others, and returns its stamp. One that is due already is due at the
-  // next tick. `due` is not `MonotonicTime::max()`.
+  // Adds a timer for `due` and returns its stamp. The timer may come up to
+  // `slack` later, together with others. A timer in the past is due at the next
+  // tick. Requires that `due` is not `MonotonicTime::max()`.
   uint32_t Add(uint32_t index, MonotonicTime due,
                std::chrono::nanoseconds slack);
 
-  // Appends the timers that are due to `due`, in the order of their times; at
-  // a tick, in no particular order. `now` must not step back.
+  // Appends the timers that are due to `due`, in the order of their times, and
+  // in no particular order within a tick. `now` must not step back.
   void TakeDue(MonotonicTime now, std::vector<Timer>& due);
 
   // Returns when to call `TakeDue` next; `max()` if there is no timer.
   MonotonicTime NextWakeUp() const;
 
-  // Forgets the timers that are not `wanted`.
+  // Drops the timers that are not `wanted`. Takes time linear in `size()`.
   void Sweep(absl::FunctionRef<bool(Timer)> wanted);
 
-  // Returns how many timers there are, forgotten ones included.
+  // Returns the number of timers, cancelled ones included.
   size_t size() const { return size_; }
 
  private:
   static constexpr int kLevels = 5;
   static constexpr int kSlotBits = 6;
   static constexpr int64_t kSlots = 1 << kSlotBits;
-  // Ticks that the wheel reaches ahead: all slots of its top level but one.
+  // Number of ticks that the wheel reaches ahead: all slots of its top level
+  // except one.
   static constexpr int64_t kHorizon = (kSlots - 1)
                                       << (kSlotBits * (kLevels - 1));
 
-  // A piece of a slot: 256 bytes.
+  // One piece of a slot, of 256 bytes.
   struct Chunk {
     Chunk* next;
     uint32_t size;
@@ -80,7 +82,7 @@ class TimerQueue {
     std::array<Chunk*, kSlots> slots = {};
   };
 
-  // The slot that is next to be emptied, and its first tick.
+  // The next slot to be emptied, and its first tick.
   struct NextSlot {
     int level = kLevels;
     int64_t slot = 0;
@@ -111,14 +113,15 @@ class TimerQueue {
   const MonotonicTime start_;
   const std::chrono::nanoseconds tick_;
   size_t size_ = 0;
-  uint32_t next_stamp_ = 0;  // Of exact timers; others have their tick.
+  uint32_t next_stamp_ = 0;  // For exact timers; the others use their tick.
   int64_t current_ = 0;      // The last tick that was taken.
   std::array<Level, kLevels> levels_;
   std::vector<PageMemory> chunk_blocks_;
-  Chunk* new_chunks_ = nullptr;  // Of the last block, not used yet.
+  Chunk* new_chunks_ = nullptr;  // The unused rest of the last block.
   Chunk* new_chunks_end_ = nullptr;
   Chunk* free_chunks_ = nullptr;
-  // A heap: all timers if there is no tick, else those beyond the horizon.
+  // A heap of all timers without a tick, and otherwise of those beyond the
+  // horizon.
   std::vector<ExactTimer> exact_;
 };
 

@@ -19,25 +19,27 @@ namespace waiter {
 
 absl::Status Validate(const WaitEngineOptions& options) {
   if (options.threads < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "WaitEngineOptions::threads is ", options.threads, "; give 0 or more"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("WaitEngineOptions::threads is ", options.threads,
+                     "; it must be zero or more"));
   }
   if (options.tick != absl::ZeroDuration() &&
       (options.tick < absl::Microseconds(1) ||
        options.tick == absl::InfiniteDuration())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "WaitEngineOptions::tick is ", absl::FormatDuration(options.tick),
-        "; give zero, or 1us or more"));
+        "; it must be zero, or finite and at least 1us"));
   }
   if (!(options.relative_slack >= 0 && options.relative_slack <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("WaitEngineOptions::relative_slack is ",
-                     options.relative_slack, "; give 0 to 1"));
+                     options.relative_slack, "; it must be within [0, 1]"));
   }
   if (options.gen.has_value() && options.threads > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("WaitEngineOptions::gen is set with ", options.threads,
-                     " threads; a generator is for one"));
+                     " threads; a generator serves one thread, so leave it "
+                     "unset or set threads to 1"));
   }
   return absl::OkStatus();
 }

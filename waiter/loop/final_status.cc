@@ -18,14 +18,15 @@
 namespace waiter::internal {
 namespace {
 
-// In whole milliseconds, as nobody reads nine digits, unless it is less.
+// Returns the time in whole milliseconds, which are enough to read; a shorter
+// time is not rounded.
 std::string Between(MonotonicTime from, MonotonicTime to) {
   const absl::Duration time = absl::FromChrono(to - from);
   const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
   return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
 }
 
-// Which of `timeout` and `deadline` is the earlier.
+// Returns the name and value of the earlier of `timeout` and `deadline`.
 std::string DeadlineName(const FinalState& state) {
   const WaitOptions& options = state.policy.options();
   if (options.timeout.has_value() &&
@@ -45,14 +46,15 @@ std::string DeadlineText(const FinalState& state) {
   if (state.now >= state.deadline) return absl::StrCat(name, " reached");
   if (state.hint > state.deadline - state.now) {
     return absl::StrCat(
-        name, " lies before the server's retry_after of ",
+        "the server's retry_after of ",
         absl::FormatDuration(state.report.last_poll.retry_after()),
-        ", given up");
+        " exceeds the remaining ", Between(state.now, state.deadline), " (",
+        name, "), gave up");
   }
   return absl::StrCat(name, " leaves no time for another poll");
 }
 
-std::string ClassLimitText(const FinalState& state) {
+std::string ConsecutiveLimitText(const FinalState& state) {
   const WaitPolicy::Limits& limits = state.policy.limits();
   if (state.report.last_poll.status() == PollStatus::kThrottled) {
     return absl::StrCat("max_consecutive_throttles of ",
@@ -98,7 +100,8 @@ std::string Summary(const FinalState& state, std::string_view limit) {
 absl::Status Failure(const Poll<>& last) {
   if (!last.error().ok()) return last.error();
   return absl::UnknownError(last.detail().empty()
-                                ? "the status function found failure"
+                                ? "the status function returned kFailed "
+                                  "without an error or a detail"
                                 : last.detail());
 }
 
@@ -122,19 +125,21 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
                               state.policy.limits().attempts, " reached")));
     case StopReason::kConsecutiveLimit:
       return absl::ResourceExhaustedError(
-          Summary(state, ClassLimitText(state)));
+          Summary(state, ConsecutiveLimitText(state)));
     case StopReason::kDelayRule:
       return absl::ResourceExhaustedError(
-          Summary(state, "delay_rule asked for no further poll"));
+          Summary(state, "delay_rule ended the wait"));
     case StopReason::kQuota:
-      return absl::ResourceExhaustedError(Summary(
-          state, absl::StrCat("retry_quota has no tokens for attempt ",
-                              state.report.attempts + 1, ", given up")));
+      return absl::ResourceExhaustedError(
+          Summary(state, absl::StrCat("retry_quota has no tokens for attempt ",
+                                      state.report.attempts + 1, ", gave up")));
     case StopReason::kInvalidOptions:
       return absl::InvalidArgumentError(absl::StrCat(
           state.policy.options().name, ": ", state.policy.status().message()));
   }
-  return absl::InternalError("a wait ended for no known reason");
+  return absl::InternalError(absl::StrCat("the wait ended for ",
+                                          static_cast<int>(reason),
+                                          ", which is not a valid StopReason"));
 }
 
 }  // namespace waiter::internal

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The words in which a wait ends. One shape for every limit: name, limit,
-// attempts, time, and what the last poll found.
+// The final status of a wait. Its message has one shape for every limit: name,
+// limit, attempts, time, and what the last poll found.
 
 #ifndef WAITER_LOOP_FINAL_STATUS_H_
 #define WAITER_LOOP_FINAL_STATUS_H_
@@ -17,23 +17,23 @@
 
 namespace waiter::internal {
 
-// Where a wait stands when it ends.
+// State of a wait at its end.
 struct FinalState {
   const WaitPolicy& policy;
-  const WaitReport& report;  // Up to the last poll.
+  const WaitReport& report;  // Complete up to the last poll.
   MonotonicTime start;
   MonotonicTime deadline;
   MonotonicTime now;
-  // The polls in a row that found the status of the last.
+  // Number of polls in a row that found the status of the last one.
   int64_t streak_length;
   MonotonicTime streak_started;
-  // The server's hint after the last poll, or zero.
+  // Hint of the server after the last poll, or zero.
   std::chrono::nanoseconds hint;
-  // The wait was ended while a poll had not answered.
+  // True if the wait was ended before a poll under way had answered.
   bool unanswered;
 };
 
-// Returns the status of a wait that ends for `reason`, which is not success.
+// Returns the status of a wait that ends for `reason`.
 absl::Status FinalStatus(StopReason reason, const FinalState& state);
 
 }  // namespace waiter::internal

@@ -40,101 +40,72 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
 
 }  // namespace
 
-// What follows is inline because every poll of every wait goes through it.
+// Reads top-down: `Start`, `OnPoll` and `OnWake`, then what they call. Row
+// numbers are those of the table "What happens after a poll" in docs/design.md.
+// Functions that run for every poll of every wait are inline.
 
-inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
+NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
+                         StopRequested stop_requested) {
+  state_.start = state_.step_started = now;
+  state_.deadline = deadline;
+  if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  Delay delay = {policy_.durations().first_poll_delay,
+                 SleepReason::kFirstPollDelay};
+  nanoseconds least_delay = nanoseconds::zero();
   if (policy_.has_budgets()) {
-    if (const std::optional<NextStep> step = AskLimiter(now)) return *step;
-    state_.poll_is_booked = false;
+    if (const std::optional<NextStep> step =
+            BookPoll(now, delay, least_delay)) {
+      return *step;
+    }
   }
-  if (policy_.keeps_details() && policy_.options().observer != nullptr) {
-    policy_.options().observer->BeforePoll(policy_.options().name,
-                                           report_.attempts + 1);
-  }
-  return NextStep::Poll();
+  if (delay.length == nanoseconds::zero()) return BeginPoll(now);
+  return SleepOrPoll(now, FitToDeadline(now, delay,
+                                        {.lead = nanoseconds::zero(),
+                                         .gap = nanoseconds::zero(),
+                                         .least_delay = least_delay}));
 }
 
-inline NextStep WaitLoop::Sleep(MonotonicTime now, Delay delay) {
-  state_.step_started = now;
-  state_.asleep = true;
-  if (policy_.keeps_details()) TellOfSleep(now, delay);
-  return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
+NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
+                          StopRequested stop_requested) {
+  if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
+  Record(now);
+  const PollStatus status = report_.last_poll.status();
+  // Row 1: success, and it has held as long as required.
+  if (status == PollStatus::kSuccess && Confirmed(now)) {
+    return Finish(StopReason::kSuccess, now);
+  }
+  // Row 2: failed, or an unknown status.
+  if (status == PollStatus::kFailed) return Finish(StopReason::kFailed, now);
+  // Row 3: a limit on consecutive polls of one status.
+  if (ConsecutiveLimitReached(now)) {
+    return Finish(StopReason::kConsecutiveLimit, now);
+  }
+  // Row 4: `max_attempts` polls made.
+  if (report_.attempts >= policy_.limits().attempts) {
+    return Finish(StopReason::kAttempts, now);
+  }
+  // Row 5: stop requested.
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  // Row 6: at the deadline, or after the last poll.
+  if (state_.final_poll || now >= state_.deadline) {
+    return Finish(StopReason::kDeadline, now);
+  }
+  // Rows 7 to 10.
+  return Continue(now, gen);
 }
 
-inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
-  if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
-  state_.step_started = now;
+NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
+  WakeUp(now);
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  // Row 9, with `delay_when_refused`.
+  if (state_.refused) return Finish(StopReason::kQuota, now);
   return BeginPoll(now);
 }
 
-inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
-                                               nanoseconds lead,
-                                               nanoseconds gap,
-                                               nanoseconds least) {
-  const nanoseconds remaining = state_.deadline - now;
-  // A lead that does not fit any more is dropped.
-  if (lead >= remaining) lead = nanoseconds::zero();
-  if (state_.deadline == MonotonicTime::max() ||
-      remaining - delay.length > std::max(gap, lead)) {
-    return delay;
-  }
-  state_.final_poll = true;
-  return {std::max(remaining - lead, std::min(least, remaining)),
-          SleepReason::kFinalPoll};
-}
+// Helpers of `OnPoll`, in the order of the rows.
 
-inline nanoseconds WaitLoop::Hint() const {
-  const absl::Duration hint = report_.last_poll.retry_after();
-  if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
-      state_.streak_status == PollStatus::kSuccess) {
-    return nanoseconds::zero();
-  }
-  return std::min(absl::ToChronoNanoseconds(hint),
-                  policy_.durations().max_retry_after);
-}
-
-inline const Backoff& WaitLoop::Curve() const {
-  switch (state_.streak_status) {
-    case PollStatus::kServerError:
-      return policy_.server_error();
-    case PollStatus::kThrottled:
-      return policy_.throttled();
-    default:
-      return policy_.not_ready();
-  }
-}
-
-inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
-                                              const Backoff& curve,
-                                              absl::BitGenRef& gen) {
-  switch (state_.streak_status) {
-    case PollStatus::kServerError:
-      return {curve.NextDelay(state_.growth.server_error, gen),
-              SleepReason::kServerError};
-    case PollStatus::kThrottled: {
-      state_.growth.server_error = {};
-      BackoffProgress not_ready =
-          state_.growth.not_ready;  // Asked, not advanced.
-      const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
-      return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
-              SleepReason::kThrottled};
-    }
-    case PollStatus::kSuccess: {
-      state_.growth = {};
-      BackoffProgress no_growth;
-      nanoseconds delay = curve.NextDelay(no_growth, gen);
-      const nanoseconds hold_left =
-          policy_.durations().hold_for - (now - state_.streak_started);
-      if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
-      return {delay, SleepReason::kConfirming};
-    }
-    default:
-      state_.growth.server_error = state_.growth.throttled = {};
-      return {curve.NextDelay(state_.growth.not_ready, gen),
-              SleepReason::kNotReady};
-  }
-}
-
+// Returns whether enough successes in a row were found, for long enough.
 inline bool WaitLoop::Confirmed(MonotonicTime now) const {
   if (state_.streak_length < policy_.options().successes_required) return false;
   const nanoseconds hold_for = policy_.durations().hold_for;
@@ -156,280 +127,32 @@ inline bool WaitLoop::ConsecutiveLimitReached(MonotonicTime now) const {
   }
 }
 
-inline void WaitLoop::Record(MonotonicTime now) {
-  const PollStatus status = report_.last_poll.status();
-  ++report_.attempts;
-  if (state_.streak_length == 0 || state_.streak_status != status) {
-    state_.streak_status = status;
-    state_.streak_length = 0;
-    state_.streak_started =
-        status == PollStatus::kSuccess ? state_.step_started : now;
-  }
-  ++state_.streak_length;
-  if (!state_.brief_report) {
-    ++report_.counts[static_cast<size_t>(status)];
-    state_.longest_poll =
-        std::max(state_.longest_poll, now - state_.step_started);
-    if (status >= PollStatus::kThrottled) RecordError();
-  }
-  if (policy_.has_budgets() && policy_.options().rate_limiter != nullptr) {
-    policy_.options().rate_limiter->Update(now, status);
-  }
-  if (policy_.keeps_details()) RecordDetails(now);
+void WaitLoop::RejectUnknownStatus() {
+  report_.last_poll = Failed(absl::InternalError(absl::StrCat(
+      "the status function returned ",
+      static_cast<int>(report_.last_poll.status()),
+      ", which is not a valid PollStatus; return one of its enumerators")));
 }
 
-inline WaitLoop::Delay WaitLoop::BuiltInDelay(MonotonicTime now,
-                                              nanoseconds hint,
-                                              absl::BitGenRef& gen) {
-  const Delay delay = ComputeDelay(now, Curve(), gen);
-  return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
-}
-
-inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
-                                    nanoseconds least) {
-  if (policy_.has_budgets()) {
-    if (const std::optional<NextStep> step = BookPoll(now, delay, least)) {
-      return *step;
-    }
-  }
-  // A hold may end exactly at the deadline: no lead cuts it short.
-  const nanoseconds lead = state_.streak_status == PollStatus::kSuccess
-                               ? nanoseconds::zero()
-                               : policy_.durations().final_poll_lead;
-  return SleepOrPoll(
-      now, FitToDeadline(now, delay, lead, Curve().min_delay(), least));
-}
-
+// Decides rows 7 to 10: whether another poll follows, and after which delay.
 inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
+  // Row 7: `delay_rule` decides, except about a success to be confirmed.
   if (policy_.has_delay_rule() &&
       state_.streak_status != PollStatus::kSuccess) {
-    return AskDelayRule(now, gen);
+    return ApplyDelayRule(now, gen);
   }
+  // Row 8: the hint reaches beyond the deadline.
   const nanoseconds hint = Hint();
   if (hint > state_.deadline - now &&
       policy_.options().retry_after.past_deadline ==
           RetryAfterOptions::PastDeadline::kStop) {
     return Finish(StopReason::kDeadline, now);
   }
+  // Rows 9 and 10.
   return DelayPoll(now, BuiltInDelay(now, hint, gen), hint);
 }
 
-NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
-                         StopRequested stop_requested) {
-  state_.start = state_.step_started = now;
-  state_.deadline = deadline;
-  if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
-  if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  Delay delay = {policy_.durations().first_poll_delay,
-                 SleepReason::kFirstPollDelay};
-  nanoseconds least = nanoseconds::zero();
-  if (policy_.has_budgets()) {
-    if (const std::optional<NextStep> step = BookPoll(now, delay, least)) {
-      return *step;
-    }
-  }
-  if (delay.length == nanoseconds::zero()) return BeginPoll(now);
-  return SleepOrPoll(now, FitToDeadline(now, delay,
-                                        /*lead=*/nanoseconds::zero(),
-                                        /*gap=*/nanoseconds::zero(), least));
-}
-
-NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
-                          StopRequested stop_requested) {
-  if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
-  Record(now);
-  const PollStatus status = report_.last_poll.status();
-  if (status == PollStatus::kSuccess && Confirmed(now)) {
-    return Finish(StopReason::kSuccess, now);
-  }
-  if (status == PollStatus::kFailed) return Finish(StopReason::kFailed, now);
-  if (ConsecutiveLimitReached(now))
-    return Finish(StopReason::kConsecutiveLimit, now);
-  if (report_.attempts >= policy_.limits().attempts) {
-    return Finish(StopReason::kAttempts, now);
-  }
-  if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  if (state_.final_poll || now >= state_.deadline) {
-    return Finish(StopReason::kDeadline, now);
-  }
-  return Continue(now, gen);
-}
-
-inline void WaitLoop::WakeUp(MonotonicTime now) {
-  state_.slept += now - state_.step_started;
-  state_.step_started = now;
-  state_.asleep = false;
-}
-
-NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
-  WakeUp(now);
-  if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  if (state_.refused) return Finish(StopReason::kQuota, now);
-  return BeginPoll(now);
-}
-
-NextStep WaitLoop::End(MonotonicTime now, StopReason reason, bool unanswered) {
-  if (state_.asleep) WakeUp(now);
-  state_.unanswered = unanswered;
-  return Finish(reason, now);
-}
-
-MonotonicTime WaitLoop::AnswerDeadline() const {
-  if (state_.step_started < state_.deadline) return state_.deadline;
-  const absl::Duration timeout = policy_.options().poll_timeout;
-  return timeout == absl::InfiniteDuration()
-             ? state_.step_started
-             : SaturatingAdd(state_.step_started,
-                             WaitPolicy::ToLoopDuration(timeout));
-}
-
-void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
-  Close(
-      StopReason::kFailed, now,
-      absl::UnknownError(absl::StrCat("the status function threw an exception",
-                                      what.empty() ? "" : ": ", what)));
-}
-
-PollContext WaitLoop::Context(absl::Time wall_now) const {
-  PollContext context;
-  context.attempt = report_.attempts + 1;
-  context.elapsed = Between(state_.start, state_.step_started);
-  context.remaining =
-      Between(std::min(state_.step_started, state_.deadline), state_.deadline);
-  context.timeout = policy_.options().poll_timeout;
-  if (context.remaining > absl::ZeroDuration()) {
-    context.timeout = std::min(context.timeout, context.remaining);
-  }
-  context.deadline = wall_now + context.timeout;
-  if (report_.attempts > 0) context.last_status = report_.last_poll.status();
-  return context;
-}
-
-void WaitLoop::RejectUnknownStatus() {
-  report_.last_poll = Failed(absl::InternalError(absl::StrCat(
-      "the status function answered with PollStatus ",
-      static_cast<int>(report_.last_poll.status()), ", which is none")));
-}
-
-void WaitLoop::RecordError() {
-  if (!report_.first_error.has_value()) {
-    report_.first_error = report_.last_poll;
-  }
-  report_.last_error = report_.last_poll;
-}
-
-void WaitLoop::TellOfSleep(MonotonicTime now, Delay delay) {
-  const WaitOptions& options = policy_.options();
-  const absl::Duration length = absl::FromChrono(delay.length);
-  if (options.history_limit > 0 && report_.attempts > 0) {
-    LastRecord().delay += length;  // A rate limiter may add to a delay.
-  }
-  if (options.observer != nullptr) {
-    options.observer->BeforeSleep({.name = options.name,
-                                   .attempt = report_.attempts,
-                                   .elapsed = Between(state_.start, now),
-                                   .delay = length,
-                                   .reason = delay.reason});
-  }
-}
-
-void WaitLoop::RecordDetails(MonotonicTime now) {
-  const Poll<>& found = report_.last_poll;
-  const WaitOptions& options = policy_.options();
-  if (options.history_limit > 0) {
-    PollRecord record = {.attempt = report_.attempts,
-                         .started = Between(state_.start, state_.step_started),
-                         .took = Between(state_.step_started, now),
-                         .status = found.status(),
-                         .detail = std::string(found.detail()),
-                         .delay = absl::ZeroDuration()};
-    // A ring, put in order when the wait ends.
-    if (report_.attempts <= options.history_limit) {
-      report_.history.push_back(std::move(record));
-    } else {
-      LastRecord() = std::move(record);
-    }
-  }
-  if (options.observer != nullptr) {
-    options.observer->AfterPoll({.name = options.name,
-                                 .attempt = report_.attempts,
-                                 .elapsed = Between(state_.start, now),
-                                 .took = Between(state_.step_started, now),
-                                 .found = found});
-  }
-}
-
-PollRecord& WaitLoop::LastRecord() {
-  return report_.history[static_cast<size_t>((report_.attempts - 1) %
-                                             policy_.options().history_limit)];
-}
-
-// What the next poll costs the quota, by what the last one found; nullopt if
-// that is nothing.
-std::optional<QuotaUse> WaitLoop::NextUse() const {
-  if (report_.attempts == 0) return QuotaUse::kFirstPoll;
-  switch (state_.streak_status) {
-    case PollStatus::kThrottled:
-      return QuotaUse::kThrottled;
-    case PollStatus::kServerError:
-      return absl::IsDeadlineExceeded(report_.last_poll.error())
-                 ? QuotaUse::kTimeout
-                 : QuotaUse::kRetry;
-    default:
-      return std::nullopt;
-  }
-}
-
-// Takes what the next poll costs from the quota, and lengthens `delay` and
-// `least` by the time until it has that. Returns the step to take instead if
-// there will be no poll.
-std::optional<NextStep> WaitLoop::BookPoll(MonotonicTime now, Delay& delay,
-                                           nanoseconds& least) {
-  const WaitOptions& options = policy_.options();
-  const std::optional<QuotaUse> use = NextUse();
-  if (options.retry_quota == nullptr || !use.has_value()) return std::nullopt;
-  const std::optional<MonotonicTime> start =
-      options.retry_quota->Acquire(*use, now, state_.quota_token);
-  state_.poll_is_booked = start.has_value();
-  if (!start.has_value()) {
-    if (!options.delay_when_refused || delay.length == nanoseconds::zero() ||
-        report_.attempts == 0) {
-      return Finish(StopReason::kQuota, now);
-    }
-    state_.refused = true;
-    return std::nullopt;
-  }
-  if (*start > state_.deadline) return Finish(StopReason::kQuota, now);
-  if (*start > now) {
-    delay = {delay.length + (*start - now), SleepReason::kRetryQuota};
-    least = std::max(least, *start - now);
-  }
-  return std::nullopt;
-}
-
-// Returns the step to take instead of a poll if the limiter does not let it
-// pass yet.
-std::optional<NextStep> WaitLoop::AskLimiter(MonotonicTime now) {
-  AdaptiveRateLimiter* const limiter = policy_.options().rate_limiter.get();
-  if (limiter == nullptr) return std::nullopt;
-  const MonotonicTime start = limiter->Acquire(now);
-  if (start <= now) return std::nullopt;
-  if (now >= state_.deadline) return Finish(StopReason::kDeadline, now);
-  return Sleep(
-      now, {std::min(start, state_.deadline) - now, SleepReason::kRateLimit});
-}
-
-void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
-  RetryQuota* const quota = policy_.options().retry_quota.get();
-  if (quota == nullptr) return;
-  if (reason == StopReason::kSuccess) {
-    quota->Release(now, state_.quota_token);
-  } else if (state_.poll_is_booked) {
-    quota->Refund(now, state_.quota_token);
-  }
-}
-
-NextStep WaitLoop::AskDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
+NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
   const auto computed = [&] {
     return absl::FromChrono(BuiltInDelay(now, Hint(), gen).length);
   };
@@ -440,15 +163,100 @@ NextStep WaitLoop::AskDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
                                     .remaining = Between(now, state_.deadline),
                                     .computed = computed},
                                    gen);
+  // Row 7: the rule wants no further poll.
   if (!answer.has_value()) return Finish(StopReason::kDelayRule, now);
   if (*answer < absl::ZeroDuration() || *answer == absl::InfiniteDuration()) {
     answer = computed();
   }
   return DelayPoll(
       now, {WaitPolicy::ToLoopDuration(*answer), SleepReason::kDelayRule},
-      /*least=*/nanoseconds::zero());
+      /*least_delay=*/nanoseconds::zero());
 }
 
+inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
+                                    nanoseconds least_delay) {
+  // Row 9: the retry quota refuses, or has no tokens before the deadline.
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step =
+            BookPoll(now, delay, least_delay)) {
+      return *step;
+    }
+  }
+  // Row 10: the wait goes on. A hold may end exactly at the deadline, so no
+  // lead cuts it short.
+  const nanoseconds lead = state_.streak_status == PollStatus::kSuccess
+                               ? nanoseconds::zero()
+                               : policy_.durations().final_poll_lead;
+  return SleepOrPoll(now, FitToDeadline(now, delay,
+                                        {.lead = lead,
+                                         .gap = Curve().min_delay(),
+                                         .least_delay = least_delay}));
+}
+
+// Returns the delay by the curve of the status found and by the server's hint.
+inline WaitLoop::Delay WaitLoop::BuiltInDelay(MonotonicTime now,
+                                              nanoseconds hint,
+                                              absl::BitGenRef& gen) {
+  const Delay delay = ComputeDelay(now, Curve(), gen);
+  return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
+}
+
+inline const Backoff& WaitLoop::Curve() const {
+  switch (state_.streak_status) {
+    case PollStatus::kServerError:
+      return policy_.server_error();
+    case PollStatus::kThrottled:
+      return policy_.throttled();
+    default:
+      return policy_.not_ready();
+  }
+}
+
+// Returns the delay by the curve alone, and advances or restarts its growth.
+inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
+                                              const Backoff& curve,
+                                              absl::BitGenRef& gen) {
+  switch (state_.streak_status) {
+    case PollStatus::kServerError:
+      return {curve.NextDelay(state_.growth.server_error, gen),
+              SleepReason::kServerError};
+    case PollStatus::kThrottled: {
+      state_.growth.server_error = {};
+      // A throttled poll is followed by the longer delay of its own curve and
+      // the "not ready" curve. The latter does not advance: it is a copy.
+      BackoffProgress not_ready = state_.growth.not_ready;
+      const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
+      return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
+              SleepReason::kThrottled};
+    }
+    case PollStatus::kSuccess: {
+      state_.growth = {};
+      BackoffProgress no_growth;
+      nanoseconds delay = curve.NextDelay(no_growth, gen);
+      const nanoseconds hold_left =
+          policy_.durations().hold_for - (now - state_.streak_started);
+      if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
+      return {delay, SleepReason::kConfirming};
+    }
+    default:
+      state_.growth.server_error = state_.growth.throttled = {};
+      return {curve.NextDelay(state_.growth.not_ready, gen),
+              SleepReason::kNotReady};
+  }
+}
+
+// Returns the server's hint, at most `max_retry_after`; zero if there is none.
+inline nanoseconds WaitLoop::Hint() const {
+  const absl::Duration hint = report_.last_poll.retry_after();
+  if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
+      state_.streak_status == PollStatus::kSuccess) {
+    return nanoseconds::zero();
+  }
+  return std::min(absl::ToChronoNanoseconds(hint),
+                  policy_.durations().max_retry_after);
+}
+
+// Combines the delay of the curve with the hint, by `retry_after.rule`.
 WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
                                     absl::BitGenRef& gen) {
   const RetryAfterOptions& options = policy_.options().retry_after;
@@ -476,6 +284,242 @@ WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
   return {std::min(hint + jitter, longest), SleepReason::kRetryAfter};
 }
 
+// Places the last poll: stretches or cuts a delay that comes too close to the
+// deadline (docs/design.md, "The last poll").
+inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
+                                               LastPollRules rules) {
+  const nanoseconds remaining = state_.deadline - now;
+  // A lead that does not fit any more is dropped.
+  if (rules.lead >= remaining) rules.lead = nanoseconds::zero();
+  if (state_.deadline == MonotonicTime::max() ||
+      remaining - delay.length > std::max(rules.gap, rules.lead)) {
+    return delay;
+  }
+  state_.final_poll = true;
+  return {
+      std::max(remaining - rules.lead, std::min(rules.least_delay, remaining)),
+      SleepReason::kFinalPoll};
+}
+
+inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
+  if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
+  state_.step_started = now;
+  return BeginPoll(now);
+}
+
+inline NextStep WaitLoop::Sleep(MonotonicTime now, Delay delay) {
+  state_.step_started = now;
+  state_.asleep = true;
+  if (policy_.keeps_details()) ReportSleep(now, delay);
+  return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
+}
+
+inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
+  if (policy_.has_budgets()) {
+    if (const std::optional<NextStep> step = PassLimiter(now)) return *step;
+    state_.poll_is_booked = false;
+  }
+  if (policy_.keeps_details() && policy_.options().observer != nullptr) {
+    policy_.options().observer->BeforePoll(policy_.options().name,
+                                           report_.attempts + 1);
+  }
+  return NextStep::Poll();
+}
+
+// Budgets.
+
+// Pays for the next poll from the quota. If the tokens are there only later,
+// lengthens `delay` by the time until then and raises `least_delay` to it.
+// Returns the last step of the wait if no poll will follow.
+std::optional<NextStep> WaitLoop::BookPoll(MonotonicTime now, Delay& delay,
+                                           nanoseconds& least_delay) {
+  const WaitOptions& options = policy_.options();
+  const std::optional<QuotaUse> use = NextUse();
+  if (options.retry_quota == nullptr || !use.has_value()) return std::nullopt;
+  const std::optional<MonotonicTime> start =
+      options.retry_quota->Acquire(*use, now, state_.quota_token);
+  state_.poll_is_booked = start.has_value();
+  if (!start.has_value()) {
+    if (!options.delay_when_refused || delay.length == nanoseconds::zero() ||
+        report_.attempts == 0) {
+      return Finish(StopReason::kQuota, now);
+    }
+    state_.refused = true;
+    return std::nullopt;
+  }
+  if (*start > state_.deadline) return Finish(StopReason::kQuota, now);
+  if (*start > now) {
+    delay = {delay.length + (*start - now), SleepReason::kRetryQuota};
+    least_delay = std::max(least_delay, *start - now);
+  }
+  return std::nullopt;
+}
+
+// Returns what the quota charges for the next poll, given what the last one
+// found; nullopt if the poll is free.
+std::optional<QuotaUse> WaitLoop::NextUse() const {
+  if (report_.attempts == 0) return QuotaUse::kFirstPoll;
+  switch (state_.streak_status) {
+    case PollStatus::kThrottled:
+      return QuotaUse::kThrottled;
+    case PollStatus::kServerError:
+      return absl::IsDeadlineExceeded(report_.last_poll.error())
+                 ? QuotaUse::kTimeout
+                 : QuotaUse::kRetry;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Returns nullopt if the limiter lets a poll pass now. Otherwise returns the
+// step to take first: a sleep, or the end of the wait at the deadline.
+std::optional<NextStep> WaitLoop::PassLimiter(MonotonicTime now) {
+  AdaptiveRateLimiter* const limiter = policy_.options().rate_limiter.get();
+  if (limiter == nullptr) return std::nullopt;
+  const MonotonicTime start = limiter->Acquire(now);
+  if (start <= now) return std::nullopt;
+  if (now >= state_.deadline) return Finish(StopReason::kDeadline, now);
+  return Sleep(
+      now, {std::min(start, state_.deadline) - now, SleepReason::kRateLimit});
+}
+
+// Gives tokens back: those of the last paid poll after a success, and those of
+// a poll that was paid for and never began.
+void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
+  RetryQuota* const quota = policy_.options().retry_quota.get();
+  if (quota == nullptr) return;
+  if (reason == StopReason::kSuccess) {
+    quota->Release(now, state_.quota_token);
+  } else if (state_.poll_is_booked) {
+    quota->Refund(now, state_.quota_token);
+  }
+}
+
+// Reports.
+
+// Adds `report_.last_poll` to the report, the streak and the rate limiter.
+inline void WaitLoop::Record(MonotonicTime now) {
+  const PollStatus status = report_.last_poll.status();
+  ++report_.attempts;
+  if (state_.streak_length == 0 || state_.streak_status != status) {
+    state_.streak_status = status;
+    state_.streak_length = 0;
+    state_.streak_started =
+        status == PollStatus::kSuccess ? state_.step_started : now;
+  }
+  ++state_.streak_length;
+  if (!state_.brief_report) {
+    ++report_.counts[static_cast<size_t>(status)];
+    state_.longest_poll =
+        std::max(state_.longest_poll, now - state_.step_started);
+    if (status >= PollStatus::kThrottled) RecordError();
+  }
+  if (policy_.has_budgets() && policy_.options().rate_limiter != nullptr) {
+    policy_.options().rate_limiter->Update(now, status);
+  }
+  if (policy_.keeps_details()) RecordDetails(now);
+}
+
+void WaitLoop::RecordError() {
+  if (!report_.first_error.has_value()) {
+    report_.first_error = report_.last_poll;
+  }
+  report_.last_error = report_.last_poll;
+}
+
+void WaitLoop::RecordDetails(MonotonicTime now) {
+  const Poll<>& found = report_.last_poll;
+  const WaitOptions& options = policy_.options();
+  if (options.history_limit > 0) {
+    PollRecord record = {.attempt = report_.attempts,
+                         .started = Between(state_.start, state_.step_started),
+                         .took = Between(state_.step_started, now),
+                         .status = found.status(),
+                         .detail = std::string(found.detail()),
+                         .delay = absl::ZeroDuration()};
+    // The history is a ring; `Close` puts it in order.
+    if (report_.attempts <= options.history_limit) {
+      report_.history.push_back(std::move(record));
+    } else {
+      LastRecord() = std::move(record);
+    }
+  }
+  if (options.observer != nullptr) {
+    options.observer->AfterPoll({.name = options.name,
+                                 .attempt = report_.attempts,
+                                 .elapsed = Between(state_.start, now),
+                                 .took = Between(state_.step_started, now),
+                                 .found = found});
+  }
+}
+
+PollRecord& WaitLoop::LastRecord() {
+  return report_.history[static_cast<size_t>((report_.attempts - 1) %
+                                             policy_.options().history_limit)];
+}
+
+void WaitLoop::ReportSleep(MonotonicTime now, Delay delay) {
+  const WaitOptions& options = policy_.options();
+  const absl::Duration length = absl::FromChrono(delay.length);
+  if (options.history_limit > 0 && report_.attempts > 0) {
+    LastRecord().delay += length;  // A rate limiter may add to a delay.
+  }
+  if (options.observer != nullptr) {
+    options.observer->BeforeSleep({.name = options.name,
+                                   .attempt = report_.attempts,
+                                   .elapsed = Between(state_.start, now),
+                                   .delay = length,
+                                   .reason = delay.reason});
+  }
+}
+
+inline void WaitLoop::WakeUp(MonotonicTime now) {
+  state_.slept += now - state_.step_started;
+  state_.step_started = now;
+  state_.asleep = false;
+}
+
+// Services for drivers: ends from outside, and the context of a poll.
+
+NextStep WaitLoop::End(MonotonicTime now, StopReason reason, bool unanswered) {
+  if (state_.asleep) WakeUp(now);
+  state_.unanswered = unanswered;
+  return Finish(reason, now);
+}
+
+void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
+  Close(
+      StopReason::kFailed, now,
+      absl::UnknownError(absl::StrCat("the status function threw an exception",
+                                      what.empty() ? "" : ": ", what)));
+}
+
+MonotonicTime WaitLoop::AnswerDeadline() const {
+  if (state_.step_started < state_.deadline) return state_.deadline;
+  const absl::Duration timeout = policy_.options().poll_timeout;
+  return timeout == absl::InfiniteDuration()
+             ? state_.step_started
+             : SaturatingAdd(state_.step_started,
+                             WaitPolicy::ToLoopDuration(timeout));
+}
+
+PollContext WaitLoop::Context(absl::Time wall_now) const {
+  PollContext context;
+  context.attempt = report_.attempts + 1;
+  context.elapsed = Between(state_.start, state_.step_started);
+  context.remaining =
+      Between(std::min(state_.step_started, state_.deadline), state_.deadline);
+  context.timeout = policy_.options().poll_timeout;
+  if (context.remaining > absl::ZeroDuration()) {
+    context.timeout = std::min(context.timeout, context.remaining);
+  }
+  context.deadline = wall_now + context.timeout;
+  if (report_.attempts > 0) context.last_status = report_.last_poll.status();
+  return context;
+}
+
+// Ends of waits.
+
 NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
   const bool answered =
       reason == StopReason::kSuccess || reason == StopReason::kFailed;
@@ -489,7 +533,7 @@ NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
 
 absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
   if (reason == StopReason::kSuccess) return absl::OkStatus();
-  // Who ended the wait on purpose needs no text.
+  // A caller that ends the wait on purpose needs no text.
   if (state_.brief_report &&
       (reason == StopReason::kCancelled || reason == StopReason::kShutDown)) {
     return {absl::StatusCode::kCancelled, ""};

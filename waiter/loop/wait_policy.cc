@@ -28,7 +28,8 @@ bool IsZero(const BackoffOptions& curve) {
          curve.min_delay == absl::ZeroDuration();
 }
 
-// In the order of `PollStatus`.
+// Returns, for each `PollStatus` in its order, whether the next poll follows
+// without a delay.
 std::array<bool, 5> PollsAtOnceAfter(const WaitOptions& options) {
   const bool not_ready = IsZero(options.backoff);
   const bool server_error =

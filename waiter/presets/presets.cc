@@ -28,12 +28,12 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A number of polls, from one of retries.
+// Returns the number of polls that `retries` retries make.
 int64_t PollsFor(int64_t retries) {
   return retries + (retries < std::numeric_limits<int64_t>::max() ? 1 : 0);
 }
 
-// The server's hint, or zero where there is none.
+// Returns the server's hint, or zero if there is none.
 absl::Duration HintOf(const Poll<>& found) {
   const absl::Duration hint = found.retry_after();
   return hint < absl::InfiniteDuration() ? std::max(hint, absl::ZeroDuration())
@@ -46,7 +46,7 @@ absl::Duration Uniform(absl::Duration low, absl::Duration high,
                                        absl::ToChronoNanoseconds(high), gen));
 }
 
-// min(max_delay, initial_delay * multiplier^(attempt - 1))
+// Returns min(max_delay, initial_delay * multiplier^(attempt - 1)).
 absl::Duration Ceiling(const BackoffOptions& curve, int64_t attempt) {
   // The power may be infinite, and zero times infinity is not a number.
   if (curve.initial_delay == absl::ZeroDuration()) return absl::ZeroDuration();
@@ -56,8 +56,9 @@ absl::Duration Ceiling(const BackoffOptions& curve, int64_t attempt) {
       curve.max_delay);
 }
 
-// One curve for all. A delay rule has the parameters of its own; those here are
-// for `Validate`, and for the delays between confirming polls.
+// Returns options with the same curve for every status. A delay rule brings its
+// own parameters; those of the curve then serve `Validate` and the delays
+// between polls that confirm a success.
 WaitOptions WithCurve(const BackoffOptions& curve) {
   WaitOptions options;
   options.backoff = options.server_error = options.throttled = curve;
@@ -74,8 +75,8 @@ WaitOptions AwsPolling(absl::Duration max_wait_interval, int64_t max_attempts) {
   options.max_attempts = std::max<int64_t>(1, max_attempts);
   options.delay_rule = [max_wait_interval](const DelayRequest& request,
                                            absl::BitGenRef) {
-    // Where the Java programs overflow, from the 57th delay on, the growth goes
-    // on to the 60th, three billion years, and ends.
+    // The Java programs overflow from the 57th delay on. Here the growth ends
+    // at the 60th, which is three billion years.
     constexpr int64_t kLastDoubling = 60;
     return std::min(kAwsPollingUnit * (int64_t{1} << std::min(request.attempt,
                                                               kLastDoubling)),
@@ -84,7 +85,7 @@ WaitOptions AwsPolling(absl::Duration max_wait_interval, int64_t max_attempts) {
   return options;
 }
 
-// The delay provider of the AWS SDKs: one count of attempts for all answers.
+// Returns the delay rule of the AWS SDKs, which counts attempts of any status.
 DelayRule SdkDelays(const BackoffOptions& curve,
                     const BackoffOptions& throttled, absl::Duration overshoot) {
   return [curve, throttled, overshoot](const DelayRequest& request,
@@ -103,7 +104,7 @@ WaitOptions WithLimiter(WaitOptions options) {
   return options;
 }
 
-// A draw from [least, 2 least), as Go's `rand.Int63n(least) + least`.
+// Draws from [least, 2 least), as Go's `rand.Int63n(least) + least` does.
 nanoseconds GoV1Jitter(nanoseconds least, absl::BitGenRef gen) {
   return UniformDelay(least, 2 * least - nanoseconds(1), gen);
 }
@@ -112,7 +113,7 @@ nanoseconds GoV1Delay(nanoseconds min, nanoseconds max, int64_t retries,
                       absl::BitGenRef gen) {
   const auto bits =
       static_cast<int>(std::bit_width(static_cast<uint64_t>(min.count())));
-  if (bits < 63 - retries) {  // Else 2^retries * 2 min could overflow.
+  if (bits < 63 - retries) {  // Otherwise 2^retries * 2 min could overflow.
     const nanoseconds delay = GoV1Jitter(min, gen) * (int64_t{1} << retries);
     if (delay <= max) return delay;
   }
@@ -249,7 +250,8 @@ AwsRetryOptions AwsDynamoDb2026() {
 
 WaitOptions SmithyWaiter(absl::Duration min_delay, absl::Duration max_delay) {
   const BackoffOptions curve = {
-      // A curve may start at zero, but a waiter may not.
+      // A curve may start at zero; a Smithy waiter may not, so that `Validate`
+      // must reject it.
       .initial_delay = min_delay > absl::ZeroDuration()
                            ? min_delay
                            : -absl::InfiniteDuration(),
@@ -273,7 +275,7 @@ WaitOptions GrpcRetry(const GrpcRetryOptions& options) {
   result.retry_after = {.rule = RetryAfterOptions::Rule::kReplace,
                         .max_retry_after = absl::Milliseconds(
                             std::numeric_limits<int32_t>::max())};
-  // The curve gives the ceiling, and restarts after a hint.
+  // The built-in curve gives the ceiling, and restarts after a hint.
   result.delay_rule = [](const DelayRequest& request,
                          absl::BitGenRef gen) -> std::optional<absl::Duration> {
     if (request.found.retry_after() < absl::ZeroDuration()) return std::nullopt;

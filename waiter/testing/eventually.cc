@@ -47,7 +47,7 @@ namespace {
 constexpr const char* kLimitUsed = "eventually_limit_used";
 constexpr const char* kLimitUsedAt = "eventually_limit_used_at";
 
-// Requires an exception to be handled.
+// Returns a description of the exception that is being handled. Requires one.
 std::string DescribeException() {
   const std::type_info* const type = abi::__cxa_current_exception_type();
   std::string text = "threw ";
@@ -81,7 +81,8 @@ Look PollSubject(Subject& subject, bool describe,
   }
 }
 
-// What a value means to the wait.
+// Returns the poll that `look` means to the wait, and notes in `look` if more
+// polls are useless.
 Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
   const absl::Status gone = absl::FailedPreconditionError("gave up");
   if (look.hopeless.has_value()) return Failed(gone);
@@ -95,14 +96,15 @@ Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
   const PollStatus status = errors.ClassOfStatus(look.error.code());
   if (status == PollStatus::kSuccess) return NotReady(look.error);
   if (status == PollStatus::kFailed) {
-    look.hopeless = absl::StrCat("more polls do not mend ",
+    look.hopeless = absl::StrCat("options.errors takes ",
                                  absl::StatusCodeToString(look.error.code()),
-                                 ", says options.errors");
+                                 " for a final failure");
   }
   return {status, look.error};
 }
 
-// Keeps the largest share of this test.
+// Records the share of its limit that an assertion used, if it is the largest
+// of this test.
 void RecordLimitUsed(double share, const Site& site) {
   if (share < 0.005) return;
   const testing::TestInfo* const test =
@@ -130,7 +132,7 @@ const WaitPolicy& OneSuccessPolicy() {
   return **policy;
 }
 
-// One run of a block, its failures caught.
+// A subject whose polls run a block and catch its failures.
 class BlockSubject final : public Subject {
  public:
   explicit BlockSubject(absl::FunctionRef<void()> block) : block_(block) {}
@@ -138,7 +140,7 @@ class BlockSubject final : public Subject {
   Look Poll(bool /*describe*/) override {
     testing::TestPartResultArray parts;
     {
-      // These act on failures of the block before they can be caught.
+      // These flags act on a failure before it can be caught.
       const bool breaks = GTEST_FLAG_GET(break_on_failure);
       const bool throws = GTEST_FLAG_GET(throw_on_failure);
       GTEST_FLAG_SET(break_on_failure, false);
@@ -195,7 +197,7 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   PollHistory history(options.history_lines);
   const bool one_success_suffices =
       WaitPolicy::FirstSuccessSuffices(plan->wait);
-  // What may still fail.
+  // A wait that may fail after a success needs the text of its successes.
   const bool describe = !one_success_suffices || plan->wait.strict_deadline;
   std::optional<std::string> skip;
   const auto poll = [&](const PollContext* context, Poll<>& found) {
@@ -214,7 +216,7 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   const BlockingInputs inputs = {stop, std::nullopt, /*takes_context=*/true};
   std::optional<FirstPoll> first;
   if (one_success_suffices) {
-    // Most are over here, before a policy is made.
+    // Most assertions end with this poll, before a policy is made.
     first.emplace();
     first->start = plan->clock->MonotonicNow();
     first->deadline =

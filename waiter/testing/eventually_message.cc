@@ -29,7 +29,8 @@ namespace {
 
 constexpr size_t kLongestHistoryText = 100;
 
-// In whole milliseconds, as nobody reads nine digits.
+// Returns the time in whole milliseconds, which are enough to read; a shorter
+// time is not rounded.
 std::string Time(absl::Duration time) {
   const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
   return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
@@ -44,7 +45,7 @@ std::string OneLine(std::string_view text) {
       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
   if (line.size() > kLongestHistoryText) {
     size_t end = kLongestHistoryText - 3;
-    // Not within a character of UTF-8.
+    // Does not cut within a character of UTF-8.
     while (end > 0 && (line[end] & 0xC0) == 0x80) --end;
     line = line.substr(0, end) + "...";
   }
@@ -70,7 +71,7 @@ std::string Describe(const PollHistory::Entry& entry) {
   return text;
 }
 
-// " for 2s", " 3 times in a row", or nothing.
+// Returns " for 2s", " in 3 polls in a row", both, or nothing.
 std::string Holding(const WaitOptions& wait) {
   std::string text;
   if (wait.hold_for > absl::ZeroDuration()) {
@@ -83,7 +84,7 @@ std::string Holding(const WaitOptions& wait) {
   return text;
 }
 
-// The wait's own message, whose start the headline has.
+// Returns the message of the wait without its name, which the headline has.
 std::string_view WithoutName(const Plan& plan, const WaitReport& report) {
   return absl::StripPrefix(report.status.message(),
                            absl::StrCat(plan.wait.name, ": "));
@@ -150,7 +151,7 @@ std::string DescribePolls(const Plan& plan, const WaitReport& report) {
   if (plan.limit < absl::InfiniteDuration()) {
     absl::StrAppend(&text, ", limit ", Time(plan.limit));
     if (!plan.limit_reason.empty()) {
-      absl::StrAppend(&text, " (of ", Time(plan.asked_limit), ": ",
+      absl::StrAppend(&text, " (of ", Time(plan.requested_limit), ": ",
                       plan.limit_reason, ")");
     }
     if (report.longest_poll > plan.limit / 2 && report.attempts > 0 &&

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an assertion remembers of its polls, and says if it fails.
+// The history of an assertion's polls, and the message of its failure.
 
 #ifndef WAITER_TESTING_EVENTUALLY_MESSAGE_H_
 #define WAITER_TESTING_EVENTUALLY_MESSAGE_H_
@@ -23,11 +23,11 @@
 
 namespace waiter::internal::eventually {
 
-// Polls, with equal values in a row merged. Of many values, keeps the first
-// and the last.
+// A history of polls that merges equal values in a row. It keeps the first and
+// the last of many values.
 class PollHistory {
  public:
-  // One poll, the `attempt`th, begun `at` after the start of the wait.
+  // Poll number `attempt`, which began `at` after the start of the wait.
   struct Entry {
     Look look;
     int64_t attempt = 0;
@@ -39,11 +39,11 @@ class PollHistory {
 
   void Add(Entry entry);
 
-  // The last poll, and the last that found neither an error nor an exception.
+  // Return the last poll, and the last one without an error or exception.
   const Entry& last() const { return last_; }
   const std::optional<Entry>& last_good() const { return last_good_; }
 
-  // Returns one line for each value, such as «12x "CREATING" from 30ms on».
+  // Returns one line for each value, such as `12x from 30ms: "CREATING"`.
   std::vector<std::string> Lines() const;
 
  private:
@@ -68,12 +68,13 @@ class PollHistory {
 // Returns "expression" or "name: expression", for the start of a message.
 std::string NameOf(const Site& site, const EventuallyOptions& options);
 
-// The message of a wait that failed.
+// Returns the message of a wait that failed.
 std::string FailureText(const Site& site, const EventuallyOptions& options,
                         const Plan& plan, const Subject& subject,
                         const WaitReport& report, const PollHistory& history);
 
-// The message of one that was not made because its options were wrong.
+// Returns the message of a wait that did not begin because its options are
+// invalid.
 std::string MisuseText(const Site& site, const EventuallyOptions& options,
                        const absl::Status& status);
 

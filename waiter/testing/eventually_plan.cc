@@ -66,8 +66,9 @@ WaitOptions MakeWaitOptions(const Site& site,
   return wait;
 }
 
-// A delay that is longer than the whole makes fewer polls than were asked for.
-// The default one is cut, as nobody asked for it.
+// Rejects a delay that is longer than the whole wait, as the test would poll
+// less often than it says. The default delay is cut instead: the test did not
+// set it.
 absl::Status CheckDelay(const WaitOptions& wait, std::string_view whole_name,
                         absl::Duration whole) {
   const absl::Duration delay =
@@ -89,44 +90,44 @@ absl::Status CheckFits(std::string_view name, absl::Duration duration,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       name, " of ", absl::FormatDuration(duration),
-      " is longer than the test itself may run, TEST_TIMEOUT less the time to "
+      " is longer than the test itself may run, TEST_TIMEOUT minus the time to "
       "print a message: ",
       absl::FormatDuration(limits.whole),
       "; shorten it, or give the test a larger size or timeout"));
 }
 
-// What is left of the whole test.
+// Returns the time that is left of the whole test.
 absl::Duration Left(const TestLimits& limits) {
   return std::max(limits.whole - ProgramAge(), absl::ZeroDuration());
 }
 
 absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
   WaitOptions& wait = plan.wait;
-  const absl::Duration asked =
+  const absl::Duration requested =
       std::max(wait.timeout.value_or(kDefaultTimeout), absl::ZeroDuration());
-  if (wait.hold_for > asked) {
+  if (wait.hold_for > requested) {
     return absl::InvalidArgumentError(absl::StrCat(
         "hold_for of ", absl::FormatDuration(wait.hold_for),
-        " does not fit into the timeout of ", absl::FormatDuration(asked),
+        " does not fit into the timeout of ", absl::FormatDuration(requested),
         "; shorten the one or lengthen the other"));
   }
-  if (absl::Status status = CheckDelay(wait, "the timeout", asked);
+  if (absl::Status status = CheckDelay(wait, "the timeout", requested);
       !status.ok()) {
     return status;
   }
-  if (absl::Status status = CheckFits("the timeout", asked, limits);
+  if (absl::Status status = CheckFits("the timeout", requested, limits);
       !status.ok()) {
     return status;
   }
-  plan.asked_limit = plan.limit = asked;
+  plan.requested_limit = plan.limit = requested;
   if (limits.scale != 1) {
-    plan.limit = asked * limits.scale;
+    plan.limit = requested * limits.scale;
     plan.limit_reason = limits.scaled_by;
   }
   if (limits.whole < absl::InfiniteDuration()) {
     if (const absl::Duration left = Left(limits); plan.limit > left) {
       plan.limit = left;
-      plan.limit_reason = "what was left of TEST_TIMEOUT";
+      plan.limit_reason = "the rest of TEST_TIMEOUT";
     }
   }
   if (plan.limit == absl::InfiniteDuration()) {
@@ -138,8 +139,8 @@ absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
   return absl::OkStatus();
 }
 
-// Every poll either confirms or ends the wait, so that it needs no limit; but
-// for the test's own.
+// Plans a wait that needs no limit except the test's own, as every poll either
+// confirms it or ends it.
 absl::Status PlanConsistently(const EventuallyOptions& options,
                               const TestLimits& limits, Plan& plan) {
   WaitOptions& wait = plan.wait;
@@ -198,7 +199,7 @@ absl::StatusOr<Plan> MakePlan(const Site& site,
           absl::ZeroDuration()) {
     status = absl::InvalidArgumentError(
         "polls without delay do not move a SimulatedClock; set "
-        "backoff.initial_delay");
+        "backoff.initial_delay above zero");
   }
   if (!status.ok()) return status;
   return plan;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// From the options of an assertion to those of its wait.
+// Plans the wait of an assertion from its options.
 
 #ifndef WAITER_TESTING_EVENTUALLY_PLAN_H_
 #define WAITER_TESTING_EVENTUALLY_PLAN_H_
@@ -17,12 +17,13 @@
 
 namespace waiter::internal::eventually {
 
+// The wait of an assertion.
 struct Plan {
   WaitOptions wait = {};
 
-  // Of EVENTUALLY: what was asked for, and what came of it and why, if that is
-  // something else.
-  absl::Duration asked_limit = absl::InfiniteDuration();
+  // Limits of EVENTUALLY: the requested one, the one in force, and the reason
+  // if they differ.
+  absl::Duration requested_limit = absl::InfiniteDuration();
   absl::Duration limit = absl::InfiniteDuration();
   std::string limit_reason = {};
 
@@ -30,7 +31,8 @@ struct Plan {
   bool simulated = false;
 };
 
-// Returns kInvalidArgument, with what to do, for options that cannot be meant.
+// Returns the plan. Options that contradict each other or the limits of the
+// test are kInvalidArgument, whose message says what to change.
 absl::StatusOr<Plan> MakePlan(const Site& site,
                               const EventuallyOptions& options);
 

@@ -1,9 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whichever thread finds, on going to sleep, that everybody else sleeps too
-// moves the clock. It counts as awake all whose time it has reached, so that it
-// cannot move on before they have run.
+// The last participant to fall asleep moves the clock. Sleepers whose time has
+// come count as awake, so the clock cannot move on before they have run.
 
 #include "waiter/testing/simulated_clock.h"
 
@@ -27,7 +26,7 @@
 namespace waiter {
 namespace {
 
-// Not zero, so that code that takes it for zero is found out.
+// Not zero, so that tests find code that assumes it is.
 constexpr MonotonicTime kStart(std::chrono::hours(1000));
 
 absl::Duration SinceStart(MonotonicTime time) {
@@ -159,7 +158,8 @@ void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
       "SimulatedClock stands still at ", absl::FormatDuration(SinceStart(now_)),
       ": nothing advanced it for ", absl::FormatDuration(guard_.stall_limit),
       mode_ == Mode::kManual ? "; it waits for AdvanceTime()"
-                             : "; a participant runs on or blocks elsewhere",
+                             : "; a participant is still running, or blocks "
+                               "without this clock",
       ". Asleep: ", CountAsleep(), " of ", participants_, " participants.");
   for (const Sleeper& sleeper : sleepers_) {
     absl::StrAppend(&text, "\n  \"", sleeper.who, "\" until ",

@@ -20,7 +20,7 @@
 #include "waiter/clock.h"
 
 #ifndef __has_feature
-#define __has_feature(feature) 0  // clang's; g++ has macros.
+#define __has_feature(feature) 0  // clang has it; g++ has macros instead.
 #endif
 
 namespace waiter {
@@ -33,7 +33,8 @@ struct Slowdown {
   std::string_view name;
 };
 
-// What the makers of each state as typical, and twice that for the machine.
+// Returns the factor by which a tool slows tests down: what its makers state as
+// typical, with a margin.
 Slowdown GetSlowdown([[maybe_unused]] const TestEnvironment& environment) {
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
   return {10, "ThreadSanitizer"};
@@ -50,13 +51,13 @@ Slowdown GetSlowdown([[maybe_unused]] const TestEnvironment& environment) {
 #endif
 }
 
-// Initialized before `main`.
+// The start of the program, as it is initialized before `main`.
 const MonotonicTime kProgramStart = GetRealClock().MonotonicNow();
 
 }  // namespace
 
 TestEnvironment GetTestEnvironment() {
-  // NOLINTBEGIN(concurrency-mt-unsafe): a test that sets them is alone
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread runs when tests set it
   return {.timeout_scale = std::getenv("WAITER_TEST_TIMEOUT_SCALE"),
           .test_timeout = std::getenv("TEST_TIMEOUT"),
           .preload = std::getenv("LD_PRELOAD")};

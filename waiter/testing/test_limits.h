@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How long a test may still run, and how much slower than usual it does, by its
-// environment.
+// Limits of the whole test that its environment sets: its slowdown, and the
+// time that it may still take.
 
 #ifndef WAITER_TESTING_TEST_LIMITS_H_
 #define WAITER_TESTING_TEST_LIMITS_H_
@@ -15,7 +15,7 @@
 
 namespace waiter {
 
-// The environment variables that matter; null if unset.
+// The environment variables that set limits; null if unset.
 struct TestEnvironment {
   const char* timeout_scale;  // WAITER_TEST_TIMEOUT_SCALE
   const char* test_timeout;   // TEST_TIMEOUT, in seconds, set by Bazel.
@@ -24,11 +24,11 @@ struct TestEnvironment {
 TestEnvironment GetTestEnvironment();
 
 struct TestLimits {
-  // Factor of every limit, and what it comes from.
+  // Factor of every limit, and its source: a sanitizer, or a variable.
   double scale = 1;
   std::string scaled_by = {};
 
-  // What the whole test may take, less the time to print a message.
+  // Time that the whole test may take, minus the time to print a message.
   absl::Duration whole = absl::InfiniteDuration();
 };
 
@@ -42,7 +42,7 @@ absl::Duration ProgramAge();
 // Returns whether a debugger is attached to this process.
 bool IsDebugged();
 
-// The same by the text of /proc/self/status.
+// Returns the same by `process_status`, the text of /proc/self/status.
 bool IsDebuggedBy(std::string_view process_status);
 
 }  // namespace waiter

@@ -13,7 +13,7 @@ namespace waiter {
 void PrintTo(const WaitReport& report, std::ostream* os) {
   *os << StopReasonName(report.reason) << " after " << report.attempts
       << (report.attempts == 1 ? " poll in " : " polls in ") << report.elapsed;
-  // Without where the status was made, which Abseil of 2026 adds.
+  // Abseil of 2026 would add the source location of the status.
   if (!report.status.ok()) {
     *os << ", "
         << report.status.ToString(absl::StatusToStringMode::kWithNoExtraData);

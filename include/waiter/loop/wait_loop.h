@@ -107,35 +107,47 @@ class WaitLoop {
     SleepReason reason;
   };
 
-  void Record(MonotonicTime now);
-  void RejectUnknownStatus();
-  void RecordError();
-  void RecordDetails(MonotonicTime now);
-  void TellOfSleep(MonotonicTime now, Delay delay);
-  PollRecord& LastRecord();
+  // Rules for placing the last poll of a wait.
+  struct LastPollRules {
+    // The poll begins this long before the deadline.
+    Nanoseconds lead;
+    // A delay that would leave no more time than this is its last delay.
+    Nanoseconds gap;
+    // Its delay is at least this, even if that uses up the lead.
+    Nanoseconds least_delay;
+  };
+
+  // Rows of the table "What happens after a poll", in its order.
   bool Confirmed(MonotonicTime now) const;
   bool ConsecutiveLimitReached(MonotonicTime now) const;
+  void RejectUnknownStatus();
   NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
-  NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least);
-  NextStep AskDelayRule(MonotonicTime now, absl::BitGenRef& gen);
+  NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen);
+  NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least_delay);
   Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, absl::BitGenRef& gen);
-  Nanoseconds Hint() const;
   const Backoff& Curve() const;
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
                      absl::BitGenRef& gen);
+  Nanoseconds Hint() const;
   Delay ApplyHint(Delay computed, Nanoseconds hint, absl::BitGenRef& gen);
-  Delay FitToDeadline(MonotonicTime now, Delay delay, Nanoseconds lead,
-                      Nanoseconds gap, Nanoseconds least);
+  Delay FitToDeadline(MonotonicTime now, Delay delay, LastPollRules rules);
   NextStep SleepOrPoll(MonotonicTime now, Delay delay);
   NextStep Sleep(MonotonicTime now, Delay delay);
   NextStep BeginPoll(MonotonicTime now);
 
-  std::optional<QuotaUse> NextUse() const;
   std::optional<NextStep> BookPoll(MonotonicTime now, Delay& delay,
-                                   Nanoseconds& least);
-  std::optional<NextStep> AskLimiter(MonotonicTime now);
+                                   Nanoseconds& least_delay);
+  std::optional<QuotaUse> NextUse() const;
+  std::optional<NextStep> PassLimiter(MonotonicTime now);
   void SettleQuota(StopReason reason, MonotonicTime now);
+
+  void Record(MonotonicTime now);
+  void RecordError();
+  void RecordDetails(MonotonicTime now);
+  PollRecord& LastRecord();
+  void ReportSleep(MonotonicTime now, Delay delay);
   void WakeUp(MonotonicTime now);
+
   NextStep Finish(StopReason reason, MonotonicTime now);
   absl::Status StatusFor(StopReason reason, MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);

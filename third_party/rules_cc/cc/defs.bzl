@@ -1,7 +1,7 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""Stands in for rules_cc where the C++ rules are still part of Bazel (4 to 6)."""
+"""A substitute for rules_cc in Bazel 4 to 6, which have the C++ rules built in."""
 
 cc_binary = native.cc_binary
 cc_import = native.cc_import
