@@ -67,8 +67,8 @@ concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
 // inside of a function of another wait stays on the thread of that wait.
 class WaitEngine {
  public:
-  // Starts the threads. Never fails: if `options` are invalid, every wait ends
-  // with kInvalidArgument.
+  // Starts the threads. If `options` are invalid, every wait ends with
+  // kInvalidArgument.
   explicit WaitEngine(const WaitEngineOptions& options = {});
 
   // Ends all pending waits with callbacks, whose reason is `kShutDown`; also
@@ -115,9 +115,9 @@ class WaitEngine {
         std::move(callback));
   }
 
-  // Polls and calls back on the calling thread until no wait is pending. For
-  // engines without threads only, on one thread at a time, and not inside of a
-  // function of a wait: anything else terminates the program with a message.
+  // Polls and calls back on the calling thread until no wait is pending. One
+  // thread at a time may call it. On an engine with threads, or inside of a
+  // function of a wait, it terminates the program with a message.
   void Run();
 
   // Does the polls and callbacks that are due now, and returns the time of the
