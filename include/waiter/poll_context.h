@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Facts about the current poll, for status functions that take a
-// `const PollContext&`. Waiter cannot interrupt a poll that hangs, so hand the
+// Facts about the current poll, for status functions that take a `const
+// PollContext&`. Waiter cannot interrupt a poll that hangs, so hand the
 // deadline of the poll to the call that it makes:
 //
 //   waiter::Waiter wait([&](const waiter::PollContext& context) {

@@ -37,8 +37,7 @@ enum class ReportLevel : uint8_t {
   // Keeps `attempts`, `elapsed` and the status of the last poll. If that poll
   // ends the wait, the result has all of it, and an error with the usual text.
   // If the wait is ended from outside (cancelled, or with the engine), its
-  // error
-  // has a code but no text.
+  // error has a code but no text.
   kLean,
   // Keeps everything that the blocking form keeps, for 64 bytes more per wait.
   kFull,

@@ -25,14 +25,12 @@
 // errors, throttling or not ready, and exceptions of the types in
 // `options.retry_exceptions`.
 //
-// On every clock except a `SimulatedClock`, a limit is
-//   * multiplied by the environment variable WAITER_TEST_TIMEOUT_SCALE and,
-//   under
-//     a sanitizer or Valgrind, by 3 to 20;
-//   * then cut to the rest of Bazel's TEST_TIMEOUT, minus 2 s, so that the
-//   message
-//     is printed before the test is killed;
-//   * ignored under a debugger.
+// On every clock except a `SimulatedClock`, a limit is multiplied by the
+// environment variable WAITER_TEST_TIMEOUT_SCALE and, under a sanitizer or
+// Valgrind, by 3 to 20. It is then cut to the rest of Bazel's TEST_TIMEOUT,
+// minus 2 s, so that the message is printed before the test is killed. Under a
+// debugger it is ignored.
+//
 // A test that passes records the largest share of a limit that it used as the
 // property "eventually_limit_used"; tools/near_misses lists the highest ones.
 //
@@ -82,8 +80,8 @@
 // Takes a block and optionally `EventuallyOptions`. Passes with the first run
 // of the block in which all its assertions pass; only failures of the last run
 // are reported. An ASSERT_ inside of the block ends that run only, and
-// GTEST_SKIP ends the polling and skips the test. Failures on other threads are
-// reported as without this macro.
+// GTEST_SKIP ends the polling and marks the test as skipped. Failures on other
+// threads are reported as without this macro.
 #define EXPECT_EVENTUALLY_PASSES(...) \
   WAITER_PASSES_(EXPECT_PRED_FORMAT1, __VA_ARGS__)
 #define ASSERT_EVENTUALLY_PASSES(...) \

@@ -45,8 +45,8 @@ struct EventuallyOptions {
 
   // The limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: 5 s.
   // Zero or less polls once. Infinite: the rest of the time that Bazel gives
-  // the test. On every clock except a `SimulatedClock`, it is scaled and cut as
-  // testing/eventually.h describes.
+  // the test, and an error if it gives none. On every clock except a
+  // `SimulatedClock`, it is scaled and cut as testing/eventually.h describes.
   std::optional<absl::Duration> timeout = std::nullopt;
 
   // Delays between polls, whatever they find.

@@ -103,8 +103,8 @@ class SimulatedClock final : public Clock {
   absl::Duration Elapsed();
 
   // The functions of `Clock`. The wall clock starts at 2026-01-01 00:00 UTC,
-  // the monotonic clock at 1000 hours. A sleep ends exactly at `wake_up`, or
-  // when `stop` is requested.
+  // the monotonic clock at 1000 hours. `who` appears in the text of the
+  // `StallGuard`.
   absl::Time TimeNow() override;
   MonotonicTime MonotonicNow() override;
   void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
