@@ -60,7 +60,7 @@ class [[nodiscard]] WaitAwaiter {
  public:
   using value_type = typename W::value_type;
 
-  // `engine` must outlive the await.
+  // `engine` must exist when this is awaited.
   WaitAwaiter(WaitEngine& engine, W waiter, std::stop_token stop)
       : engine_(engine),
         policy_(std::move(waiter.policy_)),

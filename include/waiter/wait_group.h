@@ -8,9 +8,8 @@
 //   waiter::WaitGroup group(
 //       engine, std::move(waits), {.successes_required = 2},
 //       [](std::vector<waiter::WaitResult<Replica>> results) {
-//         // In the order of `waits`. Waits that were not needed have the
-//         reason
-//         // `kCancelled`.
+//         // In the order of `waits`. The reason of those that were not needed
+//         // is `kCancelled`.
 //       });
 //
 // Without `successes_required` the callback comes when every wait has ended by

@@ -12,8 +12,7 @@
 //
 //   if (result.reason() == waiter::StopReason::kDeadline &&
 //       result.report().count(waiter::PollStatus::kServerError) > 0) {
-//     LOG(WARNING) << "server trouble: " <<
-//     result.report().last_error->error();
+//     LOG(WARNING) << "last error: " << result.report().last_error->detail();
 //   }
 //
 // testing/wait_result_matchers.h has gMock matchers for it.

@@ -10,9 +10,8 @@
 //     static constexpr bool kTakesContext, kIsAsynchronous;
 //     static constexpr bool kIsAwaited;  // Optional; see below.
 //
-//     // For synchronous functions: puts the value of a success into `value`,
-//     and
-//     // everything else into `found`.
+//     // For synchronous functions: puts the value of a success into `value`
+//     // and everything else into `found`.
 //     void Poll(const PollContext* context, Poll<>& found,
 //               OptionalValue<T>& value);
 //

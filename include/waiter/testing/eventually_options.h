@@ -95,9 +95,8 @@ struct EventuallyOptions {
 // Returns a filter for `EventuallyOptions::retry_exceptions` that accepts
 // exceptions of these types and of types derived from them:
 //
-//   EXPECT_EVENTUALLY(Read(path), "done",
-//                     {.retry_exceptions =
-//                     waiter::RetryOn<std::ios::failure>()});
+//   const auto on_io_error = waiter::RetryOn<std::ios_base::failure>();
+//   EXPECT_EVENTUALLY(Read(path), "done", {.retry_exceptions = on_io_error});
 template <typename... Exceptions>
 ExceptionFilter RetryOn() {
   return [](const std::exception_ptr& thrown) {
