@@ -1,14 +1,16 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// For status functions that do not return an answer but take a completion, as
-// those of asynchronous clients do:
+// Waits whose status function does not return its answer but takes a
+// completion, as asynchronous clients need it:
 //
 //   waiter::AsyncWaiter wait_until_running(
 //       [&](waiter::PollCompletion<Instance> done) {
 //         client.GetAsync("i-0abc", [done](absl::StatusOr<Instance> got) {
 //           if (!got.ok()) return done(got.status());
-//           if (got->state != "RUNNING") return done(NotReady(got->state));
+//           if (got->state != "RUNNING") {
+//             return done(waiter::NotReady(got->state));
+//           }
 //           done(waiter::Success(*std::move(got)));
 //         });
 //       },
@@ -16,9 +18,16 @@
 //
 //   waiter::WaitHandle wait = engine.Start(wait_until_running, Use);
 //
-// A poll that has not answered ends with the wait: at the deadline, or when it
-// is cancelled. The last poll, at the deadline, is given `poll_timeout`;
-// without one only a completion inside of the function is in time.
+// A function that also takes the context finds there the deadline to pass on:
+//
+//   [&](const waiter::PollContext& context, waiter::PollCompletion<> done) {
+//     client.PingAsync(context.deadline, done);
+//   }
+//
+// A poll that does not answer ends with the wait: at the deadline, or when the
+// wait is cancelled. `poll_timeout` does not end it, except for a poll that
+// starts at the deadline. With an infinite `poll_timeout`, that last poll is in
+// time only if it completes inside of the function.
 
 #ifndef WAITER_ASYNC_WAITER_H_
 #define WAITER_ASYNC_WAITER_H_
@@ -38,32 +47,47 @@
 
 namespace waiter {
 
+// Whether `F` is an asynchronous status function: a lambda or another type with
+// one call operator, or a pointer to a function, that takes a
+// `PollCompletion<T>`, or a `const PollContext&` followed by a
+// `PollCompletion<T>`. Its return value is ignored.
 template <typename F>
 concept AsyncStatusFunction = requires {
   typename internal::AsyncCallOf<F>::type;
 };
 
-// An asynchronous status function and how to poll it, as `Waiter` is for
-// others. `F` is a lambda, or another type with one call operator, or a pointer
-// to a function; it takes a `PollCompletion<T>`, or a `const PollContext&` and
-// that.
+// An asynchronous status function together with the policy by which to poll it.
+// It only carries them; `WaitEngine::Start`, `Await` and `WaitGroup` run the
+// wait. Copyable and movable if the function is.
+//
+// The function is called on the engine's thread, also if the engine has an
+// executor, and must not block. It is called again only after the previous poll
+// has answered. An exception that it throws ends the wait.
+//
+// Objects to which the function refers must outlive the wait; destroying the
+// `WaitHandle` ends it. A client call that the function started may then still
+// be under way, so its callback must refer to nothing that is gone by then. The
+// completion itself is safe.
 template <typename F>
 class AsyncWaiter {
   static_assert(AsyncStatusFunction<F>,
                 "An asynchronous status function takes a PollCompletion<T>, or "
-                "a const PollContext& and that; `auto` will not do");
+                "a const PollContext& and a PollCompletion<T>; a parameter of "
+                "type auto is not accepted");
 
  public:
+  // `T` of the completion.
   using value_type = typename internal::AsyncCallOf<F>::type;
 
-  // Invalid options are reported by the callback, as is an empty function.
+  // Never fails. If `options` are invalid, or `status_function` is an empty
+  // `std::function` or a null pointer, the wait ends with kInvalidArgument.
   AsyncWaiter(F status_function, WaitOptions options)
       : function_(std::move(status_function)),
         policy_(WaitPolicy::Make(std::move(options),
                                  internal::CheckNotEmpty(function_))) {}
 
-  // Shares `policy`, not null, with other waits. (A template, so that `{}` is
-  // still the options.)
+  // Shares `policy` with other waits. `policy` must not be null. (A template,
+  // so that braces still mean the options.)
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy>
   AsyncWaiter(F status_function, Policy policy)
       : function_(std::move(status_function)),
@@ -75,6 +99,7 @@ class AsyncWaiter {
   template <typename W>
   friend class WaitAwaiter;
 
+  // Form in which a `WaitEngine` holds and calls the status function.
   struct PollAdapter {
     static constexpr bool kTakesContext =
         internal::AsyncCallOf<F>::kTakesContext;

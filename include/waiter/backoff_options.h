@@ -1,13 +1,19 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The parameters of one curve of growing delays:
+// Parameters of one curve of growing, jittered delays:
 //
 //   waiter::BackoffOptions backoff = {.initial_delay = absl::Seconds(1),
 //                                     .max_delay = absl::Seconds(30),
 //                                     .jitter = waiter::Jitter::Equal()};
 //
-// backoff.h has the formula and computes it.
+// A constant delay is a curve that does not grow:
+//
+//   waiter::BackoffOptions every_5s = {.initial_delay = absl::Seconds(5),
+//                                      .max_delay = absl::Seconds(5),
+//                                      .jitter = waiter::Jitter::None()};
+//
+// loop/backoff.h computes the delays, and schedule.h shows them in advance.
 
 #ifndef WAITER_BACKOFF_OPTIONS_H_
 #define WAITER_BACKOFF_OPTIONS_H_
@@ -20,9 +26,9 @@
 
 namespace waiter {
 
-// How much of a delay is left to chance, so that waits that start together do
-// not poll together. Under a ceiling `c` every delay, also the first and those
-// at the cap, is uniform on
+// The random share of a delay. Without it, waits that start together poll
+// together. Under a ceiling `c` every delay, also the first and those at the
+// cap, is uniform on
 //
 //   None()           c
 //   Full(s)          [(1 - s) c, c]
@@ -32,12 +38,13 @@ namespace waiter {
 //
 // and then clamped to `[min_delay, max_delay]`. The names are those of
 // "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015); proportional
-// is the rule of gRPC (p = 0.2) and of many Go libraries (p = 0.5).
+// is the rule of gRPC (p = 0.2) and of many Go libraries (p = 0.5). An
+// immutable value.
 class Jitter {
  public:
   enum class Kind : uint8_t { kWindow, kDecorrelated };
 
-  // Shares are in [0, 1].
+  // Shares must be within [0, 1]; `Validate` below rejects all others.
   static constexpr Jitter None() { return {Kind::kWindow, 0, 0}; }
   static constexpr Jitter Full(double share = 1.0) {
     return {Kind::kWindow, share, 0};
@@ -46,13 +53,14 @@ class Jitter {
   static constexpr Jitter Proportional(double share) {
     return {Kind::kWindow, share, share};
   }
-  // The delay before the first counts as `initial_delay`, as in the article's
-  // own simulator. `multiplier` is not used.
+  // The first delay takes `initial_delay` for the delay before it, as the
+  // article's own simulator does. `multiplier` is not used.
   static constexpr Jitter Decorrelated() { return {Kind::kDecorrelated, 0, 0}; }
 
   constexpr Kind kind() const { return kind_; }
 
-  // The window around a ceiling `c` is `[(1 - below) c, (1 + above) c]`.
+  // The window around a ceiling `c` is `[(1 - below) c, (1 + above) c]`. Both
+  // are zero for `kDecorrelated`.
   constexpr double below() const { return below_; }
   constexpr double above() const { return above_; }
 
@@ -65,27 +73,36 @@ class Jitter {
   Kind kind_;
 };
 
+// The ceiling of the nth delay, n from 1, is
+//
+//   min(max_delay, initial_delay * multiplier^(n - 1))
+//
+// With the defaults that is 100 ms, 200 ms, 400 ms, and so on up to 8 s from
+// the eighth delay on. docs/policy.md compares the defaults with other choices.
 struct BackoffOptions {
   // Ceiling of the first delay. Finite, zero or more.
   absl::Duration initial_delay = absl::Milliseconds(100);
 
-  // Ceiling of every delay. At least `initial_delay`; may be infinite.
+  // Ceiling of every delay, jitter included. At least `initial_delay`. May be
+  // infinite, which means no cap.
   absl::Duration max_delay = absl::Seconds(8);
 
-  // Growth from one ceiling to the next. Finite, at least 1 (constant).
+  // Growth from one ceiling to the next. Finite, at least 1; 1 is constant.
   double multiplier = 2.0;
 
-  // Equal spreads a fleet within seconds, for fewer polls and shorter delays
-  // after ready than full jitter under a longer cap (docs/policy.md).
+  // Equal jitter spreads a fleet within seconds. Compared with full jitter
+  // under a longer cap, it makes fewer polls and notices success sooner.
   Jitter jitter = Jitter::Equal();
 
-  // No delay on this curve is shorter. Between zero and `max_delay`. One that
-  // would leave no more than this before the deadline is stretched to it.
+  // No delay on this curve is shorter. Finite, between zero and `max_delay`. A
+  // delay that would leave no more than this before the deadline is stretched
+  // to the deadline, so that no two polls are closer than this at the end.
   absl::Duration min_delay = absl::ZeroDuration();
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range. The
-// field is called `name` + "." + its own name.
+// message calls the field `name` + "." + its own name, as in
+// "backoff.multiplier is 0.5; it must be finite, and at least 1".
 absl::Status Validate(const BackoffOptions& options, std::string_view name);
 
 }  // namespace waiter

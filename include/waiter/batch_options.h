@@ -1,10 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The knobs of a `BatchPoller` (batch_poller.h). Set `max_batch` to what the
-// server allows:
+// Options of a `BatchPoller` (batch_poller.h). Set `max_batch` to the limit of
+// the server, and `window` to the delay that you accept for fewer calls.
 //
-//   waiter::BatchOptions{.max_batch = 50, .window = absl::Milliseconds(200)};
+// Waits that keep in step, for example because they start together and have no
+// jitter, need no window: a call holds the keys that are due at the same
+// moment.
+//
+//   waiter::BatchOptions{.max_batch = 100};
+//
+// Waits that start at different times need one, of a fraction of the usual
+// delay between two polls of a key. With delays of 2 s, this one lengthens the
+// time between two polls by up to a tenth, and a call holds the keys that
+// become due within 200 ms:
+//
+//   waiter::BatchOptions{.max_batch = 100, .window = absl::Milliseconds(200)};
 
 #ifndef WAITER_BATCH_OPTIONS_H_
 #define WAITER_BATCH_OPTIONS_H_
@@ -16,14 +27,18 @@
 
 namespace waiter {
 
+// A value. Invalid options end every wait of the poller with kInvalidArgument.
 struct BatchOptions {
-  // Most keys of one call. At least 1. A batch that is full is asked for at
-  // once.
+  // Largest number of keys in one call. At least 1. A full batch is polled at
+  // once; further keys go into the next one, which on an engine with several
+  // threads may run at the same time.
   int64_t max_batch = 100;
 
-  // How long the first key of a batch waits for others; finite. Each poll takes
-  // up to this much longer, as if the server were that slow. Zero waits for
-  // what is due in the same moment, which is enough where waits keep in step.
+  // Time for which the first key of a batch waits for others. Finite, zero
+  // or more. A longer window means fewer calls and later answers. Each poll
+  // takes up to this much longer, as if the server were that slow, and reports
+  // count that time as the poll's. A key whose deadline is before the end of
+  // the window does not wait for it.
   absl::Duration window = absl::ZeroDuration();
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits whose status is asked for many at a time, as the Describe calls of
-// cloud services do:
+// Waits that share calls: one call polls many keys, as the Describe calls of
+// cloud services do.
 //
 //   waiter::BatchPoller<std::string, Instance> instances(
 //       engine,
@@ -21,8 +21,14 @@
 //
 //   waiter::WaitHandle wait = instances.Start("i-0abc", policy, Use);
 //
-// Each key is a wait of its own: its delays, limits and hints are its own, and
-// waits start and end while others go on. Only the calls are shared.
+// In a coroutine (coroutine.h):
+//
+//   waiter::AsyncWaiter key = instances.Prepare("i-0abc", policy);
+//   auto got = co_await waiter::Await(engine, std::move(key));
+//
+// Each key is a wait of its own: it has its own delays, limits and hints, and
+// starts and ends while others go on. Only the calls are shared.
+// batch_options.h says which keys a call holds.
 
 #ifndef WAITER_BATCH_POLLER_H_
 #define WAITER_BATCH_POLLER_H_
@@ -43,41 +49,50 @@
 
 namespace waiter {
 
-// `Key` is copied into calls and hashed; `T` is what a success brings. Both are
-// copyable. Thread-safe; several pollers may share an engine.
+// `Key` must be copyable, comparable by `==` and hashable by `absl::Hash`. `T`
+// is the type of a success's value, copyable, or void. Thread-safe; several
+// pollers may share an engine.
 template <typename Key, typename T = void>
 class BatchPoller {
  public:
-  // Asks for keys, which are distinct, at least one and at most `max_batch`.
-  // Keys that are missing from the answer are not ready; others that are in it
-  // are ignored. An error is a server error of each key, whatever its code, but
-  // kResourceExhausted throttles each. So a call that can never work should
-  // answer `Failed` for its keys. An exception is a server error as well.
+  // `std::function<absl::StatusOr<BatchAnswer<Key, T>>(absl::Span<const Key>)>`
   //
-  // Runs where synchronous status functions do: on the engine's thread, or on
-  // its executor. With more than one thread, several calls run at a time.
+  // Polls the keys that it gets: distinct ones, at least one and at most
+  // `max_batch`. The span is valid during the call. A key that is missing from
+  // the answer is not ready; a key that was not in the call is ignored.
+  //
+  // If the call returns an error, that is a server error for each of its keys,
+  // whatever its code, except that kResourceExhausted is throttling. An
+  // exception is a server error, too. So a failed call alone never ends a wait;
+  // if it can never work, answer `Failed(error)` for its keys instead.
+  //
+  // Runs on the engine's thread, or on its executor, as synchronous status
+  // functions do. If these are several threads, several calls run at a time.
   using Call = internal::BatchCall<Key, T>;
 
-  // `engine` must outlive the calls of `Start`. Invalid options are reported by
-  // every wait, as is an empty call.
+  // `engine` must outlive the calls of `Start`. Never fails: if `options` are
+  // invalid or `call` is empty, every wait ends with kInvalidArgument.
   BatchPoller(WaitEngine& engine, Call call, BatchOptions options = {})
       : engine_(engine),
         state_(std::make_shared<internal::BatchState<Key, T>>(
             engine, std::move(call), options)) {}
 
-  // Awaits the calls under way, unless one of them destroys this; none is made
-  // after that. Waits that are left fail with kCancelled when they are next
-  // polled. Destroy their handles before to hear nothing.
+  // Awaits the calls under way, except one that destroys this itself. No call
+  // is made afterwards: waits that are still pending fail with kCancelled at
+  // their next poll (`StopReason::kFailed`). To get no callback, destroy their
+  // handles before.
   ~BatchPoller() { state_->Close(); }
 
   BatchPoller(const BatchPoller&) = delete;
   BatchPoller& operator=(const BatchPoller&) = delete;
 
-  // Starts a wait for `key`, as `WaitEngine::Start` does. A poll joins the next
-  // call. It takes from then to the end of the call, and is awaited however
-  // long that is; but it does not wait for the end of the window if that is
-  // after its deadline. A wait that ends meanwhile drops out. Waits for equal
-  // keys are asked for once and get equal answers.
+  // Starts a wait for `key`, as `WaitEngine::Start` does.
+  //
+  // A poll of this wait joins the next call. It lasts from then to the end of
+  // the call and is awaited also beyond the deadline; but if the deadline is
+  // before the end of the window, the call is made at once. A wait that ends in
+  // between leaves the call. Several waits for equal keys appear in a call once
+  // and get equal answers.
   template <typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key,
                                                       WaitOptions options,
@@ -86,7 +101,7 @@ class BatchPoller {
                  std::move(callback));
   }
 
-  // Shares `policy`, not null, with other waits.
+  // The same with a policy that other waits share. `policy` must not be null.
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy,
             typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key, Policy policy,
@@ -95,13 +110,16 @@ class BatchPoller {
                          std::move(callback));
   }
 
-  // Makes a wait for `key` that is not started yet, for a coroutine or a group
-  // on the same engine. It starts soon, as its deadline is foreseen from now.
+  // Returns a wait for `key` that is not started yet, for a coroutine or a
+  // group on the same engine. Start it soon: the poller counts its deadline
+  // from this call when it decides whether the wait can await the end of a
+  // window. The wait can be moved but not copied.
   AsyncWaiter<internal::BatchedKey<Key, T>> Prepare(
       Key key, std::shared_ptr<const WaitPolicy> policy) {
     policy = WaitPolicy::Checked(std::move(policy), state_->status());
-    internal::BatchedKey<Key, T> ask(state_, std::move(key), *policy);
-    return {std::move(ask), std::move(policy)};
+    internal::BatchedKey<Key, T> status_function(state_, std::move(key),
+                                                 *policy);
+    return {std::move(status_function), std::move(policy)};
   }
 
  private:

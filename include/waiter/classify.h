@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an answer means to a wait.
+// Classification of status codes: the `PollStatus` that a wait takes an
+// `absl::Status` or the status of an HTTP response for.
 //
 //   absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
 //   if (!got.ok()) return waiter::FromStatus(got.status());
@@ -19,22 +20,22 @@
 //
 // | HTTP                | poll         | because                             |
 // | ------------------- | ------------ | ----------------------------------- |
-// | 202                 | not ready    | «the processing has not been        |
-// |                     |              | completed» (RFC 9110, 15.3.3)       |
+// | 202                 | not ready    | "the processing has not been        |
+// |                     |              | completed" (RFC 9110, 15.3.3)       |
 // | every other 2xx     | success      |                                     |
 // | 408                 | server error | may be repeated (15.5.9)            |
 // | 425                 | server error | is to be repeated (RFC 8470, 5.2)   |
 // | 429                 | throttled    | RFC 6585, 4                         |
 // | 501, 505            | failed       | the server lacks the method or the  |
 // |                     |              | version (15.6.2, 15.6.6)            |
-// | every other 5xx     | server error | unknown ones are as 500 (15)        |
+// | every other 5xx     | server error | unknown ones count as 500 (15)      |
 // | every other number  | failed       | a repetition gets the same answer;  |
 // |                     |              | redirects are the client's to follow|
 //
-// A status function that knows better says so itself: 404 and kNotFound may
-// mean «not yet», `NotReady(status)`, and kDeadlineExceeded that one call was
-// too slow, `ServerError(status)`. error_classifier.h changes single entries,
-// and has the tables of other systems.
+// A status function may know better. If 404 or kNotFound means "not yet", it
+// returns `NotReady(status)`; if kDeadlineExceeded means that one call was too
+// slow, `ServerError(status)`. error_classifier.h changes single entries of the
+// tables, and has the tables of other systems.
 
 #ifndef WAITER_CLASSIFY_H_
 #define WAITER_CLASSIFY_H_
@@ -50,14 +51,14 @@ namespace waiter {
 // Returns the class of `code` in the first table above.
 PollStatus ClassOf(absl::StatusCode code);
 
-// Returns the class of the status of an HTTP response in the second table. That
-// no response came is for the status function to tell: `ServerError()`.
+// Returns the class of the status of an HTTP response in the second table. If
+// there was no response, a status function returns `ServerError()` instead.
 PollStatus ClassOfHttp(int http_status);
 
-// Returns a poll that found the class of `status`, and keeps the error.
+// Returns an answer with the class and the error of `status`.
 Poll<> FromStatus(absl::Status status);
 
-// The same, with the value of a success.
+// Returns an answer with the class and the error of `result`, or its value.
 template <typename T>
 Poll<T> FromStatus(absl::StatusOr<T> result) {
   if (!result.ok()) return FromStatus(std::move(result).status());

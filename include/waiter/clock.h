@@ -1,17 +1,24 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a wait gets its time from, and how it sleeps. Production code never
-// names a clock; tests put a `SimulatedClock` (testing/simulated_clock.h) in
-// its place:
+// Interface through which waits read time and sleep. Production code uses the
+// real clock, which is the default. Tests inject a `SimulatedClock`
+// (testing/simulated_clock.h):
 //
 //   waiter::SimulatedClock clock;
-//   waiter::Waiter wait(AskServer, {.timeout = absl::Hours(10),
+//   waiter::Waiter wait(GetStatus, {.timeout = absl::Hours(10),
 //                                   .clock = &clock});
 //
+// A sleep that a stop request can end, on any clock:
+//
+//   waiter::Clock& clock = waiter::GetRealClock();
+//   clock.SleepUntil(waiter::SaturatingAdd(clock.MonotonicNow(),
+//                                          std::chrono::seconds(10)),
+//                    stop_token, "cleanup");
+//
 // Names follow `absl::Clock` (Abseil 20260526 and newer) where they fit. That
-// class measures time by the wall, so a step of the wall clock would stretch
-// or cut a wait; this one adds a monotonic scale and measures only by it.
+// class measures wall-clock time, so a step of the wall clock would stretch or
+// cut a wait. This one adds a monotonic scale, and waits measure only on it.
 
 #ifndef WAITER_CLOCK_H_
 #define WAITER_CLOCK_H_
@@ -24,48 +31,52 @@
 
 namespace waiter {
 
-// A point on the monotonic scale of one clock, in nanoseconds from zero on.
-// Infinitely far ahead is `MonotonicTime::max()`. Only differences have a
-// meaning.
+// A point on the monotonic scale of one clock, in nanoseconds, zero or more.
+// Only differences between readings of the same clock have a meaning.
+// `MonotonicTime::max()` is infinitely far in the future.
 using MonotonicTime = std::chrono::steady_clock::time_point;
 
-// Returns `time + delay`, or `MonotonicTime::max()` where that would overflow.
-// Requires neither to be negative.
+// Returns `time + delay`, or `MonotonicTime::max()` if that would overflow.
+// Requires `time` and `delay` not to be negative.
 constexpr MonotonicTime SaturatingAdd(MonotonicTime time,
                                       std::chrono::nanoseconds delay) {
   return delay > MonotonicTime::max() - time ? MonotonicTime::max()
                                              : time + delay;
 }
 
-// Implementations must be safe to use from any number of threads.
+// Implementations must be safe to call from any number of threads. A clock must
+// outlive every wait and engine that uses it.
 class Clock {
  public:
   virtual ~Clock() = default;
 
-  // Returns the wall-clock time: for people, and to place an absolute deadline
-  // on the monotonic scale once.
+  // Returns the wall-clock time. Waits use it to show times to people, and to
+  // place an absolute deadline on the monotonic scale, once per wait.
   virtual absl::Time TimeNow() = 0;
 
-  // Returns a time that never steps back. On the real clock this does not
-  // advance while the machine is suspended, so suspension extends a wait.
+  // Returns a time that never steps back. The real clock does not advance while
+  // the machine is suspended, so a suspension extends a wait.
   virtual MonotonicTime MonotonicNow() = 0;
 
-  // Returns `MonotonicNow()`, or, if that is surely before `limit`, a reading
-  // that may be up to 10 ms old and costs an eighth on the real clock.
+  // Returns `MonotonicNow()`, or a cheaper reading if the time is certainly
+  // before `limit`. On the real clock the cheaper reading is up to 10 ms old
+  // and costs an eighth of the exact one.
   virtual MonotonicTime MonotonicNowBefore(MonotonicTime /*limit*/) {
     return MonotonicNow();
   }
 
-  // Blocks until `wake_up` or until `stop` is requested, whichever is first; a
-  // request made at any moment, also before the call, ends it within
-  // microseconds. Returns at once, without entering the kernel, if `wake_up`
-  // has passed. `who` says for people what is being waited for.
+  // Blocks until `wake_up` or until `stop` is requested, whichever comes first.
+  // A request at any moment, also before the call, ends the sleep within
+  // microseconds; none is lost. If `wake_up` has passed, returns at once
+  // without entering the kernel. `who` names the sleeper in diagnostics, such
+  // as the list that a stalled `SimulatedClock` prints; it must stay valid
+  // until the call returns.
   virtual void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
                           std::string_view who) = 0;
 };
 
-// Returns the clock of this machine, which lives for ever. A sleep on it is as
-// exact as `std::condition_variable::wait_until`, and never ends early.
+// Returns the clock of this machine, which is never destroyed. A sleep on it is
+// as exact as `std::condition_variable::wait_until` and never ends early.
 Clock& GetRealClock();
 
 }  // namespace waiter

@@ -1,18 +1,26 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `co_await` a wait on a `WaitEngine` (wait_engine.h):
+// Waits in coroutines: `co_await` suspends the coroutine until a wait on a
+// `WaitEngine` (wait_engine.h) has ended.
 //
 //   Task Provision(waiter::WaitEngine& engine, Client& client) {
+//     waiter::Waiter wait_until_running([&] { return GetStatus(client); },
+//                                       {.timeout = absl::Minutes(5)});
 //     waiter::WaitResult<Instance> got =
-//         co_await waiter::Await(engine, wait_until_running);
+//         co_await waiter::Await(engine, std::move(wait_until_running));
 //     if (got.ok()) Use(*got);
 //   }
 //
-// The type of the coroutine is yours. Make the waiter in a statement of its
-// own: g++ 12 frees the wrong memory for options in braces inside of a
-// `co_await`. Without coroutines in the compiler this header is empty, and
-// `WAITER_HAS_COROUTINES` is not defined.
+// A stop token ends the wait; the coroutine then goes on with the reason
+// `kCancelled`:
+//
+//   co_await waiter::Await(engine, std::move(wait), stop.get_token());
+//
+// `Task` is a coroutine type of your own or of another library. Make the waiter
+// in a statement of its own: g++ 12 frees the wrong memory for options in
+// braces inside of a `co_await`. If the compiler has no coroutines, this header
+// is empty, and `WAITER_HAS_COROUTINES` is not defined.
 
 #ifndef WAITER_COROUTINE_H_
 #define WAITER_COROUTINE_H_
@@ -39,15 +47,20 @@
 
 namespace waiter {
 
-// What `Await` returns; to be awaited once. It holds the functions of the wait,
-// so that a suspended wait takes no memory but the coroutine's frame and its
-// place in the engine. Destroying the frame cancels the wait, and the coroutine
-// is not resumed.
+// The awaitable that `Await` returns. `co_await` it once and at once, as in the
+// examples; nothing happens before.
+//
+// It holds the status function of the wait inside of the coroutine's frame, so
+// that a suspended wait needs no other memory than its place in the engine.
+// Destroying a suspended coroutine cancels the wait as the destructor of a
+// `WaitHandle` does: it blocks while the status function runs on another
+// thread, and the coroutine is not resumed.
 template <typename W>
 class [[nodiscard]] WaitAwaiter {
  public:
   using value_type = typename W::value_type;
 
+  // `engine` must exist when this is awaited.
   WaitAwaiter(WaitEngine& engine, W waiter, std::stop_token stop)
       : engine_(engine),
         policy_(std::move(waiter.policy_)),
@@ -57,19 +70,24 @@ class [[nodiscard]] WaitAwaiter {
   WaitAwaiter(const WaitAwaiter&) = delete;
   WaitAwaiter& operator=(const WaitAwaiter&) = delete;
 
+  // The three functions that `co_await` calls.
+
+  // Returns false: a wait always suspends the coroutine, also if its first poll
+  // will succeed, because polls run on the engine's thread.
   bool await_ready() const noexcept { return false; }
 
+  // Starts the wait.
   void await_suspend(std::coroutine_handle<> caller) {
     using Task = internal::EngineTask<PollAdapterRef, value_type, Resume>;
-    internal::WaitStarter slot(engine_.ChooseWorker());
-    Task::Create(slot.storage(), {&adapter_}, {this, caller});
-    wait_ = slot.MakeHandle(Task::kOps);
+    internal::WaitStarter starter(engine_.ChooseWorker());
+    Task::Create(starter.storage(), {&adapter_}, {this, caller});
+    wait_ = starter.MakeHandle(Task::kOps);
     on_stop_.emplace(stop_, Cancel{&wait_});
-    // Once it is started, the coroutine may be resumed, and this be gone.
-    slot.Start(std::move(policy_));
+    // From here on the engine may resume the coroutine, which may destroy this.
+    starter.Start(std::move(policy_));
   }
 
-  // Throws what the status function threw.
+  // Returns the result, or throws the exception of the status function.
   WaitResult<value_type> await_resume() {
     if (result_->report().exception != nullptr) {
       std::rethrow_exception(result_->report().exception);
@@ -80,6 +98,7 @@ class [[nodiscard]] WaitAwaiter {
  private:
   using PollAdapter = typename W::PollAdapter;
 
+  // Lets the engine call the status function where it is, in this object.
   struct PollAdapterRef {
     static constexpr bool kTakesContext = PollAdapter::kTakesContext;
     static constexpr bool kIsAsynchronous = PollAdapter::kIsAsynchronous;
@@ -96,6 +115,7 @@ class [[nodiscard]] WaitAwaiter {
     PollAdapter* adapter;
   };
 
+  // Callback of the wait.
   struct Resume {
     void operator()(WaitResult<value_type>&& result) {
       awaiter->result_.emplace(std::move(result));
@@ -106,6 +126,7 @@ class [[nodiscard]] WaitAwaiter {
     std::coroutine_handle<> caller;
   };
 
+  // Callback of `stop_`.
   struct Cancel {
     void operator()() const { wait->Cancel(); }
 
@@ -121,10 +142,15 @@ class [[nodiscard]] WaitAwaiter {
   std::optional<std::stop_callback<Cancel>> on_stop_;
 };
 
-// Starts `waiter`, a `Waiter` or `AsyncWaiter`, when it is awaited, and resumes
-// the coroutine on the engine's thread with its `WaitResult`. A request of
-// `stop` ends the wait as `WaitHandle::Cancel` does. An exception of the status
-// function is thrown from the `co_await`.
+// Returns an awaitable that starts `waiter`, a `Waiter` or an `AsyncWaiter`,
+// and resumes the coroutine with its `WaitResult`.
+//
+// The coroutine goes on at the engine's thread, also if it was started on
+// another one. Until it suspends again or ends, it holds up the other waits of
+// that thread, and it must not destroy the engine. A request of `stop` ends the
+// wait as `WaitHandle::Cancel` does. An exception of the status function is
+// thrown from the `co_await`. If the engine is destroyed, the coroutine goes on
+// with the reason `kShutDown`.
 template <typename W>
 WaitAwaiter<W> Await(WaitEngine& engine, W waiter, std::stop_token stop = {}) {
   return WaitAwaiter<W>(engine, std::move(waiter), std::move(stop));

@@ -1,15 +1,27 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A delay rule of your own, in place of the curves and hints of options.h:
+// A custom delay rule, in place of the curves and hints of options.h. This one
+// polls once per minute after an hour, and by the curves until then:
 //
 //   options.delay_rule = [](const waiter::DelayRequest& request,
 //                           absl::BitGenRef gen) {
 //     if (request.elapsed > absl::Hours(1)) return absl::Minutes(1);
-//     return request.computed();  // What the curves would have given.
+//     return request.computed();
 //   };
 //
-// The limits of a wait, its deadline and its last poll stay as they are.
+// A rule may also end the wait, here when a server says that polling is in
+// vain:
+//
+//   [](const waiter::DelayRequest& request,
+//      absl::BitGenRef gen) -> std::optional<absl::Duration> {
+//     if (request.found.detail() == "PAUSED") return std::nullopt;
+//     return request.computed();
+//   };
+//
+// The limits of a wait, its deadline and its last poll apply to custom delays,
+// too. A rule decides about delays only; the statuses that end a wait are the
+// status function's choice.
 
 #ifndef WAITER_DELAY_RULE_H_
 #define WAITER_DELAY_RULE_H_
@@ -25,29 +37,37 @@
 
 namespace waiter {
 
-// What a rule may look at, after a poll that was neither success nor failure.
+// The situation after a poll that was neither success nor failure. Valid during
+// the call of the rule.
 struct DelayRequest {
-  // What the poll found, the server's `retry_after` included.
+  // The answer of the poll, with the server's `retry_after`.
   const Poll<>& found;
 
-  // Polls so far, at least 1.
+  // Number of polls so far, at least 1.
   int64_t attempt;
 
-  // Since the start of the wait, and until its deadline (above zero, infinite
-  // without one).
+  // Time since the start of the wait.
   absl::Duration elapsed;
+
+  // Time until the deadline of the wait: above zero, infinite without one.
   absl::Duration remaining;
 
-  // Returns what would be slept without the rule, before it is fitted to the
-  // deadline. Draws from the generator, and advances the curves, when called.
+  // Returns the delay that the curves and hints of the options give, before it
+  // is fitted to the deadline. Each call draws from the generator and advances
+  // the curves, so call it at most once.
   absl::FunctionRef<absl::Duration()> computed;
 };
 
-// Returns the delay before the next poll, or nullopt to end the wait
-// (`StopReason::kDelayRule`). An answer below zero or infinite, as arithmetic
-// with not-a-number gives, is replaced by `computed()`. Waits on several
-// threads call the same rule, so it must be safe to call concurrently; what it
-// must remember of one wait has to be in the request.
+// Returns the delay before the next poll, or nullopt to end the wait with
+// `StopReason::kDelayRule`. A negative or infinite delay, such as arithmetic
+// with not-a-number gives, is replaced by `computed()`. Random delays should be
+// drawn from `gen`, so that `WaitOptions::seed` and tests control them; it is
+// valid during the call. An exception ends the wait, like one of the status
+// function.
+//
+// Waits on several threads call the same rule, so it must be safe to call
+// concurrently. It should depend on the request alone: a rule has no memory of
+// its own for each wait.
 using DelayRule = std::function<std::optional<absl::Duration>(
     const DelayRequest& request, absl::BitGenRef gen)>;
 

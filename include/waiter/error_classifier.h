@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the error of a service means to a wait, by the table of a system, and
-// with changes of your own:
+// Classification of the errors of a service, by the table of a system and with
+// changes of your own:
 //
 //   const waiter::ErrorClassifier classifier =
 //       waiter::ErrorClassifier::AwsKotlin()
@@ -25,10 +25,16 @@
 // | kConnection   | server error | server error | server error | server error |
 // | kServer alone | server error | not read     | not read     | not read     |
 //
-// What any of them calls throttled is throttled, else what any calls a server
-// error is that; else a 2xx that brings no sign of an error is success, and all
-// others failed: 429 without a code too, in Kotlin and botocore. Sources are
-// named in error_classifier.cc.
+// The first line that applies decides:
+//
+//   1. If any row calls the error throttled, it is throttled.
+//   2. If any row calls it a server error, it is a server error.
+//   3. A 2xx without any sign of an error is success; in `Http()`, 202 is not
+//      ready.
+//   4. Everything else is failed: in Kotlin and botocore also 429 without an
+//      error code.
+//
+// error_classifier.cc lists the codes and names the source of each table.
 
 #ifndef WAITER_ERROR_CLASSIFIER_H_
 #define WAITER_ERROR_CLASSIFIER_H_
@@ -43,8 +49,8 @@
 
 namespace waiter {
 
-// What a service said of an error, as far as it is known. Nothing at all counts
-// as failed.
+// The known facts about an error. Without any fact it is classified as failed.
+// The text of `code` needs to stay valid only during `ClassOf`.
 struct ServiceError {
   enum class Type : uint8_t {
     kUnknown,
@@ -53,48 +59,57 @@ struct ServiceError {
     kConnection,  // No answer came: refused, reset, timed out.
   };
 
-  // 0: there was none.
+  // Status of the HTTP response, or 0 if there was none.
   int http_status = 0;
 
-  // Such as "ThrottlingException", case as the service has it. What surrounds
-  // the name on the wire is dropped: "com.amazonaws#Name:http://...".
+  // Error code such as "ThrottlingException". Case matters. Text around the
+  // name, as in "com.amazonaws#Name:http://...", is ignored.
   std::string_view code = {};
 
   Type type = Type::kUnknown;
 
-  // What the service's model says of the error.
+  // Flags of the error in the service's model.
   bool retryable = false;
   bool throttling = false;
 };
 
-// A table, and what was changed in it. Immutable; safe to share between
-// threads. Cheap to make and to ask; copies the changes.
+// A table and the changes to it. Immutable; safe to share between threads. The
+// table is static, so that making a classifier is cheap; a copy copies the
+// changes. Lookups take time in proportion to the length of the lists and the
+// number of changes.
 class ErrorClassifier {
  public:
-  // The general rules: `ClassOfHttp`, no error codes.
+  // Returns the general rules: `ClassOfHttp` (classify.h), and no error codes.
   static ErrorClassifier Http();
 
-  // AWS SDK for Kotlin, AwsRetryPolicy over StandardRetryPolicy.
+  // Returns the rules of the AWS SDK for Kotlin: AwsRetryPolicy over
+  // StandardRetryPolicy.
   static ErrorClassifier AwsKotlin();
 
-  // The standard mode of botocore (Python), for whose delays an error that is
-  // both throttled and transient is throttled.
+  // Returns the rules of the standard mode of botocore (Python). Where botocore
+  // calls an error both throttled and transient, it delays it as throttled, and
+  // so it is here.
   static ErrorClassifier Botocore();
 
-  // AWS SDK for Go v1, DefaultRetryer. It retries expired credentials too, as
-  // it renews them; here that is for the status function to do.
+  // Returns the rules of DefaultRetryer of the AWS SDK for Go v1. That SDK
+  // retries expired credentials, too, because it renews them; here renewing
+  // them is the status function's task.
   static ErrorClassifier AwsGoV1();
 
   // Returns a copy that gives `status` for an error code, an HTTP status or a
-  // status code, whatever the rest of the error says. The last of several calls
-  // for the same wins; an error code wins over an HTTP status.
+  // status code, regardless of the other facts of an error. The last of several
+  // calls for the same key wins; an error code wins over an HTTP status.
+  // Changes for a status code apply to `ClassOfStatus` only, all others to
+  // `ClassOf`.
   ErrorClassifier With(std::string_view error_code, PollStatus status) const;
   ErrorClassifier With(int http_status, PollStatus status) const;
   ErrorClassifier With(absl::StatusCode code, PollStatus status) const;
 
+  // Returns the class of `error` by the changes and the table.
   PollStatus ClassOf(const ServiceError& error) const;
 
-  // By classify.h, unless changed.
+  // Returns the class of `code` by the changes and `waiter::ClassOf`
+  // (classify.h). OK is always success.
   PollStatus ClassOfStatus(absl::StatusCode code) const;
 
  private:
@@ -111,13 +126,13 @@ class ErrorClassifier {
   ErrorClassifier With(Change change) const;
 
   const Table* table_;
-  std::vector<Change> changes_;  // The last first.
+  std::vector<Change> changes_;  // The latest one first.
 };
 
 // Returns the class of an AWS error code alone, by the table of `AwsKotlin()`:
-// throttled, server error, or failed for every other. «InternalError» is one of
-// those, as it is its HTTP status that tells: where there is one, ask an
-// `ErrorClassifier`.
+// throttled, server error, or failed for every other code. "InternalError" is
+// failed here, because the table tells it by its HTTP status: if that is known,
+// use an `ErrorClassifier`.
 PollStatus ClassOfAwsErrorCode(std::string_view error_code);
 
 }  // namespace waiter

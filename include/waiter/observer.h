@@ -10,8 +10,19 @@
 //   };
 //
 //   Progress progress;
-//   waiter::Waiter wait(Ask, {.timeout = absl::Minutes(5),
-//                             .observer = &progress});
+//   waiter::Waiter wait(GetStatus, {.timeout = absl::Minutes(5),
+//                                   .observer = &progress});
+//
+// One observer may watch all waits of a program, here to count how they end:
+//
+//   class Outcomes : public waiter::WaitObserver {
+//     void OnDone(std::string_view name,
+//                 const waiter::WaitReport& report) override {
+//       const absl::MutexLock lock(&mutex_);
+//       ++counts_[report.reason];
+//     }
+//     ...
+//   };
 
 #ifndef WAITER_OBSERVER_H_
 #define WAITER_OBSERVER_H_
@@ -25,10 +36,10 @@
 
 namespace waiter {
 
-// What decided the length of a sleep.
+// The rule that decided the length of a sleep.
 enum class SleepReason : uint8_t {
   kFirstPollDelay,  // `WaitOptions::first_poll_delay`.
-  kNotReady,        // The curve of this status.
+  kNotReady,        // The curve of this status, as for the next two.
   kServerError,
   kThrottled,
   kRetryAfter,  // The server's hint.
@@ -42,42 +53,52 @@ enum class SleepReason : uint8_t {
 // Returns "not ready", "retry after", and so on.
 std::string_view SleepReasonName(SleepReason reason);
 
-// A poll that has just finished.
+// A poll that has just finished. References and views in events are valid until
+// the hook returns.
 struct PollEvent {
-  std::string_view name;  // `WaitOptions::name`.
-  int64_t attempt;
+  std::string_view name;   // `WaitOptions::name`.
+  int64_t attempt;         // Ordinal of the poll, from 1.
   absl::Duration elapsed;  // From the start of the wait to the poll's end.
-  absl::Duration took;
-  const Poll<>& found;
+  absl::Duration took;     // From the poll's start to its end.
+  const Poll<>& found;     // The answer, without its value.
 };
 
 // A sleep that is about to begin.
 struct SleepEvent {
-  std::string_view name;
-  int64_t attempt;         // Of the poll before it; 0 before the first.
+  std::string_view name;   // `WaitOptions::name`.
+  int64_t attempt;         // Ordinal of the poll before; 0 before the first.
   absl::Duration elapsed;  // From the start of the wait to the sleep's start.
-  absl::Duration delay;
+  absl::Duration delay;    // The exact length; a stop request may cut it short.
   SleepReason reason;
 };
 
-// Hooks run on the thread that drives the wait, under no lock, one at a time
-// for each wait; a hook shared by waits on several threads must be thread-safe.
-// Their time counts as the wait's. They may request a stop, which then ends the
-// wait before its next poll (in `BeforePoll`: after this one), and must not
-// throw. A poll without a delay has no `BeforeSleep` before it.
+// Hooks run on the thread that drives the wait: that of `Wait`, or that of the
+// engine. For each wait they run one at a time and under no lock; an observer
+// that waits on several threads share must be thread-safe. It is not owned and
+// must outlive the waits that use it; on an engine it must outlive the engine,
+// because `OnDone` may follow shortly after a handle was destroyed.
+//
+// The time that hooks take counts as the wait's. Hooks may request a stop,
+// which ends the wait before its next poll, or, in `BeforePoll`, after this
+// poll. They must not throw.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
 
+  // Called before every poll; `attempt` counts from 1.
   virtual void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {}
 
-  // Called for every poll, also one that succeeds.
+  // Called after every poll, also one that ends the wait. A status function
+  // that throws has no `AfterPoll`.
   virtual void AfterPoll(const PollEvent& /*poll*/) {}
 
+  // Called before every sleep. Not called when the next poll follows at once;
+  // called again if a rate limiter lengthens a sleep.
   virtual void BeforeSleep(const SleepEvent& /*sleep*/) {}
 
-  // Called exactly once for every wait, last, whatever ended it: also invalid
-  // options, and a status function that threw (reason `kFailed`, kUnknown).
+  // Called exactly once for every wait and after all other hooks, whatever
+  // ended it. That includes invalid options, a wait whose handle was destroyed
+  // (`kCancelled`), and a status function that threw (`kFailed`, kUnknown).
   virtual void OnDone(std::string_view /*name*/, const WaitReport& /*report*/) {
   }
 };

@@ -1,14 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Every knob of a wait on one page. Only `timeout` must be given; the rest is a
-// good choice until you have a reason to change it:
+// All options of a wait. Only `timeout` (or `deadline`) must be set; change the
+// others only if you have a reason to:
 //
 //   waiter::WaitOptions options;
 //   options.timeout = absl::Minutes(5);
 //   options.backoff.max_delay = absl::Seconds(30);
+//   waiter::Waiter wait(GetStatus, options);
 //
-// Or in place: `{.name = "instance i-0abc", .timeout = absl::Minutes(5)}`.
+// Options may also be given in place, in the order of the fields:
+//
+//   waiter::Waiter wait(GetStatus, {.name = "instance i-0abc",
+//                                   .timeout = absl::Minutes(5),
+//                                   .max_attempts = 100});
+//
+// presets.h has options that reproduce the policies of other systems.
 
 #ifndef WAITER_OPTIONS_H_
 #define WAITER_OPTIONS_H_
@@ -31,99 +38,129 @@ class Clock;
 class RetryQuota;
 class WaitObserver;
 
+// A wait checks its options before the first poll and ends with
+// kInvalidArgument if one is out of range. The options are copied; objects that
+// they point to must outlive every wait that uses them, except those of a
+// `shared_ptr`. Many waits with equal options should share a `WaitPolicy`
+// (wait_policy.h).
 struct WaitOptions {
-  // What is waited for, as messages shall call it.
+  // Name of the wait, used in messages and hooks.
   std::string name = "wait";
 
-  // When to give up.
+  // Limits. The first one that is reached ends the wait.
 
-  // Time the whole wait may take. It has no default, as only the caller knows:
-  // unset, with no `deadline` either, is an error, and `InfiniteDuration()`
-  // waits for ever. Zero or less checks once.
+  // Time that the whole wait may take, from its start. Has no default, because
+  // only the caller knows it: a wait with neither `timeout` nor `deadline` is
+  // an error, and `absl::InfiniteDuration()` waits for ever. Zero or less polls
+  // once. No sleep passes this time; exactly one last poll is made at its end.
   std::optional<absl::Duration> timeout = std::nullopt;
 
-  // The same as a point in time; the earlier wins. Placed on the monotonic
-  // clock when the wait starts, and not before that: later steps of the wall
-  // clock change nothing, and a time that has passed checks once.
+  // The same limit as a point in time; the earlier of the two applies. It is
+  // converted to the monotonic clock once, when the wait starts, so that later
+  // steps of the wall clock change nothing. A time in the past polls once.
   std::optional<absl::Time> deadline = std::nullopt;
 
-  // Most polls, the first included. Unset: no limit. At least 1.
+  // Largest number of polls, the first included. At least 1; unset: no limit.
   std::optional<int64_t> max_attempts = std::nullopt;
 
-  // The wait ends with the Nth server error, or throttled answer, in a row, or
-  // with a server error this long after the first of its row.
+  // Number of consecutive server errors, and of consecutive throttled answers,
+  // that ends the wait. At least 1; unset: no limit.
   std::optional<int64_t> max_consecutive_server_errors = std::nullopt;
   std::optional<int64_t> max_consecutive_throttles = std::nullopt;
+
+  // A server error that comes this long after the first of its streak ends the
+  // wait. Zero or more.
   absl::Duration max_server_error_time = absl::InfiniteDuration();
 
-  // How long to delay between two polls, by what the last one found. Each curve
-  // grows on its own; a healthier answer restarts the worse ones. A throttled
-  // delay is never shorter than the next one of `backoff`, which stays next.
+  // Delays. Each curve below applies after polls with one status, and grows
+  // only with those. A healthier answer restarts the curves of worse statuses.
 
+  // After "not ready".
   BackoffOptions backoff = {};
-  // Full jitter, as to spread the load matters more here than an even pace.
+
+  // After a server error. Full jitter, because spreading the load matters more
+  // here than an even pace.
   BackoffOptions server_error = {.max_delay = absl::Seconds(10),
                                  .jitter = Jitter::Full()};
+
+  // After a throttled answer. Such a delay is never shorter than `backoff`
+  // would give next; `backoff` itself does not advance.
   BackoffOptions throttled = {.initial_delay = absl::Seconds(2),
                               .max_delay = absl::Minutes(1),
                               .jitter = Jitter::Equal(),
                               .min_delay = absl::Seconds(1)};
+
+  // Use of the `retry_after` that a server sends; see retry_after_options.h.
   RetryAfterOptions retry_after = {};
 
-  // Replaces the curves and the hints, but not the deadline; see delay_rule.h.
+  // Replaces the curves and the server's hints, but not the limits; see
+  // delay_rule.h. Called on every thread that runs such a wait.
   DelayRule delay_rule = nullptr;
 
-  // Budgets that many waits share; see retry_quota.h and rate_limiter.h. Polls
-  // after an error or a throttled answer cost tokens of the quota; one that it
-  // refuses ends the wait, at once or, for polls that the server holds open for
-  // long, after the delay that would have come. Every poll passes the limiter.
+  // Budgets that many waits share; see retry_quota.h and rate_limiter.h.
+
+  // A poll after a server error or a throttled answer costs tokens. If the
+  // quota refuses it, the wait ends at once with `StopReason::kQuota`.
   std::shared_ptr<RetryQuota> retry_quota = nullptr;
+
+  // If true, a refused wait ends only after the delay that would have come. For
+  // long polling, where an immediate end would cause an immediate new wait.
   bool delay_when_refused = false;
+
+  // Every poll passes this limiter; it may delay polls, also the first one.
   std::shared_ptr<AdaptiveRateLimiter> rate_limiter = nullptr;
 
-  // Delay before the first poll, for what is known to take a while.
+  // Start and confirmation.
+
+  // Delay before the first poll, for operations that take a while in any case.
+  // Finite, zero or more. Not jittered.
   absl::Duration first_poll_delay = absl::ZeroDuration();
 
-  // When the condition must hold, not just occur. Anything but a success starts
-  // over. Delays do not grow meanwhile, and a hold that ends exactly at the
-  // deadline counts.
-
-  // Successes in a row that are needed. At least 1.
+  // Number of consecutive successes that the wait requires. At least 1. Any
+  // other status starts over. Delays do not grow during confirmation.
   int64_t successes_required = 1;
 
-  // Time for which every poll must find success, seen by at least two polls. A
-  // delay is cut short, below `min_delay` too, to poll just when it is over.
+  // Time for which every poll must find success, seen by at least two polls.
+  // Finite, zero or more. Any other status starts over. The last delay is cut
+  // short, also below `min_delay`, so that a poll comes when the time is over.
+  // A hold that ends exactly at the deadline counts.
   absl::Duration hold_for = absl::ZeroDuration();
 
-  // The end of a wait, and slow polls.
+  // The end of the wait, and slow polls.
 
-  // How long before the deadline the last poll starts: the time that a poll
-  // takes gets its answer in by the deadline. The wait ends with that poll.
-  // Zero asks exactly at the deadline. Dropped once no more than it remains,
-  // and while a success is confirmed.
+  // Time before the deadline at which the last poll starts. Finite, zero or
+  // more. Set it to the time that a poll takes if the answer must be there by
+  // the deadline; the wait ends with that poll. Zero polls exactly at the
+  // deadline. Has no effect when no more than this remains, nor during
+  // confirmation.
   absl::Duration final_poll_lead = absl::ZeroDuration();
 
-  // A success or failure that arrives after the deadline is returned with
-  // `late` set; if this is true it is dropped: kDeadlineExceeded.
+  // A success or failure that arrives after the deadline is returned, with
+  // `WaitReport::late` set. If this is true, the wait ends with
+  // kDeadlineExceeded instead.
   bool strict_deadline = false;
 
-  // What one poll may take. Handed to the status function in `PollContext`,
-  // never enforced: a poll that overruns is awaited.
+  // Time that one poll should take. Zero or more. The status function finds it
+  // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
+  // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait;
+  // one that starts at the deadline gets this time, or none if it is infinite.
   absl::Duration poll_timeout = absl::InfiniteDuration();
 
-  // What is told, and what is injected.
+  // Reporting and injection.
 
-  // Polls whose time, status and delay the report keeps: the last N.
+  // Number of polls, the latest ones, of which the report keeps a record. Zero
+  // or more.
   int64_t history_limit = 0;
 
-  // Called at every poll, sleep and end; see observer.h. Not owned: must
-  // outlive every wait that uses it.
+  // Hooks that are called at every poll, sleep and end; see observer.h. Not
+  // owned; must outlive every wait that uses it.
   WaitObserver* observer = nullptr;
 
-  // Not owned. Null: `GetRealClock()`.
+  // Not owned; must outlive every wait that uses it. Null: `GetRealClock()`.
   Clock* clock = nullptr;
 
-  // Makes the delays of every wait the same each time. Unset: all differ.
+  // Makes the delays of every wait with these options the same each time.
+  // Unset: every wait draws its own.
   std::optional<uint64_t> seed = std::nullopt;
 };
 

@@ -1,11 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What one poll found. A status function answers with one of five statuses,
-// and may add a value, an error, a short text for people, and how long the
-// server asked to be left alone:
+// The answer of one poll: one of five statuses, and optionally a value, an
+// error, a short text for people, and the server's hint when to poll again:
 //
-//   waiter::Poll<Instance> Ask() {
+//   waiter::Poll<Instance> GetStatus() {
 //     HttpResponse got = Get("/instances/i-0abc");
 //     if (got.code == 429) return waiter::Throttled("429", got.retry_after);
 //     if (got.code >= 500) return waiter::ServerError(got.reason);
@@ -15,7 +14,18 @@
 //     if (got.state != "RUNNING") return waiter::NotReady(got.state);
 //     return waiter::Success(ParseInstance(got.body));
 //   }
-// A function that has nothing to add may return `PollStatus` (poll_status.h).
+//
+// A wait that brings no value uses `Poll<>`:
+//
+//   waiter::Poll<> CheckDeleted() {
+//     absl::Status status = client.GetBucket("logs").status();
+//     if (absl::IsNotFound(status)) return waiter::Success();
+//     if (status.ok()) return waiter::NotReady("still there");
+//     return waiter::FromStatus(status);  // From classify.h.
+//   }
+//
+// A function that has nothing to add may return `PollStatus` (poll_status.h) or
+// `bool`; status_function.h lists all accepted types.
 
 #ifndef WAITER_POLL_H_
 #define WAITER_POLL_H_
@@ -33,8 +43,9 @@
 
 namespace waiter {
 
-// `Poll<>` is what one poll found; `Poll<T>` adds the value of a success.
-// Values: copy and move them freely. Usually made by the functions below.
+// `Poll<>` is an answer without a value; `Poll<T>` adds the value of a success.
+// Both are value types, thread-compatible, and usually made by the functions at
+// the end of this header.
 template <typename T = void>
 class Poll;
 
@@ -44,30 +55,36 @@ class Poll<void> {
   // NOLINTNEXTLINE(google-explicit-constructor): `return PollStatus::kNotReady`
   Poll(PollStatus status = PollStatus::kNotReady) : status_(status) {}
 
-  // `error` is kept for the report; `detail()` is then its message. A status
-  // other than success with an OK `error` is a contradiction and becomes
-  // `kFailed` with an error that says so, as polling on would hide a defect.
+  // Keeps `error` for the report; `detail()` is then its message. A status
+  // other than success together with an OK `error` is a contradiction. It
+  // becomes `kFailed` with a kInternal error that says so, because polling on
+  // would hide a defect.
   Poll(PollStatus status, absl::Status error, absl::Duration retry_after = {});
 
-  // Copies `detail`; allocates only beyond 15 characters.
+  // Copies `detail`. Allocates only if it is longer than 15 characters.
   Poll(PollStatus status, std::string_view detail,
        absl::Duration retry_after = {});
 
   PollStatus status() const { return status_; }
 
-  // OK unless the status function gave an error.
+  // Returns the error of the status function, or OK if it gave none.
   const absl::Status& error() const { return error_; }
 
-  // A short text for people, such as "CREATING"; may be empty.
+  // Returns a short text for people, such as "CREATING"; may be empty. Error
+  // messages and logs show it. The view is valid until this object changes.
   std::string_view detail() const;
 
-  // How long the server asked not to be polled. Zero or less: it did not ask.
+  // Returns the time for which the server asked not to be polled, counted from
+  // the end of this poll. Zero, negative and infinite durations are no hint.
+  // `RetryAfterOptions` says how a hint and the computed delay combine.
   absl::Duration retry_after() const { return retry_after_; }
 
-  // For drivers: whether there is more than a status, and to change that alone.
+  // For drivers: returns whether there is more than a status.
   bool has_details() const {
     return !detail_.empty() || !error_.ok() || retry_after_ != absl::Duration();
   }
+
+  // For drivers: replaces the status and leaves the rest as it is.
   void set_status(PollStatus status) { status_ = status; }
 
  private:
@@ -77,13 +94,15 @@ class Poll<void> {
   PollStatus status_;
 };
 
+// An answer with a value of type `T` exactly if the status is success. `T` must
+// be movable.
 template <typename T>
 class Poll : public Poll<void> {
  public:
   using value_type = T;
 
-  // Any status but success, which must bring a value: a success without one
-  // becomes `kFailed` with `kInternal`.
+  // For every status except success, which must bring a value: a success
+  // without one becomes `kFailed` with kInternal.
   // NOLINTNEXTLINE(google-explicit-constructor): `return NotReady()`
   Poll(Poll<void> outcome) : Poll<void>(std::move(outcome)) {
     if (status() == PollStatus::kSuccess) RejectSuccessWithoutValue();
@@ -91,11 +110,12 @@ class Poll : public Poll<void> {
   // NOLINTNEXTLINE(google-explicit-constructor): `return PollStatus::kNotReady`
   Poll(PollStatus status) : Poll(Poll<void>(status)) {}
 
-  // A success.
+  // Makes a success.
   Poll(std::in_place_t, T value, std::string_view detail = {})
       : Poll<void>(PollStatus::kSuccess, detail), value_(std::move(value)) {}
 
-  // From a poll of a convertible type, as `Success("text")` is.
+  // Converts the answer with a value of another type, so that a function that
+  // returns `Poll<std::string>` may `return Success("text")`.
   template <typename U>
   requires(!std::is_void_v<U> && !std::same_as<U, T> &&
            std::constructible_from<T, U>)
@@ -105,10 +125,10 @@ class Poll : public Poll<void> {
     if (other.has_value()) value_.emplace(std::move(other).value());
   }
 
-  // True exactly for a success.
+  // Returns true exactly for a success.
   bool has_value() const { return value_.has_value(); }
 
-  // Requires `has_value()`.
+  // Returns the value. Requires `has_value()`.
   const T& value() const& { return *value_; }
   T&& value() && { return *std::move(value_); }
 
@@ -122,26 +142,34 @@ class Poll : public Poll<void> {
   std::optional<T> value_;
 };
 
-// The answers of a status function. `retry_after` is the server's own hint.
+// The functions below make the answers of a status function. Where one takes an
+// `error`, that must not be OK. `retry_after` is the server's own hint;
+// retry_after.h reads it from the headers of a response.
+
+// The condition is met.
 inline Poll<> Success() { return PollStatus::kSuccess; }
 
+// The condition is met, and `value` is the result of the wait.
 template <typename T>
 Poll<std::decay_t<T>> Success(T&& value, std::string_view detail = {}) {
   return {std::in_place, std::forward<T>(value), detail};
 }
 
+// The condition is not met yet.
 Poll<> NotReady(std::string_view detail = {}, absl::Duration retry_after = {});
 Poll<> NotReady(absl::Status error, absl::Duration retry_after = {});
 
+// The server asked for less traffic.
 Poll<> Throttled(std::string_view detail = {}, absl::Duration retry_after = {});
 Poll<> Throttled(absl::Status error, absl::Duration retry_after = {});
 
+// This poll found no answer, but another one may.
 Poll<> ServerError(std::string_view detail = {},
                    absl::Duration retry_after = {});
 Poll<> ServerError(absl::Status error, absl::Duration retry_after = {});
 
-// The wait ends with `error`, its code and message unchanged; with a text
-// alone the code is `kUnknown`.
+// The condition will never be met. The wait ends with `error`, its code and
+// message unchanged; with a text alone the code is kUnknown.
 Poll<> Failed(absl::Status error);
 Poll<> Failed(std::string_view detail = {});
 

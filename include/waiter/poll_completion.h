@@ -1,12 +1,16 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The answer of an asynchronous status function (async_waiter.h).
+// The completion of one asynchronous poll: the object through which the status
+// function of an `AsyncWaiter` (async_waiter.h) answers.
 //
-//   client.GetAsync("i-0abc", [done](absl::StatusOr<Instance> got) {
-//     if (!got.ok()) return done(got.status());
-//     done(waiter::Success(*std::move(got)));
-//   });
+//   [&](waiter::PollCompletion<Instance> done) {
+//     client.GetAsync("i-0abc", [done](absl::StatusOr<Instance> got) {
+//       if (!got.ok()) return done(got.status());
+//       if (got->state != "RUNNING") return done(waiter::NotReady(got->state));
+//       done(waiter::Success(*std::move(got)));
+//     });
+//   }
 
 #ifndef WAITER_POLL_COMPLETION_H_
 #define WAITER_POLL_COMPLETION_H_
@@ -22,16 +26,28 @@
 
 namespace waiter {
 
-// Takes the answer of one poll: anything that a status function may return. May
-// be called inside the status function, later, from any thread, and after the
-// wait or its engine is gone. Answers after the first are ignored. Copyable;
-// never blocks for long.
+// `T` is the type of the value of a success, void if there is none. Copies
+// stand for the same poll. Thread-safe.
+//
+// A completion may be called inside the status function, later, from any
+// thread, and after the wait or its engine is gone; then it does nothing. A
+// clock other than the real one must still exist. A completion that outlives
+// the engine keeps the memory of the engine's waits from being freed.
+//
+// If no copy is ever called, the poll has no answer: the wait ends at its
+// deadline or when it is cancelled, and not before.
 template <typename T = void>
 class PollCompletion {
  public:
+  // For `AsyncWaiter`.
   explicit PollCompletion(internal::EngineTicket ticket)
       : ticket_(std::move(ticket)) {}
 
+  // Ends the poll with `answer`, of any type that a status function with a
+  // value of type `T` may return (status_function.h). Only the first call for a
+  // poll counts. Hands the answer to the engine's thread and returns; takes a
+  // lock for a short time, and runs neither callbacks nor polls. The time of
+  // the call is the end of the poll.
   template <typename Answer>
   void operator()(Answer&& answer) const {
     auto given = std::make_unique<internal::EngineValueAnswer<T>>();

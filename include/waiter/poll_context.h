@@ -1,11 +1,23 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a status function may want to know about the poll it makes:
+// Facts about the current poll, for status functions that take a `const
+// PollContext&`. Waiter cannot interrupt a poll that hangs, so hand the
+// deadline of the poll to the call that it makes:
 //
 //   waiter::Waiter wait([&](const waiter::PollContext& context) {
 //     return client.GetStatus({.deadline = context.deadline});
 //   }, options);
+//
+// A long poll looks at the stop token as well:
+//
+//   [&](const waiter::PollContext& context) -> waiter::Poll<> {
+//     for (const Part& part : parts) {
+//       if (context.stop_token.stop_requested()) return waiter::NotReady();
+//       if (!Verify(part)) return waiter::NotReady(part.name);
+//     }
+//     return waiter::Success();
+//   }
 
 #ifndef WAITER_POLL_CONTEXT_H_
 #define WAITER_POLL_CONTEXT_H_
@@ -19,32 +31,39 @@
 
 namespace waiter {
 
-// Times are as of the start of this poll.
+// A status function gets a reference that is valid during the call; code that
+// goes on afterwards copies the fields it needs. Times are measured at the
+// start of the poll, with the clock of the wait. Waits whose function takes a
+// context read the wall clock once for each poll.
 struct PollContext {
-  // Ordinal of this poll, from 1.
+  // Ordinal of this poll, counted from 1.
   int64_t attempt = 1;
 
-  // Since the start of the wait.
+  // Time since the start of the wait.
   absl::Duration elapsed = absl::ZeroDuration();
 
-  // Until the deadline of the wait. Never negative; infinite without one.
+  // Time until the deadline of the wait. Never negative; infinite if the wait
+  // has no deadline.
   absl::Duration remaining = absl::InfiniteDuration();
 
-  // What this poll may take: `WaitOptions::poll_timeout`, or `remaining` if
-  // that is shorter. With nothing remaining, as for the last poll at the
-  // deadline, whose late success still counts, it is `poll_timeout` alone.
+  // Time that this poll may take: the shorter of `WaitOptions::poll_timeout`
+  // and `remaining`. When nothing remains, as for the last poll at the
+  // deadline, it is `poll_timeout` alone: a late success of that poll still
+  // counts.
   absl::Duration timeout = absl::InfiniteDuration();
 
-  // The same on the wall clock, for calls that take a deadline. A call of yours
-  // that runs out of time is a server error, `ServerError(status)`, if it may
-  // work the next time: `FromStatus` takes its kDeadlineExceeded for a failure.
+  // End of `timeout` on the wall clock, for calls that take a deadline. If a
+  // call runs out of time but may work the next time, answer
+  // `ServerError(status)`; `FromStatus` takes its kDeadlineExceeded for a
+  // failure.
   absl::Time deadline = absl::InfiniteFuture();
 
-  // The token that was given to the wait. A poll that it cuts short answers
-  // anything but success or failure; the wait then ends as cancelled.
+  // The stop token of the wait. A poll that stops early because of it should
+  // answer anything except success and failure; the wait then ends as
+  // cancelled.
   std::stop_token stop_token = {};
 
-  // What the poll before this one found.
+  // Status that the previous poll found; unset for the first one.
   std::optional<PollStatus> last_status = std::nullopt;
 };
 

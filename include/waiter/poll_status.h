@@ -1,7 +1,20 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The five answers to «is it there yet?».
+// The outcome of one poll. A status function that has nothing to add returns a
+// bare `PollStatus`:
+//
+//   waiter::Waiter wait_for_file(
+//       [&] {
+//         return std::filesystem::exists(path)
+//                    ? waiter::PollStatus::kSuccess
+//                    : waiter::PollStatus::kNotReady;
+//       },
+//       {.timeout = absl::Seconds(30)});
+//
+// `Poll<T>` (poll.h) adds a value, an error, a text or a server's hint to it.
+// classify.h and error_classifier.h derive a `PollStatus` from the errors of a
+// service.
 
 #ifndef WAITER_POLL_STATUS_H_
 #define WAITER_POLL_STATUS_H_
@@ -11,16 +24,32 @@
 
 namespace waiter {
 
-// Ordered from healthy to hopeless; see docs/design.md for what each leads to.
+// Ordered from healthy to hopeless. After `kNotReady`, `kThrottled` and
+// `kServerError` the wait goes on, each with a backoff curve of its own; an
+// answer restarts the curves of the statuses that are worse. A number outside
+// of this list ends the wait as `kFailed`, with kInternal.
 enum class PollStatus : uint8_t {
-  kSuccess,      // What was waited for is there.
-  kNotReady,     // It is on its way; ask again.
-  kThrottled,    // The server asked for less traffic; ask again, later.
-  kServerError,  // This poll could not tell; ask again.
-  kFailed,       // It will never be there; stop.
+  // The condition is met. Ends the wait, unless the options ask for the
+  // condition to hold (`WaitOptions::successes_required`, `hold_for`).
+  kSuccess,
+
+  // The condition is not met yet. Delay by `WaitOptions::backoff`.
+  kNotReady,
+
+  // The server asked for less traffic. Delay by `WaitOptions::throttled`, and
+  // at least as long as after `kNotReady`.
+  kThrottled,
+
+  // This poll found no answer, but another one may. Delay by
+  // `WaitOptions::server_error`.
+  kServerError,
+
+  // The condition will never be met. Ends the wait at once.
+  kFailed,
 };
 
-// Returns "success", "not ready", "throttled", "server error" or "failed".
+// Returns "success", "not ready", "throttled", "server error" or "failed", and
+// "unknown status" for any other number.
 std::string_view PollStatusName(PollStatus status);
 
 }  // namespace waiter

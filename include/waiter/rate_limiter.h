@@ -1,19 +1,22 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Finds out how many polls per second a server bears, and holds the waits that
-// share it to that. It lets everything pass until the server throttles.
+// A rate limiter that learns how many polls per second a server can bear, and
+// holds the waits that share it to that rate. It lets every poll pass until the
+// server throttles for the first time.
 //
 //   auto limiter = waiter::AdaptiveRateLimiter::Make({});
 //   if (!limiter.ok()) return limiter.status();
+//   options.rate_limiter = *limiter;  // In the options of many waits.
 //
-// A driver, or `WaitLoop` for it, does this before and after every poll:
+// Code that polls without a wait may use it directly, before and after each
+// poll:
 //
 //   waiter::MonotonicTime start;
 //   while ((start = (*limiter)->Acquire(now)) > now) {
-//     // Sleep until `start`, and ask again.
+//     // Sleep until `start` and read `now` again.
 //   }
-//   (*limiter)->Update(now, status);  // What the poll has found.
+//   (*limiter)->Update(now, status);  // The status that the poll found.
 //
 // The rule is the adaptive retry mode of the AWS SDKs; rate_limiter_options.h
 // has its formula and its parameters.
@@ -36,42 +39,47 @@
 
 namespace waiter {
 
-// How a limiter stands; rates are in polls per second.
+// Snapshot of a limiter, for logs and tests. Rates are in polls per second,
+// capacities in polls, times in seconds.
 struct RateLimiterState {
-  bool limiting = false;  // Whether the server has ever throttled.
-  double measured_rate = 0;
-  double fill_rate = 0;
-  double capacity = 0;
-  double max_capacity = 0;
+  bool limiting = false;     // Whether the server has ever throttled.
+  double measured_rate = 0;  // Smoothed rate of finished polls.
+  double fill_rate = 0;      // Rate at which polls may pass now.
+  double capacity = 0;       // Polls that may pass at once, at the last call.
+  double max_capacity = 0;   // Upper limit of `capacity`.
   double last_max_rate = 0;  // w of the formula.
   double time_window = 0;    // k of the formula.
 };
 
-// Thread-safe. Reads no clock and never sleeps, so a slow waiter holds nobody
-// up: `now` may come from any one clock, and from threads whose readings cross.
-// Time is measured from the first call on.
+// Thread-safe. Reads no clock and never sleeps, so a slow caller delays no
+// other one. All calls must take `now` from the same clock; readings of
+// different threads need not be in order. Time is measured from the first call.
+//
+// Until the server throttles, `Acquire(now)` costs one atomic read. All other
+// calls take a lock for a short time.
 class AdaptiveRateLimiter {
  public:
-  // Returns a limiter that lets everything pass, or the error of `Validate`.
+  // Returns a limiter that lets every poll pass, or the error of `Validate`.
   static absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> Make(
       const RateLimiterOptions& options);
 
-  // Takes one poll and returns `now`, or takes nothing and returns when to ask
-  // again, which is later than `now`. The rate may change in between, so ask
-  // again after the sleep, as often as it takes. Nobody who stops asking leaves
-  // anything behind.
+  // Takes one poll and returns `now`, or takes nothing and returns a later time
+  // at which to call again. The rate may change in between, so call again after
+  // the sleep, as often as it takes. A caller that gives up needs to undo
+  // nothing.
   MonotonicTime Acquire(MonotonicTime now);
 
-  // The same for `cost` polls at once. What would never pass is an error at
-  // once: kInvalidArgument if `cost` is negative or not finite,
-  // kResourceExhausted if it is above the present capacity.
+  // The same for `cost` polls at once. Returns an error if they could never
+  // pass: kInvalidArgument if `cost` is negative or not finite,
+  // kResourceExhausted if it is above the current `max_capacity`.
   absl::StatusOr<MonotonicTime> Acquire(MonotonicTime now, double cost);
 
-  // Counts a poll that has ended at `now`, and adapts the rate: down if it was
-  // `kThrottled`, and else up. To be called after every poll.
+  // Counts a poll that ended at `now`, and adapts the rate: down if `status` is
+  // `kThrottled`, otherwise up. Must be called after every poll, because the
+  // rate is measured by it.
   void Update(MonotonicTime now, PollStatus status);
 
-  // Returns the state as the last call has left it.
+  // Returns the state after the last call.
   RateLimiterState State() const;
 
   const RateLimiterOptions& options() const { return options_; }
@@ -81,23 +89,24 @@ class AdaptiveRateLimiter {
 
   explicit AdaptiveRateLimiter(const RateLimiterOptions& options);
 
-  // Returns the seconds since the first call, which may be this. Takes `mutex_`
-  // if it is.
+  // Returns the seconds since the first call. If this is the first call, sets
+  // `start_` under `mutex_` and returns zero.
   double Elapsed(MonotonicTime now);
 
   const RateLimiterOptions options_;
 
-  // Written under `mutex_`; read without it too, as most limiters never limit.
+  // Written under `mutex_`. Read without it, too, because most limiters never
+  // limit.
   std::atomic<Phase> phase_ = Phase::kUnused;
-  // Never changes once `phase_` is not kUnused.
+  // Constant once `phase_` is not kUnused.
   MonotonicTime start_{};
 
   // Guarded by `mutex_`. Changes only when the server throttles.
   internal::CubicRate cubic_;
 
-  // Guards everything below. Not of Abseil, which spins before it blocks but
-  // makes ThreadSanitizer report false races when it is built by g++. Shares a
-  // cache line with what `Acquire` writes, not with what it reads unlocked.
+  // Guards `cubic_` and everything below. Not an `absl::Mutex`: built by g++,
+  // that makes ThreadSanitizer report false races. Shares a cache line with the
+  // members that `Acquire` writes, not with those that it reads unlocked.
   ABSL_CACHELINE_ALIGNED mutable std::mutex mutex_;
   internal::RateBucket bucket_;
   internal::RateMeter meter_;

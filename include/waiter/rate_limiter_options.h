@@ -1,7 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The knobs of an `AdaptiveRateLimiter` (rate_limiter.h).
+// Options of an `AdaptiveRateLimiter` (rate_limiter.h). The defaults suit most
+// servers; a server that recovers slowly gets
+//
+//   auto limiter = waiter::AdaptiveRateLimiter::Make({.scale_constant = 0.1});
 //
 // The rule is the adaptive retry mode of the AWS SDKs, which follows CUBIC (RFC
 // 9438). With rates in polls per second and times in seconds,
@@ -22,28 +25,31 @@
 
 namespace waiter {
 
-// The defaults are those of all AWS SDKs. Everything is finite.
+// The defaults are those of all AWS SDKs. All values must be finite.
 struct RateLimiterOptions {
-  // Share of the rate that remains when throttled. Within (0, 1).
+  // Share of the rate that remains when the server throttles. Within (0, 1).
   double beta = 0.7;
 
-  // Weight of the newest measurement against all before. Within (0, 1].
+  // Weight of the newest measurement against all earlier ones. Within (0, 1].
   double smoothing = 0.8;
 
-  // How fast the rate comes back and grows. Above zero.
+  // Speed at which the rate recovers and grows. Above zero.
   double scale_constant = 0.4;
 
   // Polls per second that are always allowed. Above zero.
   double min_fill_rate = 0.5;
 
-  // The capacity, which is what can pass at once after a pause, is a second's
-  // worth, and at least this. At least 1, which is what a poll needs.
+  // Lower limit of the capacity, the number of polls that may pass at once
+  // after a pause. The capacity is otherwise one second's worth of the allowed
+  // rate. At least 1, or no poll could pass.
   double min_capacity = 1;
 
-  // The time over which polls are counted to measure their rate. Above zero.
+  // Time over which polls are counted to measure their rate. Above zero.
   absl::Duration measurement_bucket = absl::Milliseconds(500);
 
-  // The allowed rate is at most this times the measured one. At least 1.
+  // Upper limit of the allowed rate, as a multiple of the measured one. At
+  // least
+  // 1. It keeps an idle client from earning an unlimited rate.
   double growth_limit = 2;
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a server says of when to ask again.
+// Parsers for the hints by which servers say when to poll again. Over HTTP:
 //
 //   waiter::RetryAfter hint;
 //   for (const auto& [name, value] : response.headers) {
@@ -11,11 +11,19 @@
 //   }
 //   if (response.code == 429) return waiter::Throttled("429", hint);
 //
-// Whatever a server writes, a result is none, or within [0, kLongest]; spaces
-// and tabs around a value are ignored, any other deviation from its form makes
-// it none. How a wait combines a hint with its own delay, and the shorter limit
-// it sets, is in `RetryAfterOptions` (options.h); a hint of zero asks for
-// nothing there, so it causes no busy loop. Nothing here allocates.
+// Over gRPC, by the trailing metadata of a call:
+//
+//   waiter::GrpcPushback pushback = waiter::ParseGrpcPushback(value);
+//   if (!pushback.may_retry) return waiter::Failed(status);
+//   return waiter::ServerError(status, pushback.delay);
+//
+// Whatever a server sends, a result has no value or is within [0, kLongest].
+// Spaces and tabs around a value are ignored; any other deviation from its form
+// gives no value. `RetryAfterOptions` (retry_after_options.h) says how a wait
+// combines a hint with its own delay, and sets a shorter limit. A wait ignores
+// a hint of zero, so that it causes no busy loop.
+//
+// All functions here are thread-safe and allocate nothing.
 
 #ifndef WAITER_RETRY_AFTER_H_
 #define WAITER_RETRY_AFTER_H_
@@ -27,22 +35,24 @@
 
 namespace waiter {
 
-// How long a server asked not to be polled, if it did. A small value.
+// The time for which a server asked not to be polled, or no value if it sent no
+// valid hint. A small value type.
 class RetryAfter {
  public:
-  // More counts as this, 68 years, as for all numbers of seconds in HTTP (RFC
-  // 9111, 1.2.2).
+  // Longest hint, 68 years; longer ones count as this. RFC 9111, 1.2.2 has the
+  // same limit for all numbers of seconds in HTTP.
   static constexpr absl::Duration kLongest = absl::Seconds(int64_t{1} << 31);
 
-  // None.
+  // Holds no value.
   constexpr RetryAfter() = default;
 
-  // `delay`, limited to `kLongest`; none if it is negative.
+  // Holds `delay`, limited to `kLongest`, or no value if it is negative.
   explicit RetryAfter(absl::Duration delay);
 
   bool has_value() const { return delay_ >= absl::ZeroDuration(); }
 
-  // Zero if there is none: what `Throttled()` and its like expect.
+  // Converts to the argument that `Throttled()` and its siblings in poll.h
+  // expect: zero if there is no value.
   // NOLINTNEXTLINE(google-explicit-constructor): see above
   operator absl::Duration() const {
     return has_value() ? delay_ : absl::ZeroDuration();
@@ -54,46 +64,47 @@ class RetryAfter {
   absl::Duration delay_ = -absl::Nanoseconds(1);
 };
 
-// Reads the value of `Retry-After` (RFC 9110, 10.2.3): seconds, or a date in
-// one of the three forms of HTTP, always in GMT. `now` is when the response
-// came; a date before it is zero. A year of two digits is the one within 50
-// years of `now`. Where two fields were joined into «date, seconds», the
+// Parses the value of `Retry-After` (RFC 9110, 10.2.3): seconds, or a date in
+// one of the three forms of HTTP, always in GMT. `now` is the time at which the
+// response came; an earlier date gives zero. A year of two digits is the one
+// within 50 years of `now`. If two fields were joined into "date, seconds", the
 // seconds count.
 RetryAfter ParseRetryAfter(std::string_view value, absl::Time now);
 
-// Reads whole milliseconds: `retry-after-ms`, `x-ms-retry-after-ms` (Azure),
-// `x-amz-retry-after` (AWS).
+// Parses whole milliseconds, the form of `retry-after-ms`,
+// `x-ms-retry-after-ms` (Azure) and `x-amz-retry-after` (AWS).
 RetryAfter ParseRetryAfterMs(std::string_view value);
 
-// Reads any of the fields named above, case ignored; none for every other
-// field. Where a response has several, systems differ: some take the first one,
-// as in the example above (smithy-typescript), some milliseconds before seconds
-// (Azure).
+// Parses any of the fields named above, ignoring case; returns no value for
+// every other field. If a response has several, systems differ: some take the
+// first one, as in the example above (smithy-typescript), some prefer
+// milliseconds to seconds (Azure).
 RetryAfter ParseRetryAfterField(std::string_view name, std::string_view value,
                                 absl::Time now);
 
-// Reads the `retry_delay` of google.rpc.RetryInfo, a protobuf Duration: as JSON
-// has it, "3.5s" without the quotes, at most 9 digits after the point; or its
-// two fields. None if negative or, as for protobuf, out of range: `nanos` not
-// within [0, 999999999].
+// Parses the `retry_delay` of google.rpc.RetryInfo, a protobuf Duration in its
+// JSON form: "3.5s" without the quotes, with at most 9 digits after the point.
 RetryAfter ParseRetryInfoDelay(std::string_view json);
+
+// Converts the two fields of that Duration. Returns no value if `seconds` is
+// negative or `nanos` is not within [0, 999999999], the range of protobuf.
 RetryAfter RetryInfoDelay(int64_t seconds, int32_t nanos);
 
-// What `grpc-retry-pushback-ms` asks for (gRPC proposal A6). There, unlike
-// above, a value that cannot be read counts: as «do not retry».
+// The request of `grpc-retry-pushback-ms` (gRPC proposal A6). Unlike above, a
+// value that cannot be parsed has a meaning there: do not retry.
 struct GrpcPushback {
-  // False: end the wait, `Failed(status)`.
+  // If false, end the wait: return `Failed(status)`.
   bool may_retry;
 
-  // Zero if not `may_retry`.
+  // Delay before the next poll; zero if `may_retry` is false.
   absl::Duration delay;
 
   friend bool operator==(const GrpcPushback&, const GrpcPushback&) = default;
 };
 
-// Reads the value of `grpc-retry-pushback-ms`, if the call's trailing metadata
-// has it: milliseconds, digits only, up to 2^31 - 1. Of several values, give
-// none: gRPC does not retry then either.
+// Parses the value of `grpc-retry-pushback-ms` from the trailing metadata of a
+// call: milliseconds, digits only, up to 2^31 - 1. If the field occurs several
+// times, pass an empty string: gRPC does not retry then either.
 GrpcPushback ParseGrpcPushback(std::string_view value);
 
 }  // namespace waiter

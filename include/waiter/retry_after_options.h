@@ -1,12 +1,19 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What to make of a server's `retry_after`, here called the hint:
+// Use of a server's `retry_after`, below called the hint:
 //
+//   waiter::WaitOptions options = {.timeout = absl::Minutes(30)};
 //   options.retry_after.max_retry_after = absl::Minutes(2);
 //
-// Systems differ in how they combine a hint with the delay that they had
-// computed; docs/design.md says why the default is a lower bound.
+// Systems differ in how they combine a hint with the delay that they computed.
+// The default takes it for a lower bound and adds jitter, because clients that
+// got the same hint would otherwise return together. A server whose hints are
+// exact is served by
+//
+//   options.retry_after.rule = waiter::RetryAfterOptions::Rule::kReplace;
+//
+// retry_after.h reads hints from the headers of responses.
 
 #ifndef WAITER_RETRY_AFTER_OPTIONS_H_
 #define WAITER_RETRY_AFTER_OPTIONS_H_
@@ -17,31 +24,38 @@
 
 namespace waiter {
 
-// Hints of zero, below, or infinity are ignored.
+// Hints count after "not ready", throttled answers and server errors. Those
+// that are zero, negative or infinite are ignored. With a `DelayRule`, these
+// rules apply only within its `computed()`, and `past_deadline` not at all.
 struct RetryAfterOptions {
+  // The delay, from the computed delay and the hint.
   enum class Rule : uint8_t {
     kLowerBound,  // max(computed, hint) + up to a quarter of the hint.
     kReplace,     // The hint.
     kSum,         // computed + hint.
     kClamp,       // The hint, within [computed, computed + `overshoot`].
   };
+
+  // The reaction to a hint that reaches beyond the deadline of the wait.
   enum class PastDeadline : uint8_t {
     kStop,            // End at once, with `StopReason::kDeadline`.
-    kPollAtDeadline,  // Ask one last time at the deadline all the same.
+    kPollAtDeadline,  // Poll one last time at the deadline all the same.
   };
 
-  // After a hint that decided the delay, `kLowerBound` and `kReplace` restart
+  // With `kLowerBound` and `kReplace`, a hint that decided the delay restarts
   // the growth of all curves.
   Rule rule = Rule::kLowerBound;
 
-  // Longer hints count as this long. Finite, positive. A hint may lift a delay
-  // above `max_delay`; with `kLowerBound`, its jitter stays below this too.
+  // Longer hints count as this long. Finite, above zero. A hint may lift a
+  // delay above `max_delay`. The jitter of `kLowerBound` stays within this
+  // limit, too.
   absl::Duration max_retry_after = absl::Minutes(10);
 
-  // Used by `kClamp` alone. Finite, zero or more.
+  // Used only by `kClamp`. Finite, zero or more.
   absl::Duration overshoot = absl::Seconds(5);
 
-  // What to do when the hint reaches beyond the deadline.
+  // The default saves time, as no later poll can be in time, and spares the
+  // server a poll that it asked not to get.
   PastDeadline past_deadline = PastDeadline::kStop;
 };
 

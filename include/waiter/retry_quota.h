@@ -1,21 +1,25 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A token bucket shared by many waits, so that together they cannot drown a
-// server that is failing already:
+// A token bucket that many waits share, so that together they cannot overload a
+// server that already fails:
 //
 //   auto quota = waiter::RetryQuota::Make({.capacity = 500});
 //   if (!quota.ok()) return quota.status();
+//   options.retry_quota = *quota;  // In the options of many waits.
 //
-// Each poll after a failure costs tokens; a success gives back what the last
-// poll of its wait had cost, and everything else only time gives back, at
-// `refill_per_second`, as in the AWS SDKs. A driver, or `WaitLoop` for it:
+// A poll after an error costs tokens. A success returns the cost of the last
+// poll of its wait; all other tokens come back only with time, at
+// `refill_per_second`, as in the AWS SDKs. A poll after "not ready" is free.
+//
+// Code that polls without a wait may use a quota directly:
 //
 //   waiter::QuotaToken token;  // One byte per wait.
 //   std::optional<waiter::MonotonicTime> start =
 //       (*quota)->Acquire(waiter::QuotaUse::kRetry, now, token);
-//   // None: end the wait. Later than `now`: sleep until then, and poll.
-//   (*quota)->Release(now, token);  // If the poll has found success.
+//   if (!start.has_value()) return;  // Refused: poll no more.
+//   // If `*start` is later than `now`, sleep until then. Then poll.
+//   (*quota)->Release(now, token);   // After a success.
 
 #ifndef WAITER_RETRY_QUOTA_H_
 #define WAITER_RETRY_QUOTA_H_
@@ -34,7 +38,7 @@
 
 namespace waiter {
 
-// What a poll is made for, which decides its cost.
+// The occasion of a poll, which decides its cost.
 enum class QuotaUse : uint8_t {
   kFirstPoll,  // `initial_cost`; a success gives back `success_increment`.
   kRetry,      // `retry_cost`: after an error of the server or the client.
@@ -42,42 +46,48 @@ enum class QuotaUse : uint8_t {
   kThrottled,  // `throttle_cost`: after a throttled answer.
 };
 
-// Amounts are in tokens, may have fractions, and are finite and zero or more.
-// The defaults are those of the AWS SDKs since 2026. Before, `retry_cost` was
-// 5, and the other two 10.
+// Amounts are in tokens. They may have fractions, and must be finite and zero
+// or more. The defaults are those of the AWS SDKs since 2026; before,
+// `retry_cost` was 5, and `timeout_cost` and `throttle_cost` were 10.
 struct RetryQuotaOptions {
   enum class WhenSpent : uint8_t {
-    kRefuse,  // `Acquire` returns nothing.
-    kWait,    // `Acquire` returns when refill will have paid, first come first
-              // served. Needs refill, and no cost above the capacity.
+    kRefuse,  // `Acquire` returns nullopt.
+    kWait,    // `Acquire` returns the time at which refill pays, first come
+              // first served. Requires refill, and no cost above the capacity.
   };
 
-  // Most tokens there can be, and how many there are at first.
+  // Largest number of tokens, and the number at the start.
   double capacity = 500;
 
+  // Costs of a poll by its `QuotaUse`, and the gain by a success of a first
+  // poll.
   double initial_cost = 0;  // At most `capacity`.
   double success_increment = 1;
   double retry_cost = 14;
   double timeout_cost = 14;
   double throttle_cost = 5;
 
+  // Tokens that time brings back, per second. Zero: none.
   double refill_per_second = 0;
 
   WhenSpent when_spent = WhenSpent::kRefuse;
 
-  // Copies what the AWS SDK for Kotlin does with time, instead of the exact
-  // account: (a) refill is rounded down to whole tokens and its fraction is
-  // lost with every operation but a refusal, which (b) is followed by the same
-  // refill once more; (c) a wait takes whole seconds, what is refilled beyond
-  // its cost is lost, and all others queue behind it, also for what is free.
-  // Without refill there is no difference.
+  // Reproduces the accounting of time of the AWS SDK for Kotlin instead of the
+  // exact one. Without refill there is no difference. With refill:
+  //   (a) Refill is rounded down to whole tokens; every operation except a
+  //       refusal loses the fraction.
+  //   (b) A refusal is followed by the same refill once more.
+  //   (c) A wait for tokens takes whole seconds, loses the refill beyond its
+  //       cost, and makes all others queue behind it, also for free polls.
   bool compatible = false;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const RetryQuotaOptions& options);
 
-// What a wait remembers of its last `Acquire`: 1 byte. Thread-compatible.
+// The memory of one wait of its last `Acquire`: 1 byte. Thread-compatible. May
+// be used with one quota only, and may be dropped at any time: then the tokens
+// stay spent.
 class QuotaToken {
  private:
   friend class RetryQuota;
@@ -85,35 +95,38 @@ class QuotaToken {
   uint8_t use_ = kNothing;  // Or a `QuotaUse`.
 };
 
-// Thread-safe. Reads no clock and never sleeps: `now` may come from any one
-// clock, and from threads whose readings cross. Lock-free, unless `compatible`.
-// The account is exact to a nanosecond's worth of refill for 100 days of
-// `now`, and without refill for ever.
+// Thread-safe. Reads no clock and never sleeps. All calls must take `now` from
+// the same clock; readings of different threads need not be in order.
+// Lock-free, unless `compatible`. With refill, the account is exact to one
+// nanosecond's worth of it while `now` is below 100 days; without refill it is
+// always exact.
 class RetryQuota {
  public:
   // Returns a full quota, or the error of `Validate`.
   static absl::StatusOr<std::shared_ptr<RetryQuota>> Make(
       const RetryQuotaOptions& options);
 
-  // Takes what `use` costs and returns when the poll may start: `now`, or
-  // later with `kWait`; a poll that costs nothing never waits. The tokens are
-  // taken at once, and the caller may sleep holding nothing. Returns nothing,
-  // takes nothing and leaves `token` alone if refused. Else `token` forgets
-  // what it stood for: only the last cost comes back. A wait that fails just
-  // drops it.
+  // Takes the cost of `use` and returns the time at which the poll may start:
+  // `now`, or later with `kWait`. A poll that costs nothing never waits. The
+  // tokens are taken at once, so the caller holds nothing while it sleeps.
+  // `token` then stands for this cost and forgets an earlier one.
+  //
+  // If refused, returns nullopt, takes nothing and leaves `token` as it is.
   std::optional<MonotonicTime> Acquire(QuotaUse use, MonotonicTime now,
                                        QuotaToken& token);
 
-  // Gives back what `token` stands for, up to the capacity, as its wait has
-  // succeeded. Does nothing the second time.
+  // Returns the cost that `token` stands for to the quota, up to the capacity.
+  // To be called when the wait succeeds. Does nothing the second time.
   void Release(MonotonicTime now, QuotaToken& token);
 
-  // Gives back all that the last `Acquire` of `token` took, up to the capacity,
-  // as its poll will not start. Those who wait already keep their times; who
-  // comes next waits less. Does nothing the second time, or after `Release`.
+  // Returns everything that the last `Acquire` of `token` took, up to the
+  // capacity. To be called when the poll it paid for will not start. Polls that
+  // already have a time keep it; later ones wait less. Does nothing the second
+  // time, or after `Release`.
   void Refund(MonotonicTime now, QuotaToken& token);
 
-  // Returns the tokens at `now`; below zero is what those who wait still owe.
+  // Returns the number of tokens at `now`. It is negative if polls that wait
+  // for refill still owe tokens.
   double Available(MonotonicTime now) const;
 
   const RetryQuotaOptions& options() const { return options_; }
@@ -121,8 +134,10 @@ class RetryQuota {
  private:
   explicit RetryQuota(const RetryQuotaOptions& options);
 
+  // Returns the tokens that refill has brought since the origin of the clock.
   double Refilled(MonotonicTime now) const;
-  // Both return false if refused, or else move `time` from now to the start.
+  // Both return false if refused. Otherwise they move `time` from the current
+  // time to the start of the poll.
   bool Take(double cost, MonotonicTime& time);
   bool TakeCompatibly(double cost, MonotonicTime& time);
   void Add(double tokens, MonotonicTime now);
@@ -130,16 +145,17 @@ class RetryQuota {
   double TokensCompatibly(MonotonicTime now) const;
 
   const RetryQuotaOptions options_;
-  // By `QuotaUse`; the last, of no use, is zero.
+  // By `QuotaUse`, and zero for `kNothing`.
   const std::array<double, QuotaToken::kNothing + 1> costs_;
   const double refill_per_nanosecond_;
 
-  // The tokens at `now` are min(capacity, level_ + Refilled(now)): one number,
-  // which time does not change. What is only read is on other cache lines.
+  // The tokens at `now` are min(capacity, level_ + Refilled(now)). So one
+  // number suffices, and time does not change it. Members that are only read
+  // are on other cache lines.
   ABSL_CACHELINE_ALIGNED std::atomic<double> level_;
 
-  // For `compatible` alone, guarded by `mutex_`: the tokens at `mark_`, which
-  // is the end of the last wait if that is still to come.
+  // For `compatible` only, guarded by `mutex_`: the tokens at `mark_`. If the
+  // last wait for tokens is not over yet, `mark_` is its end.
   mutable std::mutex mutex_;
   double tokens_;
   MonotonicTime mark_{};

@@ -1,11 +1,22 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The delays of a wait before it is made, for tables, plots and docs.
+// Computes the delays of a wait without waiting, for tables, plots and tests of
+// policies:
 //
 //   waiter::SplitMix64 gen(42);
 //   absl::StatusOr<std::vector<absl::Duration>> delays =
 //       waiter::Schedule({.timeout = absl::Minutes(5)}, gen);
+//
+// The delays of a policy against a server that throttles every poll:
+//
+//   waiter::WaitOptions options = waiter::AwsStandard2026();
+//   options.timeout = absl::Minutes(1);
+//   waiter::Schedule(options, gen, /*max_delays=*/10,
+//                    waiter::PollStatus::kThrottled);
+//
+// The loop that drives every wait computes the schedule, so it holds for all of
+// them: limits, last poll and delay rules included.
 
 #ifndef WAITER_SCHEDULE_H_
 #define WAITER_SCHEDULE_H_
@@ -23,15 +34,22 @@
 namespace waiter {
 
 // Returns the delays between the polls of a wait whose polls take no time and
-// all find `found`, at most `max_delays` of them: the very delays that a wait
-// sleeps with the same options and generator, zeros included. Observer and
-// history are left out. An error is that of `Validate(options)`.
+// all find `found`, at most `max_delays` of them. These are the delays that a
+// wait with the same options and generator sleeps, zeros included, in order; a
+// `first_poll_delay` comes first. If `options` are invalid, returns the error
+// of `Validate`.
+//
+// Ignores the observer and the history of the options. Sleeps nowhere, and
+// takes time in proportion to the number of delays. Budgets are used as by a
+// real wait: leave `retry_quota` and `rate_limiter` out if other waits share
+// them.
 absl::StatusOr<std::vector<absl::Duration>> Schedule(
     WaitOptions options, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);
 
-// The same for many schedules of one policy, which is then made once. Requires
-// `policy.status().ok()`, no observer and no history.
+// The same for a policy, for callers that compute many schedules of one policy.
+// Requires `policy.status().ok()`, no observer and no history. Thread-safe, if
+// each thread has a generator of its own.
 std::vector<absl::Duration> Schedule(
     const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Very many waits on few threads. What `Waiter::Wait` does to one thread, an
-// engine does for a million waits on one thread, with a callback for each:
+// Very many waits on few threads. `Waiter::Wait` blocks a thread for one wait;
+// an engine holds a million waits on one thread, and calls back when each ends:
 //
 //   waiter::WaitEngine engine;
 //   waiter::WaitHandle wait =
@@ -11,13 +11,22 @@
 //                      if (result.ok()) Use(*result);
 //                    });
 //
-// Waits with the same options should share them:
+// Waits with the same options should share a policy:
 //
 //   auto policy = waiter::WaitPolicy::Make({.timeout = absl::Minutes(5)});
 //   for (Job& job : jobs) {
-//     engine.Start(waiter::Waiter([&job] { return job.Ask(); }, policy), Log)
+//     engine.Start(waiter::Waiter([&job] { return job.Poll(); }, policy), Log)
 //         .Detach();
 //   }
+//
+// A program with an event loop of its own gives the engine no thread, and turns
+// it from the loop:
+//
+//   waiter::WaitEngine engine({.threads = 0});
+//   ...
+//   waiter::MonotonicTime next = engine.RunDue();  // Call again then.
+//
+// Waits are also started by coroutine.h, wait_group.h and batch_poller.h.
 
 #ifndef WAITER_WAIT_ENGINE_H_
 #define WAITER_WAIT_ENGINE_H_
@@ -40,39 +49,53 @@
 
 namespace waiter {
 
-// What takes the result of a wait.
+// Whether `Callback` can take the result of a wait that brings a `T`.
 template <typename Callback, typename T>
 concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
   callback(std::move(result));
 };
 
-// Thread-safe, but for `Run` and `RunDue`. Keeps the memory of the most waits
-// that it ever had.
+// Thread-safe, except for `Run` and `RunDue`. Memory grows with the number of
+// pending waits and is reused, but not returned before the engine is destroyed.
 //
-// Status functions and callbacks run on the engine's thread, one at a time,
-// under no lock, and never inside of `Start`. They may start and cancel waits.
-// What blocks for long belongs on an executor (wait_engine_options.h).
+// Status functions and callbacks run on a thread of the engine, one at a time
+// on each thread, under no lock, and never inside of `Start`. They may start
+// and cancel waits. A function that blocks holds up all waits of its thread:
+// run it on an executor (wait_engine_options.h), or use an `AsyncWaiter`.
+//
+// With several threads, waits are distributed in turn. A wait that is started
+// inside of a function of another wait stays on the thread of that wait.
 class WaitEngine {
  public:
-  // Invalid options are reported by every wait.
+  // Starts the threads. If `options` are invalid, every wait ends with
+  // kInvalidArgument.
   explicit WaitEngine(const WaitEngineOptions& options = {});
 
-  // Ends the waits that are pending, with callbacks: the reason is `kShutDown`,
-  // as it is for waits that those callbacks start. Awaits the polls under way.
-  // Must not run on a thread of the engine.
+  // Ends all pending waits with callbacks, whose reason is `kShutDown`; also
+  // those that these callbacks start. Awaits synchronous polls under way, so it
+  // takes as long as the longest of them. Callbacks run on the engine's
+  // threads, or, without threads, inside of this call. Must not be called on a
+  // thread of the engine: that terminates the program with a message.
   ~WaitEngine();
 
   WaitEngine(const WaitEngine&) = delete;
   WaitEngine& operator=(const WaitEngine&) = delete;
 
-  // Starts a wait and calls back exactly once with its `WaitResult`, whatever
-  // ends it. Its first poll is made, and its time begins, as soon as the engine
-  // comes to it. The handle owns the wait: if it is destroyed, nothing is
-  // called back.
+  // Starts a wait and returns its handle. `callback` is called exactly once
+  // with the `WaitResult`, whatever ends the wait, unless the handle is
+  // destroyed before: the handle owns the wait. `waiter` and `callback` are
+  // moved into the engine, and destroyed when the wait has ended.
   //
-  // About 100 ns. A wait takes 128 bytes, or 192 with a full report, if what
-  // the two functions capture fits in 32 bytes; more if the policy asks for
-  // more than limits of time and number, or polls have details to keep.
+  // The first poll is made, and the time of the wait begins, as soon as the
+  // engine's thread gets to it. Waits on one thread begin in the order of
+  // their starts. An exception of the status function is in the report of the
+  // result; one of the callback goes to
+  // `WaitEngineOptions::on_callback_exception`.
+  //
+  // Costs about 100 ns. A pending wait takes 128 bytes, or 192 with a full
+  // report, if the captures of both functions fit in 32 bytes. It takes more if
+  // the policy has options beyond limits of time and number, or if polls carry
+  // texts or errors.
   template <typename F, typename Callback>
   requires std::invocable<Callback&, WaitResult<typename Waiter<F>::value_type>>
       WaitHandle Start(Waiter<F> waiter, Callback callback) {
@@ -82,7 +105,7 @@ class WaitEngine {
         std::move(callback));
   }
 
-  // The same for a status function that takes a completion.
+  // Starts a wait whose status function takes a completion (async_waiter.h).
   template <typename F, typename Callback>
   requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
       WaitHandle Start(AsyncWaiter<F> waiter, Callback callback) {
@@ -92,13 +115,15 @@ class WaitEngine {
         std::move(callback));
   }
 
-  // For an engine without threads: polls and calls back on the calling thread
-  // until no wait is pending.
+  // Polls and calls back on the calling thread until no wait is pending. One
+  // thread at a time may call it. On an engine with threads, or inside of a
+  // function of a wait, it terminates the program with a message.
   void Run();
 
-  // The same, for what is due now. Returns when to call it next, `max()` if no
-  // wait is pending; a wait that is started or cancelled until then is due at
-  // once.
+  // Does the polls and callbacks that are due now, and returns the time of the
+  // next ones, on the engine's clock, or `MonotonicTime::max()` if there is
+  // none. Call it then, and earlier if a wait was started, cancelled or
+  // answered in between. Same requirements as for `Run`.
   MonotonicTime RunDue();
 
  private:
@@ -110,13 +135,14 @@ class WaitEngine {
                        std::shared_ptr<const WaitPolicy> policy,
                        Callback callback) {
     using Task = internal::EngineTask<PollAdapter, T, Callback>;
-    internal::WaitStarter slot(ChooseWorker());
-    Task::Create(slot.storage(), std::move(adapter), std::move(callback));
-    WaitHandle wait = slot.MakeHandle(Task::kOps);
-    slot.Start(std::move(policy));
+    internal::WaitStarter starter(ChooseWorker());
+    Task::Create(starter.storage(), std::move(adapter), std::move(callback));
+    WaitHandle wait = starter.MakeHandle(Task::kOps);
+    starter.Start(std::move(policy));
     return wait;
   }
 
+  // Returns this thread's worker, if it has one, otherwise the next in turn.
   internal::EngineWorker& ChooseWorker();
 
   std::vector<internal::EngineWorkerRef> workers_;

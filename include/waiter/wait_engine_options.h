@@ -1,10 +1,19 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The knobs of a `WaitEngine` (wait_engine.h). The defaults suit thousands to
-// millions of waits that poll something quick:
+// Options of a `WaitEngine` (wait_engine.h). The defaults suit thousands to
+// millions of waits whose polls are quick. Millions of waits take a third less
+// memory with a lean report:
 //
 //   waiter::WaitEngine engine({.report = waiter::ReportLevel::kLean});
+//
+// Polls that block, such as calls of a synchronous client, belong on a thread
+// pool:
+//
+//   waiter::WaitEngine engine(
+//       {.executor = [&pool](absl::AnyInvocable<void()> poll) {
+//          pool.Schedule(std::move(poll));
+//        }});
 
 #ifndef WAITER_WAIT_ENGINE_OPTIONS_H_
 #define WAITER_WAIT_ENGINE_OPTIONS_H_
@@ -23,52 +32,66 @@ namespace waiter {
 
 class Clock;
 
-// How much of its `WaitReport` a wait keeps while it is pending.
+// The part of its `WaitReport` that a wait keeps while it is pending.
 enum class ReportLevel : uint8_t {
-  // `attempts`, `elapsed`, and the last poll: all of it where that poll ends
-  // the
-  // wait, its status alone where it is ended from outside, whose own status
-  // then has no text.
+  // Keeps `attempts`, `elapsed` and the status of the last poll. If that poll
+  // ends the wait, the result has all of it, and an error with the usual text.
+  // If the wait is ended from outside (cancelled, or with the engine), its
+  // error has a code but no text.
   kLean,
-  // Everything that the blocking form keeps, for 64 bytes more.
+  // Keeps everything that the blocking form keeps, for 64 bytes more per wait.
   kFull,
 };
 
 struct WaitEngineOptions {
-  // Threads that poll and call back, each with waits of its own. 0: none; the
-  // waits run in `WaitEngine::Run`, on whoever calls it.
+  // Number of threads that poll and call back, each with waits of its own. Zero
+  // or more. With zero, the waits run inside of `WaitEngine::Run` and `RunDue`,
+  // on the thread that calls them.
   int threads = 1;
 
-  // Wake-ups are rounded up to a multiple of this, so that one serves many
-  // waits: each costs 20 to 40 us of processor time. At least 1 us, or zero for
-  // exact times. 1 ms delays a poll by 0.6 ms as a median.
+  // Wake-ups are rounded up to a multiple of this, so that one wake-up, which
+  // costs 20 to 40 us of processor time, serves many waits. Zero for exact
+  // times, otherwise finite and at least 1 us. A tick of 1 ms makes polls 0.6
+  // ms late (median), and a poll at a deadline by up to one tick.
   absl::Duration tick = absl::Milliseconds(1);
 
-  // The share of a delay by which it may be longer, so that few waits, too, are
-  // woken together. From 0 to 1. Deadlines are kept.
+  // Share of a delay by which it may be longer, so that a few waits are woken
+  // together, too. Within [0, 1]. No delay becomes longer than the deadline
+  // allows.
   double relative_slack = 0;
 
+  // Part of the report that pending waits keep.
   ReportLevel report = ReportLevel::kFull;
 
-  // Where synchronous status functions run, if not on the engine's thread: what
-  // it is given is to be run once, on any thread, soon. Must outlive the
-  // engine. For functions that block; a wait is still polled by one thread at a
-  // time.
+  // Runs synchronous status functions in place of the engine's thread; unset:
+  // that thread runs them. The executor gets one function for each poll and
+  // must run it exactly once, on any thread and soon, because the wait goes on
+  // only afterwards. A function that runs after its wait or the engine has
+  // ended does nothing. If the executor throws, the wait ends with that
+  // exception.
+  //
+  // Callbacks and asynchronous status functions stay on the engine's thread.
+  // Each wait is still polled by one thread at a time. Objects to which the
+  // executor refers must outlive the engine.
   std::function<void(absl::AnyInvocable<void()>)> executor = nullptr;
 
-  // Called on the engine's thread with what a callback threw. Unset: that is
-  // printed, and the program terminated.
+  // Called on the engine's thread with an exception that a callback threw.
+  // Unset: the engine prints the exception and terminates the program.
   std::function<void(std::exception_ptr)> on_callback_exception = nullptr;
 
-  // Not owned. Null: `GetRealClock()`. Must be that of every wait's options.
+  // Not owned; must outlive the engine and calls of its `PollCompletion`s.
+  // Null: `GetRealClock()`. Waits whose options name another clock end with
+  // kInvalidArgument.
   Clock* clock = nullptr;
 
-  // Makes delays the same each time, for waits that start and poll in the same
-  // order. Unset: all differ.
+  // Makes the delays the same each time, for waits that start and poll in the
+  // same order. Unset: they differ each time. `WaitOptions::seed` does the same
+  // for a single wait and wins over this.
   std::optional<uint64_t> seed = std::nullopt;
 
-  // Draws the delays instead, as for tests of exact ones. Requires `threads` of
-  // 0 or 1.
+  // Generator from which the engine's thread draws the delays instead. For
+  // tests of exact delays. Requires `threads` of 0 or 1. Not owned; must
+  // outlive the engine.
   std::optional<absl::BitGenRef> gen = std::nullopt;
 };
 

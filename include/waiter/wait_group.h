@@ -1,15 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Several waits of a `WaitEngine` (wait_engine.h) as one: all of them, any, or
-// the first few that succeed.
+// Several waits on a `WaitEngine` (wait_engine.h) with one callback: for all of
+// them, for any, or for the first few that succeed.
 //
-//   std::vector<waiter::Waiter<AskReplica>> waits = ...;
+//   std::vector<waiter::Waiter<CheckReplica>> waits = ...;
 //   waiter::WaitGroup group(
 //       engine, std::move(waits), {.successes_required = 2},
 //       [](std::vector<waiter::WaitResult<Replica>> results) {
-//         // In the order of `waits`; those that were not needed: cancelled.
+//         // In the order of `waits`. The reason of those that were not needed
+//         // is `kCancelled`.
 //       });
+//
+// Without `successes_required` the callback comes when every wait has ended by
+// itself, in success or not:
+//
+//   waiter::WaitGroup all(engine, std::move(waits), {}, LogFailures);
 
 #ifndef WAITER_WAIT_GROUP_H_
 #define WAITER_WAIT_GROUP_H_
@@ -28,16 +34,25 @@
 
 namespace waiter {
 
-// Owns waits that bring a `T`, as a `WaitHandle` owns one: destroying it
-// cancels them without a callback. Movable; the functions are thread-safe. For
-// each wait it takes the 32 bytes of a handle, and 8 more.
+// Owns its waits, whose successes bring a `T` or nothing, as a `WaitHandle`
+// owns one. Destroying the group cancels the waits without a callback; it
+// blocks while one of their functions or the callback runs on another thread.
+// It may be destroyed in the callback, and after the engine.
+//
+// Movable. `Cancel` may be called from any thread, also while the callback
+// runs. A group takes 40 bytes for each wait besides the wait itself, and the
+// result of each wait once that has ended.
 template <typename T = void>
 class [[nodiscard]] WaitGroup {
  public:
+  // `void(std::vector<WaitResult<T>>)`, move-only.
   using Callback = typename internal::WaitGroupState<T>::Callback;
 
-  // Starts `waits`, of `Waiter` or `AsyncWaiter`. Calls back once, on a thread
-  // of the engine, when all have ended, cancelled ones included.
+  // Starts `waits`, which are of type `Waiter` or `AsyncWaiter`. Calls
+  // `callback` exactly once, on a thread of the engine and never inside of this
+  // constructor, when all waits have ended, cancelled ones included. For no
+  // waits, the callback comes with an empty vector. The results are in the
+  // order of `waits`.
   template <typename W>
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)
@@ -50,7 +65,7 @@ class [[nodiscard]] WaitGroup {
                                    state->End(i, std::move(result));
                                  }));
     }
-    // One wait more keeps the callback out of this constructor.
+    // One more wait keeps the callback out of this constructor.
     state->Add(waits.size(),
                engine.Start(Waiter([] { return true; },
                                    {.timeout = absl::ZeroDuration()}),
@@ -60,12 +75,13 @@ class [[nodiscard]] WaitGroup {
   WaitGroup(WaitGroup&&) noexcept = default;
   WaitGroup& operator=(WaitGroup&&) noexcept = default;
 
-  // Cancels all waits; the callback still comes.
+  // Cancels all waits, as `WaitHandle::Cancel` does. The callback still comes.
   void Cancel() {
     if (state_ != nullptr) state_->CancelAll();
   }
 
-  // Lets the waits go on by themselves, to the callback.
+  // Gives up ownership: the waits go on by themselves until the callback has
+  // run. Afterwards this group owns no waits.
   void Detach() {
     if (state_ == nullptr) return;
     State& state = *state_;

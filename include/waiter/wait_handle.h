@@ -1,13 +1,24 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A wait that runs on a `WaitEngine` (wait_engine.h):
+// Ownership of a wait that runs on a `WaitEngine` (wait_engine.h):
 //
 //   waiter::WaitHandle wait = engine.Start(wait_until_running, Use);
-//   wait.Cancel();  // Use gets a result: cancelled.
+//   wait.Cancel();  // `Use` gets a result with the reason `kCancelled`.
 //
-// Keep it where what the callables refer to is kept, declared after that: once
-// it is destroyed, neither of them runs.
+// Keep the handle next to the objects that the status function and the callback
+// refer to, and declare it after them. It is then destroyed first, and neither
+// function runs afterwards:
+//
+//   class Provisioner {
+//     ...
+//     Client client_;             // Used by the status function.
+//     waiter::WaitHandle wait_;
+//   };
+//
+// Detach the wait instead if its functions own everything they use:
+//
+//   engine.Start(std::move(wait_until_running), Use).Detach();
 
 #ifndef WAITER_WAIT_HANDLE_H_
 #define WAITER_WAIT_HANDLE_H_
@@ -23,12 +34,18 @@ namespace internal {
 class WaitStarter;
 }  // namespace internal
 
-// Owns a wait. Movable; thread-compatible, but any thread may use it, also in a
-// callback or a status function, and after the engine is gone. 32 bytes.
+// Movable, 32 bytes. Thread-compatible, and not bound to a thread: calls are
+// allowed on any thread, inside of callbacks and status functions, and after
+// the engine is gone. A handle that outlives its engine keeps the memory of
+// the engine's waits from being freed.
 class [[nodiscard]] WaitHandle {
  public:
-  WaitHandle() = default;  // Of no wait; every call does nothing.
+  // Owns no wait; every call does nothing.
+  WaitHandle() = default;
+
   WaitHandle(WaitHandle&& other) noexcept = default;
+
+  // Destroys the wait that this owned before, as the destructor does.
   WaitHandle& operator=(WaitHandle&& other) noexcept {
     Destroy();
     wait_ = std::exchange(other.wait_, {});
@@ -36,21 +53,29 @@ class [[nodiscard]] WaitHandle {
     return *this;
   }
 
-  // Cancels the wait without a callback, and frees the callables. Blocks while
-  // one of them runs on another thread, so on two threads they must not destroy
-  // each other's handles. From inside of one of them it returns, and the wait
-  // is over once that has returned.
+  // Cancels the wait without a callback, and frees the status function and the
+  // callback. Does nothing if the wait has ended.
+  //
+  // Blocks while one of the two functions runs on another thread; so two waits
+  // on different threads must not destroy each other's handles. Inside of one
+  // of the two functions it does not block, and the wait ends when that
+  // function returns.
   ~WaitHandle() { Destroy(); }
 
-  // Requests a stop. The callback then gets the reason `kCancelled`, unless the
-  // wait ends for another before it is told. No poll starts after this; a poll
-  // under way is awaited if it is synchronous, and its success or failure wins.
+  // Requests a stop and returns at once. The callback still comes, with the
+  // reason `kCancelled`, or with another reason if the wait ends by itself
+  // before the engine handles the request.
+  //
+  // No poll starts after this call. A synchronous poll under way is awaited,
+  // and its success or failure wins; an asynchronous one is not awaited.
   void Cancel();
 
-  // Lets the wait go on by itself, to its callback.
+  // Gives up ownership: the wait goes on by itself until its callback has run.
+  // Afterwards this handle owns no wait.
   void Detach();
 
-  // Returns whether the wait has not ended yet, its callback included.
+  // Returns true until the wait has ended and its callback has returned. False
+  // for a handle that owns no wait.
   bool pending() const;
 
  private:

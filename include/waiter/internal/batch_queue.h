@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The part of a `BatchPoller` (batch_poller.h) that does not depend on its
-// types: which keys are due, in which call they are asked for, and when. A
-// batch is made by an alarm, which is a wait of the same engine: it is started
-// when the first key joins, its one poll is at the end of the window, and that
-// poll is the call.
+// types. It decides which keys are due, in which call they are polled, and
+// when. Each batch has an alarm, which is a wait on the same engine: it starts
+// when the first key joins, its one poll comes at the end of the window, and
+// that poll is the call.
 
 #ifndef WAITER_INTERNAL_BATCH_QUEUE_H_
 #define WAITER_INTERNAL_BATCH_QUEUE_H_
@@ -32,69 +32,76 @@ namespace waiter::internal {
 struct Batch;
 struct BatchKey;
 
-// A wait for a key. It is in the queue from a poll's start to its call.
+// A wait for a key. It is in the queue from the start of a poll until its call.
 struct BatchWait {
   BatchKey* key = nullptr;
   Clock* clock = nullptr;
-  // Its deadline less the window: polls from then on do not wait for others.
+  // The deadline minus the window. Polls from then on do not wait for others.
   MonotonicTime hurries_from = MonotonicTime::max();
-  BatchWait* next = nullptr;  // The next one that is due for this key.
+  BatchWait* next = nullptr;  // The next wait that is due for this key.
 };
 
-// Returns what a call that failed means to each of its keys: throttled if that
-// is the class of `error`, else a server error.
+// Returns the answer for each key of a call that returned `error`: throttled if
+// that is the class of `error`, otherwise a server error.
 Poll<> FromCallError(const absl::Status& error);
 
-// What all waits for one key share.
+// State that all waits for one key share.
 struct BatchKey {
-  size_t waits = 0;
-  BatchWait* due = nullptr;
-  Batch* batch = nullptr;  // Null unless a wait is due.
-  size_t place = 0;        // In its batch.
+  size_t waits = 0;          // All waits for this key, due or not.
+  BatchWait* due = nullptr;  // List of the waits in the queue.
+  Batch* batch = nullptr;    // Null unless a wait is due.
+  size_t place = 0;          // Position in `batch`.
 };
 
-// Thread-safe. Outlives the poller as long as there are waits of it.
+// Thread-safe. Waits of the poller share ownership, so that it outlives a
+// poller that is destroyed before them.
 class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
  public:
-  // `precondition` is what must be OK besides the options.
+  // If `precondition` is not OK, `status()` returns it.
   BatchQueue(WaitEngine& engine, const BatchOptions& options,
              const absl::Status& precondition);
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
   virtual ~BatchQueue() = default;
 
-  // If not OK, nothing is ever to be polled.
+  // Returns the error with which every wait ends, or OK.
   const absl::Status& status() const { return status_; }
 
-  // Notes what `wait`, which is about to start, shall be polled by.
+  // Stores the clock and deadline of `wait`, which is about to start.
   void Prepare(BatchWait& wait, const WaitPolicy& policy) const;
 
-  // Puts a wait whose poll starts now into the next call, on a thread of the
-  // engine. Returns false, and does nothing, after `Close`.
+  // Puts `wait`, whose poll starts now, into the next call. To be called on a
+  // thread of the engine. Returns false and does nothing after `Close`.
   bool Join(BatchWait& wait);
 
-  // Awaits the calls under way, unless called by one of them. There are none
-  // after that; what is due then is given to `Reject`.
+  // Awaits the calls under way, except one that calls this itself. No call is
+  // made afterwards; keys that are due go to `Reject`.
   void Close();
 
  protected:
-  // Asks for `keys`, which are no longer in the queue, but for their waits.
-  // Called with `mutex_` locked by `lock`, which it unlocks to ask.
+  // Polls `keys`, which have left the queue while their waits are still in the
+  // lists. Called with `mutex_` locked by `lock`, which it unlocks for the
+  // call.
   virtual void Call(const std::vector<BatchKey*>& keys,
                     std::unique_lock<std::mutex>& lock) = 0;
 
-  // Answers that there is nobody to ask any more. Called with `mutex_` locked.
+  // Answers the waits of `keys` that the poller is gone. Called with `mutex_`
+  // locked.
   virtual void Reject(const std::vector<BatchKey*>& keys) = 0;
 
-  // Takes out a wait, if it is due. Requires `mutex_`.
+  // Takes `wait` out of the queue, if it is in it. Requires `mutex_`.
   static void Leave(BatchWait& wait);
 
-  std::mutex mutex_;  // Guards the keys, and what follows the status.
+  // Guards all keys and waits, and the members after `status_`.
+  std::mutex mutex_;
 
  private:
+  // Starts a new batch with its alarm.
   void Open(Clock& clock);
   WaitHandle StartAlarm(Batch& batch);
+  // Makes the call of `batch`, unless another alarm has replaced this one.
   void OnAlarm(Batch& batch, bool at_once);
+  // Takes the keys out of `batch`.
   std::vector<BatchKey*> Take(Batch& batch);
 
   WaitEngine& engine_;
@@ -102,7 +109,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   const absl::Status status_;
 
   bool closed_ = false;
-  Batch* open_ = nullptr;  // Keys may join it.
+  Batch* open_ = nullptr;  // The batch that keys join.
   absl::flat_hash_set<std::shared_ptr<Batch>> batches_;
   std::shared_ptr<const WaitPolicy> at_once_;
   std::shared_ptr<const WaitPolicy> after_window_;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of a `BatchPoller` (batch_poller.h) that knows its types: what a key
-// is, and whom to answer.
+// The part of a `BatchPoller` (batch_poller.h) that depends on its types: the
+// keys, the call, and the completions of the polls.
 
 #ifndef WAITER_INTERNAL_BATCH_STATE_H_
 #define WAITER_INTERNAL_BATCH_STATE_H_
@@ -32,7 +32,7 @@ class BatchState final : public BatchQueue {
  public:
   using Function = BatchCall<Key, T>;
 
-  // A wait for a key, from its start to its end.
+  // A wait for a key, registered as long as this exists.
   struct Wait : BatchWait {
     Wait(std::shared_ptr<BatchState> owner, Key name, const WaitPolicy& policy)
         : state(std::move(owner)) {
@@ -50,7 +50,7 @@ class BatchState final : public BatchQueue {
     }
 
     std::shared_ptr<BatchState> state;
-    std::optional<PollCompletion<T>> done;  // Of the poll that is under way.
+    std::optional<PollCompletion<T>> done;  // Completion of the current poll.
   };
 
   BatchState(WaitEngine& engine, Function call, const BatchOptions& options)
@@ -59,7 +59,7 @@ class BatchState final : public BatchQueue {
 
  private:
   struct Entry : BatchKey {
-    const Key* key = nullptr;  // Of the map.
+    const Key* key = nullptr;  // The key of this entry in `entries_`.
   };
 
   void Add(Wait& wait, Key key) {
@@ -78,7 +78,7 @@ class BatchState final : public BatchQueue {
 
   static Entry& EntryOf(BatchKey& key) { return static_cast<Entry&>(key); }
 
-  // Calls `body` with each of the waits that are due.
+  // Calls `body` with each wait for `key` that is due, and empties the list.
   template <typename Body>
   static void TakeDue(BatchKey& key, Body body) {
     for (BatchWait* wait = std::exchange(key.due, nullptr); wait != nullptr;
@@ -114,7 +114,7 @@ class BatchState final : public BatchQueue {
   }
 
   const Function call_;
-  absl::node_hash_map<Key, Entry> entries_;
+  absl::node_hash_map<Key, Entry> entries_;  // Guarded by `mutex_`.
 };
 
 }  // namespace waiter::internal

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The status function of a wait that a `BatchPoller` (batch_poller.h) starts.
+// The status function of the waits of a `BatchPoller` (batch_poller.h).
 
 #ifndef WAITER_INTERNAL_BATCHED_KEY_H_
 #define WAITER_INTERNAL_BATCHED_KEY_H_
@@ -15,11 +15,13 @@
 
 namespace waiter::internal {
 
-// The status function of a wait for a key.
+// An asynchronous status function that joins the next call. Movable. It exists
+// as long as the wait, and keeps its key registered with the poller.
 template <typename Key, typename T>
 class BatchedKey {
  public:
-  // An answer always comes: with the end of the call.
+  // An answer is certain, because every call ends; so polls are awaited beyond
+  // the deadline of the wait.
   static constexpr bool kIsAwaited = true;
 
   BatchedKey(std::shared_ptr<BatchState<Key, T>> state, Key key,

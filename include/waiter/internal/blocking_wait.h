@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The blocking driver of `WaitLoop`, for `Waiter` (waiter.h), which adds the
-// types: use that.
+// The blocking driver of `WaitLoop`. `Waiter` (waiter.h) adds the types of the
+// status function and of its value; users use that.
 
 #ifndef WAITER_INTERNAL_BLOCKING_WAIT_H_
 #define WAITER_INTERNAL_BLOCKING_WAIT_H_
@@ -21,27 +21,28 @@
 
 namespace waiter::internal {
 
-// The random generator and the stop token of one wait. Without a generator the
-// wait seeds one of its own when it first draws a delay.
+// Inputs of one wait besides its policy. If `gen` is unset, the wait seeds a
+// generator of its own when it first draws a delay.
 struct BlockingInputs {
   const std::stop_token& stop;
   std::optional<absl::BitGenRef> gen;
-  bool takes_context;  // Whether the status function does.
+  bool takes_context;  // Whether the status function takes a `PollContext`.
 };
 
-// One call of a status function. `context` is null unless it was asked for.
+// One call of a status function. `context` is null unless
+// `BlockingInputs::takes_context`.
 using BlockingPoll =
     absl::FunctionRef<void(const PollContext* context, Poll<>& found)>;
 
-// Polls on the calling thread until the wait is over, and fills in `report`;
-// goes on from `first_poll` if that has been made. Exceptions of `poll` pass
-// through.
+// Polls on the calling thread until the wait has ended, and fills in `report`.
+// If `first_poll` is set, that poll was already made, and the wait goes on
+// after it. Exceptions of `poll` pass through.
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   std::optional<FirstPoll> first_poll, BlockingPoll poll,
                   WaitReport& report);
 
-// The same, with a short cut for the wait that is over before it has begun:
-// about 5 ns where the first poll succeeds and there is no deadline.
+// The same, with a short cut for waits whose first poll succeeds: about 5 ns if
+// there is no deadline.
 template <typename PollFunction>
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   PollFunction& poll, WaitReport& report) {

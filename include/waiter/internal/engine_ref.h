@@ -1,8 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Names one wait of a `WaitEngine` (wait_engine.h), for as long as anybody
-// likes: after the wait has ended, and after its engine, it names nothing.
+// References to one wait of a `WaitEngine` (wait_engine.h), and to the memory
+// in which an engine keeps its waits. A reference to a wait may outlive the
+// wait and the engine; it then refers to nothing.
 
 #ifndef WAITER_INTERNAL_ENGINE_REF_H_
 #define WAITER_INTERNAL_ENGINE_REF_H_
@@ -21,7 +22,7 @@ class EngineWorkerRef {
  public:
   EngineWorkerRef() = default;
   explicit EngineWorkerRef(EngineWorker& worker);
-  // Takes over the reference that a new worker comes with.
+  // Returns the owner of the first reference, with which a new worker is made.
   static EngineWorkerRef Adopt(EngineWorker& worker) {
     EngineWorkerRef ref;
     ref.worker_ = &worker;
@@ -47,7 +48,9 @@ class EngineWorkerRef {
   EngineWorker* worker_ = nullptr;
 };
 
-// A wait. Records are used again; the generation tells whose turn it is.
+// A reference to one wait. Records are reused, and each wait in a record has a
+// generation of its own: if the record's generation is another one, the wait
+// has ended.
 struct EngineWaitRef {
   EngineWorkerRef worker;
   EngineRecord* record = nullptr;

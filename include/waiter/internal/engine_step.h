@@ -1,8 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One step of a wait on its worker, as the callables of the wait see it, and
-// what a worker can do with callables of any type; engine_task.h makes them so.
+// The interface between a worker of a `WaitEngine` (wait_engine.h) and the
+// functions of a wait. `EngineStep` is one step of a wait as its functions see
+// it. `EngineOps` is the table by which a worker calls functions of any type;
+// `EngineTask` (internal/engine_task.h) makes it.
 
 #ifndef WAITER_INTERNAL_ENGINE_STEP_H_
 #define WAITER_INTERNAL_ENGINE_STEP_H_
@@ -26,7 +28,7 @@ class WaitLoop;
 
 namespace waiter::internal {
 
-// What a success brings, if it brings anything.
+// Storage for the value of a success, or for nothing if `T` is void.
 template <typename T>
 struct OptionalValueOf {
   using type = std::optional<T>;
@@ -38,41 +40,43 @@ struct OptionalValueOf<void> {
 template <typename T>
 using OptionalValue = typename OptionalValueOf<T>::type;
 
-// An answer that is given later, or on another thread.
+// An answer that comes later or from another thread.
 struct EngineAnswer {
   virtual ~EngineAnswer() = default;
   Poll<> found;
-  std::exception_ptr exception;  // Thrown instead of an answer.
+  std::exception_ptr exception;  // If set, there is no answer.
 };
 template <typename T>
 struct EngineValueAnswer final : EngineAnswer {
   OptionalValue<T> value;
 };
 
-// One poll that waits for its answer. Copies are for the same answer: the
-// first one that is given counts. Thread-safe.
+// A poll that awaits its answer. Copies stand for the same poll; the first
+// answer counts. Thread-safe.
 struct EngineTicket {
   EngineWaitRef wait;
   int64_t attempt = 0;
 
+  // Hands `answer` to the worker. Answers to any other poll than the current
+  // one of the wait are dropped.
   void Give(std::unique_ptr<EngineAnswer> answer) const;
 };
 
 // One poll of one wait, on its worker.
 class EngineStep {
  public:
-  // Null unless the status function takes one.
+  // Returns the context, or null unless the status function takes one.
   const PollContext* context() const { return context_; }
 
-  // Where the answer goes, but for its value.
+  // Returns the place for the answer, except its value.
   Poll<>& found() { return report_.last_poll; }
 
-  // Takes in `found()`. Returns whether that was the end and somebody wants to
-  // know: the callback gets `report()`, moved.
+  // Feeds `found()` to the loop. Returns true if the wait ended and its
+  // callback must run: with `report()`, moved.
   bool Ends();
   WaitReport& report() { return report_; }
 
-  // Says that the answer comes later, by the ticket.
+  // Returns a ticket for an answer that comes after this step.
   EngineTicket Defer();
 
  private:
@@ -87,26 +91,28 @@ class EngineStep {
   WaitLoop& loop_;
   WaitReport& report_;
   const PollContext* context_ = nullptr;
-  std::optional<MonotonicTime> answered_at_;  // If not on this thread, now.
+  std::optional<MonotonicTime> answered_at_;  // Unset: now.
   NextStep next_ = NextStep::Poll();
   bool deferred_ = false;
   bool called_back_ = false;
 };
 
-// What can be done with a task of any type.
+// Operations on a task of any type.
 struct EngineOps {
-  // Asks, and calls back if that was the end.
+  // Polls, and calls back if the wait ended.
   void (*poll)(void* task, EngineStep& step);
-  // Asks on a thread of an executor. `take` does the rest on the worker.
+  // Polls on a thread of an executor. The worker then calls `take`.
   std::unique_ptr<EngineAnswer> (*poll_away)(void* task,
                                              const PollContext* context);
+  // Takes an answer, and calls back if the wait ended.
   void (*take)(void* task, EngineAnswer& answer, EngineStep& step);
   // Calls back without a value.
   void (*finish)(void* task, WaitReport&& report);
+  // Destroys the two functions.
   void (*destroy)(void* task);
   bool takes_context;
   bool is_asynchronous;
-  bool is_awaited;  // Also beyond the deadline.
+  bool is_awaited;  // Polls are awaited beyond the deadline.
 };
 
 }  // namespace waiter::internal

@@ -1,21 +1,24 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How a `WaitEngine` (wait_engine.h) holds the callables of a wait, whatever
-// their types: how to ask, and the callback for the result. Small ones lie side
-// by side inside the record of the wait, behind one table of functions. Forms
-// of status functions differ in their adapter:
+// The form in which a `WaitEngine` (wait_engine.h) holds the two functions of a
+// wait, whatever their types: the status function, inside of an adapter, and
+// the callback. Small ones lie side by side inside the record of the wait,
+// behind one table of operations. Each form of status function has an adapter:
 //
 //   struct PollAdapter {
 //     static constexpr bool kTakesContext, kIsAsynchronous;
 //     static constexpr bool kIsAwaited;  // Optional; see below.
-//     // Puts the value of a success into `value`, and all else into `found`.
+//
+//     // For synchronous functions: puts the value of a success into `value`
+//     // and everything else into `found`.
 //     void Poll(const PollContext* context, Poll<>& found,
-//              OptionalValue<T>& value);
-//     // Instead, if asynchronous.
+//               OptionalValue<T>& value);
+//
+//     // For asynchronous functions: begins a poll that `ticket` will answer.
 //     void Begin(const PollContext* context, EngineTicket ticket);
 //   };
-//   using Task = waiter::EngineTask<PollAdapter, T, Callback>;
+//   using Task = waiter::internal::EngineTask<PollAdapter, T, Callback>;
 
 #ifndef WAITER_INTERNAL_ENGINE_TASK_H_
 #define WAITER_INTERNAL_ENGINE_TASK_H_
@@ -34,20 +37,23 @@
 
 namespace waiter::internal {
 
-// Whether polls are awaited beyond the deadline: synchronous ones are, others
-// if their adapter says that an answer is certain.
+// Whether polls are awaited beyond the deadline. Synchronous ones are, and
+// asynchronous ones if their adapter says that an answer is certain.
 template <typename PollAdapter>
 inline constexpr bool kIsAwaited = !PollAdapter::kIsAsynchronous || requires {
   requires PollAdapter::kIsAwaited;
 };
 
-// Tasks of this size need no memory of their own.
+// Largest task that needs no memory besides the record.
 inline constexpr size_t kInlineTaskSize = 32;
 inline constexpr size_t kInlineTaskAlignment = 16;
 
+// The operations take `storage`, in which `Create` put the task or, if that is
+// too large, a pointer to it. `EngineOps` says what each does.
 template <typename PollAdapter, typename T, typename Callback>
 class EngineTask {
  public:
+  // `storage` must have the size and alignment above.
   static void Create(void* storage, PollAdapter adapter, Callback callback) {
     if constexpr (IsInline()) {
       new (storage) EngineTask(std::move(adapter), std::move(callback));

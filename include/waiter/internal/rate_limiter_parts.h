@@ -1,8 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The parameters and the arithmetic of `AdaptiveRateLimiter` (rate_limiter.h).
-//
+// The arithmetic of `AdaptiveRateLimiter` (rate_limiter.h), without clock and
+// lock. rate_limiter_options.h has the formulas. Times are in seconds since the
+// first call of the limiter, rates in polls per second.
+
 #ifndef WAITER_INTERNAL_RATE_LIMITER_PARTS_H_
 #define WAITER_INTERNAL_RATE_LIMITER_PARTS_H_
 
@@ -12,8 +14,7 @@
 
 namespace waiter::internal {
 
-// The parts of a limiter, without clock and lock. Times are in seconds.
-// Counts polls. Thread-compatible.
+// Measures the rate of finished polls. Thread-compatible.
 class RateMeter {
  public:
   explicit RateMeter(const RateLimiterOptions& options);
@@ -31,12 +32,12 @@ class RateMeter {
   double rate_ = 0;
 };
 
-// The curve. Thread-compatible.
+// The cubic curve of the allowed rate. Thread-compatible.
 class CubicRate {
  public:
   explicit CubicRate(const RateLimiterOptions& options);
 
-  // Returns the rate to go on with, as `rate` was throttled at `time`.
+  // Returns the allowed rate after the server throttled `rate` at `time`.
   double Throttle(double rate, double time);
 
   // Returns the rate of the curve at `time`.
@@ -58,11 +59,13 @@ class RateBucket {
  public:
   explicit RateBucket(const RateLimiterOptions& options);
 
-  // Takes `cost` and returns zero, or takes nothing and returns how long until
-  // there will be as much: at least 1 ns. Requires that `cost` is at most
+  // Takes `cost` and returns zero, or takes nothing and returns the time until
+  // there is as much, at least 1 ns. Requires that `cost` is at most
   // `max_capacity()`.
   double Acquire(double cost, double time);
 
+  // Sets the rate of refill from `time` on, and the capacity to one second's
+  // worth of it; both have the lower limits of the options.
   void SetRate(double rate, double time);
 
   double fill_rate() const { return fill_rate_; }
@@ -72,9 +75,9 @@ class RateBucket {
  private:
   void Refill(double time);
 
-  // What `Acquire` needs comes first, to be near the lock of a limiter.
+  // Members that `Acquire` uses come first, to be near the lock of a limiter.
   double capacity_ = 0;
-  double last_refill_ = -1;  // Below zero before the first.
+  double last_refill_ = -1;  // Negative before the first refill.
   double fill_rate_ = 0;
   double max_capacity_ = 0;
   double min_fill_rate_;

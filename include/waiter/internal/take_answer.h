@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes the answers of status functions (status_function.h) apart.
+// Conversion of the answers of status functions (status_function.h) to the form
+// that drivers use, and the types that follow from a status function.
 
 #ifndef WAITER_INTERNAL_TAKE_ANSWER_H_
 #define WAITER_INTERNAL_TAKE_ANSWER_H_
@@ -20,8 +21,8 @@
 
 namespace waiter::internal {
 
-// Drivers take an answer apart with `TakeAnswer`: the value of a success goes
-// into `value`, all else into `found`.
+// Each `TakeAnswer` moves the value of a success into its last argument, and
+// everything else into `found`.
 inline void TakeAnswer(PollStatus answer, Poll<>& found, std::monostate&) {
   found.set_status(answer);
 }
@@ -46,14 +47,15 @@ void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found,
   TakeAnswer(FromStatus(std::move(answer)), found, value);
 }
 
-// Forgets the value of a success that was not the end.
+// Drops the value of a success that did not end the wait.
 inline void DropValue(std::monostate&) {}
 template <typename T>
 void DropValue(std::optional<T>& value) {
   value.reset();
 }
 
-// What a success of an answer brings.
+// `type` is the type of the value in an answer of type `R`, or void. There is
+// no `type` if a status function must not return `R`.
 template <typename R>
 struct ValueOfAnswer {};
 template <typename R>
@@ -70,11 +72,11 @@ struct ValueOfAnswer<absl::StatusOr<T>> {
   using type = T;
 };
 
-// Whether `F` takes a `const PollContext&`; preferred where it can do both.
+// Whether `F` can be called with a context, which it then gets.
 template <typename F>
 concept CallableWithContext = std::invocable<F&, const PollContext&>;
 
-// The return type of `F`, without reference and const.
+// `type` is the return type of `F` without reference and const.
 template <typename F>
 struct AnswerOf {};
 template <CallableWithContext F>
@@ -87,8 +89,8 @@ requires(std::invocable<F&> && !CallableWithContext<F>) struct AnswerOf<F> {
   using type = std::remove_cvref_t<std::invoke_result_t<F&>>;
 };
 
-// Returns kInvalidArgument for an empty `std::function`, a null pointer and the
-// like, which nobody can call.
+// Returns kInvalidArgument if `function` is an empty `std::function`, a null
+// pointer or the like, otherwise OK.
 template <typename F>
 absl::Status CheckNotEmpty(const F& function) {
   if constexpr (requires { function == nullptr; }) {

@@ -1,13 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A place for a wait on a worker of a `WaitEngine` (wait_engine.h), from being
-// taken to being started:
+// Start of a wait on a worker of a `WaitEngine` (wait_engine.h):
 //
-//   waiter::WaitStarter slot(worker);
-//   Task::Create(slot.storage(), std::move(adapter), std::move(callback));
-//   waiter::WaitHandle wait = slot.MakeHandle(Task::kOps);
-//   slot.Start(std::move(policy));
+//   WaitStarter starter(worker);
+//   Task::Create(starter.storage(), std::move(adapter), std::move(callback));
+//   WaitHandle wait = starter.MakeHandle(Task::kOps);
+//   starter.Start(std::move(policy));
 
 #ifndef WAITER_INTERNAL_WAIT_STARTER_H_
 #define WAITER_INTERNAL_WAIT_STARTER_H_
@@ -23,8 +22,10 @@
 
 namespace waiter::internal {
 
-// Thread-compatible. Each function is to be called once, in this order. What
-// throws on the way gives the place back, but not after `MakeHandle`.
+// Owns a record for the wait until `Start`. Thread-compatible. Each function
+// must be called once, in this order. If an exception ends the sequence before
+// `MakeHandle`, the destructor returns the record to the worker; after it,
+// nothing may throw.
 class WaitStarter {
  public:
   explicit WaitStarter(EngineWorker& worker);
@@ -33,13 +34,13 @@ class WaitStarter {
   WaitStarter(const WaitStarter&) = delete;
   WaitStarter& operator=(const WaitStarter&) = delete;
 
-  // Where to create an `EngineTask`.
+  // Returns the place in which to create an `EngineTask`.
   void* storage();
 
-  // From here on the wait can be cancelled.
+  // Returns the handle of the wait, by which it can be cancelled from now on.
   WaitHandle MakeHandle(const EngineOps& ops);
 
-  // From here on the callback may come, on the engine's thread.
+  // Starts the wait. From now on its callback may run, on the engine's thread.
   void Start(std::shared_ptr<const WaitPolicy> policy);
 
  private:

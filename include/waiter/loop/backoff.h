@@ -7,17 +7,25 @@
 // give equal delays.
 //
 //   const waiter::Backoff backoff({.initial_delay = absl::Seconds(1),
-//                                  .max_delay = absl::Seconds(10)});
+//                                  .max_delay = absl::Seconds(10),
+//                                  .jitter = waiter::Jitter::Full()});
 //   waiter::BackoffProgress progress;
 //   waiter::SplitMix64 gen(42);
-//   backoff.NextDelay(progress, gen);  // somewhere in [0s, 1s]
-//   backoff.NextDelay(progress, gen);  // somewhere in [0s, 2s]
+//   backoff.NextDelay(progress, gen);  // Somewhere in [0s, 1s].
+//   backoff.NextDelay(progress, gen);  // Somewhere in [0s, 2s].
+//   progress = {};                     // Start over.
+//
+// The ceilings alone, for a table or a plot:
+//
+//   for (int64_t n = 1; n <= 10; ++n) Print(backoff.Ceiling(n));
 //
 // The ceiling of the nth delay, n from 1, is
 //
 //   min(max_delay, initial_delay * multiplier^(n - 1))
 //
-// and `Jitter` (backoff_options.h) says how the delay is drawn under it.
+// computed in floating point and compared before it becomes whole nanoseconds,
+// so that no n overflows. `Jitter` (backoff_options.h) says how a delay is
+// drawn under its ceiling.
 
 #ifndef WAITER_LOOP_BACKOFF_H_
 #define WAITER_LOOP_BACKOFF_H_
@@ -34,8 +42,11 @@
 
 namespace waiter {
 
-// Returns a delay uniform on `[low, high]`, both ends included, from one draw
-// of `gen`, or `low` without a draw if that is not below `high`.
+// Returns a delay that is uniform on `[low, high]`, both ends included, from
+// one draw of `gen`. If `low` is not below `high`, returns `low` without a
+// draw. Multiplies instead of dividing (Lemire, "Fast Random Integer Generation
+// in an Interval", 2019) and draws no second time; the bias is below (high -
+// low) / 2^64.
 template <typename Gen>
 std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
                                       std::chrono::nanoseconds high, Gen& gen) {
@@ -47,7 +58,8 @@ std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
   return low + std::chrono::nanoseconds(absl::Uint128High64(product));
 }
 
-// How far one wait has come on one curve. 8 bytes; assign `{}` to restart.
+// Position of one wait on one curve. A value of 8 bytes; assign `{}` to start
+// over. May be used with one `Backoff` only. Thread-compatible.
 class BackoffProgress {
  private:
   friend class Backoff;
@@ -55,15 +67,18 @@ class BackoffProgress {
   int64_t value_ = 0;
 };
 
-// Immutable, so safe to share between threads.
+// Immutable, so safe to share between threads. About 700 bytes, because the
+// windows of the first 40 delays are computed in advance; the next delay then
+// costs about 2 ns with `SplitMix64`.
 class Backoff {
  public:
   // Requires `Validate(options, "").ok()`.
   explicit Backoff(const BackoffOptions& options);
 
   // Returns the ceiling of the `n`th delay, counted from 1, for every `n` up to
-  // 2^63 - 1: finite, at least zero, and exact to the nanosecond up to 104
-  // days.
+  // 2^63 - 1. It is finite, at least zero, and exact to the nanosecond up to
+  // 104 days, the whole nanoseconds that a double holds. An infinite
+  // `max_delay` counts as 2^62 ns, 146 years.
   std::chrono::nanoseconds Ceiling(int64_t n) const;
 
   // Returns the next delay and advances `progress`. Draws at most once from
@@ -86,6 +101,7 @@ class Backoff {
   std::chrono::nanoseconds min_delay() const { return min_delay_; }
 
  private:
+  // The ends of the interval on which a delay is uniform, before it is clamped.
   struct Window {
     std::chrono::nanoseconds low;
     std::chrono::nanoseconds high;
@@ -102,7 +118,9 @@ class Backoff {
   }
 
   double CeilingInNanoseconds(int64_t n) const;
+  // Returns the window of the `n`th delay.
   Window WindowAt(int64_t n) const;
+  // Returns the window of decorrelated jitter; zero means no previous delay.
   Window WindowAfter(int64_t previous_delay) const;
 
   double initial_delay_;

@@ -1,7 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `WaitLoop` tells a driver to do; wait_loop.h shows one.
+// The instruction that `WaitLoop` (loop/wait_loop.h) gives to a driver. A
+// driver carries it out and calls the loop again:
+//
+//   switch (step.action()) {
+//     case waiter::NextStep::Action::kPoll:
+//       report.last_poll = GetStatus();
+//       step = loop.OnPoll(clock.MonotonicNow(), gen, stop_requested);
+//       break;
+//     case waiter::NextStep::Action::kSleep:
+//       clock.SleepUntil(step.wake_up(), stop_token, "my driver");
+//       step = loop.OnWake(clock.MonotonicNow(), stop_requested);
+//       break;
+//     case waiter::NextStep::Action::kFinish:
+//       return report;
+//   }
 
 #ifndef WAITER_LOOP_NEXT_STEP_H_
 #define WAITER_LOOP_NEXT_STEP_H_
@@ -12,10 +26,14 @@
 
 namespace waiter {
 
-// What a driver must do next.
+// A value of 16 bytes. Drivers read it; only the loop and tests make one.
 class NextStep {
  public:
-  enum class Action : uint8_t { kPoll, kSleep, kFinish };
+  enum class Action : uint8_t {
+    kPoll,    // Call the status function, then `WaitLoop::OnPoll`.
+    kSleep,   // Sleep until `wake_up()`, then call `WaitLoop::OnWake`.
+    kFinish,  // The report is complete; call the loop no more.
+  };
 
   static constexpr NextStep Poll() { return {Action::kPoll, {}}; }
   static constexpr NextStep SleepUntil(MonotonicTime time) {
@@ -25,7 +43,9 @@ class NextStep {
 
   Action action() const { return action_; }
 
-  // When to call `OnWake`, or earlier if a stop is requested. For `kSleep`.
+  // Returns the end of a sleep, which a request to stop may cut short.
+  // `MonotonicTime::max()` means a sleep that only a request ends. Meaningful
+  // for `kSleep` only.
   MonotonicTime wake_up() const { return wake_up_; }
 
  private:

@@ -1,16 +1,16 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The state machine behind every wait. It holds every decision and nothing
-// else: no clock, thread, lock or sleep. Whoever writes a driver for an event
-// loop of their own needs only this:
+// The state machine behind every wait. It makes every decision and holds
+// nothing else: no clock, thread, lock or sleep. `Waiter` and `WaitEngine` are
+// drivers of it. A driver for an event loop of your own is
 //
 //   waiter::WaitReport report;
 //   waiter::WaitLoop loop(policy, report);
 //   waiter::NextStep step = loop.Start(now, policy.DeadlineFrom(now), stop);
 //   while (step.action() != waiter::NextStep::Action::kFinish) {
 //     if (step.action() == waiter::NextStep::Action::kPoll) {
-//       report.last_poll = AskTheStatusFunction();
+//       report.last_poll = GetStatus();
 //       step = loop.OnPoll(now, gen, stop);
 //     } else {
 //       SleepUntilOrStopped(step.wake_up());
@@ -18,7 +18,19 @@
 //     }
 //   }
 //
-// with `now` read at each call. docs/design.md has the states.
+// where `now` is read from `policy.clock()` before each call, `stop` returns
+// whether a stop was requested, and `policy` is a `WaitPolicy` (wait_policy.h).
+// An event loop does not run the `while`: it carries out one step, and calls
+// the loop again when the poll has answered or the timer has fired. To stop
+// early, it requests a stop and calls `OnWake` at once, or calls `End`:
+//
+//   if (step.action() == waiter::NextStep::Action::kSleep) {
+//     timer.Cancel();
+//     step = loop.End(now, waiter::StopReason::kCancelled,
+//                     /*unanswered=*/false);
+//   }
+//
+// docs/design.md has the table of decisions and the states.
 
 #ifndef WAITER_LOOP_WAIT_LOOP_H_
 #define WAITER_LOOP_WAIT_LOOP_H_
@@ -44,52 +56,63 @@
 
 namespace waiter {
 
-// One wait. Thread-compatible. `policy` and `report` must outlive it; `report`
-// is complete once a call has returned `kFinish`, and no call may follow.
+// One wait. Thread-compatible. `policy` and `report` must outlive it. When a
+// call has returned `kFinish`, `report` is complete, and no call may follow.
 //
-// `stop_requested` says whether the wait should end; it is asked after every
-// hook and before every poll. `now` must not step back.
+// `now` must not step back from call to call. `stop_requested` returns whether
+// the wait should end; the loop calls it at the start, after each answer and
+// after each sleep. Hooks and the delay rule of the options run inside of the
+// calls below. No call blocks, and memory does not grow with the number of
+// polls, except for a history.
 class WaitLoop {
  public:
   using StopRequested = absl::FunctionRef<bool()>;
 
-  // `state` is that of an earlier loop of the same wait, if there was one.
+  // Makes the loop of a new wait, or, with the `state` of an earlier loop,
+  // continues that wait. `report` must then be that of the earlier loop.
   WaitLoop(const WaitPolicy& policy, WaitReport& report,
            const WaitState& state = {})
       : policy_(policy), report_(report), state_(state) {}
-  // The same with what `restore` returns, which is built in its place.
+
+  // The same with the state that `restore` returns, without a copy of it.
   template <std::invocable Restore>
   WaitLoop(const WaitPolicy& policy, WaitReport& report, Restore restore)
       : policy_(policy), report_(report), state_(restore()) {}
 
-  // Begins the wait; `deadline` comes from `WaitPolicy::DeadlineFrom`.
+  // Begins the wait. To be called once; `deadline` comes from
+  // `WaitPolicy::DeadlineFrom(now)`.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
                  StopRequested stop_requested);
 
-  // Takes in `report.last_poll`. Draws from `gen` only if a delay is jittered.
+  // Takes the answer of a poll from `report.last_poll`; `now` is the poll's
+  // end. Draws from `gen` only if a delay is jittered.
   NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
                   StopRequested stop_requested);
 
-  // Ends a sleep; to be called at `wake_up()` or when a stop is requested.
+  // Ends a sleep. To be called at `wake_up()` or later, or earlier when a stop
+  // is requested. A call without a request polls, however early or late it is.
   NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
 
-  // Ends the wait from outside: `kCancelled`, `kDeadline` or `kShutDown`.
-  // `unanswered` says that a poll is under way.
+  // Ends the wait from outside, with the reason `kCancelled`, `kDeadline` or
+  // `kShutDown`. `unanswered` says whether a poll is under way, whose answer
+  // must then be dropped.
   NextStep End(MonotonicTime now, StopReason reason, bool unanswered);
 
-  // Returns when the poll that was just asked for ends the wait if it has not
-  // answered by then: at the deadline, or, if it begins there, `poll_timeout`
-  // later. Only for polls that can be left alone.
+  // Returns the time at which the current poll, if it has no answer by then,
+  // should end the wait by `End(now, kDeadline, true)`: the deadline, or, for a
+  // poll that began there, `poll_timeout` after its start. For asynchronous
+  // polls, which a driver need not await.
   MonotonicTime AnswerDeadline() const;
 
-  // Ends a wait whose status function threw instead of answering.
+  // Ends a wait whose status function threw instead of answering. The driver
+  // delivers the exception. `what` becomes part of the report's status.
   void EndWithException(MonotonicTime now, std::string_view what = {});
 
-  // Returns what the status function may want to know about the poll that was
-  // just asked for, at `wall_now`. The stop token is the driver's to add.
+  // Returns the context of the poll that is about to begin. `wall_now` is the
+  // wall-clock time. The driver adds the stop token.
   PollContext Context(absl::Time wall_now) const;
 
-  // Returns whether the next `OnPoll` needs the exact time. If not,
+  // Returns whether the next `OnPoll` needs the exact time. If not, the cheaper
   // `Clock::MonotonicNowBefore(deadline())` is enough.
   bool NeedsExactTime() const {
     return policy_.NeedsExactTime(
@@ -102,6 +125,7 @@ class WaitLoop {
  private:
   using Nanoseconds = std::chrono::nanoseconds;
 
+  // A delay before the next poll and the rule that decided it.
   struct Delay {
     Nanoseconds length;
     SleepReason reason;

@@ -1,13 +1,18 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What one wait remembers from one step to the next, besides its report. A
-// driver that holds very many waits may keep this, or the part of it that their
-// policy uses, and put a `WaitLoop` (wait_loop.h) together for each step:
+// The memory of one wait between two steps, besides its report. A driver that
+// holds very many waits may keep this, or the part of it that their policy
+// uses, and make a `WaitLoop` (loop/wait_loop.h) for each step:
 //
 //   waiter::WaitLoop loop(policy, report, saved);
-//   waiter::NextStep step = loop.OnPoll(now, gen, stop);
+//   waiter::NextStep step = loop.OnPoll(now, gen, stop_requested);
 //   saved = loop.state();
+//
+// A driver that needs only the attempts and the last poll of a report says so
+// before the first step, and saves the work for the rest:
+//
+//   waiter::WaitLoop loop(policy, report, {.brief_report = true});
 
 #ifndef WAITER_LOOP_WAIT_STATE_H_
 #define WAITER_LOOP_WAIT_STATE_H_
@@ -22,37 +27,45 @@
 
 namespace waiter {
 
-// How far a wait has come on each of its curves.
+// Position of a wait on each of its curves; `{}` restarts them.
 struct WaitGrowth {
   BackoffProgress not_ready;
   BackoffProgress server_error;
   BackoffProgress throttled;
 };
 
-// A value; for `WaitLoop` to write. 88 bytes.
+// A value of 88 bytes. `WaitLoop` writes it; drivers store it and, before the
+// first step, may set `brief_report`. Times are on the scale of the wait's
+// clock.
 struct WaitState {
+  // Start of the wait, and its deadline, `max()` if it has none.
   MonotonicTime start = {};
   MonotonicTime deadline = {};
 
-  // When the current poll or sleep began.
+  // Start of the current poll or sleep.
   MonotonicTime step_started = {};
+
+  // Sum of all finished sleeps, and the longest poll.
   std::chrono::nanoseconds slept = {};
   std::chrono::nanoseconds longest_poll = {};
 
-  // The polls in a row that found the same status: how many, and since when.
-  // For success that is the start of the first, for others its end.
+  // The streak: the last consecutive polls that found the same status. It
+  // starts with the start of its first poll for success, otherwise with that
+  // poll's end. Its length is 0 before the first poll.
   int64_t streak_length = 0;
   MonotonicTime streak_started = {};
   PollStatus streak_status = PollStatus::kNotReady;
 
+  // Tokens that the wait took from its `RetryQuota`.
   QuotaToken quota_token = {};
   bool poll_is_booked = false;  // The token is for a poll that has not begun.
-  bool refused = false;         // By the quota: the sleep ends the wait.
-  bool final_poll = false;      // This poll, or the next, is the last.
-  bool asleep = false;
-  bool unanswered = false;  // It was ended while a poll was under way.
+  bool refused = false;         // The quota refused; this sleep ends the wait.
+  bool final_poll = false;      // The current or next poll is the last one.
+  bool asleep = false;          // The current step is a sleep.
+  bool unanswered = false;      // The wait was ended during a poll.
 
-  // The report is to hold `attempts`, `elapsed` and the last poll alone.
+  // Configuration: the report shall hold only `attempts`, `elapsed`, the last
+  // poll, and the reason and status of the end.
   bool brief_report = false;
 
   WaitGrowth growth = {};

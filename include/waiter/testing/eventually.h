@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Assertions that come true in time:
+// GoogleTest assertions that poll until they pass or a limit is reached:
 //
 //   EXPECT_EVENTUALLY(job.State(), "DONE");
 //   ASSERT_EVENTUALLY(job.State(), "DONE", {.timeout = absl::Minutes(1)},
@@ -13,20 +13,28 @@
 //     EXPECT_EQ(Read(path), "done");
 //   });
 //
-// The expression is evaluated anew at each poll, on the calling thread: at
-// once, then as `EventuallyOptions` (eventually_options.h) and the loop behind
-// `Waiter` say, the last time exactly at the limit. A value that was asked for
-// before the limit and matches is a success. What an EVENTUALLY gets besides a
-// value ends it, but for `absl::Status` and `StatusOr` errors that are server
-// errors or throttling by `options.errors`, and `options.retry_exceptions`.
+// The expression is evaluated again at each poll, on the calling thread. The
+// first poll is made at once and the last one exactly at the limit; in between,
+// `EventuallyOptions` (testing/eventually_options.h) gives the delays, 10 ms
+// growing to 500 ms by default. A matching value passes also if it arrives
+// after the limit, as long as its poll began before. A poll that hangs is not
+// interrupted.
 //
-// On any clock but a `SimulatedClock` a limit is multiplied by the
-// environment's WAITER_TEST_TIMEOUT_SCALE and, under a sanitizer or Valgrind,
-// by 3 to 20; cut to what is left of Bazel's TEST_TIMEOUT, minus 2 s, so that
-// the message is printed before the test is killed; and ignored under a
-// debugger. A test that passes records the largest share of a limit that it
-// used as the property «eventually_limit_used»; tools/near_misses lists the
-// worst.
+// An error or an exception ends an EVENTUALLY at once, with two exceptions:
+// `absl::Status` and `StatusOr` errors that `options.errors` calls server
+// errors, throttling or not ready, and exceptions of the types in
+// `options.retry_exceptions`.
+//
+// On every clock except a `SimulatedClock`, a limit is multiplied by the
+// environment variable WAITER_TEST_TIMEOUT_SCALE and, under a sanitizer or
+// Valgrind, by 3 to 20. It is then cut to the rest of Bazel's TEST_TIMEOUT,
+// minus 2 s, so that the message is printed before the test is killed. Under a
+// debugger it is ignored.
+//
+// A test that passes records the largest share of a limit that it used as the
+// property "eventually_limit_used"; tools/near_misses lists the highest ones.
+//
+// docs/testing.md shows the messages of failures.
 
 #ifndef WAITER_TESTING_EVENTUALLY_H_
 #define WAITER_TESTING_EVENTUALLY_H_
@@ -42,8 +50,11 @@
 #include "waiter/testing/internal/eventually_parts.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
-// Each takes an expression, a gMock matcher or value, and may take options and
-// `FailIf(matcher)`. Text streamed in follows the message.
+// Passes with the first value that matches. Takes an expression, a value or a
+// gMock matcher, and optionally `EventuallyOptions` and `FailIf(matcher)`. Text
+// that is streamed into an assertion follows its message. As in all macros
+// here, ASSERT_ returns from the current function on failure, and EXPECT_ goes
+// on.
 #define EXPECT_EVENTUALLY(expression, ...)                          \
   WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kEventually, #expression, \
                      expression, __VA_ARGS__)
@@ -51,7 +62,9 @@
   WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kEventually, #expression, \
                      expression, __VA_ARGS__)
 
-// Passes if every poll matches, two at least, for `hold_for`.
+// Passes if every poll, at least two of them, matches for the time of
+// `EventuallyOptions::hold_for`, by default 100 ms. Fails with the first value
+// that does not.
 #define EXPECT_CONSISTENTLY(expression, ...)                          \
   WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kConsistently, #expression, \
                      expression, __VA_ARGS__)
@@ -59,19 +72,22 @@
   WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kConsistently, #expression, \
                      expression, __VA_ARGS__)
 
-// Passes if no poll matches, of two at least, for `hold_for`.
+// Passes if no poll, of at least two, matches for the time of `hold_for`.
 #define EXPECT_NEVER(expression, ...)                                      \
   WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kNever, #expression, expression, \
                      __VA_ARGS__)
 
-// Takes a block, and may take options. Passes with the first run in which all
-// assertions of the block pass; those of other threads count as ever. ASSERT_
-// in it ends that run alone, GTEST_SKIP the assertion.
+// Takes a block and optionally `EventuallyOptions`. Passes with the first run
+// of the block in which all its assertions pass; only failures of the last run
+// are reported. An ASSERT_ inside of the block ends that run only, and
+// GTEST_SKIP ends the polling and marks the test as skipped. Failures on other
+// threads are reported as without this macro.
 #define EXPECT_EVENTUALLY_PASSES(...) \
   WAITER_PASSES_(EXPECT_PRED_FORMAT1, __VA_ARGS__)
 #define ASSERT_EVENTUALLY_PASSES(...) \
   WAITER_PASSES_(ASSERT_PRED_FORMAT1, __VA_ARGS__)
 
+// Implementation of the macros above; not for use elsewhere.
 #define WAITER_EVENTUALLY_(assertion, kind, text, expression, ...)     \
   assertion(::waiter::internal::eventually::Predicate(                 \
                 ::waiter::internal::eventually::RunExpression(         \
@@ -93,7 +109,8 @@
 
 namespace waiter {
 
-// What `Eventually` returns for a function that returns `R`.
+// Return type of `Eventually` for a function that returns `R`: a `StatusOr<R>`,
+// or `R` itself if that is a `StatusOr`.
 template <typename R>
 struct EventualValue {
   using type = absl::StatusOr<R>;
@@ -105,11 +122,16 @@ struct EventualValue<absl::StatusOr<T>> {
 template <typename F>
 using EventualValueOf = typename EventualValue<std::invoke_result_t<F&>>::type;
 
-// The function form, for helpers: returns the value that matched, or an error
-// with the message of EXPECT_EVENTUALLY, kDeadlineExceeded if it timed out.
+// Polls `function` like EXPECT_EVENTUALLY, for helpers and for values that a
+// test goes on with. Returns the value that matched, or an error with the
+// message of EXPECT_EVENTUALLY and the code of the wait: kDeadlineExceeded at
+// the limit, kInvalidArgument for options that cannot be meant. Never fails the
+// test itself.
 //
 //   absl::StatusOr<Job> job = waiter::Eventually(
 //       [&] { return client.GetJob(42); }, Field(&Job::state, "DONE"));
+//
+// `file` and `line` name the caller in messages; leave them out.
 template <typename F, typename M, typename N = internal::eventually::Nothing>
 [[nodiscard]] EventualValueOf<F> Eventually(
     F function, M matcher, const EventuallyOptions& options = {},

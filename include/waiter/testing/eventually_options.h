@@ -1,12 +1,20 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How an assertion of testing/eventually.h waits. The defaults suit most tests;
-// a suite with needs of its own shares one object:
+// Options of the assertions in testing/eventually.h. The defaults suit most
+// tests; a suite with needs of its own shares one object:
 //
 //   const waiter::EventuallyOptions kSlowDisk = {.timeout = absl::Seconds(30)};
 //   EXPECT_EVENTUALLY(FileSize(path), Gt(0), kSlowDisk);
+//
+// A single assertion gives them in place. The value must match for 2 s:
+//
 //   EXPECT_EVENTUALLY(job.State(), "DONE", {.hold_for = absl::Seconds(2)});
+//
+// Hours of simulated time pass in milliseconds:
+//
+//   EXPECT_EVENTUALLY(job.State(), "DONE",
+//                     {.timeout = absl::Hours(3), .clock = &clock});
 
 #ifndef WAITER_TESTING_EVENTUALLY_OPTIONS_H_
 #define WAITER_TESTING_EVENTUALLY_OPTIONS_H_
@@ -25,55 +33,70 @@
 
 namespace waiter {
 
-// Says of an exception whether the next poll may do better.
+// Returns whether polling should go on after an exception.
 using ExceptionFilter = std::function<bool(const std::exception_ptr&)>;
 
-// What a wait has under the same name (options.h) means the same here.
+// Fields with the name of a field of `WaitOptions` (options.h) have the same
+// meaning and range. Options that contradict each other fail the assertion
+// before its first poll, with a message that says what to change.
 struct EventuallyOptions {
   // Stands before the expression in messages.
   std::string name = {};
 
-  // The limit. Unset: 5 s. Zero or less polls once. Infinite: as long as the
-  // test itself may run. On any clock but a `SimulatedClock` it is stretched
-  // and cut as testing/eventually.h says. Not for CONSISTENTLY and NEVER.
+  // The limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: 5 s.
+  // Zero or less polls once. Infinite: the rest of the time that Bazel gives
+  // the test, and an error if it gives none. On every clock except a
+  // `SimulatedClock`, it is scaled and cut as testing/eventually.h describes.
   std::optional<absl::Duration> timeout = std::nullopt;
 
+  // Delays between polls, whatever they find.
   BackoffOptions backoff = {.initial_delay = absl::Milliseconds(10),
                             .max_delay = absl::Milliseconds(500),
                             .multiplier = 1.5,
                             .jitter = Jitter::None()};
 
-  // For how long, and in how many polls in a row, it must match. `hold_for` is
-  // the whole time of CONSISTENTLY and NEVER; for them, unset and with one
-  // success required, it is 100 ms.
+  // Time for which the expression must match, and number of consecutive polls
+  // in which it must. `hold_for` is the whole time of CONSISTENTLY and NEVER;
+  // if both fields have their defaults, that is 100 ms.
   std::optional<absl::Duration> hold_for = std::nullopt;
   int64_t successes_required = 1;
 
-  // Poll as this wait of your program does: its curves, limits and budgets in
-  // place of `backoff`, and its timeout if none is set above.
+  // Options of a wait of your program, to poll as it does: its curves, limits
+  // and budgets replace `backoff`. Its timeout applies if none is set above;
+  // its `deadline` is ignored.
   std::optional<WaitOptions> policy = std::nullopt;
 
-  // What it means that an expression of type `absl::Status` or `StatusOr<T>`
-  // gives an error that does not match: failed ends the assertion.
+  // Classification of an error that an expression of type `absl::Status` or
+  // `StatusOr<T>` gives and that does not match: `kFailed` ends the assertion,
+  // everything else goes on.
   ErrorClassifier errors = ErrorClassifier::Http();
 
-  // Exceptions after which EVENTUALLY polls on; see `RetryOn`. All others fail
-  // the assertion at once.
+  // Exceptions after which EVENTUALLY polls on; see `RetryOn`. All others, and
+  // every one in CONSISTENTLY and NEVER, fail the assertion at once.
   ExceptionFilter retry_exceptions = nullptr;
 
+  // Delay before the first poll.
   absl::Duration first_poll_delay = absl::ZeroDuration();
 
-  // Most lines of history in a message. Even: half are the first values seen.
+  // Largest number of history lines in a message; zero for none. One line
+  // stands for consecutive polls with the same value. If there are more, the
+  // message shows the first half and the last half of this number.
   int history_lines = 8;
 
+  // Not owned; must outlive the assertion. Null: no hooks, and the real clock.
   WaitObserver* observer = nullptr;
   Clock* clock = nullptr;
 
-  // Unset: drawn, if the delays are jittered, and told in the message.
+  // Seed of jittered delays. Unset: a new one for each assertion. The message
+  // of a failure contains it, so that the same delays can be repeated.
   std::optional<uint64_t> seed = std::nullopt;
 };
 
-// Polls on after exceptions of these types, and those derived from them.
+// Returns a filter for `EventuallyOptions::retry_exceptions` that accepts
+// exceptions of these types and of types derived from them:
+//
+//   const auto on_io_error = waiter::RetryOn<std::ios_base::failure>();
+//   EXPECT_EVENTUALLY(Read(path), "done", {.retry_exceptions = on_io_error});
 template <typename... Exceptions>
 ExceptionFilter RetryOn() {
   return [](const std::exception_ptr& thrown) {
@@ -90,13 +113,15 @@ ExceptionFilter RetryOn() {
   };
 }
 
-// What makes it pointless to go on, judged on the same value as the matcher:
+// A matcher or value that makes further polls pointless. If it matches a value
+// that the assertion's own matcher rejected, the assertion fails at once:
 //
-//   EXPECT_EVENTUALLY(job.State(), "DONE", FailIf("FAILED"));
+//   EXPECT_EVENTUALLY(job.State(), "DONE", waiter::FailIf("FAILED"));
 template <typename M>
 class FailIf {
  public:
   explicit FailIf(M matcher) : matcher_(std::move(matcher)) {}
+
   const M& matcher() const { return matcher_; }
 
  private:

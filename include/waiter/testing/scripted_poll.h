@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A status function that plays a list, for tests on simulated time:
+// A status function that plays a list of answers, for tests on simulated time:
 //
 //   waiter::SimulatedClock clock;
 //   waiter::ScriptedPoll<int> script(clock,
@@ -12,6 +12,19 @@
 //                                          .clock = &clock});
 //   EXPECT_EQ(*wait.Wait(), 7);
 //   EXPECT_EQ(script.polled_at().size(), 3);
+//
+// With exact delays the script shows when a policy polls:
+//
+//   waiter::ScriptedPoll<> never(clock, {waiter::NotReady()});
+//   waiter::Waiter(std::ref(never),
+//                  {.timeout = absl::Seconds(7),
+//                   .backoff = {.initial_delay = absl::Seconds(1),
+//                               .jitter = waiter::Jitter::None()},
+//                   .clock = &clock})
+//       .Wait();
+//   EXPECT_THAT(never.polled_at(),
+//               ElementsAre(absl::Seconds(0), absl::Seconds(1),
+//                           absl::Seconds(3), absl::Seconds(7)));
 
 #ifndef WAITER_TESTING_SCRIPTED_POLL_H_
 #define WAITER_TESTING_SCRIPTED_POLL_H_
@@ -29,14 +42,18 @@
 
 namespace waiter {
 
-// Answers with its steps in order, and with the last for ever after. Pass it by
-// `std::ref`, as a copy keeps its own record. Thread-compatible.
+// Answers with its steps in order, and repeats the last one for ever. Pass it
+// by `std::ref`, because a copy keeps a record of its own; it must then outlive
+// the wait. Thread-compatible: one wait at a time polls it. `T` must be
+// copyable.
 template <typename T = void>
 class ScriptedPoll {
  public:
-  // An answer, and the simulated time that it takes to come.
+  // An answer and the simulated time that passes until it comes.
   class Step {
    public:
+    // Implicit, so that braces with an answer, or with an answer and a time,
+    // make a step. `takes` must not be negative.
     template <std::convertible_to<Poll<T>> Found>
     // NOLINTNEXTLINE(google-explicit-constructor): a script is a list of polls
     Step(Found found, absl::Duration takes = absl::ZeroDuration())
@@ -54,6 +71,8 @@ class ScriptedPoll {
     assert(!steps_.empty());
   }
 
+  // Plays the next step: records the time, advances the clock by the time that
+  // the answer takes, and returns the answer.
   Poll<T> operator()() {
     const size_t index = std::min(polled_at_.size(), steps_.size() - 1);
     polled_at_.push_back(clock_.Elapsed());
@@ -61,7 +80,8 @@ class ScriptedPoll {
     return steps_[index].found_;
   }
 
-  // When each poll began, since the clock was made.
+  // Returns the start of each poll so far, as the time since the clock was
+  // made. The reference is valid until the next poll.
   const std::vector<absl::Duration>& polled_at() const { return polled_at_; }
 
  private:

@@ -12,15 +12,22 @@
 //   EXPECT_GE(clock.Elapsed(), absl::Minutes(5));
 //
 // Time stands still while code runs. When all code that could run is asleep on
-// the clock, it jumps to the next wake-up or call. Threads that should be
-// waited for while they run announce themselves:
+// the clock, the time jumps to the next wake-up or call. Threads for which the
+// clock must wait while they run announce themselves:
 //
 //   std::jthread worker([&] {
 //     const waiter::SimulatedClock::Participant participant(clock);
 //     ...
 //   });
 //
-// A clock made with `kManual` jumps only when told to by `AdvanceTime`.
+// The time of a clock made with `kManual` moves only by `AdvanceTime`. So a
+// test can look at a wait in its sleep:
+//
+//   waiter::SimulatedClock clock(waiter::SimulatedClock::Mode::kManual);
+//   std::jthread thread([&] { wait.Wait(); });
+//   clock.AwaitSleepers(1);  // The wait has polled, and sleeps.
+//   EXPECT_EQ(polls, 1);
+//   clock.AdvanceTime(absl::Minutes(1));
 
 #ifndef WAITER_TESTING_SIMULATED_CLOCK_H_
 #define WAITER_TESTING_SIMULATED_CLOCK_H_
@@ -41,14 +48,16 @@
 
 namespace waiter {
 
-// Thread-safe.
+// Thread-safe. Must outlive every wait, engine and `Participant` that uses it.
+// Each test should make its own.
 class SimulatedClock final : public Clock {
  public:
   enum class Mode { kAutomatic, kManual };
 
-  // What happens when a sleeper has been asleep for `stall_limit` of real time
-  // and nothing has advanced: the test would hang. `on_stall` gets a text that
-  // says who waits for what; by default it is printed and the program aborts.
+  // Guard against tests that would hang: applies when a sleeper has been asleep
+  // for `stall_limit` of real time and the clock has not moved. `on_stall` gets
+  // a text that lists the sleepers and their wake-up times; unset, the clock
+  // prints it and aborts the program.
   struct StallGuard {
     absl::Duration stall_limit = absl::Seconds(30);
     std::function<void(std::string_view)> on_stall = nullptr;
@@ -58,7 +67,8 @@ class SimulatedClock final : public Clock {
       : SimulatedClock(mode, StallGuard{}) {}
   SimulatedClock(Mode mode, StallGuard guard);
 
-  // As long as it lives, one more thread must be asleep before time may jump.
+  // While it exists, one more thread must be asleep before the time may jump.
+  // Without any participant, the time jumps as soon as one thread sleeps.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
@@ -70,25 +80,31 @@ class SimulatedClock final : public Clock {
     SimulatedClock* clock_;
   };
 
-  // Runs `function` when `Elapsed()` is `time`, on whichever thread moves the
-  // clock, under no lock. Calls for the same time run in the order they came.
+  // Runs `function` once when `Elapsed()` reaches `time`, on the thread that
+  // moves the clock and under no lock; it may use the clock. A time that has
+  // passed means the next move of the clock. Calls for the same time run in the
+  // order in which they were added.
   void CallAt(absl::Duration time, std::function<void()> function);
 
-  // Moves time on, running the calls on the way at their own times. Sleepers
-  // that are due wake when it is done. From a status function this stands for
-  // the time that a poll takes.
+  // Advances the time by `duration`, which must not be negative, and runs the
+  // calls on the way at their own times. Sleepers that are due wake up after
+  // the last call. A status function that calls this simulates a poll that
+  // takes so long.
   void AdvanceTime(absl::Duration duration);
 
-  // Moves the wall clock alone, as an administrator or a leap second would.
+  // Moves only the wall clock, forwards or backwards, as an administrator or a
+  // leap second does. Sleeps and timeouts are not affected.
   void StepWallClock(absl::Duration step);
 
   // Blocks, in real time, until `count` threads are asleep on this clock.
   void AwaitSleepers(int count);
 
-  // Returns the time since this clock was made.
+  // Returns the simulated time since this clock was made.
   absl::Duration Elapsed();
 
-  // Starts at 2026-01-01 00:00 UTC.
+  // The functions of `Clock`. The wall clock starts at 2026-01-01 00:00 UTC,
+  // the monotonic clock at 1000 hours. `who` appears in the text of the
+  // `StallGuard`.
   absl::Time TimeNow() override;
   MonotonicTime MonotonicNow() override;
   void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
@@ -101,6 +117,8 @@ class SimulatedClock final : public Clock {
     bool stopped;
   };
 
+  // These require `mutex_`; the last two release it while they call functions
+  // of the user.
   int CountAsleep() const;
   MonotonicTime NextWakeUp() const;
   void MoveTo(MonotonicTime time, std::unique_lock<std::mutex>& lock);

@@ -1,15 +1,26 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Matchers for how a wait ended, in tests of policies and status functions:
+// GoogleMock matchers for the results of waits, in tests of policies and status
+// functions:
 //
 //   EXPECT_THAT(wait.Wait(), waiter::IsReady());
 //   EXPECT_THAT(wait.Wait(), AllOf(waiter::TimedOut(),
 //                                  waiter::Attempts(Le(5))));
+//   EXPECT_THAT(wait.Wait(), waiter::FailedWith(HasSubstr("quota")));
+//
+// With a history, the exact times of the polls, here on a `SimulatedClock` and
+// without jitter:
+//
 //   EXPECT_THAT(wait.Wait(), waiter::PollTimes(ElementsAre(
 //       absl::ZeroDuration(), absl::Seconds(1), absl::Seconds(3))));
 //
-// Each takes any `WaitResult<T>`.
+// Each matcher takes any `WaitResult<T>`. Where one has an argument, that may
+// be a value or a matcher. A mismatch prints the reason, the number of polls,
+// the time and the error:
+//
+//   Expected: ended with success
+//     Actual: deadline after 56 polls in 5m, DEADLINE_EXCEEDED: ...
 
 #ifndef WAITER_TESTING_WAIT_RESULT_MATCHERS_H_
 #define WAITER_TESTING_WAIT_RESULT_MATCHERS_H_
@@ -29,25 +40,28 @@
 
 namespace waiter {
 
-// Prints as "success after 3 polls in 2s", or the error.
+// Prints a report as "success after 3 polls in 2s", followed by its error if it
+// has one. GoogleTest calls these.
 void PrintTo(const WaitReport& report, std::ostream* os);
 template <typename T>
 void PrintTo(const WaitResult<T>& result, std::ostream* os) {
   PrintTo(result.report(), os);
 }
 
-// Matches a wait that ended for `reason`.
+// Matches a wait that ended for `reason`, a `StopReason`.
 MATCHER_P(EndedFor, reason,
           absl::StrCat(negation ? "did not end" : "ended", " with ",
                        StopReasonName(reason))) {
   return arg.reason() == reason;
 }
 
+// Match the most frequent reasons.
 inline auto IsReady() { return EndedFor(StopReason::kSuccess); }
 inline auto TimedOut() { return EndedFor(StopReason::kDeadline); }
 inline auto Cancelled() { return EndedFor(StopReason::kCancelled); }
 
-// Matches a success whose value matches `value`.
+// Matches a success whose value matches `value`. Not for `WaitResult<>`, which
+// has no value.
 MATCHER_P(IsReadyWith, value,
           absl::StrCat(
               negation ? "is not" : "is", " a success whose value ",
@@ -56,8 +70,8 @@ MATCHER_P(IsReadyWith, value,
   return arg.ok() && testing::ExplainMatchResult(value, *arg, result_listener);
 }
 
-// Matches a failure that the status function found, by the message of its
-// error.
+// Matches a failure that the status function found (`StopReason::kFailed`) and
+// whose error message matches `message`. An error of a limit does not match.
 MATCHER_P(FailedWith, message,
           absl::StrCat(negation ? "is not" : "is", " a failure whose message ",
                        testing::DescribeMatcher<std::string>(message))) {
@@ -66,8 +80,10 @@ MATCHER_P(FailedWith, message,
              message, std::string(arg.status().message()), result_listener);
 }
 
-// Each of these matches one entry of the report.
+// The matchers below look at one entry of the report each. They also match
+// waits that did not succeed.
 
+// Matches if the number of finished polls matches `count`.
 MATCHER_P(Attempts, count,
           absl::StrCat("whose number of polls ",
                        testing::DescribeMatcher<int64_t>(count, negation))) {
@@ -75,6 +91,7 @@ MATCHER_P(Attempts, count,
                                      result_listener);
 }
 
+// Matches if the time of the whole wait, an `absl::Duration`, matches `time`.
 MATCHER_P(Elapsed, time,
           absl::StrCat("whose time ",
                        testing::DescribeMatcher<absl::Duration>(time,
@@ -83,7 +100,7 @@ MATCHER_P(Elapsed, time,
                                      result_listener);
 }
 
-// What the last poll found, as a `PollStatus`.
+// Matches if the last poll found `status`, a `PollStatus`.
 MATCHER_P(LastFound, status,
           absl::StrCat("whose last poll ",
                        negation ? "did not find " : "found ",
@@ -91,8 +108,10 @@ MATCHER_P(LastFound, status,
   return arg.report().last_poll.status() == status;
 }
 
-// When each poll began, since the start of the wait. Needs a history of all:
-// `WaitOptions::history_limit` no less than the number of polls.
+// Matches if the starts of all polls, a `std::vector<absl::Duration>` of times
+// since the start of the wait, match `times`. Requires a record of every poll:
+// without a `WaitOptions::history_limit` of at least the number of polls, it
+// does not match and says so.
 MATCHER_P(PollTimes, times,
           absl::StrCat("whose poll times ",
                        testing::DescribeMatcher<std::vector<absl::Duration>>(

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the macros of testing/eventually.h are made of: use those.
+// Implementation of the macros of testing/eventually.h that depends on types.
+// Tests use those macros instead.
 
 #ifndef WAITER_TESTING_INTERNAL_EVENTUALLY_PARTS_H_
 #define WAITER_TESTING_INTERNAL_EVENTUALLY_PARTS_H_
@@ -20,7 +21,8 @@
 
 namespace waiter::internal::eventually {
 
-// An atomic is read once, so that verdict and text cannot differ.
+// Returns the value to judge. An atomic is read once, so that the verdict and
+// the text of a message cannot differ.
 template <typename T>
 const T& Snapshot(const T& value) {
   return value;
@@ -30,7 +32,7 @@ T Snapshot(const std::atomic<T>& value) {
   return value.load();
 }
 
-// Tells the type of an expression without evaluating it.
+// Deduces the type of an expression without evaluating it.
 struct TypeProbe {
   template <typename T>
   auto operator()(const T& value) const {
@@ -39,6 +41,7 @@ struct TypeProbe {
   }
 };
 
+// Returns the error that a value is or holds, otherwise OK.
 inline absl::Status ErrorIn(const absl::Status& value) { return value; }
 template <typename T>
 absl::Status ErrorIn(const absl::StatusOr<T>& value) {
@@ -49,12 +52,13 @@ absl::Status ErrorIn(const T&) {
   return absl::OkStatus();
 }
 
+// Returns `value` as text for people.
 template <typename T>
 std::string Print(const T& value) {
   return testing::PrintToString(value);
 }
-// Abseil of 2026 adds where a status was made, and GoogleTest 1.12 prints the
-// bytes of a `StatusOr`.
+// Overloads, because Abseil of 2026 adds the source location of a status, and
+// GoogleTest 1.12 prints the bytes of a `StatusOr`.
 inline std::string Print(const absl::Status& value) {
   return value.ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
@@ -64,11 +68,12 @@ std::string Print(const absl::StatusOr<T>& value) {
                     : eventually::Print(value.status());
 }
 
-// A `FailIf` of it is none.
+// `FailIf<Nothing>` stands for no `FailIf`.
 struct Nothing {};
 
-// `Evaluate` hands the value to what it is given, in one full-expression, so
-// that temporaries of the expression live for as long as they are looked at.
+// An expression with its matchers. `Evaluate` takes a function and calls it
+// with the value, within one full-expression, so that temporaries of the
+// expression live until the function returns.
 template <typename Evaluate>
 class ExpressionSubject final : public Subject {
   using Value = typename std::invoke_result_t<const Evaluate&, TypeProbe>::type;
@@ -117,7 +122,8 @@ class ExpressionSubject final : public Subject {
   std::optional<Matcher> fail_if_;
 };
 
-// What a macro was given after its expression.
+// Runs an assertion. The arguments after `evaluate` are those that the macro
+// got after its expression.
 template <typename Evaluate, typename M, typename N = Nothing>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
                            M matcher, const EventuallyOptions& options = {},

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of testing/eventually.h that knows no types: use that.
+// Implementation of the macros of testing/eventually.h that does not depend on
+// types. Tests use those macros instead.
 
 #ifndef WAITER_TESTING_INTERNAL_EVENTUALLY_SUBJECT_H_
 #define WAITER_TESTING_INTERNAL_EVENTUALLY_SUBJECT_H_
@@ -20,50 +21,54 @@ namespace waiter::internal::eventually {
 
 enum class Kind : uint8_t { kEventually, kPasses, kConsistently, kNever };
 
-// Whether every poll must agree, not just one.
+// Returns whether every poll must agree, not only one.
 constexpr bool MustHold(Kind kind) {
   return kind == Kind::kConsistently || kind == Kind::kNever;
 }
 
-// Where an assertion stands, and of what it speaks.
+// The place of an assertion, and the text of its expression.
 struct Site {
   Kind kind;
-  const char* expression;
+  const char* expression;  // Null for `waiter::Eventually`.
   const char* file;
   int line;
 };
 
-// What one poll of an expression found. Verdict and text are of the same value.
+// Result of one poll of an expression. All fields describe the same value.
 struct Look {
   bool matched = false;
-  std::string seen = {};     // Value and explanation, for people.
-  std::string details = {};  // More lines of it.
-  absl::Status error = {};   // The value is this error.
-  bool threw = false;
-  std::optional<std::string> hopeless = {};  // Why to end at once.
-  std::optional<std::string> skip = {};      // GTEST_SKIP in a block.
+  std::string seen = {};     // The value and an explanation, for people.
+  std::string details = {};  // Further lines, such as failures of a block.
+  absl::Status error = {};   // The error that the value is or holds.
+  bool threw = false;        // An exception came instead of a value.
+  std::optional<std::string> hopeless = {};  // Reason to give up at once.
+  std::optional<std::string> skip = {};      // Text of a GTEST_SKIP in a block.
 };
 
 // One expression with its matchers, or one block.
 class Subject {
  public:
-  // `describe` asks for `seen` also of a value that matches.
+  // Evaluates the subject once. If `describe` is true, `Look::seen` is set for
+  // a value that matches, too.
   virtual Look Poll(bool describe) = 0;
+
+  // Returns the description of a value that matches.
   virtual std::string Expected() const = 0;
 
  protected:
   ~Subject() = default;
 };
 
-// Returns OK, or an error whose message is the failure text.
+// Polls `subject` until the assertion passes or fails. Returns OK, or an error
+// whose message is the text of the failure.
 absl::Status Run(const Site& site, const EventuallyOptions& options,
                  Subject& subject);
 
-// The same for a block of assertions, of which all must pass.
+// The same for a block of assertions, all of which must pass in one run.
 absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
                       const EventuallyOptions& options = {});
 
-// A result as `EXPECT_PRED_FORMAT1` takes it.
+// Turns a result into a predicate for `EXPECT_PRED_FORMAT1`.
 class Predicate {
  public:
   explicit Predicate(absl::Status status) : status_(std::move(status)) {}
