@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/net/connect_failure.h"
+
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,7 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "cli/net/connector.h"
+#include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
 #include "waiter/poll_status.h"
 

@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/loop/unique_fd.h"
+#include "cli/net/connect_failure.h"
 #include "cli/net/name_lookup.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"

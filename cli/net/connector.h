@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "cli/loop/event_loop.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/net/name_lookup.h"
@@ -39,18 +38,6 @@ struct Connection {
   UniqueFd socket;
   std::string peer;
 };
-
-// What came of one address. `error` is an errno; 0: no answer so far.
-struct ConnectFailure {
-  SocketAddress address;
-  int error = 0;
-};
-
-// Returns what failures, at least one, say together, each address named. Absent
-// is what refuses on every address that this machine can use at all. `timeout`
-// is what those without an answer had.
-Finding DescribeFailures(absl::Span<const ConnectFailure> failures,
-                         absl::Duration timeout);
 
 // Thread-compatible; runs on the loop's thread, one attempt to connect at a
 // time. Tries the addresses with families in turn, the next one when one fails

@@ -65,8 +65,8 @@ void InitialState::Restore() const {
   }
 }
 
-int RunCommand(const std::vector<std::string>& words,
-               const InitialState& initial, std::ostream& err) {
+int ExecProgram(const std::vector<std::string>& words,
+                const InitialState& initial, std::ostream& err) {
   initial.Restore();
   std::cout.flush();
   std::fflush(nullptr);

@@ -6,7 +6,7 @@
 //   int main(int argc, char** argv) {
 //     const waiter::cli::InitialState initial;  // Before anything else.
 //     ...
-//     return waiter::cli::RunCommand({"server", "--port=80"}, initial,
+//     return waiter::cli::ExecProgram({"server", "--port=80"}, initial,
 //     std::cerr);
 //   }
 
@@ -43,8 +43,8 @@ class InitialState {
 // arguments; there must be one. Returns only if that fails: 127 if there is no
 // such program, else 126, with a line in `err` that says why. `initial` has
 // been restored then, too.
-int RunCommand(const std::vector<std::string>& words,
-               const InitialState& initial, std::ostream& err);
+int ExecProgram(const std::vector<std::string>& words,
+                const InitialState& initial, std::ostream& err);
 
 }  // namespace waiter::cli
 

@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/net/connector.h"
+#include "cli/net/connect_failure.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_options.h"

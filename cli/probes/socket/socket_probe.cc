@@ -53,11 +53,11 @@ std::string HintFor(std::string_view received, std::string_view server) {
 }  // namespace
 
 SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
-                         AddressFamily family, NewConversation new_conversation)
+                         NewConversation new_conversation, AddressFamily family)
     : loop_(loop),
       target_(std::move(target)),
-      family_(family),
       new_conversation_(std::move(new_conversation)),
+      family_(family),
       connector_(loop, resolver) {}
 
 void SocketProbe::Start(const PollContext& /*context*/, Done done) {

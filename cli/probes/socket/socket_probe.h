@@ -32,7 +32,8 @@ class SocketProbe : public Probe {
  public:
   // All but the target must outlive this. Targets of a path need no family.
   SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
-              AddressFamily family, NewConversation new_conversation);
+              NewConversation new_conversation,
+              AddressFamily family = AddressFamily::kAny);
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration timeout) override;
@@ -51,8 +52,8 @@ class SocketProbe : public Probe {
 
   EventLoop& loop_;
   const Target target_;
-  const AddressFamily family_;
   const NewConversation new_conversation_;
+  const AddressFamily family_;
   Connector connector_;
 
   // The poll under way.
@@ -62,36 +63,6 @@ class SocketProbe : public Probe {
   EventLoop::Watch watch_;
   std::string sending_;
   std::string received_;
-};
-
-// tcp: and unix:.
-class TcpProbe : public SocketProbe {
- public:
-  TcpProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-           AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, nullptr) {}
-};
-using UnixProbe = TcpProbe;
-
-class RedisProbe : public SocketProbe {
- public:
-  RedisProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-             AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, NewRedisConversation) {}
-};
-
-class PostgresProbe : public SocketProbe {
- public:
-  PostgresProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-                AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, NewPostgresConversation) {}
-};
-
-class MysqlProbe : public SocketProbe {
- public:
-  MysqlProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-             AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, NewMysqlConversation) {}
 };
 
 }  // namespace waiter::cli

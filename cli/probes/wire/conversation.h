@@ -56,19 +56,6 @@ class Conversation {
 
 using NewConversation = std::function<std::unique_ptr<Conversation>()>;
 
-// PING. An error that only asks for a password, or refuses this client alone,
-// is a success, as the server answers; it is not while it loads its data.
-std::unique_ptr<Conversation> NewRedisConversation();
-
-// A start-up packet, as user and database `postgres`. Any request to
-// authenticate is a success, and so is a refusal of the user or the database.
-std::unique_ptr<Conversation> NewPostgresConversation();
-
-// A log-in as user `waiter`, without a password, as a connection that ends
-// without one counts against the host (max_connect_errors). Any answer to it is
-// a success, but for those that tell of a server that is full or shutting down.
-std::unique_ptr<Conversation> NewMysqlConversation();
-
 // Returns at most about 120 characters of `bytes` for people, printable.
 std::string Excerpt(std::string_view bytes);
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/probes/wire/postgres_conversation.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/probes/wire/redis_conversation.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -23,6 +23,9 @@
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/wire/conversation.h"
+#include "cli/probes/wire/mysql_conversation.h"
+#include "cli/probes/wire/postgres_conversation.h"
+#include "cli/probes/wire/redis_conversation.h"
 #include "gtest/gtest.h"
 #include "tests/support/run_until.h"
 #include "tests/support/scripted_server.h"
@@ -97,23 +100,26 @@ struct Case {
   std::string farewell = {};  // What else the server gets.
 };
 
+NewConversation ConversationWith(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kRedis:
+      return NewRedisConversation;
+    case Scheme::kPostgres:
+      return NewPostgresConversation;
+    case Scheme::kMysql:
+      return NewMysqlConversation;
+    default:
+      return nullptr;
+  }
+}
+
 class ProbesTest : public testing::Test {
  protected:
   std::unique_ptr<Probe> NewProbe(const std::string& text) {
     const absl::StatusOr<Target> target = ParseTarget(text);
     EXPECT_TRUE(target.ok()) << target.status();
-    switch (target->scheme) {
-      case Scheme::kRedis:
-        return std::make_unique<RedisProbe>(loop_, resolver_, *target);
-      case Scheme::kPostgres:
-        return std::make_unique<PostgresProbe>(loop_, resolver_, *target);
-      case Scheme::kMysql:
-        return std::make_unique<MysqlProbe>(loop_, resolver_, *target);
-      case Scheme::kUnix:
-        return std::make_unique<UnixProbe>(loop_, resolver_, *target);
-      default:
-        return std::make_unique<TcpProbe>(loop_, resolver_, *target);
-    }
+    return std::make_unique<SocketProbe>(loop_, resolver_, *target,
+                                         ConversationWith(target->scheme));
   }
 
   Probe::Done Keep() {
