@@ -1,11 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Explains why none of the addresses of a target accepts a connection:
+// Explains why no address of a target accepts a connection:
 //
-//   waiter::cli::Finding finding = waiter::cli::DescribeFailures(
-//       {{*address, ECONNREFUSED}}, absl::Seconds(2));
-//   // finding.detail == "refused by 127.0.0.1:5432"
+//   const waiter::cli::ConnectFailure refused = {
+//       .address = waiter::cli::FixedAddresses("127.0.0.1", 80).front(),
+//       .error = ECONNREFUSED};
+//   waiter::cli::DescribeFailures({refused}, absl::Seconds(2)).detail;
+//   // "refused by 127.0.0.1:80"
 
 #ifndef WAITER_CLI_NET_CONNECT_FAILURE_H_
 #define WAITER_CLI_NET_CONNECT_FAILURE_H_
@@ -17,17 +19,17 @@
 
 namespace waiter::cli {
 
-// Result of one attempt to connect.
+// A failed attempt to connect to one address.
 struct ConnectFailure {
   SocketAddress address;
 
-  // An errno; 0 if the address has not answered so far.
+  // An errno; 0 if the address has not answered.
   int error = 0;
 };
 
-// Summarizes `failures`, which must not be empty, and names each address. The
-// target is `absent` if every address that this machine can use refuses.
-// `timeout` is the time that the addresses without an answer had.
+// Returns the finding for `failures`, at least one, which names each address.
+// The target is absent if it refuses on every address that this machine can
+// use. `timeout` is the time that addresses without an answer had.
 Finding DescribeFailures(absl::Span<const ConnectFailure> failures,
                          absl::Duration timeout);
 

@@ -82,7 +82,7 @@ TEST(ConnectFailureTest, AForbiddenSocketIsAFailure) {
   const Finding finding = DescribeFailures({{UnixAddress("/a"), EACCES}}, {});
   EXPECT_EQ(finding.status, PollStatus::kFailed);
   EXPECT_EQ(finding.detail, "/a: Permission denied");
-  EXPECT_EQ(finding.hint, "this user may not connect there");
+  EXPECT_EQ(finding.hint, "this user has no permission to connect");
   EXPECT_FALSE(finding.absent);
 }
 

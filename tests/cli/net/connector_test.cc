@@ -177,12 +177,12 @@ TEST_F(ConnectorTest, SilenceIsNotAbsence) {
 
 TEST_F(ConnectorTest, ANameThatIsNotFoundIsNotAbsent) {
   Connect("nowhere", 80);
-  EXPECT_EQ(Failure().detail, "no address of nowhere: no such name");
+  EXPECT_EQ(Failure().detail, "cannot resolve nowhere: no such name");
   EXPECT_EQ(Failure().status, PollStatus::kNotReady);
   EXPECT_FALSE(Failure().absent);
 
   Connect("unknown", 80);
-  EXPECT_EQ(Failure().detail, "no address of unknown: no name server");
+  EXPECT_EQ(Failure().detail, "cannot resolve unknown: no name server");
   EXPECT_EQ(Failure().status, PollStatus::kServerError);
   EXPECT_FALSE(Failure().absent);
 }
@@ -190,15 +190,14 @@ TEST_F(ConnectorTest, ANameThatIsNotFoundIsNotAbsent) {
 TEST_F(ConnectorTest, ANameWithoutAnAnswerInTimeIsAServerError) {
   Connect("both", 80);
   const Finding finding = connector_.TimeOut(absl::Seconds(10));
-  EXPECT_EQ(finding.detail,
-            "no answer to what the address of both is within 10s");
+  EXPECT_EQ(finding.detail, "cannot resolve both: no answer within 10s");
   EXPECT_EQ(finding.status, PollStatus::kServerError);
   EXPECT_FALSE(finding.absent);
 }
 
 TEST_F(ConnectorTest, AnAddressOfTheOtherFamilyIsAMistake) {
   Connect("::1", 80, AddressFamily::kIpv4);
-  EXPECT_EQ(Failure().detail, "::1 is no address of IPv4");
+  EXPECT_EQ(Failure().detail, "::1 is not an IPv4 address");
   EXPECT_EQ(Failure().status, PollStatus::kFailed);
 }
 
@@ -211,7 +210,7 @@ TEST_F(ConnectorTest, WhatIsCancelledDoesNotCall) {
   connector_.Cancel();
 
   Connect("nowhere", 80);
-  EXPECT_EQ(Peer(), "no address of nowhere: no such name");
+  EXPECT_EQ(Peer(), "cannot resolve nowhere: no such name");
 }
 
 TEST_F(ConnectorTest, SocketsHavePaths) {
