@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Speaks to MySQL and MariaDB.
+// Asks a MySQL or MariaDB server whether it is ready.
 
 #ifndef WAITER_CLI_PROBES_WIRE_MYSQL_CONVERSATION_H_
 #define WAITER_CLI_PROBES_WIRE_MYSQL_CONVERSATION_H_
@@ -13,9 +13,8 @@
 namespace waiter::cli {
 
 // Logs in as user `waiter`, without a password: a connection that ends without
-// a log-in counts against the host (max_connect_errors). Any answer to the
-// log-in is a success, except the errors of a server that is full or shutting
-// down.
+// a login counts against the host (max_connect_errors). Any answer to the login
+// is a success, except the errors of a server that is full or shutting down.
 std::unique_ptr<Conversation> NewMysqlConversation();
 
 }  // namespace waiter::cli

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Speaks to PostgreSQL.
+// Asks a PostgreSQL server whether it is ready.
 
 #ifndef WAITER_CLI_PROBES_WIRE_POSTGRES_CONVERSATION_H_
 #define WAITER_CLI_PROBES_WIRE_POSTGRES_CONVERSATION_H_
