@@ -38,7 +38,7 @@ namespace waiter::bench {
 
 enum class Mode : uint8_t {
   kRun,       // Every wait runs to its end: CPU time, allocations.
-  kLateness,  // As kRun: how late polls are.
+  kLateness,  // Like kRun: how late polls are.
   kCancel,  // Every wait sleeps, and is then cancelled: start, memory, cancel.
   kSubmit,  // Like kCancel, on an engine that runs on another thread.
 };

@@ -60,7 +60,7 @@ struct HttpAnswer {
 
   // 0 until a status line has arrived; the members below are empty until then.
   int status = 0;
-  std::string reason = {};  // As the server wrote it; HTTP/2 has none.
+  std::string reason = {};  // The reason phrase; HTTP/2 has none.
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
   bool body_is_cut = false;  // The body is longer than `kMaxBody`.

@@ -67,7 +67,7 @@ class JsonPath {
   // Returns null if there is no such value.
   const JsonValue* Find(const JsonValue& document) const;
 
-  std::string path_;  // As it was written.
+  std::string path_;  // The path as written.
   std::vector<Step> steps_;
   Operator operator_ = Operator::kExists;
   JsonValue operand_;
