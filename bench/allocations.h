@@ -10,7 +10,7 @@
 
 namespace waiter::bench {
 
-// Returns how often this program has allocated.
+// Returns the number of allocations of this program so far.
 int64_t Allocations();
 
 }  // namespace waiter::bench

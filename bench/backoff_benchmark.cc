@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The cost of choosing one delay: small beside any poll, flat in the attempt
-// number, and not more for the first delay of a wait.
+// Measures the choice of one delay: small compared with any poll, independent
+// of the attempt number, and no larger for the first delay of a wait.
 
 #include "waiter/loop/backoff.h"
 
@@ -52,7 +52,7 @@ BENCHMARK_CAPTURE(BM_Backoff_NextDelay, proportional,
                   Jitter::Proportional(0.2));
 BENCHMARK_CAPTURE(BM_Backoff_NextDelay, decorrelated, Jitter::Decorrelated());
 
-// As the loop calls it, which does not know the generator.
+// Like the calls of the loop, which does not know the type of the generator.
 void BM_Backoff_NextDelayByRef(benchmark::State& state) {
   SplitMix64 split_mix(1);
   absl::BitGenRef gen(split_mix);
@@ -60,7 +60,7 @@ void BM_Backoff_NextDelayByRef(benchmark::State& state) {
 }
 BENCHMARK(BM_Backoff_NextDelayByRef);
 
-// Never restarted, so soon far beyond what is computed ahead.
+// Never restarts, and is soon far beyond the delays that are computed ahead.
 void BM_Backoff_NextDelayFarOut(benchmark::State& state) {
   const Backoff backoff(kFullJitter);
   SplitMix64 gen(1);
@@ -116,7 +116,7 @@ void BM_GrpcBackOff_FirstDelay(benchmark::State& state) {
 }
 BENCHMARK(BM_GrpcBackOff_FirstDelay);
 
-// No jitter.
+// Without jitter.
 void BM_Aws_PowerDelay(benchmark::State& state) {
   int retries = 0;
   for (auto _ : state) {

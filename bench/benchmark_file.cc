@@ -25,13 +25,13 @@ namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
-// What the rows with one name say.
+// The rows with one name.
 struct Rows {
   std::string name;
-  double order;  // Of its definition.
+  double order;  // Position of the definition.
   std::vector<double> repetitions;
   std::map<std::string, double, std::less<>> aggregates;
-  int64_t count = 0;  // Of repetitions, as the rows say.
+  int64_t count = 0;  // Number of repetitions, according to the rows.
 };
 
 std::optional<double> NanosecondsPer(std::string_view unit) {
@@ -47,7 +47,7 @@ bool IsTrue(const JsonValue& row, std::string_view name) {
   return value != nullptr && value->boolean() != nullptr && *value->boolean();
 }
 
-// The time of a row, or its error without the name of the file.
+// Returns the time of a row. Errors do not contain the name of the file.
 absl::StatusOr<double> TimeOf(const JsonValue& row, std::string_view name) {
   const bool real = absl::StrContains(name, "/real_time") ||
                     absl::StrContains(name, "/manual_time");
@@ -98,7 +98,7 @@ absl::Status AddRow(const JsonValue& row, size_t index,
     return absl::OkStatus();
   }
   const std::string* const aggregate = row.FindString("aggregate_name");
-  // How time grows with an argument is no time.
+  // BigO and RMS describe the growth of time with an argument.
   if (aggregate != nullptr && (*aggregate == "BigO" || *aggregate == "RMS")) {
     return absl::OkStatus();
   }
@@ -147,7 +147,7 @@ std::optional<MeasuredBenchmark> Measured(Rows rows) {
   auto middle = rows.aggregates.find("median");
   if (middle == rows.aggregates.end()) middle = rows.aggregates.find("mean");
   if (middle == rows.aggregates.end()) return std::nullopt;
-  // Only a ratio means the same for a time as for its inverse.
+  // Only a ratio is the same for a time and for its inverse.
   const auto variation = rows.aggregates.find("cv");
   const double spread =
       variation == rows.aggregates.end() ? 0 : variation->second;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads what Google Benchmark wrote with --benchmark_out=FILE (its JSON), with
-// repetitions, with aggregates, or with both:
+// Reads the JSON that Google Benchmark writes with --benchmark_out=FILE, with
+// repetitions, aggregates or both:
 //
 //   absl::StatusOr<std::vector<waiter::bench::MeasuredBenchmark>> benchmarks =
 //       waiter::bench::ParseBenchmarks(text, "bench.json");
@@ -19,24 +19,24 @@
 
 namespace waiter::bench {
 
-// Times are nanoseconds of one item, which is a poll in the benchmarks of
-// Waiter, or of one iteration if no items are counted; of the processor, or of
-// the clock if the benchmark asks for real or manual time.
+// A benchmark and its times. Times are nanoseconds per item, which is a poll in
+// the benchmarks of Waiter, or per iteration if no items are counted. They are
+// CPU time, or real time if the benchmark asks for real or manual time.
 struct MeasuredBenchmark {
   std::string name;  // Without its `BM_`.
   double median;
 
-  // The shortest and the longest of the repetitions; a standard deviation below
-  // and above the median if the file has only aggregates.
+  // The shortest and the longest repetition. If the file has only aggregates,
+  // one standard deviation below and above the median.
   double low;
   double high;
 
   int64_t repetitions;  // Zero if the file does not say.
 };
 
-// Returns the benchmarks in the order in which they are defined, those left out
-// that were skipped or failed. kInvalidArgument begins with `file`, and says
-// which benchmark lacks what.
+// Returns the benchmarks in the order of their definition, without those that
+// were skipped or failed. kInvalidArgument begins with `file`, and says what is
+// missing in which benchmark.
 absl::StatusOr<std::vector<MeasuredBenchmark>> ParseBenchmarks(
     std::string_view text, std::string_view file);
 

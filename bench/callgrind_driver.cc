@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Does one thing a number of times, to count its instructions under valgrind;
-// README.md has the commands.
+// Does the same thing a number of times, so that valgrind can count its
+// instructions. README.md has the commands.
 
 #include <cstdint>
 #include <cstdio>
@@ -20,7 +20,8 @@
 namespace waiter::bench {
 namespace {
 
-// Returns something that depends on everything, so that nothing is left out.
+// Returns a value that depends on all delays, so that the compiler removes
+// none.
 int64_t DrawDelays(int64_t times) {
   const Backoff backoff(
       {.max_delay = absl::Seconds(10), .jitter = Jitter::Full()});

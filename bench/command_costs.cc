@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What it costs to call `waiter`, beside `nc -z` (Debian: netcat-openbsd), for
-// a port that is open already; and the memory of a thousand targets that never
-// answer. The first argument is the program.
+// Measures what a call of `waiter` costs, compared with `nc -z` (Debian:
+// netcat-openbsd), for an open port, and the memory of a thousand targets that
+// never answer. The first argument is the program.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ double Milliseconds(const timeval& time) {
          static_cast<double>(time.tv_usec) / 1e3;
 }
 
-// Runs a program to its end, with nowhere to write to.
+// Runs a program to its end, and discards its output.
 Cost Run(const Words& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) {
@@ -58,7 +58,7 @@ Cost Run(const Words& words) {
   pid_t pid = 0;
   if (posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(),
                    environ) != 0) {
-    std::fprintf(stderr, "%s cannot be run\n", arguments[0]);
+    std::fprintf(stderr, "cannot run %s\n", arguments[0]);
     std::_Exit(1);
   }
   Cost cost;
@@ -78,7 +78,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What many runs take: the median of real time, the mean of processor time.
+// Returns the median of real time and the mean of CPU time of many runs.
 Cost RunOften(const Words& words) {
   std::vector<double> walls;
   Cost sum;
@@ -103,7 +103,7 @@ void PrintRow(const char* name, double ours, double theirs, const char* unit,
               ratio <= target ? "ok" : "short");
 }
 
-// A port of loopback that is connected to, and never answers.
+// Returns a loopback port that accepts connections and never answers.
 int OpenPort(int connections) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
@@ -113,7 +113,7 @@ int OpenPort(int connections) {
   if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       listen(fd, connections) != 0 ||
       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    std::perror("a port of loopback");
+    std::perror("cannot open a loopback port");
     std::_Exit(1);
   }
   return ntohs(address.sin_port);
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string waiter = argv[1];
-  // Connections that nobody accepts stay in the queue of the kernel.
+  // Connections that no program accepts stay in the queue of the kernel.
   const std::string port =
       std::to_string(OpenPort(4 * kRounds * kRunsPerRound));
   const Words ours = {waiter, "tcp://127.0.0.1:" + port};
@@ -141,9 +141,9 @@ int main(int argc, char** argv) {
       cpu[i].push_back(costs[i].cpu_ms);
     }
   }
-  PrintRow("a port that is open, beside nc -z: real", Median(wall[0]),
+  PrintRow("an open port, compared with nc -z: real", Median(wall[0]),
            Median(wall[1]), "ms", 1.3);
-  PrintRow("the same, processor", Median(cpu[0]), Median(cpu[1]), "ms", 1.3);
+  PrintRow("the same: CPU", Median(cpu[0]), Median(cpu[1]), "ms", 1.3);
 
   Words many = {waiter, "--timeout=2s", "--progress=none"};
   const std::string silent = std::to_string(OpenPort(4096));

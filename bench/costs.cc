@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints what Waiter promises to cost beside what it costs here, one line per
-// promise. CPU time is the median of interleaved repetitions, so that a drift
-// of the machine meets both sides; `short` is a promise that was missed.
+// Prints the promised and the measured costs of Waiter, one line per promise.
+// CPU time is the median of interleaved repetitions, so that a drift of the
+// machine affects both sides. `short` marks a missed promise.
 
 #include <algorithm>
 #include <chrono>
@@ -35,7 +35,7 @@ using benchmark::DoNotOptimize;
 
 constexpr int kDelays = 10;
 
-// Does one thing `times` times.
+// Does the same thing `times` times.
 using Work = std::function<void(int64_t times)>;
 
 struct Effort {
@@ -82,7 +82,7 @@ Pair CpuPerCall(const Effort& effort, int64_t calls, const Work& waiter,
   return {Quantile(waiter_times, 0.5), Quantile(other_times, 0.5)};
 }
 
-// In microseconds.
+// Returns medians in microseconds.
 template <typename Subject>
 Pair MedianLatency(Subject& subject, int samples) {
   std::vector<std::chrono::nanoseconds> waiter;
@@ -96,7 +96,7 @@ Pair MedianLatency(Subject& subject, int samples) {
           Microseconds(Quantile(other, 0.5)).count()};
 }
 
-// The most that Waiter may cost: so many times the other, or so much.
+// Limit of the costs of Waiter: a multiple of the other side, or a value.
 struct Target {
   bool is_ratio;
   double limit;
@@ -106,7 +106,7 @@ Target Value(double limit) { return {.is_ratio = false, .limit = limit}; }
 
 void Print(const char* name, const char* unit, const Pair& measured,
            const char* other, const Target& target) {
-  // Of nothing to nothing is one.
+  // The ratio of zero to zero is one.
   const double ratio =
       measured.waiter == measured.other ? 1 : measured.waiter / measured.other;
   const bool reached =
@@ -220,7 +220,7 @@ void ReadClock(int64_t times) {
   }
 }
 
-// The allocations of one call, those of making the waiter left out.
+// Returns the allocations of one call, without those that create the waiter.
 double AllocationsPerCall(const Work& work) {
   constexpr int64_t kCalls = 1000;
   work(1);
@@ -236,7 +236,7 @@ double AllocationsPerCall(const Work& work) {
 void PrintWaits(const Effort& effort) {
   constexpr absl::Duration kForever = absl::InfiniteDuration();
   constexpr absl::Duration kMinutes = absl::Minutes(5);
-  // In lambdas, as the pointers would not be inlined.
+  // In lambdas, because calls through pointers are not inlined.
   const auto power = [](int retries) { return PowerDelay(retries); };
   const auto clock = [](int retries) { return ShiftedDelayAndClock(retries); };
 

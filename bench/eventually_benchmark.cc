@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an assertion that polls costs a test: beside EXPECT_THAT where the
-// condition already holds, at most 2 us; for hours of simulated time, at most
-// 1 ms.
+// Measures the cost of an assertion that polls: at most 2 us more than
+// EXPECT_THAT if the condition already holds, and at most 1 ms for hours of
+// simulated time.
 
 #include "waiter/testing/eventually.h"
 
@@ -75,7 +75,8 @@ void BM_ExpectEventuallyPasses_Int(benchmark::State& state) {
 }
 BENCHMARK(BM_ExpectEventuallyPasses_Int);
 
-// A job that is done after five hours, asked after 1 s, 2 s, 4 s up to 5 min.
+// Polls a job that is done after five hours, with delays of 1 s, 2 s, 4 s and
+// so on up to 5 min.
 void BM_ExpectEventually_FiveHours(benchmark::State& state) {
   int64_t polls = 0;
   for (auto _ : state) {

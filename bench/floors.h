@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the benchmarks hold Waiter against: the same work, written by hand.
+// The work of Waiter, written by hand, with which the benchmarks compare it.
 
 #ifndef WAITER_BENCH_FLOORS_H_
 #define WAITER_BENCH_FLOORS_H_
@@ -19,8 +19,8 @@
 
 namespace waiter::bench {
 
-// Something that is ready at its nth poll. The functions that poll it are in
-// another file, as the compiler sees nothing of a real poll either.
+// A target that is ready at its nth poll. The functions that poll it are in
+// another file, because the compiler sees nothing of a real poll, either.
 struct Countdown {
   int64_t polls;
 };
@@ -30,14 +30,14 @@ absl::Status AskAbslStatus(Countdown& target);
 Poll<int> AskPoll(Countdown& target);
 absl::StatusOr<int> AskStatusOr(Countdown& target);
 
-// Where a loop written by hand sleeps, so that tests can replace it.
+// Sleeps for a loop written by hand, so that tests can replace it.
 class Sleeper {
  public:
   virtual ~Sleeper() = default;
   virtual void Sleep(int64_t milliseconds) = 0;
 };
 
-// Returns a sleeper that only adds up.
+// Returns a sleeper that does not sleep, and only adds up.
 Sleeper& GetNoSleeper();
 
 inline constexpr int64_t kMaxDelayInMilliseconds = 20'000;
@@ -49,15 +49,15 @@ inline int64_t PowerDelay(int retries) {
                   kMaxDelayInMilliseconds);
 }
 
-// The same without floating point.
+// The same delays without floating point.
 inline int64_t ShiftedDelay(int retries) {
   if (retries == 0) return 0;
   return std::min(int64_t{100} << std::min(retries, 30),
                   kMaxDelayInMilliseconds);
 }
 
-// The same with what a loop needs that has a deadline: the time, before each
-// retry.
+// The same delays, with a reading of the clock before each retry, which a loop
+// with a deadline needs.
 inline int64_t ShiftedDelayAndClock(int retries) {
   if (retries == 0) return 0;
   const int64_t now =
@@ -65,7 +65,7 @@ inline int64_t ShiftedDelayAndClock(int retries) {
   return now < std::numeric_limits<int64_t>::max() ? ShiftedDelay(retries) : 0;
 }
 
-// That example's loop: no deadline, no stop, no report.
+// The loop of the same example: it has no deadline, no stop and no report.
 template <typename DelayBefore>
 bool PollByHand(Countdown& target, Sleeper& sleeper,
                 const DelayBefore& delay_before) {
@@ -86,11 +86,11 @@ bool PollByHand(Countdown& target, Sleeper& sleeper,
   return false;
 }
 
-// The rule of gRPC's connection backoff with a generator per backoff: 1 s,
-// growing by 1.6 to 2 min, each delay 20 % more or less.
+// The rule of gRPC's connection backoff, with a generator per backoff: 1 s,
+// growing by 1.6 to 2 min, each delay 20% more or less.
 class GrpcBackOff {
  public:
-  // In milliseconds.
+  // Returns the next delay in milliseconds.
   int64_t NextDelay() {
     if (!first_) current_ = std::min(current_ * 1.6, 120'000.0);
     first_ = false;

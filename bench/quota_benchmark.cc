@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the policies that waits share add to a poll: at most 20 ns alone, and
-// with four threads at once no more than passing a mutex round.
+// Measures what shared policies add to a poll: at most 20 ns alone, and with
+// four threads at once no more than handing a mutex around.
 
 #include <chrono>
 #include <memory>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr MonotonicTime kStart{std::chrono::hours(1)};
 
-// All threads of all repetitions share one, as all waits of a process do.
+// Returns an object that all threads of all repetitions share, as all waits of
+// a process do.
 template <auto kMake>
 auto& Shared() {
   static const auto shared = kMake().value();
@@ -48,7 +49,7 @@ auto MakeCompatibleQuota() {
 
 auto MakeLimiter() { return AdaptiveRateLimiter::Make({}); }
 
-// Has been throttled, but at a rate that lets all through.
+// Returns a limiter that was throttled, but whose rate lets all polls through.
 auto MakeLimitingLimiter() {
   auto limiter =
       AdaptiveRateLimiter::Make({.min_fill_rate = 1e12, .min_capacity = 1e15});

@@ -23,8 +23,8 @@ namespace {
 
 absl::Status Run(const std::vector<std::string>& args) {
   cli::Flags flags("report", "FILE.json [FLAG...]",
-                   "Shows what Google Benchmark wrote with --benchmark_out; - "
-                   "reads standard input.");
+                   "Shows what Google Benchmark wrote with --benchmark_out; "
+                   "FILE may be - for standard input.");
   cli::ChartOutput charts;
   charts.AddTo(flags, {"benchmark"});
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);

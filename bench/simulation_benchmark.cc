@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the simulation table of "Exponential Backoff And Jitter" costs: 19 sizes
-// x 5 rules x 100 runs, 60 million messages. The program of the article, in
-// Python, takes about a minute for it.
+// Measures the simulation table of "Exponential Backoff And Jitter": 19 sizes x
+// 5 rules x 100 runs, 60 million messages. The Python program of the article
+// takes about a minute for it.
 
 #include <vector>
 

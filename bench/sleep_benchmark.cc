@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A sleep of a wait ends as exactly, and a stop ends it as soon, as waiting on
-// a condition variable does. `Time` is the mean; see the counters, which are in
-// microseconds, for both sides.
+// Compares the sleep of a wait, and a stop that ends it, with waiting on a
+// condition variable. `Time` is the mean. The counters, in microseconds, show
+// both sides.
 
 #include <chrono>
 #include <vector>

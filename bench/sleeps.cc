@@ -96,7 +96,8 @@ std::chrono::nanoseconds StopLatency::OfConditionVariable() {
 template <typename Wake>
 std::chrono::nanoseconds StopLatency::Measure(std::function<void()> block,
                                               Wake wake) {
-  // Long enough to fall asleep, short enough for the core not to.
+  // Long enough for the thread to fall asleep, short enough for the core to
+  // stay awake.
   constexpr std::chrono::microseconds kFallAsleep{200};
   blocking_ = returned_ = false;
   {

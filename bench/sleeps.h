@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How late a sleep ends, and how soon a stop does, in real time: once through
-// `Waiter` and once through a `std::condition_variable`. Alternate the two, as
-// what a wake-up costs drifts with everything else on the machine.
+// Measures in real time how late a sleep ends, and how soon a stop ends one:
+// for `Waiter` and for a `std::condition_variable`. Alternate the two, because
+// the cost of a wake-up drifts with the load of the machine.
 
 #ifndef WAITER_BENCH_SLEEPS_H_
 #define WAITER_BENCH_SLEEPS_H_
@@ -37,18 +37,18 @@ T Quantile(std::vector<T> samples, double share) {
   return *nth;
 }
 
-// From the time a sleep should end to the time its thread runs again.
+// The time from when a sleep should end to when its thread runs again.
 class Lateness {
  public:
   explicit Lateness(std::chrono::nanoseconds length);
 
-  // A wait whose second poll succeeds.
+  // Runs a wait whose second poll succeeds.
   std::chrono::nanoseconds OfWaiter();
 
   std::chrono::nanoseconds OfConditionVariable();
 
  private:
-  // Tells when the wait meant to wake up.
+  // Records when the wait means to wake up.
   class RecordingClock final : public Clock {
    public:
     absl::Time TimeNow() override { return real_.TimeNow(); }
@@ -73,8 +73,8 @@ class Lateness {
   std::condition_variable never_;
 };
 
-// From the request on this thread to the return on another, which is asleep
-// with an hour to go.
+// The time from a request to stop on this thread to the return on another,
+// which sleeps for an hour.
 class StopLatency {
  public:
   StopLatency();
@@ -82,14 +82,14 @@ class StopLatency {
   StopLatency(const StopLatency&) = delete;
   StopLatency& operator=(const StopLatency&) = delete;
 
-  // `std::stop_source::request_stop` to `Waiter::Wait`.
+  // From `std::stop_source::request_stop` to the return of `Waiter::Wait`.
   std::chrono::nanoseconds OfWaiter();
 
-  // `notify_one` to `wait_until`.
+  // From `notify_one` to the return of `wait_until`.
   std::chrono::nanoseconds OfConditionVariable();
 
  private:
-  // Runs `block` on the other thread, and `wake` when that is asleep.
+  // Runs `block` on the other thread, and `wake` once that thread sleeps.
   template <typename Wake>
   std::chrono::nanoseconds Measure(std::function<void()> block, Wake wake);
   void RunThread();

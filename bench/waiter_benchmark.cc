@@ -1,8 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a wait costs beside its polls and its sleeps: little more than a loop
-// written by hand, no allocation, and no clock read that nothing needs.
+// Measures the cost of a wait in addition to its polls and sleeps: little more
+// than a loop written by hand, no allocation, and no unnecessary reading of the
+// clock.
 
 #include "waiter/waiter.h"
 
@@ -26,7 +27,7 @@ using bench::Countdown;
 constexpr absl::Duration kNoDeadline = absl::InfiniteDuration();
 constexpr absl::Duration kDeadline = absl::Minutes(5);
 
-// Delays of zero, so that what is measured is the wait and not the sleep.
+// Delays are zero, so that the benchmark measures the wait and not the sleep.
 WaitOptions Options(absl::Duration timeout) {
   constexpr BackoffOptions kNoDelay = {.initial_delay = absl::ZeroDuration(),
                                        .max_delay = absl::ZeroDuration(),
@@ -34,7 +35,7 @@ WaitOptions Options(absl::Duration timeout) {
   return {.timeout = timeout, .backoff = kNoDelay, .server_error = kNoDelay};
 }
 
-// A function as a type, so that it is called directly, as it is by hand.
+// A function as a type, so that the call is direct, as in code written by hand.
 template <auto kFunction>
 struct Ask {
   auto operator()(Countdown& target) const { return kFunction(target); }
@@ -123,7 +124,7 @@ void BM_Clock_Coarse(benchmark::State& state) {
 }
 BENCHMARK(BM_Clock_Coarse);
 
-// What a test pays for ten hours of polling.
+// Measures what a test pays for ten hours of polling.
 void BM_Waiter_SimulatedTenHours(benchmark::State& state) {
   int64_t polls = 0;
   for (auto _ : state) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Boost.Asio: a timer with a callback for each wait.
+// Runs the workload on Boost.Asio, with a timer and a callback for each wait.
 
 // clang-format off
 #include "bench/peers/system_libraries.h"
@@ -79,7 +79,7 @@ int MeasureSubmit(asio::io_context& context) {
       [&] {
         asio::post(context, [&] {
           for (const uint32_t i : workload->cancel_order()) waits[i]->Cancel();
-          // After the callbacks of all these.
+          // Runs after the callbacks of all waits.
           asio::post(context, [&] { cleared.release(); });
         });
         cleared.acquire();

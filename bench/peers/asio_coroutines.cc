@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Boost.Asio: a C++20 coroutine for each wait.
+// Runs the workload on Boost.Asio, with a C++20 coroutine for each wait.
 
 // clang-format off
 #include "bench/peers/system_libraries.h"
@@ -57,7 +57,7 @@ int Run() {
   for (size_t i = 0; i < workload->waits(); ++i) {
     asio::co_spawn(context, WaitUntilDone(i), asio::detached);
   }
-  // What is spawned is only posted.
+  // co_spawn only posts the coroutines.
   while (polled_once < workload->waits()) context.run_one();
   workload->Started();
   for (const uint32_t i : workload->cancel_order()) (*timers)[i]->cancel();

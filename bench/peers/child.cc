@@ -31,7 +31,7 @@ namespace {
   CPU_ZERO(&cpus);
   CPU_SET(static_cast<size_t>(cpu), &cpus);
   if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0) {
-    std::perror("cannot be bound to a processor");
+    std::perror("cannot bind to a processor");
     _exit(126);
   }
   dup2(output, STDOUT_FILENO);
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> RunOnCpu(int cpu,
                                      const std::vector<std::string>& command) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return absl::ErrnoToStatus(errno, "no pipe for another program's output");
+    return absl::ErrnoToStatus(errno, "cannot create a pipe");
   }
   const pid_t child = fork();
   if (child == 0) BecomeProgram(cpu, command, ends[1]);
@@ -76,7 +76,7 @@ absl::StatusOr<std::string> RunOnCpu(int cpu,
         absl::StrJoin(command, " "),
         WIFEXITED(status)
             ? absl::StrCat(" exited with ", WEXITSTATUS(status))
-            : absl::StrCat(" was ended by signal ", WTERMSIG(status))));
+            : absl::StrCat(" was killed by signal ", WTERMSIG(status))));
   }
   return output;
 }

@@ -13,9 +13,10 @@
 
 namespace waiter::bench {
 
-// Runs `command` on the processor `cpu` alone, and returns what it printed.
-// `command[0]` is sought in $PATH if it has no slash. kInternal if it cannot be
-// run, or exits with another code than 0.
+// Runs `command`, a program and its arguments, on the processor `cpu` alone,
+// and returns its output. The program is looked for in $PATH if it has no
+// slash. Returns kInternal if it cannot be run, or exits with another code than
+// 0.
 absl::StatusOr<std::string> RunOnCpu(int cpu,
                                      const std::vector<std::string>& command);
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs Waiter's engine and its peers in turn, each as a program of its own on
-// one processor, and prints a line for each promise: Waiter, the peer, their
-// ratio, the target, and `ok` or `short`. README.md tells how it is measured.
+// Runs Waiter's engine and its peers in turn, each as its own program on one
+// processor. Prints a line for each promise: Waiter, the peer, their ratio, the
+// target, and `ok` or `short`. README.md describes the measurement.
 
 #include <sched.h>
 
@@ -46,7 +46,8 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// Of the measurements of --quick; what is started ends soon after.
+// Time for the measurements of --quick; a run that has started may end soon
+// after.
 constexpr Seconds kQuickLimit(54);
 
 struct Program {
@@ -64,7 +65,7 @@ constexpr Program kCoroutines = {"Asio coroutines", "asio_coroutines", nullptr};
 constexpr Program kLibuv = {"libuv", "libuv", nullptr};
 constexpr Program kLibevent = {"libevent", "libevent", nullptr};
 
-// One program, run for one purpose; its output has several figures.
+// One program, run for one purpose. Its output has several figures.
 struct Run {
   const Program* program;
   const char* mode;
@@ -81,8 +82,8 @@ struct Figure {
   const char* metric;
 };
 
-// The most that Waiter may cost: so many times the peer, or so much. Neither
-// where a figure is only shown.
+// Limit of the costs of Waiter: a multiple of the peer, or a value. A figure
+// that is only shown has neither.
 struct Target {
   enum class Kind { kNone, kRatio, kValue };
   Kind kind = Kind::kNone;
@@ -154,7 +155,7 @@ std::vector<Row> Rows() {
       CpuPerPoll(kThousand, kAsio, Ratio(0.3), true),
       CpuPerPoll(kThousand, kLibuv, Ratio(1.1), true),
       CpuPerPoll(kThousand, kLibuv, Ratio(0.6), true, kSlack),
-      {"CPU per poll, 1 M beside 100 k",
+      {"CPU per poll, 1 M vs 100 k",
        "ns",
        {{&kWaiter, "run", kMillion}, "cpu_per_poll_ns"},
        {{&kWaiter, "run", 100 * kThousand}, "cpu_per_poll_ns"},
@@ -163,7 +164,7 @@ std::vector<Row> Rows() {
   for (const int waits :
        {kMillion, 100 * kThousand, 10 * kThousand, kThousand}) {
     for (const Program* peer : {&kCoroutines, &kLibevent, &kLibuv}) {
-      // The rest of libuv's have targets.
+      // libuv's other rows have targets.
       if (peer != &kLibuv || waits == kMillion) {
         rows.push_back(CpuPerPoll(waits, *peer, {}));
       }
@@ -239,7 +240,7 @@ class Measurements {
  public:
   explicit Measurements(int cpu) : cpu_(cpu) {}
 
-  // Runs it once more.
+  // Runs `run` once more.
   void Repeat(const Run& run) {
     const auto start = std::chrono::steady_clock::now();
     for (const auto& [metric, value] : Measure(run, {})) {
@@ -248,13 +249,13 @@ class Measurements {
     took_[run] = std::chrono::steady_clock::now() - start;
   }
 
-  // How long it took the last time.
+  // Returns the duration of the last run.
   Seconds Took(const Run& run) const {
     const auto found = took_.find(run);
     return found == took_.end() ? Seconds(0) : found->second;
   }
 
-  // Returns nothing if there was no time to run it.
+  // Returns the median, or nothing if there was no time for a run.
   std::optional<double> Median(const Figure& figure) {
     const auto found = values_.find(figure.run);
     if (found == values_.end()) return std::nullopt;
@@ -269,7 +270,8 @@ class Measurements {
                                   : (values[middle - 1] + values[middle]) / 2;
   }
 
-  // Runs it under `wrapper`, a command to which it is appended.
+  // Runs `run` under `wrapper`, a program and its arguments, to which it is
+  // appended.
   Figures Measure(const Run& run, std::vector<std::string> wrapper) const {
     static const std::filesystem::path directory =
         std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -283,7 +285,7 @@ class Measurements {
     Figures figures;
     for (const absl::string_view line :
          absl::StrSplit(*output, '\n', absl::SkipEmpty())) {
-      // Valgrind's lines begin with «==1234== » and separate with a colon.
+      // Valgrind's lines begin with "==1234== " and separate with a colon.
       const std::vector<absl::string_view> words =
           absl::StrSplit(line, absl::ByAnyChar(" :"), absl::SkipEmpty());
       double value = 0;
@@ -301,7 +303,7 @@ class Measurements {
   std::map<Run, Seconds> took_;
 };
 
-// The fewer wake-ups, the more the cost of one matters, which varies most.
+// With fewer wake-ups, the cost of each, which varies most, matters more.
 int Repetitions(const Run& run) {
   if (run.waits <= kThousand) return 15;
   return run.waits <= 10 * kThousand ? 9 : 5;
@@ -337,7 +339,7 @@ void MeasureAll(const std::vector<Row>& rows, std::optional<Seconds> limit,
 
 // Printing.
 
-// Prints as zero.
+// Amounts below this print as zero.
 constexpr double kNothing = 0.00005;
 
 std::string Amount(double value, absl::string_view unit) {
@@ -349,14 +351,14 @@ std::string Amount(double value, absl::string_view unit) {
 
 void Print(const Row& row, Measurements& measurements, bool markdown) {
   const std::optional<double> measured = measurements.Median(row.waiter);
-  const std::optional<double> held_against = measurements.Median(row.peer);
-  if (!measured.has_value() || !held_against.has_value()) {
+  const std::optional<double> compared = measurements.Median(row.peer);
+  if (!measured.has_value() || !compared.has_value()) {
     std::printf(markdown ? "| %s | no time ||||||\n" : "%-38s    no time\n",
                 row.name.c_str());
     return;
   }
   const double waiter = *measured;
-  const double peer = *held_against;
+  const double peer = *compared;
   const double ratio = waiter / peer;
   const std::string ratio_text =
       peer < kNothing ? "" : absl::StrFormat("%.3fx", ratio);
@@ -382,7 +384,7 @@ void Print(const Row& row, Measurements& measurements, bool markdown) {
               ratio_text.c_str(), target.c_str(), verdict);
 }
 
-// Says what may explain a figure.
+// Prints what may explain a figure.
 void PrintMachine(int cpu) {
   std::string model;
   std::ifstream cpus("/proc/cpuinfo");

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// libevent: a timer event for each wait, on a base without locks.
+// Runs the workload on libevent, with a timer event for each wait, on a base
+// without locks.
 
 // clang-format off
 #include "bench/peers/system_libraries.h"
@@ -47,7 +48,7 @@ class Wait {
       delete this;
       return;
     }
-    // Rounded up, as it takes a delay from a time that it has cached.
+    // Rounds up, because libevent takes a delay from a time that it has cached.
     const int64_t microseconds = (*delay + 999) / 1000;
     const timeval timeout = {.tv_sec = microseconds / 1'000'000,
                              .tv_usec = microseconds % 1'000'000};

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// libuv: a timer for each wait, to a whole millisecond, rounded up.
+// Runs the workload on libuv, with a timer for each wait, rounded up to a whole
+// millisecond.
 
 // clang-format off
 #include "bench/peers/system_libraries.h"

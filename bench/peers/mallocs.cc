@@ -14,7 +14,7 @@ namespace {
 std::atomic<int64_t> mallocs = 0;
 
 void Count() {
-  // Not an atomic addition: that would cost as much as some allocations.
+  // An atomic addition would cost as much as some allocations.
   mallocs.store(mallocs.load(std::memory_order_relaxed) + 1,
                 std::memory_order_relaxed);
 }

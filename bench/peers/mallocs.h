@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts heap allocations of every kind, those of C libraries included, by
-// standing before the C library's allocator.
+// Counts heap allocations of every kind, also those of C libraries, by
+// replacing the allocation functions of the C library.
 
 #ifndef WAITER_BENCH_PEERS_MALLOCS_H_
 #define WAITER_BENCH_PEERS_MALLOCS_H_
@@ -11,8 +11,8 @@
 
 namespace waiter::bench {
 
-// Returns how often this program has allocated. Counting costs less than a
-// nanosecond, and misses some where several threads allocate at once.
+// Returns the number of allocations of this program so far. Counting takes less
+// than a nanosecond, and misses some when several threads allocate at once.
 int64_t Mallocs();
 
 }  // namespace waiter::bench

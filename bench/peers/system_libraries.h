@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Included before the headers of the peers, to say where they come from.
+// Checks for the libraries of the peers. Include it before their headers.
 
 #ifndef WAITER_BENCH_PEERS_SYSTEM_LIBRARIES_H_
 #define WAITER_BENCH_PEERS_SYSTEM_LIBRARIES_H_

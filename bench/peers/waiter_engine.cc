@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waiter: one `WaitEngine`, on the main thread.
+// Runs the workload on one `WaitEngine`, on the main thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,20 +26,20 @@
 #include "waiter/waiter.h"
 
 ABSL_FLAG(bool, full, false, "whether waits keep a full report");
-ABSL_FLAG(std::string, tick, "1ms", "what wake-ups are rounded to; 0: exact");
+ABSL_FLAG(std::string, tick, "1ms", "granularity of wake-ups; 0: exact");
 ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
 
 namespace waiter::bench {
 namespace {
 
-// Learns when polls should be, from what the waits say that they will sleep
-// after each; there is one observer for all.
+// Determines when polls should run from the delays that the waits announce. All
+// waits share one observer.
 class LatenessObserver final : public WaitObserver {
  public:
   explicit LatenessObserver(Workload& workload)
       : workload_(workload), scheduled_(workload.waits()) {}
 
-  // To be called as a poll starts.
+  // Must be called when a poll starts.
   void OnPoll(size_t wait) {
     polled_at_ = Now();
     next_ = &scheduled_[wait];

@@ -43,7 +43,7 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMillisecond;
 
 constexpr uint8_t kMaxPolls = 10;
-// Of waits that are to be cancelled.
+// For waits that will be cancelled.
 constexpr uint8_t kNever = 255;
 
 bool SleepsUntilCancelled(Mode mode) {
@@ -96,7 +96,7 @@ Workload::Workload(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "Runs one workload and prints what it cost. See bench/peers/README.md.");
   if (absl::ParseCommandLine(argc, argv).size() > 1) {
-    RefuseFlags("there are only flags; see --help");
+    RefuseFlags("use only flags; see --help");
   }
   if (absl::GetFlag(FLAGS_waits) < 1) {
     RefuseFlags("--waits must be at least 1");

@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The work that Waiter and its peers are measured on: N waits, started in one
-// burst, each of which polls now, and then after delays of full jitter,
-// U(0, min(1 s, 10 ms * 2^n)), until its kth poll finds it done; k is uniform
-// from 1 to 10, the same for every program.
+// The work on which Waiter and its peers are compared: N waits, started in one
+// burst. Each polls now, and then after delays with full jitter, U(0, min(1 s,
+// 10 ms * 2^n)), until its kth poll finds it done. k is uniform from 1 to 10,
+// and the same for every program.
 //
-// A program runs one mode of it, prints what it measured, and ends:
+// A program runs the work in one mode, prints its measurements, and ends:
 //
 //   int main(int argc, char** argv) {
 //     Workload workload(argc, argv);
@@ -38,7 +38,7 @@ namespace waiter::bench {
 
 enum class Mode : uint8_t {
   kRun,       // Every wait runs to its end: CPU time, allocations.
-  kLateness,  // The same: how late polls are.
+  kLateness,  // Like kRun: how late polls are.
   kCancel,  // Every wait sleeps, and is then cancelled: start, memory, cancel.
   kSubmit,  // Like kCancel, on an engine that runs on another thread.
 };
@@ -46,10 +46,10 @@ enum class Mode : uint8_t {
 bool AbslParseFlag(std::string_view text, Mode* mode, std::string* error);
 std::string AbslUnparseFlag(Mode mode);
 
-// Tells the user what is wrong with the command line, and ends the program.
+// Prints what is wrong with the command line, and ends the program.
 [[noreturn]] void RefuseFlags(std::string_view why);
 
-// What a user would poll: any function and its context, type-erased.
+// A function that a user would poll, and its context, type-erased.
 struct StatusFunction {
   bool (*function)(void*);
   void* context;
@@ -57,7 +57,7 @@ struct StatusFunction {
   bool operator()() const { return function(context); }
 };
 
-// In nanoseconds.
+// Returns the time of `clock` in nanoseconds.
 inline int64_t ReadClock(clockid_t clock) {
   timespec now;
   clock_gettime(clock, &now);
@@ -67,7 +67,7 @@ inline int64_t Now() { return ReadClock(CLOCK_MONOTONIC); }
 inline int64_t ProcessCpu() { return ReadClock(CLOCK_PROCESS_CPUTIME_ID); }
 inline int64_t ThreadCpu() { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
 
-// What a peer keeps of a wait, besides a timer. Times are those of `Now`.
+// State of a peer's wait in addition to its timer. Times are those of `Now`.
 struct PeerWait {
   explicit PeerWait(StatusFunction function) : status(function) {}
 
@@ -77,6 +77,7 @@ struct PeerWait {
   uint32_t attempt = 0;
 };
 
+// The waits of one program, and its measurements.
 class Workload {
  public:
   struct Schedule {
@@ -85,8 +86,8 @@ class Workload {
     int64_t min_delay;
   };
 
-  // Reads the flags --waits and --mode, besides those that the program defines.
-  // Exits if there is anything else on the command line.
+  // Reads the flags --waits and --mode, and those that the program defines.
+  // Exits if there are other arguments.
   Workload(int argc, char** argv);
 
   Mode mode() const { return mode_; }
@@ -97,8 +98,8 @@ class Workload {
     return {PollCountdown, &polls_left_[wait]};
   }
 
-  // Polls a peer's wait at `now`. Returns for how long it shall sleep, until
-  // `wait.scheduled`, or nothing if it is done.
+  // Polls a peer's wait at `now`. Returns how long it must sleep, which is
+  // until `wait.scheduled`, or nothing if it is done.
   std::optional<int64_t> Poll(PeerWait& wait, int64_t now) {
     if (wait.status()) {
       ++done_;
@@ -108,7 +109,7 @@ class Workload {
     wait.scheduled = now + delay;
     return delay;
   }
-  // The same when a timer has fired. Reads the clock, once.
+  // Does the same when a timer has fired. Reads the clock once.
   std::optional<int64_t> PollOnTimer(PeerWait& wait) {
     const int64_t now = Now();
     if (mode_ == Mode::kLateness) AddLateness(now - wait.scheduled);
@@ -119,22 +120,23 @@ class Workload {
   void AddDone() { ++done_; }
   void AddCancelled() { ++cancelled_; }
 
-  // All waits that are to be cancelled: for kCancel in a random order, else in
-  // that of their starts, so that rounds leave no disorder in the memory.
+  // Returns the waits to cancel: for kCancel in a random order, otherwise in
+  // the order of their starts, so that rounds leave no disorder in memory.
   const std::vector<uint32_t>& cancel_order() const { return cancel_order_; }
 
-  // Ends the program if this workload has another mode.
+  // Ends the program if the mode is not one of `supported`.
   void Require(std::initializer_list<Mode> supported) const;
 
-  // What is between is measured: the starts, and what comes after.
+  // Measure the starts, from `Begin` to `Started`, and what follows.
   void Begin();
   void Started();
-  // Returns the program's exit code: not zero if a wait did not end, or ended
-  // after another number of polls than it should have.
+  // Returns the exit code of the program: not zero if a wait did not end, or
+  // ended after a wrong number of polls.
   int Finish();
 
-  // For kSubmit. `round` starts all waits from this thread, then returns when
-  // each has been polled once; `clear` ends them. Returns the exit code.
+  // Measures kSubmit. `submit` starts all waits from this thread, `await_polls`
+  // returns when each has been polled once, and `clear` ends them. Returns the
+  // exit code.
   template <typename Submit, typename AwaitPolls, typename Clear>
   int MeasureSubmit(Submit submit, AwaitPolls await_polls, Clear clear) {
     for (int round = 0; round < kSubmitRounds; ++round) {
@@ -152,7 +154,7 @@ class Workload {
  private:
   static constexpr int kSubmitRounds = 5;
 
-  // Out of line, as a real poll is.
+  // Out of line, like a real poll.
   static bool PollCountdown(void* polls_left);
 
   int64_t NextDelay(uint32_t attempt) {
@@ -169,7 +171,7 @@ class Workload {
   Schedule schedule_;
   std::vector<uint8_t> polls_left_;
   std::vector<uint32_t> cancel_order_;
-  int64_t polls_ = 0;  // That all waits will need.
+  int64_t polls_ = 0;  // Number of polls of all waits.
   SplitMix64 gen_{1};
 
   int64_t done_ = 0;

@@ -201,7 +201,7 @@ int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
   if (!has_command || !go_on) return end->exit_code;
   out << std::flush;
   err << std::flush;
-  return RunCommand(arguments.words(), initial, err);
+  return ExecProgram(arguments.words(), initial, err);
 }
 
 }  // namespace

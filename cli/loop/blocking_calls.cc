@@ -20,11 +20,11 @@
 
 namespace waiter::cli {
 
-// Shared with the threads, and all guarded by `mutex`.
+// Shared with the threads. `mutex` guards the other members.
 struct BlockingCalls::State {
   std::mutex mutex;
   std::condition_variable changed;
-  EventLoop* loop;  // Null when `BlockingCalls` is gone.
+  EventLoop* loop;  // Null once `BlockingCalls` is destroyed.
   std::deque<std::function<std::function<void()>()>> calls;
   size_t threads = 0;
   size_t idle = 0;
@@ -32,8 +32,8 @@ struct BlockingCalls::State {
 
 namespace {
 
-// Starts a thread that gets no signals, as those are for the thread of the
-// loop, and detaches it. Returns whether there is one.
+// Starts a detached thread that blocks all signals, which are for the thread of
+// the loop. Returns false if the system refuses a thread.
 bool StartThread(std::function<void()> run) {
   sigset_t all;
   sigset_t before;
@@ -70,7 +70,7 @@ void BlockingCalls::Start(std::function<std::function<void()>()> call) {
     state_->changed.notify_one();
   } else if (state_->threads < max_threads_ &&
              StartThread([state = state_] { RunCalls(state); })) {
-    // Where the system refuses a thread, the call waits for another.
+    // If the system refuses a thread, the call waits for another one.
     ++state_->threads;
   }
 }

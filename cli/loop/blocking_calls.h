@@ -1,12 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls that may block, such as getaddrinfo(3), beside an `EventLoop`:
+// Runs calls that may block, such as getaddrinfo(3), on threads, and what
+// follows from them on an `EventLoop`:
 //
 //   waiter::cli::BlockingCalls calls(loop);
-//   calls.Start([path, weak] {
-//     const bool there = access(path.c_str(), F_OK) == 0;  // On a thread.
-//     return [there, weak] {                               // On the loop.
+//   calls.Start([path, weak] {  // Runs on a thread.
+//     const bool there = access(path.c_str(), F_OK) == 0;
+//     return [there, weak] {  // Runs on the loop.
 //       if (const auto self = weak.lock()) self->Found(there);
 //     };
 //   });
@@ -22,9 +23,9 @@
 
 namespace waiter::cli {
 
-// Thread-compatible; runs on the loop's thread. Starts threads when they are
-// needed, no more than told, and never waits for one: a call that hangs holds
-// up neither the end of this nor that of the program.
+// Thread-compatible; use it on the loop's thread. Starts threads as needed, at
+// most `max_threads`, and joins none: a call that hangs delays neither the
+// destructor nor the exit of the program.
 class BlockingCalls {
  public:
   // `loop` must outlive this.
@@ -33,9 +34,11 @@ class BlockingCalls {
   BlockingCalls(const BlockingCalls&) = delete;
   BlockingCalls& operator=(const BlockingCalls&) = delete;
 
-  // Runs `call` on a thread, after those begun before if all threads are busy,
-  // and then what it returns on the loop, unless this is gone by then. Both
-  // must own all they use, as they may outlive everything; nothing throws.
+  // Runs `call` on a thread, and then the function that it returns on the loop.
+  // If all threads are busy, `call` waits behind earlier ones. The destructor
+  // drops calls that have not begun and functions that have not run. Both
+  // functions must own all that they use, because they may outlive every other
+  // object, and must not throw.
   void Start(std::function<std::function<void()>()> call);
 
  private:

@@ -28,15 +28,15 @@
 namespace waiter::cli {
 namespace {
 
-// Longest that poll(2) is asked to wait; it counts in an int of milliseconds.
+// Longest wait of one call of poll(2), which takes milliseconds as an int.
 constexpr std::chrono::hours kLongestPoll(24);
 
 }  // namespace
 
 EventLoop::EventLoop(Clock& clock) : clock_(clock) {
   if (pipe2(wake_up_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    std::cerr << "waiter: no pipe: " << std::generic_category().message(errno)
-              << '\n';
+    std::cerr << "waiter: cannot create a pipe: "
+              << std::generic_category().message(errno) << '\n';
     std::abort();
   }
 }
@@ -73,7 +73,7 @@ void EventLoop::Post(std::function<void()> call) {
     const std::lock_guard lock(mutex_);
     posted_.push_back(std::move(call));
   }
-  // A full pipe wakes, too.
+  // A full pipe wakes the loop, too.
   [[maybe_unused]] const ssize_t written = write(wake_up_[1], "", 1);
 }
 
@@ -87,7 +87,7 @@ void EventLoop::RunOnce(MonotonicTime limit) {
   RunTimers();
 }
 
-// Rounded up, so that what is due is due when poll(2) returns.
+// Rounds up, so that a timer is due when poll(2) returns.
 int EventLoop::MillisecondsUntil(MonotonicTime time) const {
   const MonotonicTime now = clock_.MonotonicNow();
   if (time <= now || &clock_ != &GetRealClock()) return 0;
@@ -97,7 +97,7 @@ int EventLoop::MillisecondsUntil(MonotonicTime time) const {
       std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
 
-// Returns whether any was.
+// Returns whether any socket was ready.
 bool EventLoop::RunSockets(MonotonicTime limit) {
   if (sockets_changed_) {
     polled_.assign(1, {.fd = wake_up_[0], .events = POLLIN, .revents = 0});
@@ -111,14 +111,14 @@ bool EventLoop::RunSockets(MonotonicTime limit) {
   }
   int ready = poll(polled_.data(), polled_.size(), MillisecondsUntil(limit));
   const bool any = ready > 0;
-  // Callbacks add and end watches: those that are gone are not called, and the
-  // list stays as it is until the next round.
+  // Callbacks add and cancel watches. Cancelled ones are skipped; the list
+  // itself stays as it is until the next round.
   for (size_t i = 0; i < polled_.size() && ready > 0; ++i) {
     if (polled_[i].revents == 0) continue;
     --ready;
     auto found = sockets_.find(polled_ids_[i]);
     if (found == sockets_.end()) continue;
-    // Its own watch may end inside of it.
+    // The callback may destroy its own watch.
     std::function<void(short)> call = std::move(found->second.ready);
     call(polled_[i].revents);
     found = sockets_.find(polled_ids_[i]);
@@ -127,7 +127,7 @@ bool EventLoop::RunSockets(MonotonicTime limit) {
   return any;
 }
 
-// Returns whether there was anything.
+// Returns whether any call was posted.
 bool EventLoop::RunPosted() {
   std::array<char, 64> drained;
   while (read(wake_up_[0], drained.data(), drained.size()) > 0) {
@@ -143,8 +143,8 @@ bool EventLoop::RunPosted() {
 
 void EventLoop::RunTimers() {
   const MonotonicTime now = clock_.MonotonicNow();
-  // Those that are set meanwhile are for the next round, so that sockets get
-  // their turn. Each may end others.
+  // Timers that these calls set run in the next round, so that sockets get
+  // their turn. A call may cancel timers that are due.
   std::vector<uint64_t> due;
   for (auto timer = timers_.begin();
        timer != timers_.end() && timer->first <= now; ++timer) {

@@ -1,14 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits for sockets, times and other threads at once, on one thread:
+// Waits for sockets, timers and calls from other threads, on one thread:
 //
 //   waiter::cli::EventLoop loop;
 //   waiter::cli::EventLoop::Watch reading = loop.WhenReady(
 //       socket, POLLIN, [&](short events) { ReadSome(socket); });
 //   while (!done) loop.RunOnce(engine.RunDue());
 //
-// Over poll(2), which is everywhere, and quick enough for thousands of sockets.
+// Uses poll(2), which every system has, and which is fast enough for thousands
+// of sockets.
 
 #ifndef WAITER_CLI_LOOP_EVENT_LOOP_H_
 #define WAITER_CLI_LOOP_EVENT_LOOP_H_
@@ -28,11 +29,12 @@
 
 namespace waiter::cli {
 
-// Thread-compatible, but for `Post`. Callbacks run inside of `RunOnce`, one at
-// a time; they may do anything but call that, and must not throw.
+// Thread-compatible, except `Post`, which is thread-safe. Callbacks run inside
+// `RunOnce`, one at a time. They may do anything except call `RunOnce`, and
+// must not throw.
 class EventLoop {
  public:
-  // Ends what it stands for when destroyed, also from inside of its own
+  // Registration of a callback. The destructor cancels it, also inside that
   // callback. Movable; must not outlive the loop.
   class [[nodiscard]] Watch {
    public:
@@ -57,29 +59,29 @@ class EventLoop {
     uint64_t id_ = 0;
   };
 
-  // Times are those of `clock`, which must outlive this. On one that is
-  // simulated a round in which nothing is ready sleeps on it instead of
-  // waiting for sockets.
+  // Reads the time from `clock`, which must outlive this. On a simulated clock,
+  // a round in which nothing is ready sleeps on the clock instead of waiting
+  // for sockets.
   explicit EventLoop(Clock& clock = GetRealClock());
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Calls `ready` with the events that occurred whenever any of `events`
-  // (POLLIN, POLLOUT) or an error does on `fd`, which is not owned.
+  // Calls `ready` with the events that occurred, each time one of `events`
+  // (POLLIN, POLLOUT) or an error occurs on `fd`. Does not own `fd`.
   Watch WhenReady(int fd, short events, std::function<void(short)> ready);
 
   Clock& clock() const { return clock_; }
 
-  // Calls once, at `time` or soon after.
+  // Calls `call` once, at `time` or soon after.
   Watch CallAt(MonotonicTime time, std::function<void()> call);
   Watch CallAfter(absl::Duration delay, std::function<void()> call);
 
-  // Calls once, soon. Any thread.
+  // Calls `call` once, soon. Safe on any thread.
   void Post(std::function<void()> call);
 
-  // Calls what is due; if nothing is, waits for the first of it, but not beyond
-  // `limit`.
+  // Runs the callbacks that are due. If none is due, waits for the first one,
+  // at most until `limit`.
   void RunOnce(MonotonicTime limit);
 
  private:
@@ -103,7 +105,7 @@ class EventLoop {
   Timers timers_;
   std::map<uint64_t, Timers::iterator> timer_of_;
 
-  // What poll(2) is given; the first is the pipe that wakes it.
+  // Arguments of poll(2). The first entry is the pipe that wakes it.
   std::vector<pollfd> polled_;
   std::vector<uint64_t> polled_ids_;
   bool sockets_changed_ = true;

@@ -23,13 +23,12 @@
 namespace waiter::cli {
 namespace {
 
-// The writing ends of the pipes, by signal, and one more; 0 where nobody
-// watches.
+// Write ends of the pipes, plus one, by signal; 0 for a signal without a watch.
 constinit std::array<std::atomic<int>, NSIG> pipes = {};
 
 extern "C" void WritePipe(int signal) {
   const int before = errno;
-  // A full pipe is as good as one more byte.
+  // A full pipe wakes the loop, too.
   [[maybe_unused]] const ssize_t written =
       write(pipes[static_cast<size_t>(signal)] - 1, "", 1);
   errno = before;
@@ -42,8 +41,8 @@ SignalWatch::SignalWatch(EventLoop& loop, int signal,
     : signal_(signal) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    std::cerr << "waiter: no pipe: " << std::generic_category().message(errno)
-              << '\n';
+    std::cerr << "waiter: cannot create a pipe: "
+              << std::generic_category().message(errno) << '\n';
     std::abort();
   }
   reading_ = ends[0];

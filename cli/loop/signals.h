@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Signals as calls on an `EventLoop`, where anything may be done about them:
+// Delivers signals as calls on an `EventLoop`, which may do anything:
 //
-//   waiter::cli::SignalWatch interrupted(loop, SIGINT, [&] { group.Cancel();
-//   });
+//   const waiter::cli::SignalWatch interrupted(loop, SIGINT,
+//                                              [&] { group.Cancel(); });
 
 #ifndef WAITER_CLI_LOOP_SIGNALS_H_
 #define WAITER_CLI_LOOP_SIGNALS_H_
@@ -16,14 +16,14 @@
 
 namespace waiter::cli {
 
-// Calls `call` on the loop for each arrival of `signal`, or once for several.
-// A signal that the process was started to ignore stays ignored, as nohup
-// wants, but for SIGCHLD. At most one watch for each signal at a time.
+// Calls `call` on the loop when `signal` arrives; one call may stand for
+// several arrivals. A signal that was ignored before stays ignored, as nohup(1)
+// requires, except SIGCHLD. Each signal has at most one watch at a time.
 class SignalWatch {
  public:
   SignalWatch(EventLoop& loop, int signal, std::function<void()> call);
 
-  // Restores what the signal did before.
+  // Restores the previous action of the signal.
   ~SignalWatch();
 
   SignalWatch(const SignalWatch&) = delete;

@@ -1,10 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A file descriptor that is closed by its owner's end:
+// Owns a file descriptor, and closes it in its destructor:
 //
-//   const waiter::cli::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC,
-//   0)); if (!fd) return errno;
+//   const waiter::cli::UniqueFd fd(
+//       socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+//   if (!fd) return errno;
 
 #ifndef WAITER_CLI_LOOP_UNIQUE_FD_H_
 #define WAITER_CLI_LOOP_UNIQUE_FD_H_
@@ -15,12 +16,12 @@
 
 namespace waiter::cli {
 
-// Movable; empty when it was moved from.
+// Movable; empty after a move.
 class UniqueFd {
  public:
   UniqueFd() = default;
 
-  // Takes `fd`; negative: none.
+  // Takes ownership of `fd`; empty if `fd` is negative.
   explicit UniqueFd(int fd) : fd_(fd) {}
 
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

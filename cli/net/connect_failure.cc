@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/net/connect_failure.h"
+
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,17 +17,17 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "cli/net/connector.h"
+#include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
 #include "waiter/poll_status.h"
 
 namespace waiter::cli {
 namespace {
 
-// More addresses than these are only counted.
+// Most addresses that a detail names; it counts the others.
 constexpr size_t kMostNamed = 4;
 
-// «a», «a and b», «a, b and c».
+// Returns "a", "a and b" or "a, b and c".
 std::string Named(const std::vector<std::string>& names) {
   if (names.size() == 1) return names[0];
   const size_t named = std::min(names.size() - 1, kMostNamed);
@@ -37,19 +39,20 @@ std::string Named(const std::vector<std::string>& names) {
                           : absl::StrCat(names.size() - named, " more"));
 }
 
-// Not there, rather than not reachable. A path that does not exist is that of a
-// socket.
+// Returns whether nothing listens, as distinct from a host that cannot be
+// reached. ENOENT and ENOTDIR are errors of socket paths.
 bool IsRefusal(int error) {
   return error == ECONNREFUSED || error == ENOENT || error == ENOTDIR;
 }
 
-// The machine has no use of the address, whoever is there: it lacks IPv6, say.
+// Returns whether this machine cannot use the address at all, for example
+// because it lacks IPv6.
 bool IsUnusableHere(int error) {
   return error == EAFNOSUPPORT || error == EADDRNOTAVAIL ||
          error == ENETUNREACH;
 }
 
-bool IsLackHere(int error) {
+bool IsOutOfResources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS ||
          error == ENOMEM;
 }
@@ -65,16 +68,18 @@ std::string HintFor(absl::Span<const ConnectFailure> failures) {
                        [&](const ConnectFailure& f) { return is(f.error); });
   };
   if (any([](int error) { return error == 0 || error == ETIMEDOUT; })) {
-    return "the host may be down, or a firewall drops what is sent to it";
+    return "the host may be down, or a firewall may drop packets to it";
   }
   if (any([](int error) { return error == ECONNREFUSED; })) {
     return "nothing listens there: is the server started, and the port right?";
   }
   if (any([](int error) { return error == EACCES || error == EPERM; })) {
-    return "this user may not connect there";
+    return "this user has no permission to connect";
   }
-  if (any(IsLackHere)) return "see ulimit -n";
-  return any(IsUnreachable) ? "there is no way to the host from here" : "";
+  if (any(IsOutOfResources)) {
+    return "this machine has run out of files or memory; see ulimit -n";
+  }
+  return any(IsUnreachable) ? "this machine has no route to the host" : "";
 }
 
 }  // namespace
@@ -87,7 +92,7 @@ Finding DescribeFailures(absl::Span<const ConnectFailure> failures,
   bool any_usable = false;
   bool all_refused = true;
   bool forbidden = false;
-  bool all_lack = true;
+  bool all_out_of_resources = true;
   for (const auto& [address, error] : failures) {
     const std::string name = address.ToString();
     const bool local = address.family() == AF_UNIX;
@@ -103,7 +108,7 @@ Finding DescribeFailures(absl::Span<const ConnectFailure> failures,
     any_usable |= refuses;
     all_refused &= refuses || IsUnusableHere(error);
     forbidden |= local && (error == EACCES || error == EPERM);
-    all_lack &= IsLackHere(error);
+    all_out_of_resources &= IsOutOfResources(error);
   }
   std::vector<std::string> parts;
   if (!refused.empty()) {
@@ -114,9 +119,9 @@ Finding DescribeFailures(absl::Span<const ConnectFailure> failures,
                                  absl::FormatDuration(timeout)));
   }
   if (!others.empty()) parts.push_back(Named(others));
-  return {.status = forbidden  ? PollStatus::kFailed
-                    : all_lack ? PollStatus::kServerError
-                               : PollStatus::kNotReady,
+  return {.status = forbidden              ? PollStatus::kFailed
+                    : all_out_of_resources ? PollStatus::kServerError
+                                           : PollStatus::kNotReady,
           .detail = absl::StrJoin(parts, "; "),
           .hint = HintFor(failures),
           .absent = any_usable && all_refused};

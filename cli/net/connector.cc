@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/loop/unique_fd.h"
+#include "cli/net/connect_failure.h"
 #include "cli/net/name_lookup.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
@@ -29,10 +30,11 @@
 namespace waiter::cli {
 namespace {
 
-// The «Connection Attempt Delay» that RFC 8305 recommends.
+// The "Connection Attempt Delay" that RFC 8305 recommends.
 constexpr absl::Duration kAttemptDelay = absl::Milliseconds(250);
 
-// Addresses alternate between the families, beginning with that of the first.
+// Returns `addresses` with their families alternating, beginning with that of
+// the first.
 std::vector<SocketAddress> Interleaved(
     const std::vector<SocketAddress>& addresses) {
   std::deque<SocketAddress> first;
@@ -52,8 +54,8 @@ std::vector<SocketAddress> Interleaved(
   return mixed;
 }
 
-// A socket that connects to a port of its own machine that nobody listens on
-// may be given just that port, and then meets itself.
+// A socket that connects to a port of its own machine on which nobody listens
+// may get this very port, and is then connected to itself.
 bool IsConnectedToItself(int fd) {
   SocketAddress self;
   SocketAddress peer;
@@ -66,7 +68,7 @@ bool IsConnectedToItself(int fd) {
          std::memcmp(&self.storage, &peer.storage, self.size) == 0;
 }
 
-// Returns 0 when it is connected, EINPROGRESS while it is not, or why not.
+// Returns 0 if connected, EINPROGRESS if not yet, otherwise the errno.
 int StartToConnect(const SocketAddress& address, UniqueFd& fd) {
   fd = UniqueFd(
       socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -105,8 +107,9 @@ void Connector::Connect(const std::string& host, uint16_t port,
     if (!fixed.empty()) return Begin(fixed);
     return Finish(Finding{
         .status = PollStatus::kFailed,
-        .detail = absl::StrCat(host, " is no address of ",
-                               unwanted == AF_INET6 ? "IPv4" : "IPv6")});
+        .detail =
+            absl::StrCat(host, " is not an ",
+                         unwanted == AF_INET6 ? "IPv4" : "IPv6", " address")});
   }
   request_ = resolver_.Ask({.name = host, .family = family},
                            [this, host, port](const NameAnswer& answer) {
@@ -124,12 +127,12 @@ void Connector::OnAddresses(const NameAnswer& answer, const std::string& host,
                             uint16_t port) {
   request_ = {};
   if (!answer.status.ok()) {
-    // Not absent, even if there is no such name: that may be a slip.
+    // Not absent, even if there is no such name: it may be misspelled.
     const bool no_name = absl::IsNotFound(answer.status);
     return Finish(Finding{
         .status = no_name ? PollStatus::kNotReady : PollStatus::kServerError,
-        .detail =
-            absl::StrCat("no address of ", host, ": ", answer.status.message()),
+        .detail = absl::StrCat("cannot resolve ", host, ": ",
+                               answer.status.message()),
         .hint = no_name ? absl::StrCat("is ", host,
                                        " the right name, and is it in "
                                        "DNS or /etc/hosts?")
@@ -192,8 +195,8 @@ Finding Connector::TimeOut(absl::Duration timeout) {
   Finding finding =
       attempts_.empty()
           ? Finding{.status = PollStatus::kServerError,
-                    .detail = absl::StrCat("no answer to what the address of ",
-                                           host_, " is within ",
+                    .detail = absl::StrCat("cannot resolve ", host_,
+                                           ": no answer within ",
                                            absl::FormatDuration(timeout)),
                     .hint =
                         "are the name servers in /etc/resolv.conf up and "

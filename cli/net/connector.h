@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Connects to a name, by whichever of its addresses answers first:
+// Connects to a host, by whichever of its addresses answers first:
 //
 //   waiter::cli::Connector connector(loop, resolver);
 //   connector.Connect("localhost", 5432, waiter::cli::AddressFamily::kAny,
@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "cli/loop/event_loop.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/net/name_lookup.h"
@@ -34,43 +33,32 @@
 
 namespace waiter::cli {
 
-// Non-blocking. `peer` is for people.
+// An open connection. The socket is non-blocking; `peer` is its address, for
+// messages.
 struct Connection {
   UniqueFd socket;
   std::string peer;
 };
 
-// What came of one address. `error` is an errno; 0: no answer so far.
-struct ConnectFailure {
-  SocketAddress address;
-  int error = 0;
-};
-
-// Returns what failures, at least one, say together, each address named. Absent
-// is what refuses on every address that this machine can use at all. `timeout`
-// is what those without an answer had.
-Finding DescribeFailures(absl::Span<const ConnectFailure> failures,
-                         absl::Duration timeout);
-
-// Thread-compatible; runs on the loop's thread, one attempt to connect at a
-// time. Tries the addresses with families in turn, the next one when one fails
-// or has not answered for 250 ms, and lets all go on, as RFC 8305 wants: an
-// address that is dead costs nothing but that.
+// Thread-compatible; use it on the loop's thread, for one connection at a time.
+// Tries addresses of alternating families. Starts the next attempt when one
+// fails or has not answered for 250 ms, and lets the earlier ones go on, as in
+// RFC 8305: a dead address costs only this delay.
 class Connector {
  public:
   using Result = std::variant<Connection, Finding>;
   using Done = std::function<void(Result)>;
 
-  // Both must outlive this.
+  // Both arguments must outlive this.
   Connector(EventLoop& loop, Resolver& resolver);
 
-  // Calls `done` once, inside or later, unless it is ended before. It may
-  // destroy this.
+  // Calls `done` once, inside this call or later, unless `TimeOut` or `Cancel`
+  // is called before. `done` may destroy this.
   void Connect(const std::string& host, uint16_t port, AddressFamily family,
                Done done);
   void ConnectUnix(const std::string& path, Done done);
 
-  // Returns what the attempt under way has come to, and ends it.
+  // Ends the connection attempt under way. `TimeOut` returns its result so far.
   Finding TimeOut(absl::Duration timeout);
   void Cancel();
 
@@ -96,8 +84,8 @@ class Connector {
   std::string host_;
   Resolver::Request request_;
   std::vector<Attempt> attempts_;
-  size_t next_ = 0;         // The attempt to begin next.
-  EventLoop::Watch later_;  // When to.
+  size_t next_ = 0;         // Index of the attempt to start next.
+  EventLoop::Watch later_;  // Starts it.
 };
 
 }  // namespace waiter::cli

@@ -78,7 +78,7 @@ NameAnswer LookUpAddresses(const NameQuestion& question) {
     SocketAddress address;
     std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
     address.size = each->ai_addrlen;
-    // Without its port, which is 0.
+    // Remove the port, which is 0.
     std::string text = address.ToString();
     text.resize(text.rfind(':'));
     if (std::find(answer.texts.begin(), answer.texts.end(), text) !=
@@ -93,10 +93,11 @@ NameAnswer LookUpAddresses(const NameQuestion& question) {
 }
 
 absl::Status Malformed() {
-  return absl::UnavailableError("the answer of DNS is malformed");
+  return absl::UnavailableError("the DNS answer is malformed");
 }
 
-// Reads the values of one record. Every method says whether it was there.
+// Reads the values of one record. Each method appends one to `text`, and
+// returns false if it is missing or malformed.
 class RecordReader {
  public:
   RecordReader(const ns_msg& message, const ns_rr& record)
@@ -104,7 +105,7 @@ class RecordReader {
         at_(ns_rr_rdata(record)),
         end_(ns_rr_rdata(record) + ns_rr_rdlen(record)) {}
 
-  // A whole number of two bytes.
+  // An integer of two bytes.
   bool AddNumber(std::string& text) {
     if (end_ - at_ < 2) return false;
     absl::StrAppend(&text, ns_get16(at_), " ");
@@ -132,7 +133,7 @@ class RecordReader {
     return true;
   }
 
-  // Texts up to the end.
+  // All strings up to the end.
   bool AddTexts(std::string& text) {
     while (at_ < end_) {
       const ptrdiff_t length = *at_++;
@@ -143,7 +144,7 @@ class RecordReader {
     return true;
   }
 
-  // All bytes that are left.
+  // All remaining bytes.
   bool AddRest(std::string& text) {
     text.append(at_, end_);
     return true;
@@ -171,14 +172,14 @@ bool AddRecord(RecordReader reader, ns_type type, std::string& text) {
     case ns_t_cname:
     case ns_t_ns:
     case ns_t_ptr:
-    case ns_t_soa:  // Its first name, the server's, tells enough.
+    case ns_t_soa:  // The first name, that of the server, suffices.
       return reader.AddName(text);
     default:
       return reader.AddRest(text);
   }
 }
 
-// Ends the resolver's state with itself.
+// Owns the state of the system's resolver.
 struct ResolverState {
   ResolverState() { ready = res_ninit(&state) == 0; }
   ~ResolverState() {
@@ -194,12 +195,12 @@ struct ResolverState {
 absl::Status NoRecords(int error, const std::string& type) {
   switch (error) {
     case HOST_NOT_FOUND:
-      return absl::NotFoundError("there is no such name");
+      return absl::NotFoundError("no such name");
     case NO_DATA:
-      return absl::NotFoundError(absl::StrCat("it has no ", type, " records"));
+      return absl::NotFoundError(absl::StrCat("no ", type, " records"));
     case TRY_AGAIN:
       return absl::UnavailableError(
-          "the name servers do not answer, or have failed");
+          "the name servers do not answer or have failed");
     default:
       return absl::UnavailableError("the name servers refuse to answer");
   }
@@ -216,13 +217,13 @@ NameAnswer LookUpRecords(const NameQuestion& question,
                          const sockaddr_in* server) {
   ResolverState resolver;
   if (!resolver.ready) {
-    return {.status = absl::UnavailableError("/etc/resolv.conf is unreadable")};
+    return {.status = absl::UnavailableError("cannot read /etc/resolv.conf")};
   }
   if (server != nullptr) {
     resolver.state.nsaddr_list[0] = *server;
     resolver.state.nscount = 1;
   }
-  // With the domains that /etc/resolv.conf says to search, as for addresses.
+  // Applies the search domains of /etc/resolv.conf, as for addresses.
   std::string message(NS_MAXMSG, '\0');
   const int length =
       res_nsearch(&resolver.state, question.name.c_str(), ns_c_in,
@@ -252,7 +253,7 @@ absl::StatusOr<std::vector<std::string>> ReadDnsAnswer(std::string_view message,
   for (int i = 0; i < ns_msg_count(parsed, ns_s_an); ++i) {
     ns_rr record;
     if (ns_parserr(&parsed, ns_s_an, i, &record) != 0) return Malformed();
-    // On the way there may be aliases.
+    // The answer may contain aliases on the way.
     if (ns_rr_type(record) != wanted) continue;
     std::string text;
     if (!AddRecord(RecordReader(parsed, record), wanted, text)) {

@@ -1,10 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks for names, and blocks meanwhile. resolver.h does not.
+// Looks up names. Blocks until the answer comes; resolver.h does not block.
 //
-//   waiter::cli::NameAnswer answer = waiter::cli::LookUpName({.name =
-//   "localhost"}); if (answer.status.ok()) Connect(answer.addresses);
+//   const waiter::cli::NameAnswer answer =
+//       waiter::cli::LookUpName({.name = "localhost"});
+//   if (answer.status.ok()) Connect(answer.addresses);
 
 #ifndef WAITER_CLI_NET_NAME_LOOKUP_H_
 #define WAITER_CLI_NET_NAME_LOOKUP_H_
@@ -25,11 +26,11 @@ namespace waiter::cli {
 struct NameQuestion {
   std::string name = {};
 
-  // A type of records, as "MX", which DNS is asked for; empty: addresses, found
-  // as any program finds them, so also in /etc/hosts.
+  // Type of the DNS records to look up, such as "MX". Empty: look up addresses
+  // as any program does, also in /etc/hosts.
   std::string type = {};
 
-  // Of addresses.
+  // Family of the addresses.
   AddressFamily family = AddressFamily::kAny;
 
   // NOLINTNEXTLINE(modernize-use-nullptr): taken for a comparison with zero
@@ -37,28 +38,29 @@ struct NameQuestion {
 };
 
 struct NameAnswer {
-  // kNotFound: surely no such name, or none with such records. kUnavailable:
-  // there was no answer, or none that tells.
+  // kNotFound: the name certainly does not exist, or has no such records.
+  // kUnavailable: there is no answer, or an inconclusive one.
   absl::Status status = absl::OkStatus();
 
-  // In the order to try them, with port 0, none twice. Empty if records were
-  // asked for.
+  // In the order to try them, with port 0 and without duplicates. Empty if the
+  // question was for records.
   std::vector<SocketAddress> addresses = {};
 
-  // What was found, for people.
+  // The addresses or the values of the records, for messages.
   std::vector<std::string> texts = {};
 };
 
-// Returns within the time that the system's resolver allows itself.
+// Looks up a name, within the time that the system's resolver allows.
 // Thread-safe.
 NameAnswer LookUpName(const NameQuestion& question);
 
-// Asks `server` for records instead of the one in /etc/resolv.conf.
+// Looks up records at `server` or, if that is null, at the name servers in
+// /etc/resolv.conf.
 NameAnswer LookUpRecords(const NameQuestion& question,
                          const sockaddr_in* server);
 
-// Returns the values of the records of `type` in an answer of DNS, which may be
-// none, or kUnavailable if it is malformed.
+// Returns the values of the records of `type` in the DNS answer `message`, or
+// kUnavailable if it is malformed. There may be none.
 absl::StatusOr<std::vector<std::string>> ReadDnsAnswer(std::string_view message,
                                                        std::string_view type);
 

@@ -35,7 +35,7 @@ Resolver::Request Resolver::Ask(const NameQuestion& question, Done done) {
 }
 
 void Resolver::Deliver(const NameQuestion& question, const NameAnswer& answer) {
-  // Who asks again from here gets a new answer.
+  // A question that `done` asks again gets a new answer.
   under_way_.erase(question);
   std::vector<uint64_t> ids;
   for (const auto& [id, asked] : asking_) {

@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Names to addresses and records without blocking an `EventLoop`:
+// Looks up addresses and records without blocking an `EventLoop`:
 //
 //   waiter::cli::Resolver resolver(calls);
 //   waiter::cli::Resolver::Request request = resolver.Ask(
-//       {.name = "localhost"},
-//       [&](const waiter::cli::NameAnswer& answer) { Connect(answer.addresses);
+//       {.name = "localhost"}, [&](const waiter::cli::NameAnswer& answer) {
+//         Connect(answer.addresses);
 //       });
 
 #ifndef WAITER_CLI_NET_RESOLVER_H_
@@ -24,17 +24,17 @@
 
 namespace waiter::cli {
 
-// Thread-compatible; runs on the loop's thread. An answer that is under way
-// serves all who ask the same until it comes, so that a name whose look-up
-// hangs takes one thread, however often it is asked for.
+// Thread-compatible; use it on the loop's thread. Equal questions share one
+// look-up while it is under way: a name whose look-up hangs occupies one
+// thread, however often it is asked for.
 class Resolver {
  public:
   // Must be safe to call on any thread, at any time.
   using LookUp = std::function<NameAnswer(const NameQuestion&)>;
   using Done = std::function<void(const NameAnswer&)>;
 
-  // Forgets the question when destroyed; `done` is then not called any more.
-  // Movable; must not outlive the resolver.
+  // A pending question. The destructor drops it, and `done` is not called any
+  // more. Movable; must not outlive the resolver.
   class [[nodiscard]] Request {
    public:
     Request() = default;
@@ -63,8 +63,8 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // Calls `done` with the answer, later, from the loop. It may ask again and
-  // end requests, but not this resolver.
+  // Calls `done` with the answer, later, from the loop. `done` may ask again
+  // and destroy requests, but must not destroy the resolver.
   Request Ask(const NameQuestion& question, Done done);
 
  private:
@@ -76,7 +76,7 @@ class Resolver {
   std::map<uint64_t, std::pair<NameQuestion, Done>> asking_;
   std::set<NameQuestion> under_way_;
 
-  // What answers find the way back by; ends with this.
+  // Lets answers find this resolver; ends with it.
   std::shared_ptr<Resolver*> self_ = std::make_shared<Resolver*>(this);
 };
 

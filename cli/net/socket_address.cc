@@ -50,7 +50,7 @@ std::string SocketAddress::ToString() const {
 std::vector<SocketAddress> FixedAddresses(const std::string& host,
                                           uint16_t port) {
   std::vector<SocketAddress> fixed;
-  // The resolver knows both only where /etc/hosts has them.
+  // The resolver finds both only if /etc/hosts lists them.
   const bool is_local =
       host == "localhost" || absl::EndsWith(host, ".localhost");
   for (const std::string& text :

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a socket connects to:
+// Addresses of sockets:
 //
-//   waiter::NumericAddress("::1", 5432)->ToString();  // "[::1]:5432"
+//   waiter::cli::FixedAddresses("::1", 5432)[0].ToString();  // "[::1]:5432"
 
 #ifndef WAITER_CLI_NET_SOCKET_ADDRESS_H_
 #define WAITER_CLI_NET_SOCKET_ADDRESS_H_
@@ -16,9 +16,10 @@
 
 namespace waiter::cli {
 
-// Which addresses are wanted.
+// Selects addresses by their family.
 enum class AddressFamily : uint8_t { kAny, kIpv4, kIpv6 };
 
+// An IPv4, IPv6 or Unix address.
 struct SocketAddress {
   sockaddr_storage storage = {};
   socklen_t size = 0;
@@ -28,19 +29,20 @@ struct SocketAddress {
   }
   int family() const { return storage.ss_family; }
 
-  // Requires an address of IPv4 or IPv6.
+  // Requires an IPv4 or IPv6 address.
   void SetPort(uint16_t port);
 
   // Returns "127.0.0.1:80", "[::1]:80", "/run/a.sock" or "@abstract".
   std::string ToString() const;
 };
 
-// Returns the addresses of a host that no name server need be asked for: one of
-// a numeric address, both of localhost (RFC 6761, section 6.3), or none.
+// Returns the addresses of a host for which no name server is needed: one for a
+// numeric address, both loopback addresses for localhost (RFC 6761, section
+// 6.3), otherwise none.
 std::vector<SocketAddress> FixedAddresses(const std::string& host,
                                           uint16_t port);
 
-// Returns the address of a socket in the file system, or, if `path` begins with
+// Returns the address of a socket in the file system or, if `path` begins with
 // `@`, in the abstract namespace of Linux. Requires at most 107 characters.
 SocketAddress UnixAddress(const std::string& path);
 

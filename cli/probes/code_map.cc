@@ -31,8 +31,8 @@ struct Preset {
   std::string_view text;
 };
 
-// Of curl: 1 to 4 and 48 are wrong or unknown options and URLs, 43 a misuse of
-// the library; the errors are broken answers and TLS.
+// For curl, 1 to 4 and 48 are wrong or unknown options and URLs, and 43 is a
+// misuse of the library. The errors are broken answers and failures of TLS.
 constexpr auto kPresets = std::to_array<Preset>({
     {"@nagios", "0=success,1-2=not-ready,3=failed"},
     {"@pg_isready", "0=success,1-2=not-ready,3=failed"},
@@ -47,7 +47,7 @@ absl::Status Invalid(std::string_view piece, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("\"", piece, "\": ", why));
 }
 
-// Only digits, as SimpleAtoi takes signs and spaces too.
+// Accepts digits only; SimpleAtoi also accepts signs and spaces.
 std::optional<int> ParseCode(std::string_view text) {
   int code = 0;
   if (text.empty() || text.size() > 3 ||
@@ -129,18 +129,19 @@ absl::Status CodeMap::ReadAll(absl::Span<const std::string_view> pieces,
 absl::Status CodeMap::Read(std::string_view piece, Named& named,
                            std::optional<PollStatus>& others) {
   if (absl::StartsWith(piece, "@")) {
-    return Invalid(piece,
-                   "a preset stands first, and is one of @nagios, @pg_isready, "
-                   "@curl, @systemctl and @strict");
+    return Invalid(
+        piece,
+        "a preset must come first and be one of @nagios, @pg_isready, "
+        "@curl, @systemctl and @strict");
   }
   const std::vector<std::string_view> sides = absl::StrSplit(piece, '=');
   if (sides.size() != 2) {
-    return Invalid(piece, "no CODES=MEANING, as 75=throttled");
+    return Invalid(piece, "write it as CODES=MEANING, such as 75=throttled");
   }
   const std::optional<PollStatus> status = ParsePollStatus(sides[1]);
   if (!status.has_value()) {
-    return Invalid(piece,
-                   absl::StrCat("a meaning is one of ", kPollStatusWords));
+    return Invalid(
+        piece, absl::StrCat("the meaning must be one of ", kPollStatusWords));
   }
   if (sides[0] == "*") {
     if (others.has_value()) return Invalid(piece, "* is given twice");
@@ -159,8 +160,8 @@ absl::Status CodeMap::Read(std::string_view piece, Named& named,
   }
   if (!first.has_value() || !last.has_value() || *first > *last) {
     return Invalid(piece,
-                   "codes are a number from 0 to 255, a range as 2-9, * or "
-                   "signal");
+                   "the codes must be a number from 0 to 255, a range such as "
+                   "2-9, * or signal");
   }
   for (int code = *first; code <= *last; ++code) {
     if (std::exchange(named[static_cast<size_t>(code)], true)) {

@@ -1,14 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the exit codes of a command mean to a wait, and how users say it:
+// Maps the exit codes of a program to poll statuses, as users write it:
 //
 //   --map=0=success,75=throttled,2-9=error,*=not-ready
 //   --map=@curl,5=failed
 //
-//   absl::StatusOr<waiter::cli::CodeMap> map =
-//   waiter::cli::CodeMap::Parse(text); PollStatus status = map->OfExitCode(75);
-//   // kThrottled
+//   const absl::StatusOr<waiter::cli::CodeMap> map =
+//       waiter::cli::CodeMap::Parse("@curl,75=throttled");
+//   map->OfExitCode(75);  // kThrottled
 
 #ifndef WAITER_CLI_PROBES_CODE_MAP_H_
 #define WAITER_CLI_PROBES_CODE_MAP_H_
@@ -24,19 +24,18 @@
 
 namespace waiter::cli {
 
-// Reads "success", "not-ready", "throttled", "error" or "failed", or one of the
-// other spellings "not_ready", "server_error" and "fatal".
+// Parses "success", "not-ready", "throttled", "error" or "failed", or one of
+// the aliases "not_ready", "server_error" and "fatal".
 std::optional<PollStatus> ParsePollStatus(std::string_view word);
 
-// The words for the message when that gives nothing.
+// The words that `ParsePollStatus` accepts, for messages.
 inline constexpr std::string_view kPollStatusWords =
     "success, not-ready, throttled, error and failed";
 
 // A small immutable value.
 class CodeMap {
  public:
-  // The meaning of codes where nobody says otherwise, after sysexits.h,
-  // timeout(1) and shells:
+  // The default meaning of the codes, after sysexits.h, timeout(1) and shells:
   //
   //   0                     success
   //   75                    throttled
@@ -45,24 +44,25 @@ class CodeMap {
   //   others                not ready
   CodeMap();
 
-  // Reads pieces with commas between them. A piece is a meaning of codes, as
+  // Parses pieces with commas between them. A piece gives codes a meaning:
   // `0=success`, `2-9=error`, `signal=failed` for the end by a signal, or
-  // `*=not-ready` for all other codes, but 126 and 127, which tell that there
-  // is nothing to run. What no piece names is as above. The first may be a
-  // preset instead, whose codes the others may change:
+  // `*=not-ready` for all other codes except 126 and 127, which say that
+  // nothing could be run. Codes that no piece names keep their default meaning.
+  // The first piece may be a preset instead, whose codes the other pieces may
+  // change:
   //
   //   @nagios      plugins: 1 and 2 are not ready, 3 has failed
   //   @pg_isready  1 and 2 are not ready, 3 has failed
   //   @curl        what cannot work has failed, broken answers are errors, all
-  //                else, as 7, 22 and 28, is not ready
+  //               others, such as 7, 22 and 28, are not ready
   //   @systemctl   `is-active`: 3 is not ready, 4 has failed
-  //   @strict      all but 0 have failed, signals too
+  //   @strict      all codes except 0 have failed, and so have signals
   //
-  // Returns kInvalidArgument that names the piece if it is not known, or has a
-  // code that another has.
+  // Returns kInvalidArgument with the first piece that is unknown, or that
+  // repeats a code.
   static absl::StatusOr<CodeMap> Parse(std::string_view text);
 
-  // Of a code from 0 to 255, and of the end by any signal.
+  // Return the status of a code from 0 to 255, and of the end by any signal.
   PollStatus OfExitCode(int code) const;
   PollStatus OfSignal() const;
 
@@ -72,7 +72,8 @@ class CodeMap {
 
   using Named = std::array<bool, kCodes>;
 
-  // Reads pieces, or one of them; `named` are the codes that have been named.
+  // Read all pieces, or one of them, and mark their codes in `named`. A `*`
+  // leaves the codes of `preset` as they are.
   absl::Status ReadAll(absl::Span<const std::string_view> pieces,
                        const Named& preset, Named& named);
   absl::Status Read(std::string_view piece, Named& named,

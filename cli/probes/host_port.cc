@@ -31,7 +31,7 @@ absl::Status Invalid(std::string_view why) {
 
 bool IsIpv6(std::string_view host) {
   in6_addr address;
-  // What follows % names an interface.
+  // The name of an interface may follow after %.
   const std::string bare(host.substr(0, host.find('%')));
   return inet_pton(AF_INET6, bare.c_str(), &address) == 1;
 }
@@ -54,7 +54,8 @@ absl::Status Split(std::string_view text, std::string_view& host,
     const size_t end = text.find(']');
     host = text.substr(1, end - 1);
     if (end == std::string_view::npos || !IsIpv6(host)) {
-      return Invalid("no IPv6 address in the brackets, as [::1]:8080 has");
+      return Invalid(
+          "the brackets must hold an IPv6 address, as in [::1]:8080");
     }
     colon = end + 1;
     if (colon < text.size() && text[colon] != ':') {
@@ -64,7 +65,7 @@ absl::Status Split(std::string_view text, std::string_view& host,
     colon = std::min(text.find(':'), text.size());
     host = text.substr(0, colon);
     if (text.find(':', colon + 1) != std::string_view::npos) {
-      return Invalid("an IPv6 address stands in brackets, as [::1]:8080");
+      return Invalid("an IPv6 address needs brackets, as in [::1]:8080");
     }
   }
   if (colon < text.size()) port = text.substr(colon + 1);
@@ -76,8 +77,7 @@ absl::Status Split(std::string_view text, std::string_view& host,
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        uint16_t default_port) {
   if (absl::StrContains(text, '@')) {
-    return Invalid(
-        "a user and a password have no place here, and are not needed");
+    return Invalid("no user or password is needed");
   }
   std::string_view host;
   std::optional<std::string_view> port;
@@ -89,7 +89,7 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
     return Invalid("the host is longer than 253 characters");
   }
   if (std::any_of(host.begin(), host.end(), IsBlankOrControl)) {
-    return Invalid("a blank or a control character in the host");
+    return Invalid("the host contains a blank or a control character");
   }
   if (!port.has_value() && default_port == 0) return Invalid("no port");
   const absl::StatusOr<uint16_t> number =

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of a URL that says which host and which port:
+// Parses the host and the port of a URL:
 //
 //   waiter::cli::ParseHostPort("[::1]:80", 0)->host;  // "::1"
 //   waiter::cli::ParseHostPort("db", 5432)->port;     // 5432
@@ -18,23 +18,23 @@
 
 namespace waiter::cli {
 
-// What DNS allows.
+// Longest name that DNS allows.
 constexpr size_t kLongestHost = 253;
 
 struct HostPort {
-  // Without brackets, blanks and control characters; not empty.
+  // Not empty; has no brackets, blanks and control characters.
   std::string host;
   uint16_t port;
 };
 
-// Returns what `text` is, or kInvalidArgument with what is wrong with it. A
-// port must be given if `default_port` is 0.
+// Parses `HOST[:PORT]`, or returns kInvalidArgument with what is wrong. If
+// `default_port` is 0, the port is required.
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        uint16_t default_port);
 
 bool IsBlankOrControl(char c);
 
-// False for an empty text.
+// Returns false for an empty text.
 bool IsDigits(std::string_view text);
 
 }  // namespace waiter::cli

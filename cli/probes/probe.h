@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One way to look at a target: a port, a URL, a file, a command.
+// Checks a target in one way: a port, a URL, a file, a program.
 //
 //   void Start(const PollContext& context, Done done) override {
 //     connector_.Connect(address_, [done](absl::Status connected) {
@@ -23,28 +23,28 @@
 
 namespace waiter::cli {
 
-// What one poll of a target found.
+// Result of one poll of a target.
 struct Finding {
   PollStatus status = PollStatus::kNotReady;
 
-  // For people; may be anything, as it may come from outside.
+  // For messages. May contain any bytes, because it may come from outside.
   std::string detail = {};
 
-  // What the user may do about it, as "certificate expired: --insecure"; may be
-  // empty.
+  // What the user can do about it, such as "certificate expired: --insecure";
+  // may be empty.
   std::string hint = {};
 
-  // That what was looked for is surely not there, as distinct from errors,
-  // which tell nothing: a port that refuses, a file that does not exist.
+  // Whether the target is certainly not there, such as a port that refuses or a
+  // file that does not exist. Other errors tell nothing about that.
   bool absent = false;
 
-  // How long the target asked not to be polled. Zero: it did not ask.
+  // Time for which the target asked not to be polled; zero if it did not ask.
   absl::Duration retry_after = absl::ZeroDuration();
 
-  // The share of the work that is done, from 0 to 1, where the target says so.
+  // Share of the work that is done, from 0 to 1, if the target reports it.
   std::optional<double> progress = std::nullopt;
 
-  // What a probe that is a command printed, as far as it is kept.
+  // Kept part of the stdout of a program that served as probe.
   std::string output = {};
 };
 
@@ -53,15 +53,15 @@ class Probe {
  public:
   using Done = std::function<void(Finding)>;
 
-  // Ends the poll under way, without an answer.
+  // Ends the poll under way, if any, without an answer.
   virtual ~Probe() = default;
 
-  // Begins a poll, and calls `done` once, inside or later. Not called again
-  // before it has.
+  // Starts a poll, and calls `done` once, inside this call or later. The next
+  // call must come after `done` is called.
   virtual void Start(const PollContext& context, Done done) = 0;
 
-  // The poll under way has had its time, which was `timeout`: calls `done` with
-  // what it had come to, inside or, if something must end first, soon.
+  // Ends the poll under way, which has taken `timeout`: calls `done` with its
+  // result so far, inside this call or, if something must end first, soon.
   virtual void TimeOut(absl::Duration timeout) = 0;
 
   // Ends the poll under way, if any, without an answer.

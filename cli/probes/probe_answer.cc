@@ -74,7 +74,7 @@ std::optional<Finding> ParseProbeAnswer(std::string_view line) {
     if (answer->Find("waiter") == nullptr) return std::nullopt;
     finding = Read(*answer);
   } else {
-    // Somebody's own braces are none of our business.
+    // Output of another kind may begin with a brace, too.
     if (!absl::StrContains(line, "\"waiter\"")) return std::nullopt;
     finding = answer.status();
   }

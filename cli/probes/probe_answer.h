@@ -1,14 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a command may print as the last line of its stdout, where an exit code
-// says too little:
+// Parses the answer that a program may print as the last line of its stdout, if
+// an exit code says too little:
 //
 //   {"waiter":"not_ready","detail":"replicas 2/3","progress":0.66,
 //    "retry_after":"30s"}
 //
 // in one line. "waiter" is "success", "not_ready", "throttled", "error" or
-// "failed"; the others may be left out.
+// "failed"; the other members are optional.
 
 #ifndef WAITER_CLI_PROBES_PROBE_ANSWER_H_
 #define WAITER_CLI_PROBES_PROBE_ANSWER_H_
@@ -20,11 +20,10 @@
 
 namespace waiter::cli {
 
-// Returns what `line` answers; nothing if it is something else, as it is no
-// object of JSON or has no member "waiter". An answer that is broken is a
-// server error whose detail says what is wrong: half a JSON, a status that is
-// not known, or one of the other members with a value that makes no sense.
-// Members with other names are ignored.
+// Parses `line`. Returns nothing if it is not an answer, because it is not a
+// JSON object or has no member "waiter". A broken answer is a server error
+// whose detail says what is wrong: truncated JSON, an unknown status, or
+// another member with an invalid value. Ignores members with other names.
 std::optional<Finding> ParseProbeAnswer(std::string_view line);
 
 }  // namespace waiter::cli

@@ -33,7 +33,7 @@ namespace {
 struct SchemeForm {
   std::string_view name;
   Scheme scheme;
-  uint16_t port;  // If none is given; 0: one must be. Of those with a host.
+  uint16_t port;  // The default; 0 if there is none.
   std::string_view example;
 };
 
@@ -81,7 +81,7 @@ size_t SchemeLength(std::string_view text) {
              : 0;
 }
 
-// For what has no scheme that is known.
+// Returns the error for `text`, which has no known scheme.
 absl::Status NoScheme(std::string_view text) {
   const size_t slash = std::min(text.find('/'), text.size());
   const size_t colon = text.substr(0, slash).rfind(':');
@@ -128,16 +128,17 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   }
   if (std::any_of(path.begin(), path.end(), IsBlankOrControl)) {
     return Invalid(
-        "a blank or a control character in the URL; write a blank as %20");
+        "the URL contains a blank or a control character; write a blank as "
+        "%20");
   }
-  // What follows # is for browsers.
+  // The fragment, which follows after #, is not part of a request.
   target.path = absl::StrCat(absl::StartsWith(path, "/") ? "" : "/",
                              path.substr(0, path.find('#')));
   return absl::OkStatus();
 }
 
-// Reads `rest` up to `?` into `value`, and the one parameter that there may be
-// into `parameter`.
+// Reads `rest` up to `?` into `value`, and the value of the only parameter,
+// which is optional and called `name`, into `parameter`.
 absl::Status ReadParameter(std::string_view rest, std::string_view name,
                            const SchemeForm& form, std::string& value,
                            std::string_view& parameter) {
@@ -173,7 +174,7 @@ absl::Status ReadDns(std::string_view rest, const SchemeForm& form,
   if (std::any_of(target.host.begin(), target.host.end(), [](char c) {
         return IsBlankOrControl(c) || c == '/' || c == ':';
       })) {
-    return InvalidForm("no name of DNS", form);
+    return InvalidForm("not a DNS name", form);
   }
   target.dns_type = absl::AsciiStrToUpper(type);
   if (!type.empty() && std::find(kDnsTypes.begin(), kDnsTypes.end(),
@@ -184,17 +185,17 @@ absl::Status ReadDns(std::string_view rest, const SchemeForm& form,
   return absl::OkStatus();
 }
 
-// Reads a path, as /a, a/b, or ///a for /a.
+// Checks a path, such as /a or a/b, and shortens ///a to /a.
 absl::Status ReadPath(const SchemeForm& form, Target& target) {
   if (absl::StartsWith(target.path, "//")) {
     if (!absl::StartsWith(target.path, "///")) {
-      return InvalidForm("a path has no host", form);
+      return InvalidForm("a path must not have a host", form);
     }
     target.path.erase(0, 2);
   }
   if (target.path.empty()) return InvalidForm("no path", form);
   if (absl::StrContains(target.path, '\0')) {
-    return InvalidForm("a zero in the path", form);
+    return InvalidForm("the path contains a zero byte", form);
   }
   return absl::OkStatus();
 }
@@ -224,9 +225,8 @@ absl::Status ReadUnix(std::string_view rest, const SchemeForm& form,
   constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
   return target.path.size() <= kLongest
              ? absl::OkStatus()
-             : Invalid(absl::StrCat("the path of a socket has at most ",
-                                    kLongest,
-                                    " characters; write a relative one"));
+             : Invalid(absl::StrCat("a socket path has at most ", kLongest,
+                                    " characters; use a relative path"));
 }
 
 absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
@@ -242,11 +242,12 @@ absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
       return IsDigits(rest) && absl::SimpleAtoi(rest, &target.pid) &&
                      target.pid >= 1
                  ? absl::OkStatus()
-                 : InvalidForm("no process number, which is 1 or more", form);
+                 : InvalidForm(
+                       "the process number must be from 1 to 2147483647", form);
     case Scheme::kExec:
       target.path = std::string(rest);
       return absl::StripAsciiWhitespace(rest).empty()
-                 ? InvalidForm("no command", form)
+                 ? InvalidForm("no shell command", form)
                  : absl::OkStatus();
     default:
       return ReadUrl(rest, form, target);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What to wait for, as it is written on a command line: `[LABEL=]URL`.
+// Parses a target of the command line, `[LABEL=]URL`:
 //
 //   absl::StatusOr<waiter::cli::Target> target =
 //       waiter::cli::ParseTarget("db=postgres://localhost");
@@ -30,47 +30,50 @@ enum class Scheme : uint8_t {
   kPostgres,  // postgres://HOST[:5432], also postgresql:
   kMysql,     // mysql://HOST[:3306], also mariadb:
   kPid,       // pid:N
-  kExec,      // exec:'SHELL WORDS'
+  kExec,      // exec:'SHELL COMMAND'
 };
 
-// Fields that a scheme does not use keep their defaults.
+// A parsed target. Fields that its scheme does not use keep their defaults.
 struct Target {
   Scheme scheme = Scheme::kTcp;
 
-  // Of letters, digits, `_`, `.` and `-`; `text` if none was given.
+  // Consists of letters, digits, `_`, `.` and `-`; `text` if no label was
+  // given.
   std::string label = {};
 
-  // As it was given, without the label, and without a user and a password.
+  // The target as given, without the label, user and password.
   std::string text = {};
 
-  // http, https: as it was given, with them. Not to be shown.
+  // http, https: the URL as given, with user and password. Must not be shown.
   std::string url = {};
 
-  // A name or a numeric address, this without brackets; of dns, the name.
-  // Without spaces and control characters, and not empty.
+  // A name, or a numeric address without brackets; for dns, the name. Not
+  // empty; contains no blanks and control characters.
   std::string host = {};
   uint16_t port = 0;
 
-  // unix, file: the path as it was given, relative or not. http, https: path
-  // and query, from `/` on. exec: the words. Of all but exec, without zeros.
+  // unix, file: the path as given, relative or absolute. http, https: path and
+  // query, beginning with `/`. exec: the shell command. Contains no zero bytes,
+  // except for exec.
   std::string path = {};
 
-  // dns: the type of the records in capitals; empty: addresses, found as any
-  // program finds them, so also in /etc/hosts.
+  // dns: the type of the records, in capitals. Empty: addresses, found as any
+  // program finds them, also in /etc/hosts.
   std::string dns_type = {};
 
-  // file: how long it must not have changed.
+  // file: how long the file must have been unchanged.
   absl::Duration stable = absl::ZeroDuration();
 
+  // pid: the number of the process.
   int32_t pid = 0;
 };
 
-// Returns `url` without a user and a password: what may be shown of it.
+// Returns `url` without user and password, which may be shown.
 std::string WithoutUser(std::string_view url);
 
-// Returns what `argument` stands for, or kInvalidArgument with one line that
-// names it, what is wrong with it, and how to write it. What stands before the
-// first `=` is a label only if a scheme follows.
+// Parses `argument`. Text before the first `=` is a label only if a scheme
+// follows. kInvalidArgument has one line that names the argument, what is wrong
+// with it, and how to write it.
 absl::StatusOr<Target> ParseTarget(std::string_view argument);
 
 }  // namespace waiter::cli

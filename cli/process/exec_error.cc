@@ -14,15 +14,15 @@
 
 namespace waiter::cli {
 
-ExecError DescribeExecError(const std::string& command, int error) {
+ExecError DescribeExecError(const std::string& program, int error) {
   std::string why = std::generic_category().message(error);
   int exit_code = 126;
   switch (error) {
     case ENOENT:
-      if (!absl::StrContains(command, '/')) {
+      if (!absl::StrContains(program, '/')) {
         why = "command not found";
-      } else if (access(command.c_str(), F_OK) == 0) {
-        why = "the interpreter that it names is not found";
+      } else if (access(program.c_str(), F_OK) == 0) {
+        why = "its interpreter is not found";
       }
       [[fallthrough]];
     case ENOTDIR:
@@ -37,7 +37,7 @@ ExecError DescribeExecError(const std::string& command, int error) {
     default:
       break;
   }
-  return {.exit_code = exit_code, .text = absl::StrCat(command, ": ", why)};
+  return {.exit_code = exit_code, .text = absl::StrCat(program, ": ", why)};
 }
 
 }  // namespace waiter::cli

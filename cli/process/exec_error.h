@@ -1,13 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Why a command cannot be run, as shells say it:
+// Explains why a program cannot be executed, in the words of shells:
 //
 //   execvp(argv[0], argv);
 //   const waiter::cli::ExecError error =
-//   waiter::cli::DescribeExecError(argv[0], errno); std::cerr << error.text <<
-//   '\n';  // "curll: command not found" return error.exit_code;           //
-//   127
+//       waiter::cli::DescribeExecError(argv[0], errno);
+//   std::cerr << error.text << '\n';  // "curll: command not found"
+//   return error.exit_code;           // 127
 
 #ifndef WAITER_CLI_PROCESS_EXEC_ERROR_H_
 #define WAITER_CLI_PROCESS_EXEC_ERROR_H_
@@ -17,19 +17,18 @@
 namespace waiter::cli {
 
 struct ExecError {
-  // 127 if there is no such program, 126 if there is but it cannot be executed,
-  // and `kNoResources` if it may work the next time: memory, processes or files
-  // have run out.
+  // 127 if there is no such program; 126 if there is one that cannot be
+  // executed; `kNoResources` if memory, processes or files have run out, so
+  // that the next attempt may succeed.
   int exit_code;
   static constexpr int kNoResources = -1;
 
-  // Begins with the command.
+  // Begins with the program.
   std::string text;
 };
 
-// Of `command`, the first word, for which exec(2) or what it needs has failed
-// with `error`, an errno.
-ExecError DescribeExecError(const std::string& command, int error);
+// Describes `error`, the errno of a failed attempt to execute `program`.
+ExecError DescribeExecError(const std::string& program, int error);
 
 }  // namespace waiter::cli
 

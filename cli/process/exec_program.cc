@@ -26,8 +26,8 @@
 namespace waiter::cli {
 namespace {
 
-// Empty where the system has no such directory: then O_CLOEXEC must do, which
-// all our files have.
+// Returns the open files; empty if the system has no /dev/fd. O_CLOEXEC, which
+// every file of this program has, then suffices.
 std::set<int> OpenFiles() {
   std::set<int> files;
   std::error_code error;
@@ -38,7 +38,7 @@ std::set<int> OpenFiles() {
       files.insert(file);
     }
   }
-  // One of them was for reading the others.
+  // One of them was the directory itself.
   for (auto file = files.begin(); file != files.end();) {
     file = fcntl(*file, F_GETFD) < 0 ? files.erase(file) : std::next(file);
   }
@@ -55,7 +55,7 @@ InitialState::InitialState() : files_(OpenFiles()) {
 }
 
 void InitialState::Restore() const {
-  // Of those that cannot be set nothing has changed either.
+  // A signal whose action cannot be set has not changed, either.
   for (int signal = 1; signal < NSIG; ++signal) {
     sigaction(signal, &actions_[static_cast<size_t>(signal)], nullptr);
   }
@@ -65,8 +65,8 @@ void InitialState::Restore() const {
   }
 }
 
-int RunCommand(const std::vector<std::string>& words,
-               const InitialState& initial, std::ostream& err) {
+int ExecProgram(const std::vector<std::string>& words,
+                const InitialState& initial, std::ostream& err) {
   initial.Restore();
   std::cout.flush();
   std::fflush(nullptr);

@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Becomes another program:
+// Replaces the process by another program:
 //
 //   int main(int argc, char** argv) {
 //     const waiter::cli::InitialState initial;  // Before anything else.
 //     ...
-//     return waiter::cli::RunCommand({"server", "--port=80"}, initial,
+//     return waiter::cli::ExecProgram({"server", "--port=80"}, initial,
 //     std::cerr);
 //   }
 
@@ -22,15 +22,15 @@
 
 namespace waiter::cli {
 
-// What the process was started with, and what the command shall find: which
-// signals are ignored, as nohup(1) does it, or blocked, and which files are
-// open, as those of systemd's sockets.
+// State with which the process started, for the program that replaces it: which
+// signals are ignored, as nohup(1) does, or blocked, and which files are open,
+// such as the sockets that systemd passes.
 class InitialState {
  public:
   InitialState();
 
-  // Sets all signals and the mask of the calling thread as they were, and sees
-  // to it that exec(2) closes each file that was not open.
+  // Restores the action of every signal and the signal mask of the calling
+  // thread, and marks every file that was not open for exec(2) to close.
   void Restore() const;
 
  private:
@@ -39,12 +39,12 @@ class InitialState {
   std::set<int> files_;
 };
 
-// Replaces the process by `words`, a program, looked for in PATH, and its
-// arguments; there must be one. Returns only if that fails: 127 if there is no
-// such program, else 126, with a line in `err` that says why. `initial` has
-// been restored then, too.
-int RunCommand(const std::vector<std::string>& words,
-               const InitialState& initial, std::ostream& err);
+// Replaces the process by `words`, a program, which is looked for in PATH, and
+// its arguments. Requires at least one word. Returns only on failure, after it
+// has written one line to `err` that says why: 127 if there is no such program,
+// otherwise 126. `initial` is restored then, too.
+int ExecProgram(const std::vector<std::string>& words,
+                const InitialState& initial, std::ostream& err);
 
 }  // namespace waiter::cli
 

@@ -31,7 +31,7 @@ namespace {
 
 constexpr absl::Duration kLookEvery = absl::Milliseconds(500);
 
-// What /proc knows of a process. `started` is in ticks since the machine was.
+// State of a process in /proc. `started` is in clock ticks since boot.
 struct Stat {
   bool dead;
   uint64_t started;
@@ -40,20 +40,21 @@ struct Stat {
 std::optional<Stat> ReadStat(pid_t pid) {
   std::string line;
   std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/stat")), line);
-  // The second field is a name, in parentheses, that may have some of its own.
+  // The second field is a name in parentheses, which may contain parentheses.
   const size_t name_end = line.rfind(") ");
   if (name_end == std::string::npos) return std::nullopt;
   const std::string_view rest = line;
   const std::vector<std::string_view> fields =
       absl::StrSplit(rest.substr(name_end + 2), ' ');
-  // proc(5) counts from 1, and these begin with its third: fields 20 and 22.
+  // proc(5) counts fields from 1, and `fields` begins with the third: these are
+  // fields 20 and 22.
   int64_t threads = 0;
   uint64_t started = 0;
   if (fields.size() < 20 || !absl::SimpleAtoi(fields[17], &threads) ||
       !absl::SimpleAtoi(fields[19], &started)) {
     return std::nullopt;
   }
-  // The first thread is a zombie too if it has ended before the others.
+  // The first thread is a zombie, too, if it has ended before the others.
   const bool zombie = fields[0] == "Z" && threads <= 1;
   return Stat{.dead = zombie || fields[0] == "X", .started = started};
 }
@@ -100,7 +101,7 @@ void PidWatch::Look() {
   }
   told_ = {};
   next_look_ = {};
-  // It may destroy this.
+  // The call may destroy this.
   std::exchange(ended_, nullptr)();
 }
 

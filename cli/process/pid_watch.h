@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tells when a process that is none of our children has ended:
+// Notifies when a process that need not be a child has ended:
 //
 //   waiter::cli::PidWatch watch(loop, pid, [&] { ... });
 
@@ -18,14 +18,15 @@
 
 namespace waiter::cli {
 
-// The process that has the number `pid` now. Where there is a /proc, a later
-// one with that number is another.
+// The process that has the number `pid` at construction. If the system has
+// /proc, a later process with the same number is recognized as another one.
 class KnownPid {
  public:
   // Requires `pid` to be positive.
   explicit KnownPid(pid_t pid);
 
-  // False if it has ended, also if nobody has waited for it yet.
+  // Returns false if the process has ended, also if nobody has waited for it
+  // yet.
   bool Running() const;
 
  private:
@@ -36,8 +37,9 @@ class KnownPid {
 // Thread-compatible.
 class PidWatch {
  public:
-  // Calls `ended` once, on the loop: at once where the kernel can tell that
-  // (Linux 5.3), else within 500 ms; soon if there is no such process already.
+  // Calls `ended` once, on the loop: at once if the kernel reports the end
+  // (Linux 5.3), otherwise within 500 ms. If there is no such process, calls it
+  // soon.
   PidWatch(EventLoop& loop, pid_t pid, std::function<void()> ended);
   ~PidWatch();
 

@@ -20,17 +20,17 @@
 namespace waiter::cli {
 namespace {
 
-// Read in one call of the loop, so that others have their turn.
+// Most bytes to read in one callback, so that others get their turn.
 constexpr size_t kAtOnce = size_t{64} * 1024;
 
-// What Linux allows a pipe to hold at most, by default.
+// Largest capacity of a pipe that Linux allows by default.
 constexpr size_t kLargestPipe = size_t{1024} * 1024;
 
 void Close(int& end) {
   if (end >= 0) close(std::exchange(end, -1));
 }
 
-// Moves `end` out of the way of the standard files. Returns an errno, or 0.
+// Moves `end` above the standard files. Returns 0 or an errno.
 int MoveUp(int& end) {
   if (end > STDERR_FILENO) return 0;
   const int moved = fcntl(end, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -93,7 +93,7 @@ void PipeTail::Read(size_t most) {
 
 void PipeTail::Keep(const char* data, size_t size) {
   kept_.append(data, size);
-  // Not each time, as it moves all that is kept.
+  // Not every time, because erasing moves all kept bytes.
   if (kept_.size() > 2 * limit_) kept_.erase(0, kept_.size() - limit_);
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The end of what comes through a pipe, however much that is:
+// Keeps the end of the bytes that come through a pipe, however many they are:
 //
 //   waiter::cli::PipeTail out(loop, /*limit=*/4096, [] {});
 //   StartChild(out.writing_end());
@@ -21,33 +21,33 @@
 
 namespace waiter::cli {
 
-// Reads all the time, so that who writes is never held up, and keeps the last
-// `limit` bytes, in memory for twice as many. Thread-compatible.
+// Reads continuously, so that the writer never blocks, and keeps the last
+// `limit` bytes, in up to twice as much memory. Thread-compatible.
 class PipeTail {
  public:
-  // Calls `on_closed` once, on the loop, when nobody can write any more.
+  // Calls `on_closed` once, on the loop, when every writer has closed the pipe.
   PipeTail(EventLoop& loop, size_t limit, std::function<void()> on_closed);
   ~PipeTail();
 
   PipeTail(const PipeTail&) = delete;
   PipeTail& operator=(const PipeTail&) = delete;
 
-  // Why there is no pipe, an errno; 0 if there is one.
+  // Returns the errno if the pipe could not be created, otherwise 0.
   int error() const { return error_; }
 
-  // Neither it nor the other end is one of the three standard files, and both
-  // are closed by exec(2).
+  // Returns the write end. Neither end is one of the three standard files, and
+  // exec(2) closes both.
   int writing_end() const { return ends_[1]; }
   void CloseWritingEnd();
 
-  // Reads what is there now, though at most what a pipe can hold. Does not call
-  // `on_closed`.
+  // Reads the bytes that are in the pipe now, at most its capacity. Does not
+  // call `on_closed`.
   void Drain();
 
-  // That all has been read, and nobody can write any more.
+  // Returns whether every writer has closed the pipe and all bytes are read.
   bool closed() const { return ends_[0] < 0; }
 
-  // Returns what is kept, and keeps nothing.
+  // Returns the kept bytes, and forgets them.
   std::string Take();
 
  private:

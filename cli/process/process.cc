@@ -30,8 +30,8 @@
 #include "cli/process/process_reaper.h"
 #include "cli/text/printable.h"
 
-// There a child can be kept from files that were open when we were started.
-// Those that we open are closed by exec(2) everywhere.
+// glibc 2.34 and later can close the inherited files in a child. Files that
+// this program opens are closed by exec(2) everywhere.
 #if defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)
 #define WAITER_HAS_CLOSEFROM 1
@@ -46,13 +46,13 @@ using How = ProcessEnd::How;
 constexpr size_t kKeptOut = size_t{64} * 1024;
 constexpr size_t kKeptErr = size_t{4} * 1024;
 
-// How long to wait, after the end of a child, for others that have its stdout
-// or stderr.
+// Time to wait, after the end of a child, for descendants that have its stdout
+// or stderr open.
 constexpr absl::Duration kGrace = absl::Milliseconds(100);
 
 using Environment = std::map<std::string, std::optional<std::string>>;
 
-// Our environment with `changes`.
+// Returns the environment of this process with `changes` applied.
 std::vector<std::string> With(const Environment& changes) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -66,7 +66,7 @@ std::vector<std::string> With(const Environment& changes) {
   return variables;
 }
 
-// As exec(2) wants them, though it changes nothing.
+// Returns `texts` in the form that exec(2) requires; it does not change them.
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -77,9 +77,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Starts `command` as `pid`. Returns an errno, or 0. Of the ways to do it,
-// posix_spawn is the one that is safe and quick in a program with threads, and
-// that tells why exec(2) failed.
+// Starts `command`, and sets `pid`. Returns 0 or an errno. posix_spawn is safe
+// and fast in a program with threads, and reports why exec(2) failed.
 int Spawn(const Command& command, int out, int err, pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -217,7 +216,7 @@ void Process::Finish() {
   finish_ = {};
   end_.out = out_.Take();
   end_.err = err_.Take();
-  // It may destroy this.
+  // The call may destroy this.
   std::exchange(done_, nullptr)(std::move(end_));
 }
 

@@ -1,13 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs a command and tells how it ended:
+// Runs a child process and reports how it ended:
 //
-//   waiter::cli::Process process(reaper, waiter::cli::ShellCommand("test -e
-//   /run/ready"),
-//                           [&](waiter::cli::ProcessEnd end) {
-//                             std::cerr << waiter::cli::Summary(end) << '\n';
-//                           });
+//   waiter::cli::Process process(
+//       reaper, waiter::cli::ShellCommand("test -e /run/ready"),
+//       [&](waiter::cli::ProcessEnd end) {
+//         std::cerr << waiter::cli::Summary(end) << '\n';
+//       });
 //   while (!done) loop.RunOnce(limit);
 
 #ifndef WAITER_CLI_PROCESS_PROCESS_H_
@@ -30,77 +30,82 @@
 
 namespace waiter::cli {
 
+// A program to run as a child process.
 struct Command {
-  // The program, which is looked for in PATH unless it has a slash, and its
-  // arguments.
+  // The program and its arguments. A program without a slash is looked for in
+  // PATH.
   std::vector<std::string> words;
 
-  // What is other than in our own environment; nothing: it is not there.
+  // Changes to the environment of this process: a variable and its value, or
+  // `nullopt` to remove the variable.
   std::map<std::string, std::optional<std::string>> environment = {};
 };
 
-// Returns a command that lets /bin/sh run `text`.
+// Returns a command that runs `text` with /bin/sh.
 Command ShellCommand(std::string text);
 
 struct ProcessEnd {
   enum class How : uint8_t {
-    kExited,      // With `code`.
-    kSignalled,   // By the signal `code`.
-    kNotStarted,  // See `DescribeExecError` for `code` and `error`.
-    kGivenUp,     // Not even SIGKILL has ended it.
+    kExited,      // Exited with `code`.
+    kSignalled,   // Killed by the signal `code`.
+    kNotStarted,  // `code` and `error` are those of `DescribeExecError`.
+    kGivenUp,     // Did not end after SIGKILL.
   };
   How how = How::kExited;
   int code = 0;
   std::string error = {};
 
-  // `Terminate` was called before it had ended.
+  // Whether `Terminate` was called before the child had ended.
   bool terminated = false;
 
-  // The last 64 KiB that it and its children have written to stdout, and the
-  // last 4 KiB to stderr; may be anything.
+  // The last 64 KiB that the child and its descendants wrote to stdout, and the
+  // last 4 KiB to stderr. May contain any bytes.
   std::string out = {};
   std::string err = {};
 };
 
-// What is enough of a line that may have any length.
+// Longest excerpt of a line that a detail shows, in bytes.
 inline constexpr size_t kLongestDetail = 512;
 
-// Returns how it ended, for people, as "exit code 1", "killed by signal 9
+// Returns how the child ended, for messages: "exit code 1", "killed by signal 9
 // (Killed)" or "curll: command not found".
 std::string Describe(const ProcessEnd& end);
 
-// Returns the same and the last line of stderr, or else of stdout; or, if the
-// exit code is zero, the last line of stdout, or else of stderr, alone. Lines
-// are shortened to `kLongestDetail` bytes.
+// Returns `Describe(end)` and the last line of stderr or, if that has none, of
+// stdout. If the exit code is zero, returns the line alone, and prefers stdout.
+// Shortens the line to `kLongestDetail` bytes.
 std::string Summary(const ProcessEnd& end);
 
 // Returns the last line of `output` that is not blank, without the blanks
 // around it; empty if there is none.
 std::string_view LastLine(std::string_view output);
 
-// A child that leads a process group of its own, reads nothing, and has been
-// given no signal mask, handler or file of ours. Thread-compatible.
+// A child process that leads its own process group, has an empty stdin, and
+// inherits no signal mask, signal handler or file of this process.
+// Thread-compatible.
 class Process {
  public:
   using Done = std::function<void(ProcessEnd)>;
 
   // Starts `command`, and calls `done` once, on the loop, when it has ended.
-  // Its own children do not hold that up by more than 100 ms, though they may
-  // go on and have stdout and stderr open. Requires at least one word.
+  // Descendants that have stdout or stderr open delay the call by at most 100
+  // ms; they may go on. Requires at least one word.
   Process(ProcessReaper& reaper, const Command& command, Done done);
 
-  // Ends what is still running, as `Terminate` does; the reaper sees to it.
+  // Terminates a child that still runs, as `Terminate` does. The reaper sees it
+  // to its end.
   ~Process();
 
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Sends SIGTERM to the process group, and SIGKILL if it needs that. `done` is
-  // called when the child has ended, which it may have before: then at once,
-  // inside of the call.
+  // Sends SIGTERM to the process group, and SIGKILL if that is not enough.
+  // `done` is called when the child has ended; if it has ended before, inside
+  // this call.
   void Terminate();
 
-  // Also the number of its group; -1 if it was not started.
+  // Returns the process ID, which is also that of the group; -1 if the child
+  // was not started.
   pid_t pid() const { return pid_; }
 
  private:

@@ -23,11 +23,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long after SIGKILL a child is waited for.
+// Time to wait for a child after SIGKILL.
 constexpr std::chrono::seconds kGiveUpAfter(1);
 
-// How often to look whether a group whose leader has ended is empty: nobody
-// tells. While a group has members, its number is given to no other.
+// Interval between looks whether a group whose leader has ended is empty, which
+// nothing reports. The number of a group is not reused while the group has
+// members.
 constexpr milliseconds kLookEvery(10);
 
 MonotonicTime Now() { return GetRealClock().MonotonicNow(); }
@@ -73,9 +74,10 @@ bool ProcessReaper::HasEnded(pid_t pid) {
 void ProcessReaper::Terminate(pid_t pid) {
   const auto found = children_.find(pid);
   if (found == children_.end() || found->second.kill_at.has_value()) return;
-  // Before the child is reaped, its number is given to no other.
+  // The number of a child is not reused before the child is reaped.
   kill(-pid, SIGTERM);
-  // What is stopped, as by reading a terminal, would not notice.
+  // A stopped process, for example one that read from the terminal, would not
+  // notice SIGTERM.
   kill(-pid, SIGCONT);
   found->second.kill_at =
       SaturatingAdd(Now(), absl::ToChronoNanoseconds(kill_after_));

@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Sees every child to its end. One for the program, which must end after all
-// that starts processes (process.h):
+// Reaps all children of the program. Create one, and destroy it after all that
+// starts processes (process.h):
 //
 //   waiter::cli::EventLoop loop;
 //   waiter::cli::ProcessReaper reaper(loop);
-//   { ... processes come and go, some are left halfway ... }
+//   { ... processes start and end, some are abandoned ... }
 //   while (!reaper.idle()) loop.RunOnce(waiter::MonotonicTime::max());
 
 #ifndef WAITER_CLI_PROCESS_PROCESS_REAPER_H_
@@ -25,21 +25,21 @@
 
 namespace waiter::cli {
 
-// Owns SIGCHLD. Reaps whatever child there is, as the program may be process 1,
-// to which orphans fall; so nothing else in it may wait for children.
-// Thread-compatible; its callbacks come from the loop.
+// Owns SIGCHLD. Reaps every child, known or not, because the program may be
+// process 1, which adopts orphans. Nothing else in the program may wait for
+// children. Thread-compatible; callbacks run on the loop.
 class ProcessReaper {
  public:
-  // What wait(2) says of a child that has ended. Nothing if SIGKILL could not
-  // end it within a second, as it belongs to another user or hangs in the
-  // kernel; it is given up then.
+  // Callback for the end of a child, with its status (wait(2)). Gets `nullopt`
+  // if SIGKILL has not ended the child within a second, because it belongs to
+  // another user or hangs in the kernel.
   using Ended = std::function<void(std::optional<int>)>;
 
-  // A group that is to end gets SIGTERM, and SIGKILL after `kill_after`.
+  // Terminated groups get SIGTERM, and SIGKILL after `kill_after`.
   explicit ProcessReaper(EventLoop& loop,
                          absl::Duration kill_after = absl::Seconds(2));
 
-  // Ends what is left with `KillNow`, and waits up to a second for it.
+  // Calls `KillNow`, and waits up to a second for the remaining children.
   ~ProcessReaper();
 
   ProcessReaper(const ProcessReaper&) = delete;
@@ -47,31 +47,32 @@ class ProcessReaper {
 
   EventLoop& loop() const { return loop_; }
 
-  // That no child is left, and that every process of a group that was to end
-  // has ended or got SIGKILL. Comes true `kill_after` and a second after the
-  // last `Terminate`, if not before.
+  // Returns whether no child is left, and every process of a terminated group
+  // has ended or got SIGKILL. Becomes true at most `kill_after` and one second
+  // after the last `Terminate`.
   bool idle() const { return children_.empty(); }
 
-  // Sends SIGKILL to every group that is left.
+  // Sends SIGKILL to every remaining group.
   void KillNow();
 
-  // Takes over `pid`, a child that leads a process group of its own.
+  // Takes over `pid`, a child that leads its own process group.
   void Adopt(pid_t pid, Ended ended);
 
-  // Returns whether `pid` has ended, and tells who adopted it, if that is news.
+  // Returns whether `pid` has ended; if so, and it was not known before, calls
+  // its `Ended` first.
   bool HasEnded(pid_t pid);
 
-  // Ends the whole group of `pid`, if that has not ended.
+  // Terminates the whole group of `pid`, unless `pid` has ended.
   void Terminate(pid_t pid);
 
-  // Like `Terminate`, and nobody is told.
+  // Like `Terminate`, without a call of `Ended`.
   void Abandon(pid_t pid);
 
  private:
   struct Child {
     Ended ended;
-    bool alive = true;  // The child; others of its group may be alive later.
-    std::optional<MonotonicTime> kill_at = std::nullopt;  // If it is to end.
+    bool alive = true;  // The child; others of its group may outlive it.
+    std::optional<MonotonicTime> kill_at = std::nullopt;  // If terminated.
     bool killed = false;
     EventLoop::Watch next_look = {};
   };
@@ -79,7 +80,8 @@ class ProcessReaper {
   void Reap();
   void End(pid_t pid, int status);
 
-  // Kills the group if it is time, forgets it if it is gone, or looks later.
+  // Kills the group if it is time, forgets it if it is gone, otherwise looks
+  // again later.
   void LookAt(pid_t pid);
 
   EventLoop& loop_;

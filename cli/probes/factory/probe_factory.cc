@@ -22,6 +22,9 @@
 #include "cli/probes/socket/dns_probe.h"
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
+#include "cli/probes/wire/mysql_conversation.h"
+#include "cli/probes/wire/postgres_conversation.h"
+#include "cli/probes/wire/redis_conversation.h"
 #include "cli/process/process.h"
 #include "cli/process/process_reaper.h"
 
@@ -56,15 +59,18 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
   const AddressFamily family = FamilyOf(*http_);
   switch (target.scheme) {
     case Scheme::kTcp:
-      return std::make_unique<TcpProbe>(loop_, resolver_, target, family);
     case Scheme::kUnix:
-      return std::make_unique<UnixProbe>(loop_, resolver_, target);
+      return std::make_unique<SocketProbe>(
+          loop_, resolver_, target, /*new_conversation=*/nullptr, family);
     case Scheme::kRedis:
-      return std::make_unique<RedisProbe>(loop_, resolver_, target, family);
+      return std::make_unique<SocketProbe>(loop_, resolver_, target,
+                                           NewRedisConversation, family);
     case Scheme::kPostgres:
-      return std::make_unique<PostgresProbe>(loop_, resolver_, target, family);
+      return std::make_unique<SocketProbe>(loop_, resolver_, target,
+                                           NewPostgresConversation, family);
     case Scheme::kMysql:
-      return std::make_unique<MysqlProbe>(loop_, resolver_, target, family);
+      return std::make_unique<SocketProbe>(loop_, resolver_, target,
+                                           NewMysqlConversation, family);
     case Scheme::kHttp:
     case Scheme::kHttps:
       return MakeHttp(target);

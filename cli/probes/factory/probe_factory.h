@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Makes the probe for a target, and what the probes of a run share: a resolver
-// of names, and libcurl once it is needed.
+// Makes the probe for a target. The probes of a run share a resolver of names
+// and, once it is needed, libcurl.
 //
 //   waiter::cli::ProbeFactory factory(loop, reaper, {.codes = code_map});
 //   absl::StatusOr<std::unique_ptr<waiter::cli::Probe>> probe =
-//   factory.Make(target);
+//       factory.Make(target);
 
 #ifndef WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
 #define WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
@@ -28,6 +28,7 @@
 
 namespace waiter::cli {
 
+// Options that all probes of a run share.
 struct ProbeOptions {
   CodeMap codes = {};
   HttpOptions http = {};
@@ -38,11 +39,12 @@ class ProbeFactory {
  public:
   ProbeFactory(EventLoop& loop, ProcessReaper& reaper, ProbeOptions options);
 
-  // Returns kInvalidArgument if there can be no such probe, as for http where
-  // there is no libcurl.
+  // Returns the probe for `target`, or kInvalidArgument if it cannot be made,
+  // as for http without libcurl.
   absl::StatusOr<std::unique_ptr<Probe>> Make(const Target& target);
 
-  // A probe that is a command; `text` is what that is told as its target.
+  // Returns a probe that runs `words`, a program and its arguments. The program
+  // finds `text` as its target.
   std::unique_ptr<Probe> MakeExec(std::vector<std::string> words,
                                   std::string text);
 

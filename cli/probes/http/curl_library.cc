@@ -44,18 +44,18 @@ bool FindAll(void* library, CurlLibrary& curl) {
 }
 
 absl::StatusOr<CurlLibrary> Open() {
-  // The name of its ABI, which has been the same since 2006.
+  // The name of its ABI since 2006.
   void* const library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return absl::InvalidArgumentError(
-        "http targets need libcurl.so.4, which is not installed here (package "
-        "libcurl4); or use exec:'curl -fsS URL'");
+        "http targets need libcurl.so.4, which is not installed here: install "
+        "the package libcurl4, or use exec:'curl -fsS URL'");
   }
   CurlLibrary curl;
   if (!FindAll(library, curl) || curl.global_init(CURL_GLOBAL_DEFAULT) != 0) {
     return absl::InvalidArgumentError(
-        "http targets need libcurl 7.62 or newer, and the libcurl.so.4 here is "
-        "not; or use exec:'curl -fsS URL'");
+        "http targets need libcurl 7.62 or newer, which the libcurl.so.4 here "
+        "is not: upgrade it, or use exec:'curl -fsS URL'");
   }
   return curl;
 }

@@ -1,13 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl, opened when it is first needed: linking it would cost each start of
-// `waiter` some milliseconds, most of which never ask by HTTP, and would keep
-// the program from running where it is not installed.
+// Opens libcurl when it is first needed. Linking it would add some milliseconds
+// to every start of `waiter`, although most never use HTTP, and `waiter` would
+// not start where libcurl is not installed.
 //
-//   absl::StatusOr<const waiter::cli::CurlLibrary*> curl =
-//   waiter::cli::LoadCurl(); if (!curl.ok()) return curl.status(); CURL* const
-//   easy = (*curl)->easy_init();
+//   const absl::StatusOr<const waiter::cli::CurlLibrary*> curl =
+//       waiter::cli::LoadCurl();
+//   if (!curl.ok()) return curl.status();
+//   CURL* const easy = (*curl)->easy_init();
 //
 // Only for code that is compiled with WAITER_HAS_CURL.
 
@@ -22,8 +23,8 @@
 
 namespace waiter::cli {
 
-// The functions that are used, under their names without "curl_". The newest
-// of them came with libcurl 7.62 (2018).
+// The functions in use, named without "curl_". The newest one came with libcurl
+// 7.62 (2018).
 struct CurlLibrary {
   decltype(&curl_easy_cleanup) easy_cleanup;
   decltype(&curl_easy_getinfo) easy_getinfo;
@@ -47,10 +48,10 @@ struct CurlLibrary {
   decltype(&curl_url_set) url_set;
 };
 
-// Returns the library, which stays open until the process ends, as it may have
-// threads and handlers of its own; or kInvalidArgument with what is missing and
-// what to do. Opens it in the first call. Thread-compatible, as what it calls
-// then (curl_global_init) is.
+// Opens the library in the first call, and returns it. It stays open until the
+// process ends, because it may have threads and handlers of its own.
+// kInvalidArgument says what is missing and what to do. Thread-compatible, like
+// curl_global_init, which it calls.
 absl::StatusOr<const CurlLibrary*> LoadCurl();
 
 }  // namespace waiter::cli

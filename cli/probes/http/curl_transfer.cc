@@ -32,12 +32,11 @@ namespace {
 
 constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
 
-// What OpenSSL means, without where in OpenSSL it came up.
+// Returns the cause in a message of OpenSSL, without the place in OpenSSL.
 std::string_view TlsText(std::string_view text) {
   absl::ConsumePrefix(&text, "SSL certificate problem: ");
   absl::ConsumePrefix(&text, "SSL: ");
-  // As of libcurl 8, which appends a number, as in "certificate has expired
-  // (10)".
+  // libcurl 8 appends a number, as in "certificate has expired (10)".
   if (absl::ConsumePrefix(&text, "SSL certificate OpenSSL verify result: ")) {
     text = text.substr(0, text.rfind(" ("));
   }
@@ -69,7 +68,7 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
   Set(CURLOPT_WRITEDATA, this);
   Set(CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
   Set(CURLOPT_OPENSOCKETDATA, this);
-  // Not all of the libraries for TLS call it.
+  // Not every TLS library calls it.
   Set(CURLOPT_SSL_CTX_FUNCTION, &OnHandshake);
   Set(CURLOPT_SSL_CTX_DATA, this);
   SetRequest();
@@ -93,7 +92,7 @@ void CurlTransfer::SetRequest() {
   const std::string& method = options_->method;
   const bool has_data = options_->data.has_value() || method == "POST";
   if (has_data) {
-    // Not copied; the options outlive the request.
+    // libcurl does not copy the data; the options outlive the request.
     const std::string_view data = options_->data.has_value()
                                       ? std::string_view(*options_->data)
                                       : std::string_view("");
@@ -108,16 +107,16 @@ void CurlTransfer::SetRequest() {
   const auto append = [this](const std::string& line) {
     headers_ = curl_.slist_append(headers_, line.c_str());
   };
-  // Else a large body would wait for a «100 Continue» that few servers send.
+  // Otherwise a large body waits for "100 Continue", which few servers send.
   append("Expect:");
   for (const HttpOptions::Header& header : options_->headers) {
-    // "Name:" would take a header of libcurl's own away.
+    // "Name:" would remove a header that libcurl adds itself.
     append(header.value.empty()
                ? absl::StrCat(header.name, ";")
                : absl::StrCat(header.name, ": ", header.value));
   }
   Set(CURLOPT_HTTPHEADER, headers_);
-  // Some servers refuse those that do not say who they are.
+  // Some servers refuse requests without a user agent.
   Set(CURLOPT_USERAGENT, "waiter");
 }
 
@@ -133,7 +132,7 @@ void CurlTransfer::SetLimits() {
                         : options_->family == HttpOptions::Family::kIpv6
                             ? CURL_IPRESOLVE_V6
                             : CURL_IPRESOLVE_WHATEVER));
-  // What the next client sees: no connection, name or TLS session of before.
+  // Poll as the next client would: with a new connection, look-up and session.
   Set(CURLOPT_FRESH_CONNECT, 1L);
   Set(CURLOPT_FORBID_REUSE, 1L);
   Set(CURLOPT_DNS_CACHE_TIMEOUT, 0L);
@@ -155,7 +154,7 @@ void CurlTransfer::SetTrust() {
   }
   if (!options_->ca_file.empty()) {
     Set(CURLOPT_CAINFO, options_->ca_file.c_str());
-    // Else the system's would do, too.
+    // Otherwise libcurl trusts the system's certificates, too.
     Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   }
 }
@@ -163,7 +162,7 @@ void CurlTransfer::SetTrust() {
 size_t CurlTransfer::OnHeader(char* data, size_t size, size_t count,
                               void* self) {
   auto& transfer = *static_cast<CurlTransfer*>(self);
-  // Anything else than the number of bytes ends the transfer.
+  // Any other number than that of the bytes ends the transfer.
   return transfer.ReadHeader({data, size * count}) ? size * count : 0;
 }
 
@@ -184,7 +183,7 @@ bool CurlTransfer::ReadHeader(std::string_view line) {
     if (!absl::SimpleAtoi(line.substr(0, 3), &answer_.status)) return false;
     answer_.reason = absl::StripAsciiWhitespace(
         line.substr(std::min<size_t>(3, line.size())));
-    // An interim answer: the one that counts follows.
+    // An interim answer; the final one follows.
     if (answer_.status < 200 && answer_.status != 101) answer_.status = 0;
   } else if (!header_ended_) {
     const size_t colon = line.find(':');
@@ -209,7 +208,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
   auto& transfer = *static_cast<CurlTransfer*>(self);
   HttpAnswer& answer = transfer.answer_;
   if (answer.status != 0) {
-    // A redirect: what came so far is not the answer.
+    // A redirect: the answer so far is not the final one.
     answer.status = 0;
     answer.addresses.clear();
     transfer.handshake_begun_ = false;
@@ -236,7 +235,8 @@ T CurlTransfer::Info(CURLINFO info) const {
 HttpStage CurlTransfer::Stage() const {
   if (answer_.status != 0) return HttpStage::kReading;
   if (answer_.addresses.empty()) return HttpStage::kResolving;
-  // Of https, libcurl tells the time of both when the second is done.
+  // For https, libcurl reports the time of the connection only after the
+  // handshake.
   if (handshake_begun_) {
     return Info<curl_off_t>(CURLINFO_APPCONNECT_TIME_T) == 0
                ? HttpStage::kHandshake
@@ -257,7 +257,7 @@ void CurlTransfer::Finish(CURLcode code) {
   if (code != CURLE_OK && !answer_.body_is_cut) {
     ReadError(code);
   } else if (answer_.status == 0 || !header_ended_) {
-    // libcurl lets that pass.
+    // libcurl accepts such an answer.
     answer_.error = HttpAnswer::Error::kProtocol;
     answer_.error_text = "connection closed before the headers ended";
   }
@@ -274,7 +274,8 @@ void CurlTransfer::ReadError(CURLcode code) {
     answer_.error = error;
     answer_.error_text = std::move(what);
   };
-  // CURLE_TOO_LARGE, which older headers lack; before, it was this.
+  // CURLE_TOO_LARGE, which older headers lack. Older libraries return
+  // CURLE_OUT_OF_MEMORY instead.
   if (static_cast<int>(code) == 100) code = CURLE_OUT_OF_MEMORY;
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -300,12 +301,13 @@ void CurlTransfer::ReadError(CURLcode code) {
                               options_->ca_file.empty() ? "the system's CA file"
                                                         : options_->ca_file));
     case CURLE_TOO_MANY_REDIRECTS:
-      return set(Error::kProtocol,
-                 absl::StrCat("more than ", HttpClient::kMaxRedirects,
-                              " redirects, the last by HTTP ", answer_.status));
+      return set(
+          Error::kProtocol,
+          absl::StrCat("more than ", HttpClient::kMaxRedirects,
+                       " redirects, the last with HTTP ", answer_.status));
     case CURLE_WRITE_ERROR:
-    case CURLE_OUT_OF_MEMORY:  // What libcurl says of one endless line, too.
-      return set(Error::kProtocol, "no HTTP header of a sensible size");
+    case CURLE_OUT_OF_MEMORY:  // Also one endless line.
+      return set(Error::kProtocol, "the HTTP header is too large");
     case CURLE_GOT_NOTHING:
       return set(Error::kProtocol, "connection closed without an answer");
     case CURLE_PARTIAL_FILE:
@@ -313,12 +315,12 @@ void CurlTransfer::ReadError(CURLcode code) {
                  absl::StrCat("HTTP ", answer_.status,
                               ", connection closed before the body ended"));
     default:
-      // All that it says of a status line that is none.
+      // libcurl's messages for an invalid status line.
       if (absl::StrContains(text, "HTTP/0.9") ||
           absl::EndsWith(text, " response")) {
-        text = "the answer is no HTTP";
+        text = "the answer is not HTTP";
       } else if (code == CURLE_UNSUPPORTED_PROTOCOL && answer_.status != 0) {
-        text = "redirected to what is neither http nor https";
+        text = "redirected to a URL that is neither http nor https";
       }
       return set(Error::kProtocol, std::string(text));
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One request of libcurl: what it is told, and what it tells. `HttpClient`
-// (http_client.h) moves it on.
+// Sets up a request of libcurl, and collects its answer. `HttpClient`
+// (http_client.h) drives it.
 //
 // Only for code that is compiled with WAITER_HAS_CURL.
 
@@ -31,7 +31,8 @@ class CurlTransfer final : public HttpTransfer {
  public:
   enum class Proxy { kNever, kOfEnvironment };
 
-  // Adds a request for `url` to `multi`, whose handles' CURLOPT_PRIVATE it is.
+  // Adds a request for `url` to `multi`. The CURLOPT_PRIVATE of its handle is
+  // this object.
   CurlTransfer(const CurlLibrary& curl, CURLM* multi, const std::string& url,
                std::shared_ptr<const HttpOptions> options, Proxy proxy,
                HttpClient::Done done);
@@ -41,8 +42,8 @@ class CurlTransfer final : public HttpTransfer {
 
   HttpAnswer Answer() const override;
 
-  // libcurl is through, with `code`: takes it out of the multi handle, and
-  // calls what waits for it, which may destroy this.
+  // Ends the request, with which libcurl has finished with `code`: removes it
+  // from the multi handle, and calls `done`, which may destroy this.
   void Finish(CURLcode code);
 
  private:
@@ -60,7 +61,7 @@ class CurlTransfer final : public HttpTransfer {
   void ReadError(CURLcode code);
   HttpStage Stage() const;
 
-  // What libcurl calls.
+  // Callbacks of libcurl.
   static size_t OnHeader(char* data, size_t size, size_t count, void* self);
   static size_t OnBody(char* data, size_t size, size_t count, void* self);
   static curl_socket_t OpenSocket(void* self, curlsocktype purpose,
@@ -79,7 +80,7 @@ class CurlTransfer final : public HttpTransfer {
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   HttpAnswer answer_;
   size_t header_bytes_ = 0;
-  bool header_ended_ = false;  // What follows is a trailer.
+  bool header_ended_ = false;  // Later lines are trailers.
   bool handshake_begun_ = false;
 };
 

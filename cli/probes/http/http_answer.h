@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What came of one HTTP request, before anybody judged it.
+// The result of one HTTP request, before http_verdict.h judges it.
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_ANSWER_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_ANSWER_H_
@@ -16,50 +16,51 @@
 
 namespace waiter::cli {
 
-// How far a request has come.
+// Progress of a request.
 enum class HttpStage : uint8_t {
-  kResolving,   // Looking for the address of the name.
-  kConnecting,  // To one of `HttpAnswer::addresses`.
-  kHandshake,   // Connected, TLS is not set up.
-  kWaiting,     // The request is under way or sent, and there is no answer.
-  kReading,     // `HttpAnswer::status` has come.
+  kResolving,   // Looking up the name.
+  kConnecting,  // Connecting to one of `HttpAnswer::addresses`.
+  kHandshake,   // Connected; TLS is not set up.
+  kWaiting,     // Sending the request, or waiting for the answer.
+  kReading,     // `HttpAnswer::status` has arrived.
 };
 
+// An answer, complete or not, or an error.
 struct HttpAnswer {
-  // Bytes of a body that are looked at. A larger one is not read further.
+  // Most bytes of a body that are read.
   static constexpr size_t kMaxBody = size_t{1} << 20;
 
-  // Bytes of the headers of one answer; with more it is `kProtocol`.
+  // Most bytes of the headers of one answer; more are `kProtocol`.
   static constexpr size_t kMaxHeaders = size_t{256} << 10;
 
   enum class Error : uint8_t {
     kNone,
     kNameNotFound,
     kNotConnected,  // `connect_error` says why.
-    kTimeout,       // `stage` says of what.
-    kCertificate,   // TLS, as the certificate is not to be trusted.
-    kTls,           // All else of TLS.
-    kProtocol,      // All else that is no answer: garbage, or half of one.
-    kOptions,       // Nothing was sent, as what was asked for cannot be done.
+    kTimeout,       // `stage` says during what.
+    kCertificate,   // The certificate is not trusted.
+    kTls,           // Another failure of TLS.
+    kProtocol,      // The answer is invalid or incomplete.
+    kOptions,       // Nothing was sent, because the options cannot be met.
   };
   Error error = Error::kNone;
 
-  // For people, if there is another error than `kNotConnected`.
+  // For messages, for errors other than `kNone` and `kNotConnected`.
   std::string error_text = {};
 
   HttpStage stage = HttpStage::kResolving;
 
-  // Those that were tried, in that order, and the errno of the last one.
+  // Addresses in the order of the attempts, and the errno of the last attempt.
   std::vector<SocketAddress> addresses = {};
   int connect_error = 0;
 
-  // That a proxy may have been asked, so that an error of the connection tells
-  // nothing of the target.
+  // Whether the request may go to a proxy, so that an error of the connection
+  // says nothing about the target.
   bool may_be_proxied = false;
 
-  // 0 while no status line has come, like all below.
+  // 0 until a status line has arrived; the members below are empty until then.
   int status = 0;
-  std::string reason = {};  // As the server wrote it; HTTP/2 has none.
+  std::string reason = {};  // The reason phrase; HTTP/2 has none.
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
   bool body_is_cut = false;  // The body is longer than `kMaxBody`.

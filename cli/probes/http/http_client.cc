@@ -28,7 +28,7 @@
 namespace waiter::cli {
 namespace {
 
-// Returns whether `host` is this machine by its name: nothing is looked up.
+// Returns whether `host` is a name of this machine, without a look-up.
 bool IsLoopback(std::string_view host) {
   return host == "[::1]" || host == "localhost" ||
          absl::EndsWith(host, ".localhost") ||
@@ -36,7 +36,8 @@ bool IsLoopback(std::string_view host) {
           host.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
-// As libcurl reads them; not HTTP_PROXY, which in a CGI is a request's header.
+// Returns whether the environment has a proxy, in the variables that libcurl
+// reads. HTTP_PROXY is not one of them: in a CGI it is a header of the request.
 bool EnvironmentHasProxy(const std::string& scheme) {
   for (const std::string& name :
        {scheme + "_proxy", std::string(scheme == "https" ? "HTTPS_PROXY" : ""),
@@ -64,7 +65,7 @@ class CurlClient final : public HttpClient {
     const std::string scheme = Part(url, CURLUPART_SCHEME);
     if (scheme != "http" && scheme != "https") {
       return absl::InvalidArgumentError(
-          "no valid URL; write it as http://HOST[:PORT][/PATH]");
+          "not a valid URL; write it as http://HOST[:PORT][/PATH]");
     }
     return absl::OkStatus();
   }
@@ -83,7 +84,7 @@ class CurlClient final : public HttpClient {
   }
 
  private:
-  // A part of `url`, or nothing if it has none or is no URL.
+  // Returns a part of `url`; empty if it has no such part or is not a URL.
   std::string Part(const std::string& url, CURLUPart part) const {
     CURLU* const parsed = curl_.url();
     char* text = nullptr;
@@ -135,7 +136,7 @@ class CurlClient final : public HttpClient {
     int left = 0;
     while (const CURLMsg* const message =
                curl_.multi_info_read(multi_, &left)) {
-      // The handle, and with it the message, is gone after the call.
+      // `Finish` destroys the handle and the message.
       const CURLcode result = message->data.result;
       CurlTransfer* transfer = nullptr;
       curl_.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
@@ -167,10 +168,8 @@ namespace waiter::cli {
 absl::StatusOr<std::unique_ptr<HttpClient>> HttpClient::Make(
     EventLoop& /*loop*/) {
   return absl::InvalidArgumentError(
-      "this waiter was built without http targets, for which the build needs "
-      "the headers of libcurl (package libcurl4-openssl-dev); or use "
-      "exec:'curl "
-      "-fsS URL'");
+      "this waiter was built without http targets: install the package "
+      "libcurl4-openssl-dev and build it again, or use exec:'curl -fsS URL'");
 }
 
 }  // namespace waiter::cli

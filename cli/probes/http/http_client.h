@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// HTTP on an event loop, by libcurl, which is opened when the first client is
-// made.
+// Sends HTTP requests on an event loop. Uses libcurl, which is opened when the
+// first client is made.
 //
 //   absl::StatusOr<std::unique_ptr<waiter::cli::HttpClient>> client =
 //       waiter::cli::HttpClient::Make(loop);
@@ -10,11 +10,11 @@
 //   transfer = (*client)->Start("http://localhost/ready", options,
 //       [](waiter::cli::HttpAnswer answer) { ... });
 //
-// Each request makes a connection of its own and asks for the address anew: a
-// poll is to see what the next client would, and a connection from before may
-// lead to a server that takes no others. Proxies are those of the environment
-// (http_proxy, https_proxy, all_proxy, no_proxy), but none for this machine
-// itself; nothing else of the environment and no .netrc is read.
+// Each request opens its own connection and resolves the name anew. A poll must
+// see what the next client would see, and an old connection may lead to a
+// server that accepts no new ones. The environment sets proxies (http_proxy,
+// https_proxy, all_proxy, no_proxy), except for this machine itself. The client
+// reads nothing else of the environment, and no .netrc.
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_CLIENT_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_CLIENT_H_
@@ -31,36 +31,36 @@
 
 namespace waiter::cli {
 
-// A request under way. Its destructor ends it, without an answer.
+// A request under way. The destructor ends it without an answer.
 class HttpTransfer {
  public:
   virtual ~HttpTransfer() = default;
 
-  // Returns what has come so far; `stage` is as of now.
+  // Returns the answer so far, with the current `stage`.
   virtual HttpAnswer Answer() const = 0;
 };
 
-// Thread-compatible. Must outlive its transfers, and what they call.
+// Thread-compatible. Must outlive its transfers and the calls of their `done`.
 class HttpClient {
  public:
   using Done = std::function<void(HttpAnswer)>;
 
-  // Most redirects that are followed in one request.
+  // Most redirects that a request follows.
   static constexpr int kMaxRedirects = 10;
 
-  // Returns a client on `loop`, which must outlive it; or kInvalidArgument if
-  // there is no libcurl here, or this program was built without.
+  // Returns a client on `loop`, which must outlive it. Returns kInvalidArgument
+  // if libcurl is not installed, or this program was built without it.
   static absl::StatusOr<std::unique_ptr<HttpClient>> Make(EventLoop& loop);
 
   virtual ~HttpClient() = default;
 
-  // Returns whether `url` is one for `Start`, or kInvalidArgument with what is
-  // wrong with it; never with a password.
+  // Returns kInvalidArgument if `Start` cannot take `url`. The message contains
+  // no password.
   virtual absl::Status CheckUrl(const std::string& url) const = 0;
 
-  // Begins a request, and calls `done` once, later and not inside, unless the
-  // transfer is destroyed before; it may be inside of `done`. Requires
-  // `CheckUrl(url).ok()`.
+  // Starts a request, and calls `done` once, later and not inside this call,
+  // unless the transfer is destroyed before. `done` may destroy the transfer.
+  // Requires `CheckUrl(url).ok()`.
   virtual std::unique_ptr<HttpTransfer> Start(
       const std::string& url, std::shared_ptr<const HttpOptions> options,
       Done done) = 0;

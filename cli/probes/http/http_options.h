@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an HTTP probe sends, and what it expects.
+// What an HTTP probe sends, and which answers it expects.
 //
 //   waiter::cli::HttpOptions options;
 //   options.json.push_back(*waiter::cli::JsonPath::Parse(".status == \"UP\""));
@@ -36,8 +36,9 @@ struct HttpStatusSet {
   }
 };
 
+// Options of all HTTP probes of a run.
 struct HttpOptions {
-  // Empty: GET, or POST if there is `data`.
+  // Empty stands for GET, or for POST if there is `data`.
   std::string method = {};
 
   struct Header {
@@ -46,24 +47,24 @@ struct HttpOptions {
   };
   std::vector<Header> headers = {};
 
-  // The body, sent anew in each poll.
+  // The body, sent in each poll.
   std::optional<std::string> data = std::nullopt;
 
-  // The answer must be all of this.
+  // Conditions that the answer must all meet.
   HttpStatusSet status = {{{200, 299}}};
   std::vector<TextRegex> body = {};
   std::vector<JsonPath> json = {};
   struct HeaderMatch {
-    std::string name;  // In any case.
-    TextRegex value;   // Found in the value of one of this name.
+    std::string name;  // Case does not matter.
+    TextRegex value;   // Must match the value of a header of this name.
   };
   std::vector<HeaderMatch> expected_headers = {};
 
-  // Statuses that are not ready, whatever they are else.
+  // Statuses that mean "not ready" instead of their usual meaning.
   HttpStatusSet not_ready_on = {};
 
-  // Whether certificates are checked; and by which file, if not by the
-  // system's.
+  // Whether to check certificates, and against which file; empty for those of
+  // the system.
   bool verify = true;
   std::string ca_file = {};
 

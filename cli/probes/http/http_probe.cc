@@ -45,7 +45,7 @@ class HttpProbe final : public Probe {
   }
 
  private:
-  // What is called may begin the next poll, or destroy this.
+  // `done_` may start the next poll, or destroy this.
   void End(Finding finding) {
     transfer_ = nullptr;
     const Done done = std::exchange(done_, nullptr);

@@ -1,11 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks a URL, as of `http_verdict.h`.
+// Requests a URL, and judges the answer as http_verdict.h says.
 //
 //   absl::StatusOr<std::unique_ptr<waiter::cli::Probe>> probe =
 //       waiter::cli::MakeHttpProbe(client, "http://localhost:8080/ready",
-//       options);
+//                                  options);
 //   if (!probe.ok()) return probe.status();
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_PROBE_H_
@@ -21,8 +21,8 @@
 
 namespace waiter::cli {
 
-// Returns a probe, which `client` must outlive, or kInvalidArgument if `url` is
-// none for HTTP. The options are shared by all targets.
+// Returns a probe for `url`, or kInvalidArgument if `url` is not valid.
+// `client` must outlive the probe. All targets share the options.
 absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
     HttpClient& client, std::string url,
     std::shared_ptr<const HttpOptions> options);

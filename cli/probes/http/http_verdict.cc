@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/net/connector.h"
+#include "cli/net/connect_failure.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_options.h"
@@ -28,7 +28,7 @@
 namespace waiter::cli {
 namespace {
 
-// Bytes of a text from outside that a detail shows.
+// Longest text from outside that a detail shows, in bytes.
 constexpr size_t kShown = 60;
 
 std::string Shown(std::string_view text) {
@@ -36,7 +36,7 @@ std::string Shown(std::string_view text) {
                                : absl::StrCat(text.substr(0, kShown), "...");
 }
 
-// "HTTP 503 Service Unavailable".
+// Returns "HTTP 503 Service Unavailable".
 std::string StatusText(const HttpAnswer& answer) {
   return absl::StrCat("HTTP ", answer.status, answer.reason.empty() ? "" : " ",
                       Shown(answer.reason));
@@ -61,7 +61,7 @@ PollStatus ClassOf(const HttpOptions& options, int status, bool has_hint) {
   if (options.not_ready_on.Contains(status)) return PollStatus::kNotReady;
   if (status == 503 && has_hint) return PollStatus::kThrottled;
   const PollStatus found = classes->ClassOf({.http_status = status});
-  // It is none that was asked for.
+  // A success of another kind than expected.
   return found == PollStatus::kSuccess ? PollStatus::kNotReady : found;
 }
 
@@ -89,7 +89,7 @@ std::string CertificateHint(std::string_view text) {
   return "certificate not trusted: --insecure or --ca-file";
 }
 
-// Returns what is not as expected, or nothing.
+// Returns what is not as expected; empty if all is.
 std::string HeaderMismatch(const HttpOptions::HeaderMatch& expected,
                            const HttpAnswer& answer) {
   const std::string* last = nullptr;
@@ -131,8 +131,8 @@ std::string Mismatch(const HttpOptions& options, const HttpAnswer& answer) {
   return BodyMismatch(options, answer);
 }
 
-// What the same would be for any other target. libcurl tells one error for all
-// addresses; `error` is 0 while there is none.
+// Describes the failure as for any other target. libcurl reports one error for
+// all addresses; `error` is 0 if there is none yet.
 Finding NotConnected(const HttpAnswer& answer, int error,
                      absl::Duration timeout) {
   std::vector<ConnectFailure> failures;
@@ -166,7 +166,7 @@ Finding JudgeError(const HttpAnswer& answer) {
       finding.status = PollStatus::kFailed;
       break;
     case Error::kTimeout:
-      // Nobody ended it but the client, which is out of patience after minutes.
+      // The client itself gives up after some minutes.
       finding.status = answer.stage <= HttpStage::kConnecting
                            ? PollStatus::kNotReady
                            : PollStatus::kServerError;

@@ -23,7 +23,7 @@
 namespace waiter::cli {
 namespace {
 
-// Bytes of a text that are shown of what was found.
+// Longest text that `Found` shows, in bytes.
 constexpr size_t kShown = 60;
 
 bool IsNameChar(char c) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `--json` asks of a JSON document.
+// Parses and evaluates the expressions of `--json`.
 //
 //   absl::StatusOr<waiter::cli::JsonPath> ready =
 //       waiter::cli::JsonPath::Parse(".items[0].status == \"UP\"");
@@ -15,10 +15,10 @@
 // |                               | number, true, false or null              |
 // | `.a < 3`, `<=`, `>`, `>=`     | it is a number, and compares so          |
 //
-// What is not there is like null to `==` and `!=`, if V is null, and to all
-// other comparisons nothing that could hold: `.state != "STARTING"` waits for a
-// state. Paths are made of `.name`, `."any name"`, `["any name"]` and `[0]`;
-// `.` is the document, which may be followed by an index: `.[0]`.
+// A missing value equals null, and no other comparison with it holds:
+// `.state != "STARTING"` waits until there is a state. A path consists of
+// `.name`, `."any name"`, `["any name"]` and `[0]`. `.` is the document, which
+// an index may follow: `.[0]`.
 
 #ifndef WAITER_CLI_PROBES_HTTP_JSON_PATH_H_
 #define WAITER_CLI_PROBES_HTTP_JSON_PATH_H_
@@ -38,13 +38,13 @@ namespace waiter::cli {
 // Immutable; safe to share between threads.
 class JsonPath {
  public:
-  // Returns the expression, or kInvalidArgument with what is wrong in it and at
-  // which character, counted from 1.
+  // Parses `text`. kInvalidArgument says what is wrong, and at which character,
+  // counted from 1.
   static absl::StatusOr<JsonPath> Parse(std::string_view text);
 
   bool Holds(const JsonValue& document) const;
 
-  // Returns what stands at the path, in a few words: `.status is "STARTING"`,
+  // Describes the value at the path in a few words: `.status is "STARTING"`,
   // `no .status`.
   std::string Found(const JsonValue& document) const;
 
@@ -64,10 +64,10 @@ class JsonPath {
 
   JsonPath() = default;
 
-  // Null if it is not there.
+  // Returns null if there is no such value.
   const JsonValue* Find(const JsonValue& document) const;
 
-  std::string path_;  // As it was written.
+  std::string path_;  // The path as written.
   std::vector<Step> steps_;
   Operator operator_ = Operator::kExists;
   JsonValue operand_;

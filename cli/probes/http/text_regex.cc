@@ -43,7 +43,7 @@ absl::StatusOr<std::shared_ptr<const regex_t>> Compile(
     std::array<char, 120> why = {};
     regerror(error, compiled.get(), why.data(), why.size());
     return absl::InvalidArgumentError(
-        absl::StrCat("no regular expression: ", why.data()));
+        absl::StrCat("not a regular expression: ", why.data()));
   }
   return std::shared_ptr<const regex_t>(compiled.release(), [](auto* regex) {
     auto* const owned = const_cast<regex_t*>(regex);
@@ -72,13 +72,14 @@ TextRegex::TextRegex(std::string pattern,
 absl::StatusOr<TextRegex> TextRegex::Parse(std::string_view pattern) {
   std::string text(pattern);
   if (absl::StrContains(text, '\0')) {
-    return absl::InvalidArgumentError("an expression has no zero bytes");
+    return absl::InvalidArgumentError(
+        "an expression must not contain a zero byte");
   }
   if (HasBackReference(text)) {
     return absl::InvalidArgumentError(
-        "back references, as \\1, are not supported");
+        "back references, such as \\1, are not supported");
   }
-  // By itself first: "a)(b" is none, but would be one in parentheses.
+  // Compile it alone first: "a)(b" is invalid, but is valid in parentheses.
   if (const auto alone = Compile(text); !alone.ok()) return alone.status();
   auto compiled = Compile(absl::StrCat("^[^\n]*(", text, ")"));
   if (!compiled.ok()) return compiled.status();

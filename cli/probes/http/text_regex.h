@@ -1,19 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A regular expression for text that may be large, and anything: extended POSIX
-// syntax, found line by line, as `grep -E` does.
+// Searches text for a regular expression, which is of extended POSIX syntax and
+// matches within a line, as with `grep -E`. The text may be large, and hostile.
 //
-//   absl::StatusOr<waiter::cli::TextRegex> ready =
-//   waiter::cli::TextRegex::Parse("^UP$"); if (!ready.ok()) return
-//   ready.status(); if (ready->Matches(body)) ...
+//   const absl::StatusOr<waiter::cli::TextRegex> ready =
+//       waiter::cli::TextRegex::Parse("^UP$");
+//   if (!ready.ok()) return ready.status();
+//   if (ready->Matches(body)) ...
 //
-// It is regexec(3) of the C library: std::regex recurses for each character and
-// overflows the stack, and RE2 comes with neither end of the range of Abseil
-// and Bazel that is supported. Searching is quadratic in regexec(3), so lines
-// are matched from their begin on, with whatever may precede made part of the
-// expression: the cost is linear in the text. Back references, which are no
-// part of the syntax but of some C libraries, are refused: theirs has no bound.
+// Uses regexec(3) of the C library. std::regex recurses for each character and
+// overflows the stack, and RE2 does not support the whole range of Abseil and
+// Bazel versions that Waiter does. The time of a search by regexec(3) is
+// quadratic. Therefore lines are matched from their beginning, with an
+// expression that allows any text before the match, in time linear in the text.
+// Back references are an extension of some C libraries, whose time is not
+// bounded; they are refused.
 
 #ifndef WAITER_CLI_PROBES_HTTP_TEXT_REGEX_H_
 #define WAITER_CLI_PROBES_HTTP_TEXT_REGEX_H_
@@ -31,10 +33,10 @@ namespace waiter::cli {
 // Immutable, and cheap to copy. Safe to share between threads.
 class TextRegex {
  public:
-  // Returns the expression, or kInvalidArgument with what is wrong with it.
+  // Parses `pattern`. kInvalidArgument says what is wrong.
   static absl::StatusOr<TextRegex> Parse(std::string_view pattern);
 
-  // Returns whether it is found in any line of `text`.
+  // Returns whether any line of `text` has a match.
   bool Matches(std::string_view text) const;
 
   const std::string& pattern() const { return pattern_; }

@@ -51,7 +51,7 @@ void ExecProbe::Start(const PollContext& context, Done done) {
                                   Finding finding = Judge(end);
                                   finding.output = std::move(end.out);
                                   process_ = nullptr;
-                                  // It may destroy this.
+                                  // The call may destroy this.
                                   done(std::move(finding));
                                 });
 }

@@ -1,13 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls by running a command, whose exit code, or last line, is the answer:
+// Polls by running a program. Its exit code, or its last line, is the answer:
 //
-//   waiter::cli::ExecProbe probe(reaper, {.command =
-//   waiter::cli::ShellCommand("mount -a"),
-//                                    .target = "exec:'mount -a'"});
+//   waiter::cli::ExecProbe probe(
+//       reaper, {.command = waiter::cli::ShellCommand("mount -a"),
+//                .target = "exec:'mount -a'"});
 //
-// The command finds in its environment
+// The program finds in its environment
 //
 //   WAITER_ATTEMPT      the ordinal of the poll, from 1
 //   WAITER_ELAPSED_MS   milliseconds since the start of the wait
@@ -31,28 +31,29 @@
 namespace waiter::cli {
 
 struct ExecProbeOptions {
-  // Its environment is set by the probe.
+  // The program to run. The probe sets its environment.
   Command command;
 
   CodeMap codes = {};
-  std::string target = {};
+  std::string target = {};  // The value of WAITER_TARGET.
 };
 
-// What a command comes to is, in this order: a server error if it was killed at
-// its timeout; an answer (probe_answer.h) if it has exited; what `codes` say of
-// its exit code or signal, where 126 and 127 stand for a program that cannot be
-// executed or is not there. The detail is the last line of stderr or stdout,
-// with the code. Only an exit can tell that something is `absent`.
+// Judges a program by the first of these rules that applies. If it was killed
+// at its timeout, it is a server error. If it exited and its last line is an
+// answer (probe_answer.h), that counts. Otherwise `codes` decides by the exit
+// code or signal, where 126 and 127 stand for a program that cannot be executed
+// or does not exist. The detail is the last line of stderr or stdout, with the
+// code. Only an exit can mean that the target is absent.
 class ExecProbe : public Probe {
  public:
   ExecProbe(ProcessReaper& reaper, ExecProbeOptions options);
 
   void Start(const PollContext& context, Done done) override;
 
-  // Ends the process group, and answers when the command has ended.
+  // Terminates the process group, and answers when the program has ended.
   void TimeOut(absl::Duration timeout) override;
 
-  // The reaper sees to the rest.
+  // The reaper ends the program.
   void Cancel() override { process_ = nullptr; }
 
  private:
@@ -60,7 +61,7 @@ class ExecProbe : public Probe {
 
   ProcessReaper& reaper_;
   ExecProbeOptions options_;
-  std::optional<absl::Duration> timeout_;  // If it has passed.
+  std::optional<absl::Duration> timeout_;  // Once it has passed.
   std::unique_ptr<Process> process_;
 };
 

@@ -48,7 +48,7 @@ void FileProbe::TimeOut(absl::Duration timeout) {
   done({.status = PollStatus::kServerError,
         .detail = absl::StrCat("no answer from the file system within ",
                                absl::FormatDuration(timeout)),
-        .hint = "is it on a network that is down?"});
+        .hint = "is it on a network file system that is down?"});
 }
 
 FileProbe::Look FileProbe::LookAt(const std::string& path) {
@@ -64,7 +64,7 @@ FileProbe::Look FileProbe::LookAt(const std::string& path) {
 Finding FileProbe::Judge(const Look& look) {
   if (look != last_) {
     last_ = look;
-    since_ = loop_.clock().MonotonicNow();
+    unchanged_since_ = loop_.clock().MonotonicNow();
   }
   Finding finding;
   switch (look.error) {
@@ -75,7 +75,7 @@ Finding FileProbe::Judge(const Look& look) {
       return {.detail = "no such file", .absent = true};
     case EACCES:
       finding.status = PollStatus::kFailed;
-      finding.hint = "this user may not search a directory on the way to it";
+      finding.hint = "this user may not search one of its parent directories";
       break;
     case ENAMETOOLONG:
       finding.status = PollStatus::kFailed;
@@ -89,12 +89,13 @@ Finding FileProbe::Judge(const Look& look) {
 
 Finding FileProbe::JudgeThere(const Look& look) {
   const absl::Duration unchanged =
-      absl::FromChrono(loop_.clock().MonotonicNow() - since_);
+      absl::FromChrono(loop_.clock().MonotonicNow() - unchanged_since_);
   const std::string size = absl::StrCat(look.size, " bytes");
   if (target_.stable == absl::ZeroDuration()) {
     return {.status = PollStatus::kSuccess, .detail = size};
   }
-  // The text stays the same until it is stable, so that it is told once.
+  // The detail stays the same until the file is stable, so that progress shows
+  // it once.
   const bool is_stable = unchanged >= target_.stable;
   return {.status = is_stable ? PollStatus::kSuccess : PollStatus::kNotReady,
           .detail = absl::StrCat(size, ", unchanged for ",

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether a file is there, and, if so asked, is not being written any more:
+// Checks whether a file exists and, if asked to, is no longer being written:
 //
-//   waiter::cli::FileProbe probe(loop, calls,
-//                           *waiter::cli::ParseTarget("file:out.o?stable=2s"));
+//   waiter::cli::FileProbe probe(
+//       loop, calls, *waiter::cli::ParseTarget("file:out.o?stable=2s"));
 
 #ifndef WAITER_CLI_PROBES_LOCAL_FILE_PROBE_H_
 #define WAITER_CLI_PROBES_LOCAL_FILE_PROBE_H_
@@ -27,9 +27,9 @@
 
 namespace waiter::cli {
 
-// Looks on a thread, as a file system on a network may hang. A file is stable
-// when size, time of change and identity have been seen unchanged for as long
-// as the target says, from one poll to a later one.
+// Looks at the file on another thread, because a network file system may hang.
+// A file is stable if its size, time of modification and identity have not
+// changed from one poll to a later one for as long as the target says.
 class FileProbe : public Probe {
  public:
   // The loop and the calls must outlive this.
@@ -40,11 +40,11 @@ class FileProbe : public Probe {
   void Cancel() override { done_ = nullptr; }
 
  private:
-  // What is compared.
+  // State of the file, which polls compare.
   struct Look {
     auto operator<=>(const Look&) const = default;
 
-    int error = 0;  // An errno; 0: it is there.
+    int error = 0;  // An errno; 0 if the file exists.
     int64_t size = 0;
     int64_t seconds = 0;
     int64_t nanoseconds = 0;
@@ -61,14 +61,14 @@ class FileProbe : public Probe {
   const Target target_;
   Done done_;
 
-  // A look that hangs serves the polls that come after it.
+  // Whether a look is under way. If it hangs, it serves later polls, too.
   bool looking_ = false;
 
-  // The last that was seen, and since when.
+  // The last state, and when it was first seen.
   std::optional<Look> last_;
-  MonotonicTime since_;
+  MonotonicTime unchanged_since_;
 
-  // What looks find the way back by; ends with this.
+  // Lets looks find this probe; ends with it.
   std::shared_ptr<FileProbe*> self_ = std::make_shared<FileProbe*>(this);
 };
 

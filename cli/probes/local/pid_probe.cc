@@ -11,7 +11,7 @@ namespace waiter::cli {
 
 void PidProbe::Start(const PollContext& /*context*/, Done done) {
   if (known_.Running()) {
-    done({.status = PollStatus::kSuccess, .detail = "it runs"});
+    done({.status = PollStatus::kSuccess, .detail = "running"});
   } else {
     done({.detail = "no such process", .absent = true});
   }

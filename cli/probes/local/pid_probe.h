@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether a process runs. To wait for its end, wait for its absence:
+// Checks whether a process runs. To wait for its end, wait until it is absent:
 //
 //   waiter::cli::PidProbe probe(*waiter::cli::ParseTarget("pid:4711"));
 
@@ -16,8 +16,8 @@
 
 namespace waiter::cli {
 
-// Answers inside of `Start`. A process that has ended is absent, also if nobody
-// has waited for it yet, and if another has its number by now.
+// Answers inside `Start`. A process that has ended is absent, also if nobody
+// has waited for it yet, and if another process has its number now.
 class PidProbe : public Probe {
  public:
   explicit PidProbe(const Target& target) : known_(target.pid) {}

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether a name has records:
+// Checks whether a name has records:
 //
-//   waiter::cli::DnsProbe probe(resolver,
-//                          *waiter::cli::ParseTarget("dns:example.com?type=MX"));
+//   waiter::cli::DnsProbe probe(
+//       resolver, *waiter::cli::ParseTarget("dns:example.com?type=MX"));
 
 #ifndef WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
 #define WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
@@ -19,12 +19,12 @@
 
 namespace waiter::cli {
 
-// Absent is what the name servers say does not exist; their silence and their
-// failures are server errors.
+// A name or record that does not exist, according to the name servers, is
+// absent. Their silence and their failures are server errors.
 class DnsProbe : public Probe {
  public:
-  // The resolver must outlive this. The family is that of addresses, where the
-  // target names no type.
+  // The resolver must outlive this. `family` applies if the target names no
+  // type of records.
   DnsProbe(Resolver& resolver, const Target& target,
            AddressFamily family = AddressFamily::kAny);
 

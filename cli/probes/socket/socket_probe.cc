@@ -33,19 +33,17 @@
 namespace waiter::cli {
 namespace {
 
-// No server needs more to be judged.
+// Most bytes that an answer may have.
 constexpr size_t kMostReceived = 65'536;
 
-// What a user may do about a server that speaks something else.
+// Returns what the user can do about a server that speaks another protocol.
 std::string HintFor(std::string_view received, std::string_view server) {
   if (absl::StartsWith(received, "\x15\x03")) {
-    return absl::StrCat(
-        "the port speaks TLS: wait for it by exec: with a "
-        "client of ",
-        server);
+    return absl::StrCat("the port speaks TLS; use exec: with a client for ",
+                        server);
   }
   if (absl::StartsWith(received, "HTTP/")) {
-    return "the port speaks HTTP: wait for it by http://";
+    return "the port speaks HTTP; use http://";
   }
   return absl::StrCat("is this the port of ", server, "?");
 }
@@ -53,11 +51,11 @@ std::string HintFor(std::string_view received, std::string_view server) {
 }  // namespace
 
 SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
-                         AddressFamily family, NewConversation new_conversation)
+                         NewConversation new_conversation, AddressFamily family)
     : loop_(loop),
       target_(std::move(target)),
-      family_(family),
       new_conversation_(std::move(new_conversation)),
+      family_(family),
       connector_(loop, resolver) {}
 
 void SocketProbe::Start(const PollContext& /*context*/, Done done) {
@@ -79,8 +77,8 @@ void SocketProbe::TimeOut(absl::Duration timeout) {
       absl::StrCat(" within ", absl::FormatDuration(timeout));
   Finish(Ended(received_.empty()
                    ? absl::StrCat("no ", awaited, within)
-                   : absl::StrCat("only a part of its ", awaited, within,
-                                  ": \"", Excerpt(received_), "\"")));
+                   : absl::StrCat("only part of its ", awaited, within, ": \"",
+                                  Excerpt(received_), "\"")));
 }
 
 void SocketProbe::Cancel() {
@@ -110,7 +108,7 @@ void SocketProbe::OnConnected(Connector::Result result) {
 void SocketProbe::Send() {
   const ssize_t sent = send(connection_.socket.get(), sending_.data(),
                             sending_.size(), MSG_NOSIGNAL);
-  // What is wrong with the connection shows when it is read.
+  // Reading reports the errors of the connection.
   if (sent > 0) sending_.erase(0, static_cast<size_t>(sent));
   const bool is_full = sent < 0 && (errno == EAGAIN || errno == EINTR);
   const bool is_rest = sent >= 0 && !sending_.empty();
@@ -127,7 +125,7 @@ void SocketProbe::OnReady(short events) {
   if (Judge() || end.empty()) return;
   const std::string_view awaited = conversation_->Awaited();
   Finish(Ended(received_.empty()
-                   ? absl::StrCat(end, " without its ", awaited)
+                   ? absl::StrCat(end, " before its ", awaited)
                    : absl::StrCat(end, " in the middle of its ", awaited,
                                   ": \"", Excerpt(received_), "\"")));
 }
@@ -137,10 +135,10 @@ std::string SocketProbe::ReadAll() {
   while (received_.size() <= kMostReceived) {
     const ssize_t count =
         recv(connection_.socket.get(), bytes.data(), bytes.size(), 0);
-    if (count == 0) return "it closed the connection";
+    if (count == 0) return "connection closed";
     if (count < 0) {
       if (errno == EAGAIN || errno == EINTR) return {};
-      return absl::StrCat("the connection broke (",
+      return absl::StrCat("connection broken (",
                           std::generic_category().message(errno), ")");
     }
     received_.append(bytes.data(), static_cast<size_t>(count));
@@ -148,7 +146,7 @@ std::string SocketProbe::ReadAll() {
   return {};
 }
 
-// Returns whether that ended the poll.
+// Judges the bytes received so far. Returns whether they end the poll.
 bool SocketProbe::Judge() {
   if (received_.empty()) return false;
   const std::string before = received_.substr(0, 256);
@@ -158,8 +156,8 @@ bool SocketProbe::Judge() {
     const std::string_view server = conversation_->Server();
     Finish({.status = PollStatus::kServerError,
             .detail = absl::StrCat("connected to ", connection_.peer,
-                                   ", which does not speak as ", server,
-                                   " does: \"", Excerpt(before), "\""),
+                                   ", which does not speak the protocol of ",
+                                   server, ": \"", Excerpt(before), "\""),
             .hint = HintFor(before, server)});
     return true;
   }

@@ -1,11 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Probes that connect to a server, and ask it something, or nothing:
+// Connects to a server, and asks it whether it is ready if a protocol is given:
 //
-//   waiter::cli::RedisProbe probe(loop, resolver,
-//   *waiter::cli::ParseTarget("redis://h")); probe.Start(context,
-//   [](waiter::cli::Finding finding) { ... });
+//   waiter::cli::SocketProbe probe(loop, resolver,
+//                                  *waiter::cli::ParseTarget("redis://db"),
+//                                  waiter::cli::NewRedisConversation);
+//   probe.Start(context, [](waiter::cli::Finding finding) { ... });
 
 #ifndef WAITER_CLI_PROBES_SOCKET_SOCKET_PROBE_H_
 #define WAITER_CLI_PROBES_SOCKET_SOCKET_PROBE_H_
@@ -25,14 +26,16 @@
 
 namespace waiter::cli {
 
-// Connects anew for each poll. With a conversation what that finds counts, else
-// a connection is a success. A server that accepts and then does not answer,
-// hangs up or speaks something else is a server error.
+// Connects anew for each poll. The conversation decides; without one, a
+// connection is a success. A server that accepts and then stays silent, hangs
+// up or speaks another protocol is a server error.
 class SocketProbe : public Probe {
  public:
-  // All but the target must outlive this. Targets of a path need no family.
+  // The loop and the resolver must outlive this. `new_conversation` may be
+  // null. `family` has no effect on targets with a path.
   SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
-              AddressFamily family, NewConversation new_conversation);
+              NewConversation new_conversation,
+              AddressFamily family = AddressFamily::kAny);
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration timeout) override;
@@ -43,7 +46,8 @@ class SocketProbe : public Probe {
   void Send();
   void OnReady(short events);
 
-  // Returns why the connection has ended, or nothing if it has not.
+  // Reads what has arrived. Returns why the connection has ended; empty if it
+  // has not.
   std::string ReadAll();
   bool Judge();
   Finding Ended(const std::string& why) const;
@@ -51,8 +55,8 @@ class SocketProbe : public Probe {
 
   EventLoop& loop_;
   const Target target_;
-  const AddressFamily family_;
   const NewConversation new_conversation_;
+  const AddressFamily family_;
   Connector connector_;
 
   // The poll under way.
@@ -62,36 +66,6 @@ class SocketProbe : public Probe {
   EventLoop::Watch watch_;
   std::string sending_;
   std::string received_;
-};
-
-// tcp: and unix:.
-class TcpProbe : public SocketProbe {
- public:
-  TcpProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-           AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, nullptr) {}
-};
-using UnixProbe = TcpProbe;
-
-class RedisProbe : public SocketProbe {
- public:
-  RedisProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-             AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, NewRedisConversation) {}
-};
-
-class PostgresProbe : public SocketProbe {
- public:
-  PostgresProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-                AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, NewPostgresConversation) {}
-};
-
-class MysqlProbe : public SocketProbe {
- public:
-  MysqlProbe(EventLoop& loop, Resolver& resolver, const Target& target,
-             AddressFamily family = AddressFamily::kAny)
-      : SocketProbe(loop, resolver, target, family, NewMysqlConversation) {}
 };
 
 }  // namespace waiter::cli

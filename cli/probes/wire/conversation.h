@@ -1,11 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is said to a server and what its answers mean: a protocol, without a
-// socket, so that its bytes can be tested alone.
+// Interface for the client side of a protocol. It has no socket, so that tests
+// can check its bytes alone.
 //
-//   std::unique_ptr<waiter::cli::Conversation> talk =
-//   waiter::cli::NewRedisConversation(); std::string received = "+PONG\r\n";
+//   const std::unique_ptr<waiter::cli::Conversation> talk =
+//       waiter::cli::NewRedisConversation();
+//   std::string received = "+PONG\r\n";
 //   talk->Receive(received).finding->status;  // kSuccess
 
 #ifndef WAITER_CLI_PROBES_WIRE_CONVERSATION_H_
@@ -21,55 +22,44 @@
 
 namespace waiter::cli {
 
-// Of one connection.
+// The conversation of one connection.
 class Conversation {
  public:
   struct Step {
-    // To be sent next; with a finding, the farewell.
+    // Bytes to send next; with a finding, the farewell.
     std::string send = {};
 
-    // Ends the conversation.
+    // The result; ends the conversation.
     std::optional<Finding> finding = std::nullopt;
 
-    // That what came is not of this protocol; also ends it.
+    // Whether the received bytes are not of this protocol; also ends the
+    // conversation.
     bool is_foreign = false;
   };
 
   virtual ~Conversation() = default;
 
-  // What is sent first; empty where the server begins.
+  // Returns the bytes to send first; empty if the server begins.
   virtual std::string Opening() { return {}; }
 
-  // Judges what has come, and takes away what it needs no more; the rest comes
-  // again with the bytes that follow. `received` is not empty.
+  // Handles `received`, which is not empty, and removes the bytes that are no
+  // longer needed. The others come again with the bytes that follow.
   virtual Step Receive(std::string& received) = 0;
 
-  // Returns what the server owes, as "answer to PING".
+  // Returns what the server must send next, such as "answer to PING".
   virtual std::string_view Awaited() const = 0;
 
-  // Returns what is known if the server says no more.
+  // Returns the result in case that the server sends no more; nothing if that
+  // is an error.
   virtual std::optional<Finding> AtEnd() const { return std::nullopt; }
 
-  // Returns whom this is for, as "Redis".
+  // Returns the name of the server, such as "Redis".
   virtual std::string_view Server() const = 0;
 };
 
 using NewConversation = std::function<std::unique_ptr<Conversation>()>;
 
-// PING. An error that only asks for a password, or refuses this client alone,
-// is a success, as the server answers; it is not while it loads its data.
-std::unique_ptr<Conversation> NewRedisConversation();
-
-// A start-up packet, as user and database `postgres`. Any request to
-// authenticate is a success, and so is a refusal of the user or the database.
-std::unique_ptr<Conversation> NewPostgresConversation();
-
-// A log-in as user `waiter`, without a password, as a connection that ends
-// without one counts against the host (max_connect_errors). Any answer to it is
-// a success, but for those that tell of a server that is full or shutting down.
-std::unique_ptr<Conversation> NewMysqlConversation();
-
-// Returns at most about 120 characters of `bytes` for people, printable.
+// Returns at most about 120 characters of `bytes`, printable, for messages.
 std::string Excerpt(std::string_view bytes);
 
 }  // namespace waiter::cli

@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/probes/wire/mysql_conversation.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +19,8 @@
 namespace waiter::cli {
 namespace {
 
-// A packet is three bytes of length, low first, a sequence number, and a body.
+// A packet consists of a length of three bytes, low byte first, a sequence
+// number, and a body.
 constexpr size_t kHeaderSize = 4;
 constexpr size_t kLongestBody = 16'384;
 constexpr char kProtocol = 10;
@@ -35,8 +38,8 @@ std::string Packet(int sequence, std::string_view body) {
                       std::string(1, static_cast<char>(sequence)), body);
 }
 
-// What is not zero in a log-in: that it is of version 4.1 with a password of
-// any length, here none, and names its method.
+// The capabilities of the login: protocol 4.1, a password of any length, here
+// empty, and the name of its method.
 std::string LogIn() {
   constexpr std::string_view kCapabilities("\x01\x82\x08\x00", 4);
   constexpr std::string_view kMaxPacket("\x00\x00\x00\x01", 4);
@@ -60,13 +63,13 @@ ServerError ReadError(std::string_view body) {
   error.code = static_cast<unsigned char>(body[1]) |
                static_cast<unsigned char>(body[2]) << 8;
   body.remove_prefix(3);
-  // Before the log-in some servers leave the SQLSTATE out.
+  // Before the login, some servers omit the SQLSTATE.
   if (body.size() >= 6 && body[0] == '#') body.remove_prefix(6);
   error.text = absl::StrCat(Excerpt(body), " (error ", error.code, ")");
   return error;
 }
 
-// MariaDB calls itself "5.5.5-10.11.6-MariaDB", as old clients want a MySQL.
+// MariaDB reports "5.5.5-10.11.6-MariaDB", because old clients require MySQL.
 std::string Product(std::string_view version) {
   const size_t maria = version.find("-MariaDB");
   if (maria == std::string_view::npos) {
@@ -99,7 +102,7 @@ class MysqlConversation : public Conversation {
   }
 
   std::string_view Awaited() const override {
-    return greeted_ ? "answer to the log-in" : "greeting";
+    return greeted_ ? "answer to the login" : "greeting";
   }
   std::string_view Server() const override { return "MySQL"; }
 
@@ -126,7 +129,7 @@ class MysqlConversation : public Conversation {
       case kOk:
         return {.send = Packet(0, std::string(1, kQuit)), .finding = AtEnd()};
       case kSwitchMethod:
-        // No password by this method either; then the server ends it.
+        // No password by this method, either; the server then ends the login.
         return {.send = Packet(sequence + 1, "")};
       case kMoreToCome:
         return {};
@@ -141,13 +144,13 @@ class MysqlConversation : public Conversation {
     const std::string detail = absl::StrCat("MySQL answers: ", error.text);
     switch (error.code) {
       case 1040:  // Too many connections.
-      case 1203:  // Too many of this user.
+      case 1203:  // Too many connections of this user.
         return {.status = PollStatus::kThrottled, .detail = detail};
-      case 1053:  // It shuts down.
-      case 3032:  // It is offline for all but administrators.
+      case 1053:  // The server shuts down.
+      case 3032:  // Only administrators may connect.
         return {.status = PollStatus::kNotReady, .detail = detail};
-      // Neither goes away by waiting: each further connection from here is
-      // refused, whoever logs in, until somebody changes that at the server.
+      // Waiting does not help: the server refuses every connection from this
+      // host, whoever logs in, until somebody changes that.
       case 1129:
         return {.status = PollStatus::kFailed,
                 .detail = detail,
@@ -155,10 +158,10 @@ class MysqlConversation : public Conversation {
       case 1130:
         return {.status = PollStatus::kFailed,
                 .detail = detail,
-                .hint = "let a user of this host in, or wait for tcp:"};
+                .hint = "allow a user from this host, or use tcp:"};
       default:
-        // Of the answers to a log-in all others refuse the user, which takes a
-        // server that works.
+        // All other answers to a login refuse the user, for which a server must
+        // work.
         return greeted_
                    ? Finding{.status = PollStatus::kSuccess, .detail = version_}
                    : Finding{.status = PollStatus::kServerError,

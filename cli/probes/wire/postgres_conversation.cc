@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/probes/wire/postgres_conversation.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +19,13 @@
 namespace waiter::cli {
 namespace {
 
-// Version 3.0 of the protocol. Its whole numbers begin with the high byte, and
-// the length of a message counts itself, but not the type before it.
+// Version 3.0 of the protocol. Integers begin with their high byte. The length
+// of a message counts itself, but not the type before it.
 constexpr uint32_t kVersion = 3 << 16;
 constexpr size_t kLengthSize = 4;
 constexpr size_t kHeaderSize = 1 + kLengthSize;
 
-// No message of a start-up is longer.
+// Longest message of a start-up.
 constexpr uint32_t kLongestMessage = 30'000;
 
 std::string Number(uint32_t number) {
@@ -43,7 +45,7 @@ uint32_t ReadNumber(std::string_view bytes) {
   return number;
 }
 
-// Returns a field of an error: a letter, a text, a zero; and so on.
+// Returns a field of an error. Each field is a letter, a text and a zero.
 std::string_view Field(std::string_view body, char type) {
   while (!body.empty() && body[0] != '\0') {
     const std::string_view text = body.substr(1, body.find('\0') - 1);
@@ -109,7 +111,7 @@ class PostgresConversation : public Conversation {
   }
 
   std::string_view Awaited() const override {
-    return logged_in_ ? "readiness for queries"
+    return logged_in_ ? "ReadyForQuery message"
                       : "answer to the start-up packet";
   }
   std::string_view Server() const override { return "PostgreSQL"; }
@@ -124,11 +126,12 @@ class PostgresConversation : public Conversation {
       case 'R':
         if (body.size() < 4) return {.is_foreign = true};
         if (ReadNumber(body) != 0) {
-          return {.finding = Finding{.status = PollStatus::kSuccess,
-                                     .detail = "PostgreSQL asks who connects"}};
+          return {.finding =
+                      Finding{.status = PollStatus::kSuccess,
+                              .detail = "PostgreSQL requests authentication"}};
         }
-        // Let in without a password: to leave in peace the server must have
-        // finished its greeting.
+        // No password is required. The server must finish its greeting before
+        // the connection can end in peace.
         logged_in_ = true;
         return {};
       case 'Z':
@@ -143,8 +146,8 @@ class PostgresConversation : public Conversation {
     }
   }
 
-  // A server that cannot make a process for the connection says so as version 2
-  // did: a text up to a zero, without a length.
+  // A server that cannot create a process for the connection reports it as in
+  // version 2: a text up to a zero, without a length.
   static Step FromOldError(std::string_view received) {
     if (received[0] != 'E') return {.is_foreign = true};
     const size_t end = received.find('\0');

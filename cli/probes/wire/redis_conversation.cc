@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/probes/wire/redis_conversation.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -25,8 +27,8 @@ struct ErrorMeaning {
   PollStatus status;
 };
 
-// https://redis.io/docs/latest/develop/reference/protocol-spec#simple-errors:
-// an error begins with a word in capitals.
+// An error begins with a word in capitals:
+// https://redis.io/docs/latest/develop/reference/protocol-spec#simple-errors
 constexpr std::array<ErrorMeaning, 8> kErrors = {{
     {"NOAUTH ", PollStatus::kSuccess},
     {"NOPERM ", PollStatus::kSuccess},

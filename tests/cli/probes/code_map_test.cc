@@ -87,12 +87,15 @@ TEST(CodeMapTest, PiecesSayWhatCodesMean) {
 
 TEST(CodeMapTest, WhatIsWrongIsNamed) {
   constexpr std::string_view kMeaning =
-      "a meaning is one of success, not-ready, throttled, error and failed";
+      "the meaning must be one of success, not-ready, throttled, error and "
+      "failed";
   constexpr std::string_view kCodes =
-      "codes are a number from 0 to 255, a range as 2-9, * or signal";
-  constexpr std::string_view kPiece = "no CODES=MEANING, as 75=throttled";
+      "the codes must be a number from 0 to 255, a range such as 2-9, * or "
+      "signal";
+  constexpr std::string_view kPiece =
+      "write it as CODES=MEANING, such as 75=throttled";
   constexpr std::string_view kPreset =
-      "a preset stands first, and is one of @nagios, @pg_isready, @curl, "
+      "a preset must come first and be one of @nagios, @pg_isready, @curl, "
       "@systemctl and @strict";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", absl::StrCat("\"\": ", kPiece)},

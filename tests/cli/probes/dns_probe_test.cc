@@ -234,16 +234,16 @@ TEST_F(DnsProbeTest, ANameIsThereOnceItHasRecordsOfTheType) {
 TEST_F(DnsProbeTest, WhatTheServerDeniesIsAbsent) {
   Poll(kNoSuchName, {});
   EXPECT_EQ(found_->status, PollStatus::kNotReady);
-  EXPECT_EQ(found_->detail, "there is no such name");
+  EXPECT_EQ(found_->detail, "no such name");
   EXPECT_TRUE(found_->absent);
 
   Poll(0, {});
   EXPECT_EQ(found_->status, PollStatus::kNotReady);
-  EXPECT_EQ(found_->detail, "it has no MX records");
+  EXPECT_EQ(found_->detail, "no MX records");
   EXPECT_TRUE(found_->absent);
 
   Poll(0, {Record(5, Name("alias.test"))});
-  EXPECT_EQ(found_->detail, "it has no MX records");
+  EXPECT_EQ(found_->detail, "no MX records");
   EXPECT_TRUE(found_->absent);
 }
 

@@ -59,7 +59,7 @@ TEST(PidProbeTest, AProcessIsThereUntilItHasEnded) {
   const Child child;
   PidProbe probe(child.AsTarget());
   EXPECT_EQ(Poll(probe).status, PollStatus::kSuccess);
-  EXPECT_EQ(Poll(probe).detail, "it runs");
+  EXPECT_EQ(Poll(probe).detail, "running");
   EXPECT_FALSE(Poll(probe).absent);
 
   child.End();

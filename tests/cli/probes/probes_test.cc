@@ -23,6 +23,9 @@
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/wire/conversation.h"
+#include "cli/probes/wire/mysql_conversation.h"
+#include "cli/probes/wire/postgres_conversation.h"
+#include "cli/probes/wire/redis_conversation.h"
 #include "gtest/gtest.h"
 #include "tests/support/run_until.h"
 #include "tests/support/scripted_server.h"
@@ -97,23 +100,26 @@ struct Case {
   std::string farewell = {};  // What else the server gets.
 };
 
+NewConversation ConversationWith(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kRedis:
+      return NewRedisConversation;
+    case Scheme::kPostgres:
+      return NewPostgresConversation;
+    case Scheme::kMysql:
+      return NewMysqlConversation;
+    default:
+      return nullptr;
+  }
+}
+
 class ProbesTest : public testing::Test {
  protected:
   std::unique_ptr<Probe> NewProbe(const std::string& text) {
     const absl::StatusOr<Target> target = ParseTarget(text);
     EXPECT_TRUE(target.ok()) << target.status();
-    switch (target->scheme) {
-      case Scheme::kRedis:
-        return std::make_unique<RedisProbe>(loop_, resolver_, *target);
-      case Scheme::kPostgres:
-        return std::make_unique<PostgresProbe>(loop_, resolver_, *target);
-      case Scheme::kMysql:
-        return std::make_unique<MysqlProbe>(loop_, resolver_, *target);
-      case Scheme::kUnix:
-        return std::make_unique<UnixProbe>(loop_, resolver_, *target);
-      default:
-        return std::make_unique<TcpProbe>(loop_, resolver_, *target);
-    }
+    return std::make_unique<SocketProbe>(loop_, resolver_, *target,
+                                         ConversationWith(target->scheme));
   }
 
   Probe::Done Keep() {
@@ -201,26 +207,27 @@ std::vector<Case> RedisCases() {
       {"redis", Answer(kPing, "-LOADINGS\r\n"), kError,
        "Redis answers: LOADINGS"},
       {"redis", Answer(kPing, "+PANG\r\n"), kError,
-       "connected to PEER, which does not speak as Redis does: \"+PANG\"",
+       "connected to PEER, which does not speak the protocol of Redis: "
+       "\"+PANG\"",
        "is this the port of Redis?"},
       {"redis", LastAnswer(kPing, "HTTP/1.1 400 Bad Request\r\n\r\n"), kError,
-       "connected to PEER, which does not speak as Redis does: \"HTTP/1.1 400 "
+       "connected to PEER, which does not speak the protocol of Redis: "
+       "\"HTTP/1.1 400 "
        "Bad Request\"",
-       "the port speaks HTTP: wait for it by http://"},
+       "the port speaks HTTP; use http://"},
       {"redis", LastAnswer(kPing, "\x15\x03\x01"), kError,
-       "connected to PEER, which does not speak as Redis does: "
+       "connected to PEER, which does not speak the protocol of Redis: "
        "\"\\x15\\x03\\x01\"",
-       "the port speaks TLS: wait for it by exec: with a client of Redis"},
+       "the port speaks TLS; use exec: with a client for Redis"},
       {"redis", Answer(kPing, std::string(70'000, '-')), kError,
-       "connected to PEER, which does not speak as Redis does: "
+       "connected to PEER, which does not speak the protocol of Redis: "
        "\"------------------------------------------------------------"
        "------------------------------------------------------------...\"",
        "is this the port of Redis?"},
       {"redis", LastAnswer(kPing, ""), kError,
-       "connected to PEER, it closed the connection without its answer to "
-       "PING"},
+       "connected to PEER, connection closed before its answer to PING"},
       {"redis", LastAnswer(kPing, "+PO"), kError,
-       "connected to PEER, it closed the connection in the middle of its "
+       "connected to PEER, connection closed in the middle of its "
        "answer to PING: \"+PO\""},
   };
 }
@@ -237,7 +244,7 @@ std::vector<Case> PostgresCases() {
   return {
       {"postgres",
        Answer(start_up, Message('R', Bytes("\0\0\0\x0aSCRAM-SHA-256\0\0"))),
-       kOk, "PostgreSQL asks who connects"},
+       kOk, "PostgreSQL requests authentication"},
       {"postgres", Answer(start_up, ready), kOk,
        "PostgreSQL is ready for queries", "", Bytes("X\0\0\0\4")},
       {"postgres",
@@ -267,24 +274,25 @@ std::vector<Case> PostgresCases() {
        LastAnswer(start_up, Bytes("Ecould not fork new process\n\0")), kError,
        "PostgreSQL answers: could not fork new process"},
       {"postgres", LastAnswer(start_up, "HTTP/1.1 400 Bad Request\r\n"), kError,
-       "connected to PEER, which does not speak as PostgreSQL does: \"HTTP/1.1 "
+       "connected to PEER, which does not speak the protocol of PostgreSQL: "
+       "\"HTTP/1.1 "
        "400 Bad Request\"",
-       "the port speaks HTTP: wait for it by http://"},
+       "the port speaks HTTP; use http://"},
       {"postgres", Answer(start_up, Bytes("R\0\0\0\6ab")), kError,
-       "connected to PEER, which does not speak as PostgreSQL does: "
+       "connected to PEER, which does not speak the protocol of PostgreSQL: "
        "\"R\\x00\\x00\\x00\\x06ab\"",
        "is this the port of PostgreSQL?"},
       {"postgres", Answer(start_up, Bytes("R\xff\xff\xff\xff")), kError,
-       "connected to PEER, which does not speak as PostgreSQL does: "
+       "connected to PEER, which does not speak the protocol of PostgreSQL: "
        "\"R\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"",
        "is this the port of PostgreSQL?"},
       {"postgres", LastAnswer(start_up, ""), kError,
-       "connected to PEER, it closed the connection without its answer to the "
+       "connected to PEER, connection closed before its answer to the "
        "start-up packet"},
       {"postgres", LastAnswer(start_up, Message('R', Bytes("\0\0\0\0"))),
        kError,
-       "connected to PEER, it closed the connection without its readiness for "
-       "queries"},
+       "connected to PEER, connection closed before its ReadyForQuery "
+       "message"},
   };
 }
 
@@ -360,11 +368,11 @@ std::vector<Case> MysqlCases() {
       {"mysql", LastAnswer("", MysqlError(0, 1130, "Host 'a' is not allowed")),
        PollStatus::kFailed,
        "MySQL answers: Host 'a' is not allowed (error 1130)",
-       "let a user of this host in, or wait for tcp:"},
+       "allow a user from this host, or use tcp:"},
       {"mysql", LastAnswer("", MysqlError(0, 1135, "Can't create a thread")),
        kError, "MySQL answers: Can't create a thread (error 1135)"},
       {"mysql", Answer("", "SSH-2.0-OpenSSH_9.2\r\n"), kError,
-       "connected to PEER, which does not speak as MySQL does: "
+       "connected to PEER, which does not speak the protocol of MySQL: "
        "\"SSH-2.0-OpenSSH_9.2\"",
        "is this the port of MySQL?"},
       {"mysql",
@@ -372,17 +380,17 @@ std::vector<Case> MysqlCases() {
                          "\x09"
                          "3.22")),
        kError,
-       "connected to PEER, which does not speak as MySQL does: "
+       "connected to PEER, which does not speak the protocol of MySQL: "
        "\"\\x05\\x00\\x00\\x00\\x093.22\"",
        "is this the port of MySQL?"},
       {"mysql", LastAnswer("", ""), kError,
-       "connected to PEER, it closed the connection without its greeting"},
+       "connected to PEER, connection closed before its greeting"},
       {"mysql", LastAnswer("", Greeting().substr(0, 8)), kError,
-       "connected to PEER, it closed the connection in the middle of its "
+       "connected to PEER, connection closed in the middle of its "
        "greeting: \"J\\x00\\x00\\x00\\x0a8.0\""},
       {"mysql", after_log_in(""), kError,
-       "connected to PEER, it closed the connection without its answer to the "
-       "log-in"},
+       "connected to PEER, connection closed before its answer to the "
+       "login"},
   };
 }
 
@@ -422,17 +430,17 @@ TEST_F(ProbesTest, WhoDoesNotAnswerIsNamedWithWhatItOwes) {
        {.turns = {{.expect = std::string(kPing)}}},
        "connected to PEER, no answer to PING within 10s"},
       {"redis", Answer(kPing, "+PO"),
-       "connected to PEER, only a part of its answer to PING within 10s: "
+       "connected to PEER, only part of its answer to PING within 10s: "
        "\"+PO\""},
       {"postgres",
        {.turns = {{.expect = StartUp()}}},
        "connected to PEER, no answer to the start-up packet within 10s"},
       {"postgres", Answer(StartUp(), Message('R', Bytes("\0\0\0\0"))),
-       "connected to PEER, no readiness for queries within 10s"},
+       "connected to PEER, no ReadyForQuery message within 10s"},
       {"mysql", {}, "connected to PEER, no greeting within 10s"},
       {"mysql",
        {.turns = {{.send = Greeting()}, {.expect = log_in}}},
-       "connected to PEER, no answer to the log-in within 10s"},
+       "connected to PEER, no answer to the login within 10s"},
       {"mysql",
        {.turns = {{.send = Greeting()},
                   {.expect = log_in, .send = Packet(2, "\xfe")},

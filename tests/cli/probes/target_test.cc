@@ -124,30 +124,31 @@ TEST(TargetTest, WhatIsWrongIsNamedWithHowToWriteIt) {
       {"redis://h/0",
        "nothing may follow host and port; write it as redis://localhost:6379"},
       {"postgres://u:p@h",
-       "a user and a password have no place here, and are not needed; write "
-       "it as postgres://localhost:5432"},
+       "no user or password is needed; write it as "
+       "postgres://localhost:5432"},
       {"tcp://::1:80",
-       "an IPv6 address stands in brackets, as [::1]:8080; write it as "
+       "an IPv6 address needs brackets, as in [::1]:8080; write it as "
        "tcp://localhost:8080"},
       {"http://::1",
-       "an IPv6 address stands in brackets, as [::1]:8080; write it as "
+       "an IPv6 address needs brackets, as in [::1]:8080; write it as "
        "http://localhost:8080/health"},
       {"tcp://[::1:80",
-       "no IPv6 address in the brackets, as [::1]:8080 has; write it as "
+       "the brackets must hold an IPv6 address, as in [::1]:8080; write it as "
        "tcp://localhost:8080"},
       {"tcp://[127.0.0.1]:80",
-       "no IPv6 address in the brackets, as [::1]:8080 has; write it as "
+       "the brackets must hold an IPv6 address, as in [::1]:8080; write it as "
        "tcp://localhost:8080"},
       {"tcp://[::1]80",
        "only a port may follow the brackets; write it as "
        "tcp://localhost:8080"},
       {"tcp://a b:80",
-       "a blank or a control character in the host; write it as "
+       "the host contains a blank or a control character; write it as "
        "tcp://localhost:8080"},
       {"http://h/a b",
-       "a blank or a control character in the URL; write a blank as %20"},
+       "the URL contains a blank or a control character; write a blank as %20"},
       {"unix:", "no path; write it as unix:/run/app.sock"},
-      {"unix://run/a", "a path has no host; write it as unix:/run/app.sock"},
+      {"unix://run/a",
+       "a path must not have a host; write it as unix:/run/app.sock"},
       {"file:?stable=2s", "no path; write it as file:build/app.o?stable=2s"},
       {"file:a?stabel=2s",
        "unknown parameter \"stabel\", only stable is known; write it as "
@@ -157,18 +158,20 @@ TEST(TargetTest, WhatIsWrongIsNamedWithHowToWriteIt) {
       {"file:a?stable=2", "stable=2: a duration needs a unit, as 2s or 2ms"},
       {"file:a?stable=inf", "stable=inf: it must be finite"},
       {"dns:", "no name; write it as dns:example.com?type=MX"},
-      {"dns://h/a", "no name of DNS; write it as dns:example.com?type=MX"},
+      {"dns://h/a", "not a DNS name; write it as dns:example.com?type=MX"},
       {"dns:h?type=B",
        "unknown type B; the types are: A, AAAA, CAA, CNAME, MX, NS, PTR, SOA, "
        "SRV, TXT"},
       {"dns:h?kind=A",
        "unknown parameter \"kind\", only type is known; write it as "
        "dns:example.com?type=MX"},
-      {"pid:0", "no process number, which is 1 or more; write it as pid:4711"},
+      {"pid:0",
+       "the process number must be from 1 to 2147483647; write it as pid:4711"},
       {"pid:2147483648",
-       "no process number, which is 1 or more; write it as pid:4711"},
-      {"pid:x", "no process number, which is 1 or more; write it as pid:4711"},
-      {"exec: ", "no command; write it as exec:'pg_isready -q'"},
+       "the process number must be from 1 to 2147483647; write it as pid:4711"},
+      {"pid:x",
+       "the process number must be from 1 to 2147483647; write it as pid:4711"},
+      {"exec: ", "no shell command; write it as exec:'pg_isready -q'"},
   };
   for (const auto& [argument, why] : cases) {
     const absl::Status status = ParseTarget(argument).status();
@@ -212,8 +215,8 @@ TEST(TargetTest, WhatIsTooLongIsRefused) {
 
 TEST(TargetTest, AnErrorIsOneLineThatATerminalBears) {
   EXPECT_EQ(ParseTarget("tcp://\n\x1b[2J:80").status().message(),
-            "tcp://\\x0a\\x1b[2J:80: a blank or a control character in the "
-            "host; write it as tcp://localhost:8080");
+            "tcp://\\x0a\\x1b[2J:80: the host contains a blank or a control "
+            "character; write it as tcp://localhost:8080");
 }
 
 }  // namespace

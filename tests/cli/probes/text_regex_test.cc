@@ -54,7 +54,7 @@ TEST(TextRegexTest, LargeTextsNeedNoStackAndNoDays) {
 TEST(TextRegexTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(TextRegex::Parse("a(b").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("no regular expression: ")));
+                       HasSubstr("not a regular expression: ")));
   EXPECT_THAT(TextRegex::Parse("a)(b").status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(TextRegex::Parse(R"((a)\1)").status(),

@@ -57,14 +57,14 @@ Ended InChild(Become become) {
   return ended;
 }
 
-TEST(RunCommandTest, ProcessBecomesTheCommand) {
+TEST(ExecProgramTest, ProcessBecomesTheProgram) {
   const Ended ended = InChild([] {
     const InitialState initial;
     // Both have something that is not written yet.
     std::ios::sync_with_stdio(false);
     std::cout << "before, " << getpid();
     std::printf("printf");
-    return RunCommand(
+    return ExecProgram(
         {"/bin/sh", "-c", "echo $0 \"$1\", $$; exit 9", "a", "b c"}, initial,
         std::cerr);
   });
@@ -79,7 +79,7 @@ TEST(RunCommandTest, ProcessBecomesTheCommand) {
   EXPECT_EQ(before, after);
 }
 
-TEST(RunCommandTest, CommandFindsWhatTheProcessWasStartedWith) {
+TEST(ExecProgramTest, ProgramGetsTheInitialState) {
   const Ended ended = InChild([] {
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
@@ -99,7 +99,7 @@ TEST(RunCommandTest, CommandFindsWhatTheProcessWasStartedWith) {
     sigprocmask(SIG_BLOCK, &set, nullptr);
     const int ours = fcntl(STDERR_FILENO, F_DUPFD, 67);
 
-    return RunCommand(
+    return ExecProgram(
         {"/bin/sh", "-c",
          absl::StrCat("test -e /proc/$$/fd/", inherited, " && echo inherited; ",
                       "test -e /proc/$$/fd/", ours, " && echo ours; ",
@@ -119,17 +119,17 @@ TEST(RunCommandTest, CommandFindsWhatTheProcessWasStartedWith) {
   EXPECT_EQ(ignored & (uint64_t{1} << (SIGPIPE - 1)), 0);
 }
 
-TEST(RunCommandTest, WhatCannotRunIsSaidAsShellsDo) {
+TEST(ExecProgramTest, AFailureReadsAsInShells) {
   const std::string plain = testing::TempDir() + "/plain_file";
   std::ofstream(plain) << "exit 0\n";
   ASSERT_EQ(chmod(plain.c_str(), 0644), 0);
   struct Case {
-    std::string command;
+    std::string program;
     int exit_code;
     std::string line;
   };
   const std::vector<Case> cases = {
-      {"no-such-command", 127, "waiter: no-such-command: command not found\n"},
+      {"no-such-program", 127, "waiter: no-such-program: command not found\n"},
       {"./no\x1bsuch", 127,
        "waiter: ./no\\x1bsuch: No such file or directory\n"},
       {plain, 126, absl::StrCat("waiter: ", plain, ": Permission denied\n")},
@@ -137,7 +137,7 @@ TEST(RunCommandTest, WhatCannotRunIsSaidAsShellsDo) {
   const InitialState initial;
   for (const Case& test : cases) {
     std::ostringstream err;
-    EXPECT_EQ(RunCommand({test.command, "x"}, initial, err), test.exit_code);
+    EXPECT_EQ(ExecProgram({test.program, "x"}, initial, err), test.exit_code);
     EXPECT_EQ(err.str(), test.line);
   }
 }

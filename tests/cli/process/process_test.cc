@@ -102,7 +102,7 @@ TEST_F(ProcessTest, TellsHowACommandEnded) {
       {{{"./orphan"}},
        How::kNotStarted,
        127,
-       "./orphan: the interpreter that it names is not found"},
+       "./orphan: its interpreter is not found"},
       {{{"./plain"}}, How::kNotStarted, 126, "./plain: Permission denied"},
       {{{"/"}}, How::kNotStarted, 126, "/: Permission denied"},
       {{{"./noise"}}, How::kNotStarted, 126, "./noise: Exec format error"},

@@ -1,0 +1,22 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Asks a Redis server whether it is ready.
+
+#ifndef WAITER_CLI_PROBES_WIRE_REDIS_CONVERSATION_H_
+#define WAITER_CLI_PROBES_WIRE_REDIS_CONVERSATION_H_
+
+#include <memory>
+
+#include "cli/probes/wire/conversation.h"
+
+namespace waiter::cli {
+
+// Sends PING. An error that asks for a password, or that refuses this client
+// alone, is a success, because the server answers. While the server loads its
+// data it is not ready.
+std::unique_ptr<Conversation> NewRedisConversation();
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_PROBES_WIRE_REDIS_CONVERSATION_H_
