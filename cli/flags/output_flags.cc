@@ -22,7 +22,7 @@
 #include "cli/output/failure_message.h"
 #include "cli/output/json_progress.h"
 #include "cli/output/plain_progress.h"
-#include "cli/output/snapshot.h"
+#include "cli/output/target_text.h"
 #include "cli/output/terminal.h"
 #include "cli/output/terminal_progress.h"
 #include "cli/run/run_state.h"

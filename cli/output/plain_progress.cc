@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "cli/output/snapshot.h"
 #include "cli/output/target_text.h"
 #include "cli/run/run_state.h"
 #include "cli/text/fitted_text.h"

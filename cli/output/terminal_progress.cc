@@ -15,8 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "cli/output/snapshot.h"
-#include "cli/output/target_rows.h"
 #include "cli/output/target_text.h"
 #include "cli/output/terminal.h"
 #include "cli/run/run_state.h"
