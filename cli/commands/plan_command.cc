@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,11 +16,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/plan_output.h"
 #include "cli/commands/policy_charts.h"
+#include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
 #include "cli/run/exit_code.h"
@@ -157,15 +156,13 @@ absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
   return charts;
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args,
-                        absl::Span<const std::string> environment,
-                        std::ostream& out) {
+absl::Status RunChecked(const Invocation& invocation) {
   Arguments arguments;
   Flags flags = MakeFlags(arguments);
   const absl::StatusOr<std::vector<std::string>> rest =
-      flags.Parse(args, environment);
+      flags.Parse(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!rest.ok()) return rest.status();
@@ -205,8 +202,8 @@ absl::Status RunChecked(absl::Span<const std::string> args,
   for (const sim::NamedPolicy& known : comparison.policies) {
     if (known.name == kProposal) planned.proposal = PolicyAsFlags(known.policy);
   }
-  out << (arguments.json ? PlanJson(planned)
-                         : PlanText(planned, arguments.rows));
+  invocation.out << (arguments.json ? PlanJson(planned)
+                                    : PlanText(planned, arguments.rows));
 
   if (!arguments.charts.wanted()) return absl::OkStatus();
   const absl::StatusOr<std::vector<charts::Chart>> charts =
@@ -216,15 +213,13 @@ absl::Status RunChecked(absl::Span<const std::string> args,
 
 }  // namespace
 
-std::vector<std::string> PlanFlags() {
+std::vector<std::string> PlanCommand::FlagNames() const {
   Arguments arguments;
   return MakeFlags(arguments).Names();
 }
 
-int RunPlan(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err) {
-  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+int PlanCommand::Run(const Invocation& invocation) const {
+  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

@@ -20,10 +20,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/read_input.h"
+#include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/output/run_log.h"
 #include "cli/run/exit_code.h"
@@ -171,15 +171,13 @@ Flags MakeFlags(ChartOutput& charts) {
   return flags;
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args,
-                        absl::Span<const std::string> environment,
-                        std::ostream& out) {
+absl::Status RunChecked(const Invocation& invocation) {
   ChartOutput charts;
   Flags flags = MakeFlags(charts);
   const absl::StatusOr<std::vector<std::string>> files =
-      flags.Parse(args, environment);
+      flags.Parse(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!files.ok()) return files.status();
@@ -196,22 +194,20 @@ absl::Status RunChecked(absl::Span<const std::string> args,
   if (log->polls.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": no poll in it"));
   }
-  Print(*log, out);
+  Print(*log, invocation.out);
   return charts.wanted() ? charts.Write({ReportChart(*log)}, flags)
                          : absl::OkStatus();
 }
 
 }  // namespace
 
-std::vector<std::string> ReportFlags() {
+std::vector<std::string> ReportCommand::FlagNames() const {
   ChartOutput charts;
   return MakeFlags(charts).Names();
 }
 
-int RunReport(absl::Span<const std::string> args,
-              absl::Span<const std::string> environment, std::ostream& out,
-              std::ostream& err) {
-  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+int ReportCommand::Run(const Invocation& invocation) const {
+  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
+#include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
 #include "cli/run/exit_code.h"
@@ -97,14 +98,13 @@ Flags ContentionFlags(ContentionArguments& arguments) {
   return flags;
 }
 
-absl::Status SimulateContention(absl::Span<const std::string> args,
-                                absl::Span<const std::string> environment,
-                                std::ostream& out) {
+absl::Status SimulateContention(const Invocation& invocation) {
   ContentionArguments arguments;
   Flags flags = ContentionFlags(arguments);
-  absl::Status status = NoArguments(flags.Parse(args, environment));
+  absl::Status status =
+      NoArguments(flags.Parse(invocation.args, invocation.environment));
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!status.ok()) return status;
@@ -112,12 +112,12 @@ absl::Status SimulateContention(absl::Span<const std::string> args,
   const absl::StatusOr<std::vector<sim::ContentionRow>> rows =
       sim::SimulateContentionTable(arguments.options);
   if (!rows.ok()) return rows.status();
-  out << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
-                         "all done", "calls");
+  invocation.out << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
+                                    "all done", "calls");
   for (const sim::ContentionRow& row : *rows) {
-    out << absl::StrFormat("%7d  %-12s %12s %12.1f\n", row.clients, row.rule,
-                           TimeText(absl::Milliseconds(row.time_ms)),
-                           row.calls);
+    invocation.out << absl::StrFormat(
+        "%7d  %-12s %12s %12.1f\n", row.clients, row.rule,
+        TimeText(absl::Milliseconds(row.time_ms)), row.calls);
   }
   return arguments.charts.wanted()
              ? arguments.charts.Write({ContentionChart(*rows)}, flags)
@@ -206,14 +206,13 @@ Flags FleetFlags(FleetArguments& arguments) {
   return flags;
 }
 
-absl::Status SimulateFleets(absl::Span<const std::string> args,
-                            absl::Span<const std::string> environment,
-                            std::ostream& out) {
+absl::Status SimulateFleets(const Invocation& invocation) {
   FleetArguments arguments;
   Flags flags = FleetFlags(arguments);
-  absl::Status status = NoArguments(flags.Parse(args, environment));
+  absl::Status status =
+      NoArguments(flags.Parse(invocation.args, invocation.environment));
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!status.ok()) return status;
@@ -243,36 +242,33 @@ absl::Status SimulateFleets(absl::Span<const std::string> args,
     if (!run.ok()) return run.status();
     runs.push_back({name, *std::move(run)});
   }
-  PrintRuns(runs, options.clients, out);
+  PrintRuns(runs, options.clients, invocation.out);
   return arguments.charts.wanted()
              ? arguments.charts.Write({FleetChart(runs)}, flags)
              : absl::OkStatus();
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args,
-                        absl::Span<const std::string> environment,
-                        std::ostream& out) {
-  if (args.empty()) {
+absl::Status RunChecked(const Invocation& invocation) {
+  if (invocation.args.empty()) {
     return absl::InvalidArgumentError(
         "it needs a model: fleet or contention; see waiter simulate --help");
   }
-  if (args[0] == "fleet") {
-    return SimulateFleets(args.subspan(1), environment, out);
+  const std::string& model = invocation.args[0];
+  if (model == "fleet") return SimulateFleets(invocation.AfterFirst());
+  if (model == "contention") {
+    return SimulateContention(invocation.AfterFirst());
   }
-  if (args[0] == "contention") {
-    return SimulateContention(args.subspan(1), environment, out);
-  }
-  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    out << kUsage;
+  if (model == "--help" || model == "-h" || model == "help") {
+    invocation.out << kUsage;
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(args[0], ": no such model; there are fleet and contention"));
+      absl::StrCat(model, ": no such model; there are fleet and contention"));
 }
 
 }  // namespace
 
-std::vector<std::string> SimulateFlags() {
+std::vector<std::string> SimulateCommand::FlagNames() const {
   FleetArguments fleet;
   ContentionArguments contention;
   std::vector<std::string> names = FleetFlags(fleet).Names();
@@ -282,10 +278,8 @@ std::vector<std::string> SimulateFlags() {
   return names;
 }
 
-int RunSimulate(absl::Span<const std::string> args,
-                absl::Span<const std::string> environment, std::ostream& out,
-                std::ostream& err) {
-  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+int SimulateCommand::Run(const Invocation& invocation) const {
+  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/types/span.h"
+#include "cli/commands/subcommand.h"
 #include "cli/commands/wait_arguments.h"
 #include "cli/flags/output_flags.h"
 #include "cli/flags/wait_flags.h"
@@ -173,9 +173,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   return end;
 }
 
-int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
-        absl::Span<const std::string> environment, std::ostream& out,
-        std::ostream& err) {
+int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
+  const auto& [args, environment, out, err] = invocation;
   const std::string_view name =
       kind == WaitArguments::Kind::kExec ? "waiter exec" : "waiter";
   const InitialState initial;
@@ -206,20 +205,12 @@ int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
 
 }  // namespace
 
-int RunWait(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err) {
-  return Run(WaitArguments::Kind::kTargets, args, environment, out, err);
+std::vector<std::string> WaitCommand::FlagNames() const {
+  return WaitArguments(kind_).flags().Names();
 }
 
-int RunExec(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err) {
-  return Run(WaitArguments::Kind::kExec, args, environment, out, err);
-}
-
-std::vector<std::string> WaitFlagNames() {
-  return WaitArguments(WaitArguments::Kind::kTargets).flags().Names();
+int WaitCommand::Run(const Invocation& invocation) const {
+  return RunWait(kind_, invocation);
 }
 
 }  // namespace waiter::cli
