@@ -55,7 +55,7 @@ void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
   for (const auto& subcommand : subcommands) {
     if (!subcommand->name().empty()) names.push_back(subcommand->name());
   }
-  out << absl::StrFormat("  %-26s other uses; each has a --help of its own\n",
+  out << absl::StrFormat("  %-26s commands; each has its own --help\n",
                          absl::StrJoin(names, ", "));
 }
 

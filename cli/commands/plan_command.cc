@@ -48,7 +48,7 @@ struct Arguments {
 
 void AddFlags(Arguments& arguments, Flags& flags) {
   arguments.policy.AddTo(flags);
-  flags.Add("expect", "60s", "it takes about so long: propose a policy",
+  flags.Add("expect", "60s", "expected time to ready; proposes a policy",
             [&](std::string_view text) {
               const absl::StatusOr<absl::Duration> expected =
                   ParseDurationText(text);
@@ -60,7 +60,7 @@ void AddFlags(Arguments& arguments, Flags& flags) {
               return absl::OkStatus();
             });
   flags.Add("ready", "uniform:30s,90s",
-            "the same, in more detail; or lognormal:60s,0.6",
+            "its distribution instead; or lognormal:60s,0.6",
             [&](std::string_view text) {
               const absl::StatusOr<sim::DurationDistribution> ready =
                   sim::DurationDistribution::Parse(text);
@@ -69,10 +69,11 @@ void AddFlags(Arguments& arguments, Flags& flags) {
             });
   flags.Add("late", "6s", "how late one wait in twenty may be; default a tenth",
             arguments.late);
-  flags.Add("poll-cost", "1s", "the delay that one poll more is worth",
+  flags.Add("poll-cost", "1s", "delay that one more poll is worth",
             arguments.poll_cost);
-  flags.Add("rows", "16", "most rows of the table", arguments.rows, 1, 1000);
-  flags.Add("seed", "1", "of the draws", arguments.seed);
+  flags.Add("rows", "16", "largest number of rows in the table", arguments.rows,
+            1, 1000);
+  flags.Add("seed", "1", "seed of the random draws", arguments.seed);
   flags.AddSwitch("json", "print the numbers of all tables as JSON",
                   arguments.json);
   flags.AddAlternatives({"ready", "expect"});
@@ -87,10 +88,10 @@ Flags MakeFlags(Arguments& arguments) {
   return flags;
 }
 
-// What is planned: the policy that was asked for or proposed, and those that it
-// is compared with.
+// The policy to plan, as asked for or proposed, and the policies that it is
+// compared with.
 struct Comparison {
-  std::vector<sim::NamedPolicy> policies;  // The one that is shown comes first.
+  std::vector<sim::NamedPolicy> policies;  // The policy to plan comes first.
   std::vector<sim::TradeOff> points;
 };
 
@@ -167,11 +168,11 @@ absl::Status RunChecked(const Invocation& invocation) {
   }
   if (!rest.ok()) return rest.status();
   if (!rest->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(rest->front(), ": not expected; this takes only flags"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        rest->front(), ": unexpected argument; only flags are allowed"));
   }
   for (const char* name : {"late", "poll-cost"}) {
-    // A variable may be meant for other command lines.
+    // A variable is not an error, as it may be meant for other command lines.
     if (flags.Given(name) && !flags.FromVariable(name) &&
         !arguments.ready.has_value()) {
       return absl::InvalidArgumentError(

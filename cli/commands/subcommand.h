@@ -22,7 +22,8 @@
 
 namespace waiter::cli {
 
-// What a subcommand is given. All of it must outlive the call.
+// The arguments, environment and streams of one call of a subcommand. All of
+// them must outlive the call.
 struct Invocation {
   // The arguments after the name of the subcommand.
   absl::Span<const std::string> args;

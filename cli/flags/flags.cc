@@ -67,7 +67,7 @@ void Flags::Add(std::string name, std::string example, std::string help,
   Add(std::move(name), std::move(example), std::move(help),
       [&value](std::string_view text) {
         value = std::string(text);
-        return text.empty() ? absl::InvalidArgumentError("it is empty")
+        return text.empty() ? absl::InvalidArgumentError("it must not be empty")
                             : absl::OkStatus();
       });
 }
@@ -204,8 +204,8 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   }
   used_next = !has_value;
   if (used_next && next == nullptr) {
-    return Invalid(argument, absl::StrCat("it needs a value, as --", name, "=",
-                                          flag->example));
+    return Invalid(argument, absl::StrCat("it needs a value, such as --", name,
+                                          "=", flag->example));
   }
   absl::Status status = flag->reader(used_next ? *next : value);
   if (status.ok()) return status;

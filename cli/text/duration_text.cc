@@ -20,12 +20,12 @@ absl::StatusOr<absl::Duration> ParseDurationText(std::string_view text,
     double number = 0;
     return absl::InvalidArgumentError(
         absl::SimpleAtod(text, &number)
-            ? absl::StrCat("a duration needs a unit, as ", text, "s or ", text,
-                           "ms")
-            : "no duration; write it as 300ms, 5s or 1m30s");
+            ? absl::StrCat("a duration needs a unit, such as ", text, "s or ",
+                           text, "ms")
+            : "not a duration; write it as 300ms, 5s or 1m30s");
   }
   if (value < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("a duration is at least zero");
+    return absl::InvalidArgumentError("a duration must be at least zero");
   }
   if (value == absl::InfiniteDuration() && !may_be_infinite) {
     return absl::InvalidArgumentError("it must be finite");

@@ -61,8 +61,7 @@ std::string Fitted(std::string_view text, size_t columns) {
   columns = std::min(columns, kMostColumns);
   const std::string_view first = FirstBytes(text, columns);
   const std::string printable = Printable(first);
-  // What stays of a text that does not fit. `kMore` follows it unless there is
-  // no room for that.
+  // Columns for a text that is cut. `kMore` follows it if there is room.
   const size_t enough =
       columns > kMore.size() ? columns - kMore.size() : columns;
   std::string fitted;
