@@ -3,17 +3,17 @@
 
 // Text about targets and what they are doing, for people.
 //
-// In the parts that a line is made of:
+// Parts of a line:
 //
 //   out << waiter::cli::StateText(run, target) << ": "
 //       << waiter::cli::FoundText(target.last, 80);    // NOT_READY: refused
 //
-// As the rows of a table:
+// Rows of a table:
 //
 //   db   NOT_READY  poll 9, next 3s  refused 127.0.0.1:5432
 //   web  STARTING   poll 1 for 41s
 //
-// As a snapshot of the run, which SIGUSR1 asks for:
+// A snapshot of the run, which SIGUSR1 asks for:
 //
 //   waiter: 42s of 5m: 1 of 3 ready
 //     db   NOT_READY  poll 9, next 3s  refused 127.0.0.1:5432
@@ -96,8 +96,8 @@ std::vector<size_t> TargetsToShow(const RunState& run, size_t rows);
 // "... and 37 more, 12 ready". Empty if all are shown.
 std::string MoreTargets(const RunState& run, absl::Span<const size_t> shown);
 
-// Returns the lines of a snapshot. It has at most 40 rows; if there are more
-// targets, those that are not ready come first.
+// Returns the lines of a snapshot, with at most 40 rows. If there are more
+// targets, targets that are not ready come first.
 std::string SnapshotText(const RunState& run);
 
 // Writes snapshots and nothing else. `err` must outlive this.
