@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The `waiter` command.
+// The main function of `waiter`.
 
 #include <algorithm>
 #include <iostream>

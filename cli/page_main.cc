@@ -1,9 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `waiter-page`: reads a JSON array of charts with their data, writes one page
-// of HTML that draws them and needs nothing else. `waiter --html` runs it; it
-// is a program of its own because it has the drawing library in it.
+// The main function of `waiter-page`, which reads a JSON array of charts with
+// their data and writes a self-contained HTML page that draws them. The flag
+// --html of `waiter plan` and others runs it. It is a program of its own
+// because it contains the drawing library.
 //
 //   [{"chart": "fleet", "data": {"seconds": [...]}}, ...]
 

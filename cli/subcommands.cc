@@ -5,53 +5,44 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "cli/commands/plan_command.h"
 #include "cli/commands/report_command.h"
 #include "cli/commands/simulate_command.h"
+#include "cli/commands/subcommand.h"
+#include "cli/commands/wait_arguments.h"
 #include "cli/commands/wait_command.h"
 #include "cli/flags/variables.h"
 
 namespace waiter::cli {
 namespace {
 
-struct Subcommand {
-  std::string_view name;
-  int (*run)(absl::Span<const std::string> args,
-             absl::Span<const std::string> environment, std::ostream& out,
-             std::ostream& err);
-  std::vector<std::string> (*flags)();
-};
+using Subcommands = std::vector<std::unique_ptr<const Subcommand>>;
 
-constexpr std::array kSubcommands = {
-    Subcommand{.name = "exec", .run = RunExec, .flags = WaitFlagNames},
-    Subcommand{.name = "plan", .run = RunPlan, .flags = PlanFlags},
-    Subcommand{.name = "report", .run = RunReport, .flags = ReportFlags},
-    Subcommand{.name = "simulate", .run = RunSimulate, .flags = SimulateFlags},
-};
-
-void PrintSubcommands(std::ostream& out) {
-  const auto name = [](std::string* text, const Subcommand& subcommand) {
-    absl::StrAppend(text, subcommand.name);
-  };
-  out << absl::StrFormat("  %-26s other uses; each has a --help of its own\n",
-                         absl::StrJoin(kSubcommands, ", ", name));
+// The wait for targets comes first.
+Subcommands MakeSubcommands() {
+  using Kind = WaitArguments::Kind;
+  Subcommands subcommands;
+  subcommands.push_back(std::make_unique<WaitCommand>(Kind::kTargets));
+  subcommands.push_back(std::make_unique<WaitCommand>(Kind::kExec));
+  subcommands.push_back(std::make_unique<PlanCommand>());
+  subcommands.push_back(std::make_unique<ReportCommand>());
+  subcommands.push_back(std::make_unique<SimulateCommand>());
+  return subcommands;
 }
 
-}  // namespace
-
-std::vector<std::string> AllFlags() {
+std::vector<std::string> FlagsOf(const Subcommands& subcommands) {
   std::vector<std::string> all;
-  for (const Subcommand& subcommand : kSubcommands) {
-    const std::vector<std::string> flags = subcommand.flags();
+  for (const auto& subcommand : subcommands) {
+    const std::vector<std::string> flags = subcommand->FlagNames();
     all.insert(all.end(), flags.begin(), flags.end());
   }
   std::sort(all.begin(), all.end());
@@ -59,24 +50,40 @@ std::vector<std::string> AllFlags() {
   return all;
 }
 
+void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
+  std::vector<std::string_view> names;
+  for (const auto& subcommand : subcommands) {
+    if (!subcommand->name().empty()) names.push_back(subcommand->name());
+  }
+  out << absl::StrFormat("  %-26s commands; each has its own --help\n",
+                         absl::StrJoin(names, ", "));
+}
+
+}  // namespace
+
+std::vector<std::string> AllFlags() { return FlagsOf(MakeSubcommands()); }
+
 int RunWaiter(absl::Span<const std::string> args,
               absl::Span<const std::string> environment, std::ostream& out,
               std::ostream& err) {
-  if (!args.empty() &&
-      (args[0] == "help" || args[0] == "--help" || args[0] == "-h")) {
-    const std::vector<std::string> help = {"--help"};
-    const int code = RunWait(help, environment, out, err);
-    PrintSubcommands(out);
+  const Subcommands subcommands = MakeSubcommands();
+  const Subcommand& wait = *subcommands.front();
+  const std::string_view first = args.empty() ? "" : args.front();
+  if (first == "help" || first == "--help" || first == "-h") {
+    const std::array<std::string, 1> help = {"--help"};
+    const int code = wait.Run({help, environment, out, err});
+    PrintSubcommands(subcommands, out);
     return code;
   }
   if (HasOwnVariables(environment)) {
-    WarnOfUnknownVariables(environment, AllFlags(), err);
+    WarnOfUnknownVariables(environment, FlagsOf(subcommands), err);
   }
-  for (const Subcommand& subcommand : kSubcommands) {
-    if (args.empty() || subcommand.name != args[0]) continue;
-    return subcommand.run(args.subspan(1), environment, out, err);
+  const Invocation invocation = {args, environment, out, err};
+  for (const auto& subcommand : subcommands) {
+    if (first.empty() || subcommand->name() != first) continue;
+    return subcommand->Run(invocation.AfterFirst());
   }
-  return RunWait(args, environment, out, err);
+  return wait.Run(invocation);
 }
 
 }  // namespace waiter::cli

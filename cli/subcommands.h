@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The subcommands of `waiter`, by name.
+// Dispatches the command line of `waiter` to its subcommands.
 
 #ifndef WAITER_CLI_SUBCOMMANDS_H_
 #define WAITER_CLI_SUBCOMMANDS_H_
@@ -14,13 +14,13 @@
 
 namespace waiter::cli {
 
-// Returns the names of the flags of all subcommands, each once.
+// Returns the names of the flags of all subcommands, sorted and each once.
 std::vector<std::string> AllFlags();
 
-// Runs the subcommand that `args` begins with, or waits for them as targets,
-// and returns the exit code of the process. `environment` is as in
-// cli/variables.h; a variable that stands for no flag at all is warned of, one
-// for a flag of another subcommand is not.
+// Runs the subcommand that `args` begins with; without one, waits for the
+// targets in `args`. Returns the exit code of the process. `environment` is as
+// in cli/flags/variables.h. Warns on `err` of variables that stand for no flag
+// of any subcommand.
 int RunWaiter(absl::Span<const std::string> args,
               absl::Span<const std::string> environment, std::ostream& out,
               std::ostream& err);

@@ -55,7 +55,8 @@ absl::Status WriteFile(std::string_view flag, const std::string& file,
                      absl::StrCat("cannot be written: ", ErrorText(errno)));
 }
 
-// The page program beside this one, or else what the shell would find.
+// Returns the page program in the folder of this program. If there is none,
+// returns a name that is looked for in PATH.
 std::string PageProgram() {
   std::error_code error;
   const std::filesystem::path self =

@@ -1,15 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The flags that ask for pictures: --vega, --html and --chart.
+// Flags that ask for charts, and the files that they ask for:
 //
 //   waiter::cli::ChartOutput output;
 //   output.AddTo(flags, {"schedule", "cumulative"});
 //   ...
 //   if (output.wanted()) status = output.Write(charts, flags);
 //
-// `--html` runs the program `waiter-page`, which has the drawing library in it,
-// so that this one stays small.
+// `--html` runs the program `waiter-page`, which contains the drawing library,
+// so that `waiter` stays small.
 
 #ifndef WAITER_CLI_COMMANDS_CHART_OUTPUT_H_
 #define WAITER_CLI_COMMANDS_CHART_OUTPUT_H_
@@ -28,20 +28,21 @@ namespace waiter::cli {
 class ChartOutput {
  public:
   ChartOutput() = default;
-  // `AddTo` hands out its address.
+  // `AddTo` hands out the address of this.
   ChartOutput(const ChartOutput&) = delete;
   ChartOutput& operator=(const ChartOutput&) = delete;
 
-  // Adds the flags; `charts` are the names that `--chart` may choose.
+  // Adds --vega, --html and, if there is a choice, --chart. `charts` are the
+  // names that `--chart` accepts.
   void AddTo(Flags& flags, std::vector<std::string> charts);
 
-  // Returns whether there is anything to write.
+  // Returns whether a flag asks for a file.
   bool wanted() const { return !vega_.empty() || !html_.empty(); }
 
-  // Writes the files. kInvalidArgument if the chosen chart is not among
-  // `charts`, as it needs a flag that was not given; kUnavailable if a file
-  // cannot be written or `waiter-page` is not there. `flags` are those of
-  // `AddTo`, for the names in the errors.
+  // Writes the files. Returns kInvalidArgument if the chosen chart is not among
+  // `charts`, as it needs a flag that was not given, and kUnavailable if a file
+  // cannot be written or `waiter-page` is missing. `flags` must be the argument
+  // of `AddTo`; errors name flags by it.
   absl::Status Write(absl::Span<const charts::Chart> charts,
                      const Flags& flags) const;
 

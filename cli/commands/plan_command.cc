@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,14 +16,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/plan_output.h"
 #include "cli/commands/policy_charts.h"
+#include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
 #include "cli/run/exit_code.h"
+#include "cli/text/duration_text.h"
 #include "sim/duration_distribution.h"
 #include "sim/plan.h"
 #include "sim/trade_off.h"
@@ -48,10 +48,10 @@ struct Arguments {
 
 void AddFlags(Arguments& arguments, Flags& flags) {
   arguments.policy.AddTo(flags);
-  flags.Add("expect", "60s", "it takes about so long: propose a policy",
+  flags.Add("expect", "60s", "expected time to ready; proposes a policy",
             [&](std::string_view text) {
               const absl::StatusOr<absl::Duration> expected =
-                  ParseFlagDuration(text);
+                  ParseDurationText(text);
               if (!expected.ok()) return expected.status();
               if (*expected == absl::ZeroDuration()) {
                 return absl::InvalidArgumentError("it must be above zero");
@@ -60,7 +60,7 @@ void AddFlags(Arguments& arguments, Flags& flags) {
               return absl::OkStatus();
             });
   flags.Add("ready", "uniform:30s,90s",
-            "the same, in more detail; or lognormal:60s,0.6",
+            "its distribution instead; or lognormal:60s,0.6",
             [&](std::string_view text) {
               const absl::StatusOr<sim::DurationDistribution> ready =
                   sim::DurationDistribution::Parse(text);
@@ -69,10 +69,11 @@ void AddFlags(Arguments& arguments, Flags& flags) {
             });
   flags.Add("late", "6s", "how late one wait in twenty may be; default a tenth",
             arguments.late);
-  flags.Add("poll-cost", "1s", "the delay that one poll more is worth",
+  flags.Add("poll-cost", "1s", "delay that one more poll is worth",
             arguments.poll_cost);
-  flags.Add("rows", "16", "most rows of the table", arguments.rows, 1, 1000);
-  flags.Add("seed", "1", "of the draws", arguments.seed);
+  flags.Add("rows", "16", "largest number of rows in the table", arguments.rows,
+            1, 1000);
+  flags.Add("seed", "1", "seed of the random draws", arguments.seed);
   flags.AddSwitch("json", "print the numbers of all tables as JSON",
                   arguments.json);
   flags.AddAlternatives({"ready", "expect"});
@@ -87,10 +88,10 @@ Flags MakeFlags(Arguments& arguments) {
   return flags;
 }
 
-// What is planned: the policy that was asked for or proposed, and those that it
-// is compared with.
+// The policy to plan, as asked for or proposed, and the policies that it is
+// compared with.
 struct Comparison {
-  std::vector<sim::NamedPolicy> policies;  // The one that is shown comes first.
+  std::vector<sim::NamedPolicy> policies;  // The policy to plan comes first.
   std::vector<sim::TradeOff> points;
 };
 
@@ -156,24 +157,22 @@ absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
   return charts;
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args,
-                        absl::Span<const std::string> environment,
-                        std::ostream& out) {
+absl::Status RunChecked(const Invocation& invocation) {
   Arguments arguments;
   Flags flags = MakeFlags(arguments);
   const absl::StatusOr<std::vector<std::string>> rest =
-      flags.Parse(args, environment);
+      flags.Parse(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!rest.ok()) return rest.status();
   if (!rest->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(rest->front(), ": not expected; this takes only flags"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        rest->front(), ": unexpected argument; only flags are allowed"));
   }
   for (const char* name : {"late", "poll-cost"}) {
-    // A variable may be meant for other command lines.
+    // A variable is not an error, as it may be meant for other command lines.
     if (flags.Given(name) && !flags.FromVariable(name) &&
         !arguments.ready.has_value()) {
       return absl::InvalidArgumentError(
@@ -204,8 +203,8 @@ absl::Status RunChecked(absl::Span<const std::string> args,
   for (const sim::NamedPolicy& known : comparison.policies) {
     if (known.name == kProposal) planned.proposal = PolicyAsFlags(known.policy);
   }
-  out << (arguments.json ? PlanJson(planned)
-                         : PlanText(planned, arguments.rows));
+  invocation.out << (arguments.json ? PlanJson(planned)
+                                    : PlanText(planned, arguments.rows));
 
   if (!arguments.charts.wanted()) return absl::OkStatus();
   const absl::StatusOr<std::vector<charts::Chart>> charts =
@@ -215,15 +214,13 @@ absl::Status RunChecked(absl::Span<const std::string> args,
 
 }  // namespace
 
-std::vector<std::string> PlanFlags() {
+std::vector<std::string> PlanCommand::FlagNames() const {
   Arguments arguments;
   return MakeFlags(arguments).Names();
 }
 
-int RunPlan(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err) {
-  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+int PlanCommand::Run(const Invocation& invocation) const {
+  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

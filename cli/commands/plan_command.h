@@ -1,8 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `waiter plan`: the schedule of a policy before it is run, and, for a
-// distribution of how long the thing takes, what policies cost and give.
+// `waiter plan`: shows when a policy polls, before anything is waited for. If
+// the command line says how long the operation takes, also compares what
+// policies cost and how late they are.
 //
 //   waiter plan --backoff=1s,2,30s --jitter=full
 //   waiter plan --expect=60s --html plan.html
@@ -11,23 +12,20 @@
 #ifndef WAITER_CLI_COMMANDS_PLAN_COMMAND_H_
 #define WAITER_CLI_COMMANDS_PLAN_COMMAND_H_
 
-#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "cli/commands/subcommand.h"
 
 namespace waiter::cli {
 
-// Returns the names of its flags.
-std::vector<std::string> PlanFlags();
-
-// Runs the subcommand with the arguments after its name and the variables that
-// stand for flags (cli/variables.h), and returns the exit
-// code of the process: 0, 2 for wrong arguments, or 125.
-int RunPlan(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err);
+class PlanCommand : public Subcommand {
+ public:
+  std::string_view name() const override { return "plan"; }
+  std::vector<std::string> FlagNames() const override;
+  int Run(const Invocation& invocation) const override;
+};
 
 }  // namespace waiter::cli
 

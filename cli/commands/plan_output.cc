@@ -20,7 +20,7 @@
 namespace waiter::cli {
 namespace {
 
-// The cheapest first.
+// Returns `points`, ordered by their mean number of polls.
 std::vector<sim::TradeOff> Sorted(std::vector<sim::TradeOff> points) {
   std::stable_sort(points.begin(), points.end(),
                    [](const sim::TradeOff& a, const sim::TradeOff& b) {

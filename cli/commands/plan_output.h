@@ -1,11 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `waiter plan` says, for people and for programs.
+// Writes the results of `waiter plan`, for people and for programs:
 //
-//   waiter::cli::PlannedPolicy planned = {.timeout = absl::Minutes(5), .plan =
-//   plan}; out << waiter::cli::PlanText(planned, /*rows=*/16); out <<
-//   waiter::cli::PlanJson(planned);
+//   waiter::cli::PlannedPolicy planned = {.timeout = absl::Minutes(5),
+//                                         .plan = plan};
+//   out << waiter::cli::PlanText(planned, /*rows=*/16);
+//   out << waiter::cli::PlanJson(planned);
 
 #ifndef WAITER_CLI_COMMANDS_PLAN_OUTPUT_H_
 #define WAITER_CLI_COMMANDS_PLAN_OUTPUT_H_
@@ -21,23 +22,23 @@
 
 namespace waiter::cli {
 
-// A policy, when it polls, and how it compares with others.
+// A policy, the times of its polls, and how it compares with other policies.
 struct PlannedPolicy {
   std::string name;
   absl::Duration timeout;  // May be infinite.
   sim::Plan plan;
 
-  // What it is to find, and then the other two as well.
+  // How long the operation takes. The next two are set if this is.
   std::optional<sim::DurationDistribution> ready = std::nullopt;
   std::vector<sim::TradeOff> points = {};
-  std::string proposal = "";  // As flags.
+  std::string proposal = "";  // The proposed policy as flags.
 };
 
-// Returns the tables, of which that of the polls has at most `rows` lines, and
-// a timeline.
+// Returns the tables and a timeline. The table of polls has at most `rows`
+// lines.
 std::string PlanText(const PlannedPolicy& planned, int rows);
 
-// Returns one line with a JSON object that has the numbers of the tables, and
+// Returns one line with a JSON object that has all numbers of the tables, and
 // all polls:
 //
 //   {"v": 1, "policy": "as asked for", "timeout_ms": 300000,
@@ -50,9 +51,10 @@ std::string PlanText(const PlannedPolicy& planned, int rows);
 //                    "p95_delay_ms": 14200, "missed": 0, "on_front": true},
 //                   ...]}
 //
-// Shares are in [0, 1]. `p5_ms` and so on are when a poll begins, as in
-// `PlannedPoll`. What is infinite is null. The last three are there only if
-// `ready` is.
+// Shares are in [0, 1]. `p5_ms`, `p50_ms` and `p95_ms` are quantiles of the
+// time at which a poll begins, as in `PlannedPoll`. An infinite time is null.
+// `ready`, `proposal` and `trade_offs` are missing unless `planned.ready` is
+// set.
 std::string PlanJson(const PlannedPolicy& planned);
 
 }  // namespace waiter::cli

@@ -22,8 +22,8 @@
 namespace waiter::cli {
 namespace {
 
-// Points of a curve, from 0 to 1. The longest one in a hundred would leave no
-// room for the others.
+// Number of points of a curve, and the share where it ends: the longest one in
+// a hundred would leave no room for the others.
 constexpr int kCurvePoints = 200;
 constexpr double kLastShare = 0.99;
 
@@ -146,7 +146,7 @@ absl::StatusOr<charts::Chart> DetectionChart(
       ready_times.push_back(wait.ready);
       detected_times.push_back(wait.detected);
     }
-    // The same for all, as they meet the same draws.
+    // All policies meet the same draws, so one curve is enough.
     if (&policy == &policies.front()) AddCurve("ready", ready_times, chart);
     AddCurve("seen: " + policy.name, detected_times, chart);
   }

@@ -1,8 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The charts that show what policies will do (charts/*.vl.json), with their
-// data.
+// Fills the charts that show what policies do (charts/*.vl.json) with data.
 
 #ifndef WAITER_CLI_COMMANDS_POLICY_CHARTS_H_
 #define WAITER_CLI_COMMANDS_POLICY_CHARTS_H_
@@ -21,29 +20,33 @@
 
 namespace waiter::cli {
 
+// A plan and the name of its policy.
 struct NamedPlan {
   std::string name;
   sim::Plan plan;
 };
 
-// Returns when each policy polls, up to `horizon`.
+// Returns the chart of the times at which each policy polls, up to `horizon`.
 charts::Chart ScheduleChart(absl::Span<const NamedPlan> plans,
                             absl::Duration horizon);
 
-// Returns how many polls each policy has made by when.
+// Returns the chart of how many polls each policy has made at each time, up to
+// `horizon`.
 charts::Chart CumulativeChart(absl::Span<const NamedPlan> plans,
                               absl::Duration horizon);
 
-// What a chart of trade-offs calls the policies that it names.
+// Names of the two policies that the charts point out.
 inline constexpr std::string_view kAskedFor = "as asked for";
 inline constexpr std::string_view kProposal = "proposal";
 
-// Returns polls against delay. A poll costs as much as `poll_cost` of delay.
+// Returns the chart of polls against delay, with lines of equal cost. One poll
+// costs as much as a delay of `poll_cost`.
 charts::Chart TradeOffChart(absl::Span<const sim::TradeOff> points,
                             absl::Duration poll_cost);
 
-// Returns the share that is ready by when, and the shares that waits with
-// `policies` have seen. An error is that of `PlayWaits`.
+// Returns the chart of the share of operations that are ready at each time, and
+// of the shares that waits with `policies` have detected. Returns an error of
+// `PlayWaits`.
 absl::StatusOr<charts::Chart> DetectionChart(
     absl::Span<const sim::NamedPolicy> policies,
     const sim::DurationDistribution& ready,

@@ -1,7 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads a file that a command line names.
+// Reads a file that the command line names:
+//
+//   absl::StatusOr<std::string> text = waiter::cli::ReadInput("run.jsonl");
 
 #ifndef WAITER_CLI_COMMANDS_READ_INPUT_H_
 #define WAITER_CLI_COMMANDS_READ_INPUT_H_

@@ -20,10 +20,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/read_input.h"
+#include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/output/run_log.h"
 #include "cli/run/exit_code.h"
@@ -38,7 +38,7 @@ namespace {
 constexpr std::string_view kCommand = "waiter report";
 constexpr size_t kColumns = 60;
 
-// What was polled under one name.
+// The polls of one target.
 struct Lane {
   std::string target;
   std::vector<const LoggedPoll*> polls;
@@ -75,7 +75,8 @@ char Letter(PollStatus status) {
   return 'F';
 }
 
-// A column has the letter of the worst that was found in its time.
+// Returns a timeline of polls. Each column has the letter of the worst class
+// that was found in its time.
 std::string LaneText(const Lane& lane, absl::Duration end) {
   std::string text(kColumns, ' ');
   std::vector<PollStatus> worst(kColumns, PollStatus::kSuccess);
@@ -136,7 +137,7 @@ void Print(const RunLog& log, std::ostream& out) {
   out << "\n. not ready  t throttled  e server error  S success  F failed\n";
 }
 
-// A colour holds from one poll to the next.
+// The color of a poll lasts until the next poll.
 charts::Chart ReportChart(const RunLog& log) {
   charts::Chart chart("report");
   for (const Lane& lane : LanesOf(log)) {
@@ -165,28 +166,26 @@ charts::Chart ReportChart(const RunLog& log) {
 
 Flags MakeFlags(ChartOutput& charts) {
   Flags flags(std::string(kCommand), "FILE.jsonl [FLAG...]",
-              "Shows what happened in a run that --log-json has logged; - "
-              "reads standard input.");
+              "Shows what happened in a run that --log-json logged; - reads "
+              "standard input.");
   charts.AddTo(flags, {"report"});
   return flags;
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args,
-                        absl::Span<const std::string> environment,
-                        std::ostream& out) {
+absl::Status RunChecked(const Invocation& invocation) {
   ChartOutput charts;
   Flags flags = MakeFlags(charts);
   const absl::StatusOr<std::vector<std::string>> files =
-      flags.Parse(args, environment);
+      flags.Parse(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!files.ok()) return files.status();
   if (files->size() != 1) {
     return absl::InvalidArgumentError(
-        files->empty() ? "it needs a file, as run.jsonl"
-                       : absl::StrCat((*files)[1], ": one file is enough"));
+        files->empty() ? "give one file, such as run.jsonl"
+                       : absl::StrCat((*files)[1], ": give only one file"));
   }
   const std::string& name = files->front();
   const absl::StatusOr<std::string> text = ReadInput(name);
@@ -194,24 +193,23 @@ absl::Status RunChecked(absl::Span<const std::string> args,
   const absl::StatusOr<RunLog> log = ParseRunLog(*text, name);
   if (!log.ok()) return log.status();
   if (log->polls.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": no poll in it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": the log has no polls"));
   }
-  Print(*log, out);
+  Print(*log, invocation.out);
   return charts.wanted() ? charts.Write({ReportChart(*log)}, flags)
                          : absl::OkStatus();
 }
 
 }  // namespace
 
-std::vector<std::string> ReportFlags() {
+std::vector<std::string> ReportCommand::FlagNames() const {
   ChartOutput charts;
   return MakeFlags(charts).Names();
 }
 
-int RunReport(absl::Span<const std::string> args,
-              absl::Span<const std::string> environment, std::ostream& out,
-              std::ostream& err) {
-  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+int ReportCommand::Run(const Invocation& invocation) const {
+  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

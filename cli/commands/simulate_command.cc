@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
+#include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
 #include "cli/run/exit_code.h"
@@ -37,7 +38,7 @@ namespace {
 constexpr std::string_view kCommand = "waiter simulate";
 constexpr std::string_view kUsage =
     "usage: waiter simulate MODEL [FLAG...]\n"
-    "Simulates many clients and the server that they ask.\n"
+    "Simulates many clients and the server that they poll.\n"
     "\n"
     "  fleet       clients that poll until something is ready\n"
     "  contention  clients that compete to update one row\n"
@@ -50,7 +51,7 @@ absl::Status ReadClients(std::string_view text, std::vector<int>& clients) {
     int number = 0;
     if (!absl::SimpleAtoi(part, &number) || number < 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", part, "' is no number of clients"));
+          absl::StrCat("'", part, "' is not a number of clients"));
     }
     clients.push_back(number);
   }
@@ -61,7 +62,7 @@ absl::Status NoArguments(
     const absl::StatusOr<std::vector<std::string>>& arguments) {
   if (!arguments.ok() || arguments->empty()) return arguments.status();
   return absl::InvalidArgumentError(absl::StrCat(
-      arguments->front(), ": not expected; this model takes only flags"));
+      arguments->front(), ": unexpected argument; only flags are allowed"));
 }
 
 charts::Chart ContentionChart(absl::Span<const sim::ContentionRow> rows) {
@@ -88,23 +89,23 @@ Flags ContentionFlags(ContentionArguments& arguments) {
               "Blog, 2015).");
   sim::ContentionTableOptions& options = arguments.options;
   flags.Add(
-      "clients", "10,50,100", "sizes; default 10, 20, ..., 190",
+      "clients", "10,50,100", "numbers of clients; default 10, 20, ..., 190",
       [&](std::string_view text) { return ReadClients(text, options.sizes); });
-  flags.Add("runs", "100", "of each size and rule", options.runs, 1, 1'000'000);
-  flags.Add("threads", "1", "to run on", options.threads, 1, 256);
+  flags.Add("runs", "100", "runs for each number of clients and rule",
+            options.runs, 1, 1'000'000);
+  flags.Add("threads", "1", "threads to run on", options.threads, 1, 256);
   flags.Add("seed", "1", "equal seeds give equal tables", options.seed);
   arguments.charts.AddTo(flags, {"contention"});
   return flags;
 }
 
-absl::Status SimulateContention(absl::Span<const std::string> args,
-                                absl::Span<const std::string> environment,
-                                std::ostream& out) {
+absl::Status SimulateContention(const Invocation& invocation) {
   ContentionArguments arguments;
   Flags flags = ContentionFlags(arguments);
-  absl::Status status = NoArguments(flags.Parse(args, environment));
+  absl::Status status =
+      NoArguments(flags.Parse(invocation.args, invocation.environment));
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!status.ok()) return status;
@@ -112,12 +113,12 @@ absl::Status SimulateContention(absl::Span<const std::string> args,
   const absl::StatusOr<std::vector<sim::ContentionRow>> rows =
       sim::SimulateContentionTable(arguments.options);
   if (!rows.ok()) return rows.status();
-  out << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
-                         "all done", "calls");
+  invocation.out << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
+                                    "all done", "calls");
   for (const sim::ContentionRow& row : *rows) {
-    out << absl::StrFormat("%7d  %-12s %12s %12.1f\n", row.clients, row.rule,
-                           TimeText(absl::Milliseconds(row.time_ms)),
-                           row.calls);
+    invocation.out << absl::StrFormat(
+        "%7d  %-12s %12s %12.1f\n", row.clients, row.rule,
+        TimeText(absl::Milliseconds(row.time_ms)), row.calls);
   }
   return arguments.charts.wanted()
              ? arguments.charts.Write({ContentionChart(*rows)}, flags)
@@ -161,7 +162,7 @@ void PrintRuns(absl::Span<const NamedRun> runs, int clients,
   }
 }
 
-// What the command line of a fleet says.
+// The command line of `waiter simulate fleet`.
 struct FleetArguments {
   sim::FleetOptions options;
   PolicyFlags policy;
@@ -176,8 +177,9 @@ Flags FleetFlags(FleetArguments& arguments) {
       "Simulates clients that poll until something is ready, under each "
       "kind of\njitter unless --jitter chooses one.");
   sim::FleetOptions& options = arguments.options;
-  flags.Add("clients", "500", "that wait", options.clients, 1, 100'000);
-  flags.Add("polls-per-second", "100", "what the server bears; default all",
+  flags.Add("clients", "500", "number of clients", options.clients, 1, 100'000);
+  flags.Add("polls-per-second", "100",
+            "load that the server accepts; default any",
             [&](std::string_view text) {
               return absl::SimpleAtod(text, &options.server.polls_per_second) &&
                              options.server.polls_per_second > 0
@@ -185,20 +187,21 @@ Flags FleetFlags(FleetArguments& arguments) {
                          : absl::InvalidArgumentError(
                                "it must be a number above zero");
             });
-  flags.Add("retry-after", "5s", "the hint with a throttled poll; default none",
+  flags.Add("retry-after", "5s", "hint in a throttled answer; default none",
             options.server.retry_after);
-  flags.Add("ready", "lognormal:60s,0.6", "when; or 45s, uniform:30s,90s",
+  flags.Add("ready", "lognormal:60s,0.6",
+            "time to ready; or 45s, uniform:30s,90s",
             [&](std::string_view text) {
               const absl::StatusOr<sim::DurationDistribution> ready =
                   sim::DurationDistribution::Parse(text);
               if (ready.ok()) options.ready_after = *ready;
               return ready.status();
             });
-  flags.AddSwitch("shared-ready", "all wait for the same thing",
+  flags.AddSwitch("shared-ready", "all clients wait for the same operation",
                   arguments.shared_ready);
-  flags.Add("start-spread", "10s", "start within this; default all at once",
+  flags.Add("start-spread", "10s", "clients start within this; default at once",
             options.start_spread);
-  flags.Add("network", "10ms", "mean time of a message, to or fro",
+  flags.Add("network", "10ms", "mean time of a message, each way",
             options.network.mean);
   flags.Add("seed", "1", "equal seeds give equal runs", arguments.seed);
   arguments.policy.AddTo(flags);
@@ -206,14 +209,13 @@ Flags FleetFlags(FleetArguments& arguments) {
   return flags;
 }
 
-absl::Status SimulateFleets(absl::Span<const std::string> args,
-                            absl::Span<const std::string> environment,
-                            std::ostream& out) {
+absl::Status SimulateFleets(const Invocation& invocation) {
   FleetArguments arguments;
   Flags flags = FleetFlags(arguments);
-  absl::Status status = NoArguments(flags.Parse(args, environment));
+  absl::Status status =
+      NoArguments(flags.Parse(invocation.args, invocation.environment));
   if (flags.HelpWanted()) {
-    out << flags.Help();
+    invocation.out << flags.Help();
     return absl::OkStatus();
   }
   if (!status.ok()) return status;
@@ -243,36 +245,33 @@ absl::Status SimulateFleets(absl::Span<const std::string> args,
     if (!run.ok()) return run.status();
     runs.push_back({name, *std::move(run)});
   }
-  PrintRuns(runs, options.clients, out);
+  PrintRuns(runs, options.clients, invocation.out);
   return arguments.charts.wanted()
              ? arguments.charts.Write({FleetChart(runs)}, flags)
              : absl::OkStatus();
 }
 
-absl::Status RunChecked(absl::Span<const std::string> args,
-                        absl::Span<const std::string> environment,
-                        std::ostream& out) {
-  if (args.empty()) {
+absl::Status RunChecked(const Invocation& invocation) {
+  if (invocation.args.empty()) {
     return absl::InvalidArgumentError(
-        "it needs a model: fleet or contention; see waiter simulate --help");
+        "give a model, fleet or contention; see waiter simulate --help");
   }
-  if (args[0] == "fleet") {
-    return SimulateFleets(args.subspan(1), environment, out);
+  const std::string& model = invocation.args[0];
+  if (model == "fleet") return SimulateFleets(invocation.AfterFirst());
+  if (model == "contention") {
+    return SimulateContention(invocation.AfterFirst());
   }
-  if (args[0] == "contention") {
-    return SimulateContention(args.subspan(1), environment, out);
-  }
-  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    out << kUsage;
+  if (model == "--help" || model == "-h" || model == "help") {
+    invocation.out << kUsage;
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(args[0], ": no such model; there are fleet and contention"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      model, ": no such model; the models are fleet and contention"));
 }
 
 }  // namespace
 
-std::vector<std::string> SimulateFlags() {
+std::vector<std::string> SimulateCommand::FlagNames() const {
   FleetArguments fleet;
   ContentionArguments contention;
   std::vector<std::string> names = FleetFlags(fleet).Names();
@@ -282,10 +281,8 @@ std::vector<std::string> SimulateFlags() {
   return names;
 }
 
-int RunSimulate(absl::Span<const std::string> args,
-                absl::Span<const std::string> environment, std::ostream& out,
-                std::ostream& err) {
-  return ExitCode(RunChecked(args, environment, out), kCommand, err);
+int SimulateCommand::Run(const Invocation& invocation) const {
+  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `waiter simulate`: what many clients do to a server.
+// `waiter simulate`: shows what many clients do to a server.
 //
 //   waiter simulate fleet --clients=500 --polls-per-second=100
 //   waiter simulate contention --clients=10,50,100
@@ -9,23 +9,20 @@
 #ifndef WAITER_CLI_COMMANDS_SIMULATE_COMMAND_H_
 #define WAITER_CLI_COMMANDS_SIMULATE_COMMAND_H_
 
-#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "cli/commands/subcommand.h"
 
 namespace waiter::cli {
 
-// Returns the names of its flags.
-std::vector<std::string> SimulateFlags();
-
-// Runs the subcommand with the arguments after its name and the variables that
-// stand for flags (cli/variables.h), and returns the exit
-// code of the process: 0, 2 for wrong arguments, or 125.
-int RunSimulate(absl::Span<const std::string> args,
-                absl::Span<const std::string> environment, std::ostream& out,
-                std::ostream& err);
+class SimulateCommand : public Subcommand {
+ public:
+  std::string_view name() const override { return "simulate"; }
+  std::vector<std::string> FlagNames() const override;
+  int Run(const Invocation& invocation) const override;
+};
 
 }  // namespace waiter::cli
 

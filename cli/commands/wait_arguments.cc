@@ -21,44 +21,44 @@ namespace waiter::cli {
 namespace {
 
 constexpr std::string_view kTargetsNotes =
-    "targets, with labels if wanted, as db=tcp://localhost:5432\n"
+    "targets, with a label if you like, such as db=tcp://localhost:5432\n"
     "  tcp://HOST:PORT  unix:PATH  http://HOST/PATH  https://...  "
     "redis://HOST\n"
     "  postgres://HOST  mysql://HOST  dns:NAME[?type=MX]  pid:NUMBER\n"
-    "  file:PATH[?stable=2s]  exec:'SHELL WORDS'\n"
-    "exit codes: 0 ready, or COMMAND's own; 1 failed; 2 usage; 3 attempts or\n"
-    "  errors used up; 124 limit reached; 126, 127 COMMAND cannot run\n"
+    "  file:PATH[?stable=2s]  exec:'SHELL COMMAND'\n"
+    "exit codes: 0 ready, or PROGRAM's own; 1 failed; 2 usage; 3 attempts or\n"
+    "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"
     "flags, each also a variable: --at-least=2 is WAITER_AT_LEAST=2\n";
 
 constexpr std::string_view kExecNotes =
     "exit codes of PROBE: 0 ready; 75 throttled; 69, 70, 124 or a signal "
     "error;\n"
-    "  64, 77, 78, 126, 127 failed; others not ready. Its last line may say "
-    "more:\n"
+    "  64, 77, 78, 126, 127 failed; others not ready. The last output line may "
+    "add:\n"
     "  {\"waiter\":\"not_ready\",\"detail\":\"2 of "
     "3\",\"retry_after\":\"30s\"}\n"
-    "it is told WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
+    "PROBE can read WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
     "flags, each also a variable: --hold=5s is WAITER_HOLD=5s\n";
 
 }  // namespace
 
 WaitArguments::WaitArguments(Kind kind)
     : kind_(kind),
-      flags_(kind == Kind::kExec
-                 ? Flags("waiter exec", "[FLAG...] -- PROBE [ARGUMENT...]",
-                         "Runs PROBE again and again until it succeeds.")
-                 : Flags("waiter",
-                         "[FLAG...] TARGET... [-- COMMAND [ARGUMENT...]]",
-                         "Waits until all targets are ready, and then becomes "
-                         "COMMAND.")) {
+      flags_(
+          kind == Kind::kExec
+              ? Flags("waiter exec", "[FLAG...] -- PROBE [ARG...]",
+                      "Runs PROBE again and again until it succeeds.")
+              : Flags("waiter", "[FLAG...] TARGET... [-- PROGRAM [ARG...]]",
+                      "Waits until all targets are ready, then replaces itself "
+                      "with PROGRAM.")) {
   flags_.SetNotes(
       std::string(kind == Kind::kExec ? kExecNotes : kTargetsNotes));
   wait_.AddTo(flags_);
   flags_.BeginTopic("when", "delays, limits and exit codes");
   wait_.AddTimesTo(flags_);
-  flags_.BeginTopic("probes", "what exit codes mean, and when to give up");
+  flags_.BeginTopic("probes", "meaning of exit codes, and when to give up");
   flags_.Add("map", "@curl,5=failed",
-             "meaning of exit codes, as 0=success,2-9=error,*=not-ready",
+             "meaning of exit codes, such as 0=success,*=error",
              [this](std::string_view text) {
                absl::StatusOr<CodeMap> map = CodeMap::Parse(text);
                if (!map.ok()) return map.status();
@@ -66,11 +66,10 @@ WaitArguments::WaitArguments(Kind kind)
                return absl::OkStatus();
              });
   guards_.AddTo(flags_);
-  flags_.BeginTopic("output", "what is told, and where");
+  flags_.BeginTopic("output", "progress, messages and logs");
   output_.AddTo(flags_);
   if (kind == Kind::kExec) return;
-  flags_.BeginTopic("http",
-                    "what is asked of http:// and https://, and expected");
+  flags_.BeginTopic("http", "requests to http targets, and expected answers");
   http_.AddTo(flags_);
 }
 
@@ -87,16 +86,16 @@ absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
   if (kind_ == Kind::kExec) {
     if (!rest->empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          rest->front(), ": not expected; the probe comes after --"));
+          rest->front(), ": unexpected argument; PROBE comes after --"));
     }
     if (words_.empty()) {
       return absl::InvalidArgumentError(
-          "no probe; write waiter exec -- PROBE [ARGUMENT...]");
+          "PROBE is missing; write waiter exec -- PROBE [ARG...]");
     }
     return absl::OkStatus();
   }
   if (has_words && words_.empty()) {
-    return absl::InvalidArgumentError("--: COMMAND is missing after it");
+    return absl::InvalidArgumentError("--: PROGRAM is missing after it");
   }
   return ReadTargets(*rest);
 }
@@ -105,7 +104,7 @@ absl::Status WaitArguments::ReadTargets(
     const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     return absl::InvalidArgumentError(
-        "nothing to wait for; name a target, as tcp://localhost:5432");
+        "nothing to wait for; give a target, such as tcp://localhost:5432");
   }
   for (const std::string& argument : arguments) {
     absl::StatusOr<Target> target = ParseTarget(argument);
@@ -117,8 +116,8 @@ absl::Status WaitArguments::ReadTargets(
   std::sort(labels.begin(), labels.end());
   const auto twice = std::adjacent_find(labels.begin(), labels.end());
   if (twice != labels.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        *twice, ": given twice; two targets need two labels, as a=... b=..."));
+    return absl::InvalidArgumentError(
+        absl::StrCat(*twice, ": given twice; add labels, such as a=... b=..."));
   }
   return absl::OkStatus();
 }

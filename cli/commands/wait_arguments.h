@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The command line of a wait: flags, targets or a probe, and COMMAND.
+// Parses the command line of a wait: flags, targets or a probe, and PROGRAM.
 //
-//   waiter::cli::WaitArguments
-//   arguments(waiter::cli::WaitArguments::Kind::kTargets); absl::Status status
-//   = arguments.Parse(args, environment); for (const waiter::cli::Target&
-//   target : arguments.targets()) { ... }
+//   using waiter::cli::WaitArguments;
+//   WaitArguments arguments(WaitArguments::Kind::kTargets);
+//   absl::Status status = arguments.Parse(args, environment);
+//   for (const waiter::cli::Target& target : arguments.targets()) { ... }
 
 #ifndef WAITER_CLI_COMMANDS_WAIT_ARGUMENTS_H_
 #define WAITER_CLI_COMMANDS_WAIT_ARGUMENTS_H_
@@ -31,15 +31,15 @@ namespace waiter::cli {
 // Thread-compatible.
 class WaitArguments {
  public:
-  // `waiter TARGET... [-- COMMAND]`, or `waiter exec -- PROBE`.
+  // `waiter TARGET... [-- PROGRAM]`, or `waiter exec -- PROBE`.
   enum class Kind : uint8_t { kTargets, kExec };
 
   explicit WaitArguments(Kind kind);
   WaitArguments(const WaitArguments&) = delete;
   WaitArguments& operator=(const WaitArguments&) = delete;
 
-  // Returns kInvalidArgument with one line that names what makes no sense. To
-  // be called once; with help wanted there is nothing but the flags.
+  // Returns kInvalidArgument with one line that names what makes no sense. Must
+  // be called at most once. If the help is wanted, sets only the flags.
   absl::Status Parse(absl::Span<const std::string> args,
                      absl::Span<const std::string> environment);
 
@@ -50,10 +50,10 @@ class WaitArguments {
   const HttpFlags& http() const { return http_; }
   const CodeMap& code_map() const { return code_map_; }
 
-  // Each with a label of its own; empty for `waiter exec`.
+  // The targets, each with a label of its own. Empty for `waiter exec`.
   const std::vector<Target>& targets() const { return targets_; }
 
-  // Of `waiter exec` the probe, and else COMMAND, empty if there is none.
+  // The words after `--`: PROGRAM, which is empty if there is none, or PROBE.
   const std::vector<std::string>& words() const { return words_; }
 
  private:

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/types/span.h"
+#include "cli/commands/subcommand.h"
 #include "cli/commands/wait_arguments.h"
 #include "cli/flags/output_flags.h"
 #include "cli/flags/wait_flags.h"
@@ -50,12 +50,12 @@ constexpr std::array kEndingSignals = {EndingSignal{SIGINT, "SIGINT"},
                                        EndingSignal{SIGHUP, "SIGHUP"}};
 constexpr int kSignalCode = 128;
 
-// While it lives, so many targets may have their files open at once.
+// Raises the limit on open files for a number of targets, for its lifetime.
 class FileLimit {
  public:
   explicit FileLimit(size_t targets) {
     getrlimit(RLIMIT_NOFILE, &before_);
-    // A probe that is a command has two pipes; one for progress and log.
+    // A probe that runs a process has two pipes. This process needs some more.
     const rlim_t wanted = 4 * static_cast<rlim_t>(targets) + 64;
     rlimit raised = before_;
     raised.rlim_cur =
@@ -70,7 +70,8 @@ class FileLimit {
   rlimit before_ = {};
 };
 
-// Dies of `signal`, so that a parent sees why; returns if that is ignored.
+// Ends the process by `signal`, so that its parent sees why. Returns if the
+// signal has no effect.
 void DieOf(int signal) {
   std::signal(signal, SIG_DFL);  // NOLINT(concurrency-mt-unsafe)
   sigset_t mask;
@@ -111,7 +112,8 @@ absl::Status CheckHttpFlags(const WaitArguments& arguments) {
   return HttpFlags::CheckNoneGiven(arguments.flags());
 }
 
-// Waits as `arguments` say. What was started has ended when it returns.
+// Waits as `arguments` ask. All processes that it started have ended when it
+// returns.
 absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
                             std::ostream& err) {
   const size_t count = std::max<size_t>(arguments.targets().size(), 1);
@@ -127,15 +129,16 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   if (absl::Status status = CheckHttpFlags(arguments); !status.ok()) {
     return status;
   }
-  std::vector<RunListener*> told;
-  told.reserve(listeners->size());
-  for (const auto& listener : *listeners) told.push_back(listener.get());
+  std::vector<RunListener*> listening;
+  listening.reserve(listeners->size());
+  for (const auto& listener : *listeners) listening.push_back(listener.get());
 
   const FileLimit files(count);
   EventLoop loop;
   ProcessReaper reaper(loop, arguments.wait().kill_after());
   WaitRun* running = nullptr;
-  // The first signal ends the wait; the next, what does not want to end.
+  // The first signal ends the wait. The next one kills processes that still
+  // run.
   std::vector<std::unique_ptr<SignalWatch>> signals;
   for (const EndingSignal& signal : kEndingSignals) {
     signals.push_back(
@@ -153,7 +156,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     absl::StatusOr<std::vector<WaitTarget>> targets =
         MakeTargets(arguments, factory);
     if (!targets.ok()) return targets.status();
-    WaitRun run(loop, *std::move(targets), *options, std::move(told));
+    WaitRun run(loop, *std::move(targets), *options, std::move(listening));
     running = &run;
     const SignalWatch asked(loop, SIGUSR1, [&run] { run.Snapshot(); });
     const Guard guard(
@@ -173,9 +176,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   return end;
 }
 
-int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
-        absl::Span<const std::string> environment, std::ostream& out,
-        std::ostream& err) {
+int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
+  const auto& [args, environment, out, err] = invocation;
   const std::string_view name =
       kind == WaitArguments::Kind::kExec ? "waiter exec" : "waiter";
   const InitialState initial;
@@ -195,10 +197,10 @@ int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
     DieOf(end->exit_code - kSignalCode);
     return end->exit_code;
   }
-  const bool has_command =
+  const bool has_program =
       kind == WaitArguments::Kind::kTargets && !arguments.words().empty();
   const bool go_on = end->exit_code == 0 || arguments.wait().run_anyway();
-  if (!has_command || !go_on) return end->exit_code;
+  if (!has_program || !go_on) return end->exit_code;
   out << std::flush;
   err << std::flush;
   return ExecProgram(arguments.words(), initial, err);
@@ -206,20 +208,12 @@ int Run(WaitArguments::Kind kind, absl::Span<const std::string> args,
 
 }  // namespace
 
-int RunWait(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err) {
-  return Run(WaitArguments::Kind::kTargets, args, environment, out, err);
+std::vector<std::string> WaitCommand::FlagNames() const {
+  return WaitArguments(kind_).flags().Names();
 }
 
-int RunExec(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err) {
-  return Run(WaitArguments::Kind::kExec, args, environment, out, err);
-}
-
-std::vector<std::string> WaitFlagNames() {
-  return WaitArguments(WaitArguments::Kind::kTargets).flags().Names();
+int WaitCommand::Run(const Invocation& invocation) const {
+  return RunWait(kind_, invocation);
 }
 
 }  // namespace waiter::cli

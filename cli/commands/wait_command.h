@@ -1,43 +1,49 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `waiter TARGET...` waits for what is named by URLs, and `waiter exec` for a
-// command to succeed; see --help.
+// `waiter TARGET...` waits for targets, which URLs name, and then replaces
+// itself with a program. `waiter exec -- PROBE` waits until a probe succeeds.
 //
-// | exit code     | when                                                    |
-// | ------------- | ------------------------------------------------------- |
-// | 0             | ready; or COMMAND's own, as the process becomes COMMAND |
-// | 1             | a target has failed for good, or a guard has spoken     |
-// | 2             | the command line makes no sense                         |
-// | 3             | attempts or errors are used up                          |
-// | 124           | the limit was reached                                   |
-// | 125           | `waiter` itself failed                                  |
-// | 126, 127      | COMMAND cannot be run, or is not there                  |
-// | 129, 130, 143 | by SIGHUP, SIGINT, SIGTERM, of which the process dies   |
+// | exit code     | meaning                                             |
+// | ------------- | --------------------------------------------------- |
+// | 0             | ready; with PROGRAM, the exit code of PROGRAM       |
+// | 1             | a target failed for good, or a guard ended the wait |
+// | 2             | the command line makes no sense                     |
+// | 3             | attempts or errors are used up                      |
+// | 124           | the limit was reached                               |
+// | 125           | `waiter` itself failed                              |
+// | 126, 127      | PROGRAM cannot run, or was not found                |
+// | 129, 130, 143 | SIGHUP, SIGINT or SIGTERM ended the process         |
 
 #ifndef WAITER_CLI_COMMANDS_WAIT_COMMAND_H_
 #define WAITER_CLI_COMMANDS_WAIT_COMMAND_H_
 
-#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "cli/commands/subcommand.h"
+#include "cli/commands/wait_arguments.h"
 
 namespace waiter::cli {
 
-// Runs `waiter` with `args` (targets and flags) or `waiter exec`; returns the
-// exit code of the process, unless that becomes COMMAND or dies of the signal
-// that ended the wait. What was started has ended then.
-int RunWait(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err);
-int RunExec(absl::Span<const std::string> args,
-            absl::Span<const std::string> environment, std::ostream& out,
-            std::ostream& err);
+// The wait for targets, whose name is empty, or `waiter exec`.
+class WaitCommand : public Subcommand {
+ public:
+  explicit WaitCommand(WaitArguments::Kind kind) : kind_(kind) {}
 
-// Returns the names of the flags of both.
-std::vector<std::string> WaitFlagNames();
+  std::string_view name() const override {
+    return kind_ == WaitArguments::Kind::kExec ? "exec" : "";
+  }
+  std::vector<std::string> FlagNames() const override;
+
+  // Does not return if the process becomes PROGRAM, or dies of the signal that
+  // ended the wait. Everything that the wait started has ended by then.
+  int Run(const Invocation& invocation) const override;
+
+ private:
+  const WaitArguments::Kind kind_;
+};
 
 }  // namespace waiter::cli
 

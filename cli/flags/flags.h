@@ -1,20 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The flags of one subcommand, read strictly: what is not known, or has no
-// unit, or is out of range, is an error that names the argument.
+// Parses the flags of one subcommand strictly: an unknown flag, a missing unit
+// and a value out of range are errors that name the argument.
 //
 //   absl::Duration timeout = absl::Minutes(5);
-//   waiter::cli::Flags flags("waiter plan", "[FLAG...]", "Shows what it
-//   does."); flags.Add("timeout", "5m", "when to give up", timeout);
+//   waiter::cli::Flags flags("waiter plan", "[FLAG...]",
+//                            "Shows when a policy polls.");
+//   flags.Add("timeout", "5m", "when to give up", timeout);
 //   absl::StatusOr<std::vector<std::string>> files =
 //       flags.Parse(args, waiter::cli::ProcessEnvironment());
 //
-// Forms are those of Abseil: `--timeout=5m`, `--timeout 5m`, `-timeout=5m`,
-// `--color`, `--nocolor`; `--` ends the flags. Each flag is also a variable,
-// as WAITER_TIMEOUT=5m (cli/variables.h), which the command line goes before:
-// a variable is not even read if its flag, or one that contradicts it, was
-// given there.
+// The forms are those of Abseil: `--timeout=5m`, `--timeout 5m`, `-timeout=5m`,
+// `--any`, `--noany`; `--` ends the flags. Each flag is also an environment
+// variable, such as WAITER_TIMEOUT=5m (cli/flags/variables.h). The command line
+// wins: a variable is not even read if its flag, or a flag that contradicts it,
+// is given there.
 
 #ifndef WAITER_CLI_FLAGS_FLAGS_H_
 #define WAITER_CLI_FLAGS_FLAGS_H_
@@ -33,21 +34,17 @@
 
 namespace waiter::cli {
 
-// Returns the duration that `text` is, finite and at least zero, or an error
-// that says what is missing. `inf` is allowed if `may_be_infinite`.
-absl::StatusOr<absl::Duration> ParseFlagDuration(std::string_view text,
-                                                 bool may_be_infinite = false);
-
-// Thread-compatible. What a flag is read into must outlive it.
+// Thread-compatible. The values that flags are read into must outlive it.
 class Flags {
  public:
-  // Reads one value, and says what is wrong with it, or OK.
+  // Reads one value. Returns OK, or what is wrong with the value.
   using Reader = std::function<absl::Status(std::string_view)>;
 
-  // For the help: the command, its arguments, and what it does.
+  // The arguments are for the help: the subcommand as the user calls it, such
+  // as "waiter plan", the arguments that it takes, and what it does.
   Flags(std::string command, std::string arguments, std::string summary);
 
-  // Adds `--name=example`. A flag given twice is an error.
+  // Adds `--name=example`. Giving a flag twice is an error.
   void Add(std::string name, std::string example, std::string help,
            Reader reader);
   void Add(std::string name, std::string example, std::string help,
@@ -57,49 +54,55 @@ class Flags {
   void Add(std::string name, std::string example, std::string help,
            uint64_t& value);
 
-  // A whole number of at least `least` and at most `most`.
+  // Adds a flag for a whole number from `least` to `most`.
   void Add(std::string name, std::string example, std::string help, int& value,
            int least, int most);
 
-  // Adds a flag that may be given any number of times: `reader` gets each
-  // value. Its variable has one.
+  // Adds a flag that may be given any number of times; `reader` gets each
+  // value. Its variable holds one value.
   void AddRepeated(std::string name, std::string example, std::string help,
                    Reader reader);
 
-  // `--name` and `--noname`. The variable is true, false, 1, 0, yes or no.
+  // Adds a switch, `--name` or `--noname`. Its variable is true, false, 1, 0,
+  // yes or no.
   void AddSwitch(std::string name, std::string help, bool& value);
 
-  // Says that these flags contradict each other, so that giving two is an
-  // error; a switch that is off is none. `why` is appended to that error.
+  // Makes it an error to give two of these flags. A switch that is off does not
+  // count. The error ends with `why`.
   void AddAlternatives(std::vector<std::string> names, std::string why = "");
 
-  // Flags that are added from here on are shown by `--help=NAME` instead of
-  // `--help`, which has a line for each topic.
+  // Begins a topic. `--help=NAME` shows the flags that are added from here on;
+  // `--help` has one line for each topic.
   void BeginTopic(std::string name, std::string summary);
 
-  // Whole lines for the help, after the summary.
+  // Sets whole lines that the help shows after the summary.
   void SetNotes(std::string notes) { notes_ = std::move(notes); }
 
-  // Reads all flags, then the variables of those that were not given, and
-  // returns the other arguments; or kInvalidArgument with one line that names
-  // the argument or variable. To be called once.
+  // Reads all flags, and then the variables of flags that were not given.
+  // Returns the other arguments, or kInvalidArgument with one line that names
+  // the argument or variable. Must be called at most once.
   absl::StatusOr<std::vector<std::string>> Parse(
       absl::Span<const std::string> args,
       absl::Span<const std::string> environment = {});
 
-  // Returns whether `Parse` has met the flag, or a variable for it; whether it
-  // was the variable; and whether it has met `--help` or `-h`.
+  // Returns whether the flag was given, as an argument or as a variable.
   bool Given(std::string_view name) const;
+
+  // Returns whether the flag was given as a variable.
   bool FromVariable(std::string_view name) const;
+
+  // Returns whether `--help`, `--help=TOPIC` or `-h` was given.
   bool HelpWanted() const { return help_wanted_; }
 
-  // Returns what the user knows the flag as: `--name`, or the variable if that
-  // is where it was read from.
+  // Returns the name by which the user gave the flag: the variable if it was
+  // given as one, otherwise `--name`.
   std::string Label(std::string_view name) const;
+
+  // Returns the names of all flags, without dashes.
   std::vector<std::string> Names() const;
 
-  // Returns the command, what it does, and a line for each flag; or those of
-  // the topic that was asked for.
+  // Returns the help: usage, summary, notes and a line for each flag. If a
+  // topic was asked for, returns the flags of that topic.
   std::string Help() const;
 
  private:
@@ -110,8 +113,8 @@ class Flags {
     std::string example;
     std::string help;
     Reader reader;      // Null for a switch.
-    bool* value;        // Of a switch.
-    std::string topic;  // Empty for `--help`.
+    bool* value;        // Null unless it is a switch.
+    std::string topic;  // Empty if `--help` shows it.
     bool is_repeatable = false;
     Source source = Source::kNone;
   };
@@ -131,10 +134,10 @@ class Flags {
                         bool& used_next);
   absl::Status ReadVariable(Flag& flag, std::string_view text);
 
-  // Returns whether the command line has the flag or a contradiction to it.
+  // Returns whether the command line has the flag, or one that contradicts it.
   bool Settled(const Flag& flag) const;
 
-  // Returns which of `names` were given, but for switches that are off.
+  // Returns which of the flags were given, without switches that are off.
   std::vector<const Flag*> Chosen(const Alternatives& alternatives) const;
 
   std::string command_;
@@ -143,7 +146,7 @@ class Flags {
   std::vector<Flag> flags_;
   std::vector<Alternatives> alternatives_;
   std::string notes_;
-  std::vector<std::pair<std::string, std::string>> topics_;  // And summaries.
+  std::vector<std::pair<std::string, std::string>> topics_;  // With summaries.
   bool help_wanted_ = false;
   std::string help_topic_;
 };

@@ -24,9 +24,9 @@ void GuardFlags::AddTo(Flags& flags) {
               options_.while_pid = pid;
               return absl::OkStatus();
             });
-  flags.Add("while-running", "'COMMAND'", "fail when this command fails",
+  flags.Add("while-running", "'./alive'", "fail when this shell command fails",
             options_.while_running);
-  flags.Add("fail-if", "'COMMAND'", "fail when this command succeeds",
+  flags.Add("fail-if", "'./failed'", "fail when this shell command succeeds",
             options_.fail_if);
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The flags that say when waiting is in vain (guard.h):
+// Flags for the guard, which ends a wait in vain (cli/run/guard.h):
 //
 //   waiter::cli::GuardFlags guards;
 //   guards.AddTo(flags);
@@ -20,7 +20,7 @@ namespace waiter::cli {
 class GuardFlags {
  public:
   GuardFlags() = default;
-  // `AddTo` hands out its address.
+  // `AddTo` hands out the address of this.
   GuardFlags(const GuardFlags&) = delete;
   GuardFlags& operator=(const GuardFlags&) = delete;
 

@@ -28,7 +28,7 @@
 namespace waiter::cli {
 namespace {
 
-// Bytes of a file that is sent as a body.
+// Largest size of a file that is sent as a body, in bytes.
 constexpr size_t kMaxData = size_t{16} << 20;
 
 constexpr std::array<std::string_view, 11> kNames = {
@@ -48,7 +48,8 @@ bool IsToken(std::string_view text) {
 
 absl::Status ReadMethod(std::string_view text, std::string& method) {
   if (!IsToken(text)) {
-    return absl::InvalidArgumentError("no HTTP method, as GET or POST");
+    return absl::InvalidArgumentError(
+        "not an HTTP method, such as GET or POST");
   }
   method = text;
   return absl::OkStatus();
@@ -58,13 +59,13 @@ absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
   const size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   if (colon == std::string_view::npos || !IsToken(name)) {
-    return absl::InvalidArgumentError("it has the form NAME:VALUE");
+    return absl::InvalidArgumentError("it must have the form NAME:VALUE");
   }
   const std::string_view value =
       absl::StripAsciiWhitespace(text.substr(colon + 1));
   if (std::any_of(value.begin(), value.end(),
                   [](char c) { return c == '\r' || c == '\n' || c == '\0'; })) {
-    return absl::InvalidArgumentError("a header is one line");
+    return absl::InvalidArgumentError("a header must be one line");
   }
   options.headers.push_back(
       {.name = std::string(name), .value = std::string(value)});
@@ -107,7 +108,7 @@ absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
         !ReadCode(is_range ? ends.second : ends.first, range.last) ||
         range.first > range.last) {
       return absl::InvalidArgumentError(
-          "it is a list of HTTP statuses, as 200-299,401");
+          "it must be a list of HTTP statuses, such as 200-299,401");
     }
     statuses.ranges.push_back(range);
   }
@@ -132,7 +133,7 @@ absl::Status ReadExpectedHeader(std::string_view text, HttpOptions& options) {
   const size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
   if (equals == std::string_view::npos || !IsToken(name)) {
-    return absl::InvalidArgumentError("it has the form NAME=EXPRESSION");
+    return absl::InvalidArgumentError("it must have the form NAME=EXPRESSION");
   }
   absl::StatusOr<TextRegex> regex = TextRegex::Parse(text.substr(equals + 1));
   if (!regex.ok()) return regex.status();
@@ -153,33 +154,34 @@ absl::Status ReadCaFile(std::string_view text, std::string& path) {
 void HttpFlags::AddTo(Flags& flags) {
   HttpOptions& options = options_;
   flags.Add(
-      "method", "GET", "what is sent; POST if there is --data",
+      "method", "GET", "HTTP method; default GET, or POST with --data",
       [&](std::string_view text) { return ReadMethod(text, options.method); });
   flags.AddRepeated(
-      "header", "NAME:VALUE", "a header that is sent",
+      "header", "NAME:VALUE", "header to send; repeatable",
       [&](std::string_view text) { return ReadHeader(text, options); });
-  flags.Add("data", "TEXT|@FILE", "the body that is sent",
+  flags.Add("data", "TEXT|@FILE", "body to send",
             [&](std::string_view text) { return ReadData(text, options); });
-  flags.Add("status", "200-299", "HTTP statuses that are ready",
+  flags.Add("status", "200-299", "HTTP statuses that mean ready",
             [&](std::string_view text) {
               return ReadStatuses(text, options.status);
             });
   flags.AddRepeated(
-      "body-regex", "RE", "found in a line of the body",
+      "body-regex", "RE", "a line of the body must match; repeatable",
       [&](std::string_view text) { return ReadBodyRegex(text, options); });
   flags.AddRepeated(
-      "json", "'.status==\"UP\"'", "holds for the JSON body",
+      "json", "'.status==\"UP\"'",
+      "the JSON body must satisfy this; repeatable",
       [&](std::string_view text) { return ReadJson(text, options); });
   flags.AddRepeated(
-      "expect-header", "NAME=RE", "found in a header",
+      "expect-header", "NAME=RE", "this header must match; repeatable",
       [&](std::string_view text) { return ReadExpectedHeader(text, options); });
-  flags.Add("not-ready-on", "401,403", "HTTP statuses that may pass",
+  flags.Add("not-ready-on", "401,403", "HTTP statuses that mean not ready yet",
             [&](std::string_view text) {
               return ReadStatuses(text, options.not_ready_on);
             });
-  flags.AddSwitch("insecure", "take any certificate", insecure_);
+  flags.AddSwitch("insecure", "accept any certificate", insecure_);
   flags.Add(
-      "ca-file", "FILE", "who may sign certificates (PEM)",
+      "ca-file", "FILE", "file of trusted certificate authorities (PEM)",
       [&](std::string_view text) { return ReadCaFile(text, options.ca_file); });
   flags.AddSwitch("no-redirect", "do not follow redirects", no_redirect_);
   flags.AddSwitch("ipv4", "use IPv4 only", ipv4_);

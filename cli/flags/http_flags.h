@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The flags of http targets.
+// Flags for http and https targets:
 //
 //   waiter::cli::HttpFlags http;
 //   http.AddTo(flags);
@@ -21,7 +21,7 @@ namespace waiter::cli {
 class HttpFlags {
  public:
   HttpFlags() = default;
-  // `AddTo` hands out its address.
+  // `AddTo` hands out the address of this.
   HttpFlags(const HttpFlags&) = delete;
   HttpFlags& operator=(const HttpFlags&) = delete;
 
@@ -30,13 +30,14 @@ class HttpFlags {
   // --ipv4 and --ipv6.
   void AddTo(Flags& flags);
 
-  // Returns what was asked for, or an error that names the flags that
-  // contradict each other.
+  // Returns the options that the flags ask for, or an error that names a flag
+  // that contradicts another.
   absl::StatusOr<HttpOptions> Options(const Flags& flags) const;
 
-  // For where no target is asked by HTTP: returns an error that names a flag of
-  // the command line that would have no effect. A variable may be for others;
-  // --ipv4 and --ipv6 are for all targets.
+  // Checks the flags of a run without http targets. Returns an error that names
+  // a flag of the command line that has no effect on such a run. A variable is
+  // not an error, as it may be meant for other runs. --ipv4 and --ipv6 have an
+  // effect on all targets.
   static absl::Status CheckNoneGiven(const Flags& flags);
 
  private:

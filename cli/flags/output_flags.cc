@@ -22,7 +22,7 @@
 #include "cli/output/failure_message.h"
 #include "cli/output/json_progress.h"
 #include "cli/output/plain_progress.h"
-#include "cli/output/snapshot.h"
+#include "cli/output/target_text.h"
 #include "cli/output/terminal.h"
 #include "cli/output/terminal_progress.h"
 #include "cli/run/run_state.h"
@@ -31,7 +31,7 @@
 namespace waiter::cli {
 namespace {
 
-// A name of a value of a flag.
+// A value of a flag and its name.
 template <typename Value>
 using Choice = std::pair<std::string_view, Value>;
 
@@ -60,15 +60,15 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// Returns what writes lines to the file, which is emptied.
+// Empties the file at `path`, and returns a function that appends lines to it.
 absl::StatusOr<JsonProgress::Write> WriteToFile(const std::string& path) {
-  // "e": not for the commands that are started.
+  // "e" closes the file in the programs that are started.
   std::unique_ptr<std::FILE, CloseFile> opened(std::fopen(path.c_str(), "we"));
   if (opened == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("--log-json=", path, ": ", SystemError()));
   }
-  // Shared, as a function must be copyable.
+  // Shared, as `std::function` must be copyable.
   const std::shared_ptr<std::FILE> file = std::move(opened);
   return JsonProgress::Write([file, path](std::string_view line) {
     if (std::fwrite(line.data(), 1, line.size(), file.get()) == line.size() &&
@@ -89,7 +89,7 @@ JsonProgress::Write WriteToStream(std::ostream& out) {
   };
 }
 
-// Writes what the last polls printed.
+// Writes the output of each target's last poll.
 class PrintLast : public RunListener {
  public:
   PrintLast(std::ostream& out, bool terminal)
@@ -107,7 +107,7 @@ class PrintLast : public RunListener {
   }
 
  private:
-  // Unchanged, but for terminals.
+  // Writes `output` unchanged, except on a terminal.
   void Print(std::string_view output) {
     if (!terminal_) {
       out_ << output;
@@ -134,13 +134,13 @@ void OutputFlags::AddTo(Flags& flags) {
                                   {"json", Progress::kJson},
                                   {"none", Progress::kNone}},
                                  progress_));
-  flags.AddSwitch("quiet", "say nothing but why it failed, in one line",
+  flags.AddSwitch("quiet", "print nothing except one line if the wait fails",
                   quiet_);
-  flags.AddSwitch("verbose", "a line for each poll", verbose_);
-  flags.Add("log-json", "FILE", "log the run for waiter report", log_);
-  flags.AddSwitch("print-last", "print what the last polls printed to stdout",
+  flags.AddSwitch("verbose", "print a line for each poll", verbose_);
+  flags.Add("log-json", "FILE", "log the run to FILE, for waiter report", log_);
+  flags.AddSwitch("print-last", "print the output of each target's last poll",
                   print_last_);
-  flags.Add("color", "auto", "auto, always or never, for --progress=tty",
+  flags.Add("color", "auto", "colors of --progress=tty: auto, always or never",
             ReadChoice<Color>({{"auto", Color::kAuto},
                                {"always", Color::kAlways},
                                {"never", Color::kNever}},
@@ -164,7 +164,7 @@ absl::StatusOr<RunListeners> OutputFlags::Listeners(const Flags& flags,
     return absl::InvalidArgumentError(absl::StrCat(
         flags.Label("print-last"), " and ", flags.Label("progress"),
         "=json both write to standard output; --log-json=FILE writes "
-        "elsewhere"));
+        "to a file"));
   }
   RunListeners listeners;
   if (!log_.empty()) {

@@ -1,14 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The flags that say what is told of a run, and to whom.
+// Flags that say what is reported of a run, and where:
 //
 //   waiter::cli::OutputFlags output;
 //   output.AddTo(flags);
 //   ...
-//   absl::StatusOr<waiter::cli::RunListeners> listeners =
-//       output.Listeners(flags, waiter::cli::ThisTerminal(), std::cout,
-//       std::cerr);
+//   absl::StatusOr<waiter::cli::RunListeners> listeners = output.Listeners(
+//       flags, waiter::cli::ThisTerminal(), std::cout, std::cerr);
 
 #ifndef WAITER_CLI_FLAGS_OUTPUT_FLAGS_H_
 #define WAITER_CLI_FLAGS_OUTPUT_FLAGS_H_
@@ -26,34 +25,35 @@
 
 namespace waiter::cli {
 
-// To be told in this order.
+// Listeners in the order in which they must be called.
 using RunListeners = std::vector<std::unique_ptr<RunListener>>;
 
 // Thread-compatible.
 //
-// | --progress | `err`                                     | `out`     |
-// | ---------- | ------------------------------------------- | --------- |
-// | auto       | tty on a terminal that can, or else plain   |           |
-// | tty        | a line per target, redrawn; why it failed   |           |
-// | plain      | a line per change; why it failed            |           |
-// | json       | why it failed                               | the lines |
-// | none       |                                             |           |
+// | --progress | on `err`                                     | on `out`   |
+// | ---------- | -------------------------------------------- | ---------- |
+// | auto       | tty if the terminal can, otherwise plain     |            |
+// | tty        | a line per target, redrawn; failure message  |            |
+// | plain      | a line per change; failure message           |            |
+// | json       | failure message                              | JSON lines |
+// | none       |                                              |            |
 //
-// `--quiet` is none with one line of why it failed, `--verbose` plain with each
-// poll. All but json answer SIGUSR1 on `err`.
+// `--quiet` is none with a failure message of one line. `--verbose` is plain
+// with a line per poll. All except json answer SIGUSR1 on `err`.
 class OutputFlags {
  public:
   OutputFlags() = default;
-  // `AddTo` hands out its address.
+  // `AddTo` hands out the address of this.
   OutputFlags(const OutputFlags&) = delete;
   OutputFlags& operator=(const OutputFlags&) = delete;
 
   // Adds --progress, --quiet, --verbose, --log-json, --print-last and --color.
   void AddTo(Flags& flags);
 
-  // Returns who is to be told of a run. Opens the log, and empties it. An error
-  // is kInvalidArgument: it names flags that contradict each other, or the log
-  // that cannot be opened. `out` and `err` must outlive what is returned.
+  // Returns the listeners that the flags ask for. Opens the log and empties it.
+  // Returns kInvalidArgument with the names of flags that contradict each
+  // other, or with the log that cannot be opened. `out` and `err` must outlive
+  // the listeners.
   absl::StatusOr<RunListeners> Listeners(const Flags& flags,
                                          const Terminal& terminal,
                                          std::ostream& out,

@@ -21,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
+#include "cli/text/duration_text.h"
 #include "waiter/backoff_options.h"
 #include "waiter/delay_rule.h"
 #include "waiter/options.h"
@@ -33,17 +34,17 @@ absl::Status ReadBackoff(std::string_view text, BackoffOptions& backoff) {
   const std::vector<std::string_view> parts = absl::StrSplit(text, ',');
   if (parts.size() != 3) {
     return absl::InvalidArgumentError(
-        "it has three parts, INITIAL,FACTOR,CAP, as 1s,1.5,15s");
+        "it needs three parts, INITIAL,FACTOR,CAP, such as 1s,1.5,15s");
   }
-  const absl::StatusOr<absl::Duration> initial = ParseFlagDuration(parts[0]);
+  const absl::StatusOr<absl::Duration> initial = ParseDurationText(parts[0]);
   if (!initial.ok()) return initial.status();
   double factor = 0;
   if (!absl::SimpleAtod(parts[1], &factor)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the factor '", parts[1], "' is no number"));
+        absl::StrCat("the factor '", parts[1], "' is not a number"));
   }
   const absl::StatusOr<absl::Duration> cap =
-      ParseFlagDuration(parts[2], /*may_be_infinite=*/true);
+      ParseDurationText(parts[2], /*may_be_infinite=*/true);
   if (!cap.ok()) return cap.status();
   backoff.initial_delay = *initial;
   backoff.multiplier = factor;
@@ -62,20 +63,20 @@ absl::Status ReadJitter(std::string_view text, Jitter& jitter) {
     jitter = Jitter::Decorrelated();
   } else {
     double percent = 0;
-    // Written so that not-a-number fails.
+    // The comparison fails for a number that is NaN.
     if (!absl::SimpleAtod(absl::StripSuffix(text, "%"), &percent) ||
         !(percent >= 0 && percent <= 100)) {
       return absl::InvalidArgumentError(
-          "it is none, full, equal, decorrelated, or a percentage from 0 to "
-          "100");
+          "it must be none, full, equal, decorrelated, or a percentage from "
+          "0 to 100");
     }
     jitter = Jitter::Proportional(percent / 100);
   }
   return absl::OkStatus();
 }
 
-// Delays of a list, of which the last goes on. A server's hint may lengthen
-// one.
+// Returns the delays of a list, whose last one repeats. A hint of the server
+// may lengthen a delay.
 DelayRule RuleFor(std::vector<absl::Duration> intervals) {
   return [intervals = std::move(intervals)](const DelayRequest& request,
                                             absl::BitGenRef /*gen*/) {
@@ -86,8 +87,8 @@ DelayRule RuleFor(std::vector<absl::Duration> intervals) {
   };
 }
 
-// Errors are met with the same delays, of which chance may take all, and
-// throttling with twice as long ones.
+// Uses the same delays after errors, with full jitter, and delays twice as long
+// after throttling.
 void ApplyDelays(const BackoffOptions& delays, WaitOptions& options) {
   options.backoff = delays;
   options.server_error = delays;
@@ -115,10 +116,11 @@ void PolicyFlags::AddTo(Flags& flags) {
 }
 
 void PolicyFlags::AddTimeoutTo(Flags& flags) {
-  flags.Add("timeout", "5m", "when to give up; 0 looks once, inf never does",
+  flags.Add("timeout", "5m",
+            "when to give up; 0 polls once, inf never gives up",
             [this](std::string_view text) {
               const absl::StatusOr<absl::Duration> timeout =
-                  ParseFlagDuration(text, /*may_be_infinite=*/true);
+                  ParseDurationText(text, /*may_be_infinite=*/true);
               if (timeout.ok()) options_.timeout = *timeout;
               return timeout.status();
             });
@@ -126,9 +128,9 @@ void PolicyFlags::AddTimeoutTo(Flags& flags) {
 
 void PolicyFlags::AddDelaysTo(Flags& flags) {
   flags.Add(
-      "every", "1s", "a constant delay between two polls",
+      "every", "1s", "constant delay between polls",
       [this](std::string_view text) {
-        const absl::StatusOr<absl::Duration> delay = ParseFlagDuration(text);
+        const absl::StatusOr<absl::Duration> delay = ParseDurationText(text);
         if (!delay.ok()) return delay.status();
         delays_ = {
             .initial_delay = *delay, .max_delay = *delay, .multiplier = 1};
@@ -137,32 +139,33 @@ void PolicyFlags::AddDelaysTo(Flags& flags) {
   flags.Add(
       "backoff", "1s,1.5,15s", "growing delays: first, factor, cap",
       [this](std::string_view text) { return ReadBackoff(text, delays_); });
-  flags.Add("intervals", "1s,2s,5s", "delays one by one; the last goes on",
+  flags.Add("intervals", "1s,2s,5s", "list of delays; the last one repeats",
             [this](std::string_view text) {
               for (const std::string_view part : absl::StrSplit(text, ',')) {
                 const absl::StatusOr<absl::Duration> delay =
-                    ParseFlagDuration(part);
+                    ParseDurationText(part);
                 if (!delay.ok()) return delay.status();
                 intervals_.push_back(*delay);
               }
               return absl::OkStatus();
             });
   flags.Add(
-      "jitter", "20%", "or none, full, equal, decorrelated",
+      "jitter", "20%", "percentage, or none, full, equal, decorrelated",
       [this](std::string_view text) { return ReadJitter(text, jitter_); });
   flags.Add("initial-delay", "10s", "delay before the first poll",
             options_.first_poll_delay);
   flags.AddAlternatives({"every", "backoff", "intervals"});
-  flags.AddAlternatives({"intervals", "jitter"},
-                        ", which are taken as they are");
-  flags.Add("max-attempts", "20", "most polls", [this](std::string_view text) {
-    int64_t attempts = 0;
-    if (!absl::SimpleAtoi(text, &attempts) || attempts < 1) {
-      return absl::InvalidArgumentError("it must be a whole number from 1");
-    }
-    options_.max_attempts = attempts;
-    return absl::OkStatus();
-  });
+  flags.AddAlternatives({"intervals", "jitter"}, ", which are used unchanged");
+  flags.Add("max-attempts", "20", "largest number of polls",
+            [this](std::string_view text) {
+              int64_t attempts = 0;
+              if (!absl::SimpleAtoi(text, &attempts) || attempts < 1) {
+                return absl::InvalidArgumentError(
+                    "it must be a whole number, one or more");
+              }
+              options_.max_attempts = attempts;
+              return absl::OkStatus();
+            });
 }
 
 bool PolicyFlags::ChoosesDelays(const Flags& flags) {
@@ -175,11 +178,11 @@ absl::StatusOr<WaitOptions> PolicyFlags::Options(const Flags& flags) const {
   bool jitter = flags.Given("jitter");
   if (every && jitter_.kind() == Jitter::Kind::kDecorrelated) {
     if (flags.FromVariable("every") == flags.FromVariable("jitter")) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(flags.Label("jitter"), "=decorrelated: contradicts ",
-                       flags.Label("every"), ", as such delays grow"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          flags.Label("jitter"), "=decorrelated: contradicts ",
+          flags.Label("every"), ", because decorrelated delays grow"));
     }
-    // The command line wins.
+    // The command line wins over the variable.
     (flags.FromVariable("every") ? every : jitter) = false;
   }
   WaitOptions options = options_;
@@ -189,7 +192,7 @@ absl::StatusOr<WaitOptions> PolicyFlags::Options(const Flags& flags) const {
   }
   if (jitter) options.backoff.jitter = jitter_;
   if (every) {
-    // Half of the delays may be longer than the one that was given.
+    // Jitter makes half of the delays longer than the given one.
     options.backoff.max_delay *= 1 + options.backoff.jitter.above();
   }
   if (!intervals_.empty()) options.delay_rule = RuleFor(intervals_);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The flags that say when to poll, for every subcommand that has them.
+// Flags that say when to poll, for all subcommands:
 //
 //   waiter::cli::PolicyFlags policy;
 //   policy.AddTo(flags);
@@ -26,7 +26,7 @@ namespace waiter::cli {
 class PolicyFlags {
  public:
   PolicyFlags() = default;
-  // `AddTo` hands out its address.
+  // `AddTo` hands out the address of this.
   PolicyFlags(const PolicyFlags&) = delete;
   PolicyFlags& operator=(const PolicyFlags&) = delete;
 
@@ -34,15 +34,16 @@ class PolicyFlags {
   // and --max-attempts.
   void AddTo(Flags& flags);
 
-  // The same in two parts, --timeout and all others.
+  // Adds the same flags in two parts: --timeout, and all others.
   void AddTimeoutTo(Flags& flags);
   void AddDelaysTo(Flags& flags);
 
-  // Returns the policy that was asked for, the defaults of `WaitOptions` where
-  // nothing was; or an error that names the flags that contradict each other.
+  // Returns the policy that the flags ask for, with the defaults of
+  // `WaitOptions` where no flag was given. Returns an error with the names of
+  // flags that contradict each other.
   absl::StatusOr<WaitOptions> Options(const Flags& flags) const;
 
-  // Returns whether any of the flags was given that choose the delays.
+  // Returns whether a flag that chooses the delays was given.
   static bool ChoosesDelays(const Flags& flags);
 
  private:
@@ -52,7 +53,7 @@ class PolicyFlags {
   Jitter jitter_ = Jitter::None();
 };
 
-// Returns the flags that give `policy`, as far as flags can.
+// Returns flags that ask for `policy`, as far as flags can.
 std::string PolicyAsFlags(const WaitOptions& policy);
 
 }  // namespace waiter::cli

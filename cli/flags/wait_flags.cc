@@ -28,46 +28,49 @@ constexpr int kMostCounted = std::numeric_limits<int>::max();
 
 void WaitFlags::AddTo(Flags& flags) {
   policy_.AddTimeoutTo(flags);
-  flags.AddSwitch("any", "any one of the targets is enough", any_);
-  flags.Add("at-least", "2", "so many of the targets are enough", at_least_, 1,
+  flags.AddSwitch("any", "one ready target is enough", any_);
+  flags.Add("at-least", "2", "this many ready targets are enough", at_least_, 1,
             kMostCounted);
-  flags.AddSwitch("all", "all targets are needed, as it is unless told", all_);
-  flags.AddSwitch("gone", "wait for targets to go; errors tell nothing", gone_);
+  flags.AddSwitch("all", "all targets must be ready; this is the default",
+                  all_);
+  flags.AddSwitch("gone", "wait until targets are gone; an error is not gone",
+                  gone_);
   flags.Add("hold", "5s", "how long a target must stay ready", hold_);
-  flags.Add("successes", "3", "polls in a row that must find it ready",
+  flags.Add("successes", "3", "polls in a row that must find a target ready",
             successes_, 1, kMostCounted);
-  flags.AddSwitch("run-anyway", "run COMMAND even if the wait failed",
+  flags.AddSwitch("run-anyway", "run PROGRAM even if the wait failed",
                   run_anyway_);
   flags.AddAlternatives({"all", "any", "at-least"});
 }
 
 void WaitFlags::AddTimesTo(Flags& flags) {
   policy_.AddDelaysTo(flags);
-  flags.Add("expect", "60s", "how long it usually takes; it asks little before",
+  flags.Add("expect", "60s", "how long it usually takes; few polls before that",
             expected_);
-  flags.Add("probe-timeout", "10s", "longest that one poll may take",
+  flags.Add("probe-timeout", "10s", "longest time that one poll may take",
             probe_timeout_);
-  flags.Add("max-errors", "5", "errors of a target that are borne", max_errors_,
+  flags.Add("max-errors", "5",
+            "errors of a target to tolerate; default any number", max_errors_,
             0, kMostCounted);
-  flags.Add("retry-after", "ignore",
-            "or honour: when a target asks to be polled",
-            [this](std::string_view text) {
-              if (text != "honour" && text != "ignore") {
-                return absl::InvalidArgumentError("it is honour or ignore");
-              }
-              ignore_retry_after_ = text == "ignore";
-              return absl::OkStatus();
-            });
-  flags.Add("seed", "1", "of the jitter; unset, all runs differ", seed_);
-  flags.Add("kill-after", "2s", "from SIGTERM to SIGKILL, for what hangs",
-            kill_after_);
+  flags.Add(
+      "retry-after", "ignore", "honour or ignore a target's hint when to poll",
+      [this](std::string_view text) {
+        if (text != "honour" && text != "ignore") {
+          return absl::InvalidArgumentError("it must be honour or ignore");
+        }
+        ignore_retry_after_ = text == "ignore";
+        return absl::OkStatus();
+      });
+  flags.Add("seed", "1", "seed of the jitter; default random", seed_);
+  flags.Add("kill-after", "2s",
+            "time from SIGTERM to SIGKILL for a hanging probe", kill_after_);
   flags.Add("timeout-code", "124", "exit code when the limit is reached",
             timeout_code_, 0, 255);
   flags.Add("failure-code", "1", "exit code when a target has failed",
             failure_code_, 0, 255);
   for (const char* delays :
        {"every", "backoff", "intervals", "jitter", "initial-delay"}) {
-    flags.AddAlternatives({"expect", delays}, ", as it chooses the delays");
+    flags.AddAlternatives({"expect", delays}, ", which chooses the delays");
   }
 }
 
@@ -78,8 +81,9 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   const absl::StatusOr<size_t> needed = Needed(flags, targets);
   if (!needed.ok()) return needed.status();
   if (probe_timeout_ == absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        flags.Label("probe-timeout"), "=0: a poll needs some time, as 10s"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.Label("probe-timeout"),
+                     "=0: a poll needs some time, such as 10s"));
   }
 
   WaitRunOptions options = {
@@ -121,7 +125,8 @@ absl::Status WaitFlags::ApplyExpectation(const Flags& flags,
                                          WaitOptions& policy) const {
   if (!flags.Given("expect")) return absl::OkStatus();
   if (expected_ < absl::Milliseconds(1)) {
-    return absl::InvalidArgumentError("--expect: it must be at least 1ms");
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.Label("expect"), ": it must be at least 1ms"));
   }
   const sim::NamedPolicy proposal =
       sim::ProposePolicy(sim::DurationDistribution::About(expected_),

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The flags that say what a run of `waiter` waits for, and for how long.
+// Flags that say what a run of `waiter` waits for, and for how long:
 //
 //   waiter::cli::WaitFlags wait;
 //   wait.AddTo(flags);
@@ -30,24 +30,26 @@ namespace waiter::cli {
 class WaitFlags {
  public:
   WaitFlags() = default;
-  // `AddTo` hands out its address.
+  // `AddTo` hands out the address of this.
   WaitFlags(const WaitFlags&) = delete;
   WaitFlags& operator=(const WaitFlags&) = delete;
 
-  // Adds --timeout and the flags that say what counts as ready; and those of
-  // `PolicyFlags` and the others that say when and how long.
+  // Adds --timeout and the flags that say when the run is ready.
   void AddTo(Flags& flags);
+
+  // Adds the other flags of `PolicyFlags`, and all others that concern time,
+  // errors and exit codes.
   void AddTimesTo(Flags& flags);
 
-  // Returns what was asked for, for so many targets; or an error that names the
-  // flag and what is wrong with it.
+  // Returns the options that the flags ask for, for a number of targets, or an
+  // error that names a flag and what is wrong with it.
   absl::StatusOr<WaitRunOptions> Options(const Flags& flags,
                                          size_t targets) const;
 
-  // Whether COMMAND runs even if the wait failed.
+  // Whether PROGRAM runs even if the wait failed.
   bool run_anyway() const { return run_anyway_; }
 
-  // How long what was told to end may take, before it is killed.
+  // Time from SIGTERM to SIGKILL.
   absl::Duration kill_after() const { return kill_after_; }
 
  private:

@@ -30,13 +30,13 @@ constexpr size_t kTextColumns = 100;
 constexpr size_t kDetailColumns = 300;
 
 // Returns "1 of 2 targets was not ready".
-std::string WhoWasNot(const RunState& run) {
+std::string UnreadyText(const RunState& run) {
   const std::string ready = ReadyWord(run);
   const size_t all = run.targets.size();
   const size_t unready = all - ReadyCount(run);
   if (run.needed < all) {
     return absl::StrCat(ReadyCount(run), " of ", all, " targets were ", ready,
-                        ", of the ", run.needed, " needed");
+                        " (", run.needed, " needed)");
   }
   if (all == 1) {
     return absl::StrCat(NameText(run.targets[0]), " was not ", ready);
@@ -85,7 +85,7 @@ std::string PollsByClass(const RunState& run, const TargetState& target) {
   return text;
 }
 
-// Returns why the wait for a target ended, where that is not why the run did.
+// Returns which limit of `target` alone ended its wait, if one did.
 std::string_view OwnLimit(const TargetState& target) {
   if (target.reason == StopReason::kAttempts) return "; --max-attempts reached";
   if (target.reason == StopReason::kQuota) return "; --max-errors reached";
@@ -102,15 +102,15 @@ std::string TargetLine(const RunState& run, const TargetState& target) {
                     PollsByClass(run, target), OwnLimit(target), ")");
     return line;
   }
-  absl::StrAppend(&line, "no poll ended");
+  absl::StrAppend(&line, "no poll has ended");
   if (target.phase == TargetState::Phase::kPolling) {
-    absl::StrAppend(&line, "; the first took ",
+    absl::StrAppend(&line, "; the first has taken ",
                     TimeText(run.elapsed - target.poll_started), " so far");
   }
   return line;
 }
 
-// Returns what was found before the errors that a target ended with.
+// Returns the last answer before the errors that `target` ended with, if any.
 std::string FoundBefore(const TargetState& target) {
   if (target.attempts == 0 || !target.last_good.has_value() ||
       target.last.status == PollStatus::kSuccess ||
@@ -127,42 +127,43 @@ std::string FoundBefore(const TargetState& target) {
 std::string FailureReason(const RunState& run, const RunEnd& end) {
   const std::string detail = Fitted(end.detail, kDetailColumns);
   const std::string because = detail.empty() ? "" : absl::StrCat(": ", detail);
-  const std::string who = WhoWasNot(run);
+  const std::string unready = UnreadyText(run);
   if (end.reason == "deadline") {
     return run.timeout == absl::ZeroDuration()
-               ? absl::StrCat(who, " at the only look")
-               : absl::StrCat(who, " when the limit of ", TimeText(run.timeout),
-                              " was reached");
+               ? absl::StrCat(unready, " at the only poll")
+               : absl::StrCat(unready, " when the limit of ",
+                              TimeText(run.timeout), " was reached");
   }
   if (end.reason == "attempts") {
-    return absl::StrCat(who, " when --max-attempts was reached,",
+    return absl::StrCat(unready, " when --max-attempts was reached,",
                         AfterText(run));
   }
   if (end.reason == "errors") {
-    return absl::StrCat(who, " when --max-errors was reached,", AfterText(run));
+    return absl::StrCat(unready, " when --max-errors was reached,",
+                        AfterText(run));
   }
   if (end.reason == "failed") {
     const auto failed =
         std::count_if(run.targets.begin(), run.targets.end(), HasFailed);
-    const std::string whom =
+    const std::string failures =
         run.targets.size() == 1
             ? "it"
             : absl::StrCat(failed, failed == 1 ? " target" : " targets");
     return absl::StrCat(
-        who, AfterText(run),
-        failed == 0 ? "" : absl::StrCat(", as ", whom, " failed for good"),
+        unready, AfterText(run),
+        failed == 0 ? "" : absl::StrCat(", as ", failures, " failed for good"),
         because);
   }
   if (end.reason == "guard") {
     return absl::StrCat("the guard ended the wait", AfterText(run), because,
-                        "; ", who);
+                        "; ", unready);
   }
   if (end.reason == "interrupted") {
     return absl::StrCat("interrupted", detail.empty() ? "" : " by ", detail,
-                        AfterText(run), "; ", who);
+                        AfterText(run), "; ", unready);
   }
   return absl::StrCat("ended", AfterText(run), " (", end.reason, ")", because,
-                      "; ", who);
+                      "; ", unready);
 }
 
 std::string FailureText(const RunState& run, const RunEnd& end) {
@@ -175,7 +176,7 @@ std::string FailureText(const RunState& run, const RunEnd& end) {
     const std::string before = FoundBefore(target);
     if (!before.empty()) absl::StrAppend(&text, "      ", before, "\n");
     std::string hint = Fitted(HintFor(run, target), kDetailColumns);
-    // The same advice for the next target is no news.
+    // Consecutive targets often have the same hint, which is shown once.
     if (!hint.empty() && hint != last_hint) {
       absl::StrAppend(&text, "      ", hint, "\n");
     }

@@ -1,11 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `waiter` says when it has waited in vain:
+// The message that `waiter` writes when a wait has failed:
 //
 //   waiter: 1 of 2 targets was not ready when the limit of 5m was reached
-//     db  tcp://127.0.0.1:5432  NOT_READY: refused (97 polls: 97 not ready;
-//   last 0.4s ago)
+//     db  tcp://127.0.0.1:5432  NOT_READY: refused (97 polls: 97 not ready)
 //         nothing listens there: is the server started, and the port right?
 
 #ifndef WAITER_CLI_OUTPUT_FAILURE_MESSAGE_H_
@@ -19,20 +18,19 @@
 
 namespace waiter::cli {
 
-// Returns the first line: how many targets were not ready, and what ended the
-// run.
+// Returns how many targets were not ready, and what ended the run.
 std::string FailureReason(const RunState& run, const RunEnd& end);
 
-// Returns all lines: after the first those of each target that was not ready:
-// its last poll; if that was an error, what was found before; and a hint. At
-// most 20 targets, those that failed first.
+// Returns all lines: `FailureReason`, and lines for each target that was not
+// ready, with its last poll, the last answer before an error, and a hint. Lists
+// at most 20 targets; targets that failed come first.
 std::string FailureText(const RunState& run, const RunEnd& end);
 
-// Returns the first line with the last poll of the first such target.
+// Returns one line: `FailureReason`, and the last poll of the first target that
+// `FailureText` lists.
 std::string FailureLine(const RunState& run, const RunEnd& end);
 
-// Writes it at the end, unless what was waited for is ready. `err` must outlive
-// this.
+// Writes the message at the end of a run that failed. `err` must outlive this.
 class FailureMessage : public RunListener {
  public:
   enum class Extent : uint8_t { kLine, kAll };

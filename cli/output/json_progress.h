@@ -1,24 +1,31 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What happens in a run as lines of JSON, which `waiter report` reads:
+// Writes the events of a run as lines of JSON, which `waiter report` reads:
 //
 //   {"v":1,"t":"2026-01-01T00:00:03.000Z","elapsed_ms":3000,"event":"poll",
 //    "target":"db","attempt":9,"class":"NOT_READY","detail":"refused",
 //    "latency_ms":1.5,"next_ms":2000}
 //
-// | event   | when, and what it has besides                                   |
-// | ------- | --------------------------------------------------------------- |
-// | start   | first: targets [{target, text}], needed, gone, timeout_ms | |
-// poll    | a poll ended: target, attempt, class, detail, latency_ms,        |
-// |         | next_ms, and retry_after_ms and progress if it said so | | ready
-// | a target is ready: target, attempts                              | | state
-// | one ended otherwise, or somebody asked: target, phase, attempts, | | | and
-// ended, as "deadline", if it has                              | | summary |
-// last: exit_code, reason, and targets [{target, ended, ended_ms,  | | |
-// attempts, polls {"NOT_READY": 9}}]                               |
+// | event   | when                     | further members                     |
+// | ------- | ------------------------ | ----------------------------------- |
+// | start   | first                    | targets [{target, text}], needed,   |
+// |         |                          | gone, timeout_ms                    |
+// | poll    | a poll ended             | target, attempt, class, detail,     |
+// |         |                          | latency_ms, next_ms; retry_after_ms |
+// |         |                          | and progress if the target said so  |
+// | ready   | a target became ready    | target, attempts                    |
+// | state   | the wait for a target    | target, phase, attempts, ended      |
+// |         | ended otherwise, or a    |                                     |
+// |         | user asked for the state |                                     |
+// | summary | last                     | exit_code, reason, detail if there  |
+// |         |                          | is one, targets [{target, ended,    |
+// |         |                          | ended_ms, attempts,                 |
+// |         |                          | polls {"NOT_READY": 9}}]            |
 //
-// `timeout_ms` is null without a limit, `ended` where nothing has.
+// `timeout_ms` is null if there is no limit. `ended`, such as "deadline", is
+// null if the wait for the target has not ended; `ended_ms` is missing then.
+// `next_ms` is missing after the last poll.
 
 #ifndef WAITER_CLI_OUTPUT_JSON_PROGRESS_H_
 #define WAITER_CLI_OUTPUT_JSON_PROGRESS_H_
@@ -34,13 +41,13 @@
 
 namespace waiter::cli {
 
-// Text from outside that is longer than 4 KiB is cut, and ends in "...".
+// Cuts text from outside after 4 KiB, and ends it in "...".
 class JsonProgress : public RunListener {
  public:
-  // Takes a whole line, with its end, and passes it on at once.
+  // Writes a line, which includes its newline, and flushes it.
   using Write = std::function<absl::Status(std::string_view line)>;
 
-  // After an error of `write` nothing more is written.
+  // Writes nothing more after an error of `write`.
   explicit JsonProgress(Write write) : write_(std::move(write)) {}
 
   void OnStart(const RunState& run) override;

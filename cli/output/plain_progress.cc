@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "cli/output/snapshot.h"
 #include "cli/output/target_text.h"
 #include "cli/run/run_state.h"
 #include "cli/text/fitted_text.h"
@@ -63,7 +62,7 @@ std::string StartText(const RunState& run) {
   absl::StrAppend(&text, absl::StrJoin(names, ", "));
   if (run.timeout == absl::InfiniteDuration())
     return text + ", without a limit";
-  if (run.timeout == absl::ZeroDuration()) return text + ", looking once";
+  if (run.timeout == absl::ZeroDuration()) return text + ", polling once";
   return absl::StrCat(text, ", at most ", TimeText(run.timeout));
 }
 
@@ -82,7 +81,7 @@ void PlainProgress::OnStart(const RunState& run) {
 void PlainProgress::OnPoll(const RunState& run, size_t target) {
   const TargetState& state = run.targets[target];
   if (lines_ == Lines::kPolls) return TellPoll(run, state);
-  // `OnEnd` tells of it.
+  // `OnEnd` writes the line.
   if (state.phase == TargetState::Phase::kEnded &&
       state.last.status == PollStatus::kSuccess) {
     return;

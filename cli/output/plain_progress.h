@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The progress of a run as lines, for a log of continuous integration:
+// Writes the progress of a run as lines, for logs such as those of continuous
+// integration:
 //
 //   waiter: waiting for db (tcp://127.0.0.1:5432), at most 5m
 //   waiter: 2ms: db: NOT_READY: refused
@@ -27,17 +28,17 @@ namespace waiter::cli {
 // Writes a line at the start; for each change of what a target says; at 10 s,
 // 30 s, 1 min, 2 min, and then every 2 min; and for each target that is ready.
 //
-// What changes all the time does not flood: after a line of a target the next
-// comes 1 s later at the earliest, then 2 s, 4 s, up to a minute, until it says
-// the same for a minute. What is told is then the latest, and nothing that was
-// over in between. The first line with a class (NOT_READY, FATAL and so on) is
-// not held back. All targets together write no more than 100 such lines at once
-// and one each second from then on.
+// Limits the lines of a target that changes all the time. After a line about a
+// change, the next follows 1 s later at the earliest, then 2 s, 4 s, up to a
+// minute; the gaps start anew when the target has said the same for a minute. A
+// delayed line tells the latest state, and skips states in between. The first
+// line with a class (NOT_READY, FATAL and so on) is not delayed. All targets
+// together write at most 100 such lines at once, and one per second after that.
 class PlainProgress : public RunListener {
  public:
   enum class Lines : uint8_t { kChanges, kPolls };
 
-  // With `kPolls` there is a line for each poll. `err` must outlive this.
+  // `kPolls` writes a line for each poll. `err` must outlive this.
   PlainProgress(std::ostream& err, Lines lines) : err_(err), lines_(lines) {}
 
   void OnStart(const RunState& run) override;
@@ -49,12 +50,12 @@ class PlainProgress : public RunListener {
 
  private:
   struct Told {
-    std::string said;                       // By the last poll, with its class.
-    std::string told;                       // In the last line.
-    absl::Duration changed;                 // When `said` did.
-    absl::Duration due;                     // No line before that.
-    absl::Duration gap = absl::Seconds(1);  // From the next line on.
-    uint8_t classes = 0;                    // A bit for each that was seen.
+    std::string said;                       // Class and text of the last poll.
+    std::string told;                       // Class and text of the last line.
+    absl::Duration changed;                 // When `said` last changed.
+    absl::Duration due;                     // Earliest time of the next line.
+    absl::Duration gap = absl::Seconds(1);  // After the next line.
+    uint8_t classes = 0;                    // A bit for each class seen.
   };
 
   void Line(const RunState& run, std::string_view text);
@@ -66,7 +67,8 @@ class PlainProgress : public RunListener {
   const Lines lines_;
   std::vector<Told> told_;
   absl::Duration next_heartbeat_ = absl::Seconds(10);
-  // The next of the lines of all; each takes a second of up to 100.
+  // Earliest time of the next line about a change, of any target. Each line
+  // moves it by a second; it may lag by up to 100.
   absl::Duration next_change_ = -absl::InfiniteDuration();
 };
 

@@ -26,7 +26,7 @@
 namespace waiter::cli {
 namespace {
 
-// A century: more is no time of a run.
+// A century. No run lasts longer.
 constexpr double kLongestMs = 100 * 365.25 * 86400e3;
 
 constexpr std::array<PollStatus, 5> kStatuses = {

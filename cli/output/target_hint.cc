@@ -17,15 +17,14 @@
 namespace waiter::cli {
 namespace {
 
-// Returns what it means that a target was absent whenever it was looked for,
-// where the probe does not say.
+// Returns the hint for a target that was absent at every poll, if its probe has
+// no hint of its own.
 std::string HintForAbsent(std::string_view target) {
   if (absl::StartsWith(target, "file:") || absl::StartsWith(target, "unix:")) {
-    return "it never existed: is the path right, and can it be seen from here?";
+    return "it never existed: is the path right, and visible from here?";
   }
   if (absl::StartsWith(target, "dns:")) {
-    return "nobody knows the name: is it right, and is this the right "
-           "resolver?";
+    return "the name was never found: is it right, and is the resolver right?";
   }
   return "";
 }
@@ -43,11 +42,12 @@ std::string HintFor(const RunState& run, const TargetState& target) {
   if (target.attempts == 0) {
     return target.phase == TargetState::Phase::kStarting
                ? ""
-               : "no poll ended: a shorter --probe-timeout, or a longer "
-                 "--timeout";
+               : "no poll has ended: try a shorter --probe-timeout or a "
+                 "longer --timeout";
   }
   if (always(target.timed_out)) {
-    return "no poll ended in its time: a longer --probe-timeout, if it is slow";
+    return "every poll timed out: if the target is slow, try a longer "
+           "--probe-timeout";
   }
   if (count(PollStatus::kSuccess) > 0) {
     return absl::StrCat("it was ", ReadyWord(run), " in ",
@@ -56,7 +56,7 @@ std::string HintFor(const RunState& run, const TargetState& target) {
                         "--successes");
   }
   if (always(count(PollStatus::kThrottled))) {
-    return "always throttled: a longer --backoff or --every";
+    return "every poll was throttled: try a longer --backoff or --every";
   }
   if (always(target.absent)) return HintForAbsent(target.text);
   return "";

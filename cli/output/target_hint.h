@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the user may do about a target that did not become ready.
+// Hints for users about targets that did not become ready.
 
 #ifndef WAITER_CLI_OUTPUT_TARGET_HINT_H_
 #define WAITER_CLI_OUTPUT_TARGET_HINT_H_
@@ -12,9 +12,10 @@
 
 namespace waiter::cli {
 
-// Returns the hint of the last finding, or else what its polls suggest, as "no
-// poll ended in time: a longer --probe-timeout". Empty if they suggest nothing.
-// May be anything, as a hint may come from outside.
+// Returns the hint of the last finding. If it has none, returns what the polls
+// suggest, such as "every poll was throttled: try a longer --backoff or
+// --every". Empty if they suggest nothing. A hint may come from outside, so it
+// may contain any bytes.
 std::string HintFor(const RunState& run, const TargetState& target);
 
 }  // namespace waiter::cli

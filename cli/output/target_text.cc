@@ -8,18 +8,35 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "cli/output/run_log.h"
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
 #include "cli/text/fitted_text.h"
+#include "cli/text/time_text.h"
 #include "waiter/wait_report.h"
 
 namespace waiter::cli {
+namespace {
+
+constexpr size_t kMostSnapshotRows = 40;
+constexpr size_t kSnapshotFoundColumns = 200;
+
+void PadColumn(std::vector<TargetRow>& rows, std::string TargetRow::*cell) {
+  size_t widest = 0;
+  for (const TargetRow& row : rows) {
+    widest = std::max(widest, Columns(row.*cell));
+  }
+  for (TargetRow& row : rows) row.*cell = Padded(std::move(row.*cell), widest);
+}
+
+}  // namespace
 
 bool IsReady(const TargetState& target) {
   return target.reason == StopReason::kSuccess;
@@ -104,6 +121,66 @@ std::vector<size_t> UnreadyFirst(const RunState& run) {
     return !IsReady(run.targets[target]);
   });
   return order;
+}
+
+std::vector<TargetRow> TargetRows(const RunState& run,
+                                  absl::Span<const size_t> targets,
+                                  size_t name_columns, size_t found_columns) {
+  std::vector<TargetRow> rows;
+  rows.reserve(targets.size());
+  for (const size_t index : targets) {
+    const TargetState& target = run.targets[index];
+    rows.push_back({.target = &target,
+                    .name = Fitted(target.label, name_columns),
+                    .state = StateText(run, target),
+                    .activity = ActivityText(run, target),
+                    .found = FoundText(target.last, found_columns)});
+  }
+  PadColumn(rows, &TargetRow::name);
+  PadColumn(rows, &TargetRow::state);
+  PadColumn(rows, &TargetRow::activity);
+  return rows;
+}
+
+std::vector<size_t> TargetsToShow(const RunState& run, size_t rows) {
+  std::vector<size_t> targets;
+  if (run.targets.size() <= rows) {
+    targets.resize(run.targets.size());
+    std::iota(targets.begin(), targets.end(), size_t{0});
+  } else {
+    targets = UnreadyFirst(run);
+    targets.resize(std::max(rows, size_t{1}) - 1);
+  }
+  return targets;
+}
+
+std::string MoreTargets(const RunState& run, absl::Span<const size_t> shown) {
+  const size_t more = run.targets.size() - shown.size();
+  if (more == 0) return "";
+  const auto shown_ready = static_cast<size_t>(std::count_if(
+      shown.begin(), shown.end(),
+      [&](size_t target) { return IsReady(run.targets[target]); }));
+  return absl::StrCat("... and ", more, " more, ",
+                      ReadyCount(run) - shown_ready, " ", ReadyWord(run));
+}
+
+std::string SnapshotText(const RunState& run) {
+  const std::vector<size_t> shown = TargetsToShow(run, kMostSnapshotRows);
+  std::string text = absl::StrCat("waiter: ", TimeText(run.elapsed));
+  if (run.timeout < absl::InfiniteDuration()) {
+    absl::StrAppend(&text, " of ", TimeText(run.timeout));
+  }
+  absl::StrAppend(&text, ": ", ReadyCount(run), " of ", run.targets.size(), " ",
+                  ReadyWord(run), "\n");
+  for (const TargetRow& row :
+       TargetRows(run, shown, kMostNameColumns, kSnapshotFoundColumns)) {
+    const std::string line = absl::StrCat("  ", row.name, "  ", row.state, "  ",
+                                          row.activity, "  ", row.found);
+    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+  }
+  const std::string more = MoreTargets(run, shown);
+  if (!more.empty()) absl::StrAppend(&text, "  ", more, "\n");
+  return text;
 }
 
 }  // namespace waiter::cli

@@ -17,12 +17,12 @@ namespace waiter::cli {
 namespace {
 
 std::string_view Variable(const char* name) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): as the header says
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the header forbids changes
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-// The first of these that is set decides.
+// Returns the value of the first variable that is set.
 std::string_view Locale() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view value = Variable(name);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a command finds where its output goes:
+// Describes the terminal that output goes to:
 //
 //   const waiter::cli::Terminal terminal = waiter::cli::ThisTerminal();
 //   if (terminal.err && terminal.size().columns < 80) ...
@@ -13,7 +13,7 @@
 
 namespace waiter::cli {
 
-// Not positive where it is not known.
+// The size of a terminal. A number is not positive if it is unknown.
 struct TerminalSize {
   int columns = 0;
   int rows = 0;
@@ -21,17 +21,18 @@ struct TerminalSize {
 
 struct Terminal {
   bool out = false;  // Standard output is a terminal.
-  bool err = false;  // Standard error is.
+  bool err = false;  // Standard error is a terminal.
 
-  bool dumb = false;     // It cannot move its cursor: by TERM.
-  bool colors = true;    // Nobody forbade them: by NO_COLOR.
-  bool unicode = false;  // It shows UTF-8: by LC_ALL, LC_CTYPE or LANG.
+  bool dumb = false;     // TERM says that the cursor cannot move.
+  bool colors = true;    // NO_COLOR does not forbid colors.
+  bool unicode = false;  // LC_ALL, LC_CTYPE or LANG asks for UTF-8.
 
-  // Returns the size of standard error as it is now. Null: never known.
+  // Returns the present size of standard error. Null if it is never known.
   std::function<TerminalSize()> size = nullptr;
 };
 
-// Reads the environment. Not to be called while another thread changes that.
+// Returns the terminal of this process. Reads the environment, so no other
+// thread may change that at the same time.
 Terminal ThisTerminal();
 
 }  // namespace waiter::cli

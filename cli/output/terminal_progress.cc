@@ -15,8 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "cli/output/snapshot.h"
-#include "cli/output/target_rows.h"
 #include "cli/output/target_text.h"
 #include "cli/output/terminal.h"
 #include "cli/run/run_state.h"
@@ -31,13 +29,13 @@ constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 constexpr size_t kMostFinalRows = 40;
 constexpr TerminalSize kUsualSize = {.columns = 80, .rows = 24};
 
-// A terminal that wraps would make two lines of one that it takes for wider
-// than we do.
+// Without these, a terminal would wrap a line whose width it computes to be
+// larger than `Columns` does.
 constexpr std::string_view kNoWrap = "\x1b[?7l";
 constexpr std::string_view kWrap = "\x1b[?7h";
 
-// Lines are cleared one by one: what clears a whole screen, a terminal may keep
-// in its history, ten times a second.
+// Lines are cleared one by one. A terminal may add a screen that is cleared at
+// once to its history, which would happen ten times a second.
 constexpr std::string_view kClearLine = "\x1b[2K";
 constexpr std::string_view kClearBelow = "\x1b[J";
 
@@ -45,7 +43,7 @@ constexpr std::array<std::string_view, 8> kSpinner = {"⠋", "⠙", "⠹", "⠸"
                                                       "⠼", "⠴", "⠦", "⠇"};
 constexpr std::array<std::string_view, 4> kAsciiSpinner = {"|", "/", "-", "\\"};
 
-// As 0:42, 12:05 or 1:00:00.
+// Returns `time` such as 0:42, 12:05 or 1:00:00.
 std::string ClockText(absl::Duration time) {
   const int64_t seconds = absl::ToInt64Seconds(time);
   const int64_t minutes = seconds / 60;
@@ -64,7 +62,8 @@ std::string TimeOfLimit(const RunState& run, const TargetState& target) {
   return text;
 }
 
-// The escape sequence that begins the colour of a state; empty for the usual.
+// Returns the escape sequence for the color of the state; empty for the
+// default.
 std::string_view ColorOf(const TargetState& target) {
   if (IsReady(target)) return "\x1b[32m";
   if (target.attempts == 0) return "";
@@ -136,7 +135,7 @@ std::vector<std::string> TerminalProgress::Lines(const RunState& run,
                                                  size_t rows) const {
   const auto columns = static_cast<size_t>(Size().columns);
   const std::vector<size_t> shown = TargetsToShow(run, rows);
-  // Room is left for what was found, also where names are long URLs.
+  // Names that are long URLs must leave room for the findings.
   const size_t name_columns =
       std::clamp(columns / 4, size_t{8}, kMostNameColumns);
   std::vector<std::string> lines;
@@ -162,7 +161,7 @@ void TerminalProgress::Draw(const RunState& run, size_t rows) {
   }
   if (lines.size() < drawn_) text += kClearBelow;
   drawn_ = lines.size();
-  // In one piece, so that nobody sees half of it.
+  // One write, so that no incomplete screen is visible.
   err_ << absl::StrCat(text, kWrap) << std::flush;
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The progress of a run on a terminal, a line for each target:
+// Shows the progress of a run on a terminal, in a line for each target:
 //
 //   ⠙ db   NOT_READY  00:42/5:00  poll 9, next 3s  refused 127.0.0.1:5432
 //   ✓ web  READY      00:12/5:00  6 polls          HTTP 200
@@ -23,20 +23,21 @@
 namespace waiter::cli {
 
 struct TerminalProgressOptions {
-  // Asked before each redraw; null: never known, and 80 by 24 is taken.
+  // Called before each redraw. If it is null or the size is unknown, the size
+  // is taken to be 80 by 24.
   std::function<TerminalSize()> size = nullptr;
 
   bool color = false;
-  bool unicode = true;  // For the marks; what targets say stays UTF-8.
+  bool unicode = true;  // For the marks; the text of targets stays UTF-8.
 };
 
-// Redraws its lines in place in `OnTick`, at most every 100 ms. They fit the
-// terminal: what is too long is cut, and of more targets than lines those are
-// shown that are not ready, and how many others there are. At the end a table
-// of at most 40 targets stays.
+// Redraws its lines in place in `OnTick`, at most every 100 ms. The lines fit
+// the terminal: long lines are cut, and if there are more targets than lines,
+// targets that are not ready come first and the last line counts the rest. At
+// the end, a table of at most 40 targets stays.
 //
 // Between two calls the cursor is visible, at the left of the line below, and
-// lines wrap, so that a process that dies leaves nothing to repair.
+// lines wrap, so that a process that dies leaves the terminal in order.
 class TerminalProgress : public RunListener {
  public:
   // `err` must outlive this.
@@ -51,7 +52,7 @@ class TerminalProgress : public RunListener {
   // Returns the lines of at most `rows` targets.
   std::vector<std::string> Lines(const RunState& run, size_t rows) const;
 
-  // Returns what moves the cursor to where the lines on the screen begin.
+  // Returns the escape sequence that moves the cursor to the first line drawn.
   std::string ToTop() const;
 
   void Draw(const RunState& run, size_t rows);

@@ -1,7 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the subcommands of `waiter` share: how they end.
+// Exit codes that all subcommands of `waiter` share:
+//
+//   return waiter::cli::ExitCode(status, "waiter plan", std::cerr);
 
 #ifndef WAITER_CLI_RUN_EXIT_CODE_H_
 #define WAITER_CLI_RUN_EXIT_CODE_H_
@@ -13,13 +15,15 @@
 
 namespace waiter::cli {
 
-// Exit codes. What was asked for makes no sense; and the program itself failed.
+// The command line, a variable or an input makes no sense.
 inline constexpr int kUsageError = 2;
+
+// `waiter` itself failed.
 inline constexpr int kOwnFailure = 125;
 
-// Writes one line that says why `command` ends with `status`, if it is not OK.
-// Returns the exit code: 0, `kUsageError` for kInvalidArgument, or else
-// `kOwnFailure`.
+// Returns the exit code for `status`: 0 if it is OK, `kUsageError` if it is
+// kInvalidArgument, otherwise `kOwnFailure`. Unless it is OK, writes one line
+// that begins with the name of the `command` and says why it failed.
 int ExitCode(const absl::Status& status, std::string_view command,
              std::ostream& err);
 

@@ -22,7 +22,8 @@ namespace {
 
 using How = ProcessEnd::How;
 
-// By itself, or as the shell says it.
+// Returns whether the command could not be run, according to exec(2) or the
+// shell.
 bool CannotRun(const ProcessEnd& end) {
   return (end.how == How::kExited || end.how == How::kNotStarted) &&
          (end.code == 126 || end.code == 127);
@@ -30,10 +31,11 @@ bool CannotRun(const ProcessEnd& end) {
 
 }  // namespace
 
-// Runs a command until it, or that it fails, is what breaks the guard.
+// Runs a shell command again and again until its success, or its failure,
+// breaks the guard.
 class Guard::RepeatedCommand {
  public:
-  // `flag` is its name, for the message.
+  // `flag` is the flag that sets the command, for the message.
   RepeatedCommand(ProcessReaper& reaper, std::string_view flag,
                   std::string text, bool breaks_by_success,
                   const GuardOptions& options, Broken broken)
@@ -64,10 +66,11 @@ class Guard::RepeatedCommand {
       Break(absl::StatusCode::kInvalidArgument,
             absl::StrCat("it cannot be run: ", Summary(end)));
     } else if (end.how == How::kNotStarted || succeeded != breaks_by_success_) {
-      // No guard is broken by our own lack of memory or files.
+      // A lack of memory or files of this process does not break a guard.
     } else if (end.terminated) {
-      Break(absl::StatusCode::kAborted,
-            absl::StrCat("no end after ", absl::FormatDuration(timeout_)));
+      Break(
+          absl::StatusCode::kAborted,
+          absl::StrCat("did not end within ", absl::FormatDuration(timeout_)));
     } else {
       const std::string line = Summary(end);
       Break(absl::StatusCode::kAborted,
@@ -79,7 +82,7 @@ class Guard::RepeatedCommand {
 
   void Break(absl::StatusCode code, const std::string& why) {
     timer_ = {};
-    // It may destroy this.
+    // The call may destroy this.
     const Broken broken = broken_;
     broken(absl::Status(code, absl::StrCat(name_, ": ", why)));
   }
@@ -107,12 +110,12 @@ Guard::Guard(ProcessReaper& reaper, const GuardOptions& options, Broken broken)
   add("--while-running", options.while_running, /*breaks_by_success=*/false);
   add("--fail-if", options.fail_if, /*breaks_by_success=*/true);
   if (!options.while_pid.has_value()) return;
-  pid_.emplace(reaper.loop(), *options.while_pid,
-               [this, pid = *options.while_pid] {
-                 Break(absl::AbortedError(
-                     absl::StrCat("--while-pid=", pid, ": process ", pid,
-                                  " has ended, or there was none")));
-               });
+  pid_.emplace(
+      reaper.loop(), *options.while_pid, [this, pid = *options.while_pid] {
+        Break(absl::AbortedError(absl::StrCat("--while-pid=", pid, ": process ",
+                                              pid,
+                                              " has ended, or never existed")));
+      });
 }
 
 Guard::~Guard() = default;

@@ -1,14 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Ends a wait that has become pointless, as what is waited for can no longer
-// come:
+// Ends a wait in vain, such as a wait for a server whose process has ended:
 //
-//   waiter::cli::Guard guard(reaper, {.while_pid = server_pid},
-//                       [&](const absl::Status& why) {
-//                         // "--while-pid=123: process 123 has ended"
-//                         std::cerr << why.message() << '\n';
-//                       });
+//   waiter::cli::Guard guard(
+//       reaper, {.while_pid = server_pid}, [&](const absl::Status& why) {
+//         std::cerr << why.message() << '\n';
+//         // --while-pid=123: process 123 has ended, or never existed
+//       });
 
 #ifndef WAITER_CLI_RUN_GUARD_H_
 #define WAITER_CLI_RUN_GUARD_H_
@@ -28,22 +27,23 @@
 
 namespace waiter::cli {
 
-// Each is watched that is given.
+// Conditions of a guard. Each is watched if it is set.
 struct GuardOptions {
-  // A process that must run. Positive.
+  // A process that must run. Must be positive.
   std::optional<pid_t> while_pid = std::nullopt;
 
-  // A command for the shell that must exit with 0.
+  // A shell command that must exit with 0.
   std::string while_running = {};
 
-  // A command for the shell that must not.
+  // A shell command that must not exit with 0.
   std::string fail_if = {};
 
-  // The delay between the end of a command and its next start.
+  // Delay between the end of a shell command and its next start.
   absl::Duration every = absl::Milliseconds(500);
 
-  // How long a command may take. A `while_running` that takes longer counts as
-  // failed, and so does a `fail_if`, which is asked again then.
+  // Longest time that a shell command may take. A command that takes longer
+  // counts as failed: this breaks a guard by `while_running`, and `fail_if`
+  // runs again.
   absl::Duration timeout = absl::Seconds(10);
 };
 
@@ -52,9 +52,10 @@ class Guard {
  public:
   using Broken = std::function<void(const absl::Status&)>;
 
-  // Looks at once, and then again and again. Calls `broken` once, on the loop,
-  // with one line that tells which guard it was and what it saw: kAborted, or
-  // kInvalidArgument if a command cannot be run.
+  // Checks all conditions at once, and then again and again. Calls `broken`, on
+  // the loop and at most once, when a condition no longer holds. The status is
+  // kAborted, or kInvalidArgument if a shell command cannot be run. Its message
+  // is one line with the flag of the condition and what was seen.
   Guard(ProcessReaper& reaper, const GuardOptions& options, Broken broken);
   ~Guard();
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is known of a run of `waiter` at one moment, and who is told of changes:
-// the progress on a terminal, the lines of a log, the message at its end.
+// The state of a run of `waiter` at one moment, and the interface for listeners
+// to its changes, such as progress on a terminal, a log, or the failure
+// message:
 //
 //   class Plain : public waiter::cli::RunListener {
 //     void OnPoll(const RunState& run, size_t target) override {
@@ -30,32 +31,35 @@
 
 namespace waiter::cli {
 
-// All times are since the start of the run.
+// The state of the wait for one target. All times are since the start of the
+// run.
 struct TargetState {
-  std::string label;  // "db", or the target itself where it has no label.
+  std::string label;  // Such as "db"; `text` if the target has no label.
   std::string text;   // The target as it was given.
 
-  // What the target is doing now. `kEnded`: `reason` says how.
+  // The present step of the wait. For `kEnded`, `reason` says why it ended.
   enum class Phase : uint8_t { kStarting, kPolling, kSleeping, kEnded };
   Phase phase = Phase::kStarting;
 
   int64_t attempts = 0;                // Finished polls.
   std::array<int64_t, 5> counts = {};  // By `PollStatus`.
-  int64_t absent = 0;                  // Those whose finding was `absent`.
-  int64_t timed_out = 0;               // Those that took all of their time.
+  int64_t absent = 0;                  // Polls that found the target absent.
+  int64_t timed_out = 0;               // Polls that timed out.
 
-  // The last finished poll, after `--map`, `--gone` and so on; and the last
-  // that was no error, if there was one.
+  // The finding of the last finished poll, as changed by `--map`, `--gone` and
+  // so on; and the last finding that was success or not ready, if any.
   Finding last = {};
   std::optional<Finding> last_good = std::nullopt;
   absl::Duration last_ended = absl::ZeroDuration();
   absl::Duration last_took = absl::ZeroDuration();
 
-  // When the poll under way began, or else the last.
+  // When the poll under way began, or otherwise the last poll.
   absl::Duration poll_started = absl::ZeroDuration();
 
-  // The delay after the last poll; zero if none. When the wait ended, and why.
+  // The delay after the last poll; zero if there is none.
   absl::Duration next_delay = absl::ZeroDuration();
+
+  // When and why the wait ended.
   absl::Duration ended = absl::ZeroDuration();
   std::optional<StopReason> reason = std::nullopt;
 };
@@ -63,9 +67,9 @@ struct TargetState {
 struct RunState {
   std::vector<TargetState> targets;
   size_t needed = 1;       // Targets that must be ready.
-  bool gone = false;       // What is waited for is that they are gone.
+  bool gone = false;       // The run waits until targets are gone.
   absl::Duration timeout;  // May be infinite.
-  absl::Duration elapsed;  // As of the call.
+  absl::Duration elapsed;  // At the time of the call.
   absl::Time started;      // By the wall clock, for logs.
 };
 
@@ -75,34 +79,37 @@ struct RunEnd {
   int exit_code;
   std::string reason;
 
-  // For people, where there is more to say: what the guard found, or "SIGINT".
+  // Details for people, such as what the guard saw, or "SIGINT". May be empty.
   std::string detail = {};
 };
 
-// Is told on the thread of the run. `target` is an index of `run.targets`.
+// Listens to a run, on the thread of the run. `target` is an index of
+// `run.targets`.
 class RunListener {
  public:
   virtual ~RunListener() = default;
 
+  // Called first.
   virtual void OnStart(const RunState& /*run*/) {}
 
-  // A poll has ended, and it is known what comes after it: a delay, or an end
-  // (`kEnded`), which `OnEnd` tells next.
+  // Called when a poll has ended and its consequence is known: a delay, or the
+  // end of the wait (`kEnded`), after which `OnEnd` follows.
   virtual void OnPoll(const RunState& /*run*/, size_t /*target*/) {}
 
-  // The wait for one target has ended.
+  // Called when the wait for one target has ended.
   virtual void OnEnd(const RunState& /*run*/, size_t /*target*/) {}
 
-  // Called every 100 ms while the run goes on, and never more often.
+  // Called every 100 ms during the run, and never more often.
   virtual void OnTick(const RunState& /*run*/) {}
 
-  // Somebody asked what is going on.
+  // Called when a user asks for the state of the run.
   virtual void OnSnapshot(const RunState& /*run*/) {}
 
-  // The run is over: the last call.
+  // Called last, when the run is over.
   virtual void OnDone(const RunState& /*run*/, const RunEnd& /*end*/) {}
 
-  // What went wrong with telling, as a full disk: a failure of the command.
+  // Returns what went wrong in the listener, such as a full disk. An error is a
+  // failure of `waiter` itself.
   virtual absl::Status status() const { return absl::OkStatus(); }
 };
 

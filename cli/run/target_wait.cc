@@ -26,8 +26,8 @@
 namespace waiter::cli {
 namespace {
 
-// The poll at the deadline gets no more than this, as nobody who set a limit
-// waits for `--probe-timeout` on top of it.
+// Longest time for the poll at the deadline. A user who set a limit does not
+// want to wait for `--probe-timeout` on top of it.
 constexpr absl::Duration kLongestLastPoll = absl::Seconds(1);
 
 absl::Duration TimeFor(const PollContext& context) {
@@ -91,7 +91,7 @@ void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
 void TargetWait::AfterPoll(const PollEvent& poll) {
   state_.attempts = poll.attempt;
   ++state_.counts[static_cast<size_t>(poll.found.status())];
-  // A poll that the end of the wait cut short has no finding.
+  // A poll that was cut short by the end of the wait has no finding.
   state_.last = found_.has_value()
                     ? *std::move(found_)
                     : Finding{.status = poll.found.status(),

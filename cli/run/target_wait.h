@@ -1,11 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The wait for one target: a probe as an asynchronous status function, and an
-// observer that keeps the state of the target up to date.
+// The wait for one target: makes a probe an asynchronous status function, and
+// observes the wait to keep the state of the target up to date.
 //
 //   waiter::cli::TargetWait wait(loop, *probe, {.gone = true}, state, events,
-//   0); options.observer = &wait;
+//                                /*target=*/0);
+//   options.observer = &wait;
 //   engine.Start(waiter::AsyncWaiter(wait.StatusFunction(), options), Use);
 
 #ifndef WAITER_CLI_RUN_TARGET_WAIT_H_
@@ -28,37 +29,38 @@
 
 namespace waiter::cli {
 
-// What is made of the findings of a probe.
+// How a wait interprets the findings of a probe.
 struct FindingRules {
-  // Wait for the target to be absent.
+  // Whether the wait succeeds when the target is absent.
   bool gone = false;
 
-  // Take no hints of when to ask again.
+  // Whether to ignore hints of the target when to poll again.
   bool ignore_retry_after = false;
 };
 
-// Returns what `finding` means to a wait for absence: an error tells nothing,
-// whatever it says, and what is there, or cannot be told, is not gone yet.
+// Returns what `finding` means to a wait for absence. An absent target is a
+// success, and a target that is ready is not gone yet. Other findings, such as
+// errors, keep their status, as they do not show that the target is gone.
 Finding Inverted(Finding finding);
 
-// Is told when the state of a target has changed.
+// Receives the changes of the state of targets.
 class TargetEvents {
  public:
   virtual ~TargetEvents() = default;
 
-  // Time since the start of the run.
+  // Returns the time since the start of the run.
   virtual absl::Duration Elapsed() const = 0;
 
-  // As of `RunListener`.
+  // Called at the same times as `OnPoll` and `OnEnd` of `RunListener`.
   virtual void PollEnded(size_t target) = 0;
   virtual void WaitEnded(size_t target) = 0;
 };
 
-// Thread-compatible; runs on the loop's thread. All that it is given must
-// outlive it, and it its wait.
+// Thread-compatible; runs on the thread of the loop. The arguments of the
+// constructor must outlive this, and this must outlive the wait.
 class TargetWait : public WaitObserver {
  public:
-  // Copyable; refers to the `TargetWait`.
+  // A status function that refers to the `TargetWait`. Copyable.
   struct AskTarget {
     void operator()(const PollContext& context, PollCompletion<> done) const {
       wait->Ask(context, std::move(done));
@@ -66,7 +68,7 @@ class TargetWait : public WaitObserver {
     TargetWait* wait;
   };
 
-  // `target` is the index that `events` is given.
+  // `target` is the index that is passed to `events`.
   TargetWait(EventLoop& loop, Probe& probe, const FindingRules& rules,
              TargetState& state, TargetEvents& events, size_t target);
 
@@ -81,7 +83,7 @@ class TargetWait : public WaitObserver {
   void Ask(const PollContext& context, PollCompletion<> done);
   void Answer(Finding finding, const PollCompletion<>& done);
 
-  // Tells of a poll as soon as it is known what comes after it.
+  // Reports the last poll, unless it has been reported.
   void TellOfPoll(absl::Duration next_delay);
 
   EventLoop& loop_;
@@ -92,7 +94,7 @@ class TargetWait : public WaitObserver {
   const size_t target_;
 
   EventLoop::Watch time_out_;
-  std::optional<Finding> found_;  // What the probe answered, untold.
+  std::optional<Finding> found_;  // The answer that is not yet in `state_`.
   bool poll_untold_ = false;
 };
 

@@ -44,7 +44,7 @@ RunState InitialState(const std::vector<WaitTarget>& targets,
   return state;
 }
 
-// `absl::BitGen` would be made ready for far more than one number.
+// Cheaper than an `absl::BitGen`, which is set up to draw many numbers.
 uint64_t RandomSeed() {
   std::random_device device;
   return static_cast<uint64_t>(device()) << 32 | device();
@@ -134,9 +134,10 @@ void WaitRun::WaitEnded(size_t target) {
   if (ready_ >= options_.needed) {
     end_ = RunEnd{.exit_code = 0, .reason = "ready"};
   } else if (targets_.size() - unready_ < options_.needed) {
-    // The end that made it impossible is the one that counts.
+    // The first end that makes success impossible counts.
     end_ = EndFor(reason);
-    // The limit is that of all, who look once more, and may say why.
+    // All targets share the limit. Each polls once more, and may say why it is
+    // not ready.
     if (reason == StopReason::kDeadline) return;
   } else {
     return;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A run of `waiter`: waits for all targets, or as many as are needed, on one
-// engine and one thread, and tells its listeners.
+// A run of `waiter`: waits on one engine and one thread until as many targets
+// as needed are ready, and calls its listeners.
 //
 //   waiter::cli::WaitRun run(loop, std::move(targets), options, {&progress});
 //   waiter::cli::SignalWatch interrupted(loop, SIGINT, [&] {
@@ -40,16 +40,18 @@ struct WaitTarget {
 };
 
 struct WaitRunOptions {
-  // Of each target. The name, the clock, the observer and the quota are set for
-  // each.
+  // The policy for each target. The run sets the name, the clock, the observer
+  // and the quota.
   WaitOptions policy;
 
-  // Targets that must be ready; the run ends as soon as that can no longer be.
+  // Number of targets that must be ready. The run ends as soon as that has
+  // become impossible.
   size_t needed = 1;
 
   FindingRules rules = {};
 
-  // Server errors of one target that are borne; the next one ends its wait.
+  // Number of server errors of one target to tolerate; the next one ends its
+  // wait.
   std::optional<int64_t> max_errors = std::nullopt;
 
   int timeout_code = 124;
@@ -59,19 +61,19 @@ struct WaitRunOptions {
 // Thread-compatible; runs on the thread that calls `Run`.
 class WaitRun : private TargetEvents {
  public:
-  // `options` must be valid, and the listeners outlive this.
+  // `options` must be valid. The listeners must outlive this.
   WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
           const WaitRunOptions& options, std::vector<RunListener*> listeners);
 
-  // Waits, and returns how it ended. To be called once. Probes have been ended,
-  // but what they started may still be ending.
+  // Waits, and returns how the run ended. Must be called at most once. All
+  // probes have ended then; processes that they started may still be ending.
   RunEnd Run();
 
-  // Ends the run at once, and as `end` says unless that has been decided. To be
-  // called from inside of the loop.
+  // Ends the run at once. `Run` returns `end`, unless the end of the run was
+  // decided before. Must be called inside the loop.
   void Stop(const RunEnd& end);
 
-  // Shows the listeners what is going on.
+  // Calls `OnSnapshot` of all listeners.
   void Snapshot();
 
  private:
@@ -96,7 +98,7 @@ class WaitRun : private TargetEvents {
   RunState state_;
   EventLoop::Watch tick_;
 
-  // Once it is decided how the run ends.
+  // Set once the end of the run is decided.
   std::optional<RunEnd> end_;
   size_t ready_ = 0;
   size_t unready_ = 0;
@@ -104,7 +106,7 @@ class WaitRun : private TargetEvents {
   std::vector<WaitTarget> targets_;
   std::vector<std::unique_ptr<TargetWait>> waits_;
   std::optional<WaitGroup<>> group_;
-  WaitEngine engine_;  // Destroyed first, as it refers to all else.
+  WaitEngine engine_;  // Destroyed first, as it refers to the other members.
 };
 
 }  // namespace waiter::cli

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cli/text/printable.h"
+#include "cli/text/utf8.h"
 
 namespace waiter::cli {
 namespace {
@@ -17,36 +18,20 @@ namespace {
 constexpr std::string_view kMore = "...";
 constexpr size_t kMostColumns = 1 << 20;
 
-// One character of text that is UTF-8.
-struct Character {
-  uint32_t point;
-  size_t length;
-};
-
-Character FirstOf(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {lead, 1};
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  uint32_t point = lead & (0xffU >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    point = point << 6 | (static_cast<unsigned char>(text[i]) & 0x3fU);
-  }
-  return {point, length};
-}
-
 bool In(uint32_t point, uint32_t first, uint32_t last) {
   return point >= first && point <= last;
 }
 
 size_t ColumnsOf(uint32_t point) {
-  if (In(point, 0x300, 0x36f)) return 0;  // Accents over the one before.
+  // Accents stand over the character before them.
+  if (In(point, 0x300, 0x36f)) return 0;
   const bool narrow = point < 0x1100 || In(point, 0x1e00, 0x22ff) ||
                       In(point, 0x2500, 0x25fc) || In(point, 0x2800, 0x28ff) ||
-                      point == 0xfffd;
+                      point == kReplacementPoint;
   return narrow ? 1 : 2;
 }
 
-// Whether it is not seen itself, but changes how others are.
+// Returns whether `point` is invisible and changes how other characters look.
 bool IsFormat(uint32_t point) {
   return point == 0x61c || In(point, 0x200b, 0x200f) ||
          In(point, 0x2028, 0x202e) || In(point, 0x2060, 0x206f) ||
@@ -54,15 +39,10 @@ bool IsFormat(uint32_t point) {
          In(point, 0xe0000, 0xe0fff);
 }
 
-// No column has more than four bytes, but for accents.
+// Returns the beginning of `text` that can reach `columns`. A column takes at
+// most four bytes, except for accents.
 std::string_view FirstBytes(std::string_view text, size_t columns) {
-  size_t length = 4 * (columns + 1);
-  if (text.size() <= length) return text;
-  const auto is_inner = [&](size_t i) {
-    return (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
-  };
-  for (int back = 0; back < 3 && is_inner(length); ++back) --length;
-  return text.substr(0, length);
+  return Utf8Prefix(text, 4 * (columns + 1));
 }
 
 }  // namespace
@@ -70,7 +50,7 @@ std::string_view FirstBytes(std::string_view text, size_t columns) {
 size_t Columns(std::string_view text) {
   size_t columns = 0;
   while (!text.empty()) {
-    const Character character = FirstOf(text);
+    const Utf8Character character = FirstOf(text);
     columns += ColumnsOf(character.point);
     text.remove_prefix(character.length);
   }
@@ -81,18 +61,18 @@ std::string Fitted(std::string_view text, size_t columns) {
   columns = std::min(columns, kMostColumns);
   const std::string_view first = FirstBytes(text, columns);
   const std::string printable = Printable(first);
-  // Where there is room for `kMore`, or is none, it is left out.
+  // Columns for a text that is cut. `kMore` follows it if there is room.
   const size_t enough =
       columns > kMore.size() ? columns - kMore.size() : columns;
   std::string fitted;
   size_t used = 0;
   size_t enough_length = 0;
   for (std::string_view rest = printable; !rest.empty();) {
-    const Character character = FirstOf(rest);
+    const Utf8Character character = FirstOf(rest);
     const bool format = IsFormat(character.point);
     used += format ? 1 : ColumnsOf(character.point);
     if (used > columns) break;
-    fitted += format ? "\uFFFD" : rest.substr(0, character.length);
+    fitted += format ? kReplacement : rest.substr(0, character.length);
     if (used <= enough) enough_length = fitted.size();
     rest.remove_prefix(character.length);
   }

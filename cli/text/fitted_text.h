@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Text from outside, cut to so many columns of a terminal:
+// Cuts text from outside to a number of terminal columns:
 //
 //   waiter::cli::Fitted("refused by 127.0.0.1", 10);  // "refused..."
 
@@ -14,17 +14,18 @@
 
 namespace waiter::cli {
 
-// Returns how many columns `text`, as `Fitted` or `Printable` returned it,
-// takes. Where terminals differ it is the most that one takes: 2 for what is
+// Returns how many columns `text`, a result of `Fitted` or `Printable`, takes.
+// Where terminals differ, it is the largest width: 2 for a character that is
 // neither a letter of an alphabet nor a common sign.
 size_t Columns(std::string_view text);
 
-// Returns `Printable(text)`, without what turns the direction of writing or is
-// not seen, in at most `columns`. If that is not all of it, it ends in "...".
-// Costs what `columns` do, however long `text` is.
+// Returns `Printable(text)` in at most `columns`, with U+FFFD in the place of
+// each character that is invisible or turns the direction of writing. Ends in
+// "..." if `text` was cut. The cost depends on `columns`, not on the size of
+// `text`.
 std::string Fitted(std::string_view text, size_t columns);
 
-// Returns `text` with as many spaces as make it `columns` wide.
+// Returns `text`, padded with spaces to a width of `columns`.
 std::string Padded(std::string text, size_t columns);
 
 }  // namespace waiter::cli

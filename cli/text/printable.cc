@@ -7,40 +7,33 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "json/json.h"
+#include "cli/text/utf8.h"
 
 namespace waiter::cli {
 
 std::string Printable(std::string_view text) {
-  // A JSON string is valid UTF-8, and reads back as what it quotes.
-  const absl::StatusOr<JsonValue> valid = ParseJson(QuoteJson(text));
-  const std::string& characters = *valid->string();
   std::string printable;
-  for (size_t i = 0; i < characters.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(characters[i]);
-    const auto next = static_cast<unsigned char>(
-        i + 1 < characters.size() ? characters[i + 1] : 0);
-    if (byte < 0x20 || byte == 0x7f) {
-      absl::StrAppendFormat(&printable, "\\x%02x", byte);
-    } else if (byte == 0xc2 && next < 0xa0) {
-      // U+0080 to U+009F.
-      absl::StrAppendFormat(&printable, "\\u%04x", next);
-      ++i;
+  for (std::string_view rest = text; !rest.empty();) {
+    const Utf8Character first = FirstOf(rest);
+    if (first.point < 0x20 || first.point == 0x7f) {
+      absl::StrAppendFormat(&printable, "\\x%02x", first.point);
+    } else if (first.point >= 0x80 && first.point < 0xa0) {
+      absl::StrAppendFormat(&printable, "\\u%04x", first.point);
+    } else if (first.point == kReplacementPoint) {
+      printable += kReplacement;
     } else {
-      printable.push_back(characters[i]);
+      printable += rest.substr(0, first.length);
     }
+    rest.remove_prefix(first.length);
   }
   return printable;
 }
 
 std::string Shortened(std::string_view text, size_t size) {
   if (text.size() <= size) return std::string(text);
-  // A character has at most three bytes of this form behind its first.
-  for (int i = 0; i < 3 && size > 0 && (text[size] & 0xc0) == 0x80; ++i) --size;
-  return absl::StrCat(text.substr(0, size), "...");
+  return absl::StrCat(Utf8Prefix(text, size), "...");
 }
 
 }  // namespace waiter::cli

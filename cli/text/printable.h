@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Text from outside, for a terminal:
+// Makes text from outside safe to show on a terminal:
 //
 //   err << "waiter: " << waiter::cli::Printable(argument) << '\n';
 
@@ -14,13 +14,13 @@
 
 namespace waiter::cli {
 
-// Returns `text` as one line of UTF-8 that cannot move the cursor, ring or
-// change colours: control characters are escaped, as `\x1b` or `\u009b`, and
-// what is not UTF-8 becomes U+FFFD.
+// Returns `text` as one line of UTF-8 that cannot move the cursor, ring the
+// bell or change colors. Control characters are escaped, such as `\x1b` or
+// `\u009b`. Each byte that is not UTF-8 becomes U+FFFD.
 std::string Printable(std::string_view text);
 
-// Returns `text`, or, if it is longer than `size` bytes, what of it fits, in
-// whole characters of UTF-8, and "...".
+// Returns `text` if it has at most `size` bytes. Otherwise returns as many of
+// its characters as fit in `size` bytes, followed by "...".
 std::string Shortened(std::string_view text, size_t size);
 
 }  // namespace waiter::cli

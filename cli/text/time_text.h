@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Durations for people: three digits are enough.
+// Writes durations for people, in about three digits:
 //
 //   waiter::cli::TimeText(absl::Seconds(1.23456));   // "1.23s"
 //   waiter::cli::TimeText(absl::Seconds(123.456));   // "2m3s"
@@ -15,8 +15,8 @@
 
 namespace waiter::cli {
 
-// Returns `duration`, rounded to what people look at, as `absl::ParseDuration`
-// reads it.
+// Returns `duration`, rounded to the precision that people read, in a form that
+// `absl::ParseDuration` accepts.
 std::string TimeText(absl::Duration duration);
 
 }  // namespace waiter::cli

@@ -186,7 +186,7 @@ TEST(OutputFlagsTest, WhatContradictsIsNamed) {
       {"--verbose --progress=tty", "--verbose: contradicts --progress"},
       {"--print-last --progress=json",
        "--print-last and --progress=json both write to standard output; "
-       "--log-json=FILE writes elsewhere"},
+       "--log-json=FILE writes to a file"},
       {"--log-json=/no/such/folder/log",
        "--log-json=/no/such/folder/log: No such file or directory"},
   };

@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "cli/output/snapshot.h"
 #include "cli/output/target_hint.h"
+#include "cli/output/target_text.h"
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
 #include "gmock/gmock.h"
@@ -112,12 +112,11 @@ TEST(FailureMessageTest, TheFirstLineSaysWhatEndedTheRun) {
       {{"db"},
        [](RunState& run) { run.timeout = absl::ZeroDuration(); },
        {124, "deadline"},
-       "db was not ready at the only look"},
+       "db was not ready at the only poll"},
       {{"a", "b", "c"},
        [](RunState& run) { run.needed = 2; },
        {124, "deadline"},
-       "0 of 3 targets were ready, of the 2 needed when the limit of 5m was "
-       "reached"},
+       "0 of 3 targets were ready (2 needed) when the limit of 5m was reached"},
       {{"db"},
        nothing,
        {3, "attempts"},
@@ -193,8 +192,9 @@ TEST(FailureMessageTest, APollThatNeverEndedIsSaid) {
   played.run.BeginPoll(0, kSecond);
   played.run.state.elapsed = 5 * kSecond;
   played.run.Done("deadline", 124);
-  EXPECT_THAT(played.Lines()[1],
-              HasSubstr("  db  no poll ended; the first took 4s so far"));
+  EXPECT_THAT(
+      played.Lines()[1],
+      HasSubstr("  db  no poll has ended; the first has taken 4s so far"));
   EXPECT_THAT(played.Lines()[2], HasSubstr("--probe-timeout"));
 }
 
@@ -292,7 +292,7 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
       {"throttled", polled(PollStatus::kThrottled, 3, {}), "--backoff"},
       {"no socket", absent("unix:/x"), "it never existed"},
       {"no file", absent("file:/x"), "it never existed"},
-      {"no name", absent("dns:x"), "nobody knows the name"},
+      {"no name", absent("dns:x"), "the name was never found"},
       {"no process", absent("pid:1"), ""},
       {"absent at first",
        with(absent("file:/x"), [](TargetState& t) { t.absent = 2; }), ""},

@@ -116,7 +116,7 @@ TEST(PlainProgressTest, TheStartSaysWhatIsWaitedFor) {
       {1, false, absl::InfiniteDuration(),
        "waiter: waiting for 1 of a, b, c, 1 more, without a limit\n"},
       {4, true, absl::ZeroDuration(),
-       "waiter: waiting until gone: a, b, c, 1 more, looking once\n"},
+       "waiter: waiting until gone: a, b, c, 1 more, polling once\n"},
   };
   for (const Case& c : cases) {
     Played played({"a", "b", "c", "d"});

@@ -258,7 +258,8 @@ TEST(ProbeAnswerTest, LineMayBeAnAnswerOrNone) {
       {R"({"waiter":"success","retry_after":30})", kBroken,
        broken + "\"retry_after\" is no text such as \"30s\""},
       {R"({"waiter":"success","retry_after":"30"})", kBroken,
-       broken + "\"retry_after\": a duration needs a unit, as 30s or 30ms"},
+       broken +
+           "\"retry_after\": a duration needs a unit, such as 30s or 30ms"},
       {R"({"waiter":"success","retry_after":"inf"})", kBroken,
        broken + "\"retry_after\": it must be finite"},
   };

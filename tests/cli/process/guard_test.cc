@@ -89,7 +89,7 @@ TEST_F(GuardTest, BreaksAtOnceByWhatItSees) {
        "--fail-if='exit 126': it cannot be run: exit code 126"},
       {{.while_running = kHang, .timeout = absl::Milliseconds(50)},
        kAborted,
-       absl::StrCat("--while-running='", kHang, "': no end after 50ms")},
+       absl::StrCat("--while-running='", kHang, "': did not end within 50ms")},
   };
   for (const Case& test : cases) {
     broken_ = std::nullopt;
@@ -133,7 +133,7 @@ TEST_F(GuardTest, BreaksWhenTheProcessEnds) {
   RunUntil([&] { return broken_.has_value(); });
   EXPECT_EQ(broken_->message(),
             absl::StrCat("--while-pid=", pid, ": process ", pid,
-                         " has ended, or there was none"));
+                         " has ended, or never existed"));
 
   // It had ended before this one.
   broken_ = std::nullopt;
