@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles and runs the code of README.md, and finds it there word for word.
+// Compiles and runs the code of README.md, and checks that each example stands
+// in this file word for word.
 
 #include <exception>
 #include <fstream>
@@ -90,7 +91,7 @@ TEST(ReadmeTest, EngineExampleCallsBack) {
 }
 
 #ifdef WAITER_HAS_COROUTINES
-// Destroys itself when it ends.
+// Destroys its own frame when it ends.
 struct Detached {
   struct promise_type {
     Detached get_return_object() { return {}; }
@@ -110,7 +111,7 @@ Detached WaitForState(waiter::WaitEngine& engine, std::string& state) {
   state = result->state;
 }
 
-TEST(ReadmeTest, CoroutineExampleGoesOnWithTheResult) {
+TEST(ReadmeTest, CoroutineExampleResumesWithTheResult) {
   waiter::WaitEngine engine({.threads = 0});
   std::string state;
 
@@ -121,7 +122,7 @@ TEST(ReadmeTest, CoroutineExampleGoesOnWithTheResult) {
 }
 #endif  // WAITER_HAS_COROUTINES
 
-TEST(ReadmeTest, TestingExampleWaitsThreeHoursAtOnce) {
+TEST(ReadmeTest, TestingExampleWaitsThreeHoursInstantly) {
   waiter::SimulatedClock clock;
   bool job_done = false;
   clock.CallAt(absl::Hours(3), [&] { job_done = true; });
@@ -141,7 +142,7 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
-// Words alone: a test indents its code, and prose is wrapped.
+// Reduces `text` to its words: a test indents its code, and prose is wrapped.
 std::string Words(std::string_view text) {
   return absl::StrJoin(
       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
@@ -174,7 +175,7 @@ class Job {
   waiter::SimulatedClock& clock_;
 };
 
-TEST(ReadmeTest, PollingExampleFailsAsShown) {
+TEST(ReadmeTest, EventuallyExampleFailsAsShown) {
   waiter::SimulatedClock clock;
   const Job job(clock);
 
