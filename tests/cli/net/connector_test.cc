@@ -35,10 +35,10 @@
 namespace waiter::cli {
 namespace {
 
-// Two sockets on one port, of which neither listens.
+// Binds one port in both families; neither socket listens.
 struct TwoFamilies {
   TwoFamilies() {
-    // A port that is free for one family need not be so for the other.
+    // A port that is free in one family may be taken in the other.
     for (int attempt = 0; attempt < 100 && !ipv6; ++attempt) {
       ipv4 = BindTcp("127.0.0.1");
       ipv6 = BindTcp("::1", PortOf(ipv4));
@@ -51,7 +51,7 @@ struct TwoFamilies {
   uint16_t port = 0;
 };
 
-// Listens, and answers no attempt to connect, as its queue is full.
+// Listens, yet answers no connection attempt, as its queue is full.
 class Silence {
  public:
   explicit Silence(const UniqueFd& bound) {
@@ -79,7 +79,7 @@ class ConnectorTest : public testing::Test {
   Connector::Done Keep() {
     return [this](Connector::Result result) { result_ = std::move(result); };
   }
-  // Returns whom it is connected to; else what was found.
+  // Returns the peer of the connection, otherwise the finding.
   std::string Peer() {
     EXPECT_TRUE(RunUntil(loop_, [&] { return result_.has_value(); }));
     if (auto* const connection = std::get_if<Connection>(&*result_)) {
@@ -137,7 +137,7 @@ TEST_F(ConnectorTest, EitherFamilyIsEnough) {
   }
 }
 
-TEST_F(ConnectorTest, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
+TEST_F(ConnectorTest, SilentAddressDoesNotDelayOthers) {
   TwoFamilies sockets;
   const Silence silence(sockets.ipv4);
   const ScriptedServer server(loop_, std::move(sockets.ipv6), {});
@@ -147,7 +147,7 @@ TEST_F(ConnectorTest, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
   EXPECT_EQ(Peer(), absl::StrCat("[::1]:", sockets.port));
 }
 
-TEST_F(ConnectorTest, ARefusalNamesEachAddress) {
+TEST_F(ConnectorTest, RefusalNamesEachAddress) {
   const TwoFamilies sockets;
 
   Connect("both", sockets.port);
@@ -177,7 +177,7 @@ TEST_F(ConnectorTest, SilenceIsNotAbsence) {
   EXPECT_FALSE(result_.has_value());
 }
 
-TEST_F(ConnectorTest, ANameThatIsNotFoundIsNotAbsent) {
+TEST_F(ConnectorTest, UnknownNameIsNotAbsent) {
   Connect("nowhere", 80);
   EXPECT_EQ(Failure().detail, "no address of nowhere: no such name");
   EXPECT_EQ(Failure().status, PollStatus::kNotReady);
@@ -189,7 +189,7 @@ TEST_F(ConnectorTest, ANameThatIsNotFoundIsNotAbsent) {
   EXPECT_FALSE(Failure().absent);
 }
 
-TEST_F(ConnectorTest, ANameWithoutAnAnswerInTimeIsAServerError) {
+TEST_F(ConnectorTest, NameWithoutAnAnswerInTimeIsAServerError) {
   Connect("both", 80);
   const Finding finding = connector_.TimeOut(absl::Seconds(10));
   EXPECT_EQ(finding.detail,
@@ -198,13 +198,13 @@ TEST_F(ConnectorTest, ANameWithoutAnAnswerInTimeIsAServerError) {
   EXPECT_FALSE(finding.absent);
 }
 
-TEST_F(ConnectorTest, AnAddressOfTheOtherFamilyIsAMistake) {
+TEST_F(ConnectorTest, AddressOfTheOtherFamilyIsAMistake) {
   Connect("::1", 80, AddressFamily::kIpv4);
   EXPECT_EQ(Failure().detail, "::1 is no address of IPv4");
   EXPECT_EQ(Failure().status, PollStatus::kFailed);
 }
 
-TEST_F(ConnectorTest, WhatIsCancelledDoesNotCall) {
+TEST_F(ConnectorTest, CancelledAttemptDoesNotCallBack) {
   const TwoFamilies sockets;
   const Silence silence(sockets.ipv4);
   Connect("127.0.0.1", sockets.port);
@@ -216,8 +216,8 @@ TEST_F(ConnectorTest, WhatIsCancelledDoesNotCall) {
   EXPECT_EQ(Peer(), "no address of nowhere: no such name");
 }
 
-TEST_F(ConnectorTest, SocketsHavePaths) {
-  // Relative, as the name of a socket must be short.
+TEST_F(ConnectorTest, UnixSocketsAreFoundByPath) {
+  // The path is relative, as the name of a socket must be short.
   ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
   const std::string path = absl::StrCat("socket", getpid());
   connector_.ConnectUnix(path, Keep());
@@ -243,7 +243,7 @@ TEST_F(ConnectorTest, SocketsHavePaths) {
   EXPECT_EQ(Failure().detail, absl::StrCat("refused by ", name));
 }
 
-TEST(ConnectFailureTest, AbsentIsWhatRefusesWhereverItCanBeAsked) {
+TEST(ConnectFailureTest, TargetIsAbsentIfEveryReachableAddressRefuses) {
   struct Case {
     std::vector<std::pair<std::string, int>> failures;
     std::string_view detail;
@@ -267,7 +267,7 @@ TEST(ConnectFailureTest, AbsentIsWhatRefusesWhereverItCanBeAsked) {
        "refused by 1.1.1.1:5; [::1]:5: Connection timed out"},
       {{{"1.1.1.1", ECONNREFUSED}, {"::1", EHOSTUNREACH}},
        "refused by 1.1.1.1:5; [::1]:5: No route to host"},
-      // A machine without IPv6.
+      // On a machine without IPv6.
       {{{"1.1.1.1", ECONNREFUSED}, {"::1", EADDRNOTAVAIL}},
        "refused by 1.1.1.1:5; [::1]:5: Cannot assign requested address",
        PollStatus::kNotReady,
@@ -276,7 +276,7 @@ TEST(ConnectFailureTest, AbsentIsWhatRefusesWhereverItCanBeAsked) {
        "refused by 1.1.1.1:5; [::1]:5: Network is unreachable",
        PollStatus::kNotReady,
        true},
-      // A machine without a network.
+      // On a machine without a network.
       {{{"1.1.1.1", ENETUNREACH}}, "1.1.1.1:5: Network is unreachable"},
       {{{"1.1.1.1", EMFILE}},
        "1.1.1.1:5: Too many open files",
@@ -303,7 +303,7 @@ TEST(ConnectFailureTest, AbsentIsWhatRefusesWhereverItCanBeAsked) {
   }
 }
 
-TEST(ConnectFailureTest, ASocketThatIsForbiddenIsAFailure) {
+TEST(ConnectFailureTest, ForbiddenSocketIsAFailure) {
   const Finding finding = DescribeFailures({{UnixAddress("/a"), EACCES}}, {});
   EXPECT_EQ(finding.status, PollStatus::kFailed);
   EXPECT_EQ(finding.detail, "/a: Permission denied");
