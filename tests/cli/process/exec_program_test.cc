@@ -34,7 +34,7 @@ struct Ended {
   std::string out;
 };
 
-// Calls `become` in a child that writes stdout and stderr into a pipe.
+// Runs `become` in a child that writes stdout and stderr into a pipe.
 template <typename Become>
 Ended InChild(Become become) {
   std::array<int, 2> ends = {-1, -1};
@@ -57,10 +57,10 @@ Ended InChild(Become become) {
   return ended;
 }
 
-TEST(RunCommandTest, ProcessBecomesTheCommand) {
+TEST(ExecProgramTest, ProcessBecomesTheProgram) {
   const Ended ended = InChild([] {
     const InitialState initial;
-    // Both have something that is not written yet.
+    // Both streams hold unwritten text.
     std::ios::sync_with_stdio(false);
     std::cout << "before, " << getpid();
     std::printf("printf");
@@ -79,7 +79,7 @@ TEST(RunCommandTest, ProcessBecomesTheCommand) {
   EXPECT_EQ(before, after);
 }
 
-TEST(RunCommandTest, CommandFindsWhatTheProcessWasStartedWith) {
+TEST(ExecProgramTest, ProgramInheritsTheInitialState) {
   const Ended ended = InChild([] {
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
@@ -119,7 +119,7 @@ TEST(RunCommandTest, CommandFindsWhatTheProcessWasStartedWith) {
   EXPECT_EQ(ignored & (uint64_t{1} << (SIGPIPE - 1)), 0);
 }
 
-TEST(RunCommandTest, WhatCannotRunIsSaidAsShellsDo) {
+TEST(ExecProgramTest, FailureToRunIsReportedAsByAShell) {
   const std::string plain = testing::TempDir() + "/plain_file";
   std::ofstream(plain) << "exit 0\n";
   ASSERT_EQ(chmod(plain.c_str(), 0644), 0);
