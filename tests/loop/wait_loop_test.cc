@@ -222,7 +222,7 @@ TEST(WaitLoopMessageTest, AttemptLimitIsNamed) {
             "not ready");
 }
 
-TEST(WaitLoopMessageTest, ConsecutiveLimitsAreNamed) {
+TEST(WaitLoopMessageTest, ConsecutiveLimits) {
   PlayedWait errors(
       {.timeout = absl::Hours(1), .max_consecutive_server_errors = 1});
   PlayedWait throttles(

@@ -243,7 +243,7 @@ TEST_F(ConnectorTest, UnixSocketsAreFoundByPath) {
   EXPECT_EQ(Failure().detail, absl::StrCat("refused by ", name));
 }
 
-TEST(ConnectFailureTest, TargetIsAbsentIfEveryReachableAddressRefuses) {
+TEST(ConnectFailureTest, AbsentIsWhatRefusesWhereverItCanBeAsked) {
   struct Case {
     std::vector<std::pair<std::string, int>> failures;
     std::string_view detail;
@@ -267,7 +267,7 @@ TEST(ConnectFailureTest, TargetIsAbsentIfEveryReachableAddressRefuses) {
        "refused by 1.1.1.1:5; [::1]:5: Connection timed out"},
       {{{"1.1.1.1", ECONNREFUSED}, {"::1", EHOSTUNREACH}},
        "refused by 1.1.1.1:5; [::1]:5: No route to host"},
-      // On a machine without IPv6.
+      // A machine without IPv6.
       {{{"1.1.1.1", ECONNREFUSED}, {"::1", EADDRNOTAVAIL}},
        "refused by 1.1.1.1:5; [::1]:5: Cannot assign requested address",
        PollStatus::kNotReady,
@@ -276,7 +276,7 @@ TEST(ConnectFailureTest, TargetIsAbsentIfEveryReachableAddressRefuses) {
        "refused by 1.1.1.1:5; [::1]:5: Network is unreachable",
        PollStatus::kNotReady,
        true},
-      // On a machine without a network.
+      // A machine without a network.
       {{{"1.1.1.1", ENETUNREACH}}, "1.1.1.1:5: Network is unreachable"},
       {{{"1.1.1.1", EMFILE}},
        "1.1.1.1:5: Too many open files",
@@ -303,7 +303,7 @@ TEST(ConnectFailureTest, TargetIsAbsentIfEveryReachableAddressRefuses) {
   }
 }
 
-TEST(ConnectFailureTest, ForbiddenSocketIsAFailure) {
+TEST(ConnectFailureTest, ASocketThatIsForbiddenIsAFailure) {
   const Finding finding = DescribeFailures({{UnixAddress("/a"), EACCES}}, {});
   EXPECT_EQ(finding.status, PollStatus::kFailed);
   EXPECT_EQ(finding.detail, "/a: Permission denied");

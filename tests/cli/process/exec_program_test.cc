@@ -79,7 +79,7 @@ TEST(ExecProgramTest, ProcessBecomesTheProgram) {
   EXPECT_EQ(before, after);
 }
 
-TEST(ExecProgramTest, ProgramInheritsTheInitialState) {
+TEST(ExecProgramTest, ProgramGetsTheInitialState) {
   const Ended ended = InChild([] {
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
@@ -119,7 +119,7 @@ TEST(ExecProgramTest, ProgramInheritsTheInitialState) {
   EXPECT_EQ(ignored & (uint64_t{1} << (SIGPIPE - 1)), 0);
 }
 
-TEST(ExecProgramTest, FailureToRunIsReportedAsByAShell) {
+TEST(ExecProgramTest, AFailureReadsAsInShells) {
   const std::string plain = testing::TempDir() + "/plain_file";
   std::ofstream(plain) << "exit 0\n";
   ASSERT_EQ(chmod(plain.c_str(), 0644), 0);
