@@ -238,7 +238,7 @@ TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
        "",
        kServerError,
        "no HTTP header of a sensible size"},
-      {"redirects for ever",
+      {"redirects forever",
        {"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"},
        "",
        kServerError,
