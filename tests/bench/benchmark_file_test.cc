@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<MeasuredBenchmark>> Parse(std::string_view rows) {
 }
 
 TEST(BenchmarkFileTest, RepetitionsGiveTheirMedianAndRange) {
-  // Interleaved, and after the aggregates of the other, as options allow.
+  // Google Benchmark may interleave repetitions, and print aggregates early.
   const auto benchmarks = Parse(R"(
       {"name": "BM_B", "run_name": "BM_B", "family_index": 1,
        "per_family_instance_index": 0, "run_type": "iteration",
@@ -56,7 +56,7 @@ TEST(BenchmarkFileTest, RepetitionsGiveTheirMedianAndRange) {
                                        FieldsAre("B", 5000, 5000, 5000, 1)));
 }
 
-TEST(BenchmarkFileTest, AnItemIsWhatIsMeasuredIfItemsAreCounted) {
+TEST(BenchmarkFileTest, TimeIsPerItemIfItemsAreCounted) {
   const auto benchmarks = Parse(R"(
       {"name": "BM_Wait/polls:10", "cpu_time": 100, "time_unit": "ns",
        "items_per_second": 1e8},
@@ -69,7 +69,7 @@ TEST(BenchmarkFileTest, AnItemIsWhatIsMeasuredIfItemsAreCounted) {
                           FieldsAre("Wait/real_time", 2e6, 2e6, 2e6, 1)));
 }
 
-TEST(BenchmarkFileTest, AggregatesAloneGiveTheMedianAndAStandardDeviation) {
+TEST(BenchmarkFileTest, AggregatesAloneGiveTheMedianAndADeviation) {
   const auto benchmarks = Parse(R"(
       {"name": "BM_A_mean", "run_name": "BM_A", "aggregate_name": "mean",
        "repetitions": 9, "cpu_time": 11, "time_unit": "ns"},
@@ -89,7 +89,7 @@ TEST(BenchmarkFileTest, AggregatesAloneGiveTheMedianAndAStandardDeviation) {
                                        FieldsAre("B", 7, 7, 7, 9)));
 }
 
-TEST(BenchmarkFileTest, WhatWasSkippedOrFailedIsLeftOut) {
+TEST(BenchmarkFileTest, SkippedAndFailedBenchmarksAreLeftOut) {
   const auto benchmarks = Parse(R"(
       {"name": "BM_A", "error_occurred": true, "error_message": "no"},
       {"name": "BM_B", "skipped": "no, this is text", "cpu_time": 1},
@@ -99,7 +99,7 @@ TEST(BenchmarkFileTest, WhatWasSkippedOrFailedIsLeftOut) {
   EXPECT_THAT(*benchmarks, ElementsAre(FieldsAre("B", 1, 1, 1, 1)));
 }
 
-TEST(BenchmarkFileTest, WhatIsWrongNamesTheFileAndTheBenchmark) {
+TEST(BenchmarkFileTest, ErrorNamesTheFileAndTheBenchmark) {
   for (const auto& [rows, message] :
        std::vector<std::pair<std::string, std::string>>{
            {"", "bench.json: no benchmark in it was measured"},

@@ -29,7 +29,7 @@ std::vector<MeasuredBenchmark> Benchmarks() {
            .repetitions = 1}};
 }
 
-TEST(BenchmarkReportTest, ATableHasALineForEachBenchmarkWithItsRange) {
+TEST(BenchmarkReportTest, TableHasALineForEachBenchmarkWithItsRange) {
   EXPECT_THAT(
       BenchmarkTable(Benchmarks()),
       HasSubstr("benchmark   ns, median        from          to  runs\n"
@@ -37,7 +37,7 @@ TEST(BenchmarkReportTest, ATableHasALineForEachBenchmarkWithItsRange) {
                 "Bad\\x1b         1250.0      1250.0      1250.0     1\n"));
 }
 
-TEST(BenchmarkReportTest, AChartHasABarForEachBenchmarkWithItsRange) {
+TEST(BenchmarkReportTest, ChartHasABarForEachBenchmarkWithItsRange) {
   const std::string data = charts::ChartDataJson(BenchmarkChart(Benchmarks()));
 
   EXPECT_THAT(data, HasSubstr(R"("component":"Wait")"));

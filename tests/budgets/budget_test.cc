@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits that share a quota or a limiter. What these do alone is in
-// retry_quota_test.cc and rate_limiter_test.cc.
+// Covers waits that share a quota or a limiter. retry_quota_test.cc and
+// rate_limiter_test.cc cover each alone.
 
 #include <functional>
 #include <memory>
@@ -74,7 +74,7 @@ class BudgetTest : public testing::Test {
   std::vector<absl::Duration> polled_at_;
 };
 
-TEST_F(BudgetTest, ErrorsCostByTheirKindAndWaitingIsFree) {
+TEST_F(BudgetTest, CostDependsOnTheErrorAndWaitingIsFree) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
 
   Wait({NotReady(), ServerError(), Throttled(),
@@ -85,7 +85,7 @@ TEST_F(BudgetTest, ErrorsCostByTheirKindAndWaitingIsFree) {
   EXPECT_EQ(Available(*quota), 100 - 10 - 5 - 20);
 }
 
-TEST_F(BudgetTest, OnlyTheLastCostComesBack) {
+TEST_F(BudgetTest, SuccessRefundsOnlyTheLastCost) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
 
   EXPECT_TRUE(Wait({ServerError(), ServerError(), Throttled(), Success()},
@@ -95,7 +95,7 @@ TEST_F(BudgetTest, OnlyTheLastCostComesBack) {
   EXPECT_EQ(Available(*quota), 100 - 10 - 10);
 }
 
-TEST_F(BudgetTest, ASuccessWithoutErrorsGivesTheIncrement) {
+TEST_F(BudgetTest, SuccessWithoutErrorsGivesTheIncrement) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
   Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
 
@@ -131,7 +131,7 @@ TEST_F(BudgetTest, RefusalOfALongPollIsDelayed) {
   EXPECT_EQ(result.report().elapsed, Seconds(2));
 }
 
-TEST_F(BudgetTest, AQuotaTooSmallForTheFirstPollPollsNever) {
+TEST_F(BudgetTest, QuotaTooSmallForTheFirstPollPreventsEveryPoll) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 25, .initial_cost = 20});
   Wait({Failed("gone")}, {.retry_quota = quota});
@@ -142,14 +142,14 @@ TEST_F(BudgetTest, AQuotaTooSmallForTheFirstPollPollsNever) {
   EXPECT_THAT(polled_at_, IsEmpty());
 }
 
-TEST_F(BudgetTest, WaitingForRefillComesBeforeTheDelay) {
+TEST_F(BudgetTest, RefillMayLengthenTheDelay) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 20,
              .refill_per_second = 1,
              .when_spent = RetryQuotaOptions::WhenSpent::kWait});
 
-  // 20 tokens; 10 for the second poll, 10 for the third of which one second has
-  // refilled one, and 9 are missing for the fourth a second later.
+  // The quota has 20 tokens. The second and the third poll cost 10 each, and a
+  // second refills one, so 9 are missing for the fourth poll.
   EXPECT_TRUE(Wait({ServerError(), ServerError(), ServerError(), Success()},
                    {.retry_quota = quota})
                   .ok());
@@ -157,7 +157,7 @@ TEST_F(BudgetTest, WaitingForRefillComesBeforeTheDelay) {
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2), Seconds(11)));
 }
 
-TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalThatCostsNothing) {
+TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalWithoutCost) {
   timeout_ = Seconds(5);
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 20,
@@ -171,7 +171,7 @@ TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalThatCostsNothing) {
   EXPECT_NEAR(Available(*quota), 0, 0.01);
 }
 
-TEST_F(BudgetTest, AStopGivesBackWhatThePollToComeHadCost) {
+TEST_F(BudgetTest, StopRefundsThePollThatIsNotMade) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
   clock_.CallAt(Milliseconds(1500), [&] { stop_.request_stop(); });
 
@@ -191,7 +191,7 @@ TEST_F(BudgetTest, WaitsShareAQuota) {
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1)));
 }
 
-TEST_F(BudgetTest, TheLimiterHoldsPollsBackOnceThrottled) {
+TEST_F(BudgetTest, LimiterHoldsPollsBackOnceThrottled) {
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
 
@@ -201,11 +201,11 @@ TEST_F(BudgetTest, TheLimiterHoldsPollsBackOnceThrottled) {
 
   EXPECT_TRUE(result.ok());
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(2)));
-  // The delay of one second, and one more for the limiter.
+  // The limiter adds one second to the delay of one second.
   EXPECT_EQ(result.report().history[0].delay, Seconds(2));
 }
 
-TEST_F(BudgetTest, TheLimiterDoesNotPassTheDeadline) {
+TEST_F(BudgetTest, LimiterDoesNotPassTheDeadline) {
   timeout_ = Milliseconds(1500);
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
@@ -217,7 +217,7 @@ TEST_F(BudgetTest, TheLimiterDoesNotPassTheDeadline) {
   EXPECT_EQ(result.report().elapsed, Milliseconds(1500));
 }
 
-TEST_F(BudgetTest, AStopEndsWaitingForTheLimiter) {
+TEST_F(BudgetTest, StopEndsWaitingForTheLimiter) {
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
   clock_.CallAt(Milliseconds(1700), [&] { stop_.request_stop(); });

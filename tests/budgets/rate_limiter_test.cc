@@ -41,10 +41,11 @@ using ::std::chrono::nanoseconds;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// Some uptime, so that nothing relies on a clock that starts at zero.
+// A start after some uptime, so that nothing relies on a clock that starts at
+// 0.
 constexpr MonotonicTime kStart{std::chrono::hours(1000)};
 
-// The vectors are doubles, and so is the limiter; this many digits agree.
+// The vectors and the limiter compute with doubles; this many digits agree.
 constexpr double kFullPrecision = 1e-14;
 
 MonotonicTime At(double seconds) {
@@ -64,7 +65,7 @@ std::shared_ptr<AdaptiveRateLimiter> MakeLimiter(
   return AdaptiveRateLimiter::Make(options).value();
 }
 
-// A limiter that was throttled at the start and goes on at this rate.
+// Returns a limiter that was throttled at the start and refills at `fill_rate`.
 std::shared_ptr<AdaptiveRateLimiter> MakeThrottled(double fill_rate,
                                                    double max_capacity) {
   auto limiter =
@@ -73,7 +74,7 @@ std::shared_ptr<AdaptiveRateLimiter> MakeThrottled(double fill_rate,
   return limiter;
 }
 
-TEST(AdaptiveRateLimiterTest, LetsAllPassUntilThrottled) {
+TEST(AdaptiveRateLimiterTest, LimiterLetsEveryPollPassUntilThrottled) {
   const auto limiter = MakeLimiter();
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(limiter->Acquire(kStart), kStart);
@@ -88,7 +89,7 @@ TEST(AdaptiveRateLimiterTest, LetsAllPassUntilThrottled) {
   EXPECT_TRUE(limiter->State().limiting);
 }
 
-TEST(AdaptiveRateLimiterTest, OfTwoSleepersForOneTokenOneIsSentBack) {
+TEST(AdaptiveRateLimiterTest, SecondSleeperForOneTokenIsSentBack) {
   const auto limiter = MakeThrottled(10, 10);
   EXPECT_EQ(limiter->Acquire(At(0)), At(0.1));
   EXPECT_EQ(limiter->Acquire(At(0)), At(0.1));
@@ -98,7 +99,7 @@ TEST(AdaptiveRateLimiterTest, OfTwoSleepersForOneTokenOneIsSentBack) {
   EXPECT_EQ(limiter->Acquire(At(0.2)), At(0.2));
 }
 
-TEST(AdaptiveRateLimiterTest, SleeperIsSentBackIfTheRateFellMeanwhile) {
+TEST(AdaptiveRateLimiterTest, SleeperIsSentBackIfTheRateFell) {
   const auto limiter = MakeLimiter();
   limiter->Acquire(kStart);
   limiter->Update(At(0.5), PollStatus::kThrottled);
@@ -112,7 +113,7 @@ TEST(AdaptiveRateLimiterTest, SleeperIsSentBackIfTheRateFellMeanwhile) {
   EXPECT_EQ(limiter->Acquire(second), second);
 }
 
-TEST(AdaptiveRateLimiterTest, AnyRateIsGrantedAtTheTimeThatItNamed) {
+TEST(AdaptiveRateLimiterTest, TokenIsGrantedAtTheTimeNamed) {
   for (const double rate : {0.5, 1.0 / 3, 3.0, 7.7, 1e3, 1e6, 3e8}) {
     const auto limiter = MakeThrottled(rate, 1);
     MonotonicTime now = kStart;
@@ -126,7 +127,7 @@ TEST(AdaptiveRateLimiterTest, AnyRateIsGrantedAtTheTimeThatItNamed) {
   }
 }
 
-TEST(AdaptiveRateLimiterTest, RequestAboveTheCapacityIsAnErrorAtOnce) {
+TEST(AdaptiveRateLimiterTest, CostAboveTheCapacityIsAnImmediateError) {
   const auto limiter = MakeThrottled(10, 10);
 
   EXPECT_THAT(limiter->Acquire(kStart, 10.5).status(),
@@ -136,7 +137,7 @@ TEST(AdaptiveRateLimiterTest, RequestAboveTheCapacityIsAnErrorAtOnce) {
   EXPECT_EQ(*limiter->Acquire(kStart, 10), At(1));
 }
 
-TEST(AdaptiveRateLimiterTest, CostThatIsNoNumberOfPollsIsInvalid) {
+TEST(AdaptiveRateLimiterTest, NegativeAndNonfiniteCostsAreInvalid) {
   const auto limiter = MakeLimiter();
   for (const double cost : {-1.0, std::numeric_limits<double>::quiet_NaN(),
                             std::numeric_limits<double>::infinity()}) {
@@ -146,7 +147,7 @@ TEST(AdaptiveRateLimiterTest, CostThatIsNoNumberOfPollsIsInvalid) {
   }
 }
 
-TEST(AdaptiveRateLimiterTest, OnlyThrottledSlowsDown) {
+TEST(AdaptiveRateLimiterTest, OnlyThrottledPollsSlowTheLimiterDown) {
   for (const PollStatus status :
        {PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kServerError,
         PollStatus::kFailed}) {
@@ -158,7 +159,7 @@ TEST(AdaptiveRateLimiterTest, OnlyThrottledSlowsDown) {
   }
 }
 
-TEST(AdaptiveRateLimiterTest, ReadingsOfTimeThatCrossCreateNothing) {
+TEST(AdaptiveRateLimiterTest, CrossingReadingsOfTimeCreateNoTokens) {
   const auto limiter = MakeThrottled(1, 10);
   int granted = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -170,7 +171,7 @@ TEST(AdaptiveRateLimiterTest, ReadingsOfTimeThatCrossCreateNothing) {
   EXPECT_EQ(granted, 10);
 }
 
-TEST(AdaptiveRateLimiterTest, OldReadingOfTimeTakesNothingBack) {
+TEST(AdaptiveRateLimiterTest, OldReadingOfTimeTakesNoTokensBack) {
   const auto limiter = MakeThrottled(1, 10);
   ASSERT_EQ(limiter->Acquire(At(10)), At(10));
   int granted = 0;
@@ -181,7 +182,7 @@ TEST(AdaptiveRateLimiterTest, OldReadingOfTimeTakesNothingBack) {
   EXPECT_EQ(granted, 9);
 }
 
-TEST(AdaptiveRateLimiterTest, RateGrowsToNoMoreThanTheLimitTimesTheMeasured) {
+TEST(AdaptiveRateLimiterTest, RateGrowsToTheLimitTimesTheMeasuredRate) {
   for (const double limit : {1.0, 2.0, 3.0}) {
     const auto limiter = MakeLimiter({.growth_limit = limit});
     limiter->Acquire(kStart);
@@ -269,7 +270,7 @@ RateLimiterOptions OptionsFrom(const Json& parameters) {
           .growth_limit = parameters["max_rate_multiplier"].number()};
 }
 
-TEST(AdaptiveRateLimiterVectorTest, EndToEnd) {
+TEST(AdaptiveRateLimiterVectorTest, UpdatesMatchThePublishedRates) {
   const Json json = Json::ReadVectors("adaptive_e2e.json");
   Count count("adaptive_e2e.json published_6_digits");
   const double tolerance = json["tolerance"].number();
@@ -288,13 +289,13 @@ TEST(AdaptiveRateLimiterVectorTest, EndToEnd) {
   EXPECT_EQ(count.run(), 17);
 }
 
-TEST(AdaptiveRateLimiterVectorTest, EndToEndAtFullPrecision) {
+TEST(AdaptiveRateLimiterVectorTest, UpdatesMatchTheRatesAtFullPrecision) {
   const Json json = Json::ReadVectors("adaptive_e2e.json");
   Count count("adaptive_e2e.json full_precision");
   const RateLimiterOptions options = OptionsFrom(json["parameters"]);
   const auto limiter = MakeLimiter(options);
   limiter->Acquire(At(json["initial"]["time"].number()));
-  // What the limiter is made of, for the rate before its limits.
+  // The curve alone, for the rate before the limiter bounds it.
   CubicRate cubic(options);
   double fill_rate = 0;
   bool limiting = false;
@@ -333,7 +334,7 @@ TEST(AdaptiveRateLimiterVectorTest, EndToEndAtFullPrecision) {
   EXPECT_EQ(count.run(), 17);
 }
 
-// A curve that was throttled at the given rate and time.
+// Returns a curve that was throttled at the given rate and time.
 CubicRate CubicFrom(const RateLimiterOptions& options, const Json& given) {
   CubicRate cubic(options);
   cubic.Throttle(given["last_max_rate"].number(),
@@ -341,7 +342,7 @@ CubicRate CubicFrom(const RateLimiterOptions& options, const Json& given) {
   return cubic;
 }
 
-TEST(AdaptiveRateLimiterVectorTest, Cubic) {
+TEST(AdaptiveRateLimiterVectorTest, CubicRateMatchesTheCases) {
   const Json json = Json::ReadVectors("adaptive_cubic.json");
   Count count("adaptive_cubic.json cases, with full_precision");
   const RateLimiterOptions options = OptionsFrom(json["parameters"]);
@@ -363,13 +364,13 @@ TEST(AdaptiveRateLimiterVectorTest, Cubic) {
   EXPECT_EQ(count.run(), 15);
 }
 
-TEST(AdaptiveRateLimiterVectorTest, CubicVariantsOfOthers) {
+TEST(AdaptiveRateLimiterVectorTest, CubicRateMatchesOtherImplementations) {
   const Json json = Json::ReadVectors("adaptive_cubic.json");
   const RateLimiterOptions options = OptionsFrom(json["parameters"]);
   {
     Count count("adaptive_cubic.json variant_go_v2_rust");
     const Json& variant = json["variant_go_v2_rust"]["calculated_rate"];
-    // Its first four rows are those of the production code.
+    // The first four rows of the variant agree with the production code.
     CubicRate cubic = CubicFrom(options, json["cases"][1]["given"]);
     double rate = 0;
     for (int i = 0; i < 4; ++i) {
@@ -389,7 +390,7 @@ TEST(AdaptiveRateLimiterVectorTest, CubicVariantsOfOthers) {
     const CubicRate cubic = CubicFrom(options, json["cases"][0]["given"]);
     int index = 0;
     for (const Json& time : js["timestamps"].array()) {
-      // The time window is rounded there too, which shifts the curve.
+      // That code also rounds the time window, which shifts the curve.
       const double slope = (cubic.Grow(time.number() + 1e-4) -
                             cubic.Grow(time.number() - 1e-4)) /
                            2e-4;
@@ -436,7 +437,7 @@ TEST(AdaptiveRateLimiterVectorTest, CubicVariantsOfOthers) {
   }
 }
 
-TEST(AdaptiveRateLimiterVectorTest, BotocoreRateClocker) {
+TEST(AdaptiveRateLimiterVectorTest, MeasuredRateMatchesBotocore) {
   const Json json = Json::ReadVectors("botocore_rate_clocker.json");
   Count count("botocore_rate_clocker.json sequences");
   for (const auto& [name, sequence] : json["sequences"].object()) {
@@ -449,7 +450,7 @@ TEST(AdaptiveRateLimiterVectorTest, BotocoreRateClocker) {
       EXPECT_NEAR(measured.back(), sequence["measured"][index++].number(),
                   1e-15);
     }
-    // The file's assertions, which are in words.
+    // The file states these assertions in words.
     if (name == "single_at_1") {
       EXPECT_EQ(measured[0], 0.8);
     }
@@ -474,7 +475,7 @@ TEST(AdaptiveRateLimiterVectorTest, BotocoreRateClocker) {
   EXPECT_EQ(count.run(), static_cast<int>(json["assertions"].object().size()));
 }
 
-TEST(AdaptiveRateLimiterVectorTest, AcquireAsInJavaScript) {
+TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesJavaScript) {
   const Json json = Json::ReadVectors("adaptive_acquire.json");
   Count count("adaptive_acquire.json js_get_send_token");
   for (const Json& test : json["js_get_send_token"].array()) {
@@ -492,7 +493,7 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireAsInJavaScript) {
   EXPECT_EQ(count.run(), 3);
 }
 
-TEST(AdaptiveRateLimiterVectorTest, AcquireAsInRust) {
+TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesRust) {
   const Json json = Json::ReadVectors("adaptive_acquire.json");
   Count count("adaptive_acquire.json rust");
   const Json& rust = json["rust"];
@@ -546,7 +547,7 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireAsInRust) {
   EXPECT_EQ(count.run(), static_cast<int>(rust.array().size()));
 }
 
-TEST(AdaptiveRateLimiterVectorTest, AcquireAsInKotlin) {
+TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesKotlin) {
   const Json json = Json::ReadVectors("adaptive_acquire.json");
   Count count("adaptive_acquire.json kotlin");
   for (const Json& test : json["kotlin"].array()) {
@@ -567,18 +568,18 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireAsInKotlin) {
       const double cost = test["cost"].number();
       const double time = test["advance_s"].number();
       ASSERT_GT(*limiter->Acquire(kStart, cost), At(time));
-      limiter->Update(At(time), PollStatus::kNotReady);  // In the sleep.
+      limiter->Update(At(time), PollStatus::kNotReady);  // During the sleep.
       EXPECT_EQ(*limiter->Acquire(At(time), cost),
                 At(time + test["remaining_wait_s"].number()));
     } else {
-      ADD_FAILURE() << "unknown";
+      ADD_FAILURE() << "unknown case";
     }
     count.Run();
   }
   EXPECT_EQ(count.run(), 4);
 }
 
-TEST(AdaptiveRateLimiterVectorTest, BotocoreTokenBucket) {
+TEST(AdaptiveRateLimiterVectorTest, TokenBucketMatchesBotocore) {
   const Json json = Json::ReadVectors("adaptive_acquire.json");
   Count count("adaptive_acquire.json botocore_token_bucket");
   for (const Json& test : json["botocore_token_bucket"]["cases"].array()) {
@@ -592,7 +593,7 @@ TEST(AdaptiveRateLimiterVectorTest, BotocoreTokenBucket) {
       EXPECT_EQ(bucket.max_capacity(), test["max_capacity"].number());
     } else if (test.has("events")) {
       const auto limiter = MakeThrottled(test["rate"].number(), 10);
-      // The first reading of the clock there is that of the constructor.
+      // In botocore, the constructor reads the clock first.
       for (size_t i = 1; i < test["events"].array().size(); ++i) {
         const Json& event = test["events"][static_cast<int>(i)];
         MonotonicTime now = At(event["t"].number());
@@ -628,16 +629,16 @@ TEST(AdaptiveRateLimiterVectorTest, BotocoreTokenBucket) {
 
 // Convergence.
 
-// Workers that poll one service through one limiter, each with one poll at a
-// time. The service throttles what is above its rate, of which it has a
-// second's worth at once, and answers within 5 ms.
+// A number of workers that poll one service through one limiter, one poll at a
+// time each. The service throttles polls above its rate after a burst of one
+// second's worth, and answers within 5 ms.
 class Fleet {
  public:
   explicit Fleet(int workers) {
     for (int i = 0; i < workers; ++i) events_.push({At(0), i, Step::kAcquire});
   }
 
-  // Runs until `end`, with the service at `rate` from here on.
+  // Runs until `end`, with the service at `rate` from now on.
   void Run(double end, double rate) {
     rate_ = rate;
     tokens_ = std::min(tokens_, rate);
@@ -648,7 +649,7 @@ class Fleet {
         const MonotonicTime start = limiter_->Acquire(event.time);
         if (start == event.time) {
           event = {event.time + milliseconds(5), event.worker,
-                   Ask(event.time) ? Step::kServed : Step::kThrottled};
+                   Serve(event.time) ? Step::kServed : Step::kThrottled};
         } else {
           event.time = start;
         }
@@ -667,7 +668,7 @@ class Fleet {
     return static_cast<double>(last - first) / (end - begin);
   }
 
-  // The rates of all windows of `width` from `begin` to `end`.
+  // Returns the rates of all windows of `width` from `begin` to `end`.
   std::vector<double> Rates(double begin, double end, double width) const {
     std::vector<double> rates;
     for (double time = begin; time + width <= end; time += width / 2) {
@@ -683,13 +684,13 @@ class Fleet {
     int worker;
     Step step;
 
-    // The earliest first; then in the order of the workers.
+    // Orders by time, the earliest first, then by worker.
     bool operator<(const Event& other) const {
       return time != other.time ? time > other.time : worker > other.worker;
     }
   };
 
-  bool Ask(MonotonicTime now) {
+  bool Serve(MonotonicTime now) {
     const double time = SecondsUntil(now);
     tokens_ = std::min(rate_, tokens_ + (time - refilled_) * rate_);
     refilled_ = time;
@@ -724,7 +725,7 @@ TEST(AdaptiveRateLimiterConvergenceTest, TenWorkersSettleAtTwentyPerSecond) {
   count.Run();
 }
 
-TEST(AdaptiveRateLimiterConvergenceTest, DropToTenPerSecondIsFollowed) {
+TEST(AdaptiveRateLimiterConvergenceTest, FleetFollowsADropToTenPerSecond) {
   Count count("adaptive_acquire.json convergence (2 of 4)");
   const Json json = Json::ReadVectors("adaptive_acquire.json");
   const Json& test = json["convergence"][1];
@@ -742,7 +743,7 @@ TEST(AdaptiveRateLimiterConvergenceTest, DropToTenPerSecondIsFollowed) {
   count.Run();
 }
 
-TEST(AdaptiveRateLimiterConvergenceTest, RateComesBackAfterABlip) {
+TEST(AdaptiveRateLimiterConvergenceTest, RateRecoversAfterABlip) {
   Count count("adaptive_acquire.json convergence (3 of 4)");
   const Json json = Json::ReadVectors("adaptive_acquire.json");
   Fleet fleet(5);
@@ -785,7 +786,7 @@ TEST(AdaptiveRateLimiterConvergenceTest, FiftyTasksRecoverFromTheLowestRate) {
   count.Run();
 }
 
-TEST(AdaptiveRateLimiterThreadTest, SixtyFourThreadsGetWhatIsRefilled) {
+TEST(AdaptiveRateLimiterThreadTest, SixtyFourThreadsShareTheRefill) {
   constexpr int kThreads = 64;
   constexpr double kRate = 1000;
   const auto limiter = MakeThrottled(kRate, 1000);
@@ -809,11 +810,11 @@ TEST(AdaptiveRateLimiterThreadTest, SixtyFourThreadsGetWhatIsRefilled) {
       });
     }
   }
-  // Whatever is left now was not lost either.
+  // Takes the remaining tokens: they must not be lost either.
   const MonotonicTime now = kStart + milliseconds(now_in_ms);
   while (limiter->Acquire(now) == now) ++granted;
 
-  // Full after the first second, and never full again.
+  // The bucket is full after the first second, and never full again.
   const double refilled =
       1000 + kRate * static_cast<double>(now_in_ms - 1000) / 1000;
   EXPECT_NEAR(granted, refilled, 1);
@@ -840,7 +841,7 @@ TEST(AdaptiveRateLimiterThreadTest, ManyThreadsMayUpdate) {
   EXPECT_GE(limiter->State().fill_rate, 0.5);
 }
 
-TEST(AdaptiveRateLimiterThreadTest, ThreadsThatBeginTogetherAllCount) {
+TEST(AdaptiveRateLimiterThreadTest, ThreadsThatStartTogetherAreAllCounted) {
   constexpr int kThreads = 8;
   for (int round = 0; round < 20; ++round) {
     const auto limiter = MakeLimiter();

@@ -37,7 +37,8 @@ using ::testing::HasSubstr;
 using ::testing::Optional;
 using WhenSpent = RetryQuotaOptions::WhenSpent;
 
-// Some uptime, so that nothing relies on a clock that starts at zero.
+// A start after some uptime, so that nothing relies on a clock that starts at
+// 0.
 constexpr MonotonicTime kStart{hours(1000)};
 
 std::shared_ptr<RetryQuota> MakeQuota(const RetryQuotaOptions& options) {
@@ -61,7 +62,7 @@ TEST(RetryQuotaTest, DefaultsAreThoseOf2026) {
 
 TEST(RetryQuotaTest, TokenIsOneByte) { static_assert(sizeof(QuotaToken) == 1); }
 
-TEST(RetryQuotaTest, OnlyTheLastCostComesBackAndOnlyOnce) {
+TEST(RetryQuotaTest, LastCostIsRefundedOnlyOnce) {
   const auto quota = MakeQuota({.capacity = 100});
   QuotaToken token;
   quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
@@ -91,7 +92,7 @@ TEST(RetryQuotaTest, FirstSuccessGivesTheIncrementUpToTheCapacity) {
   EXPECT_THAT(available, testing::ElementsAre(9, 10, 10));
 }
 
-TEST(RetryQuotaTest, TokenNeverUsedGivesNothing) {
+TEST(RetryQuotaTest, UnusedTokenGivesNothing) {
   const auto quota = MakeQuota({.capacity = 20});
   QuotaToken used;
   quota->Acquire(QuotaUse::kRetry, kStart, used);
@@ -115,7 +116,7 @@ TEST(RetryQuotaTest, RefusalTakesNothingAndKeepsTheToken) {
   EXPECT_EQ(quota->Available(kStart), 20);
 }
 
-TEST(RetryQuotaTest, WhatCostsNothingDoesNotQueue) {
+TEST(RetryQuotaTest, FreePollsDoNotQueue) {
   const auto quota =
       MakeQuota({.refill_per_second = 1, .when_spent = WhenSpent::kWait});
   QuotaToken token;
@@ -186,13 +187,13 @@ TEST(RetryQuotaTest, WaitersAreServedFirstComeFirstServed) {
         *quota->Acquire(use, now, tokens[starts.size()]) - kStart));
   }
 
-  // The cheap third does not overtake the second.
+  // The third waiter, cheap as it is, does not overtake the second.
   EXPECT_THAT(starts,
               testing::ElementsAre(milliseconds(0), milliseconds(2000),
                                    milliseconds(2500), milliseconds(4500)));
 }
 
-TEST(RetryQuotaTest, CancelledWaiterGivesItsSlotToWhoComesNext) {
+TEST(RetryQuotaTest, CancelledWaiterLeavesItsTurnToTheNext) {
   const auto quota = MakeQuota({.capacity = 4,
                                 .initial_cost = 4,
                                 .retry_cost = 4,
@@ -214,7 +215,7 @@ TEST(RetryQuotaTest, CancelledWaiterGivesItsSlotToWhoComesNext) {
   EXPECT_EQ(std::chrono::round<milliseconds>(start - kStart), seconds(2));
 }
 
-TEST(RetryQuotaTest, WaitEndsExactlyWhenRefillHasPaid) {
+TEST(RetryQuotaTest, WaitEndsExactlyWhenTheRefillCoversTheCost) {
   const auto quota = MakeQuota(
       {.capacity = 20, .refill_per_second = 3, .when_spent = WhenSpent::kWait});
   QuotaToken token;
@@ -246,7 +247,7 @@ TEST(RetryQuotaTest, CompatibleWaitersQueueBehindTheSleeper) {
   quota->Release(kStart, token);
 }
 
-TEST(RetryQuotaTest, ReadingsOfTimeThatCrossCreateNothing) {
+TEST(RetryQuotaTest, CrossingReadingsOfTimeCreateNoTokens) {
   for (const bool compatible : {false, true}) {
     const auto quota = MakeQuota({.capacity = 10,
                                   .retry_cost = 1,
@@ -263,7 +264,7 @@ TEST(RetryQuotaTest, ReadingsOfTimeThatCrossCreateNothing) {
   }
 }
 
-TEST(RetryQuotaTest, WaitBeyondAllTimeIsTheEndOfTime) {
+TEST(RetryQuotaTest, WaitBeyondAllTimeEndsAtTheEndOfTime) {
   const auto quota = MakeQuota({.capacity = 14,
                                 .refill_per_second = 1e-300,
                                 .when_spent = WhenSpent::kWait});
@@ -274,7 +275,7 @@ TEST(RetryQuotaTest, WaitBeyondAllTimeIsTheEndOfTime) {
               Optional(MonotonicTime::max()));
 }
 
-TEST(RetryQuotaTest, WhatCanNeverSucceedIsRefusedByFieldAndValue) {
+TEST(RetryQuotaTest, InvalidOptionsAreNamedWithTheirValue) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   struct Case {
@@ -335,7 +336,7 @@ RetryQuotaOptions OptionsFrom(const Json& config, RetryQuotaOptions options) {
   return options;
 }
 
-// Since 2026 a transient error is charged as any other.
+// Charges a transient error like any other, as the rules of 2026 do.
 RetryQuotaOptions OptionsOf2026From(const Json& config) {
   RetryQuotaOptions options = OptionsFrom(config, {});
   options.timeout_cost = options.retry_cost;
@@ -379,7 +380,7 @@ void PlaySteps(RetryQuota& quota, const Json& steps) {
   }
 }
 
-TEST(RetryQuotaVectorTest, KotlinTokenBucketCases) {
+TEST(RetryQuotaVectorTest, QuotaMatchesTheCasesOfKotlin) {
   const Json json = Json::ReadVectors("kotlin_token_bucket.json");
   const RetryQuotaOptions base = OptionsFrom(json["test_config"], {});
   int run = 0;
@@ -410,7 +411,7 @@ TEST(RetryQuotaVectorTest, KotlinTokenBucketCases) {
             << " run, 0 do not apply\n";
 }
 
-TEST(RetryQuotaVectorTest, KotlinTokenBucketDefaultsCanBeExpressed) {
+TEST(RetryQuotaVectorTest, OptionsExpressTheDefaultsOfKotlin) {
   const Json json = Json::ReadVectors("kotlin_token_bucket.json");
   int run = 0;
   for (const std::string_view profile :
@@ -433,7 +434,7 @@ TEST(RetryQuotaVectorTest, KotlinTokenBucketDefaultsCanBeExpressed) {
             << " run, 0 do not apply\n";
 }
 
-TEST(RetryQuotaVectorTest, KotlinTokenBucketQuirks) {
+TEST(RetryQuotaVectorTest, CompatibleQuotaHasTheQuirksOfKotlin) {
   const Json json = Json::ReadVectors("kotlin_token_bucket.json");
   const RetryQuotaOptions base = OptionsFrom(json["test_config"], {});
   int run = 0;
@@ -481,14 +482,14 @@ TEST(RetryQuotaVectorTest, KotlinTokenBucketQuirks) {
       EXPECT_EQ(quota->Available(now),
                 test["ops"][0]["capacity_after"].number());
       EXPECT_FALSE(quota->Acquire(QuotaUse::kRetry, now, token).has_value());
-      // What the next operation will find: the same refill once more.
+      // The next operation finds the same refill once more.
       EXPECT_EQ(quota->Available(now),
                 test["ops"][0]["capacity_after"].number() + elapsed);
       EXPECT_TRUE(quota->Acquire(QuotaUse::kRetry, now, token).has_value());
       EXPECT_EQ(quota->Available(now),
                 test["ops"][1]["capacity_after"].number());
     } else {
-      ADD_FAILURE() << "unknown";
+      ADD_FAILURE() << "unknown case";
     }
     ++run;
   }
@@ -497,7 +498,7 @@ TEST(RetryQuotaVectorTest, KotlinTokenBucketQuirks) {
             << " run, 0 do not apply\n";
 }
 
-// Many waits on one quota.
+// Many threads that use one quota.
 
 constexpr int kThreads = 64;
 
@@ -558,7 +559,7 @@ TEST(RetryQuotaThreadTest, SixtyFourThreadsLoseAndCreateNothing) {
   }
 }
 
-TEST(RetryQuotaThreadTest, SpentQuotaIsGrantedToTheLastTokenAndNoFurther) {
+TEST(RetryQuotaThreadTest, QuotaGrantsItsLastTokenAndNoMore) {
   const auto quota = MakeQuota({.capacity = 10'000, .retry_cost = 1});
   std::atomic<int> granted = 0;
   RunThreads([&](int) {
@@ -572,9 +573,9 @@ TEST(RetryQuotaThreadTest, SpentQuotaIsGrantedToTheLastTokenAndNoFurther) {
   EXPECT_EQ(quota->Available(kStart), 0);
 }
 
-// Every slot of the refill goes to exactly one of them, and a slot once given
-// is never moved, so nobody starves.
-TEST(RetryQuotaThreadTest, SixtyFourWaitersGetEverySlotOnceAndInOrder) {
+// Each turn of the refill goes to exactly one waiter and never moves, so no
+// waiter starves.
+TEST(RetryQuotaThreadTest, SixtyFourWaitersGetEveryTurnOnceAndInOrder) {
   for (const bool compatible : {false, true}) {
     constexpr int kRounds = 50;
     const auto quota = MakeQuota({.capacity = 4,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The subcommands that show and simulate, as they are called.
+// Calls the subcommands that plan, simulate and report as a shell does.
 
 #include <algorithm>
 #include <cstdint>
@@ -65,7 +65,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-TEST(CliTest, WhatIsWrongIsOneLineThatNamesTheArgument) {
+TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
   const std::string folder = testing::TempDir();
   const std::string broken = WriteTemporary(
       "broken.jsonl",
@@ -143,7 +143,7 @@ TEST(CliTest, EveryFlagOfEverySubcommandIsAlsoAVariable) {
   }
 }
 
-TEST(CliTest, VariablesAreFlagsThatTheCommandLineGoesBefore) {
+TEST(CliTest, CommandLineWinsOverVariables) {
   struct Case {
     std::string line;
     std::vector<std::string> environment;
@@ -160,7 +160,7 @@ TEST(CliTest, VariablesAreFlagsThatTheCommandLineGoesBefore) {
       {"plan",
        {"WAITER_TIMEOUTS_=1m", "WAITER_TIMEOUT=1m"},
        "plan --timeout=1m"},
-      // What contradicts the command line gives way, and is not even read.
+      // A variable that contradicts the command line is not even read.
       {"plan --every=5s", {"WAITER_BACKOFF=1s,2,9s"}, "plan --every=5s"},
       {"plan --every=5s", {"WAITER_BACKOFF=bad"}, "plan --every=5s"},
       {"plan --backoff=1s,2,9s",
@@ -175,14 +175,14 @@ TEST(CliTest, VariablesAreFlagsThatTheCommandLineGoesBefore) {
        {"WAITER_EVERY=5s"},
        "plan --jitter=decorrelated"},
       {"plan --ready=45s", {"WAITER_EXPECT=9m"}, "plan --ready=45s"},
-      // What does not contradict it adds to it.
+      // A variable that does not contradict it applies as well.
       {"plan --every=5s",
        {"WAITER_JITTER=50%"},
        "plan --every=5s --jitter=50%"},
       {"plan --jitter=50%",
        {"WAITER_EVERY=5s"},
        "plan --every=5s --jitter=50%"},
-      // A variable may be meant for other command lines, and subcommands.
+      // Other command lines and subcommands may use a variable.
       {"plan", {"WAITER_LATE=1s", "WAITER_POLL_COST=1s"}, "plan"},
       {"plan", {"WAITER_CLIENTS=none", "WAITER_SHARED_READY=maybe"}, "plan"},
       {"plan", {"WAITER_CHART=detection"}, "plan"},
@@ -195,7 +195,7 @@ TEST(CliTest, VariablesAreFlagsThatTheCommandLineGoesBefore) {
   }
 }
 
-TEST(CliTest, ASwitchIsAVariableWithAnyWordForYesAndNo) {
+TEST(CliTest, SwitchIsAVariableWithAnyWordForYesAndNo) {
   const std::string line = "simulate fleet --clients=20 --jitter=full";
   const std::string on = Call(line + " --shared-ready").out;
   const std::string off = Call(line).out;
@@ -210,7 +210,7 @@ TEST(CliTest, ASwitchIsAVariableWithAnyWordForYesAndNo) {
             off);
 }
 
-TEST(CliTest, WhatIsWrongWithAVariableNamesIt) {
+TEST(CliTest, ErrorNamesTheVariable) {
   struct Case {
     std::string line;
     std::vector<std::string> environment;
@@ -254,7 +254,7 @@ TEST(CliTest, WhatIsWrongWithAVariableNamesIt) {
   EXPECT_THAT(ended.err, HasSubstr("WAITER_VEGA=/nonexistent/x: cannot be"));
 }
 
-TEST(CliTest, AVariableThatIsNoFlagIsWarnedOfOnce) {
+TEST(CliTest, UnknownVariableIsReportedOnce) {
   const Ended ended = Call(
       "plan --every=5s",
       {"WAITER_TIMEOT=1m", "HOME=/", "WAITER_ATTEMPT=3", "WAITER_ELAPSED_MS=1",
@@ -283,7 +283,7 @@ TEST(CliTest, HelpFitsOneScreen) {
   }
 }
 
-TEST(CliTest, WhatCannotBeWrittenIsAFailureOfItsOwn) {
+TEST(CliTest, UnwritableFileHasItsOwnExitCode) {
   for (const char* line :
        {"plan --vega=/nonexistent/x", "plan --html=/nonexistent/x"}) {
     const Ended ended = Call(line);
@@ -296,7 +296,7 @@ TEST(CliTest, WhatCannotBeWrittenIsAFailureOfItsOwn) {
   EXPECT_THAT(ended.err, HasSubstr("the program waiter-page is neither"));
 }
 
-TEST(PlanCommandTest, ShowsTheScheduleThatWasAskedFor) {
+TEST(PlanCommandTest, PlanShowsTheRequestedSchedule) {
   const Ended ended =
       Call("plan --backoff=1s,2,10s --jitter=none --timeout=30s");
 
@@ -315,7 +315,7 @@ TEST(PlanCommandTest, EveryIsTheMeanOfItsDelays) {
               HasSubstr("  2  10s       "));
 }
 
-TEST(PlanCommandTest, IntervalsAreTakenAsTheyAre) {
+TEST(PlanCommandTest, IntervalsHaveNoJitter) {
   const Ended ended = Call("plan --intervals=1s,2s,5s --timeout=14s");
 
   EXPECT_THAT(ended.out, HasSubstr("\n      4  5s                   8s "));
@@ -323,14 +323,14 @@ TEST(PlanCommandTest, IntervalsAreTakenAsTheyAre) {
   EXPECT_THAT(ended.out, HasSubstr("\n      6  5s                   14s "));
 }
 
-TEST(PlanCommandTest, AnEndlessWaitIsShownInPart) {
+TEST(PlanCommandTest, EndlessWaitIsShownInPart) {
   const Ended ended = Call("plan --every=1s --timeout=inf");
 
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("1000.0 polls or more"));
 }
 
-TEST(PlanCommandTest, AnExpectationProposesAPolicy) {
+TEST(PlanCommandTest, ExpectationProposesAPolicy) {
   const Ended ended = Call("plan --expect=60s --timeout=3m");
 
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -338,7 +338,7 @@ TEST(PlanCommandTest, AnExpectationProposesAPolicy) {
   EXPECT_THAT(ended.out, HasSubstr("\n* proposal "));
   EXPECT_THAT(ended.out, Not(HasSubstr("as asked for")));
 
-  // The proposal can be given back as it was printed.
+  // The printed proposal is valid as flags.
   const size_t at = ended.out.find("proposal: ") + 10;
   const std::string flags = ended.out.substr(at, ended.out.find('\n', at) - at);
   const Ended again = Call("plan " + flags + " --expect=60s --timeout=3m");
@@ -352,7 +352,7 @@ absl::Duration Ms(const JsonValue& row, std::string_view field) {
                            : absl::Milliseconds(*number);
 }
 
-// The tables, made of nothing but the JSON.
+// The functions below build the tables from the JSON alone.
 sim::Plan PlanOf(const JsonValue& json) {
   sim::Plan plan;
   for (const JsonValue& row : *json.Find("polls")->array()) {
@@ -436,7 +436,7 @@ TEST(PlanCommandTest, EveryChartIsFilledAndIsJson) {
   }
 }
 
-TEST(SimulateCommandTest, AFleetIsShownUnderEachKindOfJitter) {
+TEST(SimulateCommandTest, FleetIsShownForEachKindOfJitter) {
   const std::string file = testing::TempDir() + "/fleet.vl.json";
   const std::string line =
       "simulate fleet --clients=50 --polls-per-second=10 --ready=20s "
@@ -480,7 +480,7 @@ constexpr std::string_view kLog =
 {"v":1,"elapsed_ms":12000,"event":"summary","exit_code":124,"reason":"limit reached"}
 )";
 
-TEST(ReportCommandTest, ALaneForEachTarget) {
+TEST(ReportCommandTest, EachTargetHasALane) {
   const Ended ended = Call("report " + WriteTemporary("run.jsonl", kLog));
 
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -507,7 +507,7 @@ TEST(ReportCommandTest, DetailsCannotMoveTheCursor) {
   EXPECT_THAT(ended.out, Not(HasSubstr("\x1b")));
 }
 
-TEST(ReportCommandTest, TheChartHasARowForEachPoll) {
+TEST(ReportCommandTest, ChartHasARowForEachPoll) {
   const std::string file = testing::TempDir() + "/report.vl.json";
   const Ended ended =
       Call("report " + WriteTemporary("run.jsonl", kLog) + " --vega=" + file);

@@ -2,14 +2,17 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every page of `waiter --html`, opened in headless Chromium: each chart has drawn marks, and the
-# console is clean. Screenshots are left in the test's outputs.
+# Opens every page of `--html` in headless Chromium: each chart must have drawn marks, and the console
+# must be clean. The test's outputs hold screenshots.
 #
-#   page_test.sh WAITER LOG
+#   page_test.sh WAITER LOG BENCH_REPORT
 set -uo pipefail
 
 waiter=$1
 log=$2
+bench_report=$3
+program=$waiter
+export PATH=$PWD/$(dirname "$waiter"):$PATH  # Has waiter-page, for programs elsewhere.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 screenshots=${TEST_UNDECLARED_OUTPUTS_DIR:-$scratch}
@@ -17,16 +20,16 @@ failed=0
 
 fail() { echo "FAILED: $*"; failed=1; }
 
-# browse RESULT ARGUMENT...: runs Chromium, with what it prints in $scratch/out and $scratch/log; again if it
-# died or hung before the file RESULT had anything in it, as on a machine that has too much to do. A page
-# that is wrong stays wrong.
+# browse RESULT ARGUMENT...: runs Chromium, with its output in $scratch/out and $scratch/log. Runs it again if
+# it died or hung before the file RESULT had any content, as happens on a loaded machine. A wrong page stays
+# wrong.
 browse() {
   local result=$1
   shift
   for _ in 1 2 3; do
     rm -rf "$scratch/profile" "$result"
-    # Without the flags on networking Chromium looks for its maker's hosts. A container may have little
-    # of /dev/shm, and nothing to store passwords in.
+    # Without the flags on networking, Chromium looks for its maker's hosts. A container may have a small
+    # /dev/shm and no store for passwords.
     timeout --kill-after=5 60 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
       --no-default-browser-check --disable-background-networking --disable-component-update --disable-sync \
       --disable-extensions --disable-dev-shm-usage --password-store=basic --hide-scrollbars \
@@ -36,13 +39,13 @@ browse() {
   done
 }
 
-# check NAME CHARTS MARKS ARGUMENT...: the page of `waiter ARGUMENT...` has so many charts, each with
-# at least so many marks.
+# check NAME CHARTS MARKS ARGUMENT...: checks that the page of `$program ARGUMENT...` has CHARTS charts, each
+# with at least MARKS marks.
 check() {
   local name=$1 charts=$2 least=$3 page=$scratch/$1.html dom=$scratch/out marks drawn
   shift 3
-  "$waiter" "$@" "--html=$page" >/dev/null || { fail "$name: waiter $*"; return; }
-  grep -Eq '(src|href)="(https?:)?//' "$page" && fail "$name: the page needs another"
+  "$program" "$@" "--html=$page" >/dev/null || { fail "$name: $program $*"; return; }
+  grep -Eq '(src|href)="(https?:)?//' "$page" && fail "$name: the page refers to another host"
   browse "$dom" --dump-dom "file://$page"
   grep -a CONSOLE "$scratch/log" && fail "$name: the console is not clean"
   drawn=$(grep -ao '<body data-charts="[0-9]*"' "$dom" | grep -o '[0-9]*')
@@ -67,5 +70,6 @@ cat >"$scratch/bench.json" <<'END'
   {"name": "BM_Wait/polls:1", "cpu_time": 7, "time_unit": "ns"},
   {"name": "BM_Clock", "cpu_time": 22, "time_unit": "ns"}]}
 END
-check benchmark 1 2 report "--benchmark=$scratch/bench.json"
+program=$bench_report
+check benchmark 1 2 "$scratch/bench.json"
 exit "$failed"

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The `waiter` program against the servers that people wait for, which come up
-// late, are killed, and come back. Skips those that are not installed.
+// Runs the `waiter` program against real servers, which come up late, are
+// killed and come back. Skips servers that are not installed.
 
 #include <netinet/in.h>
 #include <pwd.h>
@@ -34,7 +34,7 @@ using ::testing::HasSubstr;
 
 using Words = std::vector<std::string>;
 
-// A folder that other users can enter, removed at the end.
+// A directory that other users can enter; removed at the end.
 class Folder {
  public:
   Folder() {
@@ -56,7 +56,7 @@ class Folder {
   std::string path_;
 };
 
-// Where Debian's packages put programs, PATH or not.
+// Finds a program in PATH or where Debian's packages put it.
 std::optional<std::string> FindProgram(const std::string& name) {
   Words folders = absl::StrSplit(std::getenv("PATH"), ':');
   folders.push_back("/usr/sbin");
@@ -72,7 +72,7 @@ std::optional<std::string> FindProgram(const std::string& name) {
   return std::nullopt;
 }
 
-// A program and its arguments, run by another user if root must not run it.
+// Returns the words that run a program as `user` if root must not run it.
 Words As(const char* user, Words words) {
   if (getuid() != 0 || getpwnam(user) == nullptr) return words;
   words.insert(words.begin(), {"setpriv", "--reuid", user, "--regid", user,
@@ -93,11 +93,11 @@ struct Server {
   std::string name;
   std::string program;
 
-  // Makes what the server needs in the folder, once.
+  // Prepares the directory once.
   void (*prepare)(const Folder& folder, int port);
   Words (*command)(const Folder& folder, int port);
   std::string_view scheme;
-  std::string_view ready;  // What the wait says of it.
+  std::string_view ready;  // Text about the server once it is ready.
 };
 
 void PrintTo(const Server& server, std::ostream* out) { *out << server.name; }
@@ -124,8 +124,8 @@ std::vector<Server> Servers() {
   const auto nothing = [](const Folder& /*folder*/, int /*port*/) {};
   return {
       {"Redis", "redis-server", nothing, Redis, "redis", "Redis answers"},
-      {"RedisThatWantsAPassword", "redis-server", nothing, RedisWithPassword,
-       "redis", "NOAUTH"},
+      {"RedisWithPassword", "redis-server", nothing, RedisWithPassword, "redis",
+       "NOAUTH"},
       {"Postgres", "postgres",
        [](const Folder& folder, int /*port*/) {
          RunToEnd(
@@ -211,7 +211,7 @@ class RealServersTest : public testing::TestWithParam<Server> {
   std::unique_ptr<WaiterProcess> server_;
 };
 
-TEST_P(RealServersTest, IsSeenWhenItComesUpLate) {
+TEST_P(RealServersTest, LateServerIsFound) {
   WaiterProcess waiter(With({}));
   ASSERT_TRUE(waiter.ReadUntil("refused"));
   Start();
@@ -219,7 +219,7 @@ TEST_P(RealServersTest, IsSeenWhenItComesUpLate) {
   EXPECT_THAT(waiter.err(), HasSubstr(GetParam().ready));
 }
 
-TEST_P(RealServersTest, MustBeThereAllTheWhileToHold) {
+TEST_P(RealServersTest, RestartedServerMustSucceedAnew) {
   Start();
   WaiterProcess waiter(With({"--successes=15"}));
   ASSERT_TRUE(waiter.ReadUntil("SUCCESS")) << waiter.err();
@@ -229,7 +229,7 @@ TEST_P(RealServersTest, MustBeThereAllTheWhileToHold) {
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
 }
 
-TEST_P(RealServersTest, IsSeenToGo) {
+TEST_P(RealServersTest, KilledServerIsGone) {
   Start();
   WaiterProcess up(With({}));
   ASSERT_EQ(up.Wait(), 0) << up.err();

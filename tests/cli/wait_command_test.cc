@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The `waiter` program as a shell calls it: what other waiters get wrong, and
-// what their users ask for.
+// Runs the `waiter` program as a shell does. The cases are mistakes of other
+// waiters, and requests of their users.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -37,7 +37,7 @@ using ::testing::StartsWith;
 
 constexpr int kKilledBy = 1000;
 
-// A socket that listens on loopback, and answers nothing.
+// A socket that listens on loopback and answers nothing.
 class Listener {
  public:
   explicit Listener(int family = AF_INET, int port = 0)
@@ -102,39 +102,38 @@ class WaitCommandTest : public testing::Test {
   const std::string folder_;
 };
 
-TEST_F(WaitCommandTest, ReadyAtOnce) {
+TEST_F(WaitCommandTest, ReadyTargetEndsTheWaitAtOnce) {
   const Listener listener;
   WaiterProcess waiter({listener.url()});
   EXPECT_EQ(waiter.Wait(), 0);
   EXPECT_THAT(waiter.out(), IsEmpty());
-  EXPECT_THAT(waiter.err(), HasSubstr("at most 5m")) << "it would never end";
+  EXPECT_THAT(waiter.err(), HasSubstr("at most 5m")) << "no default limit";
 }
 
-TEST_F(WaitCommandTest, TheCommandDoesNotRunIfTheWaitFailed) {
+TEST_F(WaitCommandTest, ProgramDoesNotRunIfTheWaitFailed) {
   WaiterProcess waiter({DeadUrl(), "--timeout=0", "--", "echo", "RAN"});
   EXPECT_EQ(waiter.Wait(), 124);
   EXPECT_THAT(waiter.out(), IsEmpty());
   EXPECT_THAT(waiter.err(), HasSubstr("refused by 127.0.0.1:"));
 }
 
-TEST_F(WaitCommandTest, TheCommandRunsAnywayIfThatIsWanted) {
+TEST_F(WaitCommandTest, RunAnywayRunsTheProgramAfterAFailure) {
   WaiterProcess waiter(
       {DeadUrl(), "--timeout=0", "--run-anyway", "--", "echo", "RAN"});
   EXPECT_EQ(waiter.Wait(), 0);
   EXPECT_EQ(waiter.out(), "RAN\n");
 }
 
-TEST_F(WaitCommandTest, TheProcessBecomesTheCommand) {
+TEST_F(WaitCommandTest, ProcessBecomesTheProgram) {
   const Listener listener;
   WaiterProcess waiter(
       {listener.url(), "--", "sh", "-c", "echo $$; cat; exit 7"},
-      {.input = "what stood on stdin\n"});
+      {.input = "text on stdin\n"});
   EXPECT_EQ(waiter.Wait(), 7);
-  EXPECT_EQ(waiter.out(),
-            absl::StrCat(waiter.pid(), "\nwhat stood on stdin\n"));
+  EXPECT_EQ(waiter.out(), absl::StrCat(waiter.pid(), "\ntext on stdin\n"));
 }
 
-TEST_F(WaitCommandTest, TheCommandHasTheSignalsAndFilesOfItsCaller) {
+TEST_F(WaitCommandTest, ProgramHasTheSignalsAndFilesOfItsCaller) {
   const Listener listener;
   const std::vector<std::string> command = {
       "sh", "-c", "grep -E 'Sig(Ign|Blk)' /proc/self/status; ls /proc/self/fd"};
@@ -149,7 +148,7 @@ TEST_F(WaitCommandTest, TheCommandHasTheSignalsAndFilesOfItsCaller) {
   EXPECT_THAT(waiter.out(), HasSubstr("SigIgn:"));
 }
 
-TEST_F(WaitCommandTest, ACommandThatCannotRunIsTold) {
+TEST_F(WaitCommandTest, ProgramThatCannotRunIsReported) {
   const Listener listener;
   WaiterProcess missing({listener.url(), "--", "no-such-command"});
   EXPECT_EQ(missing.Wait(), 127);
@@ -158,7 +157,7 @@ TEST_F(WaitCommandTest, ACommandThatCannotRunIsTold) {
   EXPECT_EQ(folder.Wait(), 126);
 }
 
-TEST_F(WaitCommandTest, BothOfTwoHostsAreWaitedFor) {
+TEST_F(WaitCommandTest, AllTargetsAreNeededByDefault) {
   const Listener listener;
   const std::string dead = DeadUrl();
   WaiterProcess waiter(
@@ -167,7 +166,7 @@ TEST_F(WaitCommandTest, BothOfTwoHostsAreWaitedFor) {
   EXPECT_THAT(waiter.err(), AllOf(HasSubstr("one"), HasSubstr(dead)));
 }
 
-TEST_F(WaitCommandTest, AnyOneOfTwoWillDoIfThatIsWanted) {
+TEST_F(WaitCommandTest, AnyNeedsOnlyOneTarget) {
   const Listener listener;
   WaiterProcess waiter({DeadUrl(), listener.url(), "--any"});
   EXPECT_EQ(waiter.Wait(), 0);
@@ -187,7 +186,7 @@ TEST_F(WaitCommandTest, LocalhostIsFoundInEitherFamily) {
   EXPECT_EQ(waiter.Wait(), 0);
 }
 
-TEST_F(WaitCommandTest, TargetsOfAllKindsMix) {
+TEST_F(WaitCommandTest, TargetsOfEveryKindMix) {
   const Listener listener;
   Write(Path("there"));
   WaiterProcess waiter({listener.url(), absl::StrCat("file:", Path("there")),
@@ -196,7 +195,7 @@ TEST_F(WaitCommandTest, TargetsOfAllKindsMix) {
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
 }
 
-TEST_F(WaitCommandTest, WhatComesLateIsSeen) {
+TEST_F(WaitCommandTest, LateTargetIsFound) {
   const int port = FreePort(AF_INET);
   WaiterProcess waiter({absl::StrCat("tcp://127.0.0.1:", port), "--every=50ms",
                         "--progress=plain"});
@@ -205,7 +204,7 @@ TEST_F(WaitCommandTest, WhatComesLateIsSeen) {
   EXPECT_EQ(waiter.Wait(), 0);
 }
 
-TEST_F(WaitCommandTest, WhatIsToGoIsSeenToGo) {
+TEST_F(WaitCommandTest, GoneWaitsForRemoval) {
   Write(Path("lock"));
   WaiterProcess waiter({absl::StrCat("file:", Path("lock")), "--gone",
                         "--every=50ms", "--progress=plain"});
@@ -214,13 +213,13 @@ TEST_F(WaitCommandTest, WhatIsToGoIsSeenToGo) {
   EXPECT_EQ(waiter.Wait(), 0);
 }
 
-TEST_F(WaitCommandTest, AnErrorIsNotTakenForGone) {
+TEST_F(WaitCommandTest, ErrorDoesNotCountAsGone) {
   WaiterProcess waiter(
       {"tcp://no-such-host.invalid:80", "--gone", "--timeout=0"});
   EXPECT_EQ(waiter.Wait(), 124);
 }
 
-TEST_F(WaitCommandTest, TheMessageSaysWhatWasSeenLastAndWhatToDo) {
+TEST_F(WaitCommandTest, MessageNamesTheLastFinding) {
   const std::string dead = DeadUrl();
   WaiterProcess waiter({absl::StrCat("db=", dead), "--timeout=300ms",
                         "--every=100ms", "--progress=plain"});
@@ -230,29 +229,29 @@ TEST_F(WaitCommandTest, TheMessageSaysWhatWasSeenLastAndWhatToDo) {
                                   HasSubstr("NOT_READY")));
 }
 
-TEST_F(WaitCommandTest, CodesCanBeChosenForHealthChecks) {
+TEST_F(WaitCommandTest, ExitCodesCanBeChosen) {
   WaiterProcess waiter({DeadUrl(), "--timeout=0", "--timeout-code=1"});
   EXPECT_EQ(waiter.Wait(), 1);
   WaiterProcess failed({"exec:exit 64", "--failure-code=9"});
   EXPECT_EQ(failed.Wait(), 9);
 }
 
-TEST_F(WaitCommandTest, WhatCannotWorkFailsAtOnce) {
+TEST_F(WaitCommandTest, UnrunnableProbeFailsAtOnce) {
   WaiterProcess waiter({"exec:no-such-command-here"});
   EXPECT_EQ(waiter.Wait(), 1);
   EXPECT_THAT(waiter.err(), HasSubstr("no-such-command-here"));
 }
 
-TEST_F(WaitCommandTest, AttemptsAreUsedUpBeforeTheLimit) {
+TEST_F(WaitCommandTest, MaxAttemptsEndsTheWaitBeforeTheLimit) {
   WaiterProcess waiter(
       {DeadUrl(), "--max-attempts=2", "--every=10ms", "--timeout=1m"});
   EXPECT_EQ(waiter.Wait(), 3);
 }
 
-TEST_F(WaitCommandTest, CodesOfAProbeMeanWhatTheMapSays) {
+TEST_F(WaitCommandTest, MapGivesExitCodesTheirMeaning) {
   WaiterProcess listed(
       {"exec", "--map=2,3=success", "--", "sh", "-c", "exit 3"});
-  EXPECT_EQ(listed.Wait(), 2) << "a piece without meaning is refused";
+  EXPECT_EQ(listed.Wait(), 2) << "a piece without a meaning must be refused";
   WaiterProcess range(
       {"exec", "--map=2-3=success", "--", "sh", "-c", "exit 3"});
   EXPECT_EQ(range.Wait(), 0) << range.err();
@@ -260,7 +259,7 @@ TEST_F(WaitCommandTest, CodesOfAProbeMeanWhatTheMapSays) {
   EXPECT_EQ(strict.Wait(), 1);
 }
 
-TEST_F(WaitCommandTest, AProbeIsToldOfItsPoll) {
+TEST_F(WaitCommandTest, ProbeLearnsItsPollFromVariables) {
   WaiterProcess waiter({"exec", "--every=10ms", "--timeout=1m", "--print-last",
                         "--", "sh", "-c",
                         "echo $WAITER_ATTEMPT $WAITER_DEADLINE_MS; "
@@ -269,7 +268,7 @@ TEST_F(WaitCommandTest, AProbeIsToldOfItsPoll) {
   EXPECT_THAT(waiter.out(), MatchesRegex("3 (60000|5[0-9][0-9][0-9][0-9])\n"));
 }
 
-TEST_F(WaitCommandTest, ItDiesOfTheSignalThatInterruptsIt) {
+TEST_F(WaitCommandTest, ProcessDiesOfTheSignalThatInterruptsIt) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     WaiterProcess waiter({DeadUrl(), "--progress=plain"});
     ASSERT_TRUE(waiter.ReadUntil("refused"));
@@ -278,9 +277,9 @@ TEST_F(WaitCommandTest, ItDiesOfTheSignalThatInterruptsIt) {
   }
 }
 
-TEST_F(WaitCommandTest, ProbesEndWithIt) {
+TEST_F(WaitCommandTest, ProbesEndWithTheProcess) {
   const std::string pid_file = Path("pid");
-  // The probe ignores SIGTERM, and says when it is there.
+  // The probe ignores SIGTERM, and creates "up" once it runs.
   WaiterProcess waiter(
       {absl::Substitute("exec:trap '' TERM; mkfifo $0/fifo; echo $$$$ > "
                         "$0/pid; echo up > $0/up; read never < $0/fifo",
@@ -294,25 +293,25 @@ TEST_F(WaitCommandTest, ProbesEndWithIt) {
   pid_t pid = 0;
   file >> pid;
   ASSERT_GT(pid, 0);
-  EXPECT_EQ(kill(pid, 0), -1) << "the probe is still there";
+  EXPECT_EQ(kill(pid, 0), -1) << "the probe still runs";
 }
 
-TEST_F(WaitCommandTest, ItGivesUpWhenTheGuardedProcessIsGone) {
+TEST_F(WaitCommandTest, WaitEndsWhenTheGuardedProcessIsGone) {
   WaiterProcess guarded({"-c", "read never"}, {.program = "/bin/sh"});
-  EXPECT_EQ(guarded.Wait(), 1) << "an empty stdin ends it";
+  EXPECT_EQ(guarded.Wait(), 1) << "an empty stdin must end it";
   WaiterProcess waiter(
       {DeadUrl(), absl::StrCat("--while-pid=", guarded.pid())});
   EXPECT_EQ(waiter.Wait(), 1);
   EXPECT_THAT(waiter.err(), HasSubstr(absl::StrCat(guarded.pid())));
 }
 
-TEST_F(WaitCommandTest, ACommandCanSayThatWaitingIsInVain) {
+TEST_F(WaitCommandTest, FailIfEndsTheWait) {
   WaiterProcess waiter({DeadUrl(), "--fail-if=true"});
   EXPECT_EQ(waiter.Wait(), 1);
   EXPECT_THAT(waiter.err(), HasSubstr("--fail-if"));
 }
 
-TEST_F(WaitCommandTest, ItSaysWhatItIsDoingWhenAsked) {
+TEST_F(WaitCommandTest, SignalPrintsASnapshot) {
   WaiterProcess waiter({DeadUrl(), "--progress=plain", "--every=1h"});
   ASSERT_TRUE(waiter.ReadUntil("refused"));
   const size_t before = waiter.err().size();
@@ -334,7 +333,7 @@ TEST_F(WaitCommandTest, OutputOfAProbeIsHarmless) {
   EXPECT_THAT(waiter.err(), AllOf(HasSubstr("evil"), SizeIs(Lt(10000))));
 }
 
-TEST_F(WaitCommandTest, ALogCanBeReported) {
+TEST_F(WaitCommandTest, ReportReadsALog) {
   const Listener listener;
   const std::string log = Path("run.jsonl");
   WaiterProcess waiter(
@@ -345,7 +344,7 @@ TEST_F(WaitCommandTest, ALogCanBeReported) {
   EXPECT_THAT(report.out(), AllOf(HasSubstr("web"), HasSubstr("ready")));
 }
 
-TEST_F(WaitCommandTest, EveryFlagIsAVariableToo) {
+TEST_F(WaitCommandTest, FlagsAreVariables) {
   WaiterProcess waiter({DeadUrl()}, {.environment = {"WAITER_TIMEOUT=0"}});
   EXPECT_EQ(waiter.Wait(), 124);
   WaiterProcess unknown(
@@ -354,7 +353,7 @@ TEST_F(WaitCommandTest, EveryFlagIsAVariableToo) {
   EXPECT_THAT(unknown.err(), HasSubstr("WAITER_BOGUS"));
 }
 
-TEST_F(WaitCommandTest, WhatMakesNoSenseIsOneLineThatNamesIt) {
+TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"gopher://example.com"}, "gopher"},
       {{"localhost:80"}, "tcp://localhost:80"},

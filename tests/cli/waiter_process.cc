@@ -30,7 +30,8 @@ namespace {
 constexpr int kLimitMs = 30000;
 constexpr int kKilledBy = 1000;
 
-// Of an environment that no thread changes; empty if it has no such variable.
+// Returns a variable of the environment, which no thread changes; empty if it
+// is not set.
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? "" : value;

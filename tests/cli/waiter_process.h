@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The `waiter` program, or another, as a child whose output is read while it
-// runs:
+// Runs the `waiter` program, or another, as a child, and reads its output while
+// it runs:
 //
 //   WaiterProcess waiter({"tcp://127.0.0.1:1", "--timeout=1s"});
 //   EXPECT_EQ(waiter.Wait(), 124);
@@ -20,13 +20,13 @@
 
 namespace waiter::cli {
 
-// Thread-compatible. Fails the test if the program takes half a minute.
+// Thread-compatible. Fails the test if the program prints nothing for 30 s.
 class WaiterProcess {
  public:
   struct Options {
-    std::string program = {};  // Empty: `waiter` itself.
-    std::string input = {};    // Its standard input.
-    // `NAME=value`, besides PATH; nothing else of ours.
+    std::string program = {};  // Empty for `waiter`.
+    std::string input = {};    // Text on standard input.
+    // Variables as `NAME=value`. The program gets these and PATH only.
     std::vector<std::string> environment = {};
     std::vector<int> ignored_signals = {};
   };
@@ -34,18 +34,18 @@ class WaiterProcess {
   explicit WaiterProcess(std::vector<std::string> arguments);
   WaiterProcess(std::vector<std::string> arguments, const Options& options);
 
-  // Kills it, if it has not ended.
+  // Kills the program if it has not ended.
   ~WaiterProcess();
 
   WaiterProcess(const WaiterProcess&) = delete;
   WaiterProcess& operator=(const WaiterProcess&) = delete;
 
-  // Reads on until `out()` or `err()` has `text`; returns whether that was
-  // before its end.
+  // Reads until `out()` or `err()` contains `text`. Returns false if the
+  // program ends before.
   bool ReadUntil(std::string_view text);
 
-  // Reads to its end; returns its exit code, or 1000 and the signal that killed
-  // it.
+  // Reads to the end. Returns the exit code, or 1000 plus the number of the
+  // signal that killed the program.
   int Wait();
 
   void Signal(int signal) const;
@@ -55,7 +55,7 @@ class WaiterProcess {
   const std::string& err() const { return err_; }
 
  private:
-  // Returns whether there may be more.
+  // Returns true if more output may follow.
   bool ReadSome();
 
   pid_t pid_ = -1;
@@ -66,7 +66,7 @@ class WaiterProcess {
   std::string err_;
 };
 
-// A port of 127.0.0.1, or of ::1, on which nothing listens.
+// Returns a port of 127.0.0.1, or of ::1, on which nothing listens.
 int FreePort(int family);
 
 }  // namespace waiter::cli

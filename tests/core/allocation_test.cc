@@ -29,7 +29,7 @@ using ::absl::InfiniteDuration;
 constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration(),
                                     .max_delay = absl::ZeroDuration()};
 
-// Returns how often a wait for `attempts` polls allocates, on the real clock.
+// Counts the allocations of a wait for `attempts` polls on the real clock.
 template <typename F>
 int64_t AllocationsOf(F status_function, const WaitOptions& options,
                       int64_t attempts, const std::stop_token& stop = {}) {
@@ -44,7 +44,7 @@ int64_t AllocationsOf(F status_function, const WaitOptions& options,
 
 TEST(AllocationTest, AllocationsAreCounted) {
   const int64_t before = AllocationCount();
-  // Calls of the functions themselves: a compiler may leave out the operators.
+  // Calls the functions themselves: a compiler may elide the operators.
   ::operator delete(::operator new(sizeof(int)));
   EXPECT_EQ(AllocationCount() - before, 1);
 }
@@ -85,7 +85,7 @@ TEST(AllocationTest, ZeroDelaysAllocateNothing) {
   }
 }
 
-TEST(AllocationTest, SleepsThatAreOverAllocateNothing) {
+TEST(AllocationTest, ElapsedSleepsAllocateNothing) {
   const int64_t before = AllocationCount();
   GetRealClock().SleepUntil(GetRealClock().MonotonicNow(), {}, "");
   EXPECT_EQ(AllocationCount(), before);
@@ -122,7 +122,7 @@ TEST(AllocationTest, MillionPollsAllocateNothing) {
       0);
 }
 
-TEST(AllocationTest, FullHistoryAllocatesNoMore) {
+TEST(AllocationTest, FullHistoryAllocatesNothingFurther) {
   const auto allocations_of = [](int64_t polls) {
     return AllocationsOf(
         [=](const PollContext& context) { return context.attempt == polls; },

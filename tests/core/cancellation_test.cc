@@ -44,7 +44,7 @@ constexpr BackoffOptions kEveryHour = {.initial_delay = Hours(1),
                                        .multiplier = 1,
                                        .jitter = Jitter::None()};
 
-TEST(CancellationTest, RequestBeforeTheStartMakesNoPoll) {
+TEST(CancellationTest, RequestBeforeTheStartPreventsEveryPoll) {
   SimulatedClock clock;
   std::stop_source stop;
   stop.request_stop();
@@ -60,7 +60,7 @@ TEST(CancellationTest, RequestBeforeTheStartMakesNoPoll) {
   }
 }
 
-TEST(CancellationTest, InvalidOptionsComeBeforeARequest) {
+TEST(CancellationTest, InvalidOptionsWinOverARequest) {
   std::stop_source stop;
   stop.request_stop();
   Waiter wait([] { return true; }, {});
@@ -133,7 +133,7 @@ TEST(CancellationTest, RequestEndsARealSleep) {
   EXPECT_LT(result.report().elapsed, Seconds(10));
 }
 
-TEST(CancellationTest, RequestNeedsNoSimulatedTime) {
+TEST(CancellationTest, RequestTakesNoSimulatedTime) {
   SimulatedClock clock(SimulatedClock::Mode::kManual);
   std::stop_source stop;
   std::optional<WaitResult<>> result;
@@ -151,7 +151,7 @@ TEST(CancellationTest, RequestNeedsNoSimulatedTime) {
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
 }
 
-// A poll that finds an answer of each kind, while a stop is requested.
+// Each poll finds another kind of answer while a stop is requested.
 TEST(CancellationTest, FinalAnswerWinsOverARequestDuringItsPoll) {
   const auto reason = [](PollStatus found) {
     SimulatedClock clock;
@@ -179,7 +179,7 @@ TEST(CancellationTest, FinalAnswerWinsOverARequestDuringItsPoll) {
   EXPECT_EQ(reason(PollStatus::kServerError), StopReason::kCancelled);
 }
 
-TEST(CancellationTest, UnconfirmedSuccessDoesNotWin) {
+TEST(CancellationTest, RequestWinsOverAnUnconfirmedSuccess) {
   std::stop_source stop;
   Waiter wait(
       [&] {
@@ -191,7 +191,7 @@ TEST(CancellationTest, UnconfirmedSuccessDoesNotWin) {
   EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
 }
 
-TEST(CancellationTest, LimitsComeBeforeARequest) {
+TEST(CancellationTest, LimitsWinOverARequest) {
   std::stop_source stop;
   Waiter wait(
       [&] {
@@ -203,7 +203,7 @@ TEST(CancellationTest, LimitsComeBeforeARequest) {
   EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kAttempts);
 }
 
-TEST(CancellationTest, RequestAtTheDeadlineComesBeforeIt) {
+TEST(CancellationTest, RequestAtTheDeadlineWinsOverIt) {
   SimulatedClock clock;
   std::stop_source asleep;
   clock.CallAt(Seconds(10), [&] { asleep.request_stop(); });
@@ -225,7 +225,7 @@ TEST(CancellationTest, RequestAtTheDeadlineComesBeforeIt) {
   EXPECT_EQ(polls.Wait(polling.get_token()).reason(), StopReason::kCancelled);
 }
 
-TEST(CancellationTest, OwnCancelledOfTheStatusFunctionIsItsFailure) {
+TEST(CancellationTest, CancelledFromTheStatusFunctionIsAFailure) {
   std::stop_source stop;
   Waiter wait([] { return absl::CancelledError("mine"); },
               {.timeout = Hours(1)});
@@ -317,8 +317,8 @@ TEST(CancellationTest, StatusFunctionCanCutItsPollShort) {
   EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
 }
 
-// Sweeps the moment of the request over poll, sleep and what is between. A lost
-// request would leave the wait asleep for an hour.
+// Sweeps the moment of the request across the poll, the sleep and the gap
+// between them. A lost request would leave the wait asleep for an hour.
 TEST(CancellationTest, RequestIsNeverLostBetweenPollAndSleep) {
   constexpr int kWaits = 20'000;
   std::atomic<std::stop_source*> polled = nullptr;
@@ -347,7 +347,7 @@ TEST(CancellationTest, RequestIsNeverLostBetweenPollAndSleep) {
   }
 }
 
-// Polls as fast as it can, so that requests also meet sleeps that are ending.
+// Polls as fast as it can, so that requests also meet sleeps about to end.
 TEST(CancellationTest, RequestMayRaceWithTheEndOfASleep) {
   for (int i = 0; i < 2'000; ++i) {
     std::stop_source stop;

@@ -36,7 +36,7 @@ TEST(ClassifyTest, ErrorsAreKept) {
   EXPECT_EQ(FromStatus(error).error(), error);
 }
 
-TEST(ClassifyTest, StatusOrBringsValueOrError) {
+TEST(ClassifyTest, StatusOrGivesValueOrError) {
   const absl::StatusOr<std::string> good = "RUNNING";
   const absl::StatusOr<std::string> bad = absl::NotFoundError("no such thing");
 
@@ -45,7 +45,7 @@ TEST(ClassifyTest, StatusOrBringsValueOrError) {
   EXPECT_EQ(FromStatus(bad).error(), bad.status());
 }
 
-TEST(ClassifyTest, EveryNumberHasItsClassInTheTable) {
+TEST(ClassifyTest, EveryHttpStatusHasItsClass) {
   const std::set<int> again = {408, 425};
   const std::set<int> vain = {501, 505};
   for (int http = -1; http <= 1000; ++http) {

@@ -32,8 +32,8 @@ std::vector<std::string> Members(const Json& object) {
 
 int HttpOf(const Json& json) { return static_cast<int>(json.number()); }
 
-// The error that a case of botocore's tests describes. Errors without an answer
-// stand there as a text in angle brackets.
+// Returns the error that a case of botocore's tests describes. Texts in angle
+// brackets stand for errors without an answer.
 ServiceError BotocoreError(const Json& json) {
   ServiceError error;
   if (!json["status"].is_null()) error.http_status = HttpOf(json["status"]);
@@ -47,7 +47,7 @@ ServiceError BotocoreError(const Json& json) {
   return error;
 }
 
-// tests/vectors/error_classification.json, one section per test.
+// Holds tests/vectors/error_classification.json: each test runs one section.
 class ErrorVectorsTest : public testing::Test {
  protected:
   ~ErrorVectorsTest() override {
@@ -67,7 +67,7 @@ class ErrorVectorsTest : public testing::Test {
   int cases_ = 0;
 };
 
-TEST_F(ErrorVectorsTest, NoSectionIsLeftOut) {
+TEST_F(ErrorVectorsTest, EverySectionIsTested) {
   EXPECT_THAT(
       Members(vectors_),
       testing::ElementsAre("botocore_throttled", "botocore_transient", "go_v1",
@@ -86,7 +86,7 @@ TEST_F(ErrorVectorsTest, NoSectionIsLeftOut) {
       costs["legacy"].object().size() + costs["v2026"].object().size());
 }
 
-TEST_F(ErrorVectorsTest, KotlinCodes) {
+TEST_F(ErrorVectorsTest, KotlinCodesHaveTheirClasses) {
   const ErrorClassifier kotlin = ErrorClassifier::AwsKotlin();
   const Json& codes = vectors_["kotlin_codes"];
   for (const Json& code : codes["throttling"].array()) {
@@ -104,22 +104,22 @@ TEST_F(ErrorVectorsTest, KotlinCodes) {
   }
 }
 
-TEST_F(ErrorVectorsTest, KotlinOrder) {
+TEST_F(ErrorVectorsTest, KotlinTriesCodeThenStatusThenFlags) {
   const ErrorClassifier kotlin = ErrorClassifier::AwsKotlin();
   ASSERT_EQ(vectors_["kotlin_codes"]["order"].string(),
             "error code first, then status, then StandardRetryPolicy");
-  // The code before the status.
+  // The code wins over the status.
   Expect(kotlin, {.http_status = 503, .code = "SlowDown"},
          PollStatus::kThrottled);
-  // The status before the flags.
+  // The status wins over the flags.
   Expect(kotlin, {.http_status = 503, .code = "Other", .type = Type::kClient},
          PollStatus::kServerError);
-  // The flags.
+  // The flags decide last.
   Expect(kotlin, {.http_status = 400, .code = "Other", .retryable = true},
          PollStatus::kServerError);
 }
 
-TEST_F(ErrorVectorsTest, BotocoreThrottled) {
+TEST_F(ErrorVectorsTest, BotocoreThrottledErrorsAreThrottled) {
   for (const Json& json : vectors_["botocore_throttled"].array()) {
     const PollStatus found =
         ErrorClassifier::Botocore().ClassOf(BotocoreError(json));
@@ -129,7 +129,7 @@ TEST_F(ErrorVectorsTest, BotocoreThrottled) {
   }
 }
 
-TEST_F(ErrorVectorsTest, BotocoreTransient) {
+TEST_F(ErrorVectorsTest, BotocoreTransientErrorsAreServerErrors) {
   std::set<std::string> throttled;
   for (const Json& json : vectors_["botocore_throttled"].array()) {
     if (json["retryable"].number() == 1) {
@@ -143,7 +143,7 @@ TEST_F(ErrorVectorsTest, BotocoreTransient) {
     if (json["retryable"].number() == 0) {
       EXPECT_NE(found, PollStatus::kServerError) << error.code;
     } else {
-      // An error in both of its tables counts as throttled.
+      // An error in both of botocore's tables counts as throttled.
       EXPECT_EQ(found, throttled.contains(std::string(error.code))
                            ? PollStatus::kThrottled
                            : PollStatus::kServerError)
@@ -152,7 +152,7 @@ TEST_F(ErrorVectorsTest, BotocoreTransient) {
   }
 }
 
-TEST_F(ErrorVectorsTest, GoV1) {
+TEST_F(ErrorVectorsTest, GoV1CodesHaveTheirClasses) {
   const ErrorClassifier go = ErrorClassifier::AwsGoV1();
   const Json& lists = vectors_["go_v1"];
   for (const Json& code : lists["throttle_codes"].array()) {
@@ -189,8 +189,7 @@ TEST(GoV1RulesVectorsTest, StatusClassificationHolds) {
               cases);
 }
 
-// The statuses that are polled again without a code, up to those that are
-// unknown.
+// Returns the HTTP statuses below 510 that are polled again without a code.
 std::map<PollStatus, std::string> RetriedHttp(const ErrorClassifier& of) {
   std::map<PollStatus, std::string> retried;
   for (int http = 100; http < 510; ++http) {
@@ -202,7 +201,7 @@ std::map<PollStatus, std::string> RetriedHttp(const ErrorClassifier& of) {
   return retried;
 }
 
-TEST(ErrorClassifierTest, SystemsDifferInTheHttpStatusesTheyRetry) {
+TEST(ErrorClassifierTest, SystemsRetryDifferentHttpStatuses) {
   using testing::ElementsAre;
   using testing::Pair;
   EXPECT_THAT(RetriedHttp(ErrorClassifier::AwsKotlin()),
@@ -219,7 +218,7 @@ TEST(ErrorClassifierTest, SystemsDifferInTheHttpStatusesTheyRetry) {
                                "408 425 500 502 503 504 506 507 508 509 ")));
 }
 
-TEST(ErrorClassifierTest, HttpAloneIsAsClassOfHttp) {
+TEST(ErrorClassifierTest, HttpAloneAgreesWithClassOfHttp) {
   for (int http = 0; http <= 700; ++http) {
     EXPECT_EQ(ErrorClassifier::Http().ClassOf({.http_status = http}),
               ClassOfHttp(http))
@@ -227,14 +226,14 @@ TEST(ErrorClassifierTest, HttpAloneIsAsClassOfHttp) {
   }
 }
 
-TEST(ErrorClassifierTest, CodesDifferInCase) {
+TEST(ErrorClassifierTest, CodesAreCaseSensitive) {
   EXPECT_EQ(ClassOfAwsErrorCode("Throttling"), PollStatus::kThrottled);
   EXPECT_EQ(ClassOfAwsErrorCode("throttling"), PollStatus::kFailed);
   EXPECT_EQ(ClassOfAwsErrorCode("Throttlin"), PollStatus::kFailed);
   EXPECT_EQ(ClassOfAwsErrorCode(""), PollStatus::kFailed);
 }
 
-TEST(ErrorClassifierTest, WhatSurroundsACodeOnTheWireIsDropped) {
+TEST(ErrorClassifierTest, NamespaceAndUrlAroundACodeAreDropped) {
   for (const char* code :
        {"com.amazonaws.dynamodb.v20120810#ThrottlingException",
         "ThrottlingException:http://internal.amazon.com/coral/",
@@ -270,7 +269,7 @@ TEST(ErrorClassifierTest, FlagsCountUnlessTheSystemHasNone) {
        PollStatus::kServerError,
        PollStatus::kServerError,
        PollStatus::kFailed},
-      // «The server's fault» alone is not «try again» to the SDKs.
+      // To the SDKs, a server's fault alone is no reason to try again.
       {{.type = Type::kServer},
        PollStatus::kServerError,
        PollStatus::kFailed,
@@ -300,7 +299,7 @@ TEST(ErrorClassifierTest, FlagsCountUnlessTheSystemHasNone) {
   }
 }
 
-TEST(ErrorClassifierTest, AnErrorWithin200IsNoSuccess) {
+TEST(ErrorClassifierTest, ErrorWithin200IsNotASuccess) {
   for (const ErrorClassifier& classifier :
        {ErrorClassifier::Http(), ErrorClassifier::AwsKotlin(),
         ErrorClassifier::Botocore(), ErrorClassifier::AwsGoV1()}) {
@@ -316,7 +315,7 @@ TEST(ErrorClassifierTest, AnErrorWithin200IsNoSuccess) {
             PollStatus::kThrottled);
 }
 
-TEST(ErrorClassifierTest, ChangesWinOverTheTableAndLeaveTheOriginal) {
+TEST(ErrorClassifierTest, ChangesWinOverTheTableAndKeepTheOriginal) {
   const ErrorClassifier original = ErrorClassifier::AwsKotlin();
   const ErrorClassifier changed =
       original.With("ResourceNotFoundException", PollStatus::kNotReady)
@@ -334,7 +333,7 @@ TEST(ErrorClassifierTest, ChangesWinOverTheTableAndLeaveTheOriginal) {
   EXPECT_EQ(original.ClassOf({.http_status = 404}), PollStatus::kFailed);
 }
 
-TEST(ErrorClassifierTest, AChangedCodeWinsOverAChangedStatus) {
+TEST(ErrorClassifierTest, ChangedCodeWinsOverAChangedStatus) {
   const ErrorClassifier classifier = ErrorClassifier::Http()
                                          .With("NotYet", PollStatus::kNotReady)
                                          .With(404, PollStatus::kSuccess);
@@ -343,7 +342,7 @@ TEST(ErrorClassifierTest, AChangedCodeWinsOverAChangedStatus) {
             PollStatus::kNotReady);
 }
 
-TEST(ErrorClassifierTest, TheLastChangeOfTheSameWins) {
+TEST(ErrorClassifierTest, LastChangeOfAKeyWins) {
   const ErrorClassifier classifier = ErrorClassifier::Http()
                                          .With(404, PollStatus::kSuccess)
                                          .With(404, PollStatus::kNotReady);
@@ -363,7 +362,7 @@ TEST(ErrorClassifierTest, StatusCodesCanBeChangedToo) {
             PollStatus::kServerError);
 }
 
-TEST(ErrorClassifierTest, AChangeOfOneKindSaysNothingOfOthers) {
+TEST(ErrorClassifierTest, ChangeOfOneKindLeavesTheOthers) {
   const ErrorClassifier classifier =
       ErrorClassifier::AwsKotlin()
           .With(absl::StatusCode::kNotFound, PollStatus::kNotReady)

@@ -28,7 +28,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Writes down every call, and may do something at each.
+// Writes down every call, and can run a callback at each.
 class Diary : public WaitObserver {
  public:
   void BeforePoll(std::string_view name, int64_t attempt) override {
@@ -84,7 +84,7 @@ class ObserverTest : public testing::Test {
   std::stop_source stop_;
 };
 
-TEST_F(ObserverTest, SeesEveryPollSleepAndTheEnd) {
+TEST_F(ObserverTest, ObserverSeesEveryPollSleepAndTheEnd) {
   ScriptedPoll<> script(clock_, {{NotReady(), absl::Milliseconds(500)},
                                  ServerError("", absl::Seconds(8)),
                                  Success()});
@@ -104,7 +104,7 @@ TEST_F(ObserverTest, SeesEveryPollSleepAndTheEnd) {
                   "w polled 3 at 11.5s in 0: success", "w done: success"));
 }
 
-TEST_F(ObserverTest, SeesThatTheLastPollWasMoved) {
+TEST_F(ObserverTest, ObserverSeesThatTheLastPollWasMoved) {
   Waiter([] { return false; }, Options(absl::Milliseconds(1500))).Wait();
 
   EXPECT_THAT(
@@ -116,7 +116,7 @@ TEST_F(ObserverTest, SeesThatTheLastPollWasMoved) {
                   "w polled 3 at 1.5s in 0: not ready", "w done: deadline"));
 }
 
-TEST_F(ObserverTest, InvalidOptionsAreDoneOnceWithoutAPoll) {
+TEST_F(ObserverTest, InvalidOptionsReachOnDoneOnceWithoutAPoll) {
   WaitOptions options = Options(absl::Minutes(1));
   options.max_attempts = 0;
 
@@ -125,7 +125,7 @@ TEST_F(ObserverTest, InvalidOptionsAreDoneOnceWithoutAPoll) {
   EXPECT_THAT(diary_.lines, ElementsAre("w done: invalid options"));
 }
 
-TEST_F(ObserverTest, AThrowingStatusFunctionIsDoneOnce) {
+TEST_F(ObserverTest, ThrowingStatusFunctionReachesOnDoneOnce) {
   Waiter wait([]() -> bool { throw std::runtime_error("boom"); },
               Options(absl::Minutes(1)));
 
@@ -134,7 +134,7 @@ TEST_F(ObserverTest, AThrowingStatusFunctionIsDoneOnce) {
   EXPECT_THAT(diary_.lines, ElementsAre("w polls 1", "w done: failed"));
 }
 
-TEST_F(ObserverTest, AStopRequestedAfterAPollEndsTheWait) {
+TEST_F(ObserverTest, StopRequestedAfterAPollEndsTheWait) {
   StopAt("w polled 1 at 0 in 0: not ready");
 
   Waiter([] { return false; }, Options(absl::Minutes(1)))
@@ -145,7 +145,7 @@ TEST_F(ObserverTest, AStopRequestedAfterAPollEndsTheWait) {
                           "w done: cancelled"));
 }
 
-TEST_F(ObserverTest, AStopRequestedBeforeASleepEndsTheWait) {
+TEST_F(ObserverTest, StopRequestedBeforeASleepEndsTheWait) {
   StopAt("w sleeps 1s after 1 at 0: not ready");
 
   Waiter([] { return false; }, Options(absl::Minutes(1)))
@@ -158,7 +158,7 @@ TEST_F(ObserverTest, AStopRequestedBeforeASleepEndsTheWait) {
   EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
 }
 
-TEST_F(ObserverTest, AStopRequestedBeforeAPollEndsTheWaitAfterIt) {
+TEST_F(ObserverTest, StopRequestedBeforeAPollEndsTheWaitAfterIt) {
   StopAt("w polls 1");
 
   Waiter([] { return false; }, Options(absl::Minutes(1)))
@@ -169,7 +169,7 @@ TEST_F(ObserverTest, AStopRequestedBeforeAPollEndsTheWaitAfterIt) {
                           "w done: cancelled"));
 }
 
-TEST_F(ObserverTest, AStopRequestedAtTheEndIsHarmless) {
+TEST_F(ObserverTest, StopRequestedAtTheEndIsHarmless) {
   StopAt("w done: success");
 
   const WaitResult<> result =

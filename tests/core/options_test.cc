@@ -48,8 +48,8 @@ TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
        [](auto& o) { o.backoff.initial_delay = -absl::Nanoseconds(1); }},
       {"backoff.initial_delay", "inf",
        [](auto& o) { o.backoff.initial_delay = kForever; }},
-      // Abseil makes an infinity of not-a-number; which one depends on its
-      // sign.
+      // Abseil turns not-a-number into an infinity whose sign is that of
+      // the not-a-number.
       {"backoff.initial_delay", "",
        [](auto& o) { o.backoff.initial_delay = absl::Seconds(kNan); }},
       {"backoff.max_delay", "99ms",
@@ -109,7 +109,7 @@ TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
   }
 }
 
-TEST(OptionsTest, UnsetTimeoutSaysHowToWaitForEver) {
+TEST(OptionsTest, UnsetTimeoutSaysHowToWaitForever) {
   EXPECT_THAT(std::string(Validate(WaitOptions{}).message()),
               HasSubstr("timeout is not set; give the time that the whole wait "
                         "may take, or absl::InfiniteDuration()"));

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(PollTest, SuccessBringsItsValue) {
+TEST(PollTest, SuccessHoldsItsValue) {
   const Poll<int> poll = Success(7);
 
   EXPECT_EQ(poll.status(), PollStatus::kSuccess);
@@ -42,7 +42,7 @@ TEST(PollTest, UnfinishedPollsConvertToAnyValueType) {
   EXPECT_FALSE(poll.has_value());
 }
 
-TEST(PollTest, ErrorsMessageIsTheDetail) {
+TEST(PollTest, MessageOfAnErrorIsTheDetail) {
   const Poll<> poll = ServerError(absl::UnavailableError("connection reset"));
 
   EXPECT_EQ(poll.status(), PollStatus::kServerError);
@@ -57,7 +57,7 @@ TEST(PollTest, SuccessMayHaveADetail) {
   EXPECT_EQ(poll.detail(), "200 OK");
 }
 
-TEST(PollTest, OkErrorsAreFailuresThatSaySo) {
+TEST(PollTest, OkErrorsBecomeInternalFailures) {
   for (const Poll<>& poll :
        {Failed(absl::OkStatus()), ServerError(absl::OkStatus()),
         Throttled(absl::OkStatus()), NotReady(absl::OkStatus())}) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles and runs the code of README.md, and finds it there word for word.
+// Compiles and runs the code of README.md, and checks that each example stands
+// in this file word for word.
 
 #include <algorithm>
 #include <exception>
@@ -96,7 +97,7 @@ TEST(ReadmeTest, EngineExampleCallsBack) {
 }
 
 #ifdef WAITER_HAS_COROUTINES
-// Destroys itself when it ends.
+// Destroys its own frame when it ends.
 struct Detached {
   struct promise_type {
     Detached get_return_object() { return {}; }
@@ -116,7 +117,7 @@ Detached WaitForState(waiter::WaitEngine& engine, std::string& state) {
   state = result->state;
 }
 
-TEST(ReadmeTest, CoroutineExampleGoesOnWithTheResult) {
+TEST(ReadmeTest, CoroutineExampleResumesWithTheResult) {
   waiter::WaitEngine engine({.threads = 0});
   std::string state;
 
@@ -127,7 +128,7 @@ TEST(ReadmeTest, CoroutineExampleGoesOnWithTheResult) {
 }
 #endif  // WAITER_HAS_COROUTINES
 
-TEST(ReadmeTest, TestingExampleWaitsThreeHoursAtOnce) {
+TEST(ReadmeTest, TestingExampleWaitsThreeHoursInstantly) {
   waiter::SimulatedClock clock;
   bool job_done = false;
   clock.CallAt(absl::Hours(3), [&] { job_done = true; });
@@ -147,7 +148,7 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
-// Words alone: a test indents its code, and prose is wrapped.
+// Reduces `text` to its words: a test indents its code, and prose is wrapped.
 std::string Words(std::string_view text) {
   return absl::StrJoin(
       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
@@ -180,7 +181,7 @@ class Job {
   waiter::SimulatedClock& clock_;
 };
 
-TEST(ReadmeTest, PollingExampleFailsAsShown) {
+TEST(ReadmeTest, EventuallyExampleFailsAsShown) {
   waiter::SimulatedClock clock;
   const Job job(clock);
 

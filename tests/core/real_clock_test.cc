@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The only test that sleeps for real. Loaded machines are slow, so there is no
-// upper bound on a sleep but one of many seconds.
+// The only test that sleeps for real. Loaded machines are slow, so the only
+// upper bound on a sleep is one of many seconds.
 
 #include <atomic>
 #include <chrono>
@@ -28,9 +28,11 @@ using ::std::chrono::steady_clock;
 
 constexpr seconds kPrompt(10);
 
-TEST(RealClockTest, IsOneClock) { EXPECT_EQ(&GetRealClock(), &GetRealClock()); }
+TEST(RealClockTest, RealClockIsASingleton) {
+  EXPECT_EQ(&GetRealClock(), &GetRealClock());
+}
 
-TEST(RealClockTest, ReadsTheClocksOfThisMachine) {
+TEST(RealClockTest, RealClockReadsTheSystemClocks) {
   Clock& clock = GetRealClock();
   const absl::Time wall = absl::Now();
   const MonotonicTime before = steady_clock::now();
@@ -57,7 +59,7 @@ TEST(RealClockTest, SleepNeverEndsEarly) {
   }
 }
 
-TEST(RealClockTest, PastWakeUpReturnsAtOnce) {
+TEST(RealClockTest, SleepUntilAPastTimeReturnsAtOnce) {
   Clock& clock = GetRealClock();
   const MonotonicTime start = clock.MonotonicNow();
 
@@ -92,14 +94,14 @@ TEST(RealClockTest, StopEndsASleepThatWouldNeverEnd) {
   }
 }
 
-TEST(RealClockTest, TimeBeforeALimitIsExactFromTheLimitOn) {
+TEST(RealClockTest, ReadingIsExactFromItsLimitOn) {
   Clock& clock = GetRealClock();
   for (int i = 0; i < 1'000; ++i) {
     const MonotonicTime before = clock.MonotonicNow();
-    // Passed already, and so read exactly.
+    // This limit has passed, so the clock is read exactly.
     EXPECT_GE(clock.MonotonicNowBefore(before), before);
     EXPECT_GE(clock.MonotonicNowBefore(MonotonicTime::min()), before);
-    // Passes while it is read.
+    // This limit passes during the reading.
     const MonotonicTime limit = before + nanoseconds(20 * i);
     const MonotonicTime read = clock.MonotonicNowBefore(limit);
     const MonotonicTime after = clock.MonotonicNow();
@@ -110,7 +112,7 @@ TEST(RealClockTest, TimeBeforeALimitIsExactFromTheLimitOn) {
   }
 }
 
-TEST(RealClockTest, TimeBeforeAFarLimitIsAFewMillisecondsOld) {
+TEST(RealClockTest, ReadingBeforeAFarLimitIsAFewMillisecondsOld) {
   Clock& clock = GetRealClock();
   for (const MonotonicTime limit :
        {MonotonicTime::max(), clock.MonotonicNow() + hours(1),
@@ -139,8 +141,8 @@ TEST(RealClockTest, ThreadsSleepIndependently) {
   EXPECT_EQ(early, 0);
 }
 
-TEST(RealClockTest, TimeOfAWaitIsNeverNegative) {
-  // Its start is read exactly, its end from the coarse clock.
+TEST(RealClockTest, ElapsedTimeOfAWaitIsNeverNegative) {
+  // The start of a wait is read exactly, its end from the coarse clock.
   Waiter wait([] { return true; }, {.timeout = absl::Minutes(1)});
 
   for (int i = 0; i < 1000; ++i) {
@@ -148,7 +150,7 @@ TEST(RealClockTest, TimeOfAWaitIsNeverNegative) {
   }
 }
 
-TEST(SaturatingAddTest, StopsAtTheEndOfTime) {
+TEST(SaturatingAddTest, SumStopsAtTheEndOfTime) {
   constexpr MonotonicTime zero;
   static_assert(SaturatingAdd(zero, nanoseconds(1)) == zero + nanoseconds(1));
   static_assert(SaturatingAdd(zero, nanoseconds::max()) ==

@@ -26,7 +26,7 @@
 #include "tests/support/json.h"
 #include "waiter/poll.h"
 
-// Of retry_after_fuzz.cc.
+// Defined in retry_after_fuzz.cc.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace waiter {
@@ -34,7 +34,7 @@ namespace {
 
 using testing::IsEmpty;
 
-// A result as people would say it: "none", or the delay.
+// Describes a result: "none" or "do not retry", or the delay.
 std::string Said(const RetryAfter& hint) {
   return hint.has_value() ? absl::FormatDuration(hint) : "none";
 }
@@ -59,12 +59,12 @@ std::string HttpDate(absl::Time time) {
 // An hour before the dates of RFC 9110.
 const absl::Time kNow = Utc(1994, 11, 6, 7, 49, 37);
 
-// What is read of a `Retry-After` at `kNow`.
+// Describes what a `Retry-After` of `value` means at `kNow`.
 std::string Read(std::string_view value) {
   return Said(ParseRetryAfter(value, kNow));
 }
 
-// Returns those of `values` that `parse` reads anything in.
+// Returns those of `values` that `parse` accepts.
 template <typename Parse>
 std::vector<std::string_view> Accepted(
     std::initializer_list<std::string_view> values, Parse parse) {
@@ -81,7 +81,7 @@ RetryAfter ParseNow(std::string_view value) {
   return ParseRetryAfter(value, kNow);
 }
 
-// tests/vectors/server_hints.json, one section per test.
+// Holds tests/vectors/server_hints.json: each test runs one section.
 class HintVectorsTest : public testing::Test {
  protected:
   ~HintVectorsTest() override {
@@ -94,7 +94,7 @@ class HintVectorsTest : public testing::Test {
   int cases_ = 0;
 };
 
-TEST_F(HintVectorsTest, NoSectionIsLeftOut) {
+TEST_F(HintVectorsTest, EverySectionIsTested) {
   std::vector<std::string> sections;
   for (const auto& [name, value] : vectors_.object()) sections.push_back(name);
   EXPECT_THAT(
@@ -107,7 +107,7 @@ TEST_F(HintVectorsTest, NoSectionIsLeftOut) {
       vectors_["combination_rules"].array().size());
 }
 
-TEST_F(HintVectorsTest, HttpDate) {
+TEST_F(HintVectorsTest, HttpDatesBecomeDelays) {
   for (const Json& json : vectors_["http_date"]["cases"].array()) {
     ++cases_;
     const std::string& value = json["value"].string();
@@ -122,7 +122,7 @@ TEST_F(HintVectorsTest, HttpDate) {
   }
 }
 
-TEST_F(HintVectorsTest, DelaySeconds) {
+TEST_F(HintVectorsTest, SecondsBecomeDelays) {
   for (const Json& json : vectors_["delay_seconds"].array()) {
     ++cases_;
     const std::string& value = json["value"].string();
@@ -134,7 +134,7 @@ TEST_F(HintVectorsTest, DelaySeconds) {
   }
 }
 
-// The first header that is a hint wins.
+// Returns the hint of the first header that is one.
 RetryAfter FirstHint(const std::vector<std::string>& headers, absl::Time now) {
   for (const std::string& header : headers) {
     const std::pair<std::string_view, std::string_view> field =
@@ -161,7 +161,7 @@ std::vector<std::string> JsHeaders(const Json& json, absl::Time now) {
                                             {"<http-date>", date}}))};
 }
 
-TEST_F(HintVectorsTest, JsParse) {
+TEST_F(HintVectorsTest, HeadersGiveTheDelaysOfTheJsSdk) {
   const Json& section = vectors_["js_parse"];
   const auto now_ms = static_cast<int64_t>(section["now_ms"].number());
   const absl::Time now = absl::FromUnixMillis(now_ms);
@@ -180,7 +180,7 @@ TEST_F(HintVectorsTest, JsParse) {
   }
 }
 
-TEST_F(HintVectorsTest, Azure) {
+TEST_F(HintVectorsTest, HeadersGiveTheDelaysOfAzure) {
   for (const Json& json : vectors_["azure"]["cases"].array()) {
     ++cases_;
     EXPECT_EQ(ParseRetryAfterField(json["header"].string(),
@@ -198,7 +198,7 @@ TEST_F(HintVectorsTest, Azure) {
       "what to do with several headers is the caller's choice\n");
 }
 
-TEST_F(HintVectorsTest, GrpcPushback) {
+TEST_F(HintVectorsTest, PushbackGivesTheDelayOrForbidsRetries) {
   for (const Json& json : vectors_["grpc_pushback"]["cases"].array()) {
     ++cases_;
     const std::string& value = json["value"].string();
@@ -209,7 +209,7 @@ TEST_F(HintVectorsTest, GrpcPushback) {
   }
 }
 
-TEST(RetryAfterTest, NoneIsZeroToAPoll) {
+TEST(RetryAfterTest, NoneGivesAPollZero) {
   const RetryAfter none;
   const RetryAfter some = ParseRetryAfter("120", kNow);
 
@@ -219,13 +219,13 @@ TEST(RetryAfterTest, NoneIsZeroToAPoll) {
   EXPECT_EQ(Throttled("429", some).retry_after(), absl::Seconds(120));
 }
 
-TEST(RetryAfterTest, ZeroIsNotNone) {
+TEST(RetryAfterTest, ZeroDiffersFromNone) {
   EXPECT_EQ(Read("0"), "0");
   EXPECT_EQ(Read("000"), "0");
   EXPECT_NE(ParseRetryAfter("0", kNow), RetryAfter());
 }
 
-TEST(RetryAfterTest, AnyDurationBecomesNoneOrWithinTheRange) {
+TEST(RetryAfterTest, EveryDurationBecomesNoneOrFitsTheRange) {
   EXPECT_EQ(Said(RetryAfter(absl::Seconds(3))), "3s");
   EXPECT_EQ(Said(RetryAfter(-absl::Nanoseconds(1))), "none");
   EXPECT_EQ(Said(RetryAfter(-absl::InfiniteDuration())), "none");
@@ -233,14 +233,14 @@ TEST(RetryAfterTest, AnyDurationBecomesNoneOrWithinTheRange) {
             RetryAfter(RetryAfter::kLongest));
 }
 
-TEST(RetryAfterTest, OnlyDigitsAreSeconds) {
+TEST(RetryAfterTest, SecondsAreDigitsOnly) {
   EXPECT_THAT(
       Accepted({"", " ", "-5", "+5", "1.5", "1e3", "0x10", "5s", "5 5", "5,6",
                 "5;6", "\n5", "5\r", "--", "five", "Infinity", "nan"},
                ParseNow),
       IsEmpty());
   EXPECT_EQ(Read(std::string_view("5\0", 2)), "none");
-  EXPECT_EQ(Read("\xd9\xa5"), "none");  // A five, in Arabic.
+  EXPECT_EQ(Read("\xd9\xa5"), "none");  // An Arabic five.
 }
 
 TEST(RetryAfterTest, SpacesAndTabsAroundAValueAreIgnored) {
@@ -248,7 +248,7 @@ TEST(RetryAfterTest, SpacesAndTabsAroundAValueAreIgnored) {
   EXPECT_EQ(Read(" Sun, 06 Nov 1994 08:49:37 GMT "), "1h");
 }
 
-TEST(RetryAfterTest, AbsurdNumbersAreTheLongestDelay) {
+TEST(RetryAfterTest, AbsurdNumbersBecomeTheLongestDelay) {
   const RetryAfter longest(RetryAfter::kLongest);
 
   EXPECT_EQ(Read("2147483647"), "596523h14m7s");
@@ -262,7 +262,7 @@ TEST(RetryAfterTest, AbsurdNumbersAreTheLongestDelay) {
   EXPECT_EQ(ParseNow("Fri, 31 Dec 9999 23:59:59 GMT"), longest);
 }
 
-TEST(RetryAfterTest, AbsurdMillisecondsAreTheLongestDelay) {
+TEST(RetryAfterTest, AbsurdMillisecondsBecomeTheLongestDelay) {
   const RetryAfter longest(RetryAfter::kLongest);
 
   EXPECT_EQ(ParseRetryAfterMs("2147483648000"), longest);
@@ -271,7 +271,7 @@ TEST(RetryAfterTest, AbsurdMillisecondsAreTheLongestDelay) {
   EXPECT_EQ(ParseRetryAfterMs(std::string(1000, '9')), longest);
 }
 
-TEST(RetryAfterTest, ALongNumberNeedNotBeLarge) {
+TEST(RetryAfterTest, LongNumbersNeedNotBeLarge) {
   EXPECT_EQ(Read(std::string(1000, '0') + "7"), "7s");
   EXPECT_EQ(Said(ParseRetryAfterMs("2147483647999")), "596523h14m7.999s");
 }
@@ -283,7 +283,7 @@ TEST(RetryAfterTest, DatesHaveThreeForms) {
   EXPECT_EQ(Read("Sun Nov 16 08:49:37 1994"), "241h");
 }
 
-TEST(RetryAfterTest, PastDatesAreZero) {
+TEST(RetryAfterTest, PastDatesBecomeZero) {
   EXPECT_EQ(Read("Sun, 06 Nov 1994 07:49:37 GMT"), "0");
   EXPECT_EQ(Read("Sun, 06 Nov 1994 07:49:36 GMT"), "0");
   EXPECT_EQ(Read("Sat Jan  1 00:00:00 0000"), "0");
@@ -305,17 +305,17 @@ TEST(RetryAfterTest, EveryMonthIsReadInEveryForm) {
   }
 }
 
-TEST(RetryAfterTest, WhatIsNotADateIsNone) {
+TEST(RetryAfterTest, MalformedDatesAreNone) {
   EXPECT_THAT(Accepted(
                   {
-                      "Sun, 06 Nov 1994 08:49:37",        // No zone.
-                      "Sun, 06 Nov 1994 08:49:37 UTC",    // Another name.
-                      "Sun, 06 Nov 1994 08:49:37 +0000",  // A number.
-                      "Sun, 06 Nov 1994 08:49:37 EST",    // Another zone.
-                      "Sun, 06 Nov 1994 08:49:37 gmt",    // Case counts.
-                      "sun, 06 Nov 1994 08:49:37 GMT",    //
-                      "Sun, 06 nov 1994 08:49:37 GMT",    //
-                      "Son, 06 Nov 1994 08:49:37 GMT",    // No day of the week.
+                      "Sun, 06 Nov 1994 08:49:37",          // No zone.
+                      "Sun, 06 Nov 1994 08:49:37 UTC",      // Another name.
+                      "Sun, 06 Nov 1994 08:49:37 +0000",    // An offset.
+                      "Sun, 06 Nov 1994 08:49:37 EST",      // Another zone.
+                      "Sun, 06 Nov 1994 08:49:37 gmt",      // Wrong case.
+                      "sun, 06 Nov 1994 08:49:37 GMT",      //
+                      "Sun, 06 nov 1994 08:49:37 GMT",      //
+                      "Son, 06 Nov 1994 08:49:37 GMT",      // Not a weekday.
                       "Sunday, 06 Nov 1994 08:49:37 GMT",   // Forms mixed.
                       "Sun, 06-Nov-94 08:49:37 GMT",        //
                       "Sun Nov  6 08:49:37 1994 GMT",       //
@@ -324,7 +324,7 @@ TEST(RetryAfterTest, WhatIsNotADateIsNone) {
                       "Sun, 06 Nov 1994 8:49:37 GMT",       //
                       "Sun, 06 Nov 1994 08:49 GMT",         //
                       "Sun Nov 6 08:49:37 1994",            //
-                      "Sun, 006 Nov 1994 08:49:37 GMT",     // Digits too many.
+                      "Sun, 006 Nov 1994 08:49:37 GMT",     // Too many digits.
                       "Sun, 06 Nov 19994 08:49:37 GMT",     //
                       "Sun, 00 Nov 1994 08:49:37 GMT",      // No such day.
                       "Sun, 31 Nov 1994 08:49:37 GMT",      //
@@ -337,7 +337,7 @@ TEST(RetryAfterTest, WhatIsNotADateIsNone) {
                       "Sun, 06 Nov 1994 08:49:37 GMT GMT",  // More text.
                       "Sun,  06 Nov 1994 08:49:37 GMT",     //
                       "Sun, 06 Nov 1994 08:49:37.5 GMT",    //
-                      "1994-11-06T08:49:37Z",               // Not of HTTP.
+                      "1994-11-06T08:49:37Z",               // Not HTTP.
                       "Invalid Date GMT",                   //
                       "GMT",
                   },
@@ -345,17 +345,17 @@ TEST(RetryAfterTest, WhatIsNotADateIsNone) {
               IsEmpty());
 }
 
-TEST(RetryAfterTest, AWrongDayOfTheWeekDoesNotMatter) {
+TEST(RetryAfterTest, WrongDayOfTheWeekDoesNotMatter) {
   EXPECT_EQ(Read("Mon, 06 Nov 1994 08:49:37 GMT"), "1h");
 }
 
-TEST(RetryAfterTest, ALeapSecondIsTheNextMinute) {
+TEST(RetryAfterTest, LeapSecondIsTheNextMinute) {
   EXPECT_EQ(Said(ParseRetryAfter("Sat, 31 Dec 2016 23:59:60 GMT",
                                  Utc(2016, 12, 31, 23, 59, 59))),
             "1s");
 }
 
-TEST(RetryAfterTest, TwoDigitsAreTheYearWithin50YearsOfNow) {
+TEST(RetryAfterTest, TwoDigitYearIsWithin50YearsOfNow) {
   struct Case {
     absl::Time now;
     std::string date;
@@ -363,15 +363,15 @@ TEST(RetryAfterTest, TwoDigitsAreTheYearWithin50YearsOfNow) {
   };
   const std::vector<Case> cases = {
       {Utc(2026, 1, 1), "Thursday, 01-Jan-26 00:00:05 GMT", "5s"},
-      // 50 years ahead, to the second, and beyond.
+      // Exactly 50 years ahead, and beyond.
       {Utc(2026, 1, 1), "Wednesday, 01-Jan-76 00:00:00 GMT", "438288h"},
       {Utc(2026, 1, 1), "Wednesday, 01-Jan-76 00:00:01 GMT", "0"},
       {Utc(2026, 1, 1), "Friday, 01-Jan-77 00:00:00 GMT", "0"},
-      // Across the end of a century, either way.
+      // Across the end of a century, in both directions.
       {Utc(1999, 12, 31, 23, 59, 59), "Saturday, 01-Jan-00 00:00:00 GMT", "1s"},
       {Utc(2000, 1, 1), "Friday, 31-Dec-99 23:59:59 GMT", "0"},
       {Utc(2099, 12, 31, 23, 59, 59), "Friday, 01-Jan-00 00:00:00 GMT", "1s"},
-      // 1900 and 2100 have no such day.
+      // 1900 and 2100 lack this day.
       {Utc(2050, 2, 28, 23, 59, 59), "Tuesday, 29-Feb-00 00:00:00 GMT", "0"},
       {Utc(2000, 2, 28, 23, 59, 59), "Tuesday, 29-Feb-00 00:00:00 GMT", "1s"},
       {Utc(2026, 1, 1), "Friday, 29-Feb-26 00:00:00 GMT", "none"},
@@ -382,7 +382,7 @@ TEST(RetryAfterTest, TwoDigitsAreTheYearWithin50YearsOfNow) {
   }
 }
 
-TEST(RetryAfterTest, AnyNowIsFine) {
+TEST(RetryAfterTest, ParserAcceptsAnyNow) {
   const std::string longest = absl::FormatDuration(RetryAfter::kLongest);
   for (const char* date :
        {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
@@ -394,7 +394,7 @@ TEST(RetryAfterTest, AnyNowIsFine) {
   EXPECT_EQ(Said(ParseRetryAfter("7", absl::InfiniteFuture())), "7s");
 }
 
-TEST(RetryAfterTest, OfAJoinedDateAndSecondsTheSecondsCount) {
+TEST(RetryAfterTest, SecondsWinInAJoinedDateAndSeconds) {
   EXPECT_EQ(Read("Sun, 06 Nov 1994 08:49:37 GMT, 45"), "45s");
   EXPECT_EQ(Read("Sunday, 06-Nov-94 08:49:37 GMT, 45"), "45s");
   EXPECT_THAT(Accepted({"Sun, 06 Nov 1994 08:49:37 GMT, ",
@@ -405,7 +405,7 @@ TEST(RetryAfterTest, OfAJoinedDateAndSecondsTheSecondsCount) {
               IsEmpty());
 }
 
-TEST(RetryAfterTest, MillisecondsAreWholeAndNotNegative) {
+TEST(RetryAfterTest, MillisecondsAreWholeAndNonnegative) {
   EXPECT_EQ(Said(ParseRetryAfterMs("1500")), "1.5s");
   EXPECT_EQ(Said(ParseRetryAfterMs("0")), "0");
   EXPECT_EQ(Said(ParseRetryAfterMs(" 7 ")), "7ms");
@@ -415,7 +415,7 @@ TEST(RetryAfterTest, MillisecondsAreWholeAndNotNegative) {
               IsEmpty());
 }
 
-TEST(RetryAfterTest, OtherFieldsAreNoHint) {
+TEST(RetryAfterTest, OtherFieldsGiveNoHint) {
   for (const char* name : {"", "date", "retry-afte", "retry-after-", "retry",
                            "x-retry-after", "grpc-retry-pushback-ms"}) {
     EXPECT_EQ(Said(ParseRetryAfterField(name, "5", kNow)), "none") << name;
@@ -438,7 +438,7 @@ TEST(RetryInfoTest, JsonHasSecondsAndUpToNineDigits) {
               IsEmpty());
 }
 
-TEST(RetryInfoTest, TheTwoFieldsAddUp) {
+TEST(RetryInfoTest, SecondsAndNanosAddUp) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(Said(RetryInfoDelay(3, 500'000'000)), "3.5s");
   EXPECT_EQ(Said(RetryInfoDelay(0, 0)), "0");
@@ -451,7 +451,7 @@ TEST(RetryInfoTest, TheTwoFieldsAddUp) {
             RetryAfter(RetryAfter::kLongest));
 }
 
-TEST(GrpcPushbackTest, WhatCannotBeReadMeansDoNotRetry) {
+TEST(GrpcPushbackTest, UnreadablePushbackMeansDoNotRetry) {
   EXPECT_EQ(Said(ParseGrpcPushback("0")), "0");
   EXPECT_EQ(Said(ParseGrpcPushback("1500")), "1.5s");
   EXPECT_EQ(Said(ParseGrpcPushback("2147483647")), "596h31m23.647s");
@@ -461,7 +461,7 @@ TEST(GrpcPushbackTest, WhatCannotBeReadMeansDoNotRetry) {
               IsEmpty());
 }
 
-TEST(RetryAfterCorpusTest, WhatTheFuzzerFoundKeepsItsRules) {
+TEST(RetryAfterCorpusTest, CorpusKeepsTheRulesOfTheFuzzer) {
   int files = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator("tests/fuzz/retry_after_corpus")) {

@@ -47,7 +47,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Jitter off, so that every expected delay is exact.
+// Delays without jitter, so that every expected delay is exact.
 constexpr BackoffOptions Every(absl::Duration delay) {
   return {.initial_delay = delay,
           .max_delay = delay,
@@ -67,7 +67,7 @@ constexpr PollStatus kFailed = PollStatus::kFailed;
 
 using Script = std::vector<ScriptedPoll<>::Step>;
 
-// Draws the shortest, or the longest, delay that a jitter allows.
+// Draws the shortest or the longest delay that a jitter allows.
 struct ConstantGen {
   using result_type = uint64_t;
   static constexpr uint64_t min() { return 0; }
@@ -80,18 +80,18 @@ struct ConstantGen {
 constexpr ConstantGen kShortest = {ConstantGen::min()};
 constexpr ConstantGen kLongest = {ConstantGen::max()};
 
-// What may be polled.
+// Status functions: which types are one.
 
 template <typename F, typename T>
 concept Finds = StatusFunction<F> && std::same_as<typename ValueOf<F>::type, T>;
 
-struct Asks {
+struct PollsWithContext {
   bool operator()(const PollContext&) { return true; }
 };
-struct AsksOnceOnly {
+struct PollsOnceOnly {
   bool operator()() && { return true; }
 };
-struct AsksEitherWay {
+struct PollsEitherWay {
   bool operator()() { return false; }
   Poll<int> operator()(const PollContext&) { return Success(1); }
 };
@@ -115,16 +115,16 @@ static_assert(!StatusFunction<bool (*)(PollContext&)>);
 static_assert(Finds<bool (*)(PollContext), void>);
 static_assert(!StatusFunction<bool (*)(int)>);
 static_assert(!StatusFunction<bool (*)(const PollContext&, int)>);
-static_assert(Finds<Asks, void>);
-static_assert(!StatusFunction<AsksOnceOnly>);
-static_assert(Finds<AsksEitherWay, int>);
+static_assert(Finds<PollsWithContext, void>);
+static_assert(!StatusFunction<PollsOnceOnly>);
+static_assert(Finds<PollsEitherWay, int>);
 static_assert(Finds<std::function<Poll<int>()>, int>);
 static_assert(!StatusFunction<std::function<int()>>);
 static_assert(Finds<Poll<std::unique_ptr<int>> (*)(), std::unique_ptr<int>>);
 static_assert(Finds<std::reference_wrapper<ScriptedPoll<int>>, int>);
 static_assert(!StatusFunction<bool>);
 
-TEST(WaiterTest, AcceptsEveryKindOfAnswer) {
+TEST(WaiterTest, WaiterAcceptsEveryKindOfAnswer) {
   const WaitOptions once = {.timeout = ZeroDuration()};
   const auto reason = [&](auto answer) {
     return Waiter([answer] { return answer; }, once).Wait().reason();
@@ -162,13 +162,13 @@ TEST(WaiterTest, ResultConvertsToStatusOr) {
   EXPECT_THAT(status, StatusIs(StatusCode::kNotFound, "y"));
 }
 
-TEST(WaiterTest, PrefersAContextWhereBothFit) {
-  Waiter wait(AsksEitherWay(), {.timeout = ZeroDuration()});
+TEST(WaiterTest, CallWithContextIsPreferred) {
+  Waiter wait(PollsEitherWay(), {.timeout = ZeroDuration()});
 
   EXPECT_EQ(*wait.Wait(), 1);
 }
 
-// Neither copyable nor default-constructible.
+// A value that is neither copyable nor default-constructible.
 struct Instance {
   explicit Instance(int n) : number(std::make_unique<int>(n)) {}
   std::unique_ptr<int> number;
@@ -253,9 +253,9 @@ TEST(WaiterTest, InvalidOptionsEndTheWaitBeforeAnyPoll) {
   EXPECT_EQ(polls, 0);
 }
 
-// Deadlines and hints. timeline_test.cc has the rest.
+// Deadlines and hints; the driver scenarios hold the rest.
 
-TEST(WaiterTest, HintIsJitteredByAQuarterAtMost) {
+TEST(WaiterTest, JitterOfAHintIsAQuarterAtMost) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock,
                         {NotReady("", Seconds(4)), NotReady("", Seconds(8)),
@@ -270,12 +270,12 @@ TEST(WaiterTest, HintIsJitteredByAQuarterAtMost) {
   ConstantGen gen = kLongest;
 
   EXPECT_TRUE(wait.Wait({}, gen).ok());
-  // 4 + 1, 8 + 1 as the longest allowed, and what is left until the deadline.
+  // 4 + 1 and 8 + 1 as the longest allowed, then the time left to the deadline.
   EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration(), Seconds(5),
                                               Seconds(14), Seconds(20)));
 }
 
-TEST(WaiterTest, HintThatFitsOnlyWithoutJitterIsHonoured) {
+TEST(WaiterTest, HintThatFitsOnlyWithoutJitterIsHonored) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock, {NotReady("", Seconds(10)), kSuccess});
   Waiter wait(std::ref(script), {.timeout = Seconds(10), .clock = &clock});
@@ -352,7 +352,7 @@ TEST(WaiterTest, WallClockStepsChangeNothing) {
   }
 }
 
-TEST(WaiterTest, ContextTellsEachPollWhereTheWaitStands) {
+TEST(WaiterTest, ContextDescribesTheWaitToEachPoll) {
   SimulatedClock clock;
   const absl::Time start = clock.TimeNow();
   const std::stop_source stop;
@@ -454,7 +454,7 @@ TEST(WaiterTest, OverrunningPollIsAwaitedAndReported) {
   EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration(), Seconds(5)));
 }
 
-// How a wait ends.
+// Ends of a wait.
 
 TEST(WaiterTest, FailureKeepsItsCodeAndMessage) {
   for (const absl::Status& error :
@@ -470,14 +470,14 @@ TEST(WaiterTest, FailureKeepsItsCodeAndMessage) {
   }
 }
 
-TEST(WaiterTest, FailureWithATextAloneIsUnknown) {
+TEST(WaiterTest, FailureWithTextOnlyIsUnknown) {
   Waiter wait([] { return Failed("ROLLBACK"); }, {.timeout = Seconds(1)});
 
   EXPECT_THAT(wait.Wait().status(),
               StatusIs(StatusCode::kUnknown, HasSubstr("ROLLBACK")));
 }
 
-TEST(WaiterTest, ContradictionsAreInternalFailures) {
+TEST(WaiterTest, ContradictionsBecomeInternalFailures) {
   for (const Poll<>& found :
        {Failed(absl::OkStatus()), ServerError(absl::OkStatus()),
         Throttled(absl::OkStatus()), Poll<>(static_cast<PollStatus>(99)),
@@ -498,7 +498,7 @@ TEST(WaiterTest, ContradictionsAreInternalFailures) {
 
 struct Thrown {};
 
-TEST(WaiterTest, ExceptionsPassAndTheWaiterIsReusable) {
+TEST(WaiterTest, ExceptionsPropagateAndTheWaiterStaysUsable) {
   SimulatedClock clock;
   for (const int64_t throws_at : {1, 2, 3}) {
     bool throws = true;
@@ -518,7 +518,7 @@ TEST(WaiterTest, ExceptionsPassAndTheWaiterIsReusable) {
   }
 }
 
-TEST(WaiterTest, ExceptionAfterStopOrDeadlinePasses) {
+TEST(WaiterTest, ExceptionAfterStopOrDeadlinePropagates) {
   SimulatedClock clock;
   std::stop_source stop;
   Waiter wait(
@@ -684,7 +684,7 @@ TEST(WaiterTest, HistoryOfALongWaitStaysBounded) {
   }
 }
 
-// Using waiters.
+// Uses of a waiter.
 
 TEST(WaiterTest, SeedRepeatsTheDelaysOfEveryWait) {
   SimulatedClock clock;

@@ -41,17 +41,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Notes when each poll begins, and keeps its completion.
+// Records when each poll begins, and keeps its completion.
 class AsyncWaiterTest : public EngineFixture {
  protected:
-  // Never answers by itself.
+  // Returns a function that never answers by itself.
   auto Keep() {
     return [this, token = token_](PollCompletion<> done) {
       polled_at_.push_back(clock_.Elapsed());
       completions_.push_back(std::move(done));
     };
   }
-  // Answers each poll when it has taken `takes`.
+  // Returns a function that answers each poll after `takes`.
   template <typename Answer>
   auto AnswerAfter(absl::Duration takes, Answer answer) {
     return [this, takes, answer](PollCompletion<> done) {
@@ -65,7 +65,7 @@ class AsyncWaiterTest : public EngineFixture {
   std::vector<PollCompletion<>> completions_;
 };
 
-TEST_F(AsyncWaiterTest, AnswersOfEveryKindAreTaken) {
+TEST_F(AsyncWaiterTest, AnswersOfEveryKindAreAccepted) {
   WaitEngine engine(Simulated());
   std::vector<int> values;
   int polls = 0;
@@ -174,12 +174,12 @@ TEST_F(AsyncWaiterTest, AnswerOfAnEarlierPollIsIgnored) {
   ASSERT_THAT(completions_, SizeIs(1));
   completions_[0](false);
   engine.RunDue();
-  completions_[0](true);  // In the sleep.
+  completions_[0](true);  // During the sleep.
   engine.RunDue();
   clock_.AdvanceTime(Seconds(1));
   engine.RunDue();
   ASSERT_THAT(completions_, SizeIs(2));
-  completions_[0](true);  // In the second poll.
+  completions_[0](true);  // During the second poll.
   engine.RunDue();
   EXPECT_THAT(results_.reports(), IsEmpty());
   completions_[1](absl::AbortedError("the end"));
@@ -217,7 +217,7 @@ TEST_F(AsyncWaiterTest, PollWithoutAnAnswerEndsAtTheDeadline) {
   }
 }
 
-TEST_F(AsyncWaiterTest, DroppedCompletionIsNoAnswer) {
+TEST_F(AsyncWaiterTest, DroppedCompletionGivesNoAnswer) {
   WaitEngine engine(Simulated());
   const WaitHandle wait = engine.Start(
       AsyncWaiter([](PollCompletion<>) {}, EverySecond(Seconds(3))),
@@ -229,7 +229,7 @@ TEST_F(AsyncWaiterTest, DroppedCompletionIsNoAnswer) {
   EXPECT_EQ(clock_.Elapsed(), Seconds(3));
 }
 
-TEST_F(AsyncWaiterTest, LastPollIsGivenItsTimeout) {
+TEST_F(AsyncWaiterTest, LastPollGetsItsTimeout) {
   const auto run = [this](absl::Duration takes) {
     Results results;
     const absl::Duration start = clock_.Elapsed();
@@ -292,7 +292,7 @@ TEST_F(AsyncWaiterTest, CancelReachesTheTokenOfAPollWithoutAnAnswer) {
   engine.Run();
 }
 
-TEST_F(AsyncWaiterTest, CancelInsideOfTheFunctionLetsItsAnswerWin) {
+TEST_F(AsyncWaiterTest, CancelInsideTheFunctionLetsItsAnswerWin) {
   for (const bool answer : {true, false}) {
     Results results;
     WaitEngine engine(Simulated());
@@ -344,7 +344,7 @@ TEST_F(AsyncWaiterTest, DestroyingTheHandleInTheFunctionIsHarmless) {
   EXPECT_THAT(results_.reports(), IsEmpty());
 }
 
-TEST_F(AsyncWaiterTest, AnswerAfterTheEngineIsIgnored) {
+TEST_F(AsyncWaiterTest, AnswerAfterTheEndOfTheEngineIsIgnored) {
   {
     WaitEngine engine(Simulated());
     engine.Start(AsyncWaiter(Keep(), EverySecond()), TakeHolding()).Detach();
@@ -357,8 +357,8 @@ TEST_F(AsyncWaiterTest, AnswerAfterTheEngineIsIgnored) {
   EXPECT_THAT(results_.reports(), SizeIs(1));
 }
 
-// A record that is used again does not take the answer for its wait before.
-TEST_F(AsyncWaiterTest, AnswerOfAnEndedWaitDoesNotReachALaterOne) {
+// A reused record does not accept the answer to its previous wait.
+TEST_F(AsyncWaiterTest, AnswerToAnEndedWaitDoesNotReachALaterOne) {
   WaitEngine engine(Simulated());
   WaitHandle first =
       engine.Start(AsyncWaiter(Keep(), EverySecond()), results_.Take());
@@ -402,7 +402,7 @@ TEST_F(AsyncWaiterTest, ExceptionIsDeliveredOnce) {
   }
 }
 
-TEST_F(AsyncWaiterTest, ManyAnswersAtOnceTakeNoStack) {
+TEST_F(AsyncWaiterTest, ManyImmediateAnswersTakeNoStack) {
   constexpr int kPolls = 100'000;
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
@@ -418,7 +418,7 @@ TEST_F(AsyncWaiterTest, ManyAnswersAtOnceTakeNoStack) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
 }
 
-TEST_F(AsyncWaiterTest, InvalidOptionsAreCalledBack) {
+TEST_F(AsyncWaiterTest, InvalidOptionsReachTheCallback) {
   WaitEngine engine(Simulated());
   const WaitHandle no_timeout = engine.Start(
       AsyncWaiter(Keep(), WaitOptions{.clock = &clock_}), results_.Take());

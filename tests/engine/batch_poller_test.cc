@@ -61,25 +61,25 @@ using Keys = std::vector<std::string>;
 using Answer = BatchAnswer<std::string, int>;
 using Task = absl::AnyInvocable<void()>;
 
-// A call that was made, its keys sorted.
-struct Asked {
+// One call of the poller's function, its keys sorted.
+struct Call {
   absl::Duration at;
   Keys keys;
 
-  bool operator==(const Asked& other) const = default;
+  bool operator==(const Call& other) const = default;
 };
 
-void PrintTo(const Asked& asked, std::ostream* out) {
-  *out << absl::FormatDuration(asked.at) << testing::PrintToString(asked.keys);
+void PrintTo(const Call& call, std::ostream* out) {
+  *out << absl::FormatDuration(call.at) << testing::PrintToString(call.keys);
 }
 
-// Waits that poll every second, on simulated time.
+// Runs waits that poll every second, on simulated time.
 class BatchPollerTest : public testing::Test {
  protected:
   BatchPoller<std::string, int>& Make(BatchOptions options = {}) {
     return poller_.emplace(
         *engine_,
-        [this](absl::Span<const std::string> keys) { return Ask(keys); },
+        [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
         options);
   }
 
@@ -100,7 +100,7 @@ class BatchPollerTest : public testing::Test {
   }
   void Start(const std::string& key) { Start(key, EverySecond()); }
 
-  // Returns a callback that keeps the result as that of `key`.
+  // Returns a callback that stores the result under `key`.
   std::function<void(WaitResult<int>)> Take(const std::string& key) {
     return [this, key](WaitResult<int> result) {
       EXPECT_TRUE(results_.emplace(key, std::move(result)).second) << key;
@@ -108,7 +108,7 @@ class BatchPollerTest : public testing::Test {
     };
   }
 
-  absl::StatusOr<Answer> Ask(absl::Span<const std::string> keys) {
+  absl::StatusOr<Answer> PollKeys(absl::Span<const std::string> keys) {
     Keys sorted(keys.begin(), keys.end());
     std::sort(sorted.begin(), sorted.end());
     calls_.push_back({clock_.Elapsed(), std::move(sorted)});
@@ -127,19 +127,19 @@ class BatchPollerTest : public testing::Test {
       WaitEngineOptions{
           .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
 
-  // What the server says.
+  // What the simulated server answers.
   Answer answer_;
-  std::vector<absl::Status> failures_;  // Of the first calls.
+  std::vector<absl::Status> failures_;  // Errors of the first calls.
   std::function<void()> on_call_;
 
-  std::vector<Asked> calls_;
+  std::vector<Call> calls_;
   std::map<std::string, WaitResult<int>> results_;
   std::map<std::string, absl::Duration> ended_;
   std::optional<BatchPoller<std::string, int>> poller_;
   std::map<std::string, WaitHandle> handles_;
 };
 
-TEST_F(BatchPollerTest, WhatIsDueTogetherIsAskedTogether) {
+TEST_F(BatchPollerTest, PollsDueTogetherShareACall) {
   Make();
   for (const std::string key : {"a", "b", "c"}) Start(key);
   clock_.CallAt(absl::Milliseconds(500), [&] {
@@ -151,15 +151,15 @@ TEST_F(BatchPollerTest, WhatIsDueTogetherIsAskedTogether) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{absl::ZeroDuration(), {"a", "b", "c"}},
-                                  Asked{absl::Seconds(1), {"a", "b", "c"}},
-                                  Asked{absl::Seconds(2), {"b"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{absl::ZeroDuration(), {"a", "b", "c"}},
+                                  Call{absl::Seconds(1), {"a", "b", "c"}},
+                                  Call{absl::Seconds(2), {"b"}}));
   EXPECT_EQ(*results_.at("a"), 1);
   EXPECT_EQ(*results_.at("b"), 2);
   EXPECT_EQ(*results_.at("c"), 3);
 }
 
-TEST_F(BatchPollerTest, ACallHasAtMostMaxBatchKeys) {
+TEST_F(BatchPollerTest, CallHasAtMostMaxBatchKeys) {
   Make({.max_batch = 2});
   for (const std::string key : {"a", "b", "c", "d", "e"}) {
     Start(key);
@@ -168,12 +168,12 @@ TEST_F(BatchPollerTest, ACallHasAtMostMaxBatchKeys) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}}, Asked{{}, {"c", "d"}},
-                                  Asked{{}, {"e"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a", "b"}}, Call{{}, {"c", "d"}},
+                                  Call{{}, {"e"}}));
   EXPECT_THAT(results_, SizeIs(5));
 }
 
-TEST_F(BatchPollerTest, TheWindowRunsFromTheFirstKey) {
+TEST_F(BatchPollerTest, WindowRunsFromTheFirstKey) {
   Make({.window = absl::Milliseconds(200)});
   answer_ = {{"a", Success(0)}, {"b", Success(0)}, {"c", Success(0)}};
   Start("a");
@@ -182,12 +182,12 @@ TEST_F(BatchPollerTest, TheWindowRunsFromTheFirstKey) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Milliseconds(200), {"a", "b"}},
-                                  Asked{absl::Milliseconds(450), {"c"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{absl::Milliseconds(200), {"a", "b"}},
+                                  Call{absl::Milliseconds(450), {"c"}}));
   EXPECT_EQ(results_.at("b").report().longest_poll, absl::Milliseconds(50));
 }
 
-TEST_F(BatchPollerTest, AFullBatchDoesNotAwaitTheEndOfTheWindow) {
+TEST_F(BatchPollerTest, FullBatchDoesNotAwaitTheEndOfTheWindow) {
   Make({.max_batch = 2, .window = absl::Seconds(10)});
   answer_ = {{"a", Success(0)}, {"b", Success(0)}, {"c", Success(0)}};
   Start("a");
@@ -196,11 +196,11 @@ TEST_F(BatchPollerTest, AFullBatchDoesNotAwaitTheEndOfTheWindow) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Seconds(1), {"a", "b"}},
-                                  Asked{absl::Seconds(12), {"c"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{absl::Seconds(1), {"a", "b"}},
+                                  Call{absl::Seconds(12), {"c"}}));
 }
 
-TEST_F(BatchPollerTest, APollDoesNotAwaitAWindowThatEndsAfterItsDeadline) {
+TEST_F(BatchPollerTest, PollDoesNotAwaitAWindowThatEndsAfterItsDeadline) {
   Make({.window = absl::Seconds(10)});
   WaitOptions options = EverySecond(absl::Seconds(3));
   options.timeout = absl::Seconds(5);
@@ -213,19 +213,19 @@ TEST_F(BatchPollerTest, APollDoesNotAwaitAWindowThatEndsAfterItsDeadline) {
         absl::FromChrono(engine_->RunDue() - clock_.MonotonicNow()));
   }
 
-  // Whoever hurries takes the others along. The last poll is at the deadline.
-  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Seconds(3), {"a", "b", "c"}},
-                                  Asked{absl::Seconds(4), {"a", "b", "c"}},
-                                  Asked{absl::Seconds(5), {"a", "b", "c"}}));
+  // The earliest poll takes the others along. The last poll is at the deadline.
+  EXPECT_THAT(calls_, ElementsAre(Call{absl::Seconds(3), {"a", "b", "c"}},
+                                  Call{absl::Seconds(4), {"a", "b", "c"}},
+                                  Call{absl::Seconds(5), {"a", "b", "c"}}));
   EXPECT_EQ(ended_.at("b"), absl::Seconds(5));
   EXPECT_EQ(results_.at("b").reason(), StopReason::kDeadline);
 }
 
-TEST_F(BatchPollerTest, KeysThatAreMissingAreNotReadyAndOthersAreIgnored) {
+TEST_F(BatchPollerTest, MissingKeysAreNotReadyAndUnknownKeysAreIgnored) {
   Make();
   Start("a");
   Start("b");
-  answer_ = {{"a", Success(1)}, {"z", Failed("nobody asked")}};
+  answer_ = {{"a", Success(1)}, {"z", Failed("not requested")}};
   on_call_ = [&] {
     if (calls_.size() == 3) answer_ = {{"b", Success(2)}};
   };
@@ -238,7 +238,7 @@ TEST_F(BatchPollerTest, KeysThatAreMissingAreNotReadyAndOthersAreIgnored) {
   EXPECT_THAT(results_, SizeIs(2));
 }
 
-TEST_F(BatchPollerTest, AFailedCallIsOneErrorOfEachOfItsKeys) {
+TEST_F(BatchPollerTest, FailedCallCountsAsAnErrorOfEachKey) {
   struct Case {
     absl::Status failure;
     PollStatus found;
@@ -267,7 +267,7 @@ TEST_F(BatchPollerTest, AFailedCallIsOneErrorOfEachOfItsKeys) {
   }
 }
 
-TEST_F(BatchPollerTest, ACallThatThrowsIsAServerErrorOfEachOfItsKeys) {
+TEST_F(BatchPollerTest, ThrowingCallCountsAsAServerErrorOfEachKey) {
   Make();
   answer_ = {{"a", Success(1)}, {"b", Success(2)}};
   on_call_ = [&] {
@@ -288,7 +288,7 @@ TEST_F(BatchPollerTest, ACallThatThrowsIsAServerErrorOfEachOfItsKeys) {
   }
 }
 
-TEST_F(BatchPollerTest, HintsAndStatusesAreThoseOfTheKey) {
+TEST_F(BatchPollerTest, EachKeyHasItsOwnHintAndStatus) {
   Make();
   answer_ = {{"a", NotReady("busy", absl::Seconds(10))},
              {"b", NotReady()},
@@ -304,13 +304,13 @@ TEST_F(BatchPollerTest, HintsAndStatusesAreThoseOfTheKey) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b", "c"}},
-                                  Asked{absl::Seconds(1), {"b"}},
-                                  Asked{absl::Seconds(10), {"a"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a", "b", "c"}},
+                                  Call{absl::Seconds(1), {"b"}},
+                                  Call{absl::Seconds(10), {"a"}}));
   EXPECT_EQ(results_.at("c").status(), absl::AbortedError("broken"));
 }
 
-TEST_F(BatchPollerTest, EqualKeysAreAskedForOnce) {
+TEST_F(BatchPollerTest, EqualKeysArePolledOnce) {
   Make({.max_batch = 2});
   answer_ = {{"a", Success(1)}, {"b", Success(2)}};
   Start("a");
@@ -320,17 +320,17 @@ TEST_F(BatchPollerTest, EqualKeysAreAskedForOnce) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a", "b"}}));
   EXPECT_EQ(*results_.at("a"), 1);
   EXPECT_EQ(*results_.at("second"), 1);
   EXPECT_EQ(*results_.at("third"), 1);
 }
 
-TEST_F(BatchPollerTest, AWaitThatEndsDropsOutOfItsBatch) {
+TEST_F(BatchPollerTest, EndedWaitLeavesItsBatch) {
   Make({.window = absl::Milliseconds(200)});
   answer_ = {{"b", Success(2)}, {"d", Success(4)}};
   for (const std::string key : {"a", "b", "c", "d"}) Start(key);
-  // Another wait for a key does not take it out.
+  // The end of another wait for a key leaves that key in the batch.
   WaitHandle again = poller_->Start("d", EverySecond(), Take("again"));
   clock_.CallAt(absl::Milliseconds(100), [&] {
     handles_.at("a").Cancel();
@@ -340,14 +340,14 @@ TEST_F(BatchPollerTest, AWaitThatEndsDropsOutOfItsBatch) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Milliseconds(200), {"b", "d"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{absl::Milliseconds(200), {"b", "d"}}));
   EXPECT_EQ(results_.at("a").reason(), StopReason::kCancelled);
   EXPECT_EQ(ended_.at("a"), absl::Milliseconds(100));
   EXPECT_FALSE(results_.contains("c"));
   EXPECT_FALSE(results_.contains("again"));
 }
 
-TEST_F(BatchPollerTest, ABatchThatEverybodyLeftIsNotAskedFor) {
+TEST_F(BatchPollerTest, EmptiedBatchIsNotPolled) {
   Make({.window = absl::Milliseconds(200)});
   Start("a");
   clock_.CallAt(absl::Milliseconds(100), [&] { handles_.at("a").Cancel(); });
@@ -357,7 +357,7 @@ TEST_F(BatchPollerTest, ABatchThatEverybodyLeftIsNotAskedFor) {
   EXPECT_THAT(calls_, IsEmpty());
 }
 
-TEST_F(BatchPollerTest, ACancelledKeyIsNotAskedForAgain) {
+TEST_F(BatchPollerTest, CancelledKeyIsNotPolledAgain) {
   Make();
   Start("a");
   Start("b");
@@ -368,13 +368,13 @@ TEST_F(BatchPollerTest, ACancelledKeyIsNotAskedForAgain) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}},
-                                  Asked{absl::Seconds(1), {"a", "b"}},
-                                  Asked{absl::Seconds(2), {"b"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a", "b"}},
+                                  Call{absl::Seconds(1), {"a", "b"}},
+                                  Call{absl::Seconds(2), {"b"}}));
   EXPECT_EQ(results_.at("a").reason(), StopReason::kCancelled);
 }
 
-TEST_F(BatchPollerTest, KeysAreAddedWhileItRuns) {
+TEST_F(BatchPollerTest, KeysMayBeAddedWhileThePollerRuns) {
   Make();
   answer_ = {{"a", Success(1)}, {"b", Success(2)}, {"c", Success(3)}};
   on_call_ = [&] {
@@ -387,11 +387,11 @@ TEST_F(BatchPollerTest, KeysAreAddedWhileItRuns) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a"}}, Asked{{}, {"b"}},
-                                  Asked{absl::Seconds(5), {"c"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a"}}, Call{{}, {"b"}},
+                                  Call{absl::Seconds(5), {"c"}}));
 }
 
-TEST_F(BatchPollerTest, AfterThePollerNothingIsAskedAndWaitsEndWhenDue) {
+TEST_F(BatchPollerTest, DestroyedPollerMakesNoCallAndItsWaitsEndWhenDue) {
   Make({.window = absl::Seconds(3)});
   Start("pending");
   Start("asleep", EverySecond(absl::Seconds(8)));
@@ -409,7 +409,7 @@ TEST_F(BatchPollerTest, AfterThePollerNothingIsAskedAndWaitsEndWhenDue) {
   }
 }
 
-TEST_F(BatchPollerTest, ACallMayDestroyThePoller) {
+TEST_F(BatchPollerTest, CallMayDestroyThePoller) {
   Make({.max_batch = 1});
   answer_ = {{"a", Success(1)}};
   Start("a");
@@ -418,13 +418,13 @@ TEST_F(BatchPollerTest, ACallMayDestroyThePoller) {
 
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a"}}));
   EXPECT_EQ(*results_.at("a"), 1);
   EXPECT_THAT(results_.at("b").status(),
               StatusIs(absl::StatusCode::kCancelled));
 }
 
-TEST_F(BatchPollerTest, AnEngineThatIsDestroyedEndsWhatWaitsForACall) {
+TEST_F(BatchPollerTest, DestroyedEngineEndsWaitsForACall) {
   Make({.window = absl::Seconds(3)});
   Start("a");
   Start("b", EverySecond(absl::Seconds(8)));
@@ -437,7 +437,7 @@ TEST_F(BatchPollerTest, AnEngineThatIsDestroyedEndsWhatWaitsForACall) {
   EXPECT_THAT(calls_, IsEmpty());
 }
 
-TEST_F(BatchPollerTest, EveryWaitReportsWhatIsWrongWithThePoller) {
+TEST_F(BatchPollerTest, EveryWaitReportsInvalidPollerOptions) {
   const auto status_of = [&](BatchPoller<std::string, int>& poller) {
     const WaitHandle wait = poller.Start("a", EverySecond(), Take("a"));
     engine_->Run();
@@ -483,13 +483,13 @@ TEST_F(BatchPollerTest, CallsRunOnTheExecutorAndAreAwaitedAtTheDeadline) {
   std::exchange(tasks, {}).front()();
   engine_->Run();
 
-  EXPECT_THAT(calls_, ElementsAre(Asked{absl::Seconds(1), {"a", "b"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{absl::Seconds(1), {"a", "b"}}));
   EXPECT_TRUE(results_.at("a").ok());
   EXPECT_TRUE(results_.at("a").report().late);
   EXPECT_EQ(results_.at("b").reason(), StopReason::kDeadline);
 }
 
-TEST_F(BatchPollerTest, AGroupWaitsForKeys) {
+TEST_F(BatchPollerTest, GroupWaitsForKeys) {
   Make();
   answer_ = {{"a", Success(1)}, {"b", Success(2)}};
   const auto policy = WaitPolicy::Make(EverySecond());
@@ -507,10 +507,10 @@ TEST_F(BatchPollerTest, AGroupWaitsForKeys) {
   engine_->Run();
 
   EXPECT_THAT(values, ElementsAre(1, 2));
-  EXPECT_THAT(calls_, ElementsAre(Asked{{}, {"a", "b"}}));
+  EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a", "b"}}));
 }
 
-// Notes when each poll of each wait was due.
+// Records when each poll of each wait is due.
 class DueTimes : public WaitObserver {
  public:
   explicit DueTimes(SimulatedClock& clock) : clock_(clock) {}
@@ -524,7 +524,7 @@ class DueTimes : public WaitObserver {
   SimulatedClock& clock_;
 };
 
-// The fewest calls for polls at `times`: each takes all that it can.
+// Returns the fewest calls for polls at `times`: each call takes all it can.
 size_t FewestCalls(std::vector<absl::Duration> times,
                    const BatchOptions& options) {
   std::sort(times.begin(), times.end());
@@ -547,7 +547,7 @@ struct Load {
 
 class ManyKeysTest : public testing::TestWithParam<Load> {};
 
-TEST_P(ManyKeysTest, TakeNoMoreCallsThanTheyMustBy10Percent) {
+TEST_P(ManyKeysTest, CallsExceedTheFewestByAtMost10Percent) {
   constexpr int kKeys = 10000;
   const Load& load = GetParam();
   SimulatedClock clock;
@@ -604,11 +604,11 @@ INSTANTIATE_TEST_SUITE_P(
                          {.max_batch = 100, .window = absl::Milliseconds(200)},
                          Jitter::Full(),
                          {}},
-                    Load{"ALongWindow",
+                    Load{"LongWindow",
                          {.max_batch = 100, .window = absl::Seconds(2)},
                          Jitter::Full(),
                          {}},
-                    Load{"AShortWindow",
+                    Load{"ShortWindow",
                          {.max_batch = 100, .window = absl::Milliseconds(5)},
                          Jitter::Equal(),
                          {}},
@@ -622,8 +622,8 @@ class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
  protected:
   using Poller = BatchPoller<std::string, int>;
 
-  // Keys whose lengths are multiples of three are never ready.
-  absl::StatusOr<Answer> Ask(absl::Span<const std::string> keys) {
+  // Answers the keys; a key whose length is a multiple of three is never ready.
+  absl::StatusOr<Answer> PollKeys(absl::Span<const std::string> keys) {
     const std::set<std::string> distinct(keys.begin(), keys.end());
     if (distinct.size() != keys.size()) repeated_ = true;
     Answer answer;
@@ -634,7 +634,7 @@ class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
   }
 
   // Starts waits, some for keys of other threads too. Keeps half of them to
-  // their ends, and destroys others now and then. Returns those that are left.
+  // their ends, and destroys others now and then. Returns the remaining ones.
   std::vector<WaitHandle> StartAndDestroy(
       Poller& poller, const std::shared_ptr<const WaitPolicy>& policy,
       uint64_t seed) {
@@ -668,7 +668,7 @@ class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
   std::vector<WaitHandle> left_;
 };
 
-TEST_P(BatchPollerThreadsTest, KeysAreAddedAndRemovedByManyThreads) {
+TEST_P(BatchPollerThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
   WaitEngineOptions options = {.threads = 2};
   if (GetParam()) {
     options.executor = [&](Task task) {
@@ -685,7 +685,7 @@ TEST_P(BatchPollerThreadsTest, KeysAreAddedAndRemovedByManyThreads) {
                                       .max_delay = absl::Milliseconds(2)}});
     std::optional<Poller> poller(
         std::in_place, engine,
-        [this](absl::Span<const std::string> keys) { return Ask(keys); },
+        [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
         BatchOptions{.max_batch = 7, .window = absl::Milliseconds(1)});
     std::vector<std::jthread> threads;
     for (uint64_t seed = 0; seed < 3; ++seed) {
@@ -697,7 +697,7 @@ TEST_P(BatchPollerThreadsTest, KeysAreAddedAndRemovedByManyThreads) {
     }
     threads.clear();
     for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
-    poller.reset();  // What is left is still polled.
+    poller.reset();  // The remaining keys are still polled.
   }
   EXPECT_EQ(ended_, kept_);
   EXPECT_FALSE(repeated_);

@@ -34,8 +34,7 @@
 namespace waiter {
 namespace {
 
-// A coroutine that starts at once. It is destroyed by its owner, or, if that
-// has let it go, when it ends.
+// A coroutine that starts at once. Its owner destroys it.
 class Task {
  public:
   struct promise_type {
@@ -83,7 +82,7 @@ class CoroutineTest : public testing::Test {
       {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
 };
 
-TEST_F(CoroutineTest, AWaitBringsItsValue) {
+TEST_F(CoroutineTest, WaitReturnsItsValue) {
   ScriptedPoll<int> script(clock_, {NotReady(), NotReady(), Success(42)});
   std::optional<WaitResult<int>> result;
   const auto wait = [&]() -> Task {
@@ -100,7 +99,7 @@ TEST_F(CoroutineTest, AWaitBringsItsValue) {
   EXPECT_EQ(clock_.Elapsed(), absl::Seconds(2));
 }
 
-TEST_F(CoroutineTest, WaitsFollowOneAnother) {
+TEST_F(CoroutineTest, WaitsRunOneAfterAnother) {
   std::vector<absl::Duration> ends;
   const auto wait = [&]() -> Task {
     for (int i = 0; i < 3; ++i) {
@@ -118,7 +117,7 @@ TEST_F(CoroutineTest, WaitsFollowOneAnother) {
                                          absl::Seconds(6)));
 }
 
-TEST_F(CoroutineTest, AStopRequestEndsTheWaitAtOnce) {
+TEST_F(CoroutineTest, StopRequestEndsTheWaitAtOnce) {
   std::stop_source stop;
   clock_.CallAt(absl::Milliseconds(1500), [&] { stop.request_stop(); });
   std::optional<WaitResult<>> result;
@@ -136,7 +135,7 @@ TEST_F(CoroutineTest, AStopRequestEndsTheWaitAtOnce) {
   EXPECT_EQ(clock_.Elapsed(), absl::Milliseconds(1500));
 }
 
-TEST_F(CoroutineTest, AStopRequestedBeforeMeansNoPoll) {
+TEST_F(CoroutineTest, StopRequestedBeforePreventsEveryPoll) {
   std::stop_source stop;
   stop.request_stop();
   int polls = 0;
@@ -154,12 +153,12 @@ TEST_F(CoroutineTest, AStopRequestedBeforeMeansNoPoll) {
   EXPECT_EQ(polls, 0);
 }
 
-TEST_F(CoroutineTest, AnExceptionOfTheStatusFunctionIsThrownFromTheAwait) {
+TEST_F(CoroutineTest, ExceptionOfTheStatusFunctionIsThrownFromTheAwait) {
   const auto wait = [&]() -> Task {
     co_await Await(engine_,
                    Waiter([]() -> bool { throw std::runtime_error("lost"); },
                           Options(absl::Minutes(1))));
-    ADD_FAILURE() << "went on";
+    ADD_FAILURE() << "the coroutine continued";
   };
 
   const Task task = wait();
@@ -173,7 +172,7 @@ TEST_F(CoroutineTest, DestroyingTheFrameCancelsTheWait) {
   const auto wait = [&]() -> Task {
     co_await Await(engine_, Waiter([&] { return ++polls > 100; },
                                    Options(absl::Minutes(10))));
-    ADD_FAILURE() << "resumed";
+    ADD_FAILURE() << "the coroutine resumed";
   };
 
   Task task = wait();
@@ -183,7 +182,7 @@ TEST_F(CoroutineTest, DestroyingTheFrameCancelsTheWait) {
   EXPECT_EQ(polls, 3);
 }
 
-TEST_F(CoroutineTest, AnAsynchronousStatusFunctionIsAwaitedToo) {
+TEST_F(CoroutineTest, AsynchronousStatusFunctionIsAwaitedToo) {
   int polls = 0;
   std::optional<WaitResult<std::string>> result;
   const auto wait = [&]() -> Task {
@@ -208,7 +207,7 @@ TEST_F(CoroutineTest, AnAsynchronousStatusFunctionIsAwaitedToo) {
   EXPECT_EQ(clock_.Elapsed(), absl::Seconds(7));
 }
 
-TEST_F(CoroutineTest, TheEndOfTheEngineIsAResult) {
+TEST_F(CoroutineTest, EndOfTheEngineIsAResult) {
   std::optional<WaitResult<>> result;
   std::optional<WaitEngine> engine;
   engine.emplace(WaitEngineOptions{
@@ -225,10 +224,10 @@ TEST_F(CoroutineTest, TheEndOfTheEngineIsAResult) {
   EXPECT_EQ(result->reason(), StopReason::kShutDown);
 }
 
-TEST(CoroutineThreadTest, TheCoroutineGoesOnOnTheEnginesThread) {
+TEST(CoroutineThreadTest, CoroutineResumesOnAThreadOfTheEngine) {
   std::latch resumed(1);
   std::thread::id resumed_on;
-  std::optional<Task> task;  // Outlives the thread that is in it.
+  std::optional<Task> task;  // Outlives the thread that runs it.
   WaitEngine engine;
   const auto wait = [&]() -> Task {
     Waiter at_once([] { return true; }, {.timeout = absl::Minutes(1)});

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an engine allocates: next to nothing per wait, nothing per poll, and no
-// more once it has held its most waits.
+// Allocations of an engine: almost none per wait, none per poll, and none once
+// it has held its largest number of waits.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ class EngineAllocationTest : public testing::TestWithParam<ReportLevel> {
                              .backoff = Every(delay),
                              .clock = &clock_});
   }
-  // Of a wait with as much to capture as fits.
+  // Starts a wait with the largest captures that need no allocation.
   template <typename Answer>
   WaitHandle Start(WaitEngine& engine,
                    const std::shared_ptr<const WaitPolicy>& policy,
@@ -55,7 +55,7 @@ class EngineAllocationTest : public testing::TestWithParam<ReportLevel> {
                           ++called_back_;
                         });
   }
-  // Moves time on, a bit at a time, without allocating.
+  // Advances the time in small steps, without allocating.
   void RunFor(WaitEngine& engine, absl::Duration time) {
     for (const absl::Duration end = clock_.Elapsed() + time;
          clock_.Elapsed() < end;) {
@@ -85,8 +85,8 @@ TEST_P(EngineAllocationTest, PollsWithoutDelayAllocateNothing) {
   EXPECT_EQ(allocations_of(1'000'000), allocations_of(1'000));
 }
 
-// A thousand waits, each at its own pace, so that all parts of the wheel are
-// used; after some time that holds all the memory that it ever will.
+// Runs a thousand waits, each at its own pace, so that every part of the wheel
+// is used. After some time the wheel holds all the memory it will ever need.
 TEST_P(EngineAllocationTest, PollsWithDelaysAllocateNothing) {
   WaitEngine engine(Options());
   std::vector<WaitHandle> waits;
@@ -104,7 +104,7 @@ TEST_P(EngineAllocationTest, PollsWithDelaysAllocateNothing) {
   EXPECT_GT(polls_ - polls_before, 10'000);
 }
 
-TEST_P(EngineAllocationTest, WaitsAllocateNextToNothing) {
+TEST_P(EngineAllocationTest, WaitsAllocateAlmostNothing) {
   constexpr int kWaits = 100'000;
   WaitEngine engine(Options());
   const auto policy = Policy(Hours(1));
@@ -120,7 +120,7 @@ TEST_P(EngineAllocationTest, WaitsAllocateNextToNothing) {
   EXPECT_LE(AllocationCount() - before, kWaits / 50);
 }
 
-TEST_P(EngineAllocationTest, StartAndCancelGrowNoMore) {
+TEST_P(EngineAllocationTest, StartAndCancelStopGrowing) {
   constexpr int kWaits = 5'000;
   WaitEngine engine(Options());
   const auto policy = Policy(Hours(1));
@@ -179,7 +179,7 @@ TEST_P(EngineAllocationTest, StartAndDestroyAllocateNothing) {
   EXPECT_EQ(called_back_, 0);
 }
 
-// An answer is allocated, but kept no longer than it takes.
+// An answer is allocated, and freed as soon as it is delivered.
 TEST_P(EngineAllocationTest, CompletionsAllocateTheirAnswer) {
   constexpr int64_t kPolls = 100'000;
   WaitEngine engine(Options());
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, EngineAllocationTest,
                          testing::Values(ReportLevel::kLean,
                                          ReportLevel::kFull),
                          [](const testing::TestParamInfo<ReportLevel>& test) {
-                           return test.param == ReportLevel::kLean ? "Lean"
+                           return test.param == ReportLevel::kLean ? "Brief"
                                                                    : "Full";
                          });
 

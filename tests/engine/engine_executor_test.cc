@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Engines that poll on an executor of the user's.
+// Engines that poll on the user's executor.
 
 #include <atomic>
 #include <chrono>
@@ -45,7 +45,7 @@ using ::testing::SizeIs;
 
 using Task = absl::AnyInvocable<void()>;
 
-// Threads that run tasks.
+// A pool of threads that run tasks.
 class Pool {
  public:
   explicit Pool(int threads) {
@@ -91,7 +91,7 @@ class Pool {
   std::vector<std::jthread> threads_;
 };
 
-// An executor that runs its tasks when the test says so.
+// An executor that runs its tasks when the test tells it to.
 class EngineExecutorTest : public EngineFixture {
  protected:
   WaitEngineOptions Queued() {
@@ -135,7 +135,7 @@ TEST_F(EngineExecutorTest, DelayRunsFromTheEndOfThePoll) {
   engine.RunDue();
   RunTasks();
   const MonotonicTime end = clock_.MonotonicNow();
-  clock_.AdvanceTime(absl::Milliseconds(300));  // The engine is busy.
+  clock_.AdvanceTime(absl::Milliseconds(300));  // Simulates a busy engine.
   EXPECT_EQ(engine.RunDue(), end + std::chrono::seconds(1));
 }
 
@@ -166,7 +166,7 @@ TEST_F(EngineExecutorTest, CancelOfAQueuedPollPreventsIt) {
   EXPECT_EQ(held(), 0);
 }
 
-TEST_F(EngineExecutorTest, CancelInAPollLetsItsAnswerWin) {
+TEST_F(EngineExecutorTest, CancelDuringAPollLetsItsAnswerWin) {
   for (const bool answer : {true, false}) {
     Results results;
     WaitEngine engine(Queued());
@@ -197,7 +197,7 @@ TEST_F(EngineExecutorTest, DestroyingTheHandleOfAQueuedPollFreesItsCallables) {
   ASSERT_THAT(tasks_, SizeIs(1));
   wait.reset();
   EXPECT_EQ(held(), 0);
-  // Its record may serve another wait meanwhile.
+  // The engine may reuse the record for another wait.
   const WaitHandle other =
       engine.Start(Waiter([this] { return CountPoll(true); }, EverySecond()),
                    results_.Take());
@@ -258,7 +258,7 @@ TEST_F(EngineExecutorTest, DestroyingTheHandleAwaitsARunningPoll) {
   EXPECT_EQ(held(), 0);
 }
 
-TEST_F(EngineExecutorTest, EngineMayGoBeforeAQueuedPoll) {
+TEST_F(EngineExecutorTest, EngineMayEndBeforeAQueuedPoll) {
   {
     WaitEngine engine(Queued());
     engine.Start(NeverReady(), TakeHolding()).Detach();

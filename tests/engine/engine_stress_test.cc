@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Cancel, completion, deadline and destruction race, on the real clock, with
-// delays and ticks so short that they meet. Mostly for the sanitizers; besides,
-// every wait must end once, and free what it captured.
+// Races cancellation, completion, deadline and destruction on the real clock,
+// with delays and ticks short enough to collide. Meant mostly for the
+// sanitizers; in addition, every wait must end once and free its captures.
 
 #include <atomic>
 #include <cstdint>
@@ -36,15 +36,15 @@ namespace {
 
 using ::absl::Microseconds;
 
-// What all waits of a test did.
+// Counts what all waits of a test did.
 struct Tally {
-  std::atomic<int> alive = 0;  // Captures.
+  std::atomic<int> alive = 0;  // Captures that exist.
   std::atomic<int> started = 0;
   std::atomic<int> called_back = 0;
-  std::atomic<int> destroyed = 0;  // Handles of waits that may not have ended.
+  std::atomic<int> destroyed = 0;  // Handles whose wait may be pending.
 };
 
-// Counts itself, and notices a call after its end.
+// Counts its instances, and detects a call after its end.
 class Capture {
  public:
   explicit Capture(Tally& tally) : tally_(&tally) { ++tally_->alive; }
@@ -60,7 +60,7 @@ class Capture {
   Tally* tally_;
 };
 
-// Expects one callback.
+// Expects to be called once.
 struct CallBack {
   void operator()(const WaitResult<>& result) {
     EXPECT_NE(result.reason(), StopReason::kInvalidOptions) << result.status();
@@ -80,7 +80,7 @@ class EngineStressTest : public testing::Test {
                              .poll_timeout = Microseconds(50)});
   }
 
-  // Starts a wait of one of many kinds.
+  // Starts a wait of a random kind.
   WaitHandle Start(WaitEngine& engine, SplitMix64& gen) {
     ++tally_.started;
     const Capture capture(tally_);
@@ -120,7 +120,7 @@ class EngineStressTest : public testing::Test {
     }
   }
 
-  // Answers polls from outside, each several times.
+  // Answers polls from outside, several times each.
   void Complete(SplitMix64& gen) {
     std::vector<PollCompletion<>> completions;
     {
@@ -133,7 +133,7 @@ class EngineStressTest : public testing::Test {
     }
   }
 
-  // Starts waits, and ends them in all ways.
+  // Starts waits, and ends them in every way.
   void StartAndEnd(WaitEngine& engine, uint64_t seed, int count) {
     SplitMix64 gen(seed);
     std::vector<WaitHandle> waits(20);
@@ -169,7 +169,7 @@ class EngineStressTest : public testing::Test {
   void ExpectAllEnded() {
     EXPECT_EQ(tally_.alive, 0);
     EXPECT_LE(tally_.called_back, tally_.started);
-    // Who was destroyed may have ended just before.
+    // A destroyed wait may have ended just before.
     EXPECT_GE(tally_.called_back, tally_.started - tally_.destroyed);
     EXPECT_GT(tally_.called_back, 0);
   }
@@ -187,7 +187,7 @@ class EngineStressTest : public testing::Test {
   };
 };
 
-TEST_F(EngineStressTest, EverythingRaces) {
+TEST_F(EngineStressTest, OutcomesRaceOnTheEngine) {
   const uint64_t first = FirstSeed();
   SCOPED_TRACE(absl::StrCat("WAITER_TEST_SEED=", first));
   for (const int threads : {1, 3}) {
@@ -204,10 +204,10 @@ TEST_F(EngineStressTest, EverythingRaces) {
   ExpectAllEnded();
 }
 
-TEST_F(EngineStressTest, EverythingRacesOnAnExecutor) {
+TEST_F(EngineStressTest, OutcomesRaceOnAnExecutor) {
   const uint64_t first = FirstSeed();
   SCOPED_TRACE(absl::StrCat("WAITER_TEST_SEED=", first));
-  // Runs each task on another of its threads, or not at all soon.
+  // Runs each task on one of two other threads, some after a while.
   std::mutex mutex;
   std::vector<absl::AnyInvocable<void()>> tasks;
   std::atomic<bool> ends = false;
@@ -254,7 +254,7 @@ TEST_F(EngineStressTest, CallbacksStartWaitsWhileTheEngineEnds) {
         void operator()(const WaitResult<>& result) const {
           ++*chained;
           ++capture.tally().called_back;
-          // Who is told of the end in it would go on for ever.
+          // A chain that started waits during the shutdown would never end.
           if (result.reason() == StopReason::kShutDown) return;
           ++capture.tally().started;
           engine
@@ -299,8 +299,8 @@ TEST_F(EngineStressTest, ManyPendingWaitsAreShutDown) {
   EXPECT_EQ(tally_.alive, 0);
 }
 
-// One wait, over and over: its handle goes just as it ends.
-TEST_F(EngineStressTest, HandleGoesAsItsWaitEnds) {
+// Destroys the handle of a wait just as the wait ends, many times over.
+TEST_F(EngineStressTest, HandleMayBeDestroyedAsItsWaitEnds) {
   WaitEngine engine({.threads = 1, .tick = Microseconds(1)});
   SplitMix64 gen(FirstSeed());
   for (int i = 0; i < 2'000; ++i) {
@@ -313,8 +313,8 @@ TEST_F(EngineStressTest, HandleGoesAsItsWaitEnds) {
   EXPECT_EQ(tally_.alive, 0);
 }
 
-// Several threads ask for the end of the same waits.
-TEST_F(EngineStressTest, EngineGoesWhileCompletionsCome) {
+// Completions on another thread meet the shutdown of their waits.
+TEST_F(EngineStressTest, EngineMayEndWhileCompletionsArrive) {
   for (int round = 0; round < 20; ++round) {
     std::optional<WaitEngine> engine;
     engine.emplace(WaitEngineOptions{.threads = 2, .tick = Microseconds(1)});

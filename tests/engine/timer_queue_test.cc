@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds `TimerQueue` to a model that takes no care of time: a `std::multimap`.
+// Compares `TimerQueue` with a model that ignores speed: a `std::multimap`.
 
 #include "waiter/engine/timer_queue.h"
 
@@ -32,11 +32,11 @@ using ::testing::UnorderedElementsAre;
 
 constexpr nanoseconds kTick = std::chrono::milliseconds(1);
 constexpr MonotonicTime kStart(std::chrono::hours(1000));
-// Ticks that the wheel reaches; what is due later waits in a heap.
+// Number of ticks that the wheel covers; later timers wait in a heap.
 constexpr int64_t kHorizon = int64_t{63} << 24;
 
-// What a queue gave back for each index. The latest stamp of an index tells
-// which of its timers is meant.
+// Remembers the latest stamp of each index. A timer counts only while its stamp
+// is the latest one of its index.
 class Wanted {
  public:
   void Add(uint32_t index, uint32_t stamp) { stamps_[index] = stamp; }
@@ -115,11 +115,11 @@ TEST_P(TimerQueueTest, PastTimerIsDueSoon) {
   EXPECT_THAT(TakeDue(timers, now + kTick), UnorderedElementsAre(1, 2, 3));
 }
 
-TEST_P(TimerQueueTest, DueTimersComeInTheOrderOfTheirTimes) {
+TEST_P(TimerQueueTest, DueTimersComeInOrderOfTime) {
   TimerQueue timers(kStart, GetParam());
   std::vector<uint32_t> ordered;
   for (uint32_t i = 1; i < 300; ++i) {
-    // 997 is prime to 300: every place once.
+    // 997 and 300 are coprime, so every place is drawn once.
     const uint32_t place = i * 997 % 300;
     timers.Add(place, kStart + place * place * 17 * kTick, {});
     ordered.push_back(i);
@@ -128,7 +128,7 @@ TEST_P(TimerQueueTest, DueTimersComeInTheOrderOfTheirTimes) {
   EXPECT_EQ(TakeDue(timers, kStart + std::chrono::hours(24)), ordered);
 }
 
-TEST_P(TimerQueueTest, LatestStampTellsWhichTimerOfAnIndexIsMeant) {
+TEST_P(TimerQueueTest, LatestStampIdentifiesTheTimerOfAnIndex) {
   TimerQueue timers(kStart, GetParam());
   std::vector<uint32_t> stamps;
   for (const int64_t ticks : {int64_t{500}, int64_t{5}, int64_t{50000},
@@ -146,18 +146,18 @@ TEST_P(TimerQueueTest, LatestStampTellsWhichTimerOfAnIndexIsMeant) {
   EXPECT_EQ(std::unique(stamps.begin(), stamps.end()), stamps.end());
 }
 
-TEST_P(TimerQueueTest, SweepForgetsWhatIsNotWanted) {
+TEST_P(TimerQueueTest, SweepDropsUnwantedTimers) {
   TimerQueue timers(kStart, GetParam());
   for (uint32_t i = 0; i < 1000; ++i) {
     timers.Add(i, kStart + (1 + int64_t{i} * i * 3000) * kTick, {});
   }
-  size_t asked = 0;
+  size_t visited = 0;
   timers.Sweep([&](TimerQueue::Timer timer) {
-    ++asked;
+    ++visited;
     return timer.index % 10 == 3;
   });
 
-  EXPECT_EQ(asked, 1000);
+  EXPECT_EQ(visited, 1000);
   EXPECT_EQ(timers.size(), 100);
   EXPECT_EQ(timers.NextWakeUp() <= kStart + (1 + 9 * 3000) * kTick, true);
   const std::vector<uint32_t> left =
@@ -179,7 +179,7 @@ TEST_P(TimerQueueTest, SweepOfEverythingLeavesAnEmptyQueue) {
   }
 }
 
-// A queue and its model: what is due when, and no later than when.
+// A queue and its model: when each timer is due, and the latest time for it.
 class RandomTimers {
  public:
   RandomTimers(uint64_t seed, nanoseconds tick)
@@ -217,7 +217,7 @@ class RandomTimers {
     CheckWakeUp();
   }
 
-  // Takes all that is left.
+  // Takes all remaining timers.
   void Finish() {
     for (int i = 0; i < 10'000 && timers_.size() != 0; ++i) {
       MoveTo(std::max(now_, timers_.NextWakeUp()));
@@ -237,13 +237,13 @@ class RandomTimers {
     return static_cast<int64_t>(gen_() % static_cast<uint64_t>(below));
   }
 
-  // Up to 2^bits units: as many short ones as long ones.
+  // Draws up to 2^bits units, with as many short spans as long ones.
   nanoseconds DrawSpan(int64_t bits) {
     const int64_t below = (int64_t{1} << Draw(bits + 1)) * unit_.count();
     return nanoseconds(Draw(below + 1));
   }
 
-  // Rounded up to a multiple of the tick from the start of the queue on.
+  // Rounds up to a multiple of the tick, counted from the start of the queue.
   MonotonicTime RoundUp(MonotonicTime time) const {
     if (tick_.count() == 0) return time;
     const int64_t ticks = (time - started_ + tick_ - nanoseconds(1)) / tick_;
@@ -265,7 +265,7 @@ class RandomTimers {
     wanted_.Add(index, stamp);
   }
 
-  // All but the latest timer of an index are unwanted.
+  // Makes every timer of one index unwanted.
   void Forget() { wanted_.Forget(static_cast<uint32_t>(Draw(200))); }
 
   void Sweep() {
@@ -288,9 +288,9 @@ class RandomTimers {
             return entry.second.index == timer.index &&
                    entry.second.stamp == timer.stamp;
           });
-      ASSERT_NE(found, model_.end()) << "none such, or twice" << Where();
-      ASSERT_LE(found->first, now_) << "early" << Where();
-      // In the order of times, but for what a tick or slack puts together.
+      ASSERT_NE(found, model_.end()) << "unknown or taken twice" << Where();
+      ASSERT_LE(found->first, now_) << "too early" << Where();
+      // In order of time, except for timers that a tick or slack puts together.
       ASSERT_LE(before, found->second.latest) << "out of order" << Where();
       before = std::max(before, found->first);
       if (wanted_.IsWanted(timer)) wanted_.Forget(timer.index);
@@ -330,7 +330,7 @@ class RandomTimers {
   std::multimap<MonotonicTime, Expected> model_;
 };
 
-TEST_P(TimerQueueTest, RandomTimersAreDueAsInTheModel) {
+TEST_P(TimerQueueTest, RandomTimersAgreeWithTheModel) {
   const uint64_t first = FirstSeed();
   for (uint64_t seed = first; seed < first + 100; ++seed) {
     SCOPED_TRACE(absl::StrCat("WAITER_TEST_SEED=", seed));
@@ -348,7 +348,7 @@ std::string NameOf(const testing::TestParamInfo<nanoseconds>& test) {
 INSTANTIATE_TEST_SUITE_P(Modes, TimerQueueTest,
                          testing::Values(kTick, nanoseconds::zero()), NameOf);
 
-TEST(TimerQueueTickTest, TimesAreRoundedUpToATickAfterTheStart) {
+TEST(TimerQueueTickTest, TimesAreRoundedUpToATick) {
   TimerQueue timers(kStart + nanoseconds(123), kTick);
   timers.Add(1, kStart + nanoseconds(124), {});
   timers.Add(2, kStart + nanoseconds(123) + 3 * kTick, {});
@@ -381,7 +381,7 @@ TEST(TimerQueueTickTest, SlackPutsTimersTogether) {
   EXPECT_LE(wake_ups, 4);
 }
 
-TEST(TimerQueueTickTest, WakeUpsThatFindNothingAreFew) {
+TEST(TimerQueueTickTest, EmptyWakeUpsAreFew) {
   TimerQueue timers(kStart, kTick);
   timers.Add(1, kStart + (kHorizon - 5) * kTick, {});
   int wake_ups = 0;
@@ -390,11 +390,11 @@ TEST(TimerQueueTickTest, WakeUpsThatFindNothingAreFew) {
     ++wake_ups;
   }
 
-  // One for each level of the wheel.
+  // One wake-up for each level of the wheel.
   EXPECT_LE(wake_ups, 5);
 }
 
-TEST(TimerQueueTickTest, SmallestTickReachesAsFar) {
+TEST(TimerQueueTickTest, SmallestTickReachesCenturies) {
   TimerQueue timers(kStart, std::chrono::microseconds(1));
   const MonotonicTime due = kStart + std::chrono::hours(24 * 365 * 200);
   timers.Add(1, due, {});

@@ -74,9 +74,9 @@ using ::testing::SizeIs;
 
 using WaitEngineTest = EngineFixture;
 
-// The callback.
+// Callbacks.
 
-TEST_F(WaitEngineTest, CallsBackOnceWithTheValue) {
+TEST_F(WaitEngineTest, EngineCallsBackOnceWithTheValue) {
   WaitEngine engine(Simulated());
   std::vector<std::unique_ptr<int>> values;
   const WaitHandle wait =
@@ -136,7 +136,7 @@ TEST_F(WaitEngineTest, StartNeitherPollsNorCallsBack) {
   EXPECT_EQ(polls_, 1);
 }
 
-TEST_F(WaitEngineTest, StartInsideOfAPollOrACallbackDoesNotPollThere) {
+TEST_F(WaitEngineTest, StartInsideAPollOrACallbackDoesNotPollThere) {
   WaitEngine engine(Simulated());
   std::vector<WaitHandle> inner;
   const auto start = [&] {
@@ -165,7 +165,7 @@ TEST_F(WaitEngineTest, StartInsideOfAPollOrACallbackDoesNotPollThere) {
               AllOf(SizeIs(3), Each(Eq(StopReason::kSuccess))));
 }
 
-TEST_F(WaitEngineTest, CallbacksMayStartWaitsForEver) {
+TEST_F(WaitEngineTest, CallbacksMayStartWaitsForever) {
   constexpr int kWaits = 100'000;
   WaitEngine engine(Simulated());
   const auto policy = WaitPolicy::Make(EverySecond());
@@ -202,7 +202,7 @@ TEST_F(WaitEngineTest, RunPollsAndCallsBackOnItsCaller) {
                              Each(Not(Eq(std::this_thread::get_id())))));
 }
 
-TEST_F(WaitEngineTest, AThreadOfTheEnginePollsAndCallsBack) {
+TEST_F(WaitEngineTest, ThreadOfTheEnginePollsAndCallsBack) {
   std::array<std::thread::id, 4> ids;
   std::latch done(2);
   WaitEngine engine;
@@ -227,7 +227,7 @@ TEST_F(WaitEngineTest, AThreadOfTheEnginePollsAndCallsBack) {
                               Not(Eq(std::this_thread::get_id())))));
 }
 
-// The end of the engine.
+// End of the engine.
 
 TEST_F(WaitEngineTest, DestroyingTheEngineShutsPendingWaitsDown) {
   {
@@ -236,7 +236,7 @@ TEST_F(WaitEngineTest, DestroyingTheEngineShutsPendingWaitsDown) {
     WaitHandle sleeping = engine.Start(NeverReady(), TakeHolding());
     engine.RunDue();
     sleeping.Detach();
-    engine.Start(NeverReady(), TakeHolding()).Detach();  // Never polled.
+    engine.Start(NeverReady(), TakeHolding()).Detach();  // Is never polled.
   }
 
   EXPECT_EQ(polls_, 2);
@@ -265,7 +265,7 @@ TEST_F(WaitEngineTest, HandlesOutliveTheEngine) {
   EXPECT_THAT(results_.reports(), SizeIs(2));
 }
 
-TEST_F(WaitEngineTest, WaitsThatAreStartedInTheShutDownAreShutDown) {
+TEST_F(WaitEngineTest, WaitsStartedDuringTheShutdownAreShutDown) {
   int levels = 0;
   std::function<void(WaitResult<>)> again;
   {
@@ -290,7 +290,7 @@ TEST_F(WaitEngineTest, WaitsThatAreStartedInTheShutDownAreShutDown) {
               AllOf(SizeIs(4), Each(Eq(StopReason::kShutDown))));
 }
 
-TEST_F(WaitEngineTest, HandlesMayBeDestroyedInTheShutDown) {
+TEST_F(WaitEngineTest, HandlesMayBeDestroyedDuringTheShutdown) {
   std::vector<WaitHandle> waits(10);
   int called_back = 0;
   {
@@ -375,7 +375,7 @@ TEST_F(WaitEngineTest, ExceptionOfAStatusFunctionIsDeliveredOnce) {
                 ElementsAre(StopReason::kFailed, StopReason::kSuccess));
     const WaitReport& report = results.reports()[0];
     EXPECT_THAT(report.status, StatusIs(StatusCode::kUnknown));
-    EXPECT_EQ(report.attempts, 1);  // The other one found nothing.
+    EXPECT_EQ(report.attempts, 1);  // The other poll found nothing.
     EXPECT_EQ(polls_, 2);
     EXPECT_EQ(held(), 0);
     ASSERT_TRUE(report.exception);
@@ -463,7 +463,7 @@ TEST_F(WaitEngineDeathTest, ExceptionOfACallbackTerminatesWithItsMessage) {
 
 // Invalid options.
 
-TEST_F(WaitEngineTest, InvalidWaitOptionsAreCalledBack) {
+TEST_F(WaitEngineTest, InvalidWaitOptionsReachTheCallback) {
   WaitEngine engine(Simulated());
   const WaitHandle no_timeout = engine.Start(
       Waiter([this] { return CountPoll(true); }, WaitOptions{.clock = &clock_}),
@@ -674,8 +674,8 @@ TEST_F(WaitEngineTest, SeedOfAWaitGivesTheDelaysOfTheBlockingForm) {
 
 // Time.
 
-// Plays waits at random times, and expects of each poll that it comes when it
-// is due, or as much later as tick and slack allow.
+// Runs waits at random times, and expects each poll when it is due, or as much
+// later as tick and slack allow.
 void ExpectLateness(uint64_t seed, absl::Duration tick, double slack,
                     absl::Duration max_delay) {
   SimulatedClock clock;
@@ -750,7 +750,7 @@ TEST_F(WaitEngineTest, PollsAreNeverEarlyAndAtMostOneTickLate) {
   }
 }
 
-// Returns how often the engine had to wake up for 200 waits of random delays.
+// Counts the wake-ups of the engine for 200 waits with random delays.
 int WakeUpsOf(absl::Duration tick, double slack) {
   SimulatedClock clock;
   WaitEngine engine({.threads = 0,
@@ -817,7 +817,7 @@ TEST_F(WaitEngineTest, WallClockStepsChangeNothing) {
               ElementsAre(ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)));
 }
 
-TEST_F(WaitEngineTest, MillionPollsWithoutDelayStarveNobody) {
+TEST_F(WaitEngineTest, MillionPollsWithoutDelayStarveNoOtherWait) {
   constexpr int kPolls = 1'000'000;
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
@@ -893,7 +893,7 @@ class BurstTest : public EngineFixture {
   std::vector<size_t> order_;
 };
 
-TEST_F(BurstTest, ManyStartsDoNotHoldUpWhatIsDue) {
+TEST_F(BurstTest, ManyStartsDoNotDelayDueWaits) {
   WaitEngine engine(Simulated());
   StartAll(engine);
 
@@ -905,7 +905,7 @@ TEST_F(BurstTest, ManyStartsDoNotHoldUpWhatIsDue) {
   EXPECT_TRUE(std::is_sorted(order_.begin(), order_.end()));
 }
 
-TEST_F(BurstTest, WaitsThatHaveNotBegunMayBeCancelledOrDestroyed) {
+TEST_F(BurstTest, WaitsNotYetBegunMayBeCancelledOrDestroyed) {
   WaitEngine engine(Simulated());
   on_timed_ = [this] {
     if (polled_at_.size() != 2) return;
@@ -922,7 +922,7 @@ TEST_F(BurstTest, WaitsThatHaveNotBegunMayBeCancelledOrDestroyed) {
   EXPECT_THAT(results_.reasons(), Contains(StopReason::kCancelled).Times(1));
 }
 
-TEST_F(BurstTest, WaitsThatHaveNotBegunAreShutDown) {
+TEST_F(BurstTest, WaitsNotYetBegunAreShutDown) {
   {
     WaitEngine engine(Simulated());
     StartAll(engine);
@@ -931,7 +931,7 @@ TEST_F(BurstTest, WaitsThatHaveNotBegunAreShutDown) {
     burst_[kBurst - 1] = {};
   }
 
-  EXPECT_THAT(results_.reports(), SizeIs(kBurst));  // One was destroyed.
+  EXPECT_THAT(results_.reports(), SizeIs(kBurst));  // One wait was destroyed.
   EXPECT_THAT(results_.reasons(),
               Contains(StopReason::kShutDown)
                   .Times(static_cast<int>(kBurst - order_.size())));
@@ -939,7 +939,7 @@ TEST_F(BurstTest, WaitsThatHaveNotBegunAreShutDown) {
 
 // Reports.
 
-TEST_F(WaitEngineTest, LeanReportHasTheLastPollThatEndsTheWait) {
+TEST_F(WaitEngineTest, BriefReportHasTheLastPollThatEndsTheWait) {
   WaitEngineOptions options = Simulated();
   options.report = ReportLevel::kLean;
   WaitEngine engine(options);
@@ -958,7 +958,7 @@ TEST_F(WaitEngineTest, LeanReportHasTheLastPollThatEndsTheWait) {
   EXPECT_EQ(report.elapsed, Seconds(1));
 }
 
-TEST_F(WaitEngineTest, ReportOfAWaitEndedInItsSleepHasTheStatusOfTheLastPoll) {
+TEST_F(WaitEngineTest, ReportOfAWaitEndedInItsSleepHasTheStatusOfItsLastPoll) {
   for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
     for (const bool shuts_down : {false, true}) {
       Results results;
@@ -998,7 +998,7 @@ TEST_F(WaitEngineTest, ReportOfAWaitEndedInItsSleepHasTheStatusOfTheLastPoll) {
   }
 }
 
-// What is shared by waits is told of every end.
+// Observers and quotas that waits share learn of every end.
 
 class CountsDones : public WaitObserver {
  public:
@@ -1011,7 +1011,7 @@ class CountsDones : public WaitObserver {
   std::vector<StopReason> dones_;
 };
 
-TEST_F(WaitEngineTest, ObserverIsToldOnceOfEveryEnd) {
+TEST_F(WaitEngineTest, ObserverSeesEveryEndOnce) {
   CountsDones observer;
   WaitOptions options = EverySecond();
   options.observer = &observer;
@@ -1045,8 +1045,9 @@ TEST_F(WaitEngineTest, ObserverIsToldOnceOfEveryEnd) {
   EXPECT_EQ(observer.dones().back(), StopReason::kShutDown);
 }
 
-// A poll that was paid for and is not made is paid back, whatever prevents it.
-TEST_F(WaitEngineTest, QuotaGetsBackWhatAnEndedWaitHadPaid) {
+// The quota refunds a poll that was paid for and not made, whatever prevents
+// it.
+TEST_F(WaitEngineTest, QuotaRefundsWhatAnEndedWaitHadPaid) {
   const std::shared_ptr<RetryQuota> quota =
       RetryQuota::Make({.capacity = 100}).value();
   WaitOptions options = EverySecond();
@@ -1077,9 +1078,9 @@ TEST_F(WaitEngineTest, QuotaGetsBackWhatAnEndedWaitHadPaid) {
   EXPECT_EQ(available(), 100);
 }
 
-// Driving by hand, and by several threads.
+// Engines driven by hand and by several threads.
 
-TEST_F(WaitEngineTest, RunDueSaysWhenToCallItNext) {
+TEST_F(WaitEngineTest, RunDueReturnsWhenToCallItNext) {
   WaitEngine engine(Simulated());
   const MonotonicTime start = clock_.MonotonicNow();
   EXPECT_EQ(engine.RunDue(), MonotonicTime::max());
@@ -1100,7 +1101,7 @@ TEST_F(WaitEngineTest, RunDueSaysWhenToCallItNext) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
 }
 
-TEST_F(WaitEngineTest, RunDueTakesWhatWasStartedOrCancelledMeanwhile) {
+TEST_F(WaitEngineTest, RunDueSeesEarlierStartsAndCancels) {
   WaitEngine engine(Simulated());
   WaitHandle first = engine.Start(NeverReady(), TakeHolding());
   engine.RunDue();
@@ -1114,8 +1115,8 @@ TEST_F(WaitEngineTest, RunDueTakesWhatWasStartedOrCancelledMeanwhile) {
   EXPECT_EQ(polls_, 2);
 }
 
-// A caller of `RunDue` must get back to its own work.
-TEST_F(WaitEngineTest, RunDueReturnsThoughAWaitNeverDelays) {
+// `RunDue` must let its caller get back to its own work.
+TEST_F(WaitEngineTest, RunDueReturnsEvenIfAWaitNeverDelays) {
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
   options.backoff = Every(ZeroDuration());

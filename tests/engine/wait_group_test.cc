@@ -29,13 +29,13 @@ namespace {
 
 using testing::ElementsAre;
 
-// Waits for things that are ready at given times; a negative one fails then.
+// Waits for things that are ready at the given seconds; a negative one fails.
 class WaitGroupTest : public testing::Test {
  protected:
-  using Ask = std::function<Poll<int>()>;
+  using Function = std::function<Poll<int>()>;
 
-  std::vector<Waiter<Ask>> WaitsFor(const std::vector<int>& seconds) {
-    std::vector<Waiter<Ask>> waits;
+  std::vector<Waiter<Function>> WaitsFor(const std::vector<int>& seconds) {
+    std::vector<Waiter<Function>> waits;
     for (const int second : seconds) {
       waits.emplace_back(
           [this, second]() -> Poll<int> {
@@ -53,7 +53,7 @@ class WaitGroupTest : public testing::Test {
 
   WaitGroup<int>::Callback Take() {
     return [this](std::vector<WaitResult<int>> results) {
-      EXPECT_FALSE(ended_at_.has_value()) << "called back twice";
+      EXPECT_FALSE(ended_at_.has_value()) << "the group called back twice";
       ended_at_ = clock_.Elapsed();
       for (const WaitResult<int>& result : results) {
         reasons_.push_back(result.reason());
@@ -79,7 +79,7 @@ constexpr StopReason kSuccess = StopReason::kSuccess;
 constexpr StopReason kFailed = StopReason::kFailed;
 constexpr StopReason kCancelled = StopReason::kCancelled;
 
-TEST_F(WaitGroupTest, AllGoOnToTheirOwnEnds) {
+TEST_F(WaitGroupTest, AllWaitsRunToTheirOwnEnds) {
   WaitGroup group(engine_, WaitsFor({5, -2, 3, 70}), {}, Take());
   EXPECT_FALSE(ended_at_.has_value());
   engine_.Run();
@@ -89,7 +89,7 @@ TEST_F(WaitGroupTest, AllGoOnToTheirOwnEnds) {
   EXPECT_EQ(ended_at_, absl::Minutes(1));
 }
 
-TEST_F(WaitGroupTest, AnyCancelsTheRest) {
+TEST_F(WaitGroupTest, FirstSuccessCancelsTheRest) {
   WaitGroup group(engine_, WaitsFor({5, -2, 3, 4}), {.successes_required = 1},
                   Take());
   engine_.Run();
@@ -98,7 +98,7 @@ TEST_F(WaitGroupTest, AnyCancelsTheRest) {
   EXPECT_EQ(ended_at_, absl::Seconds(3));
 }
 
-TEST_F(WaitGroupTest, TheFirstFewCancelTheRest) {
+TEST_F(WaitGroupTest, EnoughSuccessesCancelTheRest) {
   WaitGroup group(engine_, WaitsFor({9, 2, 7, 3, 8}), {.successes_required = 3},
                   Take());
   engine_.Run();
@@ -118,7 +118,7 @@ TEST_F(WaitGroupTest, TooManyFailuresCancelTheRest) {
   EXPECT_EQ(ended_at_, absl::Seconds(4));
 }
 
-TEST_F(WaitGroupTest, MoreSuccessesThanWaitsAreGivenUpWithoutAPoll) {
+TEST_F(WaitGroupTest, ImpossibleNumberOfSuccessesEndsWithoutAPoll) {
   WaitGroup group(engine_, WaitsFor({1, 2}), {.successes_required = 3}, Take());
   engine_.Run();
 
@@ -126,7 +126,7 @@ TEST_F(WaitGroupTest, MoreSuccessesThanWaitsAreGivenUpWithoutAPoll) {
   EXPECT_EQ(polls_, 0);
 }
 
-TEST_F(WaitGroupTest, NoWaitsAreDoneSoonButNotInsideTheConstructor) {
+TEST_F(WaitGroupTest, EmptyGroupEndsSoonButNotInsideTheConstructor) {
   WaitGroup group(engine_, WaitsFor({}), {}, Take());
   EXPECT_FALSE(ended_at_.has_value());
   engine_.Run();
@@ -135,7 +135,7 @@ TEST_F(WaitGroupTest, NoWaitsAreDoneSoonButNotInsideTheConstructor) {
   EXPECT_THAT(reasons_, ElementsAre());
 }
 
-TEST_F(WaitGroupTest, CancelEndsAllAndCallsBack) {
+TEST_F(WaitGroupTest, CancelEndsAllWaitsAndCallsBack) {
   WaitGroup group(engine_, WaitsFor({1, 50, 60}), {}, Take());
   clock_.CallAt(absl::Milliseconds(2500), [&] { group.Cancel(); });
   engine_.Run();
@@ -144,7 +144,7 @@ TEST_F(WaitGroupTest, CancelEndsAllAndCallsBack) {
   EXPECT_EQ(ended_at_, absl::Milliseconds(2500));
 }
 
-TEST_F(WaitGroupTest, DestroyingTheGroupEndsAllWithoutACallback) {
+TEST_F(WaitGroupTest, DestroyingTheGroupEndsAllWaitsWithoutACallback) {
   auto group = std::make_unique<WaitGroup<int>>(engine_, WaitsFor({50, 60}),
                                                 WaitGroupOptions{}, Take());
   clock_.CallAt(absl::Milliseconds(2500), [&] { group.reset(); });
@@ -154,7 +154,7 @@ TEST_F(WaitGroupTest, DestroyingTheGroupEndsAllWithoutACallback) {
   EXPECT_EQ(polls_, 6);
 }
 
-TEST_F(WaitGroupTest, TheCallbackMayDestroyTheGroup) {
+TEST_F(WaitGroupTest, CallbackMayDestroyTheGroup) {
   std::unique_ptr<WaitGroup<int>> group;
   const auto take = Take();
   group = std::make_unique<WaitGroup<int>>(
@@ -169,7 +169,7 @@ TEST_F(WaitGroupTest, TheCallbackMayDestroyTheGroup) {
   EXPECT_EQ(ended_at_, absl::Seconds(2));
 }
 
-TEST_F(WaitGroupTest, ADetachedGroupGoesOnToItsCallback) {
+TEST_F(WaitGroupTest, DetachedGroupRunsToItsCallback) {
   WaitGroup(engine_, WaitsFor({1, 2}), {}, Take()).Detach();
   engine_.Run();
 

@@ -47,7 +47,7 @@ using ::testing::SizeIs;
 
 using WaitHandleTest = EngineFixture;
 
-// Destroying, moving and detaching.
+// Destruction, moves and detaching.
 
 TEST_F(WaitHandleTest, DestroyingTheHandleInASleepCancelsWithoutACallback) {
   WaitEngine engine(Simulated());
@@ -65,7 +65,7 @@ TEST_F(WaitHandleTest, DestroyingTheHandleInASleepCancelsWithoutACallback) {
   EXPECT_EQ(clock_.Elapsed(), Milliseconds(5500));
 }
 
-TEST_F(WaitHandleTest, DestroyingTheHandleBeforeTheFirstPollPollsNever) {
+TEST_F(WaitHandleTest, DestroyingTheHandleBeforeTheFirstPollPreventsEveryPoll) {
   WaitEngine engine(Simulated());
   { const WaitHandle wait = engine.Start(NeverReady(), TakeHolding()); }
 
@@ -75,7 +75,7 @@ TEST_F(WaitHandleTest, DestroyingTheHandleBeforeTheFirstPollPollsNever) {
   EXPECT_THAT(results_.reports(), IsEmpty());
 }
 
-TEST_F(WaitHandleTest, DestroyingTheHandleInItsPollEndsTheWaitAfterThat) {
+TEST_F(WaitHandleTest, DestroyingTheHandleInItsPollEndsTheWaitAfterThePoll) {
   for (const bool answer : {false, true}) {
     polls_ = 0;
     WaitEngine engine(Simulated());
@@ -113,7 +113,7 @@ TEST_F(WaitHandleTest, DestroyingTheHandleInItsCallbackIsHarmless) {
   EXPECT_EQ(held(), 0);
 }
 
-TEST_F(WaitHandleTest, HandlesOfOthersMayBeDestroyedInAPollOrACallback) {
+TEST_F(WaitHandleTest, OtherHandlesMayBeDestroyedInAPollOrACallback) {
   WaitEngine engine(Simulated());
   std::vector<WaitHandle> others;
   const auto start_others = [&] {
@@ -205,14 +205,14 @@ TEST_F(WaitHandleTest, MovedHandlesOwnTheirWait) {
   WaitHandle second = engine.Start(NeverReady(), TakeHolding());
   EXPECT_EQ(held(), 4);
 
-  second = std::move(first);  // Ends what `second` owned.
+  second = std::move(first);  // Ends the wait that `second` owned.
   EXPECT_EQ(held(), 2);
-  EXPECT_FALSE(first.pending());  // NOLINT: it is defined
+  EXPECT_FALSE(first.pending());  // NOLINT: moved from, yet well-defined
   first.Cancel();
   first.Detach();
   EXPECT_TRUE(second.pending());
   WaitHandle third(std::move(second));
-  EXPECT_FALSE(second.pending());  // NOLINT: it is defined
+  EXPECT_FALSE(second.pending());  // NOLINT: moved from, yet well-defined
   EXPECT_TRUE(third.pending());
   third = WaitHandle();
 
@@ -221,7 +221,7 @@ TEST_F(WaitHandleTest, MovedHandlesOwnTheirWait) {
   EXPECT_THAT(results_.reports(), IsEmpty());
 }
 
-TEST_F(WaitHandleTest, HandleOfNoWaitDoesNothing) {
+TEST_F(WaitHandleTest, EmptyHandleDoesNothing) {
   WaitHandle none;
   EXPECT_FALSE(none.pending());
   none.Cancel();
@@ -230,7 +230,7 @@ TEST_F(WaitHandleTest, HandleOfNoWaitDoesNothing) {
   other.Cancel();
 }
 
-TEST_F(WaitHandleTest, DetachedWaitGoesOnToItsCallback) {
+TEST_F(WaitHandleTest, DetachedWaitRunsToItsCallback) {
   WaitEngine engine(Simulated());
   {
     WaitHandle wait = engine.Start(
@@ -290,7 +290,7 @@ TEST_F(WaitHandleTest, WaitIsPendingUntilItsCallbackHasReturned) {
   EXPECT_THAT(results_.reports(), SizeIs(1));
 }
 
-// A record that is used again is not taken for the wait that it was.
+// A reused record is not mistaken for its previous wait.
 TEST_F(WaitHandleTest, OldHandlesDoNotTouchNewWaits) {
   WaitEngine engine(Simulated());
   std::vector<WaitHandle> old;
@@ -319,13 +319,13 @@ TEST_F(WaitHandleTest, OldHandlesDoNotTouchNewWaits) {
               AllOf(SizeIs(200), Each(Eq(StopReason::kSuccess))));
 }
 
-// Cancelling.
+// Cancellation.
 
-TEST_F(WaitHandleTest, CancelBeforeTheFirstPollMakesNone) {
+TEST_F(WaitHandleTest, CancelBeforeTheFirstPollPreventsEveryPoll) {
   WaitEngine engine(Simulated());
   WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
   wait.Cancel();
-  EXPECT_THAT(results_.reports(), IsEmpty()) << "called back inside of Cancel";
+  EXPECT_THAT(results_.reports(), IsEmpty()) << "called back inside Cancel";
 
   engine.Run();
 
@@ -370,7 +370,7 @@ TEST_F(WaitHandleTest, CancelEndsAnInfiniteWait) {
   EXPECT_EQ(clock_.Elapsed(), Seconds(5));
 }
 
-TEST_F(WaitHandleTest, CancelThenDestroyCallsNotBack) {
+TEST_F(WaitHandleTest, CancelThenDestroyDoesNotCallBack) {
   WaitEngine engine(Simulated());
   {
     WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
@@ -395,7 +395,7 @@ TEST_F(WaitHandleTest, CancelThenDetachCallsBack) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
 }
 
-TEST_F(WaitHandleTest, FinalAnswerWinsOverACancelInItsPoll) {
+TEST_F(WaitHandleTest, FinalAnswerWinsOverACancelDuringItsPoll) {
   const auto reason = [&](PollStatus found) {
     WaitEngine engine(Simulated());
     Results results;
@@ -443,7 +443,7 @@ TEST_F(WaitHandleTest, CancelReachesTheTokenOfThePoll) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
 }
 
-// Else the destructor would block until the poll has its answer.
+// Otherwise the destructor would block until the poll has its answer.
 TEST_F(WaitHandleTest, DestroyingTheHandleReachesTheTokenOfThePoll) {
   WaitEngine engine;
   std::atomic<bool> polling = false;
@@ -500,7 +500,7 @@ TEST_F(WaitHandleTest, CancelOnAnotherThreadEndsARealSleep) {
   EXPECT_EQ(report.attempts, 1);
 }
 
-// What callables capture.
+// Captures of callables.
 
 TEST_F(WaitHandleTest, CapturesAreFreedAtTheEndOfTheirWait) {
   WaitEngine engine(Simulated());
@@ -520,7 +520,7 @@ TEST_F(WaitHandleTest, CapturesAreFreedAtTheEndOfTheirWait) {
   EXPECT_THAT(results_.reports(), SizeIs(2));
 }
 
-// Counts itself, and frees as soon as it is destroyed twice.
+// Counts its instances. Its string makes a double destruction a double free.
 template <size_t size, size_t alignment>
 struct alignas(alignment) Counted {
   explicit Counted(int& alive_in) : alive(&alive_in) { ++*alive; }
@@ -549,7 +549,7 @@ void ExpectFreedOnce(SimulatedClock& clock, const WaitEngineOptions& options) {
   {
     WaitEngine engine(options);
     std::vector<WaitHandle> waits;
-    waits.push_back(start(engine, true));   // Ends by itself.
+    waits.push_back(start(engine, true));   // Succeeds.
     waits.push_back(start(engine, false));  // Is cancelled.
     waits.push_back(start(engine, false));  // Is destroyed.
     waits.push_back(start(engine, false));  // Is shut down.
@@ -573,7 +573,7 @@ TEST_F(WaitHandleTest, CapturesOfAnySizeAreFreedOnce) {
   ExpectFreedOnce<Counted<100, 32>>(clock_, Simulated());
 }
 
-TEST_F(WaitHandleTest, CapturedHandleGoesWithItsCallable) {
+TEST_F(WaitHandleTest, CapturedHandleEndsWithItsCallable) {
   WaitEngine engine(Simulated());
   auto inner =
       std::make_unique<WaitHandle>(engine.Start(NeverReady(), TakeHolding()));

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whatever users write into --map, and whatever a probe prints, what is read of
-// it keeps these rules. libFuzzer looks for a text that breaks one.
+// Checks rules that every --map and every output of a probe keeps. libFuzzer
+// looks for a text that breaks one.
 
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +46,7 @@ void CheckMap(std::string_view text) {
   const waiter::cli::CodeMap usual;
   for (int code = 0; code < 256; ++code) {
     CHECK_THAT(map->OfExitCode(code) <= waiter::PollStatus::kFailed);
-    // What is named once cannot be named again, and must be named to count.
+    // A code can be named only once, and counts only if it is named.
     const bool taken =
         !waiter::cli::CodeMap::Parse(absl::StrCat(text, ",", code, "=error"))
              .ok();

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whatever stands for --json, it is refused with its place, or asked of a
-// document without harm. libFuzzer looks for a text that breaks this. The first
-// line is the expression, the rest the document.
+// Checks that any text for --json is either refused with its position or
+// applied to a document without harm. libFuzzer looks for a text that breaks
+// this. The first line is the expression, the rest the document.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ void Check(std::string_view expression, std::string_view text) {
     CHECK_THAT(absl::StartsWith(path.status().message(), "at character "));
     return;
   }
-  // Spaces around it change nothing.
+  // Surrounding spaces change nothing.
   const absl::StatusOr<waiter::cli::JsonPath> spaced =
       waiter::cli::JsonPath::Parse(absl::StrCat(" ", expression, "\t"));
   CHECK_THAT(spaced.ok());

@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whatever a server writes, what is read of it keeps these rules. libFuzzer
-// looks for a text that breaks one; retry_after_test.cc runs the texts kept in
+// Checks rules that every parsed `Retry-After` keeps. libFuzzer looks for a
+// text that breaks one; retry_after_test.cc runs the texts of
 // retry_after_corpus.
 //
-// An input is the time of the response, 4 bytes of seconds since 1970, lowest
-// first, as far as there are any, and then the text.
+// The first 4 bytes of an input are the time of the response in seconds since
+// 1970, lowest byte first; a shorter input has fewer. The text follows.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +43,7 @@ void CheckRange(const RetryAfter& hint) {
   CHECK_THAT(hint.has_value() || delay == absl::ZeroDuration());
 }
 
-// What a hint says can be said in other forms.
+// The same hint can be written in other forms.
 void CheckOtherForms(const RetryAfter& hint, absl::Time now) {
   const absl::Duration delay = hint;
   CHECK_THAT(delay == absl::Floor(delay, absl::Seconds(1)));
@@ -55,7 +55,7 @@ void CheckOtherForms(const RetryAfter& hint, absl::Time now) {
         absl::FormatTime(form, now + delay, absl::UTCTimeZone());
     CHECK_THAT(waiter::ParseRetryAfter(date, now) == hint);
   }
-  // Two digits of the year reach 50 years far.
+  // A two-digit year reaches 50 years ahead.
   if (delay < absl::Hours(24) * 365 * 50) {
     const std::string date = absl::FormatTime("%A, %d-%b-%y %H:%M:%S GMT",
                                               now + delay, absl::UTCTimeZone());
@@ -74,7 +74,7 @@ void CheckRetryAfter(std::string_view text, absl::Time now) {
   if (delay == RetryAfter::kLongest) return;
   CheckOtherForms(hint, now);
 
-  // A second later a second less is left, unless it does not depend on `now`.
+  // A second later the delay is a second less, unless it is relative.
   if (delay == absl::ZeroDuration()) return;
   const absl::Duration later =
       waiter::ParseRetryAfter(text, now + absl::Seconds(1));
@@ -93,7 +93,7 @@ void CheckMilliseconds(std::string_view text, absl::Time now) {
   CHECK_THAT(waiter::ParseRetryAfterMs(
                  absl::StrCat(absl::ToInt64Milliseconds(hint))) == hint);
 
-  // Where both can read a text, it is a number.
+  // A text that both can read is a number.
   const RetryAfter seconds = waiter::ParseRetryAfter(text, now);
   CHECK_THAT(seconds == RetryAfter(absl::Duration(hint) * 1000) ||
              absl::Duration(hint) == RetryAfter::kLongest);
@@ -118,7 +118,7 @@ void CheckPushback(std::string_view text) {
   CHECK_THAT(pushback.delay <= absl::Milliseconds(INT32_MAX));
   CHECK_THAT(pushback.may_retry || pushback.delay == absl::ZeroDuration());
   CHECK_THAT(waiter::ParseGrpcPushback(Padded(text)) == pushback);
-  // A number of milliseconds is one wherever it stands.
+  // A number of milliseconds is one in every field.
   CHECK_THAT(!pushback.may_retry ||
              absl::Duration(waiter::ParseRetryAfterMs(text)) == pushback.delay);
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whatever stands in a log, what is read of it keeps these rules. libFuzzer
-// looks for a text that breaks one.
+// Checks rules that every parsed log keeps. libFuzzer looks for a text that
+// breaks one.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,14 +44,14 @@ void CheckLog(std::string_view text) {
   }
   CHECK_THAT(log->elapsed < absl::InfiniteDuration());
 
-  // Twice the log is twice the polls.
+  // The same log twice has twice the polls.
   const absl::StatusOr<waiter::cli::RunLog> twice =
       waiter::cli::ParseRunLog(absl::StrCat(text, "\n", text), "log");
   CHECK_THAT(twice.ok());
   CHECK_THAT(twice->polls.size() == 2 * log->polls.size());
 }
 
-// What is read can be quoted, and what is quoted can be read.
+// Any parsed text can be quoted, and any quoted text parsed.
 void CheckJson(std::string_view text) {
   const absl::StatusOr<waiter::JsonValue> quoted =
       waiter::ParseJson(waiter::QuoteJson(text));

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Whatever is given as a target, what is read of it keeps these rules.
-// libFuzzer looks for a text that breaks one.
+// Checks rules that every parsed target keeps. libFuzzer looks for an argument
+// that breaks one.
 
 #include <cstddef>
 #include <cstdint>

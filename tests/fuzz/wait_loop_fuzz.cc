@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets libFuzzer choose what wait_loop_property_test.cc leaves to chance.
+// Lets libFuzzer choose where wait_loop_property_test.cc draws at random.
 
 #include <cstddef>
 #include <cstdint>

@@ -28,7 +28,7 @@ using ::testing::ElementsAre;
 constexpr uint64_t kLowest = 0;
 constexpr uint64_t kHighest = std::numeric_limits<uint64_t>::max();
 
-// Draws the same bits every time: the ends of each window.
+// Draws the same bits every time, so that a test reaches the ends of a window.
 struct FixedBits {
   using result_type = uint64_t;
   static constexpr uint64_t min() { return kLowest; }
@@ -37,13 +37,13 @@ struct FixedBits {
   uint64_t bits;
 };
 
-// Fails the test if it is drawn from.
+// Fails the test when it is drawn from.
 struct NoBits {
   using result_type = uint64_t;
   static constexpr uint64_t min() { return kLowest; }
   static constexpr uint64_t max() { return kHighest; }
   uint64_t operator()() const {
-    ADD_FAILURE() << "drew from the generator";
+    ADD_FAILURE() << "the generator was drawn from";
     return 0;
   }
 };
@@ -61,7 +61,7 @@ std::vector<nanoseconds> Delays(const BackoffOptions& options, int count,
   return delays;
 }
 
-// The worked table of docs/design.md.
+// Holds the worked table of docs/design.md.
 constexpr BackoffOptions kWorkedTable = {.initial_delay = absl::Seconds(1),
                                          .max_delay = absl::Seconds(10)};
 
@@ -75,7 +75,7 @@ TEST(BackoffTest, CeilingsDoubleUpToTheCap) {
                                     seconds(8), seconds(10), seconds(10)));
 }
 
-TEST(BackoffTest, NoJitterGivesTheCeilingsWithoutDrawing) {
+TEST(BackoffTest, DelaysWithoutJitterAreTheCeilingsAndDrawNothing) {
   BackoffOptions options = kWorkedTable;
   options.jitter = Jitter::None();
 
@@ -93,7 +93,7 @@ struct WindowCase {
 
 class BackoffWindowTest : public testing::TestWithParam<WindowCase> {};
 
-TEST_P(BackoffWindowTest, GeneratorsEndsGiveTheWindowsEnds) {
+TEST_P(BackoffWindowTest, EndsOfTheGeneratorGiveTheEndsOfTheWindow) {
   BackoffOptions options = kWorkedTable;
   options.jitter = GetParam().jitter;
 
@@ -161,7 +161,8 @@ TEST_P(BackoffEveryJitterTest, FirstAndCappedDelaysAreJittered) {
       delays.push_back(backoff.NextDelay(progress, gen));
     }
     std::ranges::sort(delays);
-    // A quarter of the ceiling apart: no clamp or constant has swallowed them.
+    // They lie a quarter of the ceiling apart: no clamp or constant has
+    // swallowed the jitter.
     EXPECT_GT(delays[950] - delays[50], backoff.Ceiling(n) / 4) << "n=" << n;
   }
 }
@@ -181,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, BackoffEveryJitterTest,
                                          Jitter::Proportional(0.5),
                                          Jitter::Decorrelated()));
 
-TEST(BackoffTest, HugeAttemptsStayAtTheCap) {
+TEST(BackoffTest, DelayStaysAtTheCapForHugeAttempts) {
   const Backoff backoff(kWorkedTable);
 
   for (int64_t n : {int64_t{64}, int64_t{1024}, int64_t{1025}, int64_t{1000000},
@@ -267,19 +268,19 @@ TEST(BackoffTest, FullJitterIsUniform) {
         std::min<int64_t>(delay / milliseconds(100), 9))];
   }
 
-  // Each bin is within five standard deviations of its share.
+  // Each bin is within five standard deviations of its expected share.
   for (int count : bins) EXPECT_NEAR(count, 10'000, 5 * 95);
 }
 
-TEST(SeededSplitMix64Test, TwoGeneratorsDiffer) {
+TEST(SeededSplitMix64Test, TwoSeededGeneratorsDiffer) {
   SplitMix64 first = MakeSeededSplitMix64();
   SplitMix64 second = MakeSeededSplitMix64();
 
   EXPECT_NE(first(), second());
 }
 
-TEST(SplitMix64Test, MatchesThePublishedSequence) {
-  // The first outputs for seed 1234567 of the reference implementation.
+TEST(SplitMix64Test, SequenceMatchesThePublishedOne) {
+  // The reference implementation draws these first for seed 1234567.
   SplitMix64 gen(1234567);
 
   EXPECT_EQ(gen(), 6457827717110365317U);

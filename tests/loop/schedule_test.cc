@@ -35,8 +35,8 @@ class SleepRecorder : public WaitObserver {
   std::vector<absl::Duration> delays;
 };
 
-// The worked table of docs/design.md.
-TEST(ScheduleTest, WorkedTableOfTheDesign) {
+// Holds the worked table of docs/design.md.
+TEST(ScheduleTest, ScheduleMatchesTheWorkedTable) {
   SplitMix64 gen(1);
 
   EXPECT_THAT(
@@ -49,7 +49,7 @@ TEST(ScheduleTest, WorkedTableOfTheDesign) {
                   absl::Seconds(8), absl::Seconds(10), absl::Seconds(5)));
 }
 
-TEST(ScheduleTest, EqualsTheDelaysThatAreSlept) {
+TEST(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     for (const Jitter jitter :
          {Jitter::Full(), Jitter::Equal(), Jitter::Proportional(0.5),
@@ -73,7 +73,7 @@ TEST(ScheduleTest, EqualsTheDelaysThatAreSlept) {
   }
 }
 
-TEST(ScheduleTest, EndsAfterMaxDelays) {
+TEST(ScheduleTest, ScheduleEndsAfterMaxDelays) {
   SplitMix64 gen(1);
 
   EXPECT_THAT(*Schedule({.timeout = absl::InfiniteDuration()}, gen, 7),
@@ -90,7 +90,7 @@ TEST(ScheduleTest, DelaysOfZeroCount) {
               AllOf(SizeIs(3), Each(absl::ZeroDuration())));
 }
 
-TEST(ScheduleTest, FollowsTheCurveOfTheStatus) {
+TEST(ScheduleTest, ScheduleFollowsTheCurveOfTheStatus) {
   SplitMix64 gen(1);
 
   EXPECT_THAT(*Schedule({.timeout = absl::Hours(1),

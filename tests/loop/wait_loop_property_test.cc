@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Random waits. A failure prints the seed of its wait; with
-// --test_env=WAITER_TEST_SEED=N the waits start from that one.
+// Runs random waits. A failure prints the seed of its wait;
+// `--test_env=WAITER_TEST_SEED=N` starts from that seed.
 
 #include <cstdint>
 #include <set>

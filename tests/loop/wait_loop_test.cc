@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the scenarios of driver_conformance_test.cc cannot show: draws from the
-// generator, messages, and the answers of a loop in the middle of a wait.
+// Covers what the scenarios of driver_conformance_test.cc cannot show: draws
+// from the generator, messages, and a loop's answers in the middle of a wait.
 
 #include "waiter/loop/wait_loop.h"
 
@@ -48,7 +48,7 @@ struct FixedBits {
   uint64_t bits;
 };
 
-// A wait that the test plays by hand.
+// A wait whose polls and time the test plays by hand.
 class PlayedWait {
  public:
   explicit PlayedWait(const WaitOptions& options, uint64_t bits = 0)
@@ -58,7 +58,7 @@ class PlayedWait {
     step_ = loop_.Start(now_, policy_->DeadlineFrom(now_), kNever);
   }
 
-  // Answers a poll; returns the delay after it, or nullopt if the wait is over.
+  // Answers a poll. Returns the delay after it, or nullopt if the wait is over.
   std::optional<nanoseconds> Answer(const Poll<>& found,
                                     nanoseconds took = nanoseconds(0)) {
     now_ += took;
@@ -92,7 +92,7 @@ PlayedWait HighestDraws(const WaitOptions& options) {
   return PlayedWait(options, std::numeric_limits<uint64_t>::max());
 }
 
-TEST(WaitLoopTest, AHintIsALowerBoundWithAQuarterOfJitter) {
+TEST(WaitLoopTest, HintIsALowerBoundWithAQuarterOfJitter) {
   const WaitOptions options = {.timeout = absl::Hours(1)};
 
   EXPECT_EQ(PlayedWait(options).Answer(NotReady("", absl::Seconds(8))),
@@ -101,7 +101,7 @@ TEST(WaitLoopTest, AHintIsALowerBoundWithAQuarterOfJitter) {
             seconds(10));
 }
 
-TEST(WaitLoopTest, ALongerDelayBeatsTheHint) {
+TEST(WaitLoopTest, LongerDelayBeatsTheHint) {
   const WaitOptions options = {.timeout = absl::Hours(1),
                                .backoff = {.initial_delay = absl::Seconds(10),
                                            .max_delay = absl::Seconds(10)}};
@@ -110,7 +110,7 @@ TEST(WaitLoopTest, ALongerDelayBeatsTheHint) {
             seconds(11));
 }
 
-TEST(WaitLoopTest, AHintsJitterStopsAtMaxRetryAfter) {
+TEST(WaitLoopTest, JitterOfAHintStopsAtMaxRetryAfter) {
   const WaitOptions options = {
       .timeout = absl::Hours(1),
       .retry_after = {.max_retry_after = absl::Seconds(9)}};
@@ -128,7 +128,7 @@ TEST(WaitLoopTest, GrowthRestartsAfterAHintThatDecided) {
   EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
 }
 
-TEST(WaitLoopTest, GrowthGoesOnAfterAHintThatDidNot) {
+TEST(WaitLoopTest, GrowthContinuesAfterAHintThatDidNotDecide) {
   PlayedWait wait = HighestDraws({.timeout = absl::Hours(1)});
 
   EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
@@ -144,7 +144,7 @@ TEST(WaitLoopTest, DefaultThrottledDelaysAreASecondOrMore) {
   EXPECT_EQ(HighestDraws(options).Answer(Throttled()), seconds(2));
 }
 
-TEST(WaitLoopTest, ContextTellsWhereTheWaitStands) {
+TEST(WaitLoopTest, ContextDescribesTheWait) {
   PlayedWait wait({.timeout = absl::Seconds(30),
                    .backoff = {.initial_delay = absl::Seconds(5),
                                .max_delay = absl::Seconds(5),
@@ -162,7 +162,7 @@ TEST(WaitLoopTest, ContextTellsWhereTheWaitStands) {
   EXPECT_EQ(context.last_status, PollStatus::kThrottled);
 }
 
-TEST(WaitLoopTest, APollAtTheDeadlineMayTakeItsTimeout) {
+TEST(WaitLoopTest, PollAtTheDeadlineMayTakeItsTimeout) {
   PlayedWait wait(
       {.timeout = absl::Milliseconds(50),
        .backoff = {.initial_delay = absl::Seconds(1), .jitter = Jitter::None()},
@@ -176,12 +176,12 @@ TEST(WaitLoopTest, APollAtTheDeadlineMayTakeItsTimeout) {
 }
 
 TEST(WaitLoopTest, LoopIsSmall) {
-  // A driver may hold a million of them.
+  // A driver may hold a million loops.
   EXPECT_LE(sizeof(WaitLoop), 128);
 }
 
-// One shape for every limit: name, limit, attempts, time, last poll.
-TEST(WaitLoopMessageTest, Timeout) {
+// Every limit shares one shape: name, limit, attempts, time, last poll.
+TEST(WaitLoopMessageTest, TimeoutIsNamed) {
   PlayedWait wait({.name = "instance i-0abc", .timeout = absl::Minutes(5)});
   wait.Answer(NotReady("CREATING"), seconds(301));
 
@@ -190,7 +190,7 @@ TEST(WaitLoopMessageTest, Timeout) {
             "last poll: not ready: CREATING");
 }
 
-TEST(WaitLoopMessageTest, DeadlineThatIsEarlierThanTheTimeout) {
+TEST(WaitLoopMessageTest, DeadlineBeforeTheTimeoutIsNamed) {
   PlayedWait wait({.timeout = absl::Hours(1), .deadline = absl::UnixEpoch()});
   wait.Answer(ServerError(absl::UnavailableError("connection refused")));
 
@@ -201,7 +201,7 @@ TEST(WaitLoopMessageTest, DeadlineThatIsEarlierThanTheTimeout) {
           "0; last poll: server error: UNAVAILABLE: connection refused"));
 }
 
-TEST(WaitLoopMessageTest, HintBeyondTheDeadline) {
+TEST(WaitLoopMessageTest, HintBeyondTheDeadlineIsNamed) {
   PlayedWait wait({.timeout = absl::Seconds(20)});
   wait.Answer(Throttled("429", absl::Hours(1)), seconds(3));
 
@@ -211,7 +211,7 @@ TEST(WaitLoopMessageTest, HintBeyondTheDeadline) {
             "throttled: 429");
 }
 
-TEST(WaitLoopMessageTest, Attempts) {
+TEST(WaitLoopMessageTest, AttemptLimitIsNamed) {
   PlayedWait wait({.timeout = absl::Hours(1),
                    .max_attempts = 2,
                    .backoff = {.jitter = Jitter::Full()}});
@@ -245,7 +245,7 @@ TEST(WaitLoopMessageTest, ConsecutiveLimits) {
             "last poll: server error");
 }
 
-TEST(WaitLoopMessageTest, HoldThatWasTooLongForTheDeadline) {
+TEST(WaitLoopMessageTest, HoldTooLongForTheDeadlineIsNamed) {
   PlayedWait wait({.timeout = absl::Seconds(3),
                    .backoff = {.jitter = Jitter::Full()},
                    .hold_for = absl::Seconds(9)});
@@ -257,7 +257,7 @@ TEST(WaitLoopMessageTest, HoldThatWasTooLongForTheDeadline) {
             "success, 2 in a row for 3s");
 }
 
-TEST(WaitLoopMessageTest, LateSuccessUnderStrictDeadline) {
+TEST(WaitLoopMessageTest, LateSuccessUnderStrictDeadlineIsNamed) {
   PlayedWait wait({.timeout = absl::Seconds(3), .strict_deadline = true});
   wait.Answer(Success(), seconds(5));
 

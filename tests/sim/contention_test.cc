@@ -35,9 +35,9 @@ using ::testing::HasSubstr;
 constexpr NetworkOptions kTenMilliseconds = {.mean = absl::Milliseconds(10),
                                              .deviation = absl::ZeroDuration()};
 
-// Both read at 10 and write at 30; the second has lost, hears of it at 40,
-// delays for 5, reads at 55 and writes at 75.
-TEST(ContentionTest, TheLoserDelaysAndStartsOver) {
+// Both clients read at 10 and write at 30. The second one loses, learns it at
+// 40, delays for 5, reads at 55 and writes at 75.
+TEST(ContentionTest, LoserDelaysAndStartsOver) {
   const absl::StatusOr<ContentionModel> model =
       ContentionModel::Make({.clients = 2,
                              .backoff = {.initial_delay = absl::Milliseconds(5),
@@ -55,9 +55,9 @@ TEST(ContentionTest, TheLoserDelaysAndStartsOver) {
   EXPECT_THAT(writes, ElementsAre(30, 30, 75));
 }
 
-// Without jitter and with an even network, one of those that are left succeeds
-// in each round.
-TEST(ContentionTest, WithoutVarianceCallsGrowWithTheSquare) {
+// Without jitter and on a network without variance, one remaining client
+// succeeds in each round.
+TEST(ContentionTest, CallsGrowWithTheSquareWithoutVariance) {
   const absl::StatusOr<ContentionModel> model =
       ContentionModel::Make({.clients = 40,
                              .backoff = {.initial_delay = absl::ZeroDuration(),
@@ -132,7 +132,7 @@ TEST(ContentionTableTest, RowsDoNotDependOnThreads) {
 
 struct Reference {
   double mean;
-  double deviation;  // Of single runs.
+  double deviation;  // Standard deviation of single runs.
 };
 
 struct ReferenceRow {
@@ -140,7 +140,7 @@ struct ReferenceRow {
   Reference calls;
 };
 
-// By the number of clients and the rule.
+// Reads the rows by number of clients and rule.
 std::map<std::pair<int, std::string>, ReferenceRow> ReadReference() {
   std::map<std::pair<int, std::string>, ReferenceRow> rows;
   std::ifstream file("tests/vectors/backoff_simulation_reference.csv");
@@ -167,15 +167,15 @@ std::map<std::pair<int, std::string>, ReferenceRow> ReadReference() {
   return rows;
 }
 
-// The mean of 100 runs against that of the 1000 of the reference. With 4.5
-// deviations, fewer than 0.1 % of all seeds would be refused.
+// Compares the mean of 100 runs with that of the 1000 runs of the reference.
+// With a limit of 4.5 deviations, fewer than 0.1 % of all seeds would fail.
 bool Agrees(double mean, const Reference& reference) {
   const double deviation =
       reference.deviation * std::sqrt(1.0 / 100 + 1.0 / 1000);
   return std::abs(mean - reference.mean) <= 4.5 * deviation;
 }
 
-TEST(ContentionTableTest, AgreesWithTheProgramOfTheArticle) {
+TEST(ContentionTableTest, TableAgreesWithTheProgramOfTheArticle) {
   const auto reference = ReadReference();
   ASSERT_EQ(reference.size(), 35);
   ContentionTableOptions options;
@@ -196,7 +196,7 @@ TEST(ContentionTableTest, AgreesWithTheProgramOfTheArticle) {
     ASSERT_NE(expected, reference.end());
     EXPECT_PRED2(Agrees, row.time_ms, expected->second.time_ms);
     EXPECT_PRED2(Agrees, row.calls, expected->second.calls);
-    // Of one deviation, 100 runs tell another by 7 % of it; 4.5 such.
+    // The deviation of 100 runs itself deviates by 7 %; 4.5 times that is 0.32.
     EXPECT_NEAR(row.calls_deviation / expected->second.calls.deviation, 1,
                 0.35);
   }

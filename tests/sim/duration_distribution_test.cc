@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The quantiles of 10,001 draws.
+// Quantiles of 10,001 draws.
 class Draws {
  public:
   explicit Draws(const DurationDistribution& distribution) {
@@ -61,7 +61,7 @@ TEST(DurationDistributionTest, DrawsHaveTheQuantilesOfTheKind) {
   EXPECT_NEAR(lognormal.Seconds(0.95), 161, 10);
 }
 
-TEST(DurationDistributionTest, MedianIsThatOfTheDraws) {
+TEST(DurationDistributionTest, MedianMatchesTheDraws) {
   for (const char* text :
        {"45s", "uniform:30s,90s", "exponential:60s", "lognormal:60s,0.6"}) {
     const DurationDistribution distribution =
@@ -72,14 +72,14 @@ TEST(DurationDistributionTest, MedianIsThatOfTheDraws) {
   }
 }
 
-TEST(DurationDistributionTest, WrittenAsItIsRead) {
+TEST(DurationDistributionTest, TextIsWrittenAsItIsParsed) {
   for (const char* text :
        {"45s", "uniform:30s,1m30s", "exponential:1m", "lognormal:1m,0.6"}) {
     EXPECT_EQ(DurationDistribution::Parse(text)->ToString(), text);
   }
 }
 
-TEST(DurationDistributionTest, WhatIsWrongIsQuoted) {
+TEST(DurationDistributionTest, InvalidTextIsQuoted) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"", "'' is not a duration"},
       {"60", "'60' is not a duration; write it with a unit"},

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::nanoseconds;
 using ::testing::ElementsAre;
 
-TEST(EventQueueTest, EventsComeByTimeAndThenByClient) {
+TEST(EventQueueTest, EventsAreOrderedByTimeAndThenByClient) {
   EventQueue queue({nanoseconds(30), nanoseconds(10), nanoseconds(10)});
   std::vector<std::pair<size_t, int64_t>> seen;
   const auto see = [&] {
@@ -45,7 +45,7 @@ TEST(EventQueueTest, EventsComeByTimeAndThenByClient) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(EventQueueTest, AgreesWithASortedSet) {
+TEST(EventQueueTest, QueueAgreesWithASortedSet) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SplitMix64 gen(seed);
     const auto clients = absl::Uniform<size_t>(gen, 1, 70);
@@ -74,7 +74,7 @@ TEST(EventQueueTest, AgreesWithASortedSet) {
   }
 }
 
-TEST(EventQueueTest, TheLatestTimeFits) {
+TEST(EventQueueTest, LatestTimeFits) {
   for (const size_t clients : {1, 2, 3, 4, 5, 64, 1000}) {
     const nanoseconds latest = EventQueue::LatestTime(clients);
     EventQueue queue(std::vector<nanoseconds>(clients, latest));
@@ -89,7 +89,9 @@ TEST(EventQueueTest, TheLatestTimeFits) {
   EXPECT_GT(EventQueue::LatestTime(100'000), std::chrono::hours(39));
 }
 
-TEST(EventQueueTest, NoClientsIsEmpty) { EXPECT_TRUE(EventQueue({}).empty()); }
+TEST(EventQueueTest, QueueWithoutClientsIsEmpty) {
+  EXPECT_TRUE(EventQueue({}).empty());
+}
 
 }  // namespace
 }  // namespace waiter::sim

@@ -27,7 +27,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Every 10 s, to the nanosecond.
+// Polls every 10 s, exact to the nanosecond.
 WaitOptions EveryTenSeconds() {
   return {.timeout = absl::Minutes(1),
           .backoff = {.initial_delay = absl::Seconds(10),
@@ -35,7 +35,7 @@ WaitOptions EveryTenSeconds() {
                       .jitter = Jitter::None()}};
 }
 
-// 100 ms to the server and 100 ms back.
+// Each poll takes 100 ms to the server and 100 ms back.
 FleetOptions Fleet(int clients, WaitOptions policy,
                    DurationDistribution ready_after) {
   return {.clients = clients,
@@ -51,9 +51,10 @@ std::vector<int64_t> PollsBySecond(const FleetRun& run) {
   return polls;
 }
 
-// A poll begins at 0, 10.2, 20.4 and 30.6 s, and reaches the server 0.1 s
-// later; the fourth finds what is ready since 21 s, and is heard of at 30.8 s.
-TEST(FleetTest, ADelayRunsFromTheEndOfAPoll) {
+// Polls begin at 0, 10.2, 20.4 and 30.6 s and reach the server 0.1 s later. The
+// fourth finds the operation, ready since 21 s, done, and its answer arrives at
+// 30.8 s.
+TEST(FleetTest, DelayRunsFromTheEndOfAPoll) {
   const absl::StatusOr<FleetRun> run =
       SimulateFleet(Fleet(1, EveryTenSeconds(),
                           DurationDistribution::Constant(absl::Seconds(21))),
@@ -69,7 +70,7 @@ TEST(FleetTest, ADelayRunsFromTheEndOfAPoll) {
   EXPECT_EQ(run->gave_up, 0);
 }
 
-TEST(FleetTest, AWaitThatEndsAtItsDeadlineHasGivenUp) {
+TEST(FleetTest, WaitThatEndsAtItsDeadlineGivesUp) {
   const absl::StatusOr<FleetRun> run =
       SimulateFleet(Fleet(3, EveryTenSeconds(),
                           DurationDistribution::Constant(absl::Hours(1))),
@@ -79,12 +80,12 @@ TEST(FleetTest, AWaitThatEndsAtItsDeadlineHasGivenUp) {
   EXPECT_EQ(run->gave_up, 3);
   EXPECT_THAT(run->detection_delays, ElementsAre());
   EXPECT_EQ(run->DetectionDelay(0.5), absl::InfiniteDuration());
-  // 0, 10.2, ..., 51 s, and the last one at the deadline.
+  // Polls at 0, 10.2, ..., 51 s, and the last poll at the deadline.
   EXPECT_EQ(run->polls, 3 * 7);
 }
 
-// A bucket of two polls a second: of four polls at once two are throttled, and
-// come back together when it is full again.
+// The bucket holds two polls a second. Of four simultaneous polls two are
+// throttled, and return together when the bucket is full again.
 TEST(FleetTest, PollsBeyondTheLimitAreThrottled) {
   WaitOptions policy = EveryTenSeconds();
   policy.throttled = {.initial_delay = absl::Seconds(20),
@@ -106,7 +107,7 @@ TEST(FleetTest, PollsBeyondTheLimitAreThrottled) {
   EXPECT_EQ(run->detection_delays.size(), 4);
 }
 
-TEST(FleetTest, AThrottledPollIsToldWhenToComeBack) {
+TEST(FleetTest, ThrottledPollGetsARetryAfter) {
   FleetOptions options =
       Fleet(2, EveryTenSeconds(),
             DurationDistribution::Constant(absl::Milliseconds(1)));
@@ -130,7 +131,7 @@ TEST(FleetTest, SharedReadinessCountsFromTimeZero) {
   options.readiness = FleetOptions::Readiness::kOwn;
   const absl::StatusOr<FleetRun> own = SimulateFleet(options, /*seed=*/1);
 
-  // Started at s within [0, 4], each finds it at s + 10.4.
+  // A client that starts at s in [0, 4] learns of its readiness at s + 10.4.
   ASSERT_TRUE(shared.ok() && own.ok());
   EXPECT_GE(shared->DetectionDelay(0), absl::Seconds(5.4));
   EXPECT_LE(shared->DetectionDelay(1), absl::Seconds(9.4));
@@ -143,7 +144,7 @@ TEST(FleetTest, JitterSpreadsAFleetThatStartsTogether) {
                         .backoff = {.initial_delay = absl::Seconds(1),
                                     .max_delay = absl::Seconds(30),
                                     .jitter = Jitter::None()}};
-  // Before the deadline, where all polls come together whatever the jitter.
+  // Ready before the deadline, where all polls coincide whatever the jitter.
   const DurationDistribution ready =
       DurationDistribution::Constant(absl::Minutes(4));
   const int64_t together =
@@ -156,7 +157,7 @@ TEST(FleetTest, JitterSpreadsAFleetThatStartsTogether) {
   EXPECT_LT(spread, 100);
 }
 
-TEST(FleetTest, TheDefaultSpreadsAFleetWithinHalfAMinute) {
+TEST(FleetTest, DefaultSpreadsAFleetWithinHalfAMinute) {
   const DurationDistribution ready =
       DurationDistribution::Constant(absl::Minutes(4));
   const auto peak = [&](const BackoffOptions& backoff) {
@@ -167,15 +168,15 @@ TEST(FleetTest, TheDefaultSpreadsAFleetWithinHalfAMinute) {
         ->peak_polls(30);
   };
 
-  // Evenly, it would be 500 in 6.2 s, which is 81 in each.
+  // An even spread has 500 polls in 6.2 s, which is 81 in each second.
   EXPECT_LT(peak({}), 120);
-  // Of narrow windows, half of the delays are the cap exactly.
+  // With narrow windows, half of the delays equal the cap.
   EXPECT_GT(peak({.jitter = Jitter::Proportional(0.2)}), 120);
 }
 
 TEST(FleetTest, EachClientHasItsOwnBudgets) {
-  // Quota for 3 throttled retries, spent at once by every client: each makes 4
-  // polls. One quota for all would leave 3 retries in all.
+  // The quota of each client covers 3 throttled retries, so each client makes 4
+  // polls. A shared quota would cover 3 retries in all.
   WaitOptions policy = EveryTenSeconds();
   policy.throttled = {.initial_delay = absl::Seconds(1)};
   policy.retry_quota = *RetryQuota::Make({.capacity = 3, .throttle_cost = 1});
@@ -207,7 +208,7 @@ TEST(FleetTest, EqualSeedsGiveEqualRuns) {
   EXPECT_NE(run->detection_delays, other->detection_delays);
 }
 
-TEST(FleetTest, QuantilesOfDelaysAreThoseOfTheSortedList) {
+TEST(FleetTest, QuantilesOfDelaysMatchTheSortedList) {
   FleetRun run;
   for (int i = 1; i <= 20; ++i) {
     run.detection_delays.push_back(absl::Seconds(i));

@@ -29,8 +29,8 @@ WaitOptions OneTwoFour(Jitter jitter) {
                       .jitter = jitter}};
 }
 
-// The worked table of docs/design.md.
-TEST(PlanTest, WithoutJitterAPollHasOneTime) {
+// Holds the worked table of docs/design.md.
+TEST(PlanTest, PollHasOneTimeWithoutJitter) {
   const absl::StatusOr<Plan> plan = MakePlan(OneTwoFour(Jitter::None()));
 
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -46,7 +46,7 @@ TEST(PlanTest, WithoutJitterAPollHasOneTime) {
   EXPECT_FALSE(plan->cut_off);
 }
 
-TEST(PlanTest, WindowsAreThoseOfTheJitter) {
+TEST(PlanTest, WindowsMatchTheJitter) {
   const absl::StatusOr<Plan> equal = MakePlan(OneTwoFour(Jitter::Equal()));
   EXPECT_EQ(equal->polls[0].longest_delay, absl::ZeroDuration());
   EXPECT_EQ(equal->polls[4].shortest_delay, absl::Seconds(4));
@@ -63,7 +63,7 @@ TEST(PlanTest, WindowsAreThoseOfTheJitter) {
 TEST(PlanTest, JitterSpreadsTheTimesOfAPollWithinItsWindows) {
   const absl::StatusOr<Plan> plan = MakePlan(OneTwoFour(Jitter::Full()));
 
-  // The third begins within [0, 3]: the sum of what is even on 1 and on 2.
+  // The third poll begins in [0, 3], after even draws from [0, 1] and [0, 2].
   const PlannedPoll& third = plan->polls[2];
   EXPECT_NEAR(absl::ToDoubleSeconds(third.p50), 1.5, 0.1);
   EXPECT_NEAR(absl::ToDoubleSeconds(third.p5), 0.447, 0.1);
@@ -71,7 +71,7 @@ TEST(PlanTest, JitterSpreadsTheTimesOfAPollWithinItsWindows) {
   EXPECT_LT(plan->polls.back().reached, 0.1);
 }
 
-TEST(PlanTest, TheFirstDelayOfAllCounts) {
+TEST(PlanTest, FirstPollDelayCounts) {
   WaitOptions policy = OneTwoFour(Jitter::None());
   policy.first_poll_delay = absl::Seconds(20);
 
@@ -83,7 +83,7 @@ TEST(PlanTest, TheFirstDelayOfAllCounts) {
   EXPECT_EQ(plan->polls[0].longest_delay, absl::Seconds(20));
 }
 
-TEST(PlanTest, AnEndlessWaitIsCutOff) {
+TEST(PlanTest, EndlessWaitIsCutOff) {
   WaitOptions policy = OneTwoFour(Jitter::Full());
   policy.timeout = absl::InfiniteDuration();
 
@@ -98,7 +98,7 @@ TEST(PlanTest, InvalidOptionsAreAnError) {
   EXPECT_EQ(MakePlan({}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(PlanTest, TheTableHasALineForEachPoll) {
+TEST(PlanTest, TableHasALineForEachPoll) {
   const absl::StatusOr<Plan> plan = MakePlan(OneTwoFour(Jitter::Equal()));
 
   const std::string table = PlanTable(*plan, 3);
@@ -109,7 +109,7 @@ TEST(PlanTest, TheTableHasALineForEachPoll) {
   EXPECT_THAT(table, HasSubstr(" 100 %\n    ... and up to "));
 }
 
-TEST(TimelineTest, MarksWherePollsAre) {
+TEST(TimelineTest, TimelineMarksThePolls) {
   EXPECT_EQ(Timeline({absl::ZeroDuration(), absl::Seconds(0.5),
                       absl::Seconds(5), absl::Seconds(10)},
                      absl::Seconds(10), 10),

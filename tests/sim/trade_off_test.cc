@@ -29,14 +29,14 @@ WaitOptions Every(absl::Duration delay) {
                       .jitter = Jitter::None()}};
 }
 
-TEST(TradeOffTest, PollsAndDelayOfAKnownTime) {
+TEST(TradeOffTest, ConstantTimeHasExactPollsAndDelay) {
   const absl::StatusOr<std::vector<TradeOff>> points =
       CompareTradeOffs({{{"every 10s", Every(absl::Seconds(10))},
                          {"every 30s", Every(absl::Seconds(30))}}},
                        DurationDistribution::Constant(absl::Seconds(41)));
 
   ASSERT_TRUE(points.ok()) << points.status();
-  // At 0, 10, ..., 50, and at 0, 30, 60.
+  // Polls at 0, 10, ..., 50, and at 0, 30, 60.
   EXPECT_NEAR((*points)[0].mean_polls, 6, 1e-9);
   EXPECT_EQ((*points)[0].p95_delay, absl::Seconds(9));
   EXPECT_NEAR((*points)[1].mean_polls, 3, 1e-9);
@@ -45,7 +45,7 @@ TEST(TradeOffTest, PollsAndDelayOfAKnownTime) {
   EXPECT_TRUE((*points)[1].on_front);
 }
 
-TEST(TradeOffTest, WhatIsWorseInAllIsNotOnTheFront) {
+TEST(TradeOffTest, DominatedPolicyIsNotOnTheFront) {
   // Polls at 0, 1, 3, 7, 15, 31, 61: two more than every 15 s, and later.
   WaitOptions doubling = Every(absl::Seconds(1));
   doubling.backoff.max_delay = absl::Seconds(30);
@@ -61,8 +61,8 @@ TEST(TradeOffTest, WhatIsWorseInAllIsNotOnTheFront) {
   EXPECT_EQ((*points)[2].p95_delay, absl::InfiniteDuration());
 }
 
-// The figures of a prototype, in another language, with draws of its own.
-TEST(TradeOffTest, KnownPoliciesCostWhatAnotherProgramFound) {
+// These figures come from a prototype in another language, with its own draws.
+TEST(TradeOffTest, KnownPoliciesCostAsMuchAsInAnotherProgram) {
   const absl::StatusOr<std::vector<TradeOff>> points =
       CompareTradeOffs(KnownPolicies(absl::Minutes(1), kTimeout),
                        DurationDistribution::Lognormal(absl::Minutes(1), 0.6));
@@ -77,7 +77,7 @@ TEST(TradeOffTest, KnownPoliciesCostWhatAnotherProgramFound) {
           << name;
       return;
     }
-    ADD_FAILURE() << "no " << name;
+    ADD_FAILURE() << "no policy is called " << name;
   };
   expect("every 1s", 72.8, 0.95);
   expect("every 5s", 15.8, 4.8);
@@ -89,7 +89,7 @@ TEST(TradeOffTest, KnownPoliciesCostWhatAnotherProgramFound) {
   expect("x2 to 30s, decorrelated", 10.0, 26.8);
 }
 
-TEST(TradeOffTest, TheDefaultBeatsFullJitterWhateverTheTimeItTakes) {
+TEST(TradeOffTest, DefaultBeatsFullJitterForEveryDuration) {
   const BackoffOptions full = {.max_delay = absl::Seconds(10),
                                .jitter = Jitter::Full()};
   for (const int seconds : {2, 20, 60, 300}) {
@@ -104,7 +104,7 @@ TEST(TradeOffTest, TheDefaultBeatsFullJitterWhateverTheTimeItTakes) {
   }
 }
 
-TEST(TradeOffTest, AnErrorNamesThePolicy) {
+TEST(TradeOffTest, ErrorNamesThePolicy) {
   WaitOptions frantic = {.timeout = kTimeout,
                          .backoff = {.initial_delay = absl::Nanoseconds(1),
                                      .max_delay = absl::Nanoseconds(1)}};
@@ -122,7 +122,7 @@ TEST(TradeOffTest, AnErrorNamesThePolicy) {
               HasSubstr("frantic: makes more than 1048576 polls in 1s"));
 }
 
-TEST(ProposePolicyTest, KeepsToTheDelayWithFewerPollsThanFixedDelays) {
+TEST(ProposePolicyTest, ProposalKeepsTheDelayWithFewerPollsThanFixedDelays) {
   for (const char* text : {"lognormal:60s,0.6", "lognormal:200ms,0.3",
                            "uniform:30s,90s", "exponential:5m", "45s"}) {
     const DurationDistribution ready = *DurationDistribution::Parse(text);
@@ -143,7 +143,7 @@ TEST(ProposePolicyTest, KeepsToTheDelayWithFewerPollsThanFixedDelays) {
   }
 }
 
-TEST(ProposePolicyTest, ALongerDelayTakesFewerPolls) {
+TEST(ProposePolicyTest, LongerDelayTakesFewerPolls) {
   const DurationDistribution ready =
       DurationDistribution::Lognormal(absl::Minutes(1), 0.6);
   const std::vector<NamedPolicy> policies = {

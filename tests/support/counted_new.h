@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts what a test allocates: linking this replaces every `operator new`.
+// Counts allocations. Linking this library replaces every `operator new`.
 //
 //   const int64_t before = waiter::AllocationCount();
 //   delete new int;
@@ -14,10 +14,10 @@
 
 namespace waiter {
 
-// Returns how often memory was allocated so far, by any thread.
+// Returns the number of allocations so far, by any thread.
 int64_t AllocationCount();
 
-// Returns how many of these allocations have not been freed.
+// Returns the number of these allocations that are not freed.
 int64_t LiveAllocationCount();
 
 }  // namespace waiter

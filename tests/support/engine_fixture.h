@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of `WaitEngine` share.
+// Fixtures that the tests of `WaitEngine` share.
 
 #ifndef WAITER_TESTS_SUPPORT_ENGINE_FIXTURE_H_
 #define WAITER_TESTS_SUPPORT_ENGINE_FIXTURE_H_
@@ -23,7 +23,7 @@
 
 namespace waiter {
 
-// The same delay after every poll.
+// Returns a curve with the same delay after every poll.
 constexpr BackoffOptions Every(absl::Duration delay) {
   return {.initial_delay = delay,
           .max_delay = delay,
@@ -31,7 +31,8 @@ constexpr BackoffOptions Every(absl::Duration delay) {
           .jitter = Jitter::None()};
 }
 
-// What waits called back with, in that order. Thread-compatible.
+// Collects the reports of waits in the order of their callbacks.
+// Thread-compatible.
 class Results {
  public:
   auto Take() {
@@ -51,8 +52,8 @@ class Results {
   std::vector<WaitReport> reports_;
 };
 
-// An engine without threads, on simulated time, and waits that poll each
-// second.
+// Holds the options for an engine without threads on simulated time, and for
+// waits that poll each second.
 class EngineFixture : public testing::Test {
  protected:
   WaitEngineOptions Simulated() {
@@ -65,7 +66,7 @@ class EngineFixture : public testing::Test {
             .clock = &clock_};
   }
 
-  // Of a status function and a callback that both hold `token_`.
+  // Returns a status function and a callback that both hold `token_`.
   auto NeverReady() {
     return Waiter([this, token = token_] { return CountPoll(false); },
                   EverySecond());

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an assertion says, in tests of assertions:
+// Captures the failures of assertions, in tests of assertions:
 //
-//   EXPECT_THAT(FailuresOf([&] { EXPECT_EQ(1, 2); }), SizeIs(1));
+//   EXPECT_THAT(PartsOf([&] { EXPECT_EQ(1, 2); }), SizeIs(1));
 //   EXPECT_EQ(FailureOf([&] { EXPECT_TRUE(false) << "why"; }), "...\nwhy");
 
 #ifndef WAITER_TESTS_SUPPORT_FAILURES_H_
@@ -20,8 +20,8 @@
 
 namespace waiter {
 
-// Runs `code` and returns what it reported on this thread, which the test then
-// does not see.
+// Runs `code` and returns the results it reports on this thread, which do not
+// count for the running test.
 inline std::vector<testing::TestPartResult> PartsOf(
     absl::FunctionRef<void()> code) {
   testing::TestPartResultArray parts;
@@ -40,13 +40,13 @@ inline std::vector<testing::TestPartResult> PartsOf(
   return result;
 }
 
-// Returns the message of its one failure, or what was there in place of it.
+// Returns the message of the only failure, or a note in parentheses.
 inline std::string FailureOf(absl::FunctionRef<void()> code) {
   const std::vector<testing::TestPartResult> parts = PartsOf(code);
   if (parts.empty()) return "(no failure)";
   if (parts.size() > 1) return "(several failures)";
   if (!parts[0].failed()) return "(not a failure)";
-  // From GoogleTest 1.13 on it ends with a new line.
+  // Since GoogleTest 1.13 the message ends with a new line.
   return std::string(absl::StripTrailingAsciiWhitespace(parts[0].message()));
 }
 

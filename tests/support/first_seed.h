@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Where random tests begin. They print what they got, so that a failure can be
-// repeated: `--test_env=WAITER_TEST_SEED=...`.
+// First seed of a random test. Tests print their seed, so that a failure can be
+// repeated with `--test_env=WAITER_TEST_SEED=...`.
 
 #ifndef WAITER_TESTS_SUPPORT_FIRST_SEED_H_
 #define WAITER_TESTS_SUPPORT_FIRST_SEED_H_
@@ -15,9 +15,9 @@
 
 namespace waiter {
 
-// Returns `WAITER_TEST_SEED` if it is a number, else another one each time.
+// Returns `WAITER_TEST_SEED` if it is a number, otherwise a random seed.
 inline uint64_t FirstSeed() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the test has one thread
   const char* given = std::getenv("WAITER_TEST_SEED");
   uint64_t seed = 0;
   if (given != nullptr && absl::SimpleAtoi(given, &seed)) return seed;

@@ -37,7 +37,7 @@ uint16_t Bind(int fd, Address address, in_port_t Address::*port) {
   return ntohs(address.*port);
 }
 
-// Returns whether `request` has come as a whole.
+// Returns true if `request` is complete.
 bool IsWhole(std::string_view request) {
   const size_t end = request.find("\r\n\r\n");
   if (end == std::string_view::npos) return false;
@@ -125,12 +125,12 @@ void HttpServer::Write(Position at) {
   const HttpReply& reply = at->reply;
   if (at->sent >= reply.bytes.size()) {
     switch (reply.then) {
-      case HttpReply::Then::kGoOnForEver:
+      case HttpReply::Then::kSendForever:
         at->reply.bytes.assign(65536, 'x');
         at->sent = 0;
         break;
       case HttpReply::Then::kHang:
-        // Until the client is gone.
+        // Waits until the client is gone.
         at->watch = loop_.WhenReady(at->fd, POLLIN,
                                     [this, at](short /*events*/) { Read(at); });
         return;
@@ -157,7 +157,7 @@ void HttpServer::Write(Position at) {
 }
 
 void HttpServer::End(Position at) {
-  // The watch first, while its socket is open.
+  // The watch must go first, while its socket is open.
   at->watch = {};
   close(at->fd);
   connections_.erase(at);

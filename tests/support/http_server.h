@@ -1,12 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// An HTTP server that answers what it is told, however wrong, on the loop of
-// the client that is tested.
+// An HTTP server that sends scripted answers, however wrong, and runs on the
+// loop of the client under test.
 //
 //   HttpServer server(loop);
 //   server.Play({.bytes = "HTTP/1.1 503 Busy\r\n\r\n"});
-//   ... ask server.Url("/ready") ...
+//   ... poll server.Url("/ready") ...
 //   EXPECT_THAT(server.requests(), ElementsAre(StartsWith("GET /ready ")));
 
 #ifndef WAITER_TESTS_SUPPORT_HTTP_SERVER_H_
@@ -25,15 +25,15 @@
 
 namespace waiter::cli {
 
-// What is done with one connection.
+// Script for one connection.
 struct HttpReply {
   std::string bytes = {};
 
-  enum class Then { kClose, kReset, kHang, kGoOnForEver };
+  enum class Then { kClose, kReset, kHang, kSendForever };
   Then then = Then::kClose;
 
-  bool byte_by_byte = false;  // Each byte a segment of its own.
-  bool greets = false;        // Waits for no request.
+  bool byte_by_byte = false;  // Sends each byte in its own segment.
+  bool greets = false;        // Answers before any request.
 };
 
 // Thread-compatible.
@@ -41,24 +41,24 @@ class HttpServer {
  public:
   enum class Family { kIpv4, kIpv6 };
 
-  // Listens on a free port of the loopback address of `family`; `listens()`
-  // says whether there is one.
+  // Listens on a free port of the loopback address of `family`, if this machine
+  // has one; see `listens()`.
   explicit HttpServer(EventLoop& loop, Family family = Family::kIpv4);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Adds what the next connection gets. The last is for all that follow, too.
+  // Adds the reply to the next connection. The last reply repeats.
   void Play(HttpReply reply) { replies_.push_back(std::move(reply)); }
 
   bool listens() const { return port_ != 0; }
   uint16_t port() const { return port_; }
   std::string Url(std::string_view path) const;
 
-  // The requests so far, each as a whole.
+  // The complete requests so far.
   const std::vector<std::string>& requests() const { return requests_; }
 
-  // Connections that are open.
+  // The number of open connections.
   size_t connections() const { return connections_.size(); }
 
  private:

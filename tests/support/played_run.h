@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A run as a script, for who listens to runs:
+// Plays a run, step by step, to a listener:
 //
 //   waiter::PlayedRun run(listener, {"db=tcp://h:1", "file:/x"});
 //   run.Start();
@@ -28,8 +28,8 @@ namespace waiter::cli {
 
 class PlayedRun {
  public:
-  // A target may have a label before "=". The limit is 5 min, and all are
-  // needed; `state` may be changed.
+  // A target may have a label before "=". The limit is 5 min, and the run needs
+  // every target; a test may change `state`.
   PlayedRun(RunListener& listener, const std::vector<std::string>& targets)
       : listener_(listener) {
     for (const std::string& target : targets) {
@@ -53,14 +53,14 @@ class PlayedRun {
     state.targets[target].poll_started = at;
   }
 
-  // A poll that took a millisecond ends at `at`, and a sleep begins.
+  // Ends a poll that took a millisecond at `at`, and begins a sleep.
   void Poll(size_t target, absl::Duration at, Finding found,
             absl::Duration next = absl::Seconds(1)) {
     Record(target, at, std::move(found), next);
     listener_.OnPoll(state, target);
   }
 
-  // A poll ends, and with it the wait for its target.
+  // Ends a poll, and with it the wait for its target.
   void LastPoll(size_t target, absl::Duration at, Finding found,
                 StopReason reason = StopReason::kSuccess) {
     Record(target, at, std::move(found), absl::ZeroDuration());
@@ -76,7 +76,7 @@ class PlayedRun {
     listener_.OnEnd(state, target);
   }
 
-  // Ticks every 100 ms, to `at` inclusive.
+  // Ticks every 100 ms, up to and including `at`.
   void TickTo(absl::Duration at) {
     while (state.elapsed < at) {
       const absl::Duration next = absl::Floor(state.elapsed, kTick) + kTick;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of child processes share: a loop, a reaper, a directory, and that
-// nothing is left behind.
+// Fixture for tests of child processes: a loop, a reaper and a directory. It
+// checks that a test leaves no process behind.
 
 #ifndef WAITER_TESTS_SUPPORT_PROCESS_FIXTURE_H_
 #define WAITER_TESTS_SUPPORT_PROCESS_FIXTURE_H_
@@ -40,11 +40,11 @@ class ProcessFixture : public testing::Test {
     ASSERT_EQ(mkfifo(Path("alive").c_str(), 0600), 0);
     alive_ = open(Path("alive").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ASSERT_GE(alive_, 0);
-    // Scripts find it as the place that they start from.
+    // Scripts find the directory as the one they start in.
     ASSERT_EQ(chdir(directory_.c_str()), 0);
   }
 
-  // Every test ends so: no zombie, and none that was given up.
+  // Expects at the end of every test: no zombie, and no process given up.
   void TearDown() override {
     RunUntil([&] { return reaper_ == nullptr || reaper_->idle(); });
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
@@ -62,25 +62,25 @@ class ProcessFixture : public testing::Test {
     return access(Path(name).c_str(), F_OK) == 0;
   }
 
-  // Runs the loop until `reached`, which is asked again and again.
+  // Runs the loop until `reached` returns true; calls it again and again.
   void RunUntil(const std::function<bool()>& reached) {
     using std::chrono::milliseconds;
     const MonotonicTime start = GetRealClock().MonotonicNow();
     while (!reached()) {
       const MonotonicTime now = GetRealClock().MonotonicNow();
-      ASSERT_LT(now, start + std::chrono::seconds(20)) << "it hangs";
+      ASSERT_LT(now, start + std::chrono::seconds(20)) << "the test hangs";
       loop_.RunOnce(now + milliseconds(1));
     }
   }
 
-  // Whether somebody has the fifo "alive" open for writing; a script lets its
-  // processes have it by `exec 3>alive`.
+  // Returns true if any process has the fifo "alive" open for writing. A script
+  // opens it for its processes by `exec 3>alive`.
   bool AnyAlive() const {
     char byte = 0;
     return read(alive_, &byte, 1) != 0;
   }
 
-  // Lets one who reads the fifo `name` go on.
+  // Lets a process that blocks on reading the fifo `name` continue.
   void Release(const std::string& name) {
     RunUntil([&] {
       const int fifo =
@@ -90,8 +90,8 @@ class ProcessFixture : public testing::Test {
     });
   }
 
-  // Shell text that blocks until a signal ends it. Nobody else writes to the
-  // fifo "never", and to open it for writing, too, does not block.
+  // Shell text that blocks until a signal ends it. No process writes to the
+  // fifo "never", and opening it for writing as well does not block.
   static constexpr char kHang[] =
       "exec 4<>never; while :; do read -r x <&4; done";
 

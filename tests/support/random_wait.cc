@@ -29,14 +29,14 @@
 namespace waiter {
 namespace {
 
-// Longer waits end with successes that take long, so that all of them end.
+// Longer waits get only slow successes from here on, so that all of them end.
 constexpr int64_t kMostPolls = 60;
 
 class Choices {
  public:
   explicit Choices(absl::FunctionRef<uint64_t()> choose) : choose_(choose) {}
 
-  // One chance in `n`.
+  // True once in `n` times.
   bool OneIn(uint64_t n) { return choose_() % n == 0; }
 
   int64_t Between(int64_t low, int64_t high) {
@@ -44,7 +44,7 @@ class Choices {
                                       static_cast<uint64_t>(high - low + 1));
   }
 
-  // Few values, so that sums of them often meet, and some just beside them.
+  // Draws few values, so that sums of them often coincide or miss by a little.
   absl::Duration Time() {
     constexpr std::array<int64_t, 8> kMilliseconds = {0,    1,    10,    100,
                                                       1000, 2000, 10000, 60000};
@@ -132,7 +132,7 @@ std::string CurveText(std::string_view name, const BackoffOptions& curve) {
                       absl::FormatDuration(curve.max_delay), "]\n");
 }
 
-// Returns the options that are most often needed to understand a timeline.
+// Describes the options most often needed to understand a timeline.
 std::string OptionsText(const WaitOptions& options) {
   return absl::StrCat("timeout ", absl::FormatDuration(*options.timeout),
                       ", lead ", absl::FormatDuration(options.final_poll_lead),

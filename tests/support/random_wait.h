@@ -1,9 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One wait with random options, answers, poll times, late timers and stop
-// requests, driven straight through a `WaitLoop` and held against what every
-// wait promises.
+// Runs one wait with random options, answers, poll times, late timers and stop
+// requests through a `WaitLoop`, and checks the promises of every wait.
 
 #ifndef WAITER_TESTS_SUPPORT_RANDOM_WAIT_H_
 #define WAITER_TESTS_SUPPORT_RANDOM_WAIT_H_
@@ -15,16 +14,16 @@
 
 namespace waiter {
 
-// Everything that may differ between waits comes from `choose`, which answers
-// with any number.
+// Result of a wait. Everything that may differ between waits comes from
+// `choose`, which returns any number.
 struct RandomWait {
-  // What happened, one event a line. Equal choices give equal lines.
+  // The events, one a line. Equal choices give equal lines.
   std::string timeline;
 
-  // Name of the reason that ended it.
+  // Name of the reason for the end.
   std::string reason;
 
-  // The first promise that was not kept; empty if all were.
+  // The first promise that was broken; empty if the wait kept all.
   std::string broken;
 };
 RandomWait RunRandomWait(absl::FunctionRef<uint64_t()> choose);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs an event loop until what is expected has happened:
+// Runs an event loop until a condition holds:
 //
 //   ASSERT_TRUE(RunUntil(loop, [&] { return answered; }));
 
@@ -15,15 +15,15 @@
 
 namespace waiter::cli {
 
-// Returns whether `done()` became true. Gives up after so long that only what
-// hangs takes it.
+// Returns true once `done()` does. Returns false after a time that only a
+// hanging test takes.
 template <typename Done>
 [[nodiscard]] bool RunUntil(EventLoop& loop, Done done) {
   const MonotonicTime limit =
       GetRealClock().MonotonicNow() + std::chrono::seconds(20);
   while (!done()) {
     if (GetRealClock().MonotonicNow() >= limit) return false;
-    // A simulated clock would jump there.
+    // On a simulated clock, a limit in the future would advance the time.
     loop.RunOnce(
         &loop.clock() == &GetRealClock() ? limit : loop.clock().MonotonicNow());
   }

@@ -1,13 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A small terminal, to see what is on the screen after what was written:
+// A small terminal that shows the state of the screen after some output:
 //
 //   waiter::Screen screen(/*columns=*/80, /*rows=*/24);
 //   screen.Write("one\n\x1b[1A\x1b[2K");
 //   screen.Lines();   // {}
 //
-// It knows what a progress may write, and takes anything else for a failure.
+// It knows the sequences that progress may write; any other one is a failure.
 
 #ifndef WAITER_TESTS_SUPPORT_SCREEN_H_
 #define WAITER_TESTS_SUPPORT_SCREEN_H_
@@ -35,7 +35,7 @@ class Screen {
         column_ = 0;
         text.remove_prefix(1);
       } else if (text[0] == '\n') {
-        // As the driver of a terminal has it, with the way back.
+        // The driver of a terminal adds a carriage return.
         column_ = 0;
         Down();
         text.remove_prefix(1);
@@ -45,8 +45,8 @@ class Screen {
     }
   }
 
-  // Returns the lines down to the last that is not empty, with those that have
-  // scrolled away, without the spaces at their ends.
+  // Returns the lines down to the last one that is not empty, including those
+  // scrolled away, without trailing spaces.
   std::vector<std::string> Lines() const {
     std::vector<std::string> lines = lines_;
     for (std::string& line : lines) {
@@ -57,11 +57,11 @@ class Screen {
   }
 
   size_t column() const { return column_; }
-  size_t row() const { return row_; }  // Of `Lines()`.
+  size_t row() const { return row_; }  // An index into `Lines()`.
   size_t scrolled() const { return top_; }
   bool wraps() const { return wraps_; }
 
-  // What was written that no progress may write.
+  // The output that progress must not write.
   const std::string& strange() const { return strange_; }
 
  private:
@@ -75,7 +75,7 @@ class Screen {
     } else if (sequence == "\x1b[2K") {
       lines_[row_].clear();
     } else if (sequence == "\x1b[J") {
-      // Some terminals keep a screen that is cleared in their history.
+      // Some terminals keep a cleared screen in their history.
       if (row_ == top_ && column_ == 0) strange_ += "(clears the screen)";
       lines_.resize(row_ + 1);
       lines_[row_].resize(std::min(lines_[row_].size(), column_));
@@ -94,7 +94,7 @@ class Screen {
     if (row_ - top_ >= rows_) ++top_;
   }
 
-  // Whole characters: `column_` counts columns, and lines are only appended to.
+  // Writes a whole character. `column_` counts columns, and lines only grow.
   size_t Put(std::string_view text) {
     size_t length = 1;
     while (length < text.size() &&
@@ -110,7 +110,7 @@ class Screen {
       strange_ += character;
       return length;
     }
-    // The marks are narrow.
+    // The marks take one column.
     const size_t wide = character == "✓" || character == "✗"
                             ? 1
                             : waiter::cli::Columns(character);

@@ -25,19 +25,20 @@ namespace waiter::cli {
 
 struct Script {
   struct Turn {
-    std::string expect = {};  // Is waited for before `send` is sent.
+    std::string expect = {};  // Precedes `send`.
     std::string send = {};
   };
 
   std::vector<Turn> turns = {};
   bool byte_by_byte = false;
 
-  // What comes after the turns; else the client is left waiting.
+  // Closes the connection after the turns; otherwise the client is left
+  // waiting.
   bool hangs_up = false;
 };
 
-// Returns a socket that is bound to `port`, or a free one if that is 0, but
-// refuses connections until somebody listens on it. `path` begins with `/`.
+// Returns a socket bound to `port`, or to a free one if `port` is 0. The socket
+// refuses connections until a server listens on it. `path` begins with `/`.
 UniqueFd BindTcp(const std::string& host, uint16_t port = 0);
 UniqueFd BindUnix(const std::string& path);
 uint16_t PortOf(const UniqueFd& socket);
@@ -50,7 +51,7 @@ class ScriptedServer {
   uint16_t port() const { return PortOf(listening_); }
   size_t clients() const { return clients_.size(); }
 
-  // All that the last client has sent, and whether it has closed.
+  // The bytes from the last client, and whether it has closed.
   const std::string& received() const { return clients_.back()->received; }
   bool closed() const { return clients_.back()->closed; }
 
@@ -61,7 +62,7 @@ class ScriptedServer {
     std::string received = {};
     bool closed = false;
     size_t turn = 0;
-    size_t expected = 0;  // Bytes of `received` that turns have expected.
+    size_t expected = 0;  // Bytes of `received` that turns have consumed.
     std::string sending = {};
     EventLoop::Watch next_byte = {};
   };

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A matcher for `absl::Status`, which Abseil has from 2024 on only.
+// A matcher for `absl::Status`; Abseil has one only since 2024.
 
 #ifndef WAITER_TESTS_SUPPORT_STATUS_MATCHERS_H_
 #define WAITER_TESTS_SUPPORT_STATUS_MATCHERS_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of a limit outside of simulated time, and what is told of how
-// much of it was used. The clock of these tests is a simulated one in disguise.
+// Covers limits outside of simulated time, and the record of how much of a
+// limit was used. The clock of these tests is a simulated one in disguise.
 
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -58,7 +58,7 @@ class DisguisedClock final : public Clock {
   SimulatedClock clock_;
 };
 
-// Sets or, with null, unsets a variable for as long as it lives.
+// Sets a variable, or unsets it given null, until the end of its own life.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {
@@ -105,7 +105,7 @@ class EventuallyLimitsTest : public testing::Test {
             .clock = &clock_};
   }
 
-  // Of a sanitizer this may run under.
+  // Returns the factor of a sanitizer that this test may run under.
   static double Slowdown() {
     return ReadTestLimits({nullptr, nullptr, nullptr})->scale;
   }
@@ -138,7 +138,7 @@ TEST_F(EventuallyLimitsTest, SimulatedTimeIsNotStretched) {
               HasSubstr(" in 10h, limit 10h, simulated clock\n"));
 }
 
-TEST_F(EventuallyLimitsTest, ScaleThatIsNoneIsReported) {
+TEST_F(EventuallyLimitsTest, InvalidScaleIsReported) {
   for (const char* scale : {"", "x", "0", "-1", "nan", "inf", "1e9", "2x"}) {
     const ScopedEnvironment environment("WAITER_TEST_TIMEOUT_SCALE", scale);
     EXPECT_THAT(
@@ -208,7 +208,7 @@ TEST_F(EventuallyLimitsTest, LimitsAreSuspendedUnderADebugger) {
     close(done[1]);
     char c = ptrace(PTRACE_SEIZE, getppid(), nullptr, nullptr) == 0 ? 'y' : 'n';
     if (write(attached[1], &c, 1) != 1) _exit(1);
-    // To the end of the parent, or the close of its end. Exiting detaches.
+    // Reads until the parent ends or closes its end. Exiting detaches.
     while (read(done[0], &c, 1) > 0) {
     }
     _exit(0);
@@ -233,13 +233,13 @@ TEST_F(EventuallyLimitsTest, LimitsAreSuspendedUnderADebugger) {
               HasSubstr("did not match within "));
 }
 
-TEST_F(EventuallyLimitsTest, DebuggerIsSeenInTheStatusOfTheProcess) {
+TEST_F(EventuallyLimitsTest, ProcessStatusRevealsADebugger) {
   EXPECT_TRUE(IsDebuggedBy("Name:\tx\nTracerPid:\t123\nUid:\t0\n"));
   EXPECT_FALSE(IsDebuggedBy("Name:\tx\nTracerPid:\t0\nUid:\t0\n"));
   EXPECT_FALSE(IsDebuggedBy(""));
 }
 
-TEST_F(EventuallyLimitsTest, EnvironmentIsRead) {
+TEST_F(EventuallyLimitsTest, LimitsComeFromTheEnvironment) {
   EXPECT_EQ(ReadTestLimits({"0.5", nullptr, nullptr})->scale, 0.5 * Slowdown());
   EXPECT_EQ(ReadTestLimits({nullptr, nullptr, nullptr})->whole,
             absl::InfiniteDuration());

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Every kind of message, word for word.
+// Holds every kind of message, word for word.
 
 #include <ostream>
 #include <stdexcept>
@@ -43,7 +43,7 @@ MATCHER_P(Holds, value, absl::StrCat("holds ", value)) {
   return arg.ok() && *arg == value;
 }
 
-// A job that is created for half an hour, and then updated.
+// Simulates a job that is created for half an hour, and then updated.
 class EventuallyMessageTest : public testing::Test {
  protected:
   EventuallyMessageTest() {
@@ -72,7 +72,7 @@ class EventuallyMessageTest : public testing::Test {
   Job job_ = {"CREATING", 0};
 };
 
-TEST_F(EventuallyMessageTest, Timeout) {
+TEST_F(EventuallyMessageTest, TimeoutShowsPollsDelaysAndHistory) {
   EventuallyOptions options = Options(Hours(3));
   options.name = "job 42";
 
@@ -91,7 +91,7 @@ TEST_F(EventuallyMessageTest, Timeout) {
 nightly, in zone 7)");
 }
 
-TEST_F(EventuallyMessageTest, OnlyLook) {
+TEST_F(EventuallyMessageTest, SinglePollHasNoHistory) {
   const std::string text = FailureOf([&] {
     EXPECT_EVENTUALLY(GetJob().progress, 100, Options(absl::ZeroDuration()));
   });
@@ -122,7 +122,7 @@ TEST_F(EventuallyMessageTest, ManyValuesAreCutInTheMiddle) {
             2x from 59s: 20)");
 }
 
-// Between characters; and they are equal only if all of them is.
+// The cut falls between characters. Values count as equal only in full.
 TEST_F(EventuallyMessageTest, LongValuesAreCutInTheHistory) {
   const std::string x(95, 'x');
   job_.state = x + "\n\u00e4\u00f6";
@@ -137,7 +137,7 @@ TEST_F(EventuallyMessageTest, LongValuesAreCutInTheHistory) {
                                     "            1x from 2.5s: ", x, " ...")));
 }
 
-TEST_F(EventuallyMessageTest, NoHistory) {
+TEST_F(EventuallyMessageTest, HistoryCanBeSwitchedOff) {
   EventuallyOptions options = Options(Seconds(5));
   options.history_lines = 0;
 
@@ -150,7 +150,7 @@ TEST_F(EventuallyMessageTest, NoHistory) {
     Delays: 1s, x2, up to 5m, no jitter)");
 }
 
-TEST_F(EventuallyMessageTest, FailIf) {
+TEST_F(EventuallyMessageTest, FailIfNamesItsMatcher) {
   const std::string text = FailureOf([&] {
     EXPECT_EVENTUALLY(GetJob().state, "DONE", Options(Hours(3)),
                       FailIf("UPDATING"));
@@ -165,7 +165,7 @@ TEST_F(EventuallyMessageTest, FailIf) {
             1x from 33m31s: "UPDATING")");
 }
 
-TEST_F(EventuallyMessageTest, ErrorAfterAGoodValue) {
+TEST_F(EventuallyMessageTest, LastGoodValueIsShownAfterAnError) {
   const auto get = [&]() -> absl::StatusOr<int> {
     if (clock_.Elapsed() < Minutes(30)) return job_.progress;
     return absl::UnavailableError("connection reset");
@@ -183,7 +183,7 @@ TEST_F(EventuallyMessageTest, ErrorAfterAGoodValue) {
             14x from 33m31s: UNAVAILABLE: connection reset)");
 }
 
-TEST_F(EventuallyMessageTest, ErrorThatEndsIt) {
+TEST_F(EventuallyMessageTest, FinalErrorNamesItsCode) {
   const auto get = [] { return absl::PermissionDeniedError("no access"); };
 
   const std::string text = FailureOf(
@@ -197,7 +197,7 @@ TEST_F(EventuallyMessageTest, ErrorThatEndsIt) {
     Delays: 1s, x2, up to 5m, no jitter)");
 }
 
-TEST_F(EventuallyMessageTest, Exception) {
+TEST_F(EventuallyMessageTest, ExceptionIsNamedByTypeAndText) {
   const auto get = []() -> int { throw std::runtime_error("no route"); };
 
   const std::string text =
@@ -209,7 +209,7 @@ TEST_F(EventuallyMessageTest, Exception) {
     Delays: 1s, x2, up to 5m, no jitter)");
 }
 
-TEST_F(EventuallyMessageTest, Hold) {
+TEST_F(EventuallyMessageTest, HoldNamesItsTimeAndNumberOfPolls) {
   EventuallyOptions options = Options(Minutes(40));
   options.hold_for = Minutes(20);
   options.successes_required = 3;
@@ -227,7 +227,7 @@ TEST_F(EventuallyMessageTest, Hold) {
             390x from 33m31s: "UPDATING")");
 }
 
-TEST_F(EventuallyMessageTest, JitterAndSeed) {
+TEST_F(EventuallyMessageTest, JitterAndSeedAreShown) {
   EventuallyOptions options = Options(Seconds(2));
   options.backoff.jitter = Jitter::Proportional(0.25);
   options.seed = 42;
@@ -239,7 +239,7 @@ TEST_F(EventuallyMessageTest, JitterAndSeed) {
                 "\n    Delays: 1s, x2, up to 5m, jitter -25% +25%, seed 42\n"));
 }
 
-TEST_F(EventuallyMessageTest, LimitOfThePolicy) {
+TEST_F(EventuallyMessageTest, LimitOfThePolicyIsNamed) {
   const WaitOptions policy = {
       .timeout = Hours(1),
       .max_attempts = 2,
@@ -259,7 +259,7 @@ TEST_F(EventuallyMessageTest, LimitOfThePolicy) {
    History: 2x from 0: 0)");
 }
 
-TEST_F(EventuallyMessageTest, SlowPoll) {
+TEST_F(EventuallyMessageTest, SlowPollIsNamed) {
   const auto get = [&] {
     clock_.AdvanceTime(Seconds(3));
     return 1;
@@ -275,7 +275,7 @@ TEST_F(EventuallyMessageTest, SlowPoll) {
    History: 2x from 0: 1)");
 }
 
-TEST_F(EventuallyMessageTest, Consistently) {
+TEST_F(EventuallyMessageTest, ConsistentlyShowsHowLongTheValueHeld) {
   const std::string text = FailureOf([&] {
     EXPECT_CONSISTENTLY(GetJob().state, "CREATING", HoldFor(Hours(1)));
   });
@@ -288,7 +288,7 @@ TEST_F(EventuallyMessageTest, Consistently) {
             1x from 30m: "UPDATING")");
 }
 
-TEST_F(EventuallyMessageTest, ConsistentlyFromTheStart) {
+TEST_F(EventuallyMessageTest, ConsistentlyNamesAFailureAtTheFirstPoll) {
   const std::string text = FailureOf(
       [&] { EXPECT_CONSISTENTLY(GetJob().state, "DONE", HoldFor(Hours(1))); });
   EXPECT_EQ(text,
@@ -299,7 +299,7 @@ TEST_F(EventuallyMessageTest, ConsistentlyFromTheStart) {
     Delays: 1m, no jitter)");
 }
 
-TEST_F(EventuallyMessageTest, Never) {
+TEST_F(EventuallyMessageTest, NeverShowsTheForbiddenValue) {
   const std::string text = FailureOf(
       [&] { EXPECT_NEVER(GetJob().state, "UPDATING", HoldFor(Hours(1))); });
   EXPECT_EQ(text, R"(GetJob().state held for 30m (30 polls), not for 1h
@@ -311,7 +311,7 @@ TEST_F(EventuallyMessageTest, Never) {
             1x from 30m: "UPDATING")");
 }
 
-TEST_F(EventuallyMessageTest, Block) {
+TEST_F(EventuallyMessageTest, BlockShowsTheFailuresOfItsLastRun) {
   EventuallyOptions options = Options(Hours(1));
   options.name = "job 42";
 
@@ -336,7 +336,7 @@ TEST_F(EventuallyMessageTest, Block) {
             7x from 33m31s: 2 failures: a.cc:7: Failed at 10% a.cc:8: Failed not done)");
 }
 
-TEST_F(EventuallyMessageTest, FunctionForm) {
+TEST_F(EventuallyMessageTest, FunctionFormHasFileLineAndMessage) {
   EventuallyOptions options = Options(Seconds(5));
   options.name = "job 42";
 
@@ -352,7 +352,7 @@ TEST_F(EventuallyMessageTest, FunctionForm) {
    History: 4x from 0: 0)"));
 }
 
-TEST_F(EventuallyMessageTest, Misuse) {
+TEST_F(EventuallyMessageTest, MisuseNamesTheConflictingOptions) {
   EventuallyOptions options = Options(Milliseconds(500));
   options.name = "job 42";
 

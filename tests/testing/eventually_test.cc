@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Each test prevents something that users of other libraries of this kind
-// complained of, and is named after what holds instead.
+// Each test prevents a complaint of users of similar libraries, and its name
+// states what holds instead.
 
 #include "waiter/testing/eventually.h"
 
@@ -60,8 +60,7 @@ constexpr BackoffOptions kEverySecond = {.initial_delay = Seconds(1),
 
 class EventuallyTest : public testing::Test {
  protected:
-  // Returns a function that writes down when it is called and returns the
-  // time.
+  // Returns a function that records the time of its call and returns it.
   auto Elapsed() {
     return [this] {
       polled_at_.push_back(clock_.Elapsed());
@@ -80,14 +79,14 @@ class EventuallyTest : public testing::Test {
   std::vector<absl::Duration> polled_at_;
 };
 
-TEST_F(EventuallyTest, FirstLookIsAtOnce) {
+TEST_F(EventuallyTest, FirstPollIsAtOnce) {
   const auto elapsed = Elapsed();
 
   EXPECT_EVENTUALLY(elapsed(), Ge(ZeroDuration()), {.clock = &clock_});
   EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration()));
 }
 
-TEST_F(EventuallyTest, LastLookIsExactlyAtTheLimit) {
+TEST_F(EventuallyTest, LastPollIsExactlyAtTheLimit) {
   const auto elapsed = Elapsed();
 
   EXPECT_EVENTUALLY(elapsed(), Milliseconds(2500), Options(Milliseconds(2500)));
@@ -95,7 +94,7 @@ TEST_F(EventuallyTest, LastLookIsExactlyAtTheLimit) {
                                       Milliseconds(2500)));
 }
 
-TEST_F(EventuallyTest, LastLookIsMadeAlsoIfTheNextDelayWouldCrossTheLimit) {
+TEST_F(EventuallyTest, LastPollIsMadeEvenIfTheNextDelayCrossesTheLimit) {
   const auto elapsed = Elapsed();
   EventuallyOptions options = Options(Seconds(5));
   options.backoff.multiplier = 3;
@@ -106,7 +105,7 @@ TEST_F(EventuallyTest, LastLookIsMadeAlsoIfTheNextDelayWouldCrossTheLimit) {
               ElementsAre(ZeroDuration(), Seconds(1), Seconds(4), Seconds(5)));
 }
 
-TEST_F(EventuallyTest, LimitOfZeroStillLooksOnce) {
+TEST_F(EventuallyTest, LimitOfZeroStillPollsOnce) {
   for (const absl::Duration timeout : {ZeroDuration(), -Seconds(1)}) {
     polled_at_.clear();
     const auto elapsed = Elapsed();
@@ -121,7 +120,7 @@ TEST_F(EventuallyTest, LimitOfZeroStillLooksOnce) {
   }
 }
 
-TEST_F(EventuallyTest, TinyLimitAndTinyDelayStillLookTwice) {
+TEST_F(EventuallyTest, TinyLimitAndTinyDelayStillPollTwice) {
   const auto elapsed = Elapsed();
 
   EXPECT_EVENTUALLY(elapsed(), absl::Nanoseconds(1),
@@ -132,14 +131,14 @@ TEST_F(EventuallyTest, TinyLimitAndTinyDelayStillLookTwice) {
   EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), absl::Nanoseconds(1)));
 }
 
-TEST_F(EventuallyTest, ExpressionIsEvaluatedAnewAtEachLook) {
+TEST_F(EventuallyTest, ExpressionIsEvaluatedAnewAtEachPoll) {
   int polls = 0;
 
   EXPECT_EVENTUALLY(++polls, 4, Options(Minutes(1)));
   EXPECT_EQ(polls, 4);
 }
 
-TEST_F(EventuallyTest, EveryLookIsOnTheCallingThread) {
+TEST_F(EventuallyTest, EveryPollRunsOnTheCallingThread) {
   std::vector<std::thread::id> threads;
   const auto note = [&] {
     threads.push_back(std::this_thread::get_id());
@@ -150,7 +149,7 @@ TEST_F(EventuallyTest, EveryLookIsOnTheCallingThread) {
   EXPECT_THAT(threads, testing::Each(std::this_thread::get_id()));
 }
 
-TEST_F(EventuallyTest, NothingPollsOnAfterTheEnd) {
+TEST_F(EventuallyTest, NoPollFollowsTheEnd) {
   const auto elapsed = Elapsed();
   EXPECT_EVENTUALLY(elapsed(), Seconds(2), Options(Seconds(5)));
   EXPECT_NE(FailureOf([&] {
@@ -163,8 +162,8 @@ TEST_F(EventuallyTest, NothingPollsOnAfterTheEnd) {
   EXPECT_THAT(polled_at_, SizeIs(polls));
 }
 
-// Ten verdicts, each of another value: the message has the one that failed.
-TEST_F(EventuallyTest, VerdictAndMessageAreOfTheSameLook) {
+// Every poll sees another value; the message shows the last one.
+TEST_F(EventuallyTest, VerdictAndMessageComeFromTheSamePoll) {
   int value = 40;
   EXPECT_THAT(
       FailureOf([&] { EXPECT_EVENTUALLY(++value, 44, Options(Seconds(2))); }),
@@ -172,7 +171,7 @@ TEST_F(EventuallyTest, VerdictAndMessageAreOfTheSameLook) {
   EXPECT_EQ(value, 43);
 }
 
-// Says whether it is asked for the first time, and changes what it looks at.
+// Matches a zero, and changes the variable under test.
 MATCHER_P(IsBeforeIncrementing, atomic, "") {
   ++*atomic;
   return arg == 0;
@@ -189,7 +188,7 @@ TEST_F(EventuallyTest, AtomicIsReadOnceForVerdictAndMessage) {
   EXPECT_EQ(value, 9);
 }
 
-TEST_F(EventuallyTest, TemporariesLiveAsLongAsTheyAreLookedAt) {
+TEST_F(EventuallyTest, TemporariesLiveAsLongAsTheyAreExamined) {
   struct Job {
     std::string text = "a text that is too long to be stored in place";
     const std::string& state() const { return text; }
@@ -201,7 +200,7 @@ TEST_F(EventuallyTest, TemporariesLiveAsLongAsTheyAreLookedAt) {
   EXPECT_EVENTUALLY(Job().text, HasSubstr("stored"));
 }
 
-TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreLookedAtInPlace) {
+TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreExaminedInPlace) {
   const std::unique_ptr<int> kept = std::make_unique<int>(7);
 
   const int array[] = {7, 8};  // NOLINT(modernize-avoid-c-arrays)
@@ -217,18 +216,18 @@ TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreLookedAtInPlace) {
             7);
 }
 
-// A type of a user who has functions of their own.
+// A user's type with functions of its own, named like internal ones.
 struct Printable {
   friend void Print(const Printable& /*value*/) {}
   friend void Snapshot(const Printable& /*value*/) {}
   friend void ErrorIn(const Printable& /*value*/) {}
 };
 
-TEST_F(EventuallyTest, NamesOfOthersDoNotMatter) {
+TEST_F(EventuallyTest, FunctionsOfAUsersTypeDoNotInterfere) {
   EXPECT_EVENTUALLY(Printable(), _);
 }
 
-TEST_F(EventuallyTest, DelayIsFromTheEndOfALookToTheNext) {
+TEST_F(EventuallyTest, DelayRunsFromTheEndOfAPollToTheNext) {
   const auto elapsed = Elapsed();
   const auto slow = [&] {
     elapsed();
@@ -240,7 +239,7 @@ TEST_F(EventuallyTest, DelayIsFromTheEndOfALookToTheNext) {
   EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Seconds(3), Seconds(6)));
 }
 
-TEST_F(EventuallyTest, SlowLookThatBeganInTimeAndMatchesPasses) {
+TEST_F(EventuallyTest, SlowPollThatBeganInTimeAndMatchesPasses) {
   const auto slow = [&] {
     clock_.AdvanceTime(Seconds(9));
     return true;
@@ -249,7 +248,7 @@ TEST_F(EventuallyTest, SlowLookThatBeganInTimeAndMatchesPasses) {
   EXPECT_EVENTUALLY(slow(), true, Options(Seconds(5)));
 }
 
-TEST_F(EventuallyTest, SlowLookFailsIfThePolicyIsStrict) {
+TEST_F(EventuallyTest, SlowPollFailsIfThePolicyIsStrict) {
   const auto slow = [&] {
     clock_.AdvanceTime(Seconds(9));
     return true;
@@ -264,7 +263,7 @@ TEST_F(EventuallyTest, SlowLookFailsIfThePolicyIsStrict) {
                     HasSubstr("Actual: true (poll 1, at 0)")));
 }
 
-TEST_F(EventuallyTest, SlowLookThatFailsIsShownAndBlamed) {
+TEST_F(EventuallyTest, SlowPollThatFailsIsShownAndNamed) {
   const auto slow = [&] {
     clock_.AdvanceTime(Seconds(9));
     return "CREATING";
@@ -286,11 +285,11 @@ TEST_F(EventuallyTest, StepsOfTheWallClockChangeNothing) {
   EXPECT_EVENTUALLY(elapsed(), Seconds(4), Options(Seconds(4)));
 }
 
-TEST_F(EventuallyTest, FailIfEndsItAtOnceOnTheSameLook) {
-  int looks = 0;
+TEST_F(EventuallyTest, FailIfEndsTheWaitAtOnceOnTheSamePoll) {
+  int polls = 0;
   std::string state = "CREATING";
   clock_.CallAt(Seconds(2), [&] { state = "FAILED"; });
-  const auto get = [&] { return ++looks, state; };
+  const auto get = [&] { return ++polls, state; };
 
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_EVENTUALLY(get(), "DONE", Options(Minutes(1)),
@@ -299,10 +298,10 @@ TEST_F(EventuallyTest, FailIfEndsItAtOnceOnTheSameLook) {
               AllOf(StartsWith("get() gave up at 2s: FailIf(is equal to "
                                "\"FAILED\")\n"),
                     HasSubstr("Actual: \"FAILED\" (poll 3, at 2s)")));
-  EXPECT_EQ(looks, 3);
+  EXPECT_EQ(polls, 3);
 }
 
-TEST_F(EventuallyTest, FailIfLosesAgainstAMatch) {
+TEST_F(EventuallyTest, MatchWinsOverFailIf) {
   EventuallyOptions options = Options(Seconds(5));
   options.hold_for = Seconds(2);
 
@@ -311,7 +310,7 @@ TEST_F(EventuallyTest, FailIfLosesAgainstAMatch) {
                     FailIf(Not(IsEmpty())));
 }
 
-TEST_F(EventuallyTest, HoldingOutlastsFlapping) {
+TEST_F(EventuallyTest, HoldForOutlastsFlapping) {
   const auto elapsed = Elapsed();
   const auto flaps = [&] {
     const absl::Duration now = elapsed();
@@ -324,7 +323,7 @@ TEST_F(EventuallyTest, HoldingOutlastsFlapping) {
   EXPECT_EQ(clock_.Elapsed(), Seconds(7));
 }
 
-TEST_F(EventuallyTest, ConsecutiveLooksAreCountedFromTheLastMiss) {
+TEST_F(EventuallyTest, ConsecutivePollsAreCountedFromTheLastMiss) {
   const auto elapsed = Elapsed();
   const auto flaps = [&] { return elapsed() != Seconds(1); };
   EventuallyOptions options = Options(Minutes(1));
@@ -352,9 +351,9 @@ TEST_F(EventuallyTest, TimeoutFailsTheAssertionAndNotTheProgram) {
 }
 
 TEST_F(EventuallyTest, ExceptionFailsTheAssertionAtOnceAndByName) {
-  int looks = 0;
+  int polls = 0;
   const auto get = [&]() -> int {
-    if (++looks == 2) throw std::out_of_range("no job 42");
+    if (++polls == 2) throw std::out_of_range("no job 42");
     return 0;
   };
 
@@ -363,10 +362,10 @@ TEST_F(EventuallyTest, ExceptionFailsTheAssertionAtOnceAndByName) {
       AllOf(StartsWith("get() gave up at 1s: threw "
                        "std::out_of_range: no job 42\n"),
             HasSubstr("Last good: 0 (poll 1, at 0)")));
-  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(polls, 2);
 }
 
-TEST_F(EventuallyTest, ThrownThingThatIsNoExceptionIsNamedByItsType) {
+TEST_F(EventuallyTest, ThrownNonExceptionIsNamedByItsType) {
   const auto get = []() -> int { throw 7; };
 
   EXPECT_THAT(
@@ -374,28 +373,28 @@ TEST_F(EventuallyTest, ThrownThingThatIsNoExceptionIsNamedByItsType) {
       HasSubstr("threw int\n"));
 }
 
-TEST_F(EventuallyTest, ListedExceptionsArePolledOnAndShown) {
-  int looks = 0;
+TEST_F(EventuallyTest, ListedExceptionsArePolledAgainAndShown) {
+  int polls = 0;
   const auto get = [&]() -> int {
-    if (++looks < 4) throw std::out_of_range("no job 42");
-    return looks;
+    if (++polls < 4) throw std::out_of_range("no job 42");
+    return polls;
   };
   EventuallyOptions options = Options(Minutes(1));
   options.retry_exceptions = RetryOn<std::bad_alloc, std::logic_error>();
 
   EXPECT_EVENTUALLY(get(), 4, options);
-  looks = -10;
+  polls = -10;
   options.timeout = Seconds(2);
   EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(get(), 4, options); }),
               HasSubstr("Actual: threw std::out_of_range: no job 42 (poll 3"));
 }
 
-// Of any OK `absl::StatusOr`.
+// Matches any OK `absl::StatusOr`.
 MATCHER(IsOk, "") { return arg.ok(); }
 
 MATCHER_P(IsOkAndHolds, value, "") { return arg.ok() && *arg == value; }
 
-TEST_F(EventuallyTest, PassingErrorsArePolledOnAndOthersEndIt) {
+TEST_F(EventuallyTest, TransientErrorsArePolledAgainAndOthersEndTheWait) {
   std::vector<absl::Status> errors = {absl::NotFoundError("no such job"),
                                       absl::ResourceExhaustedError("busy"),
                                       absl::UnavailableError("starting")};
@@ -412,7 +411,7 @@ TEST_F(EventuallyTest, PassingErrorsArePolledOnAndOthersEndIt) {
             HasSubstr("Actual: NOT_FOUND: no such job")));
 }
 
-TEST_F(EventuallyTest, ErrorThatMeansNotYetIsThePleasureOfTheCaller) {
+TEST_F(EventuallyTest, CallerChoosesWhichErrorsMeanNotYet) {
   const auto get = [&]() -> absl::Status {
     if (clock_.Elapsed() < Seconds(3)) return absl::NotFoundError("no job");
     return absl::OkStatus();
@@ -430,7 +429,7 @@ TEST_F(EventuallyTest, ExpectedErrorIsAMatch) {
                     StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(EventuallyTest, LastGoodValueIsShownIfTheLastLookMetAnError) {
+TEST_F(EventuallyTest, LastGoodValueIsShownIfTheLastPollMetAnError) {
   const auto get = [&]() -> absl::StatusOr<int> {
     if (clock_.Elapsed() > Seconds(1)) return absl::UnavailableError("reset");
     return 7;
@@ -450,7 +449,7 @@ TEST_F(EventuallyTest, SharedOptionsServeAllTypesOfExpression) {
   EXPECT_EVENTUALLY(std::string("x"), "x", options);
 }
 
-TEST_F(EventuallyTest, ProductionPolicyPacesTheLooks) {
+TEST_F(EventuallyTest, ProductionPolicyPacesThePolls) {
   const auto elapsed = Elapsed();
   const WaitOptions policy = {.timeout = Minutes(1),
                               .backoff = {.initial_delay = Seconds(3),
@@ -463,7 +462,7 @@ TEST_F(EventuallyTest, ProductionPolicyPacesTheLooks) {
               ElementsAre(ZeroDuration(), Seconds(3), Seconds(9), Seconds(21)));
 }
 
-TEST_F(EventuallyTest, ProductionLimitsEndTheLooks) {
+TEST_F(EventuallyTest, ProductionLimitsEndThePolls) {
   const WaitOptions policy = {.timeout = Minutes(1), .max_attempts = 2};
 
   EXPECT_THAT(FailureOf([&] {
@@ -489,7 +488,7 @@ TEST_F(EventuallyTest, SeedOfAFailureRepeatsItsDelays) {
   }
 }
 
-TEST_F(EventuallyTest, ObserverSeesEveryLook) {
+TEST_F(EventuallyTest, ObserverSeesEveryPoll) {
   struct Count : WaitObserver {
     void AfterPoll(const PollEvent& /*poll*/) override { ++polls; }
     int polls = 0;
@@ -502,7 +501,7 @@ TEST_F(EventuallyTest, ObserverSeesEveryLook) {
   EXPECT_EQ(count.polls, 4);
 }
 
-TEST_F(EventuallyTest, FirstLookWaitsForItsDelay) {
+TEST_F(EventuallyTest, FirstPollWaitsForItsDelay) {
   const auto elapsed = Elapsed();
   EventuallyOptions options = Options(Minutes(1));
   options.first_poll_delay = Seconds(30);
@@ -527,7 +526,7 @@ TEST_F(EventuallyTest, FunctionFormReturnsTheValueThatMatched) {
   EXPECT_EQ(job->at, 3);
 }
 
-TEST_F(EventuallyTest, FunctionFormReturnsItsCallersPlaceAndTheMessage) {
+TEST_F(EventuallyTest, FunctionFormReturnsTheCallersLineAndTheMessage) {
   const absl::StatusOr<int> got =
       Eventually([] { return 1; }, 2, Options(Seconds(5)));
   EXPECT_THAT(got.status(),
@@ -542,7 +541,7 @@ TEST_F(EventuallyTest, FunctionFormReturnsItsCallersPlaceAndTheMessage) {
                HasSubstr("FailIf(is equal to 1)")));
 }
 
-TEST_F(EventuallyTest, FunctionFormHasOneLayerOfStatus) {
+TEST_F(EventuallyTest, FunctionFormReturnsOneLayerOfStatus) {
   const auto get = [&]() -> absl::StatusOr<int> {
     if (clock_.Elapsed() < Seconds(1)) return absl::UnavailableError("reset");
     return absl::NotFoundError("no job");
@@ -567,7 +566,7 @@ static_assert(Checks<ReturnsInt> && !ChecksWithoutMatcher<ReturnsInt>);
 
 // CONSISTENTLY and NEVER.
 
-TEST_F(EventuallyTest, ConsistentlyLooksFromTheStartToTheVeryEnd) {
+TEST_F(EventuallyTest, ConsistentlyPollsFromTheStartToTheVeryEnd) {
   const auto elapsed = Elapsed();
 
   EXPECT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()),
@@ -576,7 +575,7 @@ TEST_F(EventuallyTest, ConsistentlyLooksFromTheStartToTheVeryEnd) {
                                       Milliseconds(2500)));
 }
 
-TEST_F(EventuallyTest, ConsistentlyFailsWithTheFirstLookThatDiffers) {
+TEST_F(EventuallyTest, ConsistentlyFailsWithTheFirstPollThatDiffers) {
   const std::string text = FailureOf([&] {
     EXPECT_CONSISTENTLY(clock_.Elapsed(), Lt(Seconds(3)), HoldFor(Minutes(1)));
   });
@@ -586,7 +585,7 @@ TEST_F(EventuallyTest, ConsistentlyFailsWithTheFirstLookThatDiffers) {
   EXPECT_EQ(clock_.Elapsed(), Seconds(3));
 }
 
-TEST_F(EventuallyTest, ConsistentlyForSomeLooks) {
+TEST_F(EventuallyTest, ConsistentlyCountsPolls) {
   const auto elapsed = Elapsed();
   EventuallyOptions options = {
       .backoff = kEverySecond, .successes_required = 4, .clock = &clock_};
@@ -595,7 +594,7 @@ TEST_F(EventuallyTest, ConsistentlyForSomeLooks) {
   EXPECT_THAT(polled_at_, SizeIs(4));
 }
 
-TEST_F(EventuallyTest, ConsistentlyThatASlowLookOutlastsLooksTwice) {
+TEST_F(EventuallyTest, ConsistentlyPollsTwiceEvenIfOnePollOutlastsIt) {
   const auto slow = [&] {
     clock_.AdvanceTime(Seconds(9));
     polled_at_.push_back(clock_.Elapsed());
@@ -616,7 +615,7 @@ TEST_F(EventuallyTest, ConsistentlyFailsWithAnError) {
   EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
 }
 
-TEST_F(EventuallyTest, NeverDoesNotPassOnALookThatWasStillUnderWay) {
+TEST_F(EventuallyTest, NeverFailsOnAPollThatEndsLate) {
   const auto slow = [&] {
     clock_.AdvanceTime(Seconds(9));
     return true;
@@ -627,7 +626,7 @@ TEST_F(EventuallyTest, NeverDoesNotPassOnALookThatWasStillUnderWay) {
       AllOf(HasSubstr("Never: is equal to true"), HasSubstr("Actual: true")));
 }
 
-TEST_F(EventuallyTest, NeverPassesIfNoLookMatches) {
+TEST_F(EventuallyTest, NeverPassesIfNoPollMatches) {
   const auto elapsed = Elapsed();
 
   EXPECT_NEVER(elapsed(), Milliseconds(1500), HoldFor(Seconds(3)));
@@ -644,7 +643,7 @@ TEST_F(EventuallyTest, ExceptionFailsConsistentlyAndNever) {
       HasSubstr("std::runtime_error: reset"));
 }
 
-// The block form.
+// Block form.
 
 TEST_F(EventuallyTest, FailedRunsOfABlockDoNotFailTheTest) {
   int runs = 0;
@@ -652,7 +651,7 @@ TEST_F(EventuallyTest, FailedRunsOfABlockDoNotFailTheTest) {
     EXPECT_EVENTUALLY_PASSES(
         {
           ++runs;
-          const std::pair<int, int> both = {runs, 3};  // Commas are no matter.
+          const std::pair<int, int> both = {runs, 3};  // Has a comma.
           EXPECT_EQ(both.first, both.second);
           EXPECT_GE(runs, 2);
         },
@@ -663,7 +662,7 @@ TEST_F(EventuallyTest, FailedRunsOfABlockDoNotFailTheTest) {
   EXPECT_EQ(runs, 3);
 }
 
-TEST_F(EventuallyTest, FatalFailureEndsThatRunOfTheBlockAlone) {
+TEST_F(EventuallyTest, FatalFailureEndsOnlyThatRunOfTheBlock) {
   int runs = 0;
   int whole_runs = 0;
 
@@ -678,7 +677,7 @@ TEST_F(EventuallyTest, FatalFailureEndsThatRunOfTheBlockAlone) {
   EXPECT_EQ(clock_.Elapsed(), Seconds(3));
 }
 
-TEST_F(EventuallyTest, BlockThatAlwaysFailsTellsOfItsLastRun) {
+TEST_F(EventuallyTest, BlockThatAlwaysFailsShowsItsLastRun) {
   int runs = 0;
   const std::vector<testing::TestPartResult> parts = PartsOf([&] {
     ASSERT_EVENTUALLY_PASSES(
@@ -708,8 +707,8 @@ TEST_F(EventuallyTest, NonfatalFailuresCountLikeFatalOnes) {
               HasSubstr("1 failure"));
 }
 
-// Either would end the test at the first run.
-TEST_F(EventuallyTest, BlockRunsWithBreakAndThrowOnFailureOff) {
+// Either flag would end the test at the first run.
+TEST_F(EventuallyTest, BreakAndThrowOnFailureAreOffInABlock) {
   const bool breaks = GTEST_FLAG_GET(break_on_failure);
   const bool throws = GTEST_FLAG_GET(throw_on_failure);
   const absl::Cleanup restore = [&] {
@@ -727,7 +726,7 @@ TEST_F(EventuallyTest, BlockRunsWithBreakAndThrowOnFailureOff) {
   }
 }
 
-TEST_F(EventuallyTest, ExceptionInABlockFailsItAtOnce) {
+TEST_F(EventuallyTest, ExceptionInABlockFailsTheAssertionAtOnce) {
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_EVENTUALLY_PASSES({ throw std::runtime_error("reset"); },
                                          Options(Seconds(2)));
@@ -757,7 +756,7 @@ TEST_F(EventuallyTest, BlockMayHoldAnother) {
       Options(Minutes(1)));
 }
 
-// What cannot be meant is said before the first look.
+// Contradictory options are reported before the first poll.
 
 TEST_F(EventuallyTest, DelayLongerThanTheLimitIsReported) {
   EventuallyOptions options = Options(Milliseconds(500));
@@ -773,12 +772,12 @@ TEST_F(EventuallyTest, DelayLongerThanTheLimitIsReported) {
   EXPECT_THAT(polled_at_, IsEmpty());
 }
 
-TEST_F(EventuallyTest, DefaultDelayIsCutToAShortLimit) {
+TEST_F(EventuallyTest, DefaultDelayIsShortenedToAShortLimit) {
   EXPECT_EVENTUALLY(clock_.Elapsed(), Milliseconds(1),
                     {.timeout = Milliseconds(1), .clock = &clock_});
 }
 
-TEST_F(EventuallyTest, ConsistentlyTooShortForTwoLooksIsReported) {
+TEST_F(EventuallyTest, ConsistentlyTooShortForTwoPollsIsReported) {
   for (const absl::Duration time : {ZeroDuration(), -Seconds(1)}) {
     EXPECT_THAT(
         FailureOf([&] { EXPECT_CONSISTENTLY(Elapsed()(), _, HoldFor(time)); }),
@@ -806,7 +805,7 @@ TEST_F(EventuallyTest, HoldLongerThanTheLimitIsReported) {
               HasSubstr("hold_for of 1m does not fit into the timeout of 5s"));
 }
 
-TEST_F(EventuallyTest, WaitThatNothingWouldEndIsReported) {
+TEST_F(EventuallyTest, EndlessWaitIsReported) {
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_EVENTUALLY(Elapsed()(), _,
                                   Options(absl::InfiniteDuration()));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Assertions on simulated time while code under test waits on other threads.
+// Assertions on simulated time while other threads of the code under test wait.
 
 #include <atomic>
 #include <latch>
@@ -62,7 +62,7 @@ TEST(EventuallyThreadsTest, HoursPassWithoutWaiting) {
   EXPECT_LE(clock.Elapsed(), Hours(5) + Minutes(5));
 }
 
-// Not all at once, as the first look would then see the end of the story.
+// If all events happened at once, the first poll would see only the last one.
 TEST(EventuallyThreadsTest, EventsOfAScriptHappenAtTheirOwnTimes) {
   SimulatedClock clock;
   std::vector<std::string> seen = {"CREATING"};
@@ -83,7 +83,7 @@ TEST(EventuallyThreadsTest, EventsOfAScriptHappenAtTheirOwnTimes) {
   EXPECT_THAT(seen, ElementsAre("CREATING", "THROTTLED", "UPDATING", "DONE"));
 }
 
-// Two workers in turn, each with waits of its own.
+// Two workers take turns, each with waits of its own.
 TEST(EventuallyThreadsTest, TimeMovesWhenAllParticipantsWait) {
   SimulatedClock clock;
   const SimulatedClock::Participant test(clock);
@@ -107,7 +107,7 @@ TEST(EventuallyThreadsTest, TimeMovesWhenAllParticipantsWait) {
   EXPECT_GE(clock.Elapsed(), Hours(2));
 }
 
-// Of real work, input and output for one: no time passes meanwhile.
+// No time passes during real work, such as input and output.
 TEST(EventuallyThreadsTest, TimeStandsStillWhileAParticipantWorks) {
   SimulatedClock clock;
   std::atomic<bool> done = false;
@@ -130,7 +130,7 @@ TEST(EventuallyThreadsTest, TimeStandsStillWhileAParticipantWorks) {
   EXPECT_EQ(clock.Elapsed(), Seconds(1));
 }
 
-TEST(EventuallyThreadsTest, LoopThatPollsForEverDoesNotHoldUpTheEnd) {
+TEST(EventuallyThreadsTest, EndlessPollingLoopDoesNotDelayTheEnd) {
   SimulatedClock clock;
   const SimulatedClock::Participant test(clock);
   std::atomic<int> rounds = 0;
@@ -147,7 +147,7 @@ TEST(EventuallyThreadsTest, LoopThatPollsForEverDoesNotHoldUpTheEnd) {
   EXPECT_GE(clock.Elapsed(), Minutes(9));
 }
 
-TEST(EventuallyThreadsTest, NotificationThatNeverComesEndsAtTheLimit) {
+TEST(EventuallyThreadsTest, WaitForAMissingNotificationEndsAtTheLimit) {
   SimulatedClock clock;
   const std::atomic<bool> notified = false;
 
@@ -158,8 +158,8 @@ TEST(EventuallyThreadsTest, NotificationThatNeverComesEndsAtTheLimit) {
   EXPECT_EQ(clock.Elapsed(), Hours(1));
 }
 
-// A participant that never comes back to the clock would hang the test.
-TEST(EventuallyThreadsTest, StalledClockSaysWhoWaitsForWhat) {
+// A participant that never returns to the clock would hang the test.
+TEST(EventuallyThreadsTest, StalledClockNamesItsSleepers) {
   std::string text;
   std::optional<SimulatedClock::Participant> blocked;
   SimulatedClock clock(SimulatedClock::Mode::kAutomatic,
@@ -181,7 +181,7 @@ TEST(EventuallyThreadsTest, StalledClockSaysWhoWaitsForWhat) {
                           HasSubstr("Asleep: 1 of 2 participants")));
 }
 
-TEST(EventuallyThreadsTest, AssertionsOnSeveralThreadsDoNotMix) {
+TEST(EventuallyThreadsTest, AssertionsOnSeveralThreadsStaySeparate) {
   SimulatedClock clock;
   std::latch ready(3);
   std::vector<std::jthread> threads;
@@ -201,7 +201,7 @@ TEST(EventuallyThreadsTest, AssertionsOnSeveralThreadsDoNotMix) {
   }
 }
 
-// As GoogleTest has it for every assertion.
+// GoogleTest treats every assertion this way.
 TEST(EventuallyThreadsTest, BlockLeavesFailuresOfOtherThreadsAlone) {
   SimulatedClock clock;
   std::vector<testing::TestPartResult> others;

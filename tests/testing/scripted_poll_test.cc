@@ -17,7 +17,7 @@ namespace {
 using ::absl::Seconds;
 using ::testing::ElementsAre;
 
-TEST(ScriptedPollTest, PlaysItsStepsAndRepeatsTheLast) {
+TEST(ScriptedPollTest, PollPlaysItsStepsAndRepeatsTheLast) {
   SimulatedClock clock;
   ScriptedPoll<int> script(
       clock, {NotReady("CREATING"), PollStatus::kThrottled, Success(7)});
@@ -40,7 +40,7 @@ TEST(ScriptedPollTest, StepTakesItsTimeAndRecordsItsStart) {
   EXPECT_THAT(script.polled_at(), ElementsAre(Seconds(1), Seconds(3)));
 }
 
-TEST(ScriptedPollTest, OneStepIsEnough) {
+TEST(ScriptedPollTest, SingleStepIsEnough) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock, {PollStatus::kNotReady});
 
@@ -49,7 +49,7 @@ TEST(ScriptedPollTest, OneStepIsEnough) {
   EXPECT_EQ(script.polled_at().size(), 2);
 }
 
-TEST(ScriptedPollTest, TimeOfAStepRunsTheCallsOnTheWay) {
+TEST(ScriptedPollTest, TimeOfAStepRunsTheCallsDueInIt) {
   SimulatedClock clock;
   absl::Duration called_at;
   clock.CallAt(Seconds(1), [&] { called_at = clock.Elapsed(); });

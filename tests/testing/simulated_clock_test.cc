@@ -36,7 +36,7 @@ void Sleep(SimulatedClock& clock, absl::Duration duration,
       stop, who);
 }
 
-TEST(SimulatedClockTest, StartsIn2026AtZero) {
+TEST(SimulatedClockTest, ClockStartsIn2026AtZero) {
   SimulatedClock clock;
 
   EXPECT_EQ(clock.TimeNow(), absl::FromCivil(absl::CivilSecond(2026, 1, 1),
@@ -45,7 +45,7 @@ TEST(SimulatedClockTest, StartsIn2026AtZero) {
   EXPECT_LT(clock.MonotonicNow(), MonotonicTime::max());
 }
 
-TEST(SimulatedClockTest, SleepMovesAllScalesAlike) {
+TEST(SimulatedClockTest, SleepMovesAllScalesEqually) {
   SimulatedClock clock;
   const absl::Time wall = clock.TimeNow();
   const MonotonicTime monotonic = clock.MonotonicNow();
@@ -60,7 +60,7 @@ TEST(SimulatedClockTest, SleepMovesAllScalesAlike) {
             clock.MonotonicNow());
 }
 
-TEST(SimulatedClockTest, PastWakeUpReturnsAtOnce) {
+TEST(SimulatedClockTest, SleepUntilAPastTimeReturnsAtOnce) {
   for (const Mode mode : {Mode::kAutomatic, Mode::kManual}) {
     SimulatedClock clock(mode);
     clock.AdvanceTime(Seconds(5));
@@ -71,14 +71,14 @@ TEST(SimulatedClockTest, PastWakeUpReturnsAtOnce) {
   }
 }
 
-TEST(SimulatedClockTest, AdvanceTimeTakesNothingBack) {
+TEST(SimulatedClockTest, AdvanceTimeNeverGoesBack) {
   SimulatedClock clock;
   clock.AdvanceTime(Seconds(5));
   clock.AdvanceTime(ZeroDuration());
   EXPECT_EQ(clock.Elapsed(), Seconds(5));
 }
 
-TEST(SimulatedClockTest, CallsRunOnTheWayAtTheirOwnTimes) {
+TEST(SimulatedClockTest, CallsRunDuringASleepAtTheirOwnTimes) {
   SimulatedClock clock;
   std::vector<std::string> seen;
   const auto see = [&](std::string_view what) {
@@ -108,7 +108,7 @@ TEST(SimulatedClockTest, CallRunsBeforeASleepThatEndsWithIt) {
   EXPECT_TRUE(called);
 }
 
-TEST(SimulatedClockTest, CallMayAskForAnother) {
+TEST(SimulatedClockTest, CallMayScheduleAnother) {
   SimulatedClock clock;
   std::vector<absl::Duration> called_at;
   clock.CallAt(Seconds(1), [&] {
@@ -120,7 +120,7 @@ TEST(SimulatedClockTest, CallMayAskForAnother) {
   EXPECT_THAT(called_at, ElementsAre(Seconds(2)));
 }
 
-TEST(SimulatedClockTest, WallStepsMoveTheWallAlone) {
+TEST(SimulatedClockTest, WallStepsMoveOnlyTheWallClock) {
   SimulatedClock clock;
   const absl::Time wall = clock.TimeNow();
   const MonotonicTime monotonic = clock.MonotonicNow();
@@ -159,7 +159,7 @@ TEST(SimulatedClockTest, EndlessSleepEndsWithItsStop) {
   std::stop_source stop;
   clock.CallAt(Hours(1), [&] { stop.request_stop(); });
 
-  clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "for ever");
+  clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "forever");
   EXPECT_EQ(clock.Elapsed(), Hours(1));
 }
 
@@ -197,7 +197,7 @@ TEST(SimulatedClockTest, StopOnAManualClockTakesNoTime) {
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
 }
 
-TEST(SimulatedClockTest, ParticipantsTakeTurnsInTheOrderOfTime) {
+TEST(SimulatedClockTest, ParticipantsTakeTurnsInOrderOfTime) {
   SimulatedClock clock;
   std::latch ready(3);
   std::mutex mutex;
@@ -244,7 +244,7 @@ TEST(SimulatedClockTest, TimeWaitsForAParticipantThatRuns) {
 }
 
 // A participant that only waits for another thread would hang the test.
-TEST(SimulatedClockTest, StallGuardSaysWhoWaitsForWhat) {
+TEST(SimulatedClockTest, StallGuardNamesTheSleeper) {
   std::stop_source stop;
   std::string text;
   SimulatedClock clock(Mode::kAutomatic,
@@ -264,14 +264,14 @@ TEST(SimulatedClockTest, StallGuardSaysWhoWaitsForWhat) {
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
 }
 
-TEST(SimulatedClockTest, StallGuardSeesAnEndlessSleepAlone) {
+TEST(SimulatedClockTest, StallGuardDetectsALoneEndlessSleep) {
   std::stop_source stop;
   SimulatedClock clock(Mode::kAutomatic, {.stall_limit = absl::Milliseconds(1),
                                           .on_stall = [&](std::string_view) {
                                             stop.request_stop();
                                           }});
 
-  clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "for ever");
+  clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "forever");
   EXPECT_TRUE(stop.stop_requested());
 }
 
@@ -286,7 +286,7 @@ TEST(SimulatedClockTest, StallGuardIsQuietWhileTimeMoves) {
   EXPECT_EQ(clock.Elapsed(), Hours(10'000));
 }
 
-TEST(SimulatedClockTest, AwaitSleepersOfNobodyReturns) {
+TEST(SimulatedClockTest, AwaitSleepersOfZeroReturns) {
   SimulatedClock clock;
   clock.AwaitSleepers(0);
 }

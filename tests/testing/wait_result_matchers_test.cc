@@ -60,7 +60,7 @@ class WaitResultMatchersTest : public testing::Test {
   }
 };
 
-TEST_F(WaitResultMatchersTest, SuccessIsReady) {
+TEST_F(WaitResultMatchersTest, SuccessMatchesIsReady) {
   const WaitResult<int> result = Wait<int>({NotReady(), Success(7)});
 
   EXPECT_THAT(result, IsReady());
@@ -72,7 +72,7 @@ TEST_F(WaitResultMatchersTest, SuccessIsReady) {
   EXPECT_EQ(testing::PrintToString(result), "success after 2 polls in 1s");
 }
 
-TEST_F(WaitResultMatchersTest, DeadlineIsTimedOut) {
+TEST_F(WaitResultMatchersTest, DeadlineMatchesTimedOut) {
   const WaitResult<> result = Wait<void>({NotReady("CREATING")});
 
   EXPECT_THAT(result, TimedOut());
@@ -84,7 +84,7 @@ TEST_F(WaitResultMatchersTest, DeadlineIsTimedOut) {
             "CREATING");
 }
 
-TEST_F(WaitResultMatchersTest, RequestedStopIsCancelled) {
+TEST_F(WaitResultMatchersTest, RequestedStopMatchesCancelled) {
   std::stop_source stop;
   stop.request_stop();
   const WaitResult<> result = Wait<void>({NotReady()}, stop.get_token());
@@ -93,8 +93,8 @@ TEST_F(WaitResultMatchersTest, RequestedStopIsCancelled) {
   EXPECT_THAT(result, Not(TimedOut()));
 }
 
-// Not even if its error looks like a limit.
-TEST_F(WaitResultMatchersTest, FailureIsItsOwn) {
+// This holds even if the error looks like a limit.
+TEST_F(WaitResultMatchersTest, FailureMatchesOnlyFailedWith) {
   const WaitResult<> result =
       Wait<void>({Failed(absl::DeadlineExceededError("quota of today"))});
 
@@ -103,7 +103,7 @@ TEST_F(WaitResultMatchersTest, FailureIsItsOwn) {
   EXPECT_THAT(result, Not(TimedOut()));
 }
 
-TEST_F(WaitResultMatchersTest, AttemptsTimeAndTimesOfPolls) {
+TEST_F(WaitResultMatchersTest, AttemptsElapsedAndPollTimesMatchTheReport) {
   const WaitResult<> result =
       Wait<void>({NotReady(), {NotReady(), Seconds(2)}, Success()});
 
@@ -114,7 +114,7 @@ TEST_F(WaitResultMatchersTest, AttemptsTimeAndTimesOfPolls) {
   EXPECT_THAT(Explain(result, Attempts(Le(2))), IsEmpty());
 }
 
-TEST_F(WaitResultMatchersTest, PartOfTheTimesIsNotMatched) {
+TEST_F(WaitResultMatchersTest, TruncatedHistoryDoesNotMatchPollTimes) {
   EXPECT_THAT(Explain(Wait<void>({NotReady()}), PollTimes(testing::_)),
               HasSubstr("history of 4 of its polls alone; set history_limit"));
 }
@@ -127,7 +127,7 @@ TEST_F(WaitResultMatchersTest, MoveOnlyValuesMatch) {
   EXPECT_THAT(wait.Wait(), IsReadyWith(Pointee(7)));
 }
 
-TEST_F(WaitResultMatchersTest, DescriptionsSayWhatIsWanted) {
+TEST_F(WaitResultMatchersTest, DescriptionsStateTheExpectation) {
   using Result = const WaitResult<int>&;
   EXPECT_EQ(DescribeMatcher<Result>(IsReady()), "ended with success");
   EXPECT_EQ(DescribeMatcher<Result>(Not(TimedOut())),

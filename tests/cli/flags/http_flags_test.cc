@@ -33,7 +33,7 @@ absl::StatusOr<HttpOptions> Read(
   return http.Options(flags);
 }
 
-TEST(HttpFlagsTest, NoneAskForA2xxFromAServerThatIsTrusted) {
+TEST(HttpFlagsTest, DefaultsRequireA2xxFromATrustedServer) {
   const absl::StatusOr<HttpOptions> options = Read({});
   ASSERT_TRUE(options.ok()) << options.status();
 
@@ -49,7 +49,7 @@ TEST(HttpFlagsTest, NoneAskForA2xxFromAServerThatIsTrusted) {
   EXPECT_EQ(options->family, HttpOptions::Family::kAny);
 }
 
-TEST(HttpFlagsTest, AllOfThemAreRead) {
+TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
   const std::string file = testing::TempDir() + "/http_flags_test_data";
   std::ofstream(file, std::ios::binary) << std::string("a\0\n", 3);
 
@@ -87,14 +87,14 @@ TEST(HttpFlagsTest, AllOfThemAreRead) {
   EXPECT_EQ(Read({"--data="})->data, "");
 }
 
-TEST(HttpFlagsTest, AVariableIsOneOfMany) {
+TEST(HttpFlagsTest, VariableSetsOneValueOfARepeatedFlag) {
   const absl::StatusOr<HttpOptions> options =
       Read({}, {"WAITER_HEADER=A: b", "WAITER_JSON=.a"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->headers.size(), 1U);
   EXPECT_EQ(options->json.size(), 1U);
 
-  // The command line goes before it.
+  // Flags on the command line win over variables.
   const absl::StatusOr<HttpOptions> given =
       Read({"--header=C:d", "--header=E:f"}, {"WAITER_HEADER=A: b"});
   ASSERT_TRUE(given.ok()) << given.status();
@@ -107,7 +107,7 @@ struct Row {
   std::string_view error;
 };
 
-TEST(HttpFlagsTest, WhatMakesNoSenseIsRefused) {
+TEST(HttpFlagsTest, InvalidValuesAreRefused) {
   const std::vector<Row> rows = {
       {{"--method=G T"}, "--method=G T: not an HTTP method"},
       {{"--method="}, "not an HTTP method"},

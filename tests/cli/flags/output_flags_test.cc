@@ -33,7 +33,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Passes what happens on to all.
+// Passes every event to all listeners.
 class All : public RunListener {
  public:
   explicit All(RunListeners listeners) : listeners_(std::move(listeners)) {}
@@ -73,7 +73,7 @@ struct Told {
   std::string err;
 };
 
-// Tells those whom `line` asks for of a run that fails.
+// Plays a failing run to the listeners that the flags in `line` choose.
 Told Tell(const std::string& line, const Terminal& terminal) {
   Flags flags("waiter", "TARGET...", "");
   OutputFlags output;
@@ -109,7 +109,7 @@ constexpr std::string_view kTty = "\x1b[?7l";
 constexpr std::string_view kGreen = "\x1b[32m";
 constexpr std::string_view kJson = R"("event":"summary")";
 
-TEST(OutputFlagsTest, TheFlagsChooseWhatIsToldWhere) {
+TEST(OutputFlagsTest, FlagsChooseTheOutput) {
   const Terminal none;
   const Terminal tty = {.out = true, .err = true, .unicode = true};
   const Terminal dumb = {.err = true, .dumb = true};
@@ -149,14 +149,14 @@ TEST(OutputFlagsTest, TheFlagsChooseWhatIsToldWhere) {
   }
 }
 
-// Between the last lines of a progress and the message nothing is lost.
-TEST(OutputFlagsTest, TheMessageComesLast) {
+// No output is lost between the last lines of progress and the message.
+TEST(OutputFlagsTest, MessageComesLast) {
   const Told told = Tell("--progress=tty", {});
   EXPECT_THAT(told.err.substr(told.err.rfind("\x1b[?7h")),
               StartsWith("\x1b[?7h" + std::string(kReason)));
 }
 
-TEST(OutputFlagsTest, ColorsAreAskedForOrNot) {
+TEST(OutputFlagsTest, FlagsWinOverTheTerminalsColors) {
   const auto colors = [](const std::string& line, bool allowed) {
     Flags flags("waiter", "", "");
     OutputFlags output;
@@ -176,7 +176,7 @@ TEST(OutputFlagsTest, ColorsAreAskedForOrNot) {
   EXPECT_FALSE(colors("--color=never", true));
 }
 
-TEST(OutputFlagsTest, WhatContradictsIsNamed) {
+TEST(OutputFlagsTest, ContradictionsAreNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--progress=fancy",
        "--progress=fancy: it must be one of auto, tty, plain, json, none"},
@@ -197,7 +197,7 @@ TEST(OutputFlagsTest, WhatContradictsIsNamed) {
   }
 }
 
-TEST(OutputFlagsTest, ALogIsOfThisRunAlone) {
+TEST(OutputFlagsTest, LogHoldsOnlyThisRun) {
   const std::string path = testing::TempDir() + "/log.jsonl";
   std::ofstream(path) << "of an earlier run\n";
   const Told told = Tell("--quiet --log-json=" + path, {});
@@ -210,7 +210,7 @@ TEST(OutputFlagsTest, ALogIsOfThisRunAlone) {
   EXPECT_EQ(log->exit_code, 124);
 }
 
-TEST(OutputFlagsTest, ALogThatCannotBeWrittenIsAFailure) {
+TEST(OutputFlagsTest, UnwritableLogIsAFailure) {
   if (!std::ifstream("/dev/full")) GTEST_SKIP() << "no /dev/full";
   const Told told = Tell("--log-json=/dev/full", {});
   EXPECT_EQ(told.status.code(), absl::StatusCode::kUnavailable);
@@ -219,7 +219,7 @@ TEST(OutputFlagsTest, ALogThatCannotBeWrittenIsAFailure) {
   EXPECT_THAT(told.err, HasSubstr(std::string(kReason)));
 }
 
-TEST(OutputFlagsTest, StandardOutputThatIsClosedIsAFailure) {
+TEST(OutputFlagsTest, ClosedStandardOutputIsAFailure) {
   for (const std::string line : {"--progress=json", "--print-last"}) {
     Flags flags("waiter", "", "");
     OutputFlags output;

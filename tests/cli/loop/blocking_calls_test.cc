@@ -19,7 +19,7 @@
 namespace waiter::cli {
 namespace {
 
-// Where calls hang until they are let go. Shared, as they may outlive a test.
+// Holds calls back until a test opens it. Shared, as calls may outlive a test.
 class Gate {
  public:
   void Pass() {
@@ -56,7 +56,7 @@ class Gate {
   int passed_ = 0;
 };
 
-TEST(BlockingCallsTest, ACallRunsOnAThreadAndItsAnswerOnTheLoop) {
+TEST(BlockingCallsTest, CallRunsOnAThreadAndItsAnswerOnTheLoop) {
   EventLoop loop;
   BlockingCalls calls(loop);
   const std::thread::id here = std::this_thread::get_id();
@@ -73,7 +73,7 @@ TEST(BlockingCallsTest, ACallRunsOnAThreadAndItsAnswerOnTheLoop) {
   EXPECT_TRUE(RunUntil(loop, [&] { return answers == 100; }));
 }
 
-TEST(BlockingCallsTest, OneThatHangsHoldsUpNoOther) {
+TEST(BlockingCallsTest, HangingCallDoesNotDelayOthers) {
   EventLoop loop;
   BlockingCalls calls(loop);
   const auto gate = std::make_shared<Gate>();
@@ -92,7 +92,7 @@ TEST(BlockingCallsTest, OneThatHangsHoldsUpNoOther) {
   EXPECT_TRUE(RunUntil(loop, [&] { return hung; }));
 }
 
-TEST(BlockingCallsTest, NoMoreRunAtOnceThanAllowed) {
+TEST(BlockingCallsTest, ConcurrentCallsAreLimited) {
   EventLoop loop;
   BlockingCalls calls(loop, /*max_threads=*/2);
   const auto gate = std::make_shared<Gate>();
@@ -111,14 +111,14 @@ TEST(BlockingCallsTest, NoMoreRunAtOnceThanAllowed) {
   EXPECT_TRUE(RunUntil(loop, [&] { return answers == 5; }));
 }
 
-TEST(BlockingCallsTest, AnAnswerThatComesTooLateIsDropped) {
+TEST(BlockingCallsTest, LateAnswerIsDropped) {
   const auto gate = std::make_shared<Gate>();
   {
     EventLoop loop;
     std::optional<BlockingCalls> calls(loop);
     calls->Start([gate] {
       gate->Pass();
-      return [] { ADD_FAILURE() << "nobody wants it any more"; };
+      return [] { ADD_FAILURE() << "a dropped answer ran"; };
     });
     gate->AwaitArrived(1);
     calls.reset();  // Does not wait.
@@ -128,13 +128,12 @@ TEST(BlockingCallsTest, AnAnswerThatComesTooLateIsDropped) {
   gate->AwaitPassed(1);
 }
 
-TEST(BlockingCallsTest, AnAnswerOnItsWayIsDropped) {
+TEST(BlockingCallsTest, AnswerOnItsWayIsDropped) {
   EventLoop loop;
   std::optional<BlockingCalls> calls(loop);
   const auto gate = std::make_shared<Gate>();
-  calls->Start(
-      [] { return [] { ADD_FAILURE() << "nobody wants it any more"; }; });
-  // With what the first posted in the same round, or, if it is slow, before it.
+  calls->Start([] { return [] { ADD_FAILURE() << "a dropped answer ran"; }; });
+  // Gives the first call time to post its answer.
   calls->Start([gate] {
     gate->Pass();
     return [] {};
@@ -146,7 +145,7 @@ TEST(BlockingCallsTest, AnAnswerOnItsWayIsDropped) {
   loop.RunOnce(GetRealClock().MonotonicNow());
 }
 
-TEST(BlockingCallsTest, CallsThatHaveNotBegunAreForgotten) {
+TEST(BlockingCallsTest, CallsNotYetBegunAreDropped) {
   EventLoop loop;
   std::optional<BlockingCalls> calls(std::in_place, loop, 1);
   const auto gate = std::make_shared<Gate>();
@@ -156,7 +155,7 @@ TEST(BlockingCallsTest, CallsThatHaveNotBegunAreForgotten) {
   });
   gate->AwaitArrived(1);
   calls->Start([gate]() -> std::function<void()> {
-    ADD_FAILURE() << "nobody wants it any more";
+    ADD_FAILURE() << "a dropped call ran";
     return {};
   });
   calls.reset();

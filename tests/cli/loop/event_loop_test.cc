@@ -47,7 +47,7 @@ struct Pipe {
   UniqueFd writing;
 };
 
-TEST(EventLoopTest, TimersAreCalledOnceInTheOrderOfTheirTimes) {
+TEST(EventLoopTest, TimersFireOnceInOrderOfTime) {
   SimulatedClock clock;
   EventLoop loop(clock);
   std::vector<std::pair<std::string, absl::Duration>> calls;
@@ -70,7 +70,7 @@ TEST(EventLoopTest, TimersAreCalledOnceInTheOrderOfTheirTimes) {
                                  std::pair("third", absl::Seconds(3))));
 }
 
-TEST(EventLoopTest, ARoundEndsAtItsLimitWhenNothingIsDue) {
+TEST(EventLoopTest, RoundEndsAtItsLimitWhenNothingIsDue) {
   SimulatedClock clock;
   EventLoop loop(clock);
   bool called = false;
@@ -83,7 +83,7 @@ TEST(EventLoopTest, ARoundEndsAtItsLimitWhenNothingIsDue) {
   EXPECT_FALSE(called);
 }
 
-TEST(EventLoopTest, ATimerMayEndItselfAndOthersAndSetNewOnes) {
+TEST(EventLoopTest, TimerMayEndItselfAndOthersAndSetNewOnes) {
   EventLoop loop;
   std::vector<std::string> calls;
   EventLoop::Watch self;
@@ -104,13 +104,13 @@ TEST(EventLoopTest, ATimerMayEndItselfAndOthersAndSetNewOnes) {
   EXPECT_THAT(calls, ElementsAre("self", "next"));
 }
 
-TEST(EventLoopTest, ATimerThatIsAlwaysDueLeavesSocketsTheirTurn) {
+TEST(EventLoopTest, TimerThatIsAlwaysDueLeavesSocketsTheirTurn) {
   EventLoop loop;
   const MonotonicTime due = GetRealClock().MonotonicNow();
   int calls = 0;
   EventLoop::Watch timer;
   std::function<void()> again = [&] {
-    // Ends a loop that never would.
+    // Ends a loop that would run forever.
     if (++calls < 1000) timer = loop.CallAt(due, again);
   };
   timer = loop.CallAt(due, again);
@@ -130,7 +130,7 @@ TEST(EventLoopTest, ATimerThatIsAlwaysDueLeavesSocketsTheirTurn) {
   EXPECT_EQ(calls_before, 0);
 }
 
-TEST(EventLoopTest, ASocketIsReportedUntilItIsReadAndWhenItIsClosed) {
+TEST(EventLoopTest, SocketIsReportedUntilItIsReadAndWhenItIsClosed) {
   EventLoop loop;
   std::optional<Pipe> pipe(std::in_place);
   std::vector<short> events;
@@ -156,7 +156,7 @@ TEST(EventLoopTest, ASocketIsReportedUntilItIsReadAndWhenItIsClosed) {
   EXPECT_EQ(events.back() & POLLHUP, POLLHUP);
 }
 
-TEST(EventLoopTest, OfTwoReadySocketsOneMayEndTheWatchOfTheOther) {
+TEST(EventLoopTest, ReadySocketMayEndTheWatchOfAnother) {
   EventLoop loop;
   std::array<Pipe, 2> pipes;
   std::array<EventLoop::Watch, 2> watches;
@@ -175,7 +175,7 @@ TEST(EventLoopTest, OfTwoReadySocketsOneMayEndTheWatchOfTheOther) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(EventLoopTest, AWatchThatEndsInsideOfItsCallKeepsWhatTheCallUses) {
+TEST(EventLoopTest, WatchEndedInsideItsCallKeepsTheCallAlive) {
   EventLoop loop;
   const Pipe pipe;
   pipe.Write();
@@ -192,7 +192,7 @@ TEST(EventLoopTest, AWatchThatEndsInsideOfItsCallKeepsWhatTheCallUses) {
   EXPECT_EQ(seen, std::string(100, 'x'));
 }
 
-TEST(EventLoopTest, ACallKeepsItsOwnStateFromOneRoundToTheNext) {
+TEST(EventLoopTest, CallKeepsItsStateBetweenRounds) {
   EventLoop loop;
   const Pipe pipe;
   pipe.Write();
@@ -206,7 +206,7 @@ TEST(EventLoopTest, ACallKeepsItsOwnStateFromOneRoundToTheNext) {
   EXPECT_THAT(counts, ElementsAre(1, 2, 3));
 }
 
-TEST(EventLoopTest, AWatchThatWasMovedStandsForTheSame) {
+TEST(EventLoopTest, MovedWatchKeepsItsTimer) {
   EventLoop loop;
   int calls = 0;
   const auto call = [&] { ++calls; };
@@ -214,14 +214,14 @@ TEST(EventLoopTest, AWatchThatWasMovedStandsForTheSame) {
   EventLoop::Watch first = loop.CallAt(due, call);
   EventLoop::Watch second = std::move(first);
   EventLoop::Watch third = loop.CallAt(due, call);
-  third = std::move(second);  // Ends what `third` stood for.
+  third = std::move(second);  // Ends the timer of `third`.
 
   loop.RunOnce(due);
 
   EXPECT_EQ(calls, 1);
 }
 
-TEST(EventLoopTest, WhatAnyThreadPostsIsCalledOnTheThreadOfTheLoop) {
+TEST(EventLoopTest, PostsOfAnyThreadRunOnTheThreadOfTheLoop) {
   EventLoop loop;
   constexpr int kThreads = 4;
   constexpr int kPosts = 100;
@@ -243,7 +243,7 @@ TEST(EventLoopTest, WhatAnyThreadPostsIsCalledOnTheThreadOfTheLoop) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(EventLoopTest, WhatIsPostedFromInsideOfAPostComesInTheNextRound) {
+TEST(EventLoopTest, PostFromInsideAPostRunsInTheNextRound) {
   EventLoop loop;
   int rounds = 0;
   std::function<void()> again = [&] {
@@ -256,7 +256,7 @@ TEST(EventLoopTest, WhatIsPostedFromInsideOfAPostComesInTheNextRound) {
   EXPECT_TRUE(RunUntil(loop, [&] { return rounds == 3; }));
 }
 
-TEST(EventLoopTest, MorePostsThanThePipeHoldsAreAllCalled) {
+TEST(EventLoopTest, MorePostsThanThePipeHoldsAllRun) {
   EventLoop loop;
   constexpr int kPosts = 70'000;  // A pipe holds 65536 bytes.
   int calls = 0;
@@ -265,7 +265,7 @@ TEST(EventLoopTest, MorePostsThanThePipeHoldsAreAllCalled) {
   EXPECT_TRUE(RunUntil(loop, [&] { return calls == kPosts; }));
 }
 
-TEST(EventLoopTest, WhatIsPostedAndNeverRunIsDestroyed) {
+TEST(EventLoopTest, UnrunPostIsDestroyed) {
   const auto kept = std::make_shared<int>();
   {
     EventLoop loop;

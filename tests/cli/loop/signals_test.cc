@@ -22,7 +22,7 @@ Handler HandlerOf(int signal) {
   return action.sa_handler;
 }
 
-// Sets what a signal does for as long as it lives.
+// Sets the handler of a signal until the end of its own life.
 class ScopedHandler {
  public:
   ScopedHandler(int signal, Handler handler) : signal_(signal) {
@@ -42,7 +42,7 @@ class ScopedHandler {
 
 void RunRound(EventLoop& loop) { loop.RunOnce(GetRealClock().MonotonicNow()); }
 
-TEST(SignalsTest, ASignalIsACallOnTheLoop) {
+TEST(SignalsTest, SignalBecomesACallOnTheLoop) {
   EventLoop loop;
   int calls = 0;
   int others = 0;
@@ -50,7 +50,7 @@ TEST(SignalsTest, ASignalIsACallOnTheLoop) {
   const SignalWatch other(loop, SIGUSR2, [&] { ++others; });
 
   EXPECT_EQ(raise(SIGUSR1), 0);
-  EXPECT_EQ(calls, 0);  // Not inside of the signal.
+  EXPECT_EQ(calls, 0);  // The call does not run inside the signal.
   EXPECT_TRUE(RunUntil(loop, [&] { return calls == 1; }));
 
   EXPECT_EQ(raise(SIGUSR1), 0);
@@ -60,7 +60,7 @@ TEST(SignalsTest, ASignalIsACallOnTheLoop) {
   EXPECT_EQ(others, 0);
 }
 
-TEST(SignalsTest, ManyArrivalsBeforeARoundAreOneCall) {
+TEST(SignalsTest, ManyArrivalsBeforeARoundBecomeOneCall) {
   EventLoop loop;
   int calls = 0;
   const SignalWatch watch(loop, SIGUSR1, [&] { ++calls; });
@@ -72,17 +72,17 @@ TEST(SignalsTest, ManyArrivalsBeforeARoundAreOneCall) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(SignalsTest, AnArrivalWakesALoopThatWaits) {
+TEST(SignalsTest, ArrivalWakesAWaitingLoop) {
   EventLoop loop;
   int calls = 0;
   const SignalWatch watch(loop, SIGUSR1, [&] { ++calls; });
-  // The signal arrives inside of the round, before it waits.
+  // The signal arrives inside the round, before the loop waits.
   loop.Post([] { EXPECT_EQ(raise(SIGUSR1), 0); });
 
   EXPECT_TRUE(RunUntil(loop, [&] { return calls == 1; }));
 }
 
-TEST(SignalsTest, TheEndOfAWatchRestoresWhatTheSignalDid) {
+TEST(SignalsTest, EndOfAWatchRestoresTheHandler) {
   const ScopedHandler before(
       SIGUSR1, +[](int) {});
   const Handler was = HandlerOf(SIGUSR1);
@@ -96,7 +96,7 @@ TEST(SignalsTest, TheEndOfAWatchRestoresWhatTheSignalDid) {
   RunRound(loop);
 }
 
-TEST(SignalsTest, AWatchMayEndInsideOfItsCall) {
+TEST(SignalsTest, WatchMayEndInsideItsCall) {
   const ScopedHandler before(SIGUSR1, SIG_IGN);
   const ScopedHandler usual(SIGUSR1, SIG_DFL);
   EventLoop loop;
@@ -113,7 +113,7 @@ TEST(SignalsTest, AWatchMayEndInsideOfItsCall) {
   EXPECT_EQ(HandlerOf(SIGUSR1), SIG_DFL);
 }
 
-TEST(SignalsTest, AWatchMayFollowOneThatEnded) {
+TEST(SignalsTest, WatchMayFollowOneThatEnded) {
   EventLoop loop;
   int calls = 0;
   for (int i = 1; i <= 3; ++i) {
@@ -123,7 +123,7 @@ TEST(SignalsTest, AWatchMayFollowOneThatEnded) {
   }
 }
 
-TEST(SignalsTest, WhatWasIgnoredStaysSoButForTheEndOfAChild) {
+TEST(SignalsTest, IgnoredSignalsStayIgnoredExceptSigchld) {
   const ScopedHandler hangup(SIGHUP, SIG_IGN);
   const ScopedHandler child(SIGCHLD, SIG_IGN);
   EventLoop loop;

@@ -33,10 +33,10 @@
 namespace waiter::cli {
 namespace {
 
-// Two sockets on one port, of which neither listens.
+// Binds one port in both families; neither socket listens.
 struct TwoFamilies {
   TwoFamilies() {
-    // A port that is free for one family need not be so for the other.
+    // A port that is free in one family may be taken in the other.
     for (int attempt = 0; attempt < 100 && !ipv6; ++attempt) {
       ipv4 = BindTcp("127.0.0.1");
       ipv6 = BindTcp("::1", PortOf(ipv4));
@@ -49,7 +49,7 @@ struct TwoFamilies {
   uint16_t port = 0;
 };
 
-// Listens, and answers no attempt to connect, as its queue is full.
+// Listens, yet answers no connection attempt, as its queue is full.
 class Silence {
  public:
   explicit Silence(const UniqueFd& bound) {
@@ -77,7 +77,7 @@ class ConnectorTest : public testing::Test {
   Connector::Done Keep() {
     return [this](Connector::Result result) { result_ = std::move(result); };
   }
-  // Returns whom it is connected to; else what was found.
+  // Returns the peer of the connection, otherwise the finding.
   std::string Peer() {
     EXPECT_TRUE(RunUntil(loop_, [&] { return result_.has_value(); }));
     if (auto* const connection = std::get_if<Connection>(&*result_)) {
@@ -135,7 +135,7 @@ TEST_F(ConnectorTest, EitherFamilyIsEnough) {
   }
 }
 
-TEST_F(ConnectorTest, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
+TEST_F(ConnectorTest, SilentAddressDoesNotDelayOthers) {
   TwoFamilies sockets;
   const Silence silence(sockets.ipv4);
   const ScriptedServer server(loop_, std::move(sockets.ipv6), {});
@@ -145,7 +145,7 @@ TEST_F(ConnectorTest, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
   EXPECT_EQ(Peer(), absl::StrCat("[::1]:", sockets.port));
 }
 
-TEST_F(ConnectorTest, ARefusalNamesEachAddress) {
+TEST_F(ConnectorTest, RefusalNamesEachAddress) {
   const TwoFamilies sockets;
 
   Connect("both", sockets.port);
@@ -175,7 +175,7 @@ TEST_F(ConnectorTest, SilenceIsNotAbsence) {
   EXPECT_FALSE(result_.has_value());
 }
 
-TEST_F(ConnectorTest, ANameThatIsNotFoundIsNotAbsent) {
+TEST_F(ConnectorTest, UnknownNameIsNotAbsent) {
   Connect("nowhere", 80);
   EXPECT_EQ(Failure().detail, "cannot resolve nowhere: no such name");
   EXPECT_EQ(Failure().status, PollStatus::kNotReady);
@@ -187,7 +187,7 @@ TEST_F(ConnectorTest, ANameThatIsNotFoundIsNotAbsent) {
   EXPECT_FALSE(Failure().absent);
 }
 
-TEST_F(ConnectorTest, ANameWithoutAnAnswerInTimeIsAServerError) {
+TEST_F(ConnectorTest, NameWithoutAnAnswerInTimeIsAServerError) {
   Connect("both", 80);
   const Finding finding = connector_.TimeOut(absl::Seconds(10));
   EXPECT_EQ(finding.detail, "cannot resolve both: no answer within 10s");
@@ -195,13 +195,13 @@ TEST_F(ConnectorTest, ANameWithoutAnAnswerInTimeIsAServerError) {
   EXPECT_FALSE(finding.absent);
 }
 
-TEST_F(ConnectorTest, AnAddressOfTheOtherFamilyIsAMistake) {
+TEST_F(ConnectorTest, AddressOfTheOtherFamilyIsAMistake) {
   Connect("::1", 80, AddressFamily::kIpv4);
   EXPECT_EQ(Failure().detail, "::1 is not an IPv4 address");
   EXPECT_EQ(Failure().status, PollStatus::kFailed);
 }
 
-TEST_F(ConnectorTest, WhatIsCancelledDoesNotCall) {
+TEST_F(ConnectorTest, CancelledAttemptDoesNotCallBack) {
   const TwoFamilies sockets;
   const Silence silence(sockets.ipv4);
   Connect("127.0.0.1", sockets.port);
@@ -213,8 +213,8 @@ TEST_F(ConnectorTest, WhatIsCancelledDoesNotCall) {
   EXPECT_EQ(Peer(), "cannot resolve nowhere: no such name");
 }
 
-TEST_F(ConnectorTest, SocketsHavePaths) {
-  // Relative, as the name of a socket must be short.
+TEST_F(ConnectorTest, UnixSocketsAreFoundByPath) {
+  // The path is relative, as the name of a socket must be short.
   ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
   const std::string path = absl::StrCat("socket", getpid());
   connector_.ConnectUnix(path, Keep());

@@ -26,8 +26,8 @@ namespace {
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-// Look-ups that count what they are asked for, and of which those of «slow»
-// hang until they are let go.
+// Provides look-ups that record their questions. A look-up of "slow" hangs
+// until the test releases it.
 class Names {
  public:
   Resolver::LookUp LookUp() const {
@@ -95,7 +95,7 @@ TEST_F(ResolverTest, AnswersComeLaterOnTheLoop) {
   EXPECT_THAT(names_.asked(), UnorderedElementsAre("a ", "b MX"));
 }
 
-TEST_F(ResolverTest, AnAnswerUnderWayServesAllWhoAskTheSame) {
+TEST_F(ResolverTest, LookupUnderWayServesEveryEqualRequest) {
   std::vector<Resolver::Request> requests;
   requests.push_back(resolver_->Ask({.name = "slow"}, Keep()));
   names_.AwaitSlow();
@@ -111,7 +111,7 @@ TEST_F(ResolverTest, AnAnswerUnderWayServesAllWhoAskTheSame) {
   EXPECT_THAT(names_.asked(), ElementsAre("slow ", "other "));
 }
 
-TEST_F(ResolverTest, WhoAsksAfterAnAnswerGetsANewOne) {
+TEST_F(ResolverTest, RequestAfterAnAnswerLooksUpAgain) {
   for (size_t i = 1; i <= 3; ++i) {
     const Resolver::Request request = resolver_->Ask({.name = "a"}, Keep());
     ASSERT_TRUE(AwaitAnswers(i));
@@ -119,7 +119,7 @@ TEST_F(ResolverTest, WhoAsksAfterAnAnswerGetsANewOne) {
   EXPECT_THAT(names_.asked(), ElementsAre("a ", "a ", "a "));
 }
 
-TEST_F(ResolverTest, ARequestThatHasEndedGetsNoAnswer) {
+TEST_F(ResolverTest, EndedRequestGetsNoAnswer) {
   Resolver::Request ended = resolver_->Ask({.name = "slow"}, Keep());
   names_.AwaitSlow();
   ended = {};
@@ -131,7 +131,7 @@ TEST_F(ResolverTest, ARequestThatHasEndedGetsNoAnswer) {
   EXPECT_THAT(answers_, ElementsAre("slow!"));
 }
 
-TEST_F(ResolverTest, AnAnswerMayEndOtherRequestsAndAskAgain) {
+TEST_F(ResolverTest, AnswerMayEndOtherRequestsAndStartNewOnes) {
   Resolver::Request second;
   Resolver::Request again;
   const Resolver::Request first =
@@ -148,7 +148,7 @@ TEST_F(ResolverTest, AnAnswerMayEndOtherRequestsAndAskAgain) {
   EXPECT_THAT(answers_, ElementsAre("again!"));
 }
 
-TEST_F(ResolverTest, AResolverMayEndWhileAnAnswerIsUnderWay) {
+TEST_F(ResolverTest, ResolverMayEndWhileALookupIsUnderWay) {
   {
     const Resolver::Request request = resolver_->Ask({.name = "slow"}, Keep());
     names_.AwaitSlow();
@@ -163,7 +163,7 @@ TEST_F(ResolverTest, AResolverMayEndWhileAnAnswerIsUnderWay) {
   EXPECT_TRUE(answers_.empty());
 }
 
-TEST(NameLookupTest, LocalhostHasAddressesOfTheFamilyThatIsWanted) {
+TEST(NameLookupTest, LocalhostHasAddressesOfTheWantedFamily) {
   const NameAnswer any = LookUpName({.name = "localhost"});
   ASSERT_TRUE(any.status.ok()) << any.status;
   EXPECT_EQ(any.addresses.size(), any.texts.size());
@@ -175,8 +175,8 @@ TEST(NameLookupTest, LocalhostHasAddressesOfTheFamilyThatIsWanted) {
   EXPECT_THAT(ipv4.texts, ElementsAre("127.0.0.1"));
 }
 
-TEST(NameLookupTest, WhatIsNoNameIsNotFound) {
-  // Longer than a part of a name may be, so that nobody is asked.
+TEST(NameLookupTest, InvalidNameIsNotFound) {
+  // The name exceeds the limit on a label, so that no server is queried.
   const NameAnswer answer = LookUpName({.name = std::string(64, 'x')});
   EXPECT_FALSE(answer.status.ok());
   EXPECT_TRUE(answer.addresses.empty());

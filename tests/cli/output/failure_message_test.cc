@@ -60,7 +60,7 @@ void PlayToDeadline(PlayedRun& run) {
   run.Done("deadline", 124);
 }
 
-TEST(FailureMessageTest, ItSaysWhoWasNotReadyAndWhy) {
+TEST(FailureMessageTest, MessageNamesTheUnreadyTargetsAndWhy) {
   Played played({"db=tcp://127.0.0.1:5432", "web=http://web/"});
   PlayToDeadline(played.run);
   EXPECT_EQ(played.err.str(),
@@ -71,7 +71,7 @@ TEST(FailureMessageTest, ItSaysWhoWasNotReadyAndWhy) {
             "      nothing listens there\n");
 }
 
-TEST(FailureMessageTest, InOneLineItSaysTheReasonAndWhatWasSeenLast) {
+TEST(FailureMessageTest, OneLineHasTheReasonAndTheLastFinding) {
   Played played({"db=tcp://127.0.0.1:5432", "web=http://web/"},
                 FailureMessage::Extent::kLine);
   PlayToDeadline(played.run);
@@ -80,7 +80,7 @@ TEST(FailureMessageTest, InOneLineItSaysTheReasonAndWhatWasSeenLast) {
             "reached; db NOT_READY: refused\n");
 }
 
-TEST(FailureMessageTest, WhoIsReadyHasNothingToSay) {
+TEST(FailureMessageTest, SuccessPrintsNothing) {
   Played played({"db"});
   played.run.Start();
   played.run.LastPoll(0, kSecond, {.status = PollStatus::kSuccess});
@@ -88,7 +88,7 @@ TEST(FailureMessageTest, WhoIsReadyHasNothingToSay) {
   EXPECT_EQ(played.err.str(), "");
 }
 
-TEST(FailureMessageTest, TheFirstLineSaysWhatEndedTheRun) {
+TEST(FailureMessageTest, FirstLineSaysWhatEndedTheRun) {
   struct Case {
     std::vector<std::string> targets;
     std::function<void(RunState&)> change;
@@ -168,7 +168,7 @@ TEST(FailureMessageTest, TheFirstLineSaysWhatEndedTheRun) {
   }
 }
 
-TEST(FailureMessageTest, BeforeErrorsTheLastAnswerIsShown) {
+TEST(FailureMessageTest, LastAnswerBeforeErrorsIsShown) {
   Played played({"db"});
   PlayedRun& run = played.run;
   run.Start();
@@ -186,7 +186,7 @@ TEST(FailureMessageTest, BeforeErrorsTheLastAnswerIsShown) {
             "      before: not ready: 66% 2 of 3 replicas\n");
 }
 
-TEST(FailureMessageTest, APollThatNeverEndedIsSaid) {
+TEST(FailureMessageTest, UnfinishedPollIsNamed) {
   Played played({"db"});
   played.run.Start();
   played.run.BeginPoll(0, kSecond);
@@ -198,7 +198,7 @@ TEST(FailureMessageTest, APollThatNeverEndedIsSaid) {
   EXPECT_THAT(played.Lines()[2], HasSubstr("--probe-timeout"));
 }
 
-TEST(FailureMessageTest, OfAThousandTargetsTwentyAreListedFailuresFirst) {
+TEST(FailureMessageTest, TwentyOfAThousandTargetsAreListedFailuresFirst) {
   std::vector<std::string> targets;
   for (int i = 0; i < 1000; ++i) targets.push_back(absl::StrCat("file:/t", i));
   Played played(targets);
@@ -211,7 +211,7 @@ TEST(FailureMessageTest, OfAThousandTargetsTwentyAreListedFailuresFirst) {
                {.status = PollStatus::kFailed, .hint = "say please"},
                StopReason::kFailed);
   run.Done("failed", 1);
-  // The reason, 20 targets, the two hints that differ, and how many more.
+  // The reason, 20 targets, two distinct hints, and the number of others.
   EXPECT_THAT(played.Lines(), SizeIs(1 + 20 + 2 + 1));
   EXPECT_THAT(played.Lines()[1], HasSubstr("file:/t999  FATAL (1 poll"));
   EXPECT_THAT(played.Lines()[2], HasSubstr("      say please"));
@@ -221,7 +221,7 @@ TEST(FailureMessageTest, OfAThousandTargetsTwentyAreListedFailuresFirst) {
   }
 }
 
-TEST(FailureMessageTest, NothingFromOutsideMovesTheCursor) {
+TEST(FailureMessageTest, ForeignTextCannotMoveTheCursor) {
   const std::string hostile =
       "\x1b[2J\r\n\xc2\x9b\xff" + std::string(1 << 20, '\n');
   Played played({absl::StrCat("a", hostile, "=", hostile)});
@@ -305,7 +305,7 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
   }
 }
 
-TEST(SnapshotTest, ItSaysWhatEachTargetIsDoing) {
+TEST(SnapshotTest, SnapshotShowsTheStateOfEachTarget) {
   std::ostringstream err;
   Snapshots snapshots(err);
   PlayedRun run(snapshots, {"db", "web", "later", "file"});
@@ -323,7 +323,7 @@ TEST(SnapshotTest, ItSaysWhatEachTargetIsDoing) {
             "  file   READY      1 poll\n");
 }
 
-TEST(SnapshotTest, OfAThousandTargetsFortyLinesAreShown) {
+TEST(SnapshotTest, SnapshotOfAThousandTargetsHasFortyLines) {
   std::ostringstream err;
   Snapshots snapshots(err);
   PlayedRun run(snapshots, std::vector<std::string>(1000, "t"));

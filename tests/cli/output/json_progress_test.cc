@@ -41,12 +41,12 @@ struct Played {
   PlayedRun run;
 };
 
-// Returns what a reader gets of `text`: U+FFFD for what is not UTF-8.
+// Returns `text` as a reader sees it, with U+FFFD for bytes that are not UTF-8.
 std::string AsUtf8(std::string_view text) {
   return *ParseJson(QuoteJson(text))->string();
 }
 
-// A double of milliseconds is not exact.
+// Rounds to microseconds, as a double of milliseconds is not exact.
 absl::Duration Microseconds(absl::Duration read) {
   return absl::Floor(read + absl::Nanoseconds(500), absl::Microseconds(1));
 }
@@ -82,7 +82,7 @@ TEST(JsonProgressTest, EachEventIsALine) {
 )");
 }
 
-TEST(JsonProgressTest, AfterAnErrorNothingIsWritten) {
+TEST(JsonProgressTest, ErrorEndsTheOutput) {
   int lines = 0;
   JsonProgress progress([&](std::string_view) {
     ++lines;
@@ -103,7 +103,7 @@ TEST(JsonProgressTest, LongTextIsCut) {
   Played played({"db"});
   played.run.Start();
   played.run.Poll(0, kSecond, {.detail = std::string(1 << 20, 'x')});
-  // A character is not cut in two.
+  // The cut falls between characters.
   played.run.Poll(0, kSecond, {.detail = std::string(4095, 'x') + "日日"});
   const absl::StatusOr<RunLog> log = ParseRunLog(played.log, "log");
   ASSERT_TRUE(log.ok()) << log.status();
@@ -111,8 +111,8 @@ TEST(JsonProgressTest, LongTextIsCut) {
   EXPECT_EQ(log->polls[1].detail, std::string(4095, 'x') + "...");
 }
 
-// What a reader gets back must be what happened, whatever the texts are.
-TEST(JsonProgressTest, WhatIsWrittenReadsBack) {
+// A reader must get the events as they were, whatever the texts are.
+TEST(JsonProgressTest, WrittenLogReadsBack) {
   const uint64_t seed = FirstSeed();
   SCOPED_TRACE(seed);
   SplitMix64 gen(seed);

@@ -30,7 +30,7 @@ using ::testing::SizeIs;
 
 constexpr absl::Duration kSecond = absl::Seconds(1);
 
-// What was written, and the run that it was written of.
+// The output, and the run that produces it.
 struct Played {
   explicit Played(const std::vector<std::string>& targets,
                   PlainProgress::Lines lines = PlainProgress::Lines::kChanges)
@@ -103,7 +103,7 @@ TEST(PlainProgressTest, VerboseHasALineForEachPoll) {
       "waiter: 4s: db: ready after 3 polls\n");
 }
 
-TEST(PlainProgressTest, TheStartSaysWhatIsWaitedFor) {
+TEST(PlainProgressTest, StartNamesTheTargetsAndTheLimit) {
   struct Case {
     size_t needed;
     bool gone;
@@ -128,7 +128,7 @@ TEST(PlainProgressTest, TheStartSaysWhatIsWaitedFor) {
   }
 }
 
-TEST(PlainProgressTest, WhatIsWaitedToBeGoneIsGone) {
+TEST(PlainProgressTest, TargetWaitedToBeGoneIsCalledGone) {
   Played played({"a"});
   played.run.state.gone = true;
   played.run.Start();
@@ -137,7 +137,7 @@ TEST(PlainProgressTest, WhatIsWaitedToBeGoneIsGone) {
               HasSubstr("waiter: 1s: a: gone after 1 poll\n"));
 }
 
-TEST(PlainProgressTest, ASuccessThatMustHoldIsAChange) {
+TEST(PlainProgressTest, SuccessThatMustHoldIsAChange) {
   Played played({"a"});
   PlayedRun& run = played.run;
   run.Start();
@@ -147,9 +147,9 @@ TEST(PlainProgressTest, ASuccessThatMustHoldIsAChange) {
   EXPECT_EQ(played.Lines()[2], "waiter: 2s: a: NOT_READY: HTTP 503");
 }
 
-// A detail that counts is told at 0, 1, 3, 7, 15, 31 and 63 s, and then
-// each minute.
-TEST(PlainProgressTest, WhatChangesWithEveryPollDoesNotFlood) {
+// A detail that changes with every poll is printed at 0, 1, 3, 7, 15, 31 and
+// 63 s, and then every minute.
+TEST(PlainProgressTest, DetailThatChangesWithEveryPollDoesNotFlood) {
   Played played({"a"});
   PlayedRun& run = played.run;
   run.Start();
@@ -174,7 +174,7 @@ TEST(PlainProgressTest, WhatChangesWithEveryPollDoesNotFlood) {
                                    "waiter: 4m3s: a: NOT_READY: at 2429"));
 }
 
-TEST(PlainProgressTest, WhatWasHeldBackIsToldOnceItMay) {
+TEST(PlainProgressTest, WithheldChangeIsPrintedLater) {
   Played played({"a"});
   PlayedRun& run = played.run;
   run.Start();
@@ -186,7 +186,7 @@ TEST(PlainProgressTest, WhatWasHeldBackIsToldOnceItMay) {
                                           "waiter: 1s: a: NOT_READY: three"));
 }
 
-TEST(PlainProgressTest, WhatIsBackBeforeItWasToldIsNoChange) {
+TEST(PlainProgressTest, WithheldChangeThatRevertsIsDropped) {
   Played played({"a"});
   PlayedRun& run = played.run;
   run.Start();
@@ -197,7 +197,7 @@ TEST(PlainProgressTest, WhatIsBackBeforeItWasToldIsNoChange) {
   EXPECT_THAT(played.Lines(), SizeIs(2));
 }
 
-TEST(PlainProgressTest, ANewClassIsNotHeldBack) {
+TEST(PlainProgressTest, NewClassIsNotWithheld) {
   Played played({"a"});
   PlayedRun& run = played.run;
   run.Start();
@@ -216,7 +216,7 @@ TEST(PlainProgressTest, ANewClassIsNotHeldBack) {
                           "waiter: 110ms: a: FATAL: HTTP 401"));
 }
 
-TEST(PlainProgressTest, WhatWasHeldBackIsOverWhenTheWaitIs) {
+TEST(PlainProgressTest, EndOfTheWaitDropsWithheldChanges) {
   Played played({"a"});
   PlayedRun& run = played.run;
   run.Start();
@@ -227,7 +227,7 @@ TEST(PlainProgressTest, WhatWasHeldBackIsOverWhenTheWaitIs) {
   EXPECT_THAT(played.Lines(), ElementsAre(_, "waiter: 0: a: NOT_READY: one"));
 }
 
-TEST(PlainProgressTest, AFailureIsToldHoweverMuchWasTold) {
+TEST(PlainProgressTest, FailureIsAlwaysPrinted) {
   std::vector<std::string> targets;
   for (int i = 0; i < 200; ++i) targets.push_back(absl::StrCat("t", i));
   Played played(targets);
@@ -240,7 +240,7 @@ TEST(PlainProgressTest, AFailureIsToldHoweverMuchWasTold) {
   EXPECT_EQ(played.Lines().back(), "waiter: 1s: t7: FATAL: gone");
 }
 
-TEST(PlainProgressTest, AQuietMinuteEndsTheHoldingBack) {
+TEST(PlainProgressTest, QuietMinuteEndsTheWithholding) {
   Played played({"a"});
   PlayedRun& run = played.run;
   run.Start();
@@ -255,7 +255,7 @@ TEST(PlainProgressTest, AQuietMinuteEndsTheHoldingBack) {
   EXPECT_EQ(played.Lines().size(), before + 2);
 }
 
-TEST(PlainProgressTest, AThousandTargetsDoNotFlood) {
+TEST(PlainProgressTest, ThousandTargetsDoNotFlood) {
   std::vector<std::string> targets;
   for (int i = 0; i < 1000; ++i) targets.push_back(absl::StrCat("t", i));
   Played played(targets);
@@ -264,7 +264,7 @@ TEST(PlainProgressTest, AThousandTargetsDoNotFlood) {
   for (size_t i = 0; i < targets.size(); ++i) {
     run.Poll(i, kSecond, {.detail = std::string(1000, 'x')});
   }
-  // The start, 100 at once, one for each second, and the heartbeat.
+  // The start, 100 lines at once, one for each second, and the heartbeat.
   EXPECT_THAT(played.Lines(), SizeIs(101));
   run.TickTo(11 * kSecond);
   EXPECT_THAT(played.Lines(), SizeIs(1 + 100 + 10 + 1));
@@ -274,7 +274,7 @@ TEST(PlainProgressTest, AThousandTargetsDoNotFlood) {
   }
 }
 
-TEST(PlainProgressTest, NothingFromOutsideMovesTheCursor) {
+TEST(PlainProgressTest, ForeignTextCannotMoveTheCursor) {
   Played played({absl::StrCat("a\x1b[2J=", std::string(1 << 20, '\n'))});
   PlayedRun& run = played.run;
   run.Start();

@@ -16,7 +16,7 @@
 namespace waiter::cli {
 namespace {
 
-TEST(RunLogTest, EventsAreRead) {
+TEST(RunLogTest, LogParsesIntoEvents) {
   const absl::StatusOr<RunLog> log = ParseRunLog(
       R"({"event":"poll","elapsed_ms":1500,"target":"db","class":"THROTTLED","detail":"busy","latency_ms":2.5,"next_ms":400})"
       "\r\n\n"
@@ -48,7 +48,7 @@ TEST(RunLogTest, EventsAreRead) {
   EXPECT_EQ(log->reason, "budget");
 }
 
-TEST(RunLogTest, WhatIsWrongIsNamedWithItsLine) {
+TEST(RunLogTest, ErrorNamesTheLine) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"\n\nx", "log:3: no number at byte 0"},
       {"[]", "log:1: no JSON object"},

@@ -32,7 +32,7 @@ using ::testing::StartsWith;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kSecond = absl::Seconds(1);
 
-// A run on a terminal of a size that may change.
+// A run on a terminal whose size may change.
 struct Played {
   Played(const std::vector<std::string>& targets, TerminalSize of,
          bool color = false)
@@ -40,7 +40,7 @@ struct Played {
         progress(err, {.size = [this] { return size; }, .color = color}),
         run(progress, targets) {}
 
-  // Returns what is on a screen of that size.
+  // Returns the screen of a terminal of the current size.
   Screen See() const {
     Screen screen(static_cast<size_t>(size.columns),
                   static_cast<size_t>(size.rows));
@@ -70,7 +70,7 @@ TEST(TerminalProgressTest, EachTargetHasALineThatIsRedrawn) {
   EXPECT_EQ(played.err.str(), "");
   run.BeginPoll(1, absl::ZeroDuration());
   run.TickTo(kTick);
-  // A line that the terminal takes for wider than it is must not become two.
+  // A line that the terminal considers too wide must not wrap.
   EXPECT_THAT(played.err.str(), StartsWith("\x1b[?7l"));
   EXPECT_THAT(played.See().Lines(),
               ElementsAre("⠙ db   STARTING  00:00/5:00  not polled yet",
@@ -94,7 +94,7 @@ TEST(TerminalProgressTest, EachTargetHasALineThatIsRedrawn) {
                           "✗ web  FATAL  00:44/5:00  1 poll   HTTP 401"));
 }
 
-TEST(TerminalProgressTest, ItIsDrawnTenTimesASecondAtMost) {
+TEST(TerminalProgressTest, ProgressIsDrawnTenTimesASecondAtMost) {
   Played played({"db"}, {80, 24});
   PlayedRun& run = played.run;
   run.Start();
@@ -109,7 +109,7 @@ TEST(TerminalProgressTest, ItIsDrawnTenTimesASecondAtMost) {
   EXPECT_THAT(played.See().Lines(), ElementsAre(HasSubstr("poll 99, next 1s")));
 }
 
-TEST(TerminalProgressTest, WhatIsTooWideIsCut) {
+TEST(TerminalProgressTest, WideLineIsCut) {
   struct Case {
     int columns;
     std::string line;
@@ -122,7 +122,7 @@ TEST(TerminalProgressTest, WhatIsTooWideIsCut) {
       {10, "⠙ db  N..."},
       {40, "⠙ db  NOT_READY  00:00/5:00  poll 1, ..."},
       {60, "⠙ db  NOT_READY  00:00/5:00  poll 1, next 1s  ddddddddddd..."},
-      // Not known: 80 columns.
+      // An unknown width counts as 80 columns.
       {0, "⠙ db  NOT_READY  00:00/5:00  poll 1, next 1s  " +
               std::string(31, 'd') + "..."},
       {10000, "⠙ db  NOT_READY  00:00/5:00  poll 1, next 1s  " + detail},
@@ -137,7 +137,7 @@ TEST(TerminalProgressTest, WhatIsTooWideIsCut) {
   }
 }
 
-TEST(TerminalProgressTest, LongNamesLeaveRoomForWhatWasFound) {
+TEST(TerminalProgressTest, LongNamesLeaveRoomForTheFinding) {
   Played played({"https://example.com/a/long/path", "日本語日本語日本語日本語"},
                 {80, 24});
   played.run.Start();
@@ -152,7 +152,7 @@ TEST(TerminalProgressTest, LongNamesLeaveRoomForWhatWasFound) {
                   "1s  HTTP 503"));
 }
 
-TEST(TerminalProgressTest, OfMoreTargetsThanLinesTheUnreadyAreShown) {
+TEST(TerminalProgressTest, UnreadyTargetsAreShownFirst) {
   Played played(Numbered(1000), {80, 5});
   PlayedRun& run = played.run;
   run.Start();
@@ -170,7 +170,7 @@ TEST(TerminalProgressTest, OfMoreTargetsThanLinesTheUnreadyAreShown) {
   EXPECT_EQ(played.See().Lines().back(), "... and 961 more, 2 ready");
 }
 
-TEST(TerminalProgressTest, ReadyTargetsThatAreShownAreNotCountedAgain) {
+TEST(TerminalProgressTest, ShownReadyTargetsAreNotCountedAgain) {
   Played played(Numbered(6), {80, 5});
   PlayedRun& run = played.run;
   run.Start();
@@ -183,7 +183,7 @@ TEST(TerminalProgressTest, ReadyTargetsThatAreShownAreNotCountedAgain) {
                           HasSubstr(" t1 "), "... and 3 more, 3 ready"));
 }
 
-TEST(TerminalProgressTest, ATerminalOfOneLineShowsTheEndOnly) {
+TEST(TerminalProgressTest, TerminalOfOneLineShowsOnlyTheEnd) {
   Played played(Numbered(3), {80, 1});
   played.run.Start();
   played.run.TickTo(10 * kTick);
@@ -192,7 +192,7 @@ TEST(TerminalProgressTest, ATerminalOfOneLineShowsTheEndOnly) {
   EXPECT_THAT(played.See().Lines(), SizeIs(3));
 }
 
-TEST(TerminalProgressTest, ItFollowsTheSizeOfTheTerminal) {
+TEST(TerminalProgressTest, ProgressFollowsTheSizeOfTheTerminal) {
   Played played(Numbered(6), {80, 24});
   PlayedRun& run = played.run;
   run.Start();
@@ -203,7 +203,7 @@ TEST(TerminalProgressTest, ItFollowsTheSizeOfTheTerminal) {
   run.TickTo(2 * kTick);
   EXPECT_THAT(played.err.str().substr(before),
               HasSubstr("... and 4 more, 0 ready"));
-  // A terminal that is higher than it says shows what is left of before.
+  // A terminal that is higher than reported keeps lines drawn before.
   Screen higher(80, 24);
   higher.Write(played.err.str());
   EXPECT_THAT(higher.Lines(), SizeIs(3));
@@ -213,7 +213,7 @@ TEST(TerminalProgressTest, ItFollowsTheSizeOfTheTerminal) {
   EXPECT_THAT(played.See().Lines(), SizeIs(6));
 }
 
-TEST(TerminalProgressTest, ASnapshotStaysAboveTheLines) {
+TEST(TerminalProgressTest, SnapshotStaysAboveTheLines) {
   Played played({"db"}, {80, 24});
   PlayedRun& run = played.run;
   run.Start();
@@ -226,7 +226,7 @@ TEST(TerminalProgressTest, ASnapshotStaysAboveTheLines) {
                           "⠹ db  STARTING  00:00/5:00  not polled yet"));
 }
 
-TEST(TerminalProgressTest, ColorsAreThoseOfStates) {
+TEST(TerminalProgressTest, ColorsShowTheStates) {
   Played played({"a", "b", "c", "d"}, {80, 24}, /*color=*/true);
   PlayedRun& run = played.run;
   run.Start();
@@ -245,7 +245,7 @@ TEST(TerminalProgressTest, ColorsAreThoseOfStates) {
   EXPECT_THAT(played.See().Lines(), SizeIs(4));
 }
 
-TEST(TerminalProgressTest, WithoutUnicodeTheMarksAreAscii) {
+TEST(TerminalProgressTest, MarksAreAsciiWithoutUnicode) {
   std::ostringstream err;
   TerminalProgress progress(err, {.unicode = false});
   PlayedRun run(progress, {"a", "b", "c", "d"});
@@ -263,8 +263,8 @@ TEST(TerminalProgressTest, WithoutUnicodeTheMarksAreAscii) {
   for (const char c : err.str()) EXPECT_GT(c, '\0');
 }
 
-// The process may be killed after any call.
-TEST(TerminalProgressTest, WhateverIsFoundTheCursorIsAtTheLeftBelow) {
+// The program may be killed after any call.
+TEST(TerminalProgressTest, CursorEndsAtTheLeftBelowTheLines) {
   const uint64_t seed = FirstSeed();
   SCOPED_TRACE(seed);
   SplitMix64 gen(seed);

@@ -17,7 +17,7 @@
 namespace waiter::cli {
 namespace {
 
-// What codes and signals mean, as "0=success 1-63=not ready ... signal=...".
+// Describes the map, as "0=success 1-63=not ready ... signal=...".
 std::string Runs(const CodeMap& map) {
   std::string runs;
   for (int first = 0; first < 256;) {
@@ -38,17 +38,17 @@ constexpr std::string_view kAfter4 =
     "124=server error 125=not ready 126-127=failed 128-255=not ready "
     "signal=server error";
 
-TEST(CodeMapTest, CodesMeanWhatConventionSays) {
+TEST(CodeMapTest, DefaultsFollowConvention) {
   EXPECT_EQ(Runs(CodeMap()),
             absl::StrCat("0=success 1-63=not ready ", kAfter4));
 }
 
-TEST(CodeMapTest, PiecesSayWhatCodesMean) {
+TEST(CodeMapTest, PiecesGiveCodesTheirMeaning) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"0=success,75=throttled,2-9=error,*=not-ready",
        "0=success 1=not ready 2-9=server error 10-74=not ready 75=throttled "
        "76-125=not ready 126-127=failed 128-255=not ready signal=server error"},
-      // The place of `*` does not matter; 126 and 127 can only be named.
+      // The position of `*` does not matter; 126 and 127 must be named.
       {"*=fatal,5=success",
        "0-4=failed 5=success 6-255=failed signal=server error"},
       {"*=server_error,127=not_ready,0=success",
@@ -74,7 +74,7 @@ TEST(CodeMapTest, PiecesSayWhatCodesMean) {
       {"@strict", "0=success 1-255=failed signal=failed"},
       {"@strict,75=throttled,signal=error",
        "0=success 1-74=failed 75=throttled 76-255=failed signal=server error"},
-      // `*` is what neither the preset nor a piece names.
+      // `*` stands for codes that neither the preset nor a piece names.
       {"@nagios,*=failed,2=error",
        "0=success 1=not ready 2=server error 3-255=failed signal=server error"},
   };
@@ -85,7 +85,7 @@ TEST(CodeMapTest, PiecesSayWhatCodesMean) {
   }
 }
 
-TEST(CodeMapTest, WhatIsWrongIsNamed) {
+TEST(CodeMapTest, InvalidMapIsExplained) {
   constexpr std::string_view kMeaning =
       "the meaning must be one of success, not-ready, throttled, error and "
       "failed";

@@ -50,7 +50,7 @@ std::string Number(int number) {
   return {static_cast<char>(number >> 8), static_cast<char>(number & 0xff)};
 }
 
-// A name as DNS writes it.
+// Encodes a name as DNS does.
 std::string Name(std::string_view name) {
   std::string bytes;
   for (const std::string_view part : absl::StrSplit(name, '.')) {
@@ -61,21 +61,21 @@ std::string Name(std::string_view name) {
   return bytes;
 }
 
-// A record for the name that was asked for, which stands after the header.
+// Encodes a record for the queried name, which follows the header.
 std::string Record(int type, std::string_view data) {
   constexpr int kPointer = 0xc000 | kHeader;
   return absl::StrCat(Number(kPointer), Number(type), Number(1), Number(0),
                       Number(60), Number(static_cast<int>(data.size())), data);
 }
 
-// An answer to `query`, which is a header and one question.
+// Encodes an answer to `query`, which is a header and one question.
 std::string Reply(const std::string& query, int code,
                   const std::vector<std::string>& records) {
   constexpr int kIsReply = 0x8180;
   std::string reply = absl::StrCat(
       query.substr(0, 2), Number(kIsReply | code), Number(1),
       Number(static_cast<int>(records.size())), Number(0), Number(0));
-  // Without what a query may have after its question.
+  // Drops the parts that a query may have after its question.
   const size_t name_end = query.find('\0', kHeader);
   reply += query.substr(kHeader, name_end + 5 - kHeader);
   for (const std::string& record : records) reply += record;
@@ -120,7 +120,7 @@ std::vector<Answered> AllTypes() {
   };
 }
 
-TEST(DnsAnswerTest, RecordsOfEachTypeAreRead) {
+TEST(DnsAnswerTest, RecordsOfEachTypeAreParsed) {
   for (const Answered& answered : AllTypes()) {
     std::vector<std::string> records = {Record(99, "of another type")};
     for (const std::string& data : answered.data) {
@@ -133,7 +133,7 @@ TEST(DnsAnswerTest, RecordsOfEachTypeAreRead) {
     ASSERT_TRUE(texts.ok()) << answered.type;
     EXPECT_EQ(*texts, answered.texts) << answered.type;
 
-    // Cut short anywhere, it is malformed, and nothing worse.
+    // A message cut short anywhere is malformed, and nothing worse.
     for (size_t size = 0; size < message.size(); ++size) {
       EXPECT_TRUE(absl::IsUnavailable(
           ReadDnsAnswer(message.substr(0, size), answered.type).status()))
@@ -142,7 +142,7 @@ TEST(DnsAnswerTest, RecordsOfEachTypeAreRead) {
   }
 }
 
-TEST(DnsAnswerTest, RecordsThatAreCutShortAreMalformed) {
+TEST(DnsAnswerTest, TruncatedRecordsAreMalformed) {
   for (const Answered& answered : AllTypes()) {
     if (answered.type == "CAA" || answered.type == "SOA") continue;
     std::string data = answered.data[0];
@@ -153,7 +153,7 @@ TEST(DnsAnswerTest, RecordsThatAreCutShortAreMalformed) {
   }
 }
 
-TEST(DnsAnswerTest, AnAliasAloneIsNoAddress) {
+TEST(DnsAnswerTest, AliasAloneIsNotAnAddress) {
   const std::string message =
       Reply(Query("a.test", 1), 0, {Record(5, Name("b.test"))});
   EXPECT_THAT(*ReadDnsAnswer(message, "A"), IsEmpty());
@@ -162,7 +162,7 @@ TEST(DnsAnswerTest, AnAliasAloneIsNoAddress) {
 // A name server on a loopback port.
 class NameServer {
  public:
-  // `records` are those of any name; with a `code`, that is the answer.
+  // Answers every query with `records`, or with the error `code` if not zero.
   NameServer(EventLoop& loop, int code, std::vector<std::string> records)
       : socket_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
         code_(code),
@@ -205,10 +205,10 @@ class DnsProbeTest : public testing::Test {
  protected:
   Finding Poll(int code, const std::vector<std::string>& records) {
     const NameServer server(loop_, code, records);
-    Resolver resolver(calls_,
-                      [address = server.address()](const NameQuestion& asked) {
-                        return LookUpRecords(asked, &address);
-                      });
+    Resolver resolver(
+        calls_, [address = server.address()](const NameQuestion& question) {
+          return LookUpRecords(question, &address);
+        });
     DnsProbe probe(
         resolver,
         {.scheme = Scheme::kDns, .host = "a.test.", .dns_type = "MX"});
@@ -223,7 +223,7 @@ class DnsProbeTest : public testing::Test {
   std::optional<Finding> found_;
 };
 
-TEST_F(DnsProbeTest, ANameIsThereOnceItHasRecordsOfTheType) {
+TEST_F(DnsProbeTest, NameIsReadyOnceItHasRecordsOfTheType) {
   Poll(0, {Record(15, absl::StrCat(Number(10), Name("a.mx"))),
            Record(15, absl::StrCat(Number(20), Name("b.mx")))});
   EXPECT_EQ(found_->status, PollStatus::kSuccess);
@@ -231,7 +231,7 @@ TEST_F(DnsProbeTest, ANameIsThereOnceItHasRecordsOfTheType) {
   EXPECT_FALSE(found_->absent);
 }
 
-TEST_F(DnsProbeTest, WhatTheServerDeniesIsAbsent) {
+TEST_F(DnsProbeTest, NameThatTheServerDeniesIsAbsent) {
   Poll(kNoSuchName, {});
   EXPECT_EQ(found_->status, PollStatus::kNotReady);
   EXPECT_EQ(found_->detail, "no such name");
@@ -247,13 +247,13 @@ TEST_F(DnsProbeTest, WhatTheServerDeniesIsAbsent) {
   EXPECT_TRUE(found_->absent);
 }
 
-TEST_F(DnsProbeTest, AServerThatFailsTellsNothing) {
+TEST_F(DnsProbeTest, FailingServerProvesNothing) {
   Poll(kServerFailure, {});
   EXPECT_EQ(found_->status, PollStatus::kServerError);
   EXPECT_FALSE(found_->absent);
 }
 
-TEST_F(DnsProbeTest, ASilentServerTellsNothing) {
+TEST_F(DnsProbeTest, SilentServerProvesNothing) {
   Resolver resolver(calls_, [](const NameQuestion&) { return NameAnswer{}; });
   DnsProbe probe(resolver, {.scheme = Scheme::kDns, .host = "a"});
   probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
@@ -266,7 +266,7 @@ TEST_F(DnsProbeTest, ASilentServerTellsNothing) {
   EXPECT_FALSE(found_->absent);
 }
 
-TEST_F(DnsProbeTest, WithoutATypeAddressesAreLookedUp) {
+TEST_F(DnsProbeTest, AddressesAreLookedUpWithoutAType) {
   Resolver resolver(calls_);
   DnsProbe probe(resolver, {.scheme = Scheme::kDns, .host = "localhost"},
                  AddressFamily::kIpv4);

@@ -32,7 +32,7 @@ namespace {
 
 class ExecProbeTest : public ProcessFixture {
  protected:
-  // Starts a poll whose finding will be in `found_`.
+  // Starts a poll whose finding ends up in `found_`.
   void Start(Probe& probe, const PollContext& context = {}) {
     found_ = std::nullopt;
     probe.Start(context, [this](Finding finding) {
@@ -56,11 +56,11 @@ class ExecProbeTest : public ProcessFixture {
   std::optional<Finding> found_;
 };
 
-TEST_F(ExecProbeTest, FindsWhatCodesMean) {
+TEST_F(ExecProbeTest, ExitCodesHaveTheirMeanings) {
   std::ofstream(Path("plain")) << "exit 0\n";
   struct Case {
     Command command;
-    std::string map;  // Of exit codes.
+    std::string map;  // Meanings of exit codes.
     PollStatus status;
     std::string detail;
     bool absent;
@@ -123,7 +123,7 @@ TEST_F(ExecProbeTest, AnswerOverridesTheExitCode) {
   EXPECT_FALSE(found.absent);
   EXPECT_TRUE(absl::StartsWith(found.output, "log\n{"));
 
-  // It is the last line, or none, and a signal is no exit.
+  // Only the last line can be the answer, and a signal is not an exit.
   EXPECT_EQ(Poll({.command = ShellCommand(
                       "echo '{\"waiter\":\"failed\"}'; echo end; exit 1")})
                 .status,
@@ -132,14 +132,14 @@ TEST_F(ExecProbeTest, AnswerOverridesTheExitCode) {
                       "echo '{\"waiter\":\"success\"}'; kill -KILL $$")})
                 .status,
             PollStatus::kServerError);
-  // Without a detail of its own, it has that of stderr.
+  // An answer without a detail gets that of stderr.
   EXPECT_EQ(Poll({.command = ShellCommand(
                       "echo '{\"waiter\":\"not_ready\"}'; echo why >&2")})
                 .detail,
             "why");
 }
 
-TEST_F(ExecProbeTest, CommandKnowsItsPoll) {
+TEST_F(ExecProbeTest, CommandLearnsItsPollFromVariables) {
   ASSERT_EQ(setenv("WAITER_DEADLINE_MS", "of another waiter", 1), 0);
   const ExecProbeOptions options = {
       .command = ShellCommand("echo $WAITER_ATTEMPT $WAITER_ELAPSED_MS "
@@ -172,7 +172,7 @@ TEST_F(ExecProbeTest, TimeoutIsAnErrorOnceTheCommandIsGone) {
   EXPECT_TRUE(reaper_->idle());
 }
 
-TEST_F(ExecProbeTest, TimeoutIsAnErrorWhateverTheCommandMakesOfIt) {
+TEST_F(ExecProbeTest, TimeoutIsAnErrorWhateverTheCommandAnswers) {
   ExecProbe probe(*reaper_,
                   {.command = ShellCommand(absl::StrCat(
                        "trap 'exit 0' TERM; echo '{\"waiter\":\"success\"}'; "
@@ -214,7 +214,7 @@ TEST_F(ExecProbeTest, AnswerMayEndTheProbeOrStartTheNextPoll) {
   EXPECT_EQ(polls, 3);
 }
 
-TEST_F(ExecProbeTest, MuchOutputIsCutAndAnyBytesAreKept) {
+TEST_F(ExecProbeTest, LongOutputIsCutAndItsBytesAreKept) {
   const Finding found = Poll(
       {.command = ShellCommand("head -c 3000000 /dev/zero; printf '\\377end'; "
                                "head -c 3000000 /dev/zero >&2; exit 1")});
@@ -224,7 +224,7 @@ TEST_F(ExecProbeTest, MuchOutputIsCutAndAnyBytesAreKept) {
             "exit code 1: " + std::string(kLongestDetail, '\0') + "...");
 }
 
-TEST(ProbeAnswerTest, LineMayBeAnAnswerOrNone) {
+TEST(ProbeAnswerTest, AnswerIsAJsonLineWithWaiterInIt) {
   struct Case {
     std::string line;
     std::optional<PollStatus> status;

@@ -62,7 +62,7 @@ class FileProbeTest : public testing::Test {
   std::optional<Finding> found_;
 };
 
-TEST_F(FileProbeTest, AFileIsAbsentUntilItIsThere) {
+TEST_F(FileProbeTest, FileIsAbsentUntilItExists) {
   const std::unique_ptr<FileProbe> probe = NewProbe(path_);
   EXPECT_EQ(Poll(*probe).status, PollStatus::kNotReady);
   EXPECT_EQ(found_->detail, "no such file");
@@ -73,11 +73,11 @@ TEST_F(FileProbeTest, AFileIsAbsentUntilItIsThere) {
   EXPECT_EQ(found_->detail, "3 bytes");
   EXPECT_FALSE(found_->absent);
 
-  // A file on the way is no directory.
+  // A path through a file is absent, too.
   EXPECT_TRUE(Poll(*NewProbe(path_ + "/more")).absent);
 }
 
-TEST_F(FileProbeTest, AFileIsStableWhenItHasNotChangedForLongEnough) {
+TEST_F(FileProbeTest, FileIsStableOnceUnchangedForLongEnough) {
   const std::unique_ptr<FileProbe> probe = NewProbe(path_, absl::Seconds(2));
   Write(3);
   EXPECT_EQ(Poll(*probe).status, PollStatus::kNotReady);  // First seen at 0 s.
@@ -114,7 +114,7 @@ TEST_F(FileProbeTest, AnotherFileOfTheSameSizeAndTimeIsAChange) {
   EXPECT_EQ(Poll(*probe).status, PollStatus::kNotReady);
 }
 
-TEST_F(FileProbeTest, AFileThatWentAwayMustBeStableAnew) {
+TEST_F(FileProbeTest, RecreatedFileMustBecomeStableAgain) {
   const std::unique_ptr<FileProbe> probe = NewProbe(path_, absl::Seconds(2));
   Write(3);
   Poll(*probe);
@@ -125,19 +125,19 @@ TEST_F(FileProbeTest, AFileThatWentAwayMustBeStableAnew) {
   EXPECT_EQ(Poll(*probe).status, PollStatus::kNotReady);
 }
 
-TEST_F(FileProbeTest, WhatWaitingDoesNotMendIsAFailure) {
+TEST_F(FileProbeTest, PermanentErrorIsAFailure) {
   EXPECT_EQ(Poll(*NewProbe(std::string(5000, 'x'))).status,
             PollStatus::kFailed);
   EXPECT_EQ(found_->detail, "File name too long");
   EXPECT_FALSE(found_->absent);
 
-  // A link to itself may be mended.
+  // A link to itself may be repaired.
   ASSERT_EQ(symlink(path_.c_str(), path_.c_str()), 0);
   EXPECT_EQ(Poll(*NewProbe(path_)).status, PollStatus::kServerError);
   EXPECT_FALSE(found_->absent);
 }
 
-TEST_F(FileProbeTest, AFileSystemThatHangsIsNamed) {
+TEST_F(FileProbeTest, HangingFileSystemIsNamed) {
   const std::unique_ptr<FileProbe> probe = NewProbe(path_);
   probe->Start({}, [this](Finding finding) { found_ = std::move(finding); });
   probe->TimeOut(absl::Seconds(10));
@@ -146,11 +146,11 @@ TEST_F(FileProbeTest, AFileSystemThatHangsIsNamed) {
   EXPECT_EQ(found_->detail, "no answer from the file system within 10s");
   EXPECT_FALSE(found_->absent);
 
-  // The next poll gets what the look under way has seen.
+  // The next poll gets the result of the call under way.
   EXPECT_EQ(Poll(*probe).detail, "no such file");
 }
 
-TEST_F(FileProbeTest, APollThatIsCancelledOrDestroyedDoesNotAnswer) {
+TEST_F(FileProbeTest, CancelledOrDestroyedPollDoesNotAnswer) {
   std::unique_ptr<FileProbe> probe = NewProbe(path_);
   const Probe::Done never = [](const Finding&) { ADD_FAILURE() << "late"; };
   probe->Start({}, never);

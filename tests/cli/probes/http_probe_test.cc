@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Probes and servers on one loop, over real sockets.
+// Runs probes and servers on one loop, over real sockets.
 
 #include "cli/probes/http/http_probe.h"
 
@@ -49,7 +49,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Then = HttpReply::Then;
 
-// Only a guard against hanging.
+// A limit for hanging tests only.
 constexpr std::chrono::seconds kGuard(20);
 
 std::shared_ptr<const HttpOptions> OptionsOf(std::string_view flags_text) {
@@ -76,7 +76,7 @@ class HttpProbeTest : public ::testing::Test {
     ASSERT_TRUE(server_.listens());
   }
 
-  // Runs the loop until `done`, and returns whether that came to be.
+  // Runs the loop until `done` returns true. Returns false if it never does.
   bool RunUntil(const std::function<bool()>& done) {
     const MonotonicTime limit = GetRealClock().MonotonicNow() + kGuard;
     while (!done()) {
@@ -94,15 +94,16 @@ class HttpProbeTest : public ::testing::Test {
     return *std::move(probe);
   }
 
-  // One poll.
-  Finding Ask(Probe& probe) {
+  // Makes one poll.
+  Finding Poll(Probe& probe) {
     std::optional<Finding> found;
     probe.Start({}, [&](Finding finding) { found = std::move(finding); });
-    EXPECT_TRUE(RunUntil([&] { return found.has_value(); })) << "hangs";
+    EXPECT_TRUE(RunUntil([&] { return found.has_value(); }))
+        << "the poll hangs";
     return found.value_or(Finding());
   }
-  Finding Ask(std::string url, std::string_view flags = "") {
-    return Ask(*MakeProbe(std::move(url), flags));
+  Finding Poll(std::string url, std::string_view flags = "") {
+    return Poll(*MakeProbe(std::move(url), flags));
   }
 
   EventLoop loop_;
@@ -118,7 +119,7 @@ struct Row {
   std::string_view detail;
 };
 
-TEST_F(HttpProbeTest, WhateverAServerDoesIsAFinding) {
+TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
   constexpr PollStatus kSuccess = PollStatus::kSuccess;
   constexpr PollStatus kNotReady = PollStatus::kNotReady;
   constexpr PollStatus kServerError = PollStatus::kServerError;
@@ -216,13 +217,13 @@ TEST_F(HttpProbeTest, WhateverAServerDoesIsAFinding) {
        kServerError,
        ""},
       {"has a huge body",
-       {.bytes = "HTTP/1.1 200 OK\r\n\r\nready\n", .then = Then::kGoOnForEver},
+       {.bytes = "HTTP/1.1 200 OK\r\n\r\nready\n", .then = Then::kSendForever},
        "--body-regex=^ready$",
        kSuccess,
        "HTTP 200 OK"},
       {"has a huge body in which nothing is found",
        {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
-        .then = Then::kGoOnForEver},
+        .then = Then::kSendForever},
        "--body-regex=ready",
        kNotReady,
        "HTTP 200, body, of which the first 1 MiB was read, does not match "
@@ -233,11 +234,11 @@ TEST_F(HttpProbeTest, WhateverAServerDoesIsAFinding) {
        kServerError,
        "the HTTP header is too large"},
       {"has an endless header",
-       {.bytes = "HTTP/1.1 200 OK\r\nX: ", .then = Then::kGoOnForEver},
+       {.bytes = "HTTP/1.1 200 OK\r\nX: ", .then = Then::kSendForever},
        "",
        kServerError,
        "the HTTP header is too large"},
-      {"redirects for ever",
+      {"redirects forever",
        {"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"},
        "",
        kServerError,
@@ -263,7 +264,7 @@ TEST_F(HttpProbeTest, WhateverAServerDoesIsAFinding) {
     SCOPED_TRACE(row.name);
     HttpServer server(loop_);
     server.Play(row.reply);
-    const Finding finding = Ask(server.Url("/ready"), row.flags);
+    const Finding finding = Poll(server.Url("/ready"), row.flags);
     EXPECT_EQ(finding.status, row.found)
         << PollStatusName(finding.status) << ": " << finding.detail;
     if (row.detail.empty()) {
@@ -273,23 +274,23 @@ TEST_F(HttpProbeTest, WhateverAServerDoesIsAFinding) {
       EXPECT_EQ(finding.detail, row.detail);
     }
     EXPECT_FALSE(finding.absent);
-    // Nothing is read any further.
+    // The probe reads no further.
     EXPECT_TRUE(RunUntil([&] { return server.connections() == 0; }));
   }
 }
 
-TEST_F(HttpProbeTest, ARequestIsWhatTheFlagsSay) {
+TEST_F(HttpProbeTest, RequestFollowsTheFlags) {
   server_.Play({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
 
-  Ask(server_.Url("/a?b=c"));
-  Ask(server_.Url("/"), "--header=X-A:b --header=Host:example.com");
-  Ask(server_.Url("/"), "--header=X-Empty: --header=Accept:text/plain");
-  Ask(server_.Url("/"), "--data=a&b");
-  Ask(server_.Url("/"), "--data=a --method=PUT");
-  Ask(server_.Url("/"), "--data= --method=POST");
-  Ask(server_.Url("/"), "--method=DELETE");
-  Ask(server_.Url("/"), "--method=POST");
-  Ask(absl::StrCat("http://user:pass@127.0.0.1:", server_.port(), "/"));
+  Poll(server_.Url("/a?b=c"));
+  Poll(server_.Url("/"), "--header=X-A:b --header=Host:example.com");
+  Poll(server_.Url("/"), "--header=X-Empty: --header=Accept:text/plain");
+  Poll(server_.Url("/"), "--data=a&b");
+  Poll(server_.Url("/"), "--data=a --method=PUT");
+  Poll(server_.Url("/"), "--data= --method=POST");
+  Poll(server_.Url("/"), "--method=DELETE");
+  Poll(server_.Url("/"), "--method=POST");
+  Poll(absl::StrCat("http://user:pass@127.0.0.1:", server_.port(), "/"));
 
   const std::vector<std::string>& requests = server_.requests();
   ASSERT_EQ(requests.size(), 9U);
@@ -314,8 +315,8 @@ TEST_F(HttpProbeTest, ARequestIsWhatTheFlagsSay) {
               HasSubstr("\r\nAuthorization: Basic dXNlcjpwYXNz\r\n"));
 }
 
-TEST_F(HttpProbeTest, EachPollSendsAllOfItOnAConnectionOfItsOwn) {
-  // It would be kept alive.
+TEST_F(HttpProbeTest, EachPollSendsTheWholeRequestOnItsOwnConnection) {
+  // The server would keep the connection alive.
   server_.Play({.bytes = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
                 .then = Then::kHang});
   server_.Play({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -323,16 +324,16 @@ TEST_F(HttpProbeTest, EachPollSendsAllOfItOnAConnectionOfItsOwn) {
   const std::unique_ptr<Probe> probe =
       MakeProbe(server_.Url("/"), "--data=the-body");
 
-  EXPECT_EQ(Ask(*probe).status, PollStatus::kNotReady);
+  EXPECT_EQ(Poll(*probe).status, PollStatus::kNotReady);
   EXPECT_TRUE(RunUntil([&] { return server_.connections() == 0; }));
-  EXPECT_EQ(Ask(*probe).status, PollStatus::kSuccess);
+  EXPECT_EQ(Poll(*probe).status, PollStatus::kSuccess);
 
   ASSERT_EQ(server_.requests().size(), 2U);
   EXPECT_THAT(server_.requests()[0], HasSubstr("\r\n\r\nthe-body"));
   EXPECT_EQ(server_.requests()[0], server_.requests()[1]);
 }
 
-TEST_F(HttpProbeTest, AnAnswerIsThatOfTheEndOfTheRedirects) {
+TEST_F(HttpProbeTest, AnswerIsThatAfterTheRedirects) {
   server_.Play(
       {"HTTP/1.1 301 Moved\r\nLocation: /b\r\nX-A: first\r\n"
        "Content-Length: 3\r\n\r\nold"});
@@ -341,14 +342,14 @@ TEST_F(HttpProbeTest, AnAnswerIsThatOfTheEndOfTheRedirects) {
        "new"});
 
   const Finding finding =
-      Ask(server_.Url("/a"), "--body-regex=^new$ --expect-header=X-A=first");
+      Poll(server_.Url("/a"), "--body-regex=^new$ --expect-header=X-A=first");
 
   EXPECT_EQ(finding.detail, "HTTP 200, X-A: second does not match /first/");
   EXPECT_THAT(server_.requests(),
               ElementsAre(StartsWith("GET /a "), StartsWith("GET /b ")));
 }
 
-TEST_F(HttpProbeTest, NobodyThereIsAbsent) {
+TEST_F(HttpProbeTest, RefusalIsAbsent) {
   std::string url;
   std::string address;
   {
@@ -357,18 +358,18 @@ TEST_F(HttpProbeTest, NobodyThereIsAbsent) {
     address = absl::StrCat("127.0.0.1:", gone.port());
   }
 
-  const Finding finding = Ask(url);
+  const Finding finding = Poll(url);
 
   EXPECT_EQ(finding.status, PollStatus::kNotReady);
   EXPECT_EQ(finding.detail, absl::StrCat("refused by ", address));
   EXPECT_TRUE(finding.absent);
 }
 
-TEST_F(HttpProbeTest, ANameThatDoesNotExistIsNotAbsent) {
-  // Too long for a label, so that no server is asked.
+TEST_F(HttpProbeTest, UnknownNameIsNotAbsent) {
+  // The name exceeds the limit on a label, so that no server is queried.
   const std::string name(64, 'a');
 
-  const Finding finding = Ask(absl::StrCat("http://user:pass@", name, "/"));
+  const Finding finding = Poll(absl::StrCat("http://user:pass@", name, "/"));
 
   EXPECT_EQ(finding.status, PollStatus::kNotReady);
   EXPECT_EQ(finding.detail, absl::StrCat("name not found: ", name));
@@ -378,39 +379,39 @@ TEST_F(HttpProbeTest, ANameThatDoesNotExistIsNotAbsent) {
 TEST_F(HttpProbeTest, NotFoundIsAbsent) {
   server_.Play({"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"});
 
-  EXPECT_TRUE(Ask(server_.Url("/")).absent);
+  EXPECT_TRUE(Poll(server_.Url("/")).absent);
 }
 
-TEST_F(HttpProbeTest, BothFamiliesAreAsked) {
+TEST_F(HttpProbeTest, BothFamiliesAreTried) {
   HttpServer server(loop_, HttpServer::Family::kIpv6);
   if (!server.listens()) GTEST_SKIP() << "no IPv6 loopback address here";
   server.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
   const std::string by_name =
       absl::StrCat("http://localhost:", server.port(), "/");
 
-  EXPECT_EQ(Ask(server.Url("/")).status, PollStatus::kSuccess);
-  EXPECT_EQ(Ask(by_name).status, PollStatus::kSuccess);
-  EXPECT_EQ(Ask(by_name, "--ipv6").status, PollStatus::kSuccess);
-  const Finding finding = Ask(by_name, "--ipv4");
+  EXPECT_EQ(Poll(server.Url("/")).status, PollStatus::kSuccess);
+  EXPECT_EQ(Poll(by_name).status, PollStatus::kSuccess);
+  EXPECT_EQ(Poll(by_name, "--ipv6").status, PollStatus::kSuccess);
+  const Finding finding = Poll(by_name, "--ipv4");
   EXPECT_EQ(finding.detail,
             absl::StrCat("refused by 127.0.0.1:", server.port()));
 }
 
-TEST_F(HttpProbeTest, LoopbackGoesThroughNoProxy) {
+TEST_F(HttpProbeTest, LoopbackBypassesTheProxy) {
   server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
   setenv("http_proxy", "http://127.0.0.1:1/", 1);
 
-  const Finding finding = Ask(server_.Url("/"));
+  const Finding finding = Poll(server_.Url("/"));
 
   unsetenv("http_proxy");
   EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
 }
 
-TEST_F(HttpProbeTest, OthersGoThroughTheProxyOfTheEnvironment) {
+TEST_F(HttpProbeTest, OtherHostsGoThroughTheProxyOfTheEnvironment) {
   server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
   setenv("http_proxy", server_.Url("").c_str(), 1);
 
-  const Finding finding = Ask("http://example.invalid/ready");
+  const Finding finding = Poll("http://example.invalid/ready");
 
   unsetenv("http_proxy");
   EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
@@ -418,7 +419,7 @@ TEST_F(HttpProbeTest, OthersGoThroughTheProxyOfTheEnvironment) {
               ElementsAre(StartsWith("GET http://example.invalid/ready ")));
 }
 
-TEST_F(HttpProbeTest, ATimeOutTellsWhatTheServerDid) {
+TEST_F(HttpProbeTest, TimeoutSaysHowFarTheServerCame) {
   const auto time_out = [&](HttpReply reply) {
     HttpServer server(loop_);
     server.Play(std::move(reply));
@@ -426,7 +427,7 @@ TEST_F(HttpProbeTest, ATimeOutTellsWhatTheServerDid) {
     std::optional<Finding> found;
     probe->Start({}, [&](Finding finding) { found = std::move(finding); });
     EXPECT_TRUE(RunUntil([&] { return !server.requests().empty(); }));
-    // What was sent is there in the next round.
+    // Sent bytes arrive in the next round.
     for (int round = 0; round < 10; ++round) {
       loop_.RunOnce(GetRealClock().MonotonicNow());
     }
@@ -447,8 +448,8 @@ TEST_F(HttpProbeTest, ATimeOutTellsWhatTheServerDid) {
   EXPECT_EQ(half.detail, "HTTP 200, body not complete within 10s");
 }
 
-TEST_F(HttpProbeTest, AFullBacklogIsNoConnection) {
-  // Linux drops what asks for a place in a full one.
+TEST_F(HttpProbeTest, FullBacklogIsNotAConnection) {
+  // Linux drops connection attempts beyond a full backlog.
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -481,7 +482,7 @@ TEST_F(HttpProbeTest, AFullBacklogIsNoConnection) {
   close(listener);
 }
 
-TEST_F(HttpProbeTest, ACancelledPollAnswersNothing) {
+TEST_F(HttpProbeTest, CancelledPollDoesNotAnswer) {
   server_.Play({.then = Then::kHang});
   server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
   const std::unique_ptr<Probe> probe = MakeProbe(server_.Url("/"));
@@ -493,11 +494,11 @@ TEST_F(HttpProbeTest, ACancelledPollAnswersNothing) {
 
   EXPECT_TRUE(RunUntil([&] { return server_.connections() == 0; }));
   EXPECT_FALSE(answered);
-  EXPECT_EQ(Ask(*probe).status, PollStatus::kSuccess);
+  EXPECT_EQ(Poll(*probe).status, PollStatus::kSuccess);
   EXPECT_FALSE(answered);
 }
 
-TEST_F(HttpProbeTest, AnAnswerMayBeginTheNextPollOrEndTheProbe) {
+TEST_F(HttpProbeTest, AnswerMayStartTheNextPollOrEndTheProbe) {
   server_.Play({"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"});
   std::unique_ptr<Probe> probe = MakeProbe(server_.Url("/"));
   int polls = 0;
@@ -516,7 +517,7 @@ TEST_F(HttpProbeTest, AnAnswerMayBeginTheNextPollOrEndTheProbe) {
   EXPECT_EQ(server_.requests().size(), 3U);
 }
 
-TEST_F(HttpProbeTest, ManyTargetsAreAskedAtOnce) {
+TEST_F(HttpProbeTest, ManyTargetsArePolledAtOnce) {
   server_.Play({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
                 .byte_by_byte = true});
   std::vector<std::unique_ptr<Probe>> probes;
@@ -525,7 +526,7 @@ TEST_F(HttpProbeTest, ManyTargetsAreAskedAtOnce) {
     probes.push_back(MakeProbe(server_.Url("/")));
     probes.back()->Start({}, [&](const Finding& finding) {
       successes += finding.status == PollStatus::kSuccess ? 1 : 0;
-      // Another one ends inside of this one's answer.
+      // The last probe ends inside the answer of another.
       if (successes == 10) probes.back()->Cancel();
     });
   }
@@ -533,7 +534,7 @@ TEST_F(HttpProbeTest, ManyTargetsAreAskedAtOnce) {
   EXPECT_TRUE(RunUntil([&] { return successes >= 49; }));
 }
 
-TEST_F(HttpProbeTest, WhatIsNoUrlIsRefused) {
+TEST_F(HttpProbeTest, InvalidUrlIsRefused) {
   for (const std::string_view url :
        {"", "localhost", "ftp://localhost/", "http://", "http://user:secret@/",
         "http://localhost:99999/", "http://user:secret@a b/",

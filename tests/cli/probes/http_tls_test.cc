@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Certificates, against the server that comes with OpenSSL.
+// Checks certificates against the server that comes with OpenSSL.
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -43,11 +43,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Only a guard against hanging.
+// A limit for hanging tests only.
 constexpr std::chrono::seconds kGuard(20);
 
-// Starts `openssl` with `args`, its output in `output`. Returns its process, or
-// -1 if there is none.
+// Starts `openssl` with `args` and its output to `output`. Returns its process,
+// or -1 if `openssl` is missing.
 pid_t StartOpenssl(const std::vector<std::string>& args, int output) {
   std::string program = "openssl";
   std::vector<char*> argv = {program.data()};
@@ -72,7 +72,7 @@ pid_t StartOpenssl(const std::vector<std::string>& args, int output) {
              : -1;
 }
 
-// Runs `openssl`, and returns whether it succeeded.
+// Runs `openssl`. Returns true if it succeeded.
 bool RunOpenssl(const std::vector<std::string>& args) {
   const pid_t process = StartOpenssl(args, STDERR_FILENO);
   int status = 0;
@@ -94,8 +94,8 @@ class HttpTlsTest : public ::testing::Test {
     waitpid(server_, nullptr, 0);
   }
 
-  // Starts a server on 127.0.0.1 whose certificate for «localhost» nobody
-  // signed but itself. Returns whether there is an `openssl` for that.
+  // Starts a server on 127.0.0.1 with a self-signed certificate for
+  // "localhost". Returns false if `openssl` is missing.
   bool StartServer() {
     const std::string key = testing::TempDir() + "/http_tls_test_key.pem";
     if (!RunOpenssl({"req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -112,7 +112,7 @@ class HttpTlsTest : public ::testing::Test {
                            output[1]);
     close(output[1]);
     const absl::Cleanup close_output = [&] { close(output[0]); };
-    // It says "ACCEPT 127.0.0.1:4433" once it does.
+    // The server prints "ACCEPT 127.0.0.1:4433" once it listens.
     std::string text;
     char c = 0;
     while (read(output[0], &c, 1) == 1) {
@@ -134,14 +134,15 @@ class HttpTlsTest : public ::testing::Test {
     return true;
   }
 
-  Finding Ask(std::string url, HttpOptions options) {
+  Finding Poll(std::string url, HttpOptions options) {
     absl::StatusOr<std::unique_ptr<Probe>> probe =
         MakeHttpProbe(*client_, std::move(url),
                       std::make_shared<const HttpOptions>(std::move(options)));
     EXPECT_TRUE(probe.ok()) << probe.status();
     std::optional<Finding> found;
     (*probe)->Start({}, [&](Finding finding) { found = std::move(finding); });
-    EXPECT_TRUE(RunUntil([&] { return found.has_value(); })) << "hangs";
+    EXPECT_TRUE(RunUntil([&] { return found.has_value(); }))
+        << "the poll hangs";
     return found.value_or(Finding());
   }
 
@@ -153,53 +154,53 @@ class HttpTlsTest : public ::testing::Test {
   std::string port_;
 };
 
-TEST_F(HttpTlsTest, OnlyACertificateThatIsTrustedWillDo) {
+TEST_F(HttpTlsTest, OnlyATrustedCertificateIsAccepted) {
   if (!StartServer()) GTEST_SKIP() << "no openssl(1) here";
   const std::string by_name = absl::StrCat("https://localhost:", port_, "/");
   const std::string by_address = absl::StrCat("https://127.0.0.1:", port_, "/");
 
-  const Finding strange = Ask(by_name, {});
+  const Finding strange = Poll(by_name, {});
   EXPECT_EQ(strange.status, PollStatus::kServerError) << strange.detail;
   EXPECT_THAT(strange.detail, StartsWith("TLS: self"));
   EXPECT_THAT(strange.detail, HasSubstr("signed certificate"));
   EXPECT_EQ(strange.hint, "certificate self-signed: --insecure or --ca-file");
   EXPECT_FALSE(strange.absent);
 
-  const Finding insecure = Ask(by_name, {.verify = false});
+  const Finding insecure = Poll(by_name, {.verify = false});
   EXPECT_EQ(insecure.status, PollStatus::kSuccess) << insecure.detail;
 
-  const Finding known = Ask(by_name, {.ca_file = certificate_});
+  const Finding known = Poll(by_name, {.ca_file = certificate_});
   EXPECT_EQ(known.status, PollStatus::kSuccess) << known.detail;
 
   // The certificate is for another name.
-  const Finding other = Ask(by_address, {.ca_file = certificate_});
+  const Finding other = Poll(by_address, {.ca_file = certificate_});
   EXPECT_EQ(other.status, PollStatus::kServerError) << other.detail;
   EXPECT_THAT(other.detail, StartsWith("TLS: "));
   EXPECT_EQ(other.hint, "certificate not trusted: --insecure or --ca-file");
 
-  // What was once accepted is not remembered.
-  EXPECT_EQ(Ask(by_name, {}).status, PollStatus::kServerError);
+  // An accepted certificate is not remembered.
+  EXPECT_EQ(Poll(by_name, {}).status, PollStatus::kServerError);
 }
 
-TEST_F(HttpTlsTest, AFileWithoutCertificatesIsAMistake) {
+TEST_F(HttpTlsTest, FileWithoutCertificatesIsAMistake) {
   if (!StartServer()) GTEST_SKIP() << "no openssl(1) here";
   const std::string file = testing::TempDir() + "/http_tls_test_empty";
   std::ofstream(file) << "nothing\n";
 
   const Finding finding =
-      Ask(absl::StrCat("https://localhost:", port_), {.ca_file = file});
+      Poll(absl::StrCat("https://localhost:", port_), {.ca_file = file});
 
   EXPECT_EQ(finding.status, PollStatus::kFailed);
   EXPECT_EQ(finding.detail, absl::StrCat("no certificates in ", file));
 }
 
-TEST_F(HttpTlsTest, AServerWithoutTlsIsAnError) {
+TEST_F(HttpTlsTest, ServerWithoutTlsIsAnError) {
   HttpServer server(loop_);
   ASSERT_TRUE(server.listens());
   server.Play({.bytes = "220 smtp.example.com ESMTP\r\n", .greets = true});
 
   const Finding finding =
-      Ask(absl::StrCat("https://127.0.0.1:", server.port()), {});
+      Poll(absl::StrCat("https://127.0.0.1:", server.port()), {});
 
   EXPECT_EQ(finding.status, PollStatus::kServerError);
   EXPECT_THAT(finding.detail, StartsWith("TLS: "));
@@ -207,7 +208,7 @@ TEST_F(HttpTlsTest, AServerWithoutTlsIsAnError) {
   EXPECT_EQ(finding.hint, "");
 }
 
-TEST_F(HttpTlsTest, ASilentServerDoesNotSetUpTls) {
+TEST_F(HttpTlsTest, SilentServerDoesNotSetUpTls) {
   HttpServer server(loop_);
   ASSERT_TRUE(server.listens());
   const absl::StatusOr<std::unique_ptr<Probe>> probe =

@@ -28,7 +28,7 @@ namespace {
 using ::testing::HasSubstr;
 using Error = HttpAnswer::Error;
 
-// What the flags, separated by blanks, ask for.
+// Parses flags that are separated by blanks.
 HttpOptions OptionsOf(std::string_view flags_text) {
   Flags flags("waiter", "", "");
   HttpFlags http;
@@ -89,7 +89,7 @@ TEST(HttpVerdictTest, EachStatusHasItsClass) {
       {504, "", kServerError},
       {505, "", kFailed},
       {507, "", kServerError},
-      // Of 2xx, those that were not asked for are not ready.
+      // A 2xx status that --status excludes is not ready.
       {200, "--status=204", kNotReady},
       {202, "--status=200", kNotReady},
       {204, "--status=200,204", kSuccess},
@@ -100,7 +100,7 @@ TEST(HttpVerdictTest, EachStatusHasItsClass) {
        "HTTP 401: --header or --not-ready-on 401"},
       {500, "--not-ready-on=500-599", kNotReady},
       {429, "--not-ready-on=429", kNotReady},
-      // What is expected goes first.
+      // An expected status wins.
       {401, "--not-ready-on=401 --status=401", kSuccess},
   };
   for (const StatusRow& row : rows) {
@@ -115,7 +115,7 @@ TEST(HttpVerdictTest, EachStatusHasItsClass) {
   }
 }
 
-TEST(HttpVerdictTest, AServerThatSaysWhenIsThrottled) {
+TEST(HttpVerdictTest, RetryAfterMakesAnAnswerThrottled) {
   const auto judge = [](int status, std::string_view flags, std::string name,
                         std::string value) {
     HttpAnswer answer = AnswerOf(status);
@@ -148,10 +148,10 @@ TEST(HttpVerdictTest, AServerThatSaysWhenIsThrottled) {
 struct MismatchRow {
   std::string_view flags;
   std::string_view body;
-  std::string_view detail;  // Empty: there is none.
+  std::string_view detail;  // Empty if nothing is missing.
 };
 
-TEST(HttpVerdictTest, EverythingThatIsExpectedMustBeThere) {
+TEST(HttpVerdictTest, EveryExpectationMustHold) {
   const std::vector<MismatchRow> rows = {
       {"--body-regex=read[y]", "ready", ""},
       {"--body-regex=ready", "", "HTTP 200, body does not match /ready/"},
@@ -169,7 +169,7 @@ TEST(HttpVerdictTest, EverythingThatIsExpectedMustBeThere) {
       {"--json=.status==\"UP\"", "starting", "HTTP 200, body is no JSON: "},
       {"--json=.status==\"UP\"", "", "HTTP 200, body is no JSON: "},
       {"--json=.a==1 --json=.b==2", R"({"a": 1, "b": 3})", "HTTP 200, .b is 3"},
-      // Each sees the whole body.
+      // Each expectation sees the whole body.
       {"--body-regex=UP --json=.status==\"UP\" --expect-header=X-State=warm",
        R"({"status": "UP"})", ""},
   };
@@ -187,7 +187,7 @@ TEST(HttpVerdictTest, EverythingThatIsExpectedMustBeThere) {
   }
 }
 
-TEST(HttpVerdictTest, OfABodyThatIsCutTheBeginCounts) {
+TEST(HttpVerdictTest, TruncatedBodyIsJudgedByItsBeginning) {
   HttpAnswer answer = AnswerOf(200, R"({"status": "UP"})");
   answer.body_is_cut = true;
 
@@ -208,7 +208,7 @@ struct ErrorRow {
   std::string_view hint = "";
 };
 
-TEST(HttpVerdictTest, NoAnswerIsNoFailure) {
+TEST(HttpVerdictTest, MissingAnswerIsNotAFailure) {
   const std::vector<ErrorRow> rows = {
       {Error::kNotConnected, "no socket", PollStatus::kNotReady},
       {Error::kNameNotFound, "name not found: a", PollStatus::kNotReady},
@@ -240,7 +240,7 @@ TEST(HttpVerdictTest, NoAnswerIsNoFailure) {
   }
 }
 
-TEST(HttpVerdictTest, OnlyATargetThatRefusesIsAbsent) {
+TEST(HttpVerdictTest, OnlyARefusingTargetIsAbsent) {
   HttpAnswer answer;
   answer.error = Error::kNotConnected;
   answer.addresses = {FixedAddresses("127.0.0.1", 80).front(),
@@ -252,7 +252,7 @@ TEST(HttpVerdictTest, OnlyATargetThatRefusesIsAbsent) {
   EXPECT_EQ(refused.detail, "refused by 127.0.0.1:80 and [::1]:80");
   EXPECT_TRUE(refused.absent);
 
-  // It may be the proxy that refuses.
+  // The refusal may come from the proxy.
   answer.may_be_proxied = true;
   EXPECT_FALSE(JudgeHttp({}, answer, kNow).absent);
 
@@ -263,7 +263,7 @@ TEST(HttpVerdictTest, OnlyATargetThatRefusesIsAbsent) {
   EXPECT_FALSE(unreachable.absent);
 }
 
-TEST(HttpVerdictTest, ATimeOutSaysHowFarItCame) {
+TEST(HttpVerdictTest, TimeoutSaysHowFarThePollCame) {
   const auto judge = [](HttpStage stage) {
     HttpAnswer answer;
     answer.stage = stage;

@@ -31,7 +31,7 @@ struct Row {
 
 class JsonPathTest : public ::testing::TestWithParam<Row> {};
 
-TEST_P(JsonPathTest, HoldsOrNot) {
+TEST_P(JsonPathTest, ExpressionHoldsOrNot) {
   const auto& [expression, holds] = GetParam();
   const absl::StatusOr<JsonValue> document = ParseJson(kDocument);
   ASSERT_TRUE(document.ok()) << document.status();
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{".replicas<2", false}, Row{".replicas<=2", true},
         Row{".replicas>=2", true}, Row{".replicas>2", false},
         Row{".replicas>1.99", true}, Row{".load<-1e2", true},
-        // Of another type: not equal, and neither more nor less.
+        // Values of another type: not equal, and neither more nor less.
         Row{R"(.replicas=="2")", false}, Row{R"(.replicas!="2")", true},
         Row{".status>1", false}, Row{".status<=1", false},
         Row{".items==1", false}, Row{".items!=1", true},
@@ -60,12 +60,12 @@ INSTANTIATE_TEST_SUITE_P(
         Row{".failed==false", true}, Row{".failed!=false", false},
         Row{".none==null", true}, Row{".none!=null", false},
         Row{".none==0", false}, Row{".status!=null", true},
-        // What is not there.
+        // Missing values.
         Row{".gone==null", true}, Row{".gone!=null", false},
         Row{R"(.gone!="STARTING")", false}, Row{R"(.gone=="X")", false},
         Row{".gone<1", false}, Row{".gone", false}, Row{".status.gone", false},
         Row{".items[3]", false}, Row{".status[0]", false},
-        // What is there, whatever it is.
+        // Present values of every type.
         Row{".none", true}, Row{".failed", true}, Row{".items[1]", true},
         Row{".", true}, Row{".!=null", true}, Row{". != null", true},
         // Paths.
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"(["a b"]["c.d"]==1)", true}, Row{R"(.["a b"]["c.d"]==1)", true},
         Row{".x-y==7", true}, Row{".größe==3", true}));
 
-TEST(JsonPathTest, ReadsTheDocumentItself) {
+TEST(JsonPathTest, PathMayStartAtTheDocument) {
   const absl::StatusOr<JsonPath> path = JsonPath::Parse(".[1]>5");
   ASSERT_TRUE(path.ok()) << path.status();
 
@@ -82,7 +82,7 @@ TEST(JsonPathTest, ReadsTheDocumentItself) {
   EXPECT_FALSE(path->Holds(*ParseJson("[6]")));
 }
 
-TEST(JsonPathTest, AnErrorSaysWhatIsWrongAndWhere) {
+TEST(JsonPathTest, ErrorNamesTheMistakeAndItsPosition) {
   const struct {
     std::string_view expression;
     std::string_view error;
@@ -117,7 +117,7 @@ TEST(JsonPathTest, AnErrorSaysWhatIsWrongAndWhere) {
   }
 }
 
-TEST(JsonPathTest, SaysWhatItFound) {
+TEST(JsonPathTest, FindingNamesTheValue) {
   const absl::StatusOr<JsonValue> document = ParseJson(kDocument);
   const auto found = [&](std::string_view expression) {
     return JsonPath::Parse(expression)->Found(*document);

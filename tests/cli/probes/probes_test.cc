@@ -37,13 +37,13 @@ namespace {
 
 constexpr std::string_view kPing = "PING\r\n";
 
-// Texts with zeros in them.
+// Returns a text with zeros in it.
 template <size_t size>
 std::string Bytes(const char (&text)[size]) {
   return std::string(text, size - 1);
 }
 
-// A message of PostgreSQL: type, length, body.
+// Encodes a message of PostgreSQL: type, length, body.
 std::string Message(char type, std::string_view body) {
   const size_t length = body.size() + 4;
   return absl::StrCat(std::string(1, type), std::string(2, '\0'),
@@ -63,7 +63,7 @@ std::string StartUp() {
       "application_name\0waiter\0\0");
 }
 
-// A packet of MySQL: length, sequence number, body.
+// Encodes a packet of MySQL: length, sequence number, body.
 std::string Packet(int sequence, std::string_view body) {
   return absl::StrCat(std::string(1, static_cast<char>(body.size() & 0xff)),
                       std::string(1, static_cast<char>(body.size() >> 8)),
@@ -95,9 +95,9 @@ struct Case {
   std::string_view scheme;
   Script script;
   PollStatus status = PollStatus::kSuccess;
-  std::string_view detail;  // PEER is the address of the server.
+  std::string_view detail;  // PEER stands for the address of the server.
   std::string_view hint = {};
-  std::string farewell = {};  // What else the server gets.
+  std::string farewell = {};  // Bytes that the server gets at the end.
 };
 
 NewConversation ConversationWith(Scheme scheme) {
@@ -124,7 +124,7 @@ class ProbesTest : public testing::Test {
 
   Probe::Done Keep() {
     return [this](Finding finding) {
-      EXPECT_FALSE(found_.has_value()) << "answered twice";
+      EXPECT_FALSE(found_.has_value()) << "the probe answered twice";
       found_ = std::move(finding);
     };
   }
@@ -133,7 +133,7 @@ class ProbesTest : public testing::Test {
     return RunUntil(loop_, [&] { return found_.has_value(); });
   }
 
-  // Polls a server that plays the script, and that of IPv6 if asked.
+  // Polls a server at `host` that plays the script.
   void Check(const Case& c, const std::string& host) {
     UniqueFd bound = BindTcp(host);
     const std::string peer =
@@ -150,7 +150,7 @@ class ProbesTest : public testing::Test {
     EXPECT_EQ(found_->hint, c.hint);
     EXPECT_FALSE(found_->absent);
     if (c.script.hangs_up) return;
-    // The connection is not left open, and ends as it should.
+    // The probe closes the connection, with its farewell.
     ASSERT_TRUE(RunUntil(
         loop_, [&] { return server.clients() == 1 && server.closed(); }));
     std::string expected;
@@ -166,13 +166,13 @@ class ProbesTest : public testing::Test {
   std::optional<Finding> found_;
 };
 
-// A script of one answer.
+// Returns a script of one answer.
 Script Answer(std::string_view question, std::string answer) {
   return {
       .turns = {{.expect = std::string(question), .send = std::move(answer)}}};
 }
 
-// The same, after which the server hangs up.
+// Returns a script of one answer, after which the server hangs up.
 Script LastAnswer(std::string_view question, std::string answer) {
   Script script = Answer(question, std::move(answer));
   script.hangs_up = true;
@@ -203,7 +203,7 @@ std::vector<Case> RedisCases() {
        "Redis answers: ERR max number of clients reached"},
       {"redis", Answer(kPing, "-MISCONF Errors writing to the AOF\r\n"), kError,
        "Redis answers: MISCONF Errors writing to the AOF"},
-      // As a word that only begins alike.
+      // A word that begins alike means nothing.
       {"redis", Answer(kPing, "-LOADINGS\r\n"), kError,
        "Redis answers: LOADINGS"},
       {"redis", Answer(kPing, "+PANG\r\n"), kError,
@@ -319,7 +319,7 @@ std::vector<Case> MysqlCases() {
        kUp,
        "",
        Bytes("\1\0\0\0\1")},
-      // MariaDB says first which MySQL it stands in for.
+      // MariaDB names first the MySQL version that it stands in for.
       {"mysql",
        {.turns = {{.send = Packet(0, Bytes("\x0a"
                                            "5.5.5-10.11.6-MariaDB-log"
@@ -328,7 +328,7 @@ std::vector<Case> MysqlCases() {
                    .send = MysqlError(2, 1045, "Access denied")}}},
        kOk,
        "MariaDB 10.11.6 answers"},
-      // Another method, which is answered by no password; then a refusal.
+      // The server wants another method, gets no password, and refuses.
       {"mysql",
        {.turns = {{.send = Greeting()},
                   {.expect = log_in,
@@ -339,7 +339,7 @@ std::vector<Case> MysqlCases() {
                    .send = MysqlError(4, 1045, "Access denied")}}},
        kOk,
        kUp},
-      // The same, after which the server hangs up.
+      // The server wants another method, and hangs up.
       {"mysql",
        {.turns = {{.send = Greeting()},
                   {.expect = log_in, .send = Packet(2, "\xfe")},
@@ -350,7 +350,7 @@ std::vector<Case> MysqlCases() {
       {"mysql", LastAnswer("", MysqlError(0, 1040, "Too many connections")),
        PollStatus::kThrottled,
        "MySQL answers: Too many connections (error 1040)"},
-      // Without an SQLSTATE, as before 4.1.
+      // An error without an SQLSTATE, as before 4.1.
       {"mysql",
        LastAnswer("", Packet(0, Bytes("\xff\x10\4Too many "
                                       "connections"))),
@@ -405,7 +405,7 @@ TEST_F(ProbesTest, AnswersMayComeByteByByte) {
   for (const std::vector<Case>& cases :
        {RedisCases(), PostgresCases(), MysqlCases()}) {
     for (Case c : cases) {
-      // What is foreign is known by its first bytes.
+      // The probe recognizes a foreign server by its first bytes.
       if (c.status == PollStatus::kServerError) continue;
       c.script.byte_by_byte = true;
       Check(c, "127.0.0.1");
@@ -413,11 +413,11 @@ TEST_F(ProbesTest, AnswersMayComeByteByByte) {
   }
 }
 
-TEST_F(ProbesTest, AServerMayBeOfIpv6Alone) {
+TEST_F(ProbesTest, ServerMayListenOnIpv6Only) {
   Check(RedisCases().front(), "::1");
 }
 
-TEST_F(ProbesTest, WhoDoesNotAnswerIsNamedWithWhatItOwes) {
+TEST_F(ProbesTest, TimeoutNamesTheMissingAnswer) {
   struct Silent {
     std::string_view scheme;
     Script script;
@@ -464,7 +464,7 @@ TEST_F(ProbesTest, WhoDoesNotAnswerIsNamedWithWhatItOwes) {
     ASSERT_TRUE(RunUntil(loop_, [&] {
       return server.clients() == 1 && server.received().size() == expected;
     }));
-    // Until the answer, if any, has come as well.
+    // Gives an answer, if any, time to arrive.
     for (int round = 0; round < 10; ++round) {
       loop_.Post([] {});
       loop_.RunOnce(MonotonicTime::max());
@@ -481,7 +481,7 @@ TEST_F(ProbesTest, WhoDoesNotAnswerIsNamedWithWhatItOwes) {
   }
 }
 
-TEST_F(ProbesTest, AConnectionIsEnoughForTcpAndUnix) {
+TEST_F(ProbesTest, ConnectionIsEnoughForTcpAndUnix) {
   UniqueFd bound = BindTcp("127.0.0.1");
   const std::string peer = absl::StrCat("127.0.0.1:", PortOf(bound));
   const std::unique_ptr<Probe> tcp = NewProbe(absl::StrCat("tcp://", peer));
@@ -491,7 +491,7 @@ TEST_F(ProbesTest, AConnectionIsEnoughForTcpAndUnix) {
   EXPECT_EQ(found_->status, PollStatus::kNotReady);
   EXPECT_TRUE(found_->absent);
 
-  // A probe is asked again and again.
+  // A probe polls many times.
   const ScriptedServer server(loop_, std::move(bound), {});
   for (size_t clients = 1; clients <= 3; ++clients) {
     found_.reset();
@@ -513,7 +513,7 @@ TEST_F(ProbesTest, AConnectionIsEnoughForTcpAndUnix) {
   EXPECT_EQ(found_->status, PollStatus::kSuccess);
 }
 
-TEST_F(ProbesTest, APollThatIsCancelledOrDestroyedDoesNotAnswer) {
+TEST_F(ProbesTest, CancelledOrDestroyedPollDoesNotAnswer) {
   const ScriptedServer server(loop_, BindTcp("127.0.0.1"), {});
   std::unique_ptr<Probe> probe =
       NewProbe(absl::StrCat("redis://127.0.0.1:", server.port()));
@@ -534,7 +534,7 @@ TEST_F(ProbesTest, APollThatIsCancelledOrDestroyedDoesNotAnswer) {
   EXPECT_FALSE(found_.has_value());
 }
 
-TEST_F(ProbesTest, AnAnswerMayEndItsProbe) {
+TEST_F(ProbesTest, AnswerMayEndItsProbe) {
   const ScriptedServer server(loop_, BindTcp("127.0.0.1"),
                               Answer(kPing, "+PONG\r\n"));
   std::unique_ptr<Probe> probe =
@@ -548,7 +548,7 @@ TEST_F(ProbesTest, AnAnswerMayEndItsProbe) {
   EXPECT_TRUE(RunUntil(loop_, [&] { return answered; }));
 }
 
-TEST(ExcerptTest, IsShortAndPrintable) {
+TEST(ExcerptTest, ExcerptIsShortAndPrintable) {
   EXPECT_EQ(Excerpt("a\x1b[2Jb\r\n"), "a\\x1b[2Jb");
   EXPECT_EQ(Excerpt(std::string(121, 'a')),
             absl::StrCat(std::string(120, 'a'), "..."));

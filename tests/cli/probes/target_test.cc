@@ -29,7 +29,7 @@ struct Written {
   int32_t pid = 0;
 };
 
-TEST(TargetTest, EverySchemeIsRead) {
+TEST(TargetTest, EverySchemeIsParsed) {
   const std::vector<Written> cases = {
       {"tcp://localhost:80", Scheme::kTcp, "localhost", 80},
       {"tcp://10.0.0.1:65535", Scheme::kTcp, "10.0.0.1", 65535},
@@ -82,7 +82,7 @@ TEST(TargetTest, EverySchemeIsRead) {
   }
 }
 
-TEST(TargetTest, WhatIsWrongIsNamedWithHowToWriteIt) {
+TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   constexpr std::string_view kSchemes =
       "tcp, unix, http, https, dns, file, redis, postgres, postgresql, mysql, "
       "mariadb, pid, exec";
@@ -181,7 +181,7 @@ TEST(TargetTest, WhatIsWrongIsNamedWithHowToWriteIt) {
   }
 }
 
-TEST(TargetTest, APasswordIsKeptFromWhatIsShown) {
+TEST(TargetTest, PasswordIsNeverShown) {
   const absl::StatusOr<Target> target =
       ParseTarget("https://user:p@ss@h:1/a?b@c");
   ASSERT_TRUE(target.ok()) << target.status();
@@ -202,7 +202,7 @@ TEST(TargetTest, APasswordIsKeptFromWhatIsShown) {
   EXPECT_EQ(WithoutUser("nothing@all"), "nothing@all");
 }
 
-TEST(TargetTest, WhatIsTooLongIsRefused) {
+TEST(TargetTest, TooLongTargetIsRefused) {
   const std::string name(253, 'n');
   EXPECT_TRUE(ParseTarget(absl::StrCat("redis://", name)).ok());
   EXPECT_TRUE(ParseTarget(absl::StrCat("dns:", name)).ok());
@@ -214,7 +214,7 @@ TEST(TargetTest, WhatIsTooLongIsRefused) {
   EXPECT_FALSE(ParseTarget(absl::StrCat("unix:", path, "p")).ok());
 }
 
-TEST(TargetTest, AnErrorIsOneLineThatATerminalBears) {
+TEST(TargetTest, ErrorIsOnePrintableLine) {
   EXPECT_EQ(ParseTarget("tcp://\n\x1b[2J:80").status().message(),
             "tcp://\\x0a\\x1b[2J:80: the host contains a blank or a control "
             "character; write it as tcp://localhost:8080");

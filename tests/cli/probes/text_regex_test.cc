@@ -23,7 +23,7 @@ bool Matches(std::string_view pattern, const std::string& text) {
   return regex.ok() && regex->Matches(text);
 }
 
-TEST(TextRegexTest, FindsAsGrepDoes) {
+TEST(TextRegexTest, RegexMatchesAsGrepDoes) {
   EXPECT_TRUE(Matches("read[yi]", "not ready"));
   EXPECT_TRUE(Matches("", "anything"));
   EXPECT_TRUE(Matches("^$", ""));
@@ -37,13 +37,13 @@ TEST(TextRegexTest, FindsAsGrepDoes) {
   EXPECT_TRUE(Matches("größe", "die größe"));
 }
 
-TEST(TextRegexTest, SeesWhatFollowsAZeroByte) {
+TEST(TextRegexTest, RegexMatchesBeyondAZeroByte) {
   EXPECT_TRUE(Matches("a|ready", std::string("\0\xff ready", 8)));
   EXPECT_TRUE(Matches("^ready$", std::string("\0\nready\n\0", 9)));
 }
 
-// It would be days if the cost were not linear.
-TEST(TextRegexTest, LargeTextsNeedNoStackAndNoDays) {
+// A cost that is not linear would take days.
+TEST(TextRegexTest, LargeTextsNeedLittleStackAndTime) {
   const std::string large(1 << 20, 'a');
   EXPECT_FALSE(Matches("(a|aa)*b", large));
   EXPECT_FALSE(Matches("a.*a.*b", large));
@@ -51,7 +51,7 @@ TEST(TextRegexTest, LargeTextsNeedNoStackAndNoDays) {
   EXPECT_TRUE(Matches("^a.*c$", large + "b\n" + large + "c"));
 }
 
-TEST(TextRegexTest, RefusesWhatItCannotDo) {
+TEST(TextRegexTest, UnsupportedPatternIsRefused) {
   EXPECT_THAT(TextRegex::Parse("a(b").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("not a regular expression: ")));
@@ -60,7 +60,7 @@ TEST(TextRegexTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(TextRegex::Parse(R"((a)\1)").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("back references")));
-  // An escaped backslash, and no reference.
+  // An escaped backslash is not a reference.
   EXPECT_TRUE(Matches(R"(a\\1)", R"(a\1)"));
 }
 

@@ -34,7 +34,7 @@ struct Ended {
   std::string out;
 };
 
-// Calls `become` in a child that writes stdout and stderr into a pipe.
+// Runs `become` in a child that writes stdout and stderr into a pipe.
 template <typename Become>
 Ended InChild(Become become) {
   std::array<int, 2> ends = {-1, -1};
@@ -60,7 +60,7 @@ Ended InChild(Become become) {
 TEST(ExecProgramTest, ProcessBecomesTheProgram) {
   const Ended ended = InChild([] {
     const InitialState initial;
-    // Both have something that is not written yet.
+    // Both streams hold unwritten text.
     std::ios::sync_with_stdio(false);
     std::cout << "before, " << getpid();
     std::printf("printf");

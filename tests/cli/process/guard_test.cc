@@ -28,7 +28,7 @@ namespace {
 
 class GuardTest : public ProcessFixture {
  protected:
-  // Starts a guard; why it broke will be in `broken_`.
+  // Starts a guard that stores in `broken_` why it broke.
   std::unique_ptr<Guard> Start(GuardOptions options) {
     options.every = absl::Milliseconds(1);
     return std::make_unique<Guard>(*reaper_, options,
@@ -38,7 +38,7 @@ class GuardTest : public ProcessFixture {
                                    });
   }
 
-  // How often the guarding command has run: it appends a line to "runs".
+  // Counts the runs of the guarding command, which appends a line to "runs".
   int Runs() const {
     int runs = 0;
     std::ifstream file(Path("runs"));
@@ -46,7 +46,7 @@ class GuardTest : public ProcessFixture {
     return runs;
   }
 
-  // A process that hangs; it is "set" up once that exists.
+  // Starts a process that creates "set" and hangs.
   std::unique_ptr<Process> StartHanging() {
     auto process = std::make_unique<Process>(
         *reaper_, ShellCommand(absl::StrCat(": >set; ", kHang)),
@@ -58,7 +58,7 @@ class GuardTest : public ProcessFixture {
   std::optional<absl::Status> broken_;
 };
 
-TEST_F(GuardTest, BreaksAtOnceByWhatItSees) {
+TEST_F(GuardTest, GuardBreaksAtOnceOnABadAnswer) {
   struct Case {
     GuardOptions options;
     absl::StatusCode code;
@@ -101,7 +101,7 @@ TEST_F(GuardTest, BreaksAtOnceByWhatItSees) {
   }
 }
 
-TEST_F(GuardTest, HoldsAsLongAsCommandsAnswerAsTheyShould) {
+TEST_F(GuardTest, GuardHoldsWhileCommandsAnswerWell) {
   std::ofstream(Path("fine")) << "";
   const std::unique_ptr<Guard> guard =
       Start({.while_running = "test -e fine", .fail_if = "echo >>runs; false"});
@@ -113,7 +113,7 @@ TEST_F(GuardTest, HoldsAsLongAsCommandsAnswerAsTheyShould) {
   EXPECT_EQ(broken_->message(), "--while-running='test -e fine': exit code 1");
 }
 
-TEST_F(GuardTest, FailIfThatHangsIsAskedAgain) {
+TEST_F(GuardTest, HangingFailIfRunsAgain) {
   const std::unique_ptr<Guard> guard = Start(
       {.fail_if = absl::StrCat("trap 'exit 0' TERM; echo >>runs; ", kHang),
        .timeout = absl::Milliseconds(50)});
@@ -121,7 +121,7 @@ TEST_F(GuardTest, FailIfThatHangsIsAskedAgain) {
   EXPECT_FALSE(broken_.has_value());
 }
 
-TEST_F(GuardTest, BreaksWhenTheProcessEnds) {
+TEST_F(GuardTest, GuardBreaksWhenTheProcessEnds) {
   std::unique_ptr<Process> process = StartHanging();
   const pid_t pid = process->pid();
   const std::unique_ptr<Guard> guard =
@@ -135,13 +135,13 @@ TEST_F(GuardTest, BreaksWhenTheProcessEnds) {
             absl::StrCat("--while-pid=", pid, ": process ", pid,
                          " has ended, or never existed"));
 
-  // It had ended before this one.
+  // The process ended before this guard.
   broken_ = std::nullopt;
   const std::unique_ptr<Guard> late = Start({.while_pid = pid});
   RunUntil([&] { return broken_.has_value(); });
 }
 
-TEST_F(GuardTest, MayBeDestroyedByWhatItTells) {
+TEST_F(GuardTest, GuardMayBeDestroyedInItsCallback) {
   std::unique_ptr<Guard> guard;
   guard = std::make_unique<Guard>(
       *reaper_, GuardOptions{.while_running = "false", .fail_if = "true"},
@@ -149,21 +149,21 @@ TEST_F(GuardTest, MayBeDestroyedByWhatItTells) {
   RunUntil([&] { return guard == nullptr; });
 }
 
-TEST_F(GuardTest, DestroyedGuardTellsNothing) {
+TEST_F(GuardTest, DestroyedGuardDoesNotCallBack) {
   Start({.while_pid = 1, .while_running = "exit 1", .fail_if = kHang}) =
       nullptr;
   RunUntil([&] { return reaper_->idle(); });
   EXPECT_FALSE(broken_.has_value());
 }
 
-TEST_F(GuardTest, NumberOfAnEndedProcessIsNotRunning) {
+TEST_F(GuardTest, EndedProcessIsNotRunning) {
   std::unique_ptr<Process> process = StartHanging();
   const pid_t pid = process->pid();
   const KnownPid known(pid);
   EXPECT_TRUE(known.Running());
   EXPECT_TRUE(KnownPid(getpid()).Running());
 
-  // A zombie, as the loop does not run.
+  // The process is a zombie, as the loop does not run.
   ASSERT_EQ(kill(pid, SIGKILL), 0);
   siginfo_t ended = {};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT),

@@ -38,7 +38,7 @@ using How = ProcessEnd::How;
 
 class ProcessTest : public ProcessFixture {
  protected:
-  // Starts a process whose end will be in `end`.
+  // Starts a process whose end is stored in `end`.
   std::unique_ptr<Process> Start(const Command& command,
                                  std::optional<ProcessEnd>& end) {
     return std::make_unique<Process>(*reaper_, command,
@@ -60,7 +60,7 @@ class ProcessTest : public ProcessFixture {
     return Run(ShellCommand(text));
   }
 
-  // A child that dies of SIGTERM, and one of its own that ignores it.
+  // Returns a child that dies of SIGTERM and has a child that ignores it.
   static Command StubbornGrandchild() {
     return ShellCommand(absl::StrCat("exec 3>alive; (trap '' TERM; : >set; ",
                                      kHang, ") & wait"));
@@ -73,7 +73,7 @@ class ProcessTest : public ProcessFixture {
   }
 };
 
-TEST_F(ProcessTest, TellsHowACommandEnded) {
+TEST_F(ProcessTest, EndSaysHowTheCommandEnded) {
   WriteFile("plain", "exit 0\n", 0644);
   WriteFile("noise", "\x01\x02\x03", 0755);
   WriteFile("orphan", "#!/no/such/interpreter\n", 0755);
@@ -116,7 +116,7 @@ TEST_F(ProcessTest, TellsHowACommandEnded) {
   }
 }
 
-TEST_F(ProcessTest, WhatRunsOutIsNoFaultOfTheCommand) {
+TEST_F(ProcessTest, ExhaustedResourcesAreNotTheCommandsFault) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -142,7 +142,7 @@ TEST_F(ProcessTest, StdinIsEmptyAndOutputIsKeptApart) {
   EXPECT_EQ(end.err, "error\n");
 }
 
-TEST_F(ProcessTest, KeepsTheEndOfMuchOutput) {
+TEST_F(ProcessTest, EndOfLongOutputIsKept) {
   const ProcessEnd end = RunShell(
       "head -c 3000000 /dev/urandom; printf end;"
       "head -c 3000000 /dev/zero >&2; printf fin >&2");
@@ -152,7 +152,7 @@ TEST_F(ProcessTest, KeepsTheEndOfMuchOutput) {
   EXPECT_EQ(end.err, std::string(4093, '\0') + "fin");
 }
 
-TEST_F(ProcessTest, ChildHasAGroupOfItsOwnAndNothingOfOurs) {
+TEST_F(ProcessTest, ChildHasItsOwnGroupAndInheritsNothing) {
   const int inherited = fcntl(STDERR_FILENO, F_DUPFD, 57);
   ASSERT_GE(inherited, 57);
   struct sigaction ignore = {};
@@ -183,14 +183,14 @@ TEST_F(ProcessTest, ChildHasAGroupOfItsOwnAndNothingOfOurs) {
       2)
       << end->out;
   EXPECT_EQ(blocked_there, 0);
-  // glibc leaves its own two, 32 and 33, ignored.
+  // glibc leaves its own signals, 32 and 33, ignored.
   EXPECT_EQ(ignored_there & 0x7fffffff, 0);
   sigprocmask(SIG_SETMASK, &unblocked, nullptr);
   sigaction(SIGPIPE, &before, nullptr);
   close(inherited);
 }
 
-TEST_F(ProcessTest, EnvironmentIsOursWithChanges) {
+TEST_F(ProcessTest, ChildInheritsTheEnvironmentWithChanges) {
   ASSERT_EQ(setenv("WAITER_TEST_KEPT", "kept", 1), 0);
   ASSERT_EQ(setenv("WAITER_TEST_GONE", "gone", 1), 0);
   Command command = ShellCommand(
@@ -201,7 +201,7 @@ TEST_F(ProcessTest, EnvironmentIsOursWithChanges) {
   EXPECT_EQ(Run(command).out, "kept none a=b  c\n");
 }
 
-TEST_F(ProcessTest, WhoClosesItsOutputIsStillAwaited) {
+TEST_F(ProcessTest, ProcessThatClosesItsOutputIsStillAwaited) {
   ASSERT_EQ(mkfifo(Path("go").c_str(), 0600), 0);
   std::optional<ProcessEnd> end;
   const std::unique_ptr<Process> process = Start(
@@ -215,20 +215,20 @@ TEST_F(ProcessTest, WhoClosesItsOutputIsStillAwaited) {
   EXPECT_EQ(end->code, 3);
 }
 
-TEST_F(ProcessTest, WhoHoldsThePipesDoesNotHoldUpTheResult) {
+TEST_F(ProcessTest, BackgroundProcessDoesNotDelayTheResult) {
   ASSERT_EQ(mkfifo(Path("go").c_str(), 0600), 0);
   const ProcessEnd end =
       RunShell("exec 3>alive; (read -r x <go; : >later) & echo out; exit 4");
   EXPECT_EQ(end.code, 4);
   EXPECT_EQ(end.out, "out\n");
 
-  // It was left alone, as the command did not have to be ended.
+  // The background process lives on, as the command ended by itself.
   EXPECT_TRUE(AnyAlive());
   Release("go");
   RunUntil([&] { return Exists("later") && !AnyAlive(); });
 }
 
-TEST_F(ProcessTest, TerminateEndsWhoListens) {
+TEST_F(ProcessTest, TerminateEndsAProcessThatHandlesIt) {
   std::optional<ProcessEnd> end;
   const std::unique_ptr<Process> process =
       Start(ShellCommand(
@@ -243,7 +243,7 @@ TEST_F(ProcessTest, TerminateEndsWhoListens) {
   EXPECT_TRUE(end->terminated);
 }
 
-TEST_F(ProcessTest, TerminateEndsWhoIsStopped) {
+TEST_F(ProcessTest, TerminateEndsAStoppedProcess) {
   std::optional<ProcessEnd> end;
   const std::unique_ptr<Process> process =
       Start(ShellCommand("trap 'exit 6' TERM; kill -STOP $$; exit 7"), end);
@@ -256,7 +256,7 @@ TEST_F(ProcessTest, TerminateEndsWhoIsStopped) {
   EXPECT_EQ(Describe(*end), "exit code 6");
 }
 
-TEST_F(ProcessTest, TerminateKillsWhoDoesNotListen) {
+TEST_F(ProcessTest, TerminateKillsAProcessThatIgnoresIt) {
   std::optional<ProcessEnd> end;
   const std::unique_ptr<Process> process =
       Start(ShellCommand(absl::StrCat("trap '' TERM; : >set; ", kHang)), end);
@@ -267,7 +267,7 @@ TEST_F(ProcessTest, TerminateKillsWhoDoesNotListen) {
   EXPECT_TRUE(end->terminated);
 }
 
-TEST_F(ProcessTest, TerminateComesTooLateForWhoHasEnded) {
+TEST_F(ProcessTest, TerminateDoesNothingToAnEndedProcess) {
   std::optional<ProcessEnd> end;
   const std::unique_ptr<Process> process =
       Start(ShellCommand("echo out; exit 5"), end);
@@ -295,7 +295,7 @@ TEST_F(ProcessTest, TerminateEndsTheWholeGroup) {
   RunUntil([&] { return !AnyAlive(); });
 }
 
-TEST_F(ProcessTest, WhatIsLeftHalfwayIsSeenToItsEnd) {
+TEST_F(ProcessTest, AbandonedProcessIsReaped) {
   std::optional<ProcessEnd> end;
   std::unique_ptr<Process> process = Start(StubbornGrandchild(), end);
   RunUntil([&] { return Exists("set"); });
@@ -308,7 +308,7 @@ TEST_F(ProcessTest, WhatIsLeftHalfwayIsSeenToItsEnd) {
   EXPECT_FALSE(end.has_value());
 }
 
-TEST_F(ProcessTest, ReaperLeavesNobodyBehind) {
+TEST_F(ProcessTest, ReaperLeavesNoProcessBehind) {
   std::optional<ProcessEnd> end;
   std::unique_ptr<Process> process = Start(
       ShellCommand(absl::StrCat("exec 3>alive; trap '' TERM; : >set; ", kHang)),
@@ -330,7 +330,7 @@ TEST_F(ProcessTest, ProcessMayBeDestroyedByItsOwnResult) {
   RunUntil([&] { return done; });
 }
 
-TEST_F(ProcessTest, ManyRunAtOnceAndLeaveNothing) {
+TEST_F(ProcessTest, ManyProcessesRunAtOnceAndLeaveNothing) {
   const auto count_files = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
                          std::filesystem::directory_iterator());

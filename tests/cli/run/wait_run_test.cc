@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs of scripted probes on simulated time, as listeners see them.
+// Plays runs of scripted probes on simulated time, as listeners see them.
 
 #include "cli/run/wait_run.h"
 
@@ -33,8 +33,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// One answer of a probe, and how long that takes; infinite: until it is told
-// that its time is up.
+// One answer of a probe, and how long it takes. An infinite answer ends only at
+// the probe's timeout.
 struct Step {
   Finding finding;
   absl::Duration takes = absl::ZeroDuration();
@@ -48,7 +48,7 @@ Finding NotYet() { return Found(PollStatus::kNotReady, "starting"); }
 Finding Error() { return Found(PollStatus::kServerError, "broken"); }
 Finding Fatal() { return Found(PollStatus::kFailed, "gone for good"); }
 
-// Plays a list of answers, of which the last goes on.
+// Plays a list of answers and repeats the last.
 class ScriptedProbe : public Probe {
  public:
   ScriptedProbe(EventLoop& loop, std::vector<Step> steps, int& cancelled)
@@ -90,7 +90,7 @@ class ScriptedProbe : public Probe {
   EventLoop::Watch timer_;
 };
 
-// Writes a line for everything that it is told, with the time.
+// Records a line with the time for every event.
 class Recorder : public RunListener {
  public:
   void OnStart(const RunState& run) override { Write(run, "start"); }
@@ -126,7 +126,7 @@ class Recorder : public RunListener {
 class WaitRunTest : public testing::Test {
  protected:
   WaitRunTest() {
-    // Exact times: 1 s between any two polls.
+    // The times are exact: 1 s between any two polls.
     const BackoffOptions every_second = {.initial_delay = absl::Seconds(1),
                                          .max_delay = absl::Seconds(1),
                                          .multiplier = 1,
@@ -138,7 +138,7 @@ class WaitRunTest : public testing::Test {
                        .poll_timeout = absl::Seconds(10)};
   }
 
-  // Adds a target, "a" for the first.
+  // Adds a target; the first one is "a".
   void Add(std::vector<Step> steps) {
     const std::string label(1, static_cast<char>('a' + targets_.size()));
     targets_.push_back({.label = label,
@@ -167,7 +167,7 @@ class WaitRunTest : public testing::Test {
   std::optional<WaitRun> run_;
 };
 
-TEST_F(WaitRunTest, TellsOfEveryPollAndOfWhatComesAfterIt) {
+TEST_F(WaitRunTest, ListenerSeesEveryPollAndTheDelayAfterIt) {
   Add({{NotYet(), absl::Milliseconds(500)}, {Error()}, {Ready()}});
   EXPECT_THAT(
       Run(),
@@ -177,7 +177,7 @@ TEST_F(WaitRunTest, TellsOfEveryPollAndOfWhatComesAfterIt) {
   EXPECT_EQ(recorder_.ticks, 25);
 }
 
-TEST_F(WaitRunTest, IsReadyWhenAllTargetsHaveBeen) {
+TEST_F(WaitRunTest, RunIsReadyOnceEveryTargetWas) {
   Add({{NotYet()}, {Ready()}});
   Add({{Ready()}});
   EXPECT_THAT(Run(),
@@ -186,7 +186,7 @@ TEST_F(WaitRunTest, IsReadyWhenAllTargetsHaveBeen) {
                           "1s a ends: success", "1s done: 0 ready"));
 }
 
-TEST_F(WaitRunTest, FailsAsSoonAsOneOfAllHasFailed) {
+TEST_F(WaitRunTest, RunFailsAsSoonAsOneNeededTargetFails) {
   Add({{NotYet()}});
   Add({{NotYet()}, {Fatal()}});
   EXPECT_THAT(Run(),
@@ -197,7 +197,7 @@ TEST_F(WaitRunTest, FailsAsSoonAsOneOfAllHasFailed) {
                           "1s a ends: cancelled", "1s done: 1 failed"));
 }
 
-TEST_F(WaitRunTest, OneOfAnyMayFail) {
+TEST_F(WaitRunTest, AnyToleratesAFailedTarget) {
   Add({{Fatal()}});
   Add({{NotYet()}, {Ready()}});
   options_.needed = 1;
@@ -208,7 +208,7 @@ TEST_F(WaitRunTest, OneOfAnyMayFail) {
                   "1s b ends: success", "1s done: 0 ready"));
 }
 
-TEST_F(WaitRunTest, TheEndThatMadeItImpossibleDecidesTheExitCode) {
+TEST_F(WaitRunTest, EndThatDecidesTheRunGivesTheExitCode) {
   Add({{Fatal()}});
   Add({{NotYet()}});
   options_.needed = 1;
@@ -216,17 +216,17 @@ TEST_F(WaitRunTest, TheEndThatMadeItImpossibleDecidesTheExitCode) {
   EXPECT_EQ(Run().back(), "1s done: 124 deadline");
 }
 
-TEST_F(WaitRunTest, LooksOnceMoreAtTheLimitAndGivesThatASecond) {
+TEST_F(WaitRunTest, PollUnderWayEndsAtTheLimit) {
   Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
   options_.policy.timeout = absl::Milliseconds(1500);
-  // The second poll has what remains of the limit.
+  // The second poll gets the remaining time.
   EXPECT_THAT(Run(),
               ElementsAre("0 start", "0 a not ready: starting, next in 1s",
                           "1.5s a not ready: no answer within 500ms",
                           "1.5s a ends: deadline", "1.5s done: 124 deadline"));
 }
 
-TEST_F(WaitRunTest, AtTheLimitAllTargetsLookOnceMore) {
+TEST_F(WaitRunTest, EveryTargetPollsOnceMoreAtTheLimit) {
   Add({{NotYet()}});
   Add({{NotYet()}, {NotYet()}, {Error(), absl::Milliseconds(10)}});
   options_.policy.timeout = absl::Milliseconds(1500);
@@ -240,7 +240,7 @@ TEST_F(WaitRunTest, AtTheLimitAllTargetsLookOnceMore) {
                          "1.51s b ends: deadline", "1.51s done: 124 deadline"));
 }
 
-TEST_F(WaitRunTest, ThePollAtTheLimitTakesNoLongerThanASecond) {
+TEST_F(WaitRunTest, PollAtTheLimitTakesAtMostASecond) {
   Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
   options_.policy.timeout = absl::Milliseconds(500);
   EXPECT_THAT(Run(),
@@ -249,7 +249,7 @@ TEST_F(WaitRunTest, ThePollAtTheLimitTakesNoLongerThanASecond) {
                           "1.5s a ends: deadline", "1.5s done: 124 deadline"));
 }
 
-TEST_F(WaitRunTest, ALimitOfZeroLooksOnce) {
+TEST_F(WaitRunTest, LimitOfZeroPollsOnce) {
   Add({{NotYet(), absl::Seconds(2)}});
   options_.policy.timeout = absl::ZeroDuration();
   EXPECT_THAT(Run(),
@@ -257,8 +257,8 @@ TEST_F(WaitRunTest, ALimitOfZeroLooksOnce) {
                           "2s a ends: deadline", "2s done: 124 deadline"));
 }
 
-TEST_F(WaitRunTest, ATargetHasOnePollAtATime) {
-  // A server that takes 3 s to answer, asked every second for 6 s.
+TEST_F(WaitRunTest, TargetHasOnePollAtATime) {
+  // The server takes 3 s to answer, and is polled every second for 6 s.
   Add({{NotYet(), absl::Seconds(3)}});
   options_.policy.timeout = absl::Seconds(6);
   EXPECT_THAT(Run(),
@@ -267,7 +267,7 @@ TEST_F(WaitRunTest, ATargetHasOnePollAtATime) {
                           "6s a ends: deadline", "6s done: 124 deadline"));
 }
 
-TEST_F(WaitRunTest, APollThatGivesNoAnswerIsTimedOutAndMadeAgain) {
+TEST_F(WaitRunTest, PollWithoutAnAnswerTimesOutAndIsRepeated) {
   Add({{NotYet(), absl::InfiniteDuration()}, {Ready()}});
   options_.policy.poll_timeout = absl::Seconds(2);
   EXPECT_THAT(
@@ -276,34 +276,34 @@ TEST_F(WaitRunTest, APollThatGivesNoAnswerIsTimedOutAndMadeAgain) {
                   "3s a success", "3s a ends: success", "3s done: 0 ready"));
 }
 
-TEST_F(WaitRunTest, AnErrorBudgetBearsSoManyErrorsAndNoMore) {
+TEST_F(WaitRunTest, ErrorBeyondTheBudgetEndsTheRun) {
   Add({{Error()}, {NotYet()}, {Error()}, {NotYet()}, {Error()}});
   options_.max_errors = 2;
   options_.policy.timeout = absl::Minutes(1);
   EXPECT_EQ(Run().back(), "4s done: 3 errors");
 }
 
-TEST_F(WaitRunTest, EachTargetHasAnErrorBudgetOfItsOwn) {
+TEST_F(WaitRunTest, EachTargetHasItsOwnErrorBudget) {
   Add({{Error()}, {Ready()}});
   Add({{Error()}, {Ready()}});
   options_.max_errors = 1;
   EXPECT_EQ(Run().back(), "1s done: 0 ready");
 }
 
-TEST_F(WaitRunTest, AttemptsAreUsedUp) {
+TEST_F(WaitRunTest, RunEndsAtMaxAttempts) {
   Add({{NotYet()}});
   options_.policy.max_attempts = 3;
   EXPECT_EQ(Run().back(), "2s done: 3 attempts");
 }
 
-TEST_F(WaitRunTest, CodesForLimitAndFailureCanBeChosen) {
+TEST_F(WaitRunTest, ExitCodesCanBeChosen) {
   options_.timeout_code = 1;
   options_.failure_code = 42;
   Add({{Fatal()}});
   EXPECT_EQ(Run().back(), "0 done: 42 failed");
 }
 
-TEST_F(WaitRunTest, HintsOfTheServerAreHonouredUnlessTheyAreIgnored) {
+TEST_F(WaitRunTest, HintsAreHonoredUnlessFlagsIgnoreThem) {
   Finding later = Found(PollStatus::kThrottled);
   later.retry_after = absl::Seconds(2);
   Add({{later}, {Ready()}});
@@ -319,7 +319,7 @@ TEST_F(WaitRunTest, HintsOfTheServerAreHonouredUnlessTheyAreIgnored) {
   EXPECT_GE(clock_.Elapsed(), absl::Seconds(3));
 }
 
-TEST_F(WaitRunTest, AStopEndsThePollUnderWayAtOnce) {
+TEST_F(WaitRunTest, StopEndsThePollUnderWayAtOnce) {
   Add({{NotYet(), absl::InfiniteDuration()}});
   Add({{NotYet()}});
   WaitRun& run = Make();
@@ -336,7 +336,7 @@ TEST_F(WaitRunTest, AStopEndsThePollUnderWayAtOnce) {
                           "1.5s done: 130 interrupted"));
 }
 
-TEST_F(WaitRunTest, AStopCutsTheLastLooksShort) {
+TEST_F(WaitRunTest, StopCutsTheLastPollsShort) {
   Add({{NotYet()}});
   Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
   options_.policy.timeout = absl::Milliseconds(500);
@@ -344,11 +344,11 @@ TEST_F(WaitRunTest, AStopCutsTheLastLooksShort) {
   const EventLoop::Watch stop = loop_.CallAfter(absl::Milliseconds(600), [&] {
     run.Stop({.exit_code = 130, .reason = "interrupted"});
   });
-  EXPECT_EQ(run.Run().exit_code, 124) << "the limit had been reached";
+  EXPECT_EQ(run.Run().exit_code, 124) << "the limit was reached";
   EXPECT_EQ(recorder_.lines.back(), "600ms done: 124 deadline");
 }
 
-TEST_F(WaitRunTest, TheCommandDoesNotRunIfItIsInterruptedWhenAllIsReady) {
+TEST_F(WaitRunTest, InterruptWinsOverReadiness) {
   Add({{NotYet()}, {Ready()}});
   WaitRun& run = Make();
   const EventLoop::Watch stop = loop_.CallAfter(absl::Seconds(1), [&] {
@@ -357,7 +357,7 @@ TEST_F(WaitRunTest, TheCommandDoesNotRunIfItIsInterruptedWhenAllIsReady) {
   EXPECT_EQ(run.Run().exit_code, 130);
 }
 
-TEST_F(WaitRunTest, GoneTakesOnlyWhatIsSurelyAbsent) {
+TEST_F(WaitRunTest, GoneAcceptsOnlyProvenAbsence) {
   Finding absent = Found(PollStatus::kNotReady, "refused");
   absent.absent = true;
   Add({{Ready()}, {NotYet()}, {Error()}, {absent}});
@@ -370,13 +370,13 @@ TEST_F(WaitRunTest, GoneTakesOnlyWhatIsSurelyAbsent) {
                           "3s done: 0 ready"));
 }
 
-TEST_F(WaitRunTest, WhatIsReadyMustHold) {
+TEST_F(WaitRunTest, ReadinessMustHold) {
   Add({{Ready()}, {NotYet()}, {Ready()}});
   options_.policy.successes_required = 2;
   EXPECT_EQ(Run().back(), "3s done: 0 ready");
 }
 
-TEST_F(WaitRunTest, AThousandTargetsAreWaitedForAtOnce) {
+TEST_F(WaitRunTest, ThousandTargetsAreAwaitedAtOnce) {
   for (int i = 0; i < 1000; ++i) Add({{NotYet(), absl::Seconds(1)}, {Ready()}});
   EXPECT_EQ(Run().back(), "2s done: 0 ready");
 }

@@ -16,7 +16,7 @@
 namespace waiter::cli {
 namespace {
 
-TEST(FittedTextTest, WhatIsTooWideEndsInDots) {
+TEST(FittedTextTest, WideTextEndsInDots) {
   struct Case {
     std::string text;
     size_t columns;
@@ -38,7 +38,7 @@ TEST(FittedTextTest, WhatIsTooWideEndsInDots) {
       {"cafe\u0301s", 5, "cafe\u0301s"},
       {"\x1b[2J", 20, "\\x1b[2J"},
       {"\xff", 1, "\uFFFD"},
-      // What turns the direction of writing, and what is not seen.
+      // Characters that change the direction of writing, or are invisible.
       {"a\u202Eb\u200Bc", 5, "a\uFFFDb\uFFFDc"},
       {std::string(1 << 20, 'x'), 8, "xxxxx..."},
       {std::string(1 << 20, '\xf0'), 2, "\uFFFD\uFFFD"},
@@ -48,7 +48,7 @@ TEST(FittedTextTest, WhatIsTooWideEndsInDots) {
   }
 }
 
-TEST(FittedTextTest, AccentsWithoutEndAreCut) {
+TEST(FittedTextTest, EndlessAccentsAreCut) {
   std::string text = "e";
   for (int i = 0; i < 1000; ++i) text += "\u0301";
   const std::string fitted = Fitted(text, 5);
@@ -62,7 +62,7 @@ TEST(FittedTextTest, PaddingCountsColumns) {
   EXPECT_EQ(Padded("abcde", 4), "abcde");
 }
 
-TEST(FittedTextTest, WhateverTheTextItFits) {
+TEST(FittedTextTest, EveryTextFits) {
   const uint64_t seed = FirstSeed();
   SCOPED_TRACE(seed);
   SplitMix64 gen(seed);
