@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Charts of this folder, filled with data. A chart is a Vega-Lite specification,
-// `NAME.vl.json`, whose data sets are empty:
+// Charts of this folder, filled with data. A chart is a Vega-Lite
+// specification, `NAME.vl.json`, whose data sets are empty:
 //
 //   waiter::charts::Chart chart("fleet");
 //   chart.Add("seconds").Text("jitter", "full").Number("second", 0)

@@ -152,9 +152,8 @@ TEST_F(EventuallyLimitsTest, MessageComesBeforeTheTestIsKilled) {
   const ScopedEnvironment scale("WAITER_TEST_TIMEOUT_SCALE", "1000");
   const ScopedEnvironment test_timeout("TEST_TIMEOUT", "3600");
 
-  EXPECT_THAT(
-      FailureOf([&] { EXPECT_EVENTUALLY(1, 2, Options(Minutes(50))); }),
-      HasSubstr(" (of 50m: the rest of TEST_TIMEOUT), real clock\n"));
+  EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(1, 2, Options(Minutes(50))); }),
+              HasSubstr(" (of 50m: the rest of TEST_TIMEOUT), real clock\n"));
   EXPECT_GT(clock_.Elapsed(), Minutes(1));
   EXPECT_LT(clock_.Elapsed(), Hours(1) - Seconds(2));
 }
