@@ -101,8 +101,7 @@ struct BackoffOptions {
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range. The
-// message calls the field `name` + "." + its own name, as in
-// "backoff.multiplier is 0.5; it must be finite, and at least 1".
+// message calls the field `name` + "." + its own name: "backoff.multiplier".
 absl::Status Validate(const BackoffOptions& options, std::string_view name);
 
 }  // namespace waiter

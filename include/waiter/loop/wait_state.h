@@ -64,7 +64,7 @@ struct WaitState {
   bool asleep = false;          // The current step is a sleep.
   bool unanswered = false;      // The wait was ended during a poll.
 
-  // Configuration: the report shall hold only `attempts`, `elapsed`, the last
+  // Configuration: the report holds only `attempts`, `elapsed`, the last
   // poll, and the reason and status of the end.
   bool brief_report = false;
 
