@@ -7,17 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "json/json.h"
+#include "cli/text/utf8.h"
 
 namespace waiter::cli {
 
 std::string Printable(std::string_view text) {
-  // A JSON string is valid UTF-8, and reads back as what it quotes.
-  const absl::StatusOr<JsonValue> valid = ParseJson(QuoteJson(text));
-  const std::string& characters = *valid->string();
+  const std::string characters = ToUtf8(text);
   std::string printable;
   for (size_t i = 0; i < characters.size(); ++i) {
     const auto byte = static_cast<unsigned char>(characters[i]);
