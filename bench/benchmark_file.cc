@@ -18,7 +18,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 
 namespace waiter::bench {
 namespace {
@@ -42,29 +43,31 @@ std::optional<double> NanosecondsPer(std::string_view unit) {
   return std::nullopt;
 }
 
-bool IsTrue(const JsonValue& row, std::string_view name) {
-  const JsonValue* const value = row.Find(name);
-  return value != nullptr && value->boolean() != nullptr && *value->boolean();
+bool IsTrue(const nlohmann::json& row, std::string_view name) {
+  const nlohmann::json* const value = cli::FindMember(row, name);
+  return value != nullptr && *value == true;
 }
 
 // Returns the time of a row. Errors do not contain the name of the file.
-absl::StatusOr<double> TimeOf(const JsonValue& row, std::string_view name) {
+absl::StatusOr<double> TimeOf(const nlohmann::json& row,
+                              std::string_view name) {
   const bool real = absl::StrContains(name, "/real_time") ||
                     absl::StrContains(name, "/manual_time");
   const char* const field = real ? "real_time" : "cpu_time";
-  const double* const time = row.FindNumber(field);
-  if (time == nullptr || *time < 0) {
+  const std::optional<double> time = cli::FindNumber(row, field);
+  if (!time.has_value() || *time < 0) {
     return absl::InvalidArgumentError(absl::StrCat(field, " is no time"));
   }
-  if (const std::string* const unit = row.FindString("aggregate_unit");
+  if (const std::string* const unit = cli::FindString(row, "aggregate_unit");
       unit != nullptr && *unit == "percentage") {
     return *time;
   }
-  if (const double* const items = row.FindNumber("items_per_second");
-      items != nullptr && *items > 0) {
+  if (const std::optional<double> items =
+          cli::FindNumber(row, "items_per_second");
+      items.has_value() && *items > 0) {
     return kNanosecondsPerSecond / *items;
   }
-  const std::string* const unit = row.FindString("time_unit");
+  const std::string* const unit = cli::FindString(row, "time_unit");
   const std::optional<double> scale = NanosecondsPer(unit ? *unit : "ns");
   if (!scale.has_value()) {
     return absl::InvalidArgumentError(
@@ -83,7 +86,7 @@ Rows& FindOrAdd(std::vector<Rows>& all, std::string_view name, double order) {
                                .aggregates = {}});
 }
 
-absl::Status AddRow(const JsonValue& row, size_t index,
+absl::Status AddRow(const nlohmann::json& row, size_t index,
                     std::vector<Rows>& all) {
   const auto fail = [&](std::string_view name, std::string_view why) {
     return absl::InvalidArgumentError(
@@ -91,25 +94,26 @@ absl::Status AddRow(const JsonValue& row, size_t index,
                                   : std::string(name),
                      ": ", why));
   };
-  const std::string* name = row.FindString("run_name");
-  if (name == nullptr) name = row.FindString("name");
+  const std::string* name = cli::FindString(row, "run_name");
+  if (name == nullptr) name = cli::FindString(row, "name");
   if (name == nullptr || name->empty()) return fail("", "it has no name");
   if (IsTrue(row, "error_occurred") || IsTrue(row, "skipped")) {
     return absl::OkStatus();
   }
-  const std::string* const aggregate = row.FindString("aggregate_name");
+  const std::string* const aggregate = cli::FindString(row, "aggregate_name");
   // BigO and RMS describe the growth of time with an argument.
   if (aggregate != nullptr && (*aggregate == "BigO" || *aggregate == "RMS")) {
     return absl::OkStatus();
   }
   const absl::StatusOr<double> time = TimeOf(row, *name);
   if (!time.ok()) return fail(*name, time.status().message());
-  const double* const family = row.FindNumber("family_index");
-  const double* const instance = row.FindNumber("per_family_instance_index");
+  const std::optional<double> family = cli::FindNumber(row, "family_index");
+  const std::optional<double> instance =
+      cli::FindNumber(row, "per_family_instance_index");
   // A family of a million instances would take a day.
   constexpr double kMostInstances = 1e6;
   Rows& rows = FindOrAdd(all, *name,
-                         family != nullptr && instance != nullptr
+                         family.has_value() && instance.has_value()
                              ? *family * kMostInstances + *instance
                              : 0);
   if (aggregate == nullptr) {
@@ -118,8 +122,8 @@ absl::Status AddRow(const JsonValue& row, size_t index,
     return absl::OkStatus();
   }
   rows.aggregates[*aggregate] = *time;
-  if (const double* const count = row.FindNumber("repetitions");
-      rows.repetitions.empty() && count != nullptr && *count >= 1 &&
+  if (const std::optional<double> count = cli::FindNumber(row, "repetitions");
+      rows.repetitions.empty() && count.has_value() && *count >= 1 &&
       *count <= kMostInstances) {
     rows.count = static_cast<int64_t>(*count);
   }
@@ -164,15 +168,15 @@ absl::StatusOr<std::vector<MeasuredBenchmark>> ParseBenchmarks(
   const auto fail = [&](std::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat(file, ": ", why));
   };
-  const absl::StatusOr<JsonValue> json = ParseJson(text);
+  const absl::StatusOr<nlohmann::json> json = cli::ParseJson(text);
   if (!json.ok()) return fail(json.status().message());
-  const JsonValue* const list = json->Find("benchmarks");
-  if (list == nullptr || list->array() == nullptr) {
+  const nlohmann::json* const list = cli::FindMember(*json, "benchmarks");
+  if (list == nullptr || !list->is_array()) {
     return fail("no list of benchmarks in it; --benchmark_out=FILE writes one");
   }
   std::vector<Rows> all;
-  for (size_t i = 0; i < list->array()->size(); ++i) {
-    const absl::Status added = AddRow((*list->array())[i], i, all);
+  for (size_t i = 0; i < list->size(); ++i) {
+    const absl::Status added = AddRow((*list)[i], i, all);
     if (!added.ok()) return fail(added.message());
   }
   std::stable_sort(all.begin(), all.end(), [](const Rows& a, const Rows& b) {

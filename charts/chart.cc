@@ -8,6 +8,8 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,42 +18,49 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "charts/chart_specs.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 
 namespace waiter::charts {
 namespace {
 
-std::string RowsJson(const std::deque<ChartRow>& rows) {
-  return absl::StrCat("[",
-                      absl::StrJoin(rows, ",\n",
-                                    [](std::string* out, const ChartRow& row) {
-                                      absl::StrAppend(out, row.ToJson());
-                                    }),
-                      "]");
+nlohmann::ordered_json Rows(const std::deque<ChartRow>& rows) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const ChartRow& row : rows) array.push_back(row.ToJson());
+  return array;
 }
 
 }  // namespace
 
 ChartRow& ChartRow::Text(std::string_view field, std::string_view value) {
-  return Add(field, QuoteJson(value));
+  return Add(field, std::string(value));
 }
 
 ChartRow& ChartRow::Number(std::string_view field, double value) {
-  return Add(field, JsonNumber(value));
+  return Add(field, Value(value));
 }
 
 ChartRow& ChartRow::Boolean(std::string_view field, bool value) {
-  return Add(field, value ? "true" : "false");
+  return Add(field, Value(value));
 }
 
-ChartRow& ChartRow::Add(std::string_view field, std::string_view json) {
-  absl::StrAppend(&members_, members_.empty() ? "" : ",", QuoteJson(field), ":",
-                  json);
+ChartRow& ChartRow::Add(std::string_view field, Value value) {
+  fields_.emplace_back(field, std::move(value));
   return *this;
 }
 
-std::string ChartRow::ToJson() const {
-  return absl::StrCat("{", members_, "}");
+nlohmann::ordered_json ChartRow::ToJson() const {
+  nlohmann::ordered_json row = nlohmann::ordered_json::object();
+  for (const auto& [field, value] : fields_) {
+    if (const auto* const number = std::get_if<double>(&value)) {
+      row[field] = cli::JsonNumber(*number);
+    } else if (const auto* const boolean = std::get_if<bool>(&value)) {
+      row[field] = *boolean;
+    } else {
+      row[field] = std::get<std::string>(value);
+    }
+  }
+  return row;
 }
 
 ChartRow& Chart::Add(std::string_view data_set) {
@@ -82,20 +91,15 @@ absl::StatusOr<std::string> FillChart(const Chart& chart) {
       return absl::InvalidArgumentError(absl::StrCat(
           "chart '", chart.name(), "' has no data set '", name, "'"));
     }
-    filled.replace(at + empty.size() - 2, 2, RowsJson(rows));
+    filled.replace(at + empty.size() - 2, 2, cli::JsonText(Rows(rows)));
   }
   return filled;
 }
 
-std::string ChartDataJson(const Chart& chart) {
-  return absl::StrCat("{",
-                      absl::StrJoin(chart.data(), ",\n",
-                                    [](std::string* out, const auto& data_set) {
-                                      absl::StrAppend(
-                                          out, QuoteJson(data_set.first), ":",
-                                          RowsJson(data_set.second));
-                                    }),
-                      "}");
+nlohmann::ordered_json ChartData(const Chart& chart) {
+  nlohmann::ordered_json data = nlohmann::ordered_json::object();
+  for (const auto& [name, rows] : chart.data()) data[name] = Rows(rows);
+  return data;
 }
 
 }  // namespace waiter::charts

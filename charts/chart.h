@@ -18,9 +18,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace waiter::charts {
 
@@ -33,13 +36,15 @@ class ChartRow {
   ChartRow& Number(std::string_view field, double value);
   ChartRow& Boolean(std::string_view field, bool value);
 
-  // Returns the row as a JSON object.
-  std::string ToJson() const;
+  // Returns the row as a JSON object, with the fields in their order.
+  nlohmann::ordered_json ToJson() const;
 
  private:
-  ChartRow& Add(std::string_view field, std::string_view json);
+  using Value = std::variant<std::string, double, bool>;
 
-  std::string members_;
+  ChartRow& Add(std::string_view field, Value value);
+
+  std::vector<std::pair<std::string, Value>> fields_;
 };
 
 // The name of a chart and its data.
@@ -68,8 +73,8 @@ std::vector<std::string> ChartNames();
 // kInvalidArgument if there is no such chart, or if it has no such data set.
 absl::StatusOr<std::string> FillChart(const Chart& chart);
 
-// Returns the data sets of `chart` in one JSON object.
-std::string ChartDataJson(const Chart& chart);
+// Returns the data sets of `chart` in one object.
+nlohmann::ordered_json ChartData(const Chart& chart);
 
 }  // namespace waiter::charts
 

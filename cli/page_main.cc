@@ -14,7 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "charts/page/page_parts.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 
 namespace {
 
@@ -39,8 +40,8 @@ int main() {
   std::ostringstream input;
   input << std::cin.rdbuf();
   const std::string charts = input.str();
-  const absl::StatusOr<waiter::JsonValue> parsed = waiter::ParseJson(charts);
-  if (!parsed.ok() || parsed->array() == nullptr ||
+  const absl::StatusOr<nlohmann::json> parsed = waiter::cli::ParseJson(charts);
+  if (!parsed.ok() || !parsed->is_array() ||
       charts.find('<') != std::string::npos) {
     std::cerr << "waiter-page: standard input is no JSON array of charts, as "
                  "waiter --html gives it\n";

@@ -26,10 +26,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/flags/flags.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 
 namespace waiter::cli {
 namespace {
@@ -118,15 +120,13 @@ int RunPageProgram(std::string_view input, int file) {
 
 absl::Status WritePage(std::string_view flag, const std::string& file,
                        absl::Span<const charts::Chart> charts) {
-  const std::string input = absl::StrCat(
-      "[",
-      absl::StrJoin(charts, ",\n",
-                    [](std::string* out, const charts::Chart& chart) {
-                      absl::StrAppend(
-                          out, "{\"chart\":", QuoteJson(chart.name()),
-                          ",\"data\":", charts::ChartDataJson(chart), "}");
-                    }),
-      "]");
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const charts::Chart& chart : charts) {
+    all.push_back({{"chart", chart.name()}, {"data", ChartData(chart)}});
+  }
+  // JSON has it in strings alone, and the page has JSON in a script.
+  const std::string input =
+      absl::StrReplaceAll(JsonText(all), {{"<", "\\u003c"}});
   const int out =
       open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (out < 0) {

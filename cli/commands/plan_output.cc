@@ -9,11 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "charts/chart.h"
+#include "cli/text/json.h"
 #include "cli/text/time_text.h"
-#include "json/json.h"
+#include "nlohmann/json.hpp"
 #include "sim/plan.h"
 #include "sim/trade_off.h"
 
@@ -42,43 +41,36 @@ std::string TradeOffText(const std::vector<sim::TradeOff>& points) {
   return absl::StrCat(text, "* no other has fewer polls and is no later\n\n");
 }
 
-charts::ChartRow PollRow(const sim::PlannedPoll& poll) {
-  charts::ChartRow row;
-  row.Number("attempt", static_cast<double>(poll.attempt))
-      .Number("shortest_delay_ms",
-              absl::ToDoubleMilliseconds(poll.shortest_delay))
-      .Number("longest_delay_ms",
-              absl::ToDoubleMilliseconds(poll.longest_delay))
-      .Number("p5_ms", absl::ToDoubleMilliseconds(poll.p5))
-      .Number("p50_ms", absl::ToDoubleMilliseconds(poll.p50))
-      .Number("p95_ms", absl::ToDoubleMilliseconds(poll.p95))
-      .Number("reached", poll.reached);
-  return row;
+nlohmann::ordered_json Milliseconds(absl::Duration time) {
+  return JsonNumber(absl::ToDoubleMilliseconds(time));
 }
 
-charts::ChartRow TradeOffRow(const sim::TradeOff& point) {
-  charts::ChartRow row;
-  row.Text("policy", point.name)
-      .Number("mean_polls", point.mean_polls)
-      .Number("mean_delay_ms", absl::ToDoubleMilliseconds(point.mean_delay))
-      .Number("p50_delay_ms", absl::ToDoubleMilliseconds(point.p50_delay))
-      .Number("p95_delay_ms", absl::ToDoubleMilliseconds(point.p95_delay))
-      .Number("missed", point.missed)
-      .Boolean("on_front", point.on_front);
-  return row;
+nlohmann::ordered_json PollRow(const sim::PlannedPoll& poll) {
+  return {{"attempt", poll.attempt},
+          {"shortest_delay_ms", Milliseconds(poll.shortest_delay)},
+          {"longest_delay_ms", Milliseconds(poll.longest_delay)},
+          {"p5_ms", Milliseconds(poll.p5)},
+          {"p50_ms", Milliseconds(poll.p50)},
+          {"p95_ms", Milliseconds(poll.p95)},
+          {"reached", JsonNumber(poll.reached)}};
 }
 
-// A JSON array of what `to_row` makes of each item.
-template <typename Item>
-std::string Rows(const std::vector<Item>& items,
-                 charts::ChartRow (*to_row)(const Item& item)) {
-  return absl::StrCat("[",
-                      absl::StrJoin(items, ",",
-                                    [&](std::string* out, const Item& item) {
-                                      absl::StrAppend(out,
-                                                      to_row(item).ToJson());
-                                    }),
-                      "]");
+nlohmann::ordered_json TradeOffRow(const sim::TradeOff& point) {
+  return {{"policy", point.name},
+          {"mean_polls", JsonNumber(point.mean_polls)},
+          {"mean_delay_ms", Milliseconds(point.mean_delay)},
+          {"p50_delay_ms", Milliseconds(point.p50_delay)},
+          {"p95_delay_ms", Milliseconds(point.p95_delay)},
+          {"missed", JsonNumber(point.missed)},
+          {"on_front", point.on_front}};
+}
+
+// An array of what `to_json` makes of each item.
+template <typename Item, typename ToJson>
+nlohmann::ordered_json Array(const std::vector<Item>& items, ToJson to_json) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const Item& item : items) array.push_back(to_json(item));
+  return array;
 }
 
 }  // namespace
@@ -104,24 +96,20 @@ std::string PlanText(const PlannedPolicy& planned, int rows) {
 
 std::string PlanJson(const PlannedPolicy& planned) {
   const sim::Plan& plan = planned.plan;
-  std::string json = absl::StrCat(
-      R"({"v":1,"policy":)", QuoteJson(planned.name), R"(,"timeout_ms":)",
-      JsonNumber(absl::ToDoubleMilliseconds(planned.timeout)),
-      R"(,"mean_polls":)", JsonNumber(plan.mean_polls), R"(,"cut_off":)",
-      plan.cut_off ? "true" : "false", R"(,"example_ms":[)",
-      absl::StrJoin(plan.example, ",",
-                    [](std::string* out, absl::Duration poll) {
-                      absl::StrAppend(
-                          out, JsonNumber(absl::ToDoubleMilliseconds(poll)));
-                    }),
-      R"(],"polls":)", Rows(plan.polls, PollRow));
+  nlohmann::ordered_json json = {
+      {"v", 1},
+      {"policy", planned.name},
+      {"timeout_ms", Milliseconds(planned.timeout)},
+      {"mean_polls", JsonNumber(plan.mean_polls)},
+      {"cut_off", plan.cut_off},
+      {"example_ms", Array(plan.example, Milliseconds)},
+      {"polls", Array(plan.polls, PollRow)}};
   if (planned.ready.has_value()) {
-    absl::StrAppend(&json, R"(,"ready":)", QuoteJson(planned.ready->ToString()),
-                    R"(,"proposal":)", QuoteJson(planned.proposal),
-                    R"(,"trade_offs":)",
-                    Rows(Sorted(planned.points), TradeOffRow));
+    json["ready"] = planned.ready->ToString();
+    json["proposal"] = planned.proposal;
+    json["trade_offs"] = Array(Sorted(planned.points), TradeOffRow);
   }
-  return absl::StrCat(json, "}\n");
+  return JsonText(json) + "\n";
 }
 
 }  // namespace waiter::cli

@@ -3,22 +3,19 @@
 
 #include "cli/output/json_progress.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "cli/output/run_log.h"
 #include "cli/output/target_text.h"
 #include "cli/run/run_state.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "cli/text/printable.h"
+#include "nlohmann/json.hpp"
 #include "waiter/poll_status.h"
 #include "waiter/wait_report.h"
 
@@ -27,56 +24,24 @@ namespace {
 
 constexpr size_t kMostText = 4096;
 
-// The members of one object, in order.
-class Members {
- public:
-  Members& Json(std::string_view name, std::string_view json) {
-    absl::StrAppend(&text_, text_.empty() ? "" : ",", QuoteJson(name), ":",
-                    json);
-    return *this;
-  }
+using Json = nlohmann::ordered_json;
 
-  Members& Text(std::string_view name, std::string_view text) {
-    if (text.size() <= kMostText) return Json(name, QuoteJson(text));
-    size_t length = kMostText;
-    // Not inside of a character, if it is UTF-8.
-    for (int back = 0; back < 3 && (text[length] & '\xc0') == '\x80'; ++back) {
-      --length;
-    }
-    return Json(name, QuoteJson(absl::StrCat(text.substr(0, length), "...")));
-  }
+Json Text(std::string_view text) { return Shortened(text, kMostText); }
 
-  Members& Number(std::string_view name, int64_t number) {
-    return Json(name, absl::StrCat(number));
-  }
+// To the microsecond; null if it is infinite.
+Json Milliseconds(absl::Duration time) {
+  if (time == absl::InfiniteDuration()) return nullptr;
+  return JsonNumber(static_cast<double>(absl::ToInt64Microseconds(time)) /
+                    1000);
+}
 
-  // To the microsecond; null if it is infinite.
-  Members& Milliseconds(std::string_view name, absl::Duration time) {
-    if (time == absl::InfiniteDuration()) return Json(name, "null");
-    const int64_t microseconds = absl::ToInt64Microseconds(time);
-    std::string text =
-        absl::StrFormat("%d.%03d", microseconds / 1000, microseconds % 1000);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.') text.pop_back();
-    return Json(name, text);
-  }
-
-  const std::string& text() const { return text_; }
-  std::string Object() const { return absl::StrCat("{", text_, "}"); }
-
- private:
-  std::string text_;
-};
-
-Members Event(const RunState& run, absl::Duration elapsed,
-              std::string_view event) {
-  Members members;
-  members.Number("v", 1)
-      .Text("t", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", run.started + elapsed,
-                                  absl::UTCTimeZone()))
-      .Milliseconds("elapsed_ms", elapsed)
-      .Text("event", event);
-  return members;
+Json Event(const RunState& run, absl::Duration elapsed,
+           std::string_view event) {
+  return {{"v", 1},
+          {"t", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", run.started + elapsed,
+                                 absl::UTCTimeZone())},
+          {"elapsed_ms", Milliseconds(elapsed)},
+          {"event", event}};
 }
 
 std::string_view PhaseName(TargetState::Phase phase) {
@@ -93,87 +58,77 @@ std::string_view PhaseName(TargetState::Phase phase) {
   return "ended";
 }
 
-void AddEnded(const TargetState& target, Members& members) {
-  if (target.reason.has_value()) {
-    members.Text("ended", StopReasonName(*target.reason));
-  } else {
-    members.Json("ended", "null");
-  }
+Json Ended(const TargetState& target) {
+  if (!target.reason.has_value()) return nullptr;
+  return StopReasonName(*target.reason);
 }
 
-std::string PollsByClass(const TargetState& target) {
-  Members polls;
+Json PollsByClass(const TargetState& target) {
+  Json polls = Json::object();
   for (size_t i = 0; i < target.counts.size(); ++i) {
     if (target.counts[i] == 0) continue;
-    polls.Number(LogClass(static_cast<PollStatus>(i)), target.counts[i]);
+    polls[LogClass(static_cast<PollStatus>(i))] = target.counts[i];
   }
-  return polls.Object();
-}
-
-std::string Array(const std::vector<std::string>& elements) {
-  return absl::StrCat("[", absl::StrJoin(elements, ","), "]");
+  return polls;
 }
 
 }  // namespace
 
-void JsonProgress::WriteLine(const std::string& members) {
-  if (status_.ok()) status_ = write_(absl::StrCat("{", members, "}\n"));
+void JsonProgress::WriteLine(const Json& event) {
+  if (status_.ok()) status_ = write_(JsonText(event) + "\n");
 }
 
 void JsonProgress::OnStart(const RunState& run) {
-  std::vector<std::string> targets;
-  targets.reserve(run.targets.size());
+  Json targets = Json::array();
   for (const TargetState& target : run.targets) {
-    targets.push_back(Members()
-                          .Text("target", target.label)
-                          .Text("text", target.text)
-                          .Object());
+    targets.push_back(
+        {{"target", Text(target.label)}, {"text", Text(target.text)}});
   }
-  WriteLine(Event(run, run.elapsed, "start")
-                .Json("targets", Array(targets))
-                .Number("needed", static_cast<int64_t>(run.needed))
-                .Json("gone", run.gone ? "true" : "false")
-                .Milliseconds("timeout_ms", run.timeout)
-                .text());
+  Json event = Event(run, run.elapsed, "start");
+  event["targets"] = std::move(targets);
+  event["needed"] = run.needed;
+  event["gone"] = run.gone;
+  event["timeout_ms"] = Milliseconds(run.timeout);
+  WriteLine(event);
 }
 
 void JsonProgress::OnPoll(const RunState& run, size_t target) {
   const TargetState& state = run.targets[target];
   const Finding& found = state.last;
-  Members members = Event(run, state.last_ended, "poll");
-  members.Text("target", state.label)
-      .Number("attempt", state.attempts)
-      .Text("class", LogClass(found.status))
-      .Text("detail", found.detail)
-      .Milliseconds("latency_ms", state.last_took);
+  Json event = Event(run, state.last_ended, "poll");
+  event["target"] = Text(state.label);
+  event["attempt"] = state.attempts;
+  event["class"] = LogClass(found.status);
+  event["detail"] = Text(found.detail);
+  event["latency_ms"] = Milliseconds(state.last_took);
   if (state.phase != TargetState::Phase::kEnded) {
-    members.Milliseconds("next_ms", state.next_delay);
+    event["next_ms"] = Milliseconds(state.next_delay);
   }
   if (found.retry_after > absl::ZeroDuration()) {
-    members.Milliseconds("retry_after_ms", found.retry_after);
+    event["retry_after_ms"] = Milliseconds(found.retry_after);
   }
   if (found.progress.has_value()) {
-    members.Json("progress", JsonNumber(*found.progress));
+    event["progress"] = JsonNumber(*found.progress);
   }
-  WriteLine(members.text());
+  WriteLine(event);
 }
 
 void JsonProgress::WriteState(const RunState& run, const TargetState& target) {
-  Members members = Event(run, run.elapsed, "state");
-  members.Text("target", target.label)
-      .Text("phase", PhaseName(target.phase))
-      .Number("attempts", target.attempts);
-  AddEnded(target, members);
-  WriteLine(members.text());
+  Json event = Event(run, run.elapsed, "state");
+  event["target"] = Text(target.label);
+  event["phase"] = PhaseName(target.phase);
+  event["attempts"] = target.attempts;
+  event["ended"] = Ended(target);
+  WriteLine(event);
 }
 
 void JsonProgress::OnEnd(const RunState& run, size_t target) {
   const TargetState& state = run.targets[target];
   if (!IsReady(state)) return WriteState(run, state);
-  WriteLine(Event(run, state.ended, "ready")
-                .Text("target", state.label)
-                .Number("attempts", state.attempts)
-                .text());
+  Json event = Event(run, state.ended, "ready");
+  event["target"] = Text(state.label);
+  event["attempts"] = state.attempts;
+  WriteLine(event);
 }
 
 void JsonProgress::OnSnapshot(const RunState& run) {
@@ -181,23 +136,22 @@ void JsonProgress::OnSnapshot(const RunState& run) {
 }
 
 void JsonProgress::OnDone(const RunState& run, const RunEnd& end) {
-  std::vector<std::string> targets;
-  targets.reserve(run.targets.size());
-  for (const TargetState& target : run.targets) {
-    Members members;
-    members.Text("target", target.label);
-    AddEnded(target, members);
-    if (target.reason.has_value()) {
-      members.Milliseconds("ended_ms", target.ended);
+  Json targets = Json::array();
+  for (const TargetState& state : run.targets) {
+    Json target = {{"target", Text(state.label)}, {"ended", Ended(state)}};
+    if (state.reason.has_value()) {
+      target["ended_ms"] = Milliseconds(state.ended);
     }
-    targets.push_back(members.Number("attempts", target.attempts)
-                          .Json("polls", PollsByClass(target))
-                          .Object());
+    target["attempts"] = state.attempts;
+    target["polls"] = PollsByClass(state);
+    targets.push_back(std::move(target));
   }
-  Members members = Event(run, run.elapsed, "summary");
-  members.Number("exit_code", end.exit_code).Text("reason", end.reason);
-  if (!end.detail.empty()) members.Text("detail", end.detail);
-  WriteLine(members.Json("targets", Array(targets)).text());
+  Json event = Event(run, run.elapsed, "summary");
+  event["exit_code"] = end.exit_code;
+  event["reason"] = Text(end.reason);
+  if (!end.detail.empty()) event["detail"] = Text(end.detail);
+  event["targets"] = std::move(targets);
+  WriteLine(event);
 }
 
 }  // namespace waiter::cli

@@ -38,6 +38,7 @@
 
 #include "absl/status/status.h"
 #include "cli/run/run_state.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace waiter::cli {
 
@@ -60,7 +61,7 @@ class JsonProgress : public RunListener {
   absl::Status status() const override { return status_; }
 
  private:
-  void WriteLine(const std::string& members);
+  void WriteLine(const nlohmann::ordered_json& event);
   void WriteState(const RunState& run, const TargetState& target);
 
   const Write write_;

@@ -20,7 +20,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 #include "waiter/poll_status.h"
 
 namespace waiter::cli {
@@ -36,7 +37,7 @@ constexpr std::array<PollStatus, 5> kStatuses = {
 // Reads the members of one line; the first that is wrong stays as `error`.
 class Line {
  public:
-  explicit Line(const JsonValue& value) : value_(value) {}
+  explicit Line(const nlohmann::json& value) : value_(value) {}
 
   std::optional<absl::Duration> Milliseconds(const char* name, bool required) {
     const std::optional<double> number = Number(name, required, 0, kLongestMs);
@@ -46,31 +47,32 @@ class Line {
 
   std::optional<double> Number(const char* name, bool required, double least,
                                double most) {
-    const JsonValue* const member = value_.Find(name);
+    const nlohmann::json* const member = FindMember(value_, name);
     if (member == nullptr || member->is_null()) {
       if (required) Fail(absl::StrCat("no \"", name, "\""));
       return std::nullopt;
     }
-    const double* const number = member->number();
-    if (number == nullptr || *number < least || *number > most) {
+    const std::optional<double> number = NumberOf(*member);
+    if (!number.has_value() || *number < least || *number > most) {
       Fail(absl::StrCat("\"", name, "\" is no number from ", least, " to ",
                         most));
       return std::nullopt;
     }
-    return *number;
+    return number;
   }
 
   std::string Text(const char* name, bool required) {
-    const JsonValue* const member = value_.Find(name);
+    const nlohmann::json* const member = FindMember(value_, name);
     if (member == nullptr || member->is_null()) {
       if (required) Fail(absl::StrCat("no \"", name, "\""));
       return "";
     }
-    if (member->string() == nullptr) {
+    const auto* const text = member->get_ptr<const std::string*>();
+    if (text == nullptr) {
       Fail(absl::StrCat("\"", name, "\" is no text"));
       return "";
     }
-    return *member->string();
+    return *text;
   }
 
   void Fail(std::string what) {
@@ -80,7 +82,7 @@ class Line {
   const std::string& error() const { return error_; }
 
  private:
-  const JsonValue& value_;
+  const nlohmann::json& value_;
   std::string error_;
 };
 
@@ -98,9 +100,9 @@ class Reader {
  public:
   // Takes in one line, and returns what is wrong with it, or nothing.
   std::string Read(std::string_view text) {
-    const absl::StatusOr<JsonValue> value = ParseJson(text);
+    const absl::StatusOr<nlohmann::json> value = ParseJson(text);
     if (!value.ok()) return std::string(value.status().message());
-    if (value->object() == nullptr) return "no JSON object";
+    if (!value->is_object()) return "no JSON object";
     Line line(*value);
     const double version =
         line.Number("v", /*required=*/false, 0, 1e9).value_or(1);

@@ -15,15 +15,16 @@
 #include "cli/probes/code_map.h"
 #include "cli/probes/probe.h"
 #include "cli/text/duration_text.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 #include "waiter/poll_status.h"
 
 namespace waiter::cli {
 namespace {
 
-absl::StatusOr<Finding> Read(const JsonValue& answer) {
+absl::StatusOr<Finding> Read(const nlohmann::json& answer) {
   Finding finding;
-  const std::string* const word = answer.FindString("waiter");
+  const std::string* const word = FindString(answer, "waiter");
   const std::optional<PollStatus> status =
       word == nullptr ? std::nullopt : ParsePollStatus(*word);
   if (!status.has_value()) {
@@ -33,23 +34,23 @@ absl::StatusOr<Finding> Read(const JsonValue& answer) {
   finding.status = *status;
   finding.absent = *status == PollStatus::kNotReady;
 
-  if (answer.Find("detail") != nullptr) {
-    const std::string* const detail = answer.FindString("detail");
+  if (answer.contains("detail")) {
+    const std::string* const detail = FindString(answer, "detail");
     if (detail == nullptr) {
       return absl::InvalidArgumentError("\"detail\" is no text");
     }
     finding.detail = *detail;
   }
-  if (answer.Find("progress") != nullptr) {
-    const double* const progress = answer.FindNumber("progress");
-    if (progress == nullptr || *progress < 0 || *progress > 1) {
+  if (answer.contains("progress")) {
+    const std::optional<double> progress = FindNumber(answer, "progress");
+    if (!progress.has_value() || *progress < 0 || *progress > 1) {
       return absl::InvalidArgumentError(
           "\"progress\" is no number from 0 to 1");
     }
-    finding.progress = *progress;
+    finding.progress = progress;
   }
-  if (answer.Find("retry_after") != nullptr) {
-    const std::string* const text = answer.FindString("retry_after");
+  if (answer.contains("retry_after")) {
+    const std::string* const text = FindString(answer, "retry_after");
     if (text == nullptr) {
       return absl::InvalidArgumentError(
           R"("retry_after" is no text such as "30s")");
@@ -68,10 +69,10 @@ absl::StatusOr<Finding> Read(const JsonValue& answer) {
 
 std::optional<Finding> ParseProbeAnswer(std::string_view line) {
   if (!absl::StartsWith(line, "{")) return std::nullopt;
-  const absl::StatusOr<JsonValue> answer = ParseJson(line);
+  const absl::StatusOr<nlohmann::json> answer = ParseJson(line);
   absl::StatusOr<Finding> finding;
   if (answer.ok()) {
-    if (answer->Find("waiter") == nullptr) return std::nullopt;
+    if (!answer->contains("waiter")) return std::nullopt;
     finding = Read(*answer);
   } else {
     // Output of another kind may begin with a brace, too.

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace waiter::cli {
@@ -51,6 +52,19 @@ std::string_view Utf8Prefix(std::string_view text, size_t size) {
     --size;
   }
   return text.substr(0, size);
+}
+
+std::string ToUtf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character first = FirstOf(text);
+    const bool is_invalid =
+        first.point == kReplacementPoint && first.length == 1;
+    valid += is_invalid ? kReplacement : text.substr(0, first.length);
+    text.remove_prefix(first.length);
+  }
+  return valid;
 }
 
 }  // namespace waiter::cli

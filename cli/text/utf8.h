@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace waiter::cli {
@@ -36,6 +37,10 @@ Utf8Character FirstOf(std::string_view text);
 // not end inside a character. Where `text` is not UTF-8, the prefix may be up
 // to three bytes shorter than `size`.
 std::string_view Utf8Prefix(std::string_view text, size_t size);
+
+// Returns `text` with U+FFFD in the place of each byte that is not part of
+// valid UTF-8.
+std::string ToUtf8(std::string_view text);
 
 }  // namespace waiter::cli
 

@@ -20,10 +20,11 @@
 #include "absl/time/time.h"
 #include "cli/flags/variables.h"
 #include "cli/subcommands.h"
+#include "cli/text/json.h"
 #include "cli/text/time_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "json/json.h"
+#include "nlohmann/json.hpp"
 #include "sim/plan.h"
 
 namespace waiter::cli {
@@ -118,7 +119,7 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"report a b", "b: give only one file"},
       {"report " + folder + "/none", "/none: cannot be read: No such file"},
       {"report " + folder, "cannot be read: Is a directory"},
-      {"report " + broken, "/broken.jsonl:3: no , at byte 15"},
+      {"report " + broken, "/broken.jsonl:3: at byte 15: "},
       {"report " + nothing, "/nothing.jsonl: the log has no polls"},
       {"report \x1b[2J", "waiter report: \\x1b[2J: cannot be read"},
   };
@@ -346,36 +347,36 @@ TEST(PlanCommandTest, ExpectationProposesAPolicy) {
   EXPECT_THAT(again.out, HasSubstr("as asked for"));
 }
 
-absl::Duration Ms(const JsonValue& row, std::string_view field) {
-  const double* const number = row.FindNumber(field);
-  return number == nullptr ? absl::InfiniteDuration()
-                           : absl::Milliseconds(*number);
+absl::Duration Ms(const nlohmann::json& row, std::string_view field) {
+  const std::optional<double> number = FindNumber(row, field);
+  return number.has_value() ? absl::Milliseconds(*number)
+                            : absl::InfiniteDuration();
 }
 
 // The functions below build the tables from the JSON alone.
-sim::Plan PlanOf(const JsonValue& json) {
+sim::Plan PlanOf(const nlohmann::json& json) {
   sim::Plan plan;
-  for (const JsonValue& row : *json.Find("polls")->array()) {
+  for (const nlohmann::json& row : json.at("polls")) {
     plan.polls.push_back(
-        {.attempt = static_cast<int64_t>(*row.FindNumber("attempt")),
+        {.attempt = static_cast<int64_t>(*FindNumber(row, "attempt")),
          .shortest_delay = Ms(row, "shortest_delay_ms"),
          .longest_delay = Ms(row, "longest_delay_ms"),
          .p5 = Ms(row, "p5_ms"),
          .p50 = Ms(row, "p50_ms"),
          .p95 = Ms(row, "p95_ms"),
-         .reached = *row.FindNumber("reached")});
+         .reached = *FindNumber(row, "reached")});
   }
   return plan;
 }
 
-std::string TradeOffsOf(const JsonValue& json) {
+std::string TradeOffsOf(const nlohmann::json& json) {
   std::string lines;
-  for (const JsonValue& row : *json.Find("trade_offs")->array()) {
+  for (const nlohmann::json& row : json.at("trade_offs")) {
     absl::StrAppendFormat(
         &lines, "%s %-26s %7.1f %12s %12s %6.1f %%\n",
-        *row.Find("on_front")->boolean() ? "*" : " ", *row.FindString("policy"),
-        *row.FindNumber("mean_polls"), TimeText(Ms(row, "p50_delay_ms")),
-        TimeText(Ms(row, "p95_delay_ms")), 100 * *row.FindNumber("missed"));
+        row.at("on_front").get<bool>() ? "*" : " ", *FindString(row, "policy"),
+        *FindNumber(row, "mean_polls"), TimeText(Ms(row, "p50_delay_ms")),
+        TimeText(Ms(row, "p95_delay_ms")), 100 * *FindNumber(row, "missed"));
   }
   return lines;
 }
@@ -389,30 +390,31 @@ TEST(PlanCommandTest, JsonHasTheNumbersOfTheTables) {
 
     ASSERT_EQ(ended.code, 0) << ended.err;
     EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1);
-    const absl::StatusOr<JsonValue> json = ParseJson(ended.out);
+    const absl::StatusOr<nlohmann::json> json = ParseJson(ended.out);
     ASSERT_TRUE(json.ok()) << json.status();
     EXPECT_THAT(text.out, HasSubstr(sim::PlanTable(PlanOf(*json), 1000)));
     EXPECT_THAT(text.out,
                 HasSubstr(absl::StrFormat(
-                    "%.1f polls%s in a wait", *json->FindNumber("mean_polls"),
-                    *json->Find("cut_off")->boolean() ? " or more" : "")));
+                    "%.1f polls%s in a wait", *FindNumber(*json, "mean_polls"),
+                    json->at("cut_off").get<bool>() ? " or more" : "")));
     std::vector<absl::Duration> example;
-    for (const JsonValue& poll : *json->Find("example_ms")->array()) {
-      example.push_back(absl::Milliseconds(*poll.number()));
+    for (const nlohmann::json& poll : json->at("example_ms")) {
+      example.push_back(absl::Milliseconds(poll.get<double>()));
     }
     absl::Duration end = Ms(*json, "timeout_ms");
     if (end == absl::InfiniteDuration()) end = example.back();
     EXPECT_THAT(text.out,
                 HasSubstr("0 " + sim::Timeline(example, end, 64) + " "));
 
-    const bool compared = json->Find("ready") != nullptr;
+    const bool compared = json->contains("ready");
     EXPECT_EQ(compared, absl::StrContains(text.out, "what takes"));
-    EXPECT_EQ(compared, json->Find("trade_offs") != nullptr);
+    EXPECT_EQ(compared, json->contains("trade_offs"));
     if (!compared) continue;
-    EXPECT_THAT(text.out,
-                AllOf(HasSubstr("what takes " + *json->FindString("ready")),
-                      HasSubstr("missed\n" + TradeOffsOf(*json) + "* no other"),
-                      HasSubstr("proposal: " + *json->FindString("proposal"))));
+    EXPECT_THAT(
+        text.out,
+        AllOf(HasSubstr("what takes " + *FindString(*json, "ready")),
+              HasSubstr("missed\n" + TradeOffsOf(*json) + "* no other"),
+              HasSubstr("proposal: " + *FindString(*json, "proposal"))));
   }
 }
 
@@ -427,11 +429,10 @@ TEST(PlanCommandTest, EveryChartIsFilledAndIsJson) {
     const Ended ended = Call("plan --every=7s --timeout=2m" + what +
                              " --vega=" + file + " --chart=" + chart);
     ASSERT_EQ(ended.code, 0) << ended.err;
-    const absl::StatusOr<JsonValue> spec = ParseJson(ReadFile(file));
+    const absl::StatusOr<nlohmann::json> spec = ParseJson(ReadFile(file));
     ASSERT_TRUE(spec.ok()) << chart << spec.status();
-    const JsonValue::Object& data = *spec->Find("datasets")->object();
-    for (const auto& [name, rows] : data) {
-      EXPECT_GT(rows.array()->size(), 2) << chart << " " << name;
+    for (const auto& [name, rows] : spec->at("datasets").items()) {
+      EXPECT_GT(rows.size(), 2) << chart << " " << name;
     }
   }
 }
@@ -452,8 +453,8 @@ TEST(SimulateCommandTest, FleetIsShownForEachKindOfJitter) {
   }
   EXPECT_EQ(ended.out, Call(line).out);
   EXPECT_NE(ended.out, Call(line + " --seed=2").out);
-  const JsonValue spec = *ParseJson(ReadFile(file));
-  EXPECT_GT(spec.Find("datasets")->Find("seconds")->array()->size(), 100);
+  const nlohmann::json spec = *ParseJson(ReadFile(file));
+  EXPECT_GT(spec.at("datasets").at("seconds").size(), 100);
   EXPECT_THAT(Call(line + " --jitter=30%").out,
               AllOf(HasSubstr("\nas asked for "), Not(HasSubstr("\nfull "))));
 }
@@ -466,8 +467,8 @@ TEST(SimulateCommandTest, ContentionHasARowForEachSizeAndRule) {
 
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1 + 2 * 5);
-  const JsonValue spec = *ParseJson(ReadFile(file));
-  EXPECT_EQ(spec.Find("datasets")->Find("rows")->array()->size(), 10);
+  const nlohmann::json spec = *ParseJson(ReadFile(file));
+  EXPECT_EQ(spec.at("datasets").at("rows").size(), 10);
 }
 
 constexpr std::string_view kLog =
@@ -513,13 +514,12 @@ TEST(ReportCommandTest, ChartHasARowForEachPoll) {
       Call("report " + WriteTemporary("run.jsonl", kLog) + " --vega=" + file);
 
   ASSERT_EQ(ended.code, 0) << ended.err;
-  const JsonValue spec = *ParseJson(ReadFile(file));
-  const JsonValue::Array& polls =
-      *spec.Find("datasets")->Find("polls")->array();
+  const nlohmann::json spec = *ParseJson(ReadFile(file));
+  const nlohmann::json& polls = spec.at("datasets").at("polls");
   ASSERT_EQ(polls.size(), 4);
-  EXPECT_EQ(*polls[0].FindNumber("until"), 5);
-  EXPECT_EQ(*polls[2].FindNumber("until"), 10);  // Success is final.
-  EXPECT_EQ(*polls[3].FindNumber("until"), 12);  // Web stays throttled.
+  EXPECT_EQ(polls[0].at("until"), 5);
+  EXPECT_EQ(polls[2].at("until"), 10);  // Success is final.
+  EXPECT_EQ(polls[3].at("until"), 12);  // Web stays throttled.
 }
 
 }  // namespace

@@ -562,8 +562,9 @@ TEST(WaiterTest, EveryFailingMessageHasOneShape) {
                               "1s (strict_deadline) after 1 attempt in 4s"),
                     HasSubstr("; last poll: success")));
   EXPECT_THAT(message({.timeout = Seconds(3)}, {NotReady("Q", Seconds(9))}),
-              AllOf(HasSubstr("DEADLINE_EXCEEDED: job: timeout of 3s"),
-                    HasSubstr("retry_after of 9s"),
+              AllOf(HasSubstr("DEADLINE_EXCEEDED: job: "),
+                    HasSubstr("retry_after of 9s exceeds the remaining 3s "
+                              "(timeout of 3s)"),
                     HasSubstr("after 1 attempt in 0; last poll: not ready: "
                               "Q")));
   EXPECT_EQ(message({.timeout = Hours(2), .max_attempts = 2},

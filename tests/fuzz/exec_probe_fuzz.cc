@@ -21,8 +21,9 @@
 #include "cli/probes/probe.h"
 #include "cli/probes/probe_answer.h"
 #include "cli/process/process.h"
+#include "cli/text/json.h"
 #include "cli/text/printable.h"
-#include "json/json.h"
+#include "nlohmann/json.hpp"
 #include "waiter/poll_status.h"
 
 namespace {
@@ -62,9 +63,9 @@ void CheckAnswer(std::string_view text) {
   CHECK_THAT(waiter::cli::Shortened(line, 9).size() <= 12);
   const std::optional<waiter::cli::Finding> found =
       waiter::cli::ParseProbeAnswer(line);
-  const absl::StatusOr<waiter::JsonValue> json = waiter::ParseJson(line);
+  const absl::StatusOr<nlohmann::json> json = waiter::cli::ParseJson(line);
   if (json.ok()) {
-    CHECK_THAT(found.has_value() == (json->Find("waiter") != nullptr));
+    CHECK_THAT(found.has_value() == json->contains("waiter"));
   }
   if (!found.has_value()) return;
   CHECK_THAT(json.ok() || found->status == waiter::PollStatus::kServerError);

@@ -19,7 +19,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/probes/http/json_path.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 
 namespace {
 
@@ -44,7 +45,7 @@ void Check(std::string_view expression, std::string_view text) {
       waiter::cli::JsonPath::Parse(absl::StrCat(" ", expression, "\t"));
   CHECK_THAT(spaced.ok());
 
-  const absl::StatusOr<waiter::JsonValue> document = waiter::ParseJson(text);
+  const absl::StatusOr<nlohmann::json> document = waiter::cli::ParseJson(text);
   if (!document.ok()) return;
   CHECK_THAT(path->Holds(*document) == spaced->Holds(*document));
   CHECK_THAT(path->Found(*document) == spaced->Found(*document));

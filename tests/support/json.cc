@@ -13,9 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "json/json.h"
+#include "nlohmann/json.hpp"
 
 namespace waiter {
 namespace {
@@ -36,23 +35,24 @@ const T& Get(const Variant& value, std::string_view path) {
 
 // Reference data is as deep as it is.
 // NOLINTBEGIN(misc-no-recursion)
-Json::Json(const JsonValue& value, std::string path) : path_(std::move(path)) {
-  if (const bool* const boolean = value.boolean()) {
-    value_ = *boolean;
-  } else if (const double* const number = value.number()) {
-    value_ = *number;
-  } else if (const std::string* const text = value.string()) {
-    value_ = *text;
-  } else if (const JsonValue::Array* const values = value.array()) {
+Json::Json(const nlohmann::json& value, std::string path)
+    : path_(std::move(path)) {
+  if (value.is_boolean()) {
+    value_ = value.get<bool>();
+  } else if (value.is_number()) {
+    value_ = value.get<double>();
+  } else if (value.is_string()) {
+    value_ = value.get<std::string>();
+  } else if (value.is_array()) {
     Array elements;
-    for (const JsonValue& element : *values) {
+    for (const nlohmann::json& element : value) {
       elements.push_back(
           Json(element, absl::StrCat(path_, "[", elements.size(), "]")));
     }
     value_ = std::move(elements);
-  } else if (const JsonValue::Object* const named = value.object()) {
+  } else if (value.is_object()) {
     Object members;
-    for (const auto& [name, member] : *named) {
+    for (const auto& [name, member] : value.items()) {
       members.emplace(name, Json(member, absl::StrCat(path_, ".", name)));
     }
     value_ = std::move(members);
@@ -61,9 +61,11 @@ Json::Json(const JsonValue& value, std::string path) : path_(std::move(path)) {
 // NOLINTEND(misc-no-recursion)
 
 Json Json::Parse(std::string_view text) {
-  const absl::StatusOr<JsonValue> value = ParseJson(text);
-  if (!value.ok()) Abort(value.status().message());
-  return {*value, "$"};
+  try {
+    return {nlohmann::json::parse(text), "$"};
+  } catch (const nlohmann::json::exception& error) {
+    Abort(error.what());
+  }
 }
 
 Json Json::ReadVectors(std::string_view name) {

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "json/json.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace waiter {
 
@@ -50,7 +50,7 @@ class Json {
   const Json& operator[](int index) const;
 
  private:
-  Json(const JsonValue& value, std::string path);
+  Json(const nlohmann::json& value, std::string path);
 
   std::variant<std::monostate, bool, double, std::string, Array, Object> value_;
   std::string path_;

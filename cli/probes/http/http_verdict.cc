@@ -20,7 +20,8 @@
 #include "cli/probes/http/json_path.h"
 #include "cli/probes/http/text_regex.h"
 #include "cli/probes/probe.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 #include "waiter/error_classifier.h"
 #include "waiter/poll_status.h"
 #include "waiter/retry_after.h"
@@ -113,7 +114,7 @@ std::string BodyMismatch(const HttpOptions& options, const HttpAnswer& answer) {
   }
   if (options.json.empty()) return "";
   if (answer.body_is_cut) return "body is larger than 1 MiB, too much for JSON";
-  const absl::StatusOr<JsonValue> document = ParseJson(answer.body);
+  const absl::StatusOr<nlohmann::json> document = ParseJson(answer.body);
   if (!document.ok()) {
     return absl::StrCat("body is no JSON: ", document.status().message());
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +19,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "json/json.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
 
 namespace waiter::cli {
 namespace {
@@ -31,36 +33,20 @@ bool IsNameChar(char c) {
          c == '-' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-bool IsScalar(const JsonValue& value) {
-  return value.array() == nullptr && value.object() == nullptr;
-}
-
-bool SameScalar(const JsonValue& a, const JsonValue& b) {
-  if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
-  if (a.number() != nullptr && b.number() != nullptr) {
-    return *a.number() == *b.number();
-  }
-  if (a.boolean() != nullptr && b.boolean() != nullptr) {
-    return *a.boolean() == *b.boolean();
-  }
-  return a.string() != nullptr && b.string() != nullptr &&
-         *a.string() == *b.string();
-}
-
-std::string Describe(const JsonValue& value) {
-  if (const std::string* const text = value.string()) {
+std::string Describe(const nlohmann::json& value) {
+  if (const auto* const text = value.get_ptr<const std::string*>()) {
     return text->size() <= kShown
-               ? QuoteJson(*text)
-               : absl::StrCat(QuoteJson(text->substr(0, kShown)), "...");
+               ? JsonText(*text)
+               : absl::StrCat(JsonText(text->substr(0, kShown)), "...");
   }
-  if (const double* const number = value.number()) return JsonNumber(*number);
-  if (const bool* const boolean = value.boolean()) {
+  if (const std::optional<double> number = NumberOf(value)) {
+    return JsonText(JsonNumber(*number));
+  }
+  if (const auto* const boolean = value.get_ptr<const bool*>()) {
     return *boolean ? "true" : "false";
   }
-  if (value.array() != nullptr) {
-    return absl::StrCat("an array of ", value.array()->size());
-  }
-  return value.object() != nullptr ? "an object" : "null";
+  if (value.is_array()) return absl::StrCat("an array of ", value.size());
+  return value.is_object() ? "an object" : "null";
 }
 
 }  // namespace
@@ -152,9 +138,10 @@ class JsonPath::Parser {
       end += rest_[end] == '\\' ? 2 : 1;
     }
     if (end >= rest_.size()) return Wrong("this quote is not closed");
-    const absl::StatusOr<JsonValue> name = ParseJson(rest_.substr(0, end + 1));
+    const absl::StatusOr<nlohmann::json> name =
+        ParseJson(rest_.substr(0, end + 1));
     if (!name.ok()) return Wrong("no JSON string");
-    read_.steps_.emplace_back(*name->string());
+    read_.steps_.emplace_back(*name->get_ptr<const std::string*>());
     rest_.remove_prefix(end + 1);
     return absl::OkStatus();
   }
@@ -180,17 +167,18 @@ class JsonPath::Parser {
 
   absl::Status ReadOperand() {
     if (rest_.empty()) return Wrong("a value is missing");
-    absl::StatusOr<JsonValue> value = ParseJson(rest_);
-    if (!value.ok() || !IsScalar(*value)) {
+    const absl::StatusOr<nlohmann::json> value = ParseJson(rest_);
+    std::optional<Scalar> scalar = value.ok() ? ScalarOf(*value) : std::nullopt;
+    if (!scalar.has_value()) {
       return Wrong(
           "a value is a number, true, false, null, or text in double quotes");
     }
     const bool orders = read_.operator_ != Operator::kEqual &&
                         read_.operator_ != Operator::kNotEqual;
-    if (orders && value->number() == nullptr) {
+    if (orders && !value->is_number()) {
       return Wrong("only numbers can be more or less than others");
     }
-    read_.operand_ = *std::move(value);
+    read_.operand_ = *std::move(scalar);
     return absl::OkStatus();
   }
 
@@ -203,33 +191,44 @@ absl::StatusOr<JsonPath> JsonPath::Parse(std::string_view text) {
   return Parser(text).Parse();
 }
 
-const JsonValue* JsonPath::Find(const JsonValue& document) const {
-  const JsonValue* at = &document;
+std::optional<JsonPath::Scalar> JsonPath::ScalarOf(
+    const nlohmann::json& value) {
+  if (value.is_null()) return nullptr;
+  if (const auto* const boolean = value.get_ptr<const bool*>()) {
+    return *boolean;
+  }
+  if (const std::optional<double> number = NumberOf(value)) return *number;
+  if (const auto* const text = value.get_ptr<const std::string*>()) {
+    return *text;
+  }
+  return std::nullopt;
+}
+
+const nlohmann::json* JsonPath::Find(const nlohmann::json& document) const {
+  const nlohmann::json* at = &document;
   for (const Step& step : steps_) {
     if (const auto* const name = std::get_if<std::string>(&step)) {
-      at = at->Find(*name);
+      at = FindMember(*at, *name);
     } else {
       const size_t index = std::get<size_t>(step);
-      const JsonValue::Array* const array = at->array();
-      at = array != nullptr && index < array->size() ? &(*array)[index]
-                                                     : nullptr;
+      at = at->is_array() && index < at->size() ? &(*at)[index] : nullptr;
     }
     if (at == nullptr) return nullptr;
   }
   return at;
 }
 
-bool JsonPath::Holds(const JsonValue& document) const {
-  const JsonValue* const found = Find(document);
+bool JsonPath::Holds(const nlohmann::json& document) const {
+  const nlohmann::json* const found = Find(document);
   if (operator_ == Operator::kExists) return found != nullptr;
   if (operator_ == Operator::kEqual || operator_ == Operator::kNotEqual) {
     const bool wants_equal = operator_ == Operator::kEqual;
-    if (found == nullptr) return wants_equal && operand_.is_null();
-    return SameScalar(*found, operand_) == wants_equal;
+    if (found == nullptr) return wants_equal && operand_ == Scalar(nullptr);
+    return (ScalarOf(*found) == operand_) == wants_equal;
   }
-  if (found == nullptr || found->number() == nullptr) return false;
-  const double left = *found->number();
-  const double right = *operand_.number();
+  if (found == nullptr || !found->is_number()) return false;
+  const double left = *NumberOf(*found);
+  const double right = std::get<double>(operand_);
   switch (operator_) {
     case Operator::kLess:
       return left < right;
@@ -242,8 +241,8 @@ bool JsonPath::Holds(const JsonValue& document) const {
   }
 }
 
-std::string JsonPath::Found(const JsonValue& document) const {
-  const JsonValue* const found = Find(document);
+std::string JsonPath::Found(const nlohmann::json& document) const {
+  const nlohmann::json* const found = Find(document);
   return found == nullptr ? absl::StrCat("no ", path_)
                           : absl::StrCat(path_, " is ", Describe(*found));
 }

@@ -25,13 +25,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "json/json.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace waiter::cli {
 
@@ -42,11 +43,11 @@ class JsonPath {
   // counted from 1.
   static absl::StatusOr<JsonPath> Parse(std::string_view text);
 
-  bool Holds(const JsonValue& document) const;
+  bool Holds(const nlohmann::json& document) const;
 
   // Describes the value at the path in a few words: `.status is "STARTING"`,
   // `no .status`.
-  std::string Found(const JsonValue& document) const;
+  std::string Found(const nlohmann::json& document) const;
 
  private:
   enum class Operator : uint8_t {
@@ -58,19 +59,23 @@ class JsonPath {
     kMore,
     kAtLeast,
   };
+  using Scalar = std::variant<std::nullptr_t, bool, double, std::string>;
   using Step = std::variant<std::string, size_t>;  // A member, or an element.
 
   class Parser;
 
+  // Returns nothing for an array or an object.
+  static std::optional<Scalar> ScalarOf(const nlohmann::json& value);
+
   JsonPath() = default;
 
   // Returns null if there is no such value.
-  const JsonValue* Find(const JsonValue& document) const;
+  const nlohmann::json* Find(const nlohmann::json& document) const;
 
   std::string path_;  // The path as written.
   std::vector<Step> steps_;
   Operator operator_ = Operator::kExists;
-  JsonValue operand_;
+  Scalar operand_;
 };
 
 }  // namespace waiter::cli

@@ -15,8 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/output/run_log.h"
+#include "cli/text/json.h"
 #include "gtest/gtest.h"
-#include "json/json.h"
+#include "nlohmann/json.hpp"
 #include "tests/support/first_seed.h"
 #include "tests/support/played_run.h"
 #include "waiter/loop/split_mix64.h"
@@ -43,7 +44,7 @@ struct Played {
 
 // Returns `text` as a reader sees it, with U+FFFD for bytes that are not UTF-8.
 std::string AsUtf8(std::string_view text) {
-  return *ParseJson(QuoteJson(text))->string();
+  return nlohmann::json::parse(JsonText(std::string(text))).get<std::string>();
 }
 
 // Rounds to microseconds, as a double of milliseconds is not exact.

@@ -246,7 +246,7 @@ TEST(ProbeAnswerTest, AnswerIsAJsonLineWithWaiterInIt) {
       {R"({"waiter":"throttled"})", PollStatus::kThrottled, ""},
       {R"({"waiter":"error","detail":"b"})", PollStatus::kServerError, "b"},
       {R"({"waiter":"failed"})", PollStatus::kFailed, ""},
-      {R"({"waiter":"success")", kBroken, broken + "no , at byte 19"},
+      {R"({"waiter":"success")", kBroken, broken + "at byte 19: X"},
       {R"({"waiter":"done"})", kBroken, broken + words},
       {R"({"waiter":null})", kBroken, broken + words},
       {R"({"waiter":"success","detail":1})", kBroken,

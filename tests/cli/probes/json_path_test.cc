@@ -8,9 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/text/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "json/json.h"
+#include "nlohmann/json.hpp"
 #include "tests/support/status_matchers.h"
 
 namespace waiter::cli {
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kDocument = R"({
   "status": "UP", "replicas": 2, "ready": true, "failed": false, "none": null,
-  "load": -1.5e2, "a b": {"c.d": 1}, "x-y": 7, "größe": 3,
+  "load": -1.5e2, "a b": {"c.d": 1}, "x-y": 7, "größe": 3, "whole": 2.0,
   "items": [{"ready": true}, {"ready": false}, [10, 20]]
 })";
 
@@ -33,7 +34,7 @@ class JsonPathTest : public ::testing::TestWithParam<Row> {};
 
 TEST_P(JsonPathTest, ExpressionHoldsOrNot) {
   const auto& [expression, holds] = GetParam();
-  const absl::StatusOr<JsonValue> document = ParseJson(kDocument);
+  const absl::StatusOr<nlohmann::json> document = ParseJson(kDocument);
   ASSERT_TRUE(document.ok()) << document.status();
   const absl::StatusOr<JsonPath> path = JsonPath::Parse(expression);
   ASSERT_TRUE(path.ok()) << path.status();
@@ -60,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{".failed==false", true}, Row{".failed!=false", false},
         Row{".none==null", true}, Row{".none!=null", false},
         Row{".none==0", false}, Row{".status!=null", true},
+        // As written in a document: whole, or with a fraction.
+        Row{".whole==2", true}, Row{".whole<2.5", true},
         // Missing values.
         Row{".gone==null", true}, Row{".gone!=null", false},
         Row{R"(.gone!="STARTING")", false}, Row{R"(.gone=="X")", false},
@@ -118,7 +121,7 @@ TEST(JsonPathTest, ErrorNamesTheMistakeAndItsPosition) {
 }
 
 TEST(JsonPathTest, FindingNamesTheValue) {
-  const absl::StatusOr<JsonValue> document = ParseJson(kDocument);
+  const absl::StatusOr<nlohmann::json> document = ParseJson(kDocument);
   const auto found = [&](std::string_view expression) {
     return JsonPath::Parse(expression)->Found(*document);
   };
@@ -126,12 +129,14 @@ TEST(JsonPathTest, FindingNamesTheValue) {
   EXPECT_EQ(found(".status == \"DOWN\""), ".status is \"UP\"");
   EXPECT_EQ(found(".items[0].ready"), ".items[0].ready is true");
   EXPECT_EQ(found(".replicas>3"), ".replicas is 2");
+  EXPECT_EQ(found(".whole>3"), ".whole is 2");
+  EXPECT_EQ(found(".load>3"), ".load is -150");
   EXPECT_EQ(found(".none!=null"), ".none is null");
   EXPECT_EQ(found(".items"), ".items is an array of 3");
   EXPECT_EQ(found("."), ". is an object");
   EXPECT_EQ(found(".gone.deep==1"), "no .gone.deep");
   EXPECT_LT(JsonPath::Parse(".")
-                ->Found(JsonValue(std::string(1'000'000, 'x')))
+                ->Found(nlohmann::json(std::string(1'000'000, 'x')))
                 .size(),
             100U);
 }

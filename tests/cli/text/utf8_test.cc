@@ -90,5 +90,12 @@ TEST(PrintableTest, ShortenedKeepsWholeCharacters) {
   EXPECT_EQ(Shortened("日本", 5), "日...");
 }
 
+TEST(Utf8Test, ToUtf8ReplacesEachInvalidByte) {
+  EXPECT_EQ(ToUtf8(""), "");
+  EXPECT_EQ(ToUtf8("a\u20ac\U0001f600"), "a\u20ac\U0001f600");
+  EXPECT_EQ(ToUtf8("a\xff\xe2\x82z"), "a\ufffd\ufffd\ufffdz");
+  EXPECT_EQ(ToUtf8("\ufffd"), "\ufffd");
+}
+
 }  // namespace
 }  // namespace waiter::cli

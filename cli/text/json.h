@@ -1,0 +1,59 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Reads JSON (RFC 8259) that may be anything, and writes JSON. No function
+// throws, and neither do those of nlohmann::json that take no wrong type or
+// missing member for granted: `find`, `is_*`, `get_ptr`.
+//
+//   absl::StatusOr<nlohmann::json> value = waiter::cli::ParseJson(line);
+//   if (!value.ok()) return value.status();
+//   const std::string* event = waiter::cli::FindString(*value, "event");
+//
+// Only what looks into a value needs <nlohmann/json.hpp>, which is large.
+
+#ifndef WAITER_CLI_TEXT_JSON_H_
+#define WAITER_CLI_TEXT_JSON_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace waiter::cli {
+
+// Returns the one value that `text` consists of, or kInvalidArgument with the
+// byte, counted from 0, at which the parser stopped, and what is wrong there.
+//
+// At most 64 arrays and objects are inside of each other, and numbers fit into
+// a double. Of members with the same name the last counts. Bytes in strings
+// that are not UTF-8 become U+FFFD.
+absl::StatusOr<nlohmann::json> ParseJson(std::string_view text);
+
+// Returns a member of `object`, or null if it is not there or `object` is a
+// value of another type.
+const nlohmann::json* FindMember(const nlohmann::json& object,
+                                 std::string_view name);
+
+// Returns such a member if it is a string, or null.
+const std::string* FindString(const nlohmann::json& object,
+                              std::string_view name);
+
+// Returns such a member if it is a number.
+std::optional<double> FindNumber(const nlohmann::json& object,
+                                 std::string_view name);
+
+// Returns `value` if it is a number.
+std::optional<double> NumberOf(const nlohmann::json& value);
+
+// Returns `value` as JSON that is written without a fraction if it has none: 2,
+// not 2.0. What is not finite is null, as JSON has no such number.
+nlohmann::ordered_json JsonNumber(double value);
+
+// Returns `value` in one line. Bytes that are not UTF-8 become U+FFFD.
+std::string JsonText(const nlohmann::ordered_json& value);
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_TEXT_JSON_H_
