@@ -16,25 +16,33 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include "bench/check.h"
+
 namespace {
+
+using waiter::bench::Check;
+using waiter::bench::Fail;
 
 using Words = std::vector<std::string>;
 
 constexpr int kRounds = 21;
 constexpr int kRunsPerRound = 40;
 
+// The exit code of `waiter` at its limit.
+constexpr int kTimedOut = 124;
+
 struct Cost {
   double wall_ms = 0;
   double cpu_ms = 0;
   double peak_mb = 0;
-  int status = 0;
 };
 
 double Milliseconds(const timeval& time) {
@@ -42,34 +50,52 @@ double Milliseconds(const timeval& time) {
          static_cast<double>(time.tv_usec) / 1e3;
 }
 
-// Runs a program to its end, and discards its output.
-Cost Run(const Words& words) {
+// Runs a program to its end and discards its output. Fails unless it ends with
+// `exit_code`.
+Cost Run(const Words& words, int exit_code) {
   std::vector<char*> arguments;
   for (const std::string& word : words) {
     arguments.push_back(const_cast<char*>(word.c_str()));
   }
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+  Check(posix_spawn_file_actions_init(&files) == 0 &&
+            posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY,
+                                             0) == 0 &&
+            posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY,
+                                             0) == 0,
+        "the output cannot be redirected");
 
   const auto start = std::chrono::steady_clock::now();
   pid_t pid = 0;
-  if (posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(),
-                   environ) != 0) {
-    std::fprintf(stderr, "cannot run %s\n", arguments[0]);
-    std::_Exit(1);
+  const int error = posix_spawnp(&pid, arguments[0], &files, nullptr,
+                                 arguments.data(), environ);
+  if (error != 0) {
+    Fail("cannot run " + words[0] + ": " + std::strerror(error));
+  }
+  int status = 0;
+  rusage usage = {};
+  if (wait4(pid, &status, 0, &usage) != pid) {
+    Fail("cannot wait for " + words[0] + ": " + std::strerror(errno));
   }
   Cost cost;
-  rusage usage = {};
-  wait4(pid, &cost.status, 0, &usage);
   cost.wall_ms = std::chrono::duration<double, std::milli>(
                      std::chrono::steady_clock::now() - start)
                      .count();
   cost.cpu_ms = Milliseconds(usage.ru_utime) + Milliseconds(usage.ru_stime);
   cost.peak_mb = static_cast<double>(usage.ru_maxrss) / 1024;
   posix_spawn_file_actions_destroy(&files);
+  const std::string call = words[0] + " " + words[1] + " ...";
+  if (!WIFEXITED(status)) {
+    Fail(call + " was ended by signal " + std::to_string(WTERMSIG(status)));
+  }
+  if (WEXITSTATUS(status) != exit_code) {
+    Fail(call + " ended with exit code " + std::to_string(WEXITSTATUS(status)) +
+         ", not " + std::to_string(exit_code));
+  }
+  if (cost.wall_ms <= 0 || cost.peak_mb <= 0) {
+    Fail(call + " took no time or no memory");
+  }
   return cost;
 }
 
@@ -83,14 +109,11 @@ Cost RunOften(const Words& words) {
   std::vector<double> walls;
   Cost sum;
   for (int i = 0; i < kRunsPerRound; ++i) {
-    const Cost cost = Run(words);
-    if (cost.status != 0) {
-      std::fprintf(stderr, "%s failed\n", words[0].c_str());
-      std::_Exit(1);
-    }
+    const Cost cost = Run(words, /*exit_code=*/0);
     walls.push_back(cost.wall_ms);
     sum.cpu_ms += cost.cpu_ms / kRunsPerRound;
   }
+  if (sum.cpu_ms <= 0) Fail(words[0] + " took no processor time");
   sum.wall_ms = Median(walls);
   return sum;
 }
@@ -113,8 +136,8 @@ int OpenPort(int connections) {
   if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       listen(fd, connections) != 0 ||
       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    std::perror("cannot open a loopback port");
-    std::_Exit(1);
+    Fail(std::string("cannot open a loopback port: ") +
+         std::strerror(errno));
   }
   return ntohs(address.sin_port);
 }
@@ -150,6 +173,6 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 1000; ++i) {
     many.push_back("t" + std::to_string(i) + "=redis://127.0.0.1:" + silent);
   }
-  PrintRow("1000 targets that do not answer: memory", Run(many).peak_mb, 64,
-           "MB", 1);
+  PrintRow("1000 targets that do not answer: memory",
+           Run(many, kTimedOut).peak_mb, 64, "MB", 1);
 }

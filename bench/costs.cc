@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/time/time.h"
 #include "bench/allocations.h"
+#include "bench/check.h"
 #include "bench/floors.h"
 #include "bench/sleeps.h"
 #include "benchmark/benchmark.h"
@@ -58,7 +60,8 @@ struct Pair {
 
 double ProcessCpuNanoseconds() {
   timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  Check(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0,
+        "the processor time cannot be read");
   return static_cast<double>(now.tv_sec) * 1e9 +
          static_cast<double>(now.tv_nsec);
 }
@@ -66,7 +69,9 @@ double ProcessCpuNanoseconds() {
 double NanosecondsPerCall(const Work& work, int64_t calls) {
   const double start = ProcessCpuNanoseconds();
   work(calls);
-  return (ProcessCpuNanoseconds() - start) / static_cast<double>(calls);
+  const double took = ProcessCpuNanoseconds() - start;
+  Check(took > 0, "work took no processor time");
+  return took / static_cast<double>(calls);
 }
 
 Pair CpuPerCall(const Effort& effort, int64_t calls, const Work& waiter,
@@ -142,9 +147,24 @@ Work DrawFrom(const Backoff& backoff, Gen gen) {
   };
 }
 
+// Checks outside of the measurement that delays are drawn at all.
+void CheckDelays(const Backoff& backoff) {
+  SplitMix64 gen(1);
+  BackoffProgress progress;
+  GrpcBackOff grpc;
+  int64_t waiter = 0;
+  int64_t other = 0;
+  for (int i = 0; i < kDelays; ++i) {
+    waiter += backoff.NextDelay(progress, gen).count();
+    other += grpc.NextDelay();
+  }
+  Check(waiter > 0 && other > 0, "all delays are zero");
+}
+
 void PrintDelays(const Effort& effort) {
   const Backoff backoff(
       {.max_delay = absl::Seconds(10), .jitter = Jitter::Full()});
+  CheckDelays(backoff);
   GrpcBackOff grpc;
   const Work grpc_delays = [&](int64_t times) {
     DrawDelays(
@@ -199,6 +219,7 @@ Work WaitFor(int64_t polls, absl::Duration timeout) {
       target.polls = polls;
       auto result = wait.Wait();
       DoNotOptimize(&result);
+      Check(result.ok(), "a wait did not succeed");
     }
   };
 }
@@ -209,7 +230,8 @@ Work WaitByHandFor(int64_t polls, DelayBefore delay_before) {
     Countdown target;
     for (int64_t i = 0; i < times; ++i) {
       target.polls = polls;
-      DoNotOptimize(PollByHand(target, GetNoSleeper(), delay_before));
+      Check(PollByHand(target, GetNoSleeper(), delay_before),
+            "a loop by hand did not succeed");
     }
   };
 }
@@ -233,7 +255,16 @@ double AllocationsPerCall(const Work& work) {
          kCalls;
 }
 
+// Checks that allocations are counted, as zero is what is promised.
+void CheckAllocations() {
+  const int64_t at_start = Allocations();
+  auto one = std::make_unique<int>(1);
+  DoNotOptimize(one.get());
+  Check(Allocations() == at_start + 1, "allocations are not counted");
+}
+
 void PrintWaits(const Effort& effort) {
+  CheckAllocations();
   constexpr absl::Duration kForever = absl::InfiniteDuration();
   constexpr absl::Duration kMinutes = absl::Minutes(5);
   // In lambdas, because calls through pointers are not inlined.

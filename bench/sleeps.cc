@@ -12,9 +12,11 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "bench/check.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter::bench {
@@ -44,14 +46,15 @@ Lateness::Lateness(std::chrono::nanoseconds length)
           EveryDelay(length, &clock_)) {}
 
 std::chrono::nanoseconds Lateness::OfWaiter() {
-  wait_.Wait();
+  Check(wait_.Wait().ok(), "a wait whose second poll succeeds did not");
   return polled_at_ - clock_.wake_up();
 }
 
 std::chrono::nanoseconds Lateness::OfConditionVariable() {
   std::unique_lock lock(mutex_);
   const MonotonicTime wake_up = Now() + length_;
-  never_.wait_until(lock, wake_up, [] { return false; });
+  Check(!never_.wait_until(lock, wake_up, [] { return false; }),
+        "a condition variable did not sleep to its end");
   return Now() - wake_up;
 }
 
@@ -70,8 +73,12 @@ std::chrono::nanoseconds StopLatency::OfWaiter() {
   std::stop_source stop;
   Waiter wait([] { return PollStatus::kNotReady; },
               EveryDelay(std::chrono::hours(1), /*clock=*/nullptr));
-  return Measure([&] { wait.Wait(stop.get_token()); },
-                 [&] { stop.request_stop(); });
+  return Measure(
+      [&] {
+        Check(wait.Wait(stop.get_token()).reason() == StopReason::kCancelled,
+              "a stop did not end a wait");
+      },
+      [&] { stop.request_stop(); });
 }
 
 std::chrono::nanoseconds StopLatency::OfConditionVariable() {
@@ -81,8 +88,9 @@ std::chrono::nanoseconds StopLatency::OfConditionVariable() {
   return Measure(
       [&] {
         std::unique_lock lock(mutex);
-        stopped_or_due.wait_until(lock, Now() + std::chrono::hours(1),
-                                  [&] { return stopped; });
+        Check(stopped_or_due.wait_until(lock, Now() + std::chrono::hours(1),
+                                        [&] { return stopped; }),
+              "a notification did not end a sleep");
       },
       [&] {
         {

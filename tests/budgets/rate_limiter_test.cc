@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <latch>
 #include <limits>
 #include <memory>
@@ -27,6 +26,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/vectors.h"
 #include "waiter/clock.h"
 #include "waiter/poll_status.h"
 
@@ -38,8 +38,14 @@ using internal::RateBucket;
 using internal::RateMeter;
 using ::std::chrono::milliseconds;
 using ::std::chrono::nanoseconds;
-using ::testing::Each;
 using ::testing::HasSubstr;
+
+// Matches a container that is not empty and whose elements all match.
+template <typename Matcher>
+auto EachOf(Matcher matcher) {
+  return testing::AllOf(testing::Not(testing::IsEmpty()),
+                        testing::Each(matcher));
+}
 
 // A start after some uptime, so that nothing relies on a clock that starts at
 // 0.
@@ -117,13 +123,16 @@ TEST(AdaptiveRateLimiterTest, TokenIsGrantedAtTheTimeNamed) {
   for (const double rate : {0.5, 1.0 / 3, 3.0, 7.7, 1e3, 1e6, 3e8}) {
     const auto limiter = MakeThrottled(rate, 1);
     MonotonicTime now = kStart;
+    int held_back = 0;
     for (int i = 0; i < 1000; ++i) {
       const MonotonicTime start = limiter->Acquire(now);
       if (start == now) continue;
+      ++held_back;
       ASSERT_GT(start, now) << rate;
       now = start;
       ASSERT_EQ(limiter->Acquire(now), now) << rate;
     }
+    EXPECT_GT(held_back, 100) << rate;
   }
 }
 
@@ -233,32 +242,6 @@ TEST(AdaptiveRateLimiterTest, InvalidOptionsAreNamedWithTheirValue) {
 
 // Reference vectors.
 
-// Counts the cases of one part of a file.
-class Count {
- public:
-  explicit Count(std::string name) : name_(std::move(name)) {}
-  ~Count() {
-    std::cout << name_ << ": " << run_ << " run, " << skipped_
-              << " do not apply" << (skipped_ > 0 ? ": " : "") << reason_
-              << "\n";
-  }
-  Count(const Count&) = delete;
-  Count& operator=(const Count&) = delete;
-
-  void Run(int cases = 1) { run_ += cases; }
-  void DoesNotApply(int cases, std::string_view reason) {
-    skipped_ += cases;
-    reason_ = reason;
-  }
-  int run() const { return run_; }
-
- private:
-  std::string name_;
-  int run_ = 0;
-  int skipped_ = 0;
-  std::string reason_;
-};
-
 RateLimiterOptions OptionsFrom(const Json& parameters) {
   return {.beta = parameters["beta"].number(),
           .smoothing = parameters["smoothing"].number(),
@@ -270,13 +253,21 @@ RateLimiterOptions OptionsFrom(const Json& parameters) {
           .growth_limit = parameters["max_rate_multiplier"].number()};
 }
 
-TEST(AdaptiveRateLimiterVectorTest, UpdatesMatchThePublishedRates) {
-  const Json json = Json::ReadVectors("adaptive_e2e.json");
-  Count count("adaptive_e2e.json published_6_digits");
-  const double tolerance = json["tolerance"].number();
-  const auto limiter = MakeLimiter(OptionsFrom(json["parameters"]));
-  limiter->Acquire(At(json["initial"]["time"].number()));
-  for (const Json& row : json["published_6_digits"].array()) {
+class AdaptiveEndToEndVectorsTest : public testing::Test {
+ protected:
+  static VectorFile& File() {
+    static VectorFile file("adaptive_e2e.json", /*cases=*/34);
+    return file;
+  }
+  static void TearDownTestSuite() { File().Report(); }
+};
+
+TEST_F(AdaptiveEndToEndVectorsTest, Published) {
+  File().Describes({"source", "initial", "parameters", "tolerance"});
+  const double tolerance = File()["tolerance"].number();
+  const auto limiter = MakeLimiter(OptionsFrom(File()["parameters"]));
+  limiter->Acquire(At(File()["initial"]["time"].number()));
+  for (const Json& row : File()["published_6_digits"].array()) {
     limiter->Update(At(row["timestamp"].number()),
                     StatusFor(row["throttled"].boolean()));
     const RateLimiterState state = limiter->State();
@@ -284,22 +275,19 @@ TEST(AdaptiveRateLimiterVectorTest, UpdatesMatchThePublishedRates) {
                 tolerance);
     EXPECT_NEAR(state.fill_rate, row["new_token_bucket_rate"].number(),
                 tolerance);
-    count.Run();
+    File().Ran(row);
   }
-  EXPECT_EQ(count.run(), 17);
 }
 
-TEST(AdaptiveRateLimiterVectorTest, UpdatesMatchTheRatesAtFullPrecision) {
-  const Json json = Json::ReadVectors("adaptive_e2e.json");
-  Count count("adaptive_e2e.json full_precision");
-  const RateLimiterOptions options = OptionsFrom(json["parameters"]);
+TEST_F(AdaptiveEndToEndVectorsTest, FullPrecision) {
+  const RateLimiterOptions options = OptionsFrom(File()["parameters"]);
   const auto limiter = MakeLimiter(options);
-  limiter->Acquire(At(json["initial"]["time"].number()));
-  // The curve alone, for the rate before the limiter bounds it.
+  limiter->Acquire(At(File()["initial"]["time"].number()));
+  // What the limiter is made of, for the rate before its limits.
   CubicRate cubic(options);
   double fill_rate = 0;
   bool limiting = false;
-  for (const Json& row : json["full_precision"].array()) {
+  for (const Json& row : File()["full_precision"].array()) {
     const double time = row["timestamp"].number();
     SCOPED_TRACE(time);
     const bool throttled = row["throttled"].boolean();
@@ -329,9 +317,8 @@ TEST(AdaptiveRateLimiterVectorTest, UpdatesMatchTheRatesAtFullPrecision) {
     EXPECT_NEAR(state.time_window, derived["time_window"].number(),
                 kFullPrecision);
     EXPECT_EQ(state.limiting, derived["enabled"].boolean());
-    count.Run();
+    File().Ran(row);
   }
-  EXPECT_EQ(count.run(), 17);
 }
 
 // Returns a curve that was throttled at the given rate and time.
@@ -342,11 +329,19 @@ CubicRate CubicFrom(const RateLimiterOptions& options, const Json& given) {
   return cubic;
 }
 
-TEST(AdaptiveRateLimiterVectorTest, CubicRateMatchesTheCases) {
-  const Json json = Json::ReadVectors("adaptive_cubic.json");
-  Count count("adaptive_cubic.json cases, with full_precision");
-  const RateLimiterOptions options = OptionsFrom(json["parameters"]);
-  for (const Json& test : json["cases"].array()) {
+class AdaptiveCubicVectorsTest : public testing::Test {
+ protected:
+  static VectorFile& File() {
+    static VectorFile file("adaptive_cubic.json", /*cases=*/54);
+    return file;
+  }
+  static void TearDownTestSuite() { File().Report(); }
+};
+
+TEST_F(AdaptiveCubicVectorsTest, Cases) {
+  File().Describes({"source", "parameters"});
+  const RateLimiterOptions options = OptionsFrom(File()["parameters"]);
+  for (const Json& test : File()["cases"].array()) {
     const std::string& name = test["name"].string();
     SCOPED_TRACE(name);
     CubicRate cubic = CubicFrom(options, test["given"]);
@@ -357,128 +352,166 @@ TEST(AdaptiveRateLimiterVectorTest, CubicRateMatchesTheCases) {
       rate = row["response"].string() == "throttle" ? cubic.Throttle(rate, time)
                                                     : cubic.Grow(time);
       EXPECT_NEAR(rate, row["calculated_rate"].number(), 1e-11);
-      EXPECT_NEAR(rate, json["full_precision"][name][index++].number(), 1e-11);
-      count.Run();
+      const Json& full = File()["full_precision"][name][index++];
+      EXPECT_NEAR(rate, full.number(), 1e-11);
+      File().Ran(row);
+      File().Ran(full);
     }
-  }
-  EXPECT_EQ(count.run(), 15);
-}
-
-TEST(AdaptiveRateLimiterVectorTest, CubicRateMatchesOtherImplementations) {
-  const Json json = Json::ReadVectors("adaptive_cubic.json");
-  const RateLimiterOptions options = OptionsFrom(json["parameters"]);
-  {
-    Count count("adaptive_cubic.json variant_go_v2_rust");
-    const Json& variant = json["variant_go_v2_rust"]["calculated_rate"];
-    // The first four rows of the variant agree with the production code.
-    CubicRate cubic = CubicFrom(options, json["cases"][1]["given"]);
-    double rate = 0;
-    for (int i = 0; i < 4; ++i) {
-      const double time = 5 + i;
-      rate = i < 2 ? cubic.Grow(time) : cubic.Throttle(rate, time);
-      EXPECT_NEAR(rate, variant[i].number(), 1e-11);
-      count.Run();
-    }
-    count.DoesNotApply(
-        static_cast<int>(variant.array().size()) - count.run(),
-        "that test stores the last rate after beta, which no update does");
-  }
-  {
-    Count count("adaptive_cubic.json js_rounded_8");
-    constexpr double kRounded = 0.51e-8;
-    const Json& js = json["js_rounded_8"];
-    const CubicRate cubic = CubicFrom(options, json["cases"][0]["given"]);
-    int index = 0;
-    for (const Json& time : js["timestamps"].array()) {
-      // That code also rounds the time window, which shifts the curve.
-      const double slope = (cubic.Grow(time.number() + 1e-4) -
-                            cubic.Grow(time.number() - 1e-4)) /
-                           2e-4;
-      EXPECT_NEAR(cubic.Grow(time.number()),
-                  js["cubic_success"][index++].number(),
-                  kRounded * (1 + slope));
-      count.Run();
-    }
-    index = 0;
-    for (const Json& time : js["throttle_timestamps"].array()) {
-      const auto limiter = MakeLimiter(options);
-      limiter->Acquire(kStart);
-      limiter->Update(At(time.number()), PollStatus::kThrottled);
-      EXPECT_NEAR(limiter->State().last_max_rate * options.beta,
-                  js["cubic_throttle"][index++].number(), kRounded);
-      count.Run();
-    }
-    EXPECT_EQ(count.run(), 12);
-  }
-  {
-    Count count("adaptive_cubic.json botocore");
-    const Json& botocore = json["botocore"];
-    CubicRate cubic(options);
-    cubic.Throttle(10, 0);
-    EXPECT_NEAR(cubic.time_window(), botocore["w_max_10_k"].number(), 1e-15);
-    count.Run();
-    EXPECT_NEAR(cubic.Grow(cubic.time_window()),
-                botocore["success_at_k"].number(), kFullPrecision);
-    count.Run();
-    const Json& error = botocore["error_at_rate_8"];
-    EXPECT_NEAR(cubic.Throttle(8, error["last_fail"].number()),
-                error["new_rate"].number(), kFullPrecision);
-    EXPECT_NEAR(cubic.time_window(), error["k"].number(), 1e-15);
-    EXPECT_EQ(cubic.last_max_rate(), error["w_max"].number());
-    count.Run();
-    const Json& beta = botocore["beta_0_6"];
-    CubicRate other({.beta = 0.6});
-    EXPECT_NEAR(other.Throttle(beta["start_rate"].number(), 1),
-                beta["new_rate"].number(), kFullPrecision);
-    EXPECT_NEAR(other.Grow(1), beta["success_at_same_t"].number(),
-                kFullPrecision);
-    count.Run();
-    EXPECT_EQ(count.run(), static_cast<int>(botocore.object().size()) - 1);
+    File().Describes(test["name"]);
+    File().Describes(test["given"]);
   }
 }
 
-TEST(AdaptiveRateLimiterVectorTest, MeasuredRateMatchesBotocore) {
-  const Json json = Json::ReadVectors("botocore_rate_clocker.json");
-  Count count("botocore_rate_clocker.json sequences");
-  for (const auto& [name, sequence] : json["sequences"].object()) {
+TEST_F(AdaptiveCubicVectorsTest, VariantOfGoAndRust) {
+  const Json& variant = File()["variant_go_v2_rust"];
+  const Json& rates = variant["calculated_rate"];
+  // Its first four rows are those of the production code.
+  constexpr int kSame = 4;
+  CubicRate cubic =
+      CubicFrom(OptionsFrom(File()["parameters"]), File()["cases"][1]["given"]);
+  double rate = 0;
+  for (int i = 0; i < std::ssize(rates.array()); ++i) {
+    if (i >= kSame) {
+      File().NotRun(
+          rates[i],
+          "that test stores the last rate after beta, which no update does");
+      continue;
+    }
+    const double time = 5 + i;
+    rate = i < 2 ? cubic.Grow(time) : cubic.Throttle(rate, time);
+    EXPECT_NEAR(rate, rates[i].number(), 1e-11);
+    File().Ran(rates[i]);
+  }
+  File().Describes(variant["source"]);
+  File().Describes(variant["note"]);
+}
+
+TEST_F(AdaptiveCubicVectorsTest, VariantOfJavaScript) {
+  constexpr double kRounded = 0.51e-8;
+  const RateLimiterOptions options = OptionsFrom(File()["parameters"]);
+  const Json& js = File()["js_rounded_8"];
+  const CubicRate cubic = CubicFrom(options, File()["cases"][0]["given"]);
+  int index = 0;
+  for (const Json& time : js["timestamps"].array()) {
+    // The time window is rounded there too, which shifts the curve.
+    const double slope =
+        (cubic.Grow(time.number() + 1e-4) - cubic.Grow(time.number() - 1e-4)) /
+        2e-4;
+    const Json& success = js["cubic_success"][index++];
+    EXPECT_NEAR(cubic.Grow(time.number()), success.number(),
+                kRounded * (1 + slope));
+    File().Ran(success);
+  }
+  index = 0;
+  for (const Json& time : js["throttle_timestamps"].array()) {
+    const auto limiter = MakeLimiter(options);
+    limiter->Acquire(kStart);
+    limiter->Update(At(time.number()), PollStatus::kThrottled);
+    const Json& throttle = js["cubic_throttle"][index++];
+    EXPECT_NEAR(limiter->State().last_max_rate * options.beta,
+                throttle.number(), kRounded);
+    File().Ran(throttle);
+  }
+  for (const char* text :
+       {"source", "timestamps", "throttle_timestamps", "note"}) {
+    File().Describes(js[text]);
+  }
+}
+
+TEST_F(AdaptiveCubicVectorsTest, CasesOfBotocore) {
+  const Json& botocore = File()["botocore"];
+  CubicRate cubic(OptionsFrom(File()["parameters"]));
+  cubic.Throttle(10, 0);
+  EXPECT_NEAR(cubic.time_window(), botocore["w_max_10_k"].number(), 1e-15);
+  File().Ran(botocore["w_max_10_k"]);
+  EXPECT_NEAR(cubic.Grow(cubic.time_window()),
+              botocore["success_at_k"].number(), kFullPrecision);
+  File().Ran(botocore["success_at_k"]);
+  const Json& error = botocore["error_at_rate_8"];
+  EXPECT_NEAR(cubic.Throttle(8, error["last_fail"].number()),
+              error["new_rate"].number(), kFullPrecision);
+  EXPECT_NEAR(cubic.time_window(), error["k"].number(), 1e-15);
+  EXPECT_EQ(cubic.last_max_rate(), error["w_max"].number());
+  File().Ran(error);
+  const Json& beta = botocore["beta_0_6"];
+  CubicRate other({.beta = 0.6});
+  EXPECT_NEAR(other.Throttle(beta["start_rate"].number(), 1),
+              beta["new_rate"].number(), kFullPrecision);
+  EXPECT_NEAR(other.Grow(1), beta["success_at_same_t"].number(),
+              kFullPrecision);
+  File().Ran(beta);
+  File().Describes(botocore["source"]);
+}
+
+class BotocoreRateClockerVectorsTest : public testing::Test {
+ protected:
+  static VectorFile& File() {
+    static VectorFile file("botocore_rate_clocker.json", /*cases=*/10);
+    return file;
+  }
+  static void TearDownTestSuite() { File().Report(); }
+};
+
+// Returns what a meter measures at the times of a sequence of the file.
+std::vector<double> Measure(const Json& sequence) {
+  RateMeter meter({});
+  std::vector<double> measured;
+  for (const Json& time : sequence["times"].array()) {
+    measured.push_back(meter.Measure(time.number()));
+  }
+  return measured;
+}
+
+TEST_F(BotocoreRateClockerVectorsTest, Sequences) {
+  File().Describes({"source", "start_time"});
+  for (const auto& [name, sequence] : File()["sequences"].object()) {
     SCOPED_TRACE(name);
-    RateMeter meter({});
-    int index = 0;
-    std::vector<double> measured;
-    for (const Json& time : sequence["times"].array()) {
-      measured.push_back(meter.Measure(time.number()));
-      EXPECT_NEAR(measured.back(), sequence["measured"][index++].number(),
-                  1e-15);
+    const std::vector<double> measured = Measure(sequence);
+    ASSERT_EQ(measured.size(), sequence["measured"].array().size());
+    for (size_t i = 0; i < measured.size(); ++i) {
+      EXPECT_NEAR(measured[i],
+                  sequence["measured"][static_cast<int>(i)].number(), 1e-15);
     }
-    // The file states these assertions in words.
-    if (name == "single_at_1") {
-      EXPECT_EQ(measured[0], 0.8);
-    }
-    if (name == "constant_1tps") {
-      EXPECT_NEAR(measured.back(), 1, 5e-8);
-    }
-    if (name == "smoothing") {
-      EXPECT_GE(measured[6], 1.99);
-      EXPECT_LE(measured[6], 2.0);
-      EXPECT_GE(measured[7], 0.1);
-      EXPECT_LE(measured[7], 2.0);
-    }
-    if (name == "dt0") {
-      EXPECT_GE(measured.back(), 1.0);
-    }
-    if (name == "per_bucket") {
-      EXPECT_EQ(measured[4], 0);
-      EXPECT_NEAR(measured[5], 9.6, 5e-8);
-    }
-    count.Run();
+    File().Ran(sequence);
   }
-  EXPECT_EQ(count.run(), static_cast<int>(json["assertions"].object().size()));
 }
 
-TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesJavaScript) {
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
-  Count count("adaptive_acquire.json js_get_send_token");
-  for (const Json& test : json["js_get_send_token"].array()) {
+// The file has them in words.
+TEST_F(BotocoreRateClockerVectorsTest, Assertions) {
+  const auto measured = [](std::string_view name, std::string_view assertion) {
+    EXPECT_EQ(File()["assertions"][name].string(), assertion);
+    File().Ran(File()["assertions"][name]);
+    return Measure(File()["sequences"][name]);
+  };
+
+  EXPECT_EQ(measured("single_at_1", "==0.8").at(0), 0.8);
+  EXPECT_NEAR(measured("constant_1tps", "final almost 1 (7 places)").back(), 1,
+              5e-8);
+  const std::vector<double> smoothing =
+      measured("smoothing", "1.99<=value[6]<=2.0; 0.1<=value[7]<=2.0");
+  EXPECT_GE(smoothing.at(6), 1.99);
+  EXPECT_LE(smoothing.at(6), 2.0);
+  EXPECT_GE(smoothing.at(7), 0.1);
+  EXPECT_LE(smoothing.at(7), 2.0);
+  EXPECT_GE(measured("dt0", "final>=1.0").back(), 1.0);
+  const std::vector<double> per_bucket =
+      measured("per_bucket", "value[4]==0; value[5]==9.6");
+  EXPECT_EQ(per_bucket.at(4), 0);
+  EXPECT_NEAR(per_bucket.at(5), 9.6, 5e-8);
+}
+
+class AdaptiveAcquireVectorsTest : public testing::Test {
+ protected:
+  static VectorFile& File() {
+    static VectorFile file("adaptive_acquire.json", /*cases=*/20);
+    return file;
+  }
+  static void TearDownTestSuite() { File().Report(); }
+};
+
+TEST_F(AdaptiveAcquireVectorsTest, AsInJavaScript) {
+  File().Describes({"source"});
+  for (const Json& test : File()["js_get_send_token"].array()) {
     const auto limiter = MakeLimiter();
     limiter->Acquire(At(test["created_at"].number()));
     const double throttled_at = test["throttled_update_at"].number();
@@ -488,15 +521,12 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesJavaScript) {
     // Sleeps end at the next nanosecond.
     EXPECT_NEAR((SecondsUntil(start) - throttled_at) * 1e3,
                 test["delay_ms"].number(), 1e-6);
-    count.Run();
+    File().Ran(test);
   }
-  EXPECT_EQ(count.run(), 3);
 }
 
-TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesRust) {
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
-  Count count("adaptive_acquire.json rust");
-  const Json& rust = json["rust"];
+TEST_F(AdaptiveAcquireVectorsTest, AsInRust) {
+  const Json& rust = File()["rust"];
   const auto throttled_at_start = [] {
     auto limiter = MakeLimiter();
     limiter->Update(kStart, PollStatus::kThrottled);
@@ -510,18 +540,19 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesRust) {
     const double time = test["acquire"]["t"].number();
     EXPECT_EQ(limiter->Acquire(At(time)), At(time + test["delay_s"].number()));
     EXPECT_NEAR(limiter->State().capacity, test["capacity"].number(), 1e-15);
-    count.Run();
+    File().Ran(test);
   }
   {
     const Json& test = rust[1];
     const auto limiter = throttled_at_start();
     const double time = test["acquire"]["t"].number();
-    for (int i = 0; i < test["acquire"]["times"].number(); ++i) {
+    ASSERT_EQ(test["acquire"]["times"].number(), 10);
+    for (int i = 0; i < 10; ++i) {
       EXPECT_EQ(limiter->Acquire(At(time)),
                 At(time + test["all_delays_s"].number()));
       EXPECT_GE(limiter->State().capacity, test["capacity_min"].number());
     }
-    count.Run();
+    File().Ran(test);
   }
   {
     const Json& test = rust[2];
@@ -532,7 +563,7 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesRust) {
     }
     EXPECT_NEAR(limiter->State().capacity, test["capacity_after"].number(),
                 1e-15);
-    count.Run();
+    File().Ran(test);
   }
   {
     const Json& test = rust[3];
@@ -542,15 +573,12 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesRust) {
     const double time = test["capacity"].number() / bucket.fill_rate();
     EXPECT_EQ(bucket.Acquire(test["cost"].number(), time) == 0,
               test["granted"].boolean());
-    count.Run();
+    File().Ran(test);
   }
-  EXPECT_EQ(count.run(), static_cast<int>(rust.array().size()));
 }
 
-TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesKotlin) {
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
-  Count count("adaptive_acquire.json kotlin");
-  for (const Json& test : json["kotlin"].array()) {
+TEST_F(AdaptiveAcquireVectorsTest, AsInKotlin) {
+  for (const Json& test : File()["kotlin"].array()) {
     const std::string& name = test["name"].string();
     SCOPED_TRACE(name);
     if (name == "NoOpWhenDisabled") {
@@ -574,15 +602,14 @@ TEST(AdaptiveRateLimiterVectorTest, AcquireMatchesKotlin) {
     } else {
       ADD_FAILURE() << "unknown case";
     }
-    count.Run();
+    File().Ran(test);
   }
-  EXPECT_EQ(count.run(), 4);
 }
 
-TEST(AdaptiveRateLimiterVectorTest, TokenBucketMatchesBotocore) {
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
-  Count count("adaptive_acquire.json botocore_token_bucket");
-  for (const Json& test : json["botocore_token_bucket"]["cases"].array()) {
+TEST_F(AdaptiveAcquireVectorsTest, AsInBotocore) {
+  const Json& botocore = File()["botocore_token_bucket"];
+  File().Describes(botocore["source"]);
+  for (const Json& test : botocore["cases"].array()) {
     const std::string& name = test["name"].string();
     SCOPED_TRACE(name);
     if (test.has("rate_set")) {
@@ -622,9 +649,8 @@ TEST(AdaptiveRateLimiterVectorTest, TokenBucketMatchesBotocore) {
         }
       }
     }
-    count.Run();
+    File().Ran(test);
   }
-  EXPECT_EQ(count.run(), 5);
 }
 
 // Convergence.
@@ -708,27 +734,23 @@ class Fleet {
   double refilled_ = 0;
 };
 
-TEST(AdaptiveRateLimiterConvergenceTest, TenWorkersSettleAtTwentyPerSecond) {
-  Count count("adaptive_acquire.json convergence (1 of 4)");
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
-  const Json& test = json["convergence"][0];
+TEST_F(AdaptiveAcquireVectorsTest, TenWorkersSettleAtTwentyPerSecond) {
+  const Json& test = File()["convergence"][0];
   Fleet fleet(10);
 
   fleet.Run(60, 20);
 
   EXPECT_THAT(fleet.Rates(10, 60, 2),
-              Each(testing::AllOf(testing::Ge(15), testing::Le(25))));
+              EachOf(testing::AllOf(testing::Ge(15), testing::Le(25))));
   EXPECT_THAT(fleet.Rates(test["within_s"].number(), 60,
                           test["measure_window_s"].number()),
-              Each(testing::AllOf(testing::Ge(test["rps_min"].number()),
-                                  testing::Le(test["rps_max"].number()))));
-  count.Run();
+              EachOf(testing::AllOf(testing::Ge(test["rps_min"].number()),
+                                    testing::Le(test["rps_max"].number()))));
+  File().Ran(test);
 }
 
-TEST(AdaptiveRateLimiterConvergenceTest, FleetFollowsADropToTenPerSecond) {
-  Count count("adaptive_acquire.json convergence (2 of 4)");
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
-  const Json& test = json["convergence"][1];
+TEST_F(AdaptiveAcquireVectorsTest, DropToTenPerSecondIsFollowed) {
+  const Json& test = File()["convergence"][1];
   Fleet fleet(10);
 
   fleet.Run(3, 10'000);
@@ -736,16 +758,15 @@ TEST(AdaptiveRateLimiterConvergenceTest, FleetFollowsADropToTenPerSecond) {
   fleet.Run(60, 10);
 
   EXPECT_THAT(fleet.Rates(3 + 12, 60, 2),
-              Each(testing::AllOf(testing::Ge(5), testing::Le(15))));
+              EachOf(testing::AllOf(testing::Ge(5), testing::Le(15))));
   EXPECT_THAT(fleet.Rates(test["within_s"].number(), 60, 2),
-              Each(testing::AllOf(testing::Ge(test["rps_min"].number()),
-                                  testing::Le(test["rps_max"].number()))));
-  count.Run();
+              EachOf(testing::AllOf(testing::Ge(test["rps_min"].number()),
+                                    testing::Le(test["rps_max"].number()))));
+  File().Ran(test);
 }
 
-TEST(AdaptiveRateLimiterConvergenceTest, RateRecoversAfterABlip) {
-  Count count("adaptive_acquire.json convergence (3 of 4)");
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
+TEST_F(AdaptiveAcquireVectorsTest, RateComesBackAfterABlip) {
+  const Json& test = File()["convergence"][2];
   Fleet fleet(5);
 
   fleet.Run(2, 10'000);
@@ -753,15 +774,12 @@ TEST(AdaptiveRateLimiterConvergenceTest, RateRecoversAfterABlip) {
   fleet.Run(15, 10'000);
 
   EXPECT_LT(fleet.Rate(3, 4), 100);
-  EXPECT_GT(fleet.Rate(12, 15),
-            json["convergence"][2]["rps_greater_than"].number());
-  count.Run();
+  EXPECT_GT(fleet.Rate(12, 15), test["rps_greater_than"].number());
+  File().Ran(test);
 }
 
-TEST(AdaptiveRateLimiterConvergenceTest, FiftyTasksRecoverFromTheLowestRate) {
-  Count count("adaptive_acquire.json convergence (4 of 4)");
-  const Json json = Json::ReadVectors("adaptive_acquire.json");
-  const Json& test = json["convergence"][3];
+TEST_F(AdaptiveAcquireVectorsTest, FiftyTasksRecoverFromTheLowestRate) {
+  const Json& test = File()["convergence"][3];
   const auto limiter = MakeLimiter();
   limiter->Acquire(kStart);
   MonotonicTime now = kStart;
@@ -783,7 +801,7 @@ TEST(AdaptiveRateLimiterConvergenceTest, FiftyTasksRecoverFromTheLowestRate) {
   }
 
   EXPECT_GT(acquired, test["total_acquired_greater_than"].number());
-  count.Run();
+  File().Ran(test);
 }
 
 TEST(AdaptiveRateLimiterThreadTest, SixtyFourThreadsShareTheRefill) {

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <iostream>
 #include <latch>
 #include <limits>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/vectors.h"
 #include "waiter/clock.h"
 
 namespace waiter {
@@ -380,11 +380,19 @@ void PlaySteps(RetryQuota& quota, const Json& steps) {
   }
 }
 
-TEST(RetryQuotaVectorTest, QuotaMatchesTheCasesOfKotlin) {
-  const Json json = Json::ReadVectors("kotlin_token_bucket.json");
-  const RetryQuotaOptions base = OptionsFrom(json["test_config"], {});
-  int run = 0;
-  for (const Json& test : json["cases"].array()) {
+class RetryQuotaVectorsTest : public testing::Test {
+ protected:
+  static VectorFile& File() {
+    static VectorFile file("kotlin_token_bucket.json", /*cases=*/15);
+    return file;
+  }
+  static void TearDownTestSuite() { File().Report(); }
+};
+
+TEST_F(RetryQuotaVectorsTest, Cases) {
+  File().Describes({"source", "test_config"});
+  const RetryQuotaOptions base = OptionsFrom(File()["test_config"], {});
+  for (const Json& test : File()["cases"].array()) {
     SCOPED_TRACE(test["name"].string());
     if (test.has("by_error")) {
       for (const auto& [error, cost] : test["by_error"].object()) {
@@ -398,29 +406,57 @@ TEST(RetryQuotaVectorTest, QuotaMatchesTheCasesOfKotlin) {
       }
     } else if (test.has("profile")) {
       PlaySteps(*MakeQuota(test["profile"].string() == "2026"
-                               ? OptionsOf2026From(json["defaults_2026"])
-                               : OptionsFrom(json["defaults_legacy"], {})),
+                               ? OptionsOf2026From(File()["defaults_2026"])
+                               : OptionsFrom(File()["defaults_legacy"], {})),
                 test["steps"]);
     } else {
       PlaySteps(*MakeQuota(OptionsFrom(test["config"], base)), test["steps"]);
     }
-    ++run;
+    File().Ran(test);
   }
-  EXPECT_EQ(run, 8);
-  std::cout << "kotlin_token_bucket.json cases: " << run
-            << " run, 0 do not apply\n";
 }
 
-TEST(RetryQuotaVectorTest, OptionsExpressTheDefaultsOfKotlin) {
-  const Json json = Json::ReadVectors("kotlin_token_bucket.json");
-  int run = 0;
-  for (const std::string_view profile :
+TEST_F(RetryQuotaVectorsTest, Defaults) {
+  for (const std::string_view name :
        {"defaults_legacy", "defaults_2026", "defaults_pre_2023"}) {
-    const RetryQuotaOptions options = OptionsFrom(json[profile], {});
-    EXPECT_TRUE(Validate(options).ok()) << profile;
-    ++run;
+    SCOPED_TRACE(name);
+    const Json& profile = File()[name];
+    const double capacity = profile["max_capacity"].number();
+    const auto quota = MakeQuota(OptionsFrom(profile, {}));
+    QuotaToken token;
+
+    // All tokens at first, and none for a first poll.
+    ASSERT_TRUE(
+        quota->Acquire(QuotaUse::kFirstPoll, kStart, token).has_value());
+    EXPECT_EQ(quota->Available(kStart),
+              capacity - profile["initial_try_cost"].number());
+    // A success that cost nothing gives the increment back, as far as it fits.
+    ASSERT_TRUE(quota->Acquire(QuotaUse::kRetry, kStart, token).has_value());
+    token = {};
+    quota->Release(kStart, token);
+    double expected = capacity - profile["retry_cost"].number() +
+                      profile["initial_try_success_increment"].number();
+    EXPECT_EQ(quota->Available(kStart), expected);
+    ASSERT_TRUE(quota->Acquire(QuotaUse::kTimeout, kStart, token).has_value());
+    expected -= profile["timeout_retry_cost"].number();
+    EXPECT_EQ(quota->Available(kStart), expected);
+    EXPECT_EQ(quota->Available(kStart + seconds(1)),
+              std::min(capacity,
+                       expected + profile["refill_units_per_second"].number()));
+    // A spent quota refuses, or says when it has refilled.
+    std::optional<MonotonicTime> start = kStart;
+    for (int i = 0; start == kStart && i < 1000; ++i) {
+      start = quota->Acquire(QuotaUse::kRetry, kStart, token);
+    }
+    EXPECT_NE(start, kStart);
+    EXPECT_EQ(start.has_value(),
+              !profile["use_circuit_breaker_mode"].boolean());
+    File().Ran(profile);
   }
-  const RetryQuotaOptions of_2026 = OptionsOf2026From(json["defaults_2026"]);
+}
+
+TEST_F(RetryQuotaVectorsTest, DefaultsOf2026AreOurs) {
+  const RetryQuotaOptions of_2026 = OptionsOf2026From(File()["defaults_2026"]);
   const RetryQuotaOptions ours;
   EXPECT_EQ(of_2026.capacity, ours.capacity);
   EXPECT_EQ(of_2026.initial_cost, ours.initial_cost);
@@ -430,15 +466,11 @@ TEST(RetryQuotaVectorTest, OptionsExpressTheDefaultsOfKotlin) {
   EXPECT_EQ(of_2026.throttle_cost, ours.throttle_cost);
   EXPECT_EQ(of_2026.refill_per_second, ours.refill_per_second);
   EXPECT_EQ(of_2026.when_spent, ours.when_spent);
-  std::cout << "kotlin_token_bucket.json defaults: " << run
-            << " run, 0 do not apply\n";
 }
 
-TEST(RetryQuotaVectorTest, CompatibleQuotaHasTheQuirksOfKotlin) {
-  const Json json = Json::ReadVectors("kotlin_token_bucket.json");
-  const RetryQuotaOptions base = OptionsFrom(json["test_config"], {});
-  int run = 0;
-  for (const Json& test : json["derived"].array()) {
+TEST_F(RetryQuotaVectorsTest, Quirks) {
+  const RetryQuotaOptions base = OptionsFrom(File()["test_config"], {});
+  for (const Json& test : File()["derived"].array()) {
     const std::string& name = test["name"].string();
     SCOPED_TRACE(name);
     RetryQuotaOptions options = OptionsFrom(test["config"], base);
@@ -491,11 +523,8 @@ TEST(RetryQuotaVectorTest, CompatibleQuotaHasTheQuirksOfKotlin) {
     } else {
       ADD_FAILURE() << "unknown case";
     }
-    ++run;
+    File().Ran(test);
   }
-  EXPECT_EQ(run, 4);
-  std::cout << "kotlin_token_bucket.json derived: " << run
-            << " run, 0 do not apply\n";
 }
 
 // Many threads that use one quota.

@@ -42,7 +42,7 @@ browse() {
 # check NAME CHARTS MARKS ARGUMENT...: checks that the page of `$program ARGUMENT...` has CHARTS charts, each
 # with at least MARKS marks.
 check() {
-  local name=$1 charts=$2 least=$3 page=$scratch/$1.html dom=$scratch/out marks drawn
+  local name=$1 charts=$2 least=$3 page=$scratch/$1.html dom=$scratch/out marks drawn figures=0
   shift 3
   "$program" "$@" "--html=$page" >/dev/null || { fail "$name: $program $*"; return; }
   grep -Eq '(src|href)="(https?:)?//' "$page" && fail "$name: the page refers to another host"
@@ -51,8 +51,10 @@ check() {
   drawn=$(grep -ao '<body data-charts="[0-9]*"' "$dom" | grep -o '[0-9]*')
   [[ $drawn == "$charts" ]] || fail "$name: ${drawn:-no} charts instead of $charts"
   while read -r marks; do
+    ((++figures))
     ((marks >= least)) || fail "$name: a chart with $marks marks"
   done < <(grep -ao '<figure [^>]*data-marks="[0-9]*"' "$dom" | sed 's/.*data-marks="//; s/"//')
+  ((figures == charts)) || fail "$name: $figures charts say how many marks they have, not $charts"
   browse "$screenshots/$name.png" --window-size=900,1900 "--screenshot=$screenshots/$name.png" "file://$page"
   [[ -s $screenshots/$name.png ]] || fail "$name: no screenshot"
   echo "$name: ${drawn:-no} charts"

@@ -24,6 +24,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
+#include "tests/support/vectors.h"
 #include "waiter/poll.h"
 
 // Defined in retry_after_fuzz.cc.
@@ -81,35 +82,25 @@ RetryAfter ParseNow(std::string_view value) {
   return ParseRetryAfter(value, kNow);
 }
 
-// Holds tests/vectors/server_hints.json: each test runs one section.
 class HintVectorsTest : public testing::Test {
  protected:
-  ~HintVectorsTest() override {
-    if (cases_ == 0) return;
-    std::printf("server_hints.json: %d cases of %s\n", cases_,
-                testing::UnitTest::GetInstance()->current_test_info()->name());
+  static VectorFile& File() {
+    static VectorFile file("server_hints.json", /*cases=*/42);
+    return file;
   }
-
-  const Json vectors_ = Json::ReadVectors("server_hints.json");
-  int cases_ = 0;
+  static void TearDownTestSuite() { File().Report(); }
 };
 
-TEST_F(HintVectorsTest, EverySectionIsTested) {
-  std::vector<std::string> sections;
-  for (const auto& [name, value] : vectors_.object()) sections.push_back(name);
-  EXPECT_THAT(
-      sections,
-      testing::ElementsAre("azure", "combination_rules", "delay_seconds",
-                           "grpc_pushback", "http_date", "js_parse", "source"));
-  std::printf(
-      "server_hints.json: %zu cases of combination_rules not run: how a hint "
-      "and a delay combine is RetryAfterOptions, and the wait loop's\n",
-      vectors_["combination_rules"].array().size());
+TEST_F(HintVectorsTest, CombinationRules) {
+  File().Describes({"source"});
+  File().NotRunEach(File()["combination_rules"],
+                    "how a hint and a delay combine is RetryAfterOptions, and "
+                    "the wait loop's");
 }
 
-TEST_F(HintVectorsTest, HttpDatesBecomeDelays) {
-  for (const Json& json : vectors_["http_date"]["cases"].array()) {
-    ++cases_;
+TEST_F(HintVectorsTest, HttpDate) {
+  File().Describes(File()["http_date"]["source"]);
+  for (const Json& json : File()["http_date"]["cases"].array()) {
     const std::string& value = json["value"].string();
     const absl::Time at =
         absl::FromUnixSeconds(static_cast<int64_t>(json["unix"].number()));
@@ -119,18 +110,19 @@ TEST_F(HintVectorsTest, HttpDatesBecomeDelays) {
     }
     EXPECT_EQ(Said(ParseRetryAfter(value, at)), "0") << value;
     EXPECT_EQ(Said(ParseRetryAfter(value, at + absl::Hours(1))), "0") << value;
+    File().Ran(json);
   }
 }
 
-TEST_F(HintVectorsTest, SecondsBecomeDelays) {
-  for (const Json& json : vectors_["delay_seconds"].array()) {
-    ++cases_;
+TEST_F(HintVectorsTest, DelaySeconds) {
+  for (const Json& json : File()["delay_seconds"].array()) {
     const std::string& value = json["value"].string();
     EXPECT_EQ(ParseRetryAfter(value, kNow),
               json["ok"].boolean()
                   ? RetryAfter(absl::Seconds(json["s"].number()))
                   : RetryAfter())
         << value;
+    File().Ran(json);
   }
 }
 
@@ -161,18 +153,20 @@ std::vector<std::string> JsHeaders(const Json& json, absl::Time now) {
                                             {"<http-date>", date}}))};
 }
 
-TEST_F(HintVectorsTest, HeadersGiveTheDelaysOfTheJsSdk) {
-  const Json& section = vectors_["js_parse"];
+TEST_F(HintVectorsTest, JsParse) {
+  const Json& section = File()["js_parse"];
+  File().Describes(section["source"]);
+  File().Describes(section["now_ms"]);
   const auto now_ms = static_cast<int64_t>(section["now_ms"].number());
   const absl::Time now = absl::FromUnixMillis(now_ms);
   for (const Json& json : section["cases"].array()) {
-    ++cases_;
     const std::vector<std::string> headers = JsHeaders(json, now);
     const RetryAfter hint = FirstHint(headers, now);
     const bool is_range = json.has("at_ms_min");
     const Json& least = json[is_range ? "at_ms_min" : "at_ms"];
     const Json& most = json[is_range ? "at_ms_max" : "at_ms"];
     ASSERT_EQ(hint.has_value(), !least.is_null()) << headers[0];
+    File().Ran(json);
     if (!hint.has_value()) continue;
     const int64_t at_ms = absl::ToUnixMillis(now + hint);
     EXPECT_GE(at_ms, static_cast<int64_t>(least.number())) << headers[0];
@@ -180,33 +174,43 @@ TEST_F(HintVectorsTest, HeadersGiveTheDelaysOfTheJsSdk) {
   }
 }
 
-TEST_F(HintVectorsTest, HeadersGiveTheDelaysOfAzure) {
-  for (const Json& json : vectors_["azure"]["cases"].array()) {
-    ++cases_;
+TEST_F(HintVectorsTest, Azure) {
+  const Json& azure = File()["azure"];
+  for (const Json& json : azure["cases"].array()) {
     EXPECT_EQ(ParseRetryAfterField(json["header"].string(),
                                    json["value"].string(), kNow),
               RetryAfter(absl::Milliseconds(json["delay_ms"].number())))
         << json["header"].string();
+    File().Ran(json);
   }
-  for (const Json& name : vectors_["azure"]["precedence"].array()) {
-    ++cases_;
+  for (const Json& name : azure["precedence"].array()) {
     EXPECT_TRUE(ParseRetryAfterField(name.string(), "1", kNow).has_value())
         << name.string();
+    File().Ran(name);
   }
-  std::printf(
-      "server_hints.json: azure rule and the order of its precedence not run: "
-      "what to do with several headers is the caller's choice\n");
+  File().Describes(azure["source"]);
+  File().NotRun(azure["precedence"],
+                "the names are run, but not their order: which of several "
+                "headers counts is the caller's choice");
+  File().NotRun(azure["rule"],
+                "how a hint and a delay combine is RetryAfterOptions");
 }
 
-TEST_F(HintVectorsTest, PushbackGivesTheDelayOrForbidsRetries) {
-  for (const Json& json : vectors_["grpc_pushback"]["cases"].array()) {
-    ++cases_;
+TEST_F(HintVectorsTest, GrpcPushback) {
+  const Json& grpc = File()["grpc_pushback"];
+  for (const Json& json : grpc["cases"].array()) {
     const std::string& value = json["value"].string();
     const waiter::GrpcPushback found = ParseGrpcPushback(value);
     EXPECT_EQ(found.may_retry, json["retry"].boolean()) << value;
     EXPECT_EQ(found.delay, absl::Milliseconds(json.number_or("delay_ms", 0)))
         << value;
+    File().Ran(json);
   }
+  File().Describes(grpc["source"]);
+  File().Describes(grpc["key"]);
+  File().NotRun(grpc["rule"],
+                "what a pushback does to a wait is GrpcRetry(), of which "
+                "presets_test has the cases");
 }
 
 TEST(RetryAfterTest, NoneGivesAPollZero) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -219,6 +220,7 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
 
   EXPECT_FALSE(wait.pending());
   EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
+  EXPECT_TRUE(report.has_value()) << "never called back";
   return {script.polled_at(), report.value_or(WaitReport{})};
 }
 
@@ -263,6 +265,7 @@ Outcome RunBatch(ReportLevel level, bool on_executor,
   engine.Run();
 
   EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
+  EXPECT_TRUE(report.has_value()) << "never called back";
   return {script.polled_at(), report.value_or(WaitReport{})};
 }
 
@@ -298,9 +301,19 @@ std::string Describe(const WaitReport& report) {
   return text;
 }
 
+// The part of a report that a lean one has even if a stop ended the wait.
+std::string DescribeLean(const WaitReport& report) {
+  return absl::StrCat(absl::StatusCodeToString(report.status.code()), " after ",
+                      report.attempts, " polls and ",
+                      absl::FormatDuration(report.elapsed), ", last ",
+                      PollStatusName(report.last_poll.status()));
+}
+
 // Writes down what the hooks are told.
 class Transcript : public WaitObserver {
  public:
+  explicit Transcript(ReportLevel level) : level_(level) {}
+
   const std::vector<std::string>& lines() const { return lines_; }
 
   void BeforePoll(std::string_view name, int64_t attempt) override {
@@ -319,12 +332,28 @@ class Transcript : public WaitObserver {
                                   ": ", SleepReasonName(sleep.reason)));
   }
   void OnDone(std::string_view name, const WaitReport& report) override {
-    lines_.push_back(absl::StrCat(name, " is done: ", Describe(report)));
+    lines_.push_back(absl::StrCat(name, " is done: ",
+                                  level_ == ReportLevel::kFull
+                                      ? Describe(report)
+                                      : DescribeLean(report)));
   }
 
  private:
+  const ReportLevel level_;
   std::vector<std::string> lines_;
 };
+
+// Returns what an observer of `run` is told.
+std::vector<std::string> Told(
+    const std::function<Outcome(const Scenario&)>& run, Scenario scenario,
+    ReportLevel level) {
+  Transcript transcript(level);
+  scenario.options.name = "observed";
+  scenario.options.history_limit = 3;
+  scenario.options.observer = &transcript;
+  run(scenario);
+  return transcript.lines();
+}
 
 struct Driver {
   std::string name;
@@ -332,66 +361,69 @@ struct Driver {
   ReportLevel level = ReportLevel::kFull;
 };
 
-class DriverConformanceTest
-    : public testing::TestWithParam<std::tuple<Driver, Scenario>> {};
+class DriverTest : public testing::TestWithParam<std::tuple<Driver, Scenario>> {
+ protected:
+  const Driver& driver() const { return std::get<0>(GetParam()); }
+  const Scenario& scenario() const { return std::get<1>(GetParam()); }
+};
+
+// Compares all drivers with the table.
+class DriverConformanceTest : public DriverTest {};
 
 TEST_P(DriverConformanceTest, PollsAtTheSameTimesToTheSameEnd) {
-  const auto& [driver, scenario] = GetParam();
+  const Outcome outcome = driver().run(scenario());
 
-  const Outcome outcome = driver.run(scenario);
-
-  EXPECT_EQ(outcome.polled_at, scenario.polled_at);
-  EXPECT_EQ(outcome.report.reason, scenario.reason)
+  EXPECT_EQ(outcome.polled_at, scenario().polled_at);
+  EXPECT_EQ(outcome.report.reason, scenario().reason)
       << StopReasonName(outcome.report.reason);
-  EXPECT_EQ(outcome.report.status.code(),
-            scenario.code.value_or(outcome.report.status.code()))
+  EXPECT_EQ(outcome.report.status.code(), scenario().code.value)
       << outcome.report.status;
   EXPECT_EQ(outcome.report.attempts,
-            static_cast<int64_t>(scenario.polled_at.size()));
-  EXPECT_EQ(outcome.report.elapsed, EndOf(scenario));
-  EXPECT_EQ(outcome.report.late, scenario.late);
-  if (driver.level == ReportLevel::kFull) {
-    EXPECT_EQ(
-        std::reduce(outcome.report.counts.begin(), outcome.report.counts.end()),
-        outcome.report.attempts);
-  }
+            static_cast<int64_t>(scenario().polled_at.size()));
+  EXPECT_EQ(outcome.report.elapsed, EndOf(scenario()));
+  EXPECT_EQ(outcome.report.late, scenario().late);
 }
 
-TEST_P(DriverConformanceTest, ReportsTheSame) {
-  const auto& [driver, scenario] = GetParam();
-  const WaitReport expected = RunLoop(scenario).report;
+// Compares drivers that report in full with the bare loop.
+class FullReportConformanceTest : public DriverTest {};
 
-  const WaitReport report = driver.run(scenario).report;
+TEST_P(FullReportConformanceTest, ReportsTheSame) {
+  const WaitReport report = driver().run(scenario()).report;
 
-  if (driver.level == ReportLevel::kFull) {
-    EXPECT_EQ(Describe(report), Describe(expected));
-  } else {
-    EXPECT_EQ(report.last_poll.status(), expected.last_poll.status());
+  EXPECT_EQ(Describe(report), Describe(RunLoop(scenario()).report));
+  EXPECT_EQ(std::reduce(report.counts.begin(), report.counts.end()),
+            report.attempts);
+}
+
+// Compares drivers that report in short with the bare loop.
+class LeanReportConformanceTest : public DriverTest {};
+
+TEST_P(LeanReportConformanceTest, ReportsTheSameInShort) {
+  const WaitReport expected = RunLoop(scenario()).report;
+
+  const WaitReport report = driver().run(scenario()).report;
+
+  EXPECT_EQ(DescribeLean(report), DescribeLean(expected));
+  if (scenario().reason == StopReason::kCancelled) {
     // A lean wait forgets the text of a poll that it outlives.
-    if (scenario.reason != StopReason::kCancelled) {
-      EXPECT_EQ(report.status, expected.status);
-      EXPECT_EQ(Describe(report.last_poll), Describe(expected.last_poll));
-    }
+    EXPECT_EQ(report.status, absl::CancelledError(""));
+  } else {
+    EXPECT_EQ(report.status, expected.status);
+    EXPECT_EQ(Describe(report.last_poll), Describe(expected.last_poll));
   }
 }
 
-TEST_P(DriverConformanceTest, TellsObserversAndHistoryTheSame) {
-  // Not a structured binding, which clang 14 does not capture.
-  const Driver& driver = std::get<0>(GetParam());
-  const Scenario& scenario = std::get<1>(GetParam());
-  const auto tell = [&](auto run) {
-    Transcript transcript;
-    Scenario observed = scenario;
-    observed.options.name = "observed";
-    observed.options.history_limit = 3;
-    observed.options.observer = &transcript;
-    run(observed);
-    return transcript.lines();
-  };
+// Compares what drivers tell an observer with what the bare loop tells it.
+class ObserverConformanceTest : public DriverTest {};
 
-  if (driver.level == ReportLevel::kFull) {
-    EXPECT_EQ(tell(driver.run), tell(RunLoop));
-  }
+TEST_P(ObserverConformanceTest, TellsObserversAndHistoryTheSame) {
+  const ReportLevel level = driver().level;
+
+  const std::vector<std::string> told = Told(driver().run, scenario(), level);
+
+  EXPECT_EQ(told, Told(RunLoop, scenario(), level));
+  ASSERT_FALSE(told.empty());
+  EXPECT_THAT(told.back(), testing::HasSubstr(" is done: "));
 }
 
 std::string NameOf(
@@ -399,9 +431,9 @@ std::string NameOf(
   return std::get<0>(test.param).name + "_" + std::get<1>(test.param).name;
 }
 
-std::vector<Driver> Drivers() {
-  std::vector<Driver> drivers = {{"Blocking", RunBlocking},
-                                 {"BareLoop", RunLoop}};
+// The drivers that are compared with the bare loop.
+std::vector<Driver> DriversOnTopOfTheLoop() {
+  std::vector<Driver> drivers = {{"Blocking", RunBlocking}};
   const auto add_engine = [&drivers](std::string name, Asking asking) {
     for (const ReportLevel level : {ReportLevel::kFull, ReportLevel::kLean}) {
       drivers.push_back(
@@ -430,14 +462,67 @@ std::vector<Driver> Drivers() {
   return drivers;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, DriverConformanceTest,
-                         testing::Combine(testing::ValuesIn(Drivers()),
-                                          testing::ValuesIn(RuleScenarios())),
+std::vector<Driver> AllDrivers() {
+  std::vector<Driver> drivers = DriversOnTopOfTheLoop();
+  drivers.push_back({"BareLoop", RunLoop});
+  return drivers;
+}
+
+// The drivers on top of the loop with reports of this level.
+std::vector<Driver> DriversThatReport(ReportLevel level) {
+  std::vector<Driver> drivers = DriversOnTopOfTheLoop();
+  std::erase_if(drivers,
+                [&](const Driver& driver) { return driver.level != level; });
+  return drivers;
+}
+
+// Every rule and every edge.
+std::vector<Scenario> AllScenarios() {
+  std::vector<Scenario> scenarios;
+  for (const auto& [prefix, part] :
+       {std::pair("Rules_", RuleScenarios()), {"Edges_", EdgeScenarios()}}) {
+    for (Scenario scenario : part) {
+      scenario.name.insert(0, prefix);
+      scenarios.push_back(std::move(scenario));
+    }
+  }
+  return scenarios;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DriverConformanceTest,
+                         testing::Combine(testing::ValuesIn(AllDrivers()),
+                                          testing::ValuesIn(AllScenarios())),
                          NameOf);
-INSTANTIATE_TEST_SUITE_P(Edges, DriverConformanceTest,
-                         testing::Combine(testing::ValuesIn(Drivers()),
-                                          testing::ValuesIn(EdgeScenarios())),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    All, FullReportConformanceTest,
+    testing::Combine(testing::ValuesIn(DriversThatReport(ReportLevel::kFull)),
+                     testing::ValuesIn(AllScenarios())),
+    NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    All, LeanReportConformanceTest,
+    testing::Combine(testing::ValuesIn(DriversThatReport(ReportLevel::kLean)),
+                     testing::ValuesIn(AllScenarios())),
+    NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    All, ObserverConformanceTest,
+    testing::Combine(testing::ValuesIn(DriversOnTopOfTheLoop()),
+                     testing::ValuesIn(AllScenarios())),
+    NameOf);
+
+// A driver that is left out makes no other test fail.
+TEST(ConformanceTablesTest, HoldEveryDriver) {
+  EXPECT_EQ(AllDrivers().size(), 16);
+  EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 8);
+  EXPECT_EQ(DriversThatReport(ReportLevel::kLean).size(), 7);
+}
+
+TEST(ConformanceTablesTest, OnlySuccessIsOk) {
+  for (const Scenario& scenario : AllScenarios()) {
+    EXPECT_EQ(scenario.code.value == absl::StatusCode::kOk,
+              scenario.reason == StopReason::kSuccess)
+        << scenario.name;
+  }
+}
 
 }  // namespace
 }  // namespace waiter

@@ -33,6 +33,14 @@ struct ScriptedAnswer {
   absl::Duration takes;
 };
 
+// A field without a default: a row that leaves it out does not compile.
+template <typename T>
+struct Required {
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for its value
+  constexpr Required(T value_in) : value(value_in) {}
+  T value;
+};
+
 struct Scenario {
   std::string name;
   WaitOptions options;
@@ -44,7 +52,7 @@ struct Scenario {
   // Starts of all polls, since the start of the wait.
   std::vector<absl::Duration> polled_at;
   StopReason reason = StopReason::kSuccess;
-  std::optional<absl::StatusCode> code = std::nullopt;
+  Required<absl::StatusCode> code;
   // When the wait ends; unset: when the last poll begins.
   std::optional<absl::Duration> ends_at = std::nullopt;
   bool late = false;

@@ -69,6 +69,12 @@ class EngineAllocationTest : public testing::TestWithParam<ReportLevel> {
   int64_t called_back_ = 0;
 };
 
+TEST_P(EngineAllocationTest, AllocationsAreCounted) {
+  const int64_t before = AllocationCount();
+  const WaitEngine engine(Options());
+  EXPECT_GT(AllocationCount(), before);
+}
+
 TEST_P(EngineAllocationTest, PollsWithoutDelayAllocateNothing) {
   const auto allocations_of = [this](int64_t polls) {
     WaitEngine engine(Options());

@@ -30,7 +30,7 @@ void ExpectNear(absl::Duration actual, absl::Duration expected) {
 class JitterVectorsTest : public testing::Test {
  protected:
   static VectorFile& File() {
-    static VectorFile file("jitter_js_seed.json");
+    static VectorFile file("jitter_js_seed.json", /*cases=*/60);
     return file;
   }
   static void TearDownTestSuite() { File().Report(); }
@@ -57,10 +57,14 @@ class JitterVectorsTest : public testing::Test {
     }
     const std::vector<absl::Duration> delays =
         Delays(Curve(jitter), draws, draws.size());
+    ASSERT_EQ(delays.size(), draws.size());
     for (size_t i = 0; i < draws.size(); ++i) {
-      ExpectNear(delays[i], Ms(expected["printed"][static_cast<int>(i)]));
-      File().Ran();
+      const Json& printed = expected["printed"][static_cast<int>(i)];
+      ExpectNear(delays[i], Ms(printed));
+      File().Ran(printed);
     }
+    File().Describes(expected["formula"]);
+    File().Describes(expected["recovered_r"]);
   }
 
   // Returns the delay after one of `previous`, which is reached by draws.
@@ -83,14 +87,14 @@ class JitterVectorsTest : public testing::Test {
 };
 
 TEST_F(JitterVectorsTest, None) {
-  File().Describes({"source", "units", "r_values"});
+  File().Describes({"source", "units", "r_values", "base", "cap", "attempts"});
   const Json& ceilings = File()["exp_cap"];
   const std::vector<absl::Duration> delays =
       Delays(Curve(Jitter::None()), kLowestDraws, ceilings.array().size());
   for (const Json& attempt : File()["attempts"].array()) {
     const auto i = static_cast<int>(attempt.number());
-    EXPECT_EQ(delays[static_cast<size_t>(i)], Ms(ceilings[i]));
-    File().Ran();
+    EXPECT_EQ(delays.at(static_cast<size_t>(i)), Ms(ceilings[i]));
+    File().Ran(ceilings[i]);
   }
 }
 
@@ -111,10 +115,11 @@ TEST_F(JitterVectorsTest, Decorrelated) {
   const absl::Duration base = Ms(File()["base"]);
   absl::Duration previous = absl::ZeroDuration();
   for (size_t i = 0; i < expected["printed"].array().size(); ++i) {
-    const absl::Duration printed = Ms(expected["printed"][static_cast<int>(i)]);
+    const Json& entry = expected["printed"][static_cast<int>(i)];
+    const absl::Duration printed = Ms(entry);
     if (previous < base) {
-      File().DoesNotApply(
-          "decorrelated " + std::to_string(i),
+      File().NotRun(
+          entry,
           "follows a delay below the base, which only a start from 0 makes");
     } else {
       const Json& r = expected["recovered_r"][static_cast<int>(i)];
@@ -126,9 +131,13 @@ TEST_F(JitterVectorsTest, Decorrelated) {
         ExpectNear(DecorrelatedAfter(previous, 0.999), printed);
         EXPECT_LT(DecorrelatedAfter(previous, lower_bound - 1e-6), printed);
       }
-      File().Ran();
+      File().Ran(entry);
     }
     previous = printed;
+  }
+  for (const char* text :
+       {"formula", "recovered_r", "index8_r_lower_bound", "note"}) {
+    File().Describes(expected[text]);
   }
 }
 
@@ -140,9 +149,10 @@ TEST_F(JitterVectorsTest, FirstIntervalOfDecorrelated) {
             Ms(quirk["first_range_aws_prev0_base"][0]));
   EXPECT_EQ(Delays(curve, kHighestDraws, 1)[0],
             Ms(quirk["first_range_aws_prev0_base"][1]));
-  File().Ran();
-  File().DoesNotApply("decorrelated_quirk.first_range_prev0_zero",
-                      "we start from the base, not from 0");
+  File().Ran(quirk["first_range_aws_prev0_base"]);
+  File().NotRun(quirk["first_range_prev0_zero"],
+                "we start from the base, not from 0");
+  File().Describes(quirk["note"]);
 }
 
 TEST_F(JitterVectorsTest, InjectedDraws) {
@@ -156,21 +166,24 @@ TEST_F(JitterVectorsTest, InjectedDraws) {
   absl::Duration js_previous = absl::ZeroDuration();
   for (size_t i = 0; i < draws.size(); ++i) {
     const int index = static_cast<int>(i);
-    ExpectNear(delays[i], Ms(injected["aws_prev0_base"][index]));
-    File().Ran();
+    const Json& entry = injected["aws_prev0_base"][index];
+    ExpectNear(delays.at(i), Ms(entry));
+    File().Ran(entry);
 
-    const absl::Duration js = Ms(injected["js_prev0_0"][index]);
+    const Json& js_entry = injected["js_prev0_0"][index];
+    const absl::Duration js = Ms(js_entry);
     if (js_previous < Ms(File()["base"])) {
-      File().DoesNotApply(
-          "injected_r.js_prev0_0 " + std::to_string(i),
+      File().NotRun(
+          js_entry,
           "follows a delay below the base, which only a start from 0 makes");
     } else {
       ExpectNear(DecorrelatedAfter(js_previous, injected["r"][index].number()),
                  js);
-      File().Ran();
+      File().Ran(js_entry);
     }
     js_previous = js;
   }
+  File().Describes(injected["r"]);
 }
 
 TEST_F(JitterVectorsTest, ParametersOfTheSimulator) {
@@ -183,15 +196,20 @@ TEST_F(JitterVectorsTest, ParametersOfTheSimulator) {
             Ms(simulator["first_decorr_range"][0]));
   EXPECT_EQ(Delays(curve, kHighestDraws, 1)[0],
             Ms(simulator["first_decorr_range"][1]));
+  File().Ran(simulator["first_decorr_range"]);
 
   // Its count of attempts is one ahead: it starts from twice the base.
   curve.jitter = Jitter::None();
   curve.initial_delay *= 2;
   const std::vector<absl::Duration> delays = Delays(curve, kLowestDraws, 9);
+  ASSERT_EQ(delays.size(), 9);
   EXPECT_EQ(delays[0], Ms(simulator["first_exponential_delay"]));
   EXPECT_EQ(delays[7], absl::Milliseconds(1280));
   EXPECT_EQ(delays[8], absl::Milliseconds(2000));
-  File().Ran(2);
+  File().Ran(simulator["first_exponential_delay"]);
+  for (const char* text : {"base", "cap", "note"}) {
+    File().Describes(simulator[text]);
+  }
 }
 
 }  // namespace

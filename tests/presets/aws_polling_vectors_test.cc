@@ -4,6 +4,7 @@
 // The three programs of the AWS General Reference, wait by wait.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/random/bit_gen_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/time/time.h"
@@ -65,7 +67,7 @@ std::vector<absl::Duration> Durations(const Json& milliseconds) {
 class AwsPollingVectorsTest : public testing::Test {
  protected:
   static VectorFile& File() {
-    static VectorFile file("aws_polling_seed.json");
+    static VectorFile file("aws_polling_seed.json", /*cases=*/72);
     return file;
   }
   static void TearDownTestSuite() { File().Report(); }
@@ -77,18 +79,21 @@ class AwsPollingVectorsTest : public testing::Test {
 
   static void CheckWaits(const Program& program, const Json& expected) {
     std::vector<absl::Duration> waits = Waits(NeverReady(program, 20));
+    ASSERT_GE(waits.size(), expected.array().size());
     waits.resize(expected.array().size());
     EXPECT_EQ(waits, Durations(expected)) << program.name;
-    File().Ran(std::ssize(waits));
+    File().RanEach(expected);
   }
 
-  static void CheckPolls(const Program& program) {
+  static void CheckPolls(const Program& program, const Json& expected,
+                         std::string_view rule) {
+    EXPECT_EQ(expected.string(), rule);
     for (const int64_t max_retries : {0, 1, 2, 3, 7}) {
       EXPECT_EQ(NeverReady(program, max_retries).report.attempts,
                 program.polls(max_retries))
           << program.name << " " << max_retries;
     }
-    File().Ran();
+    File().Ran(expected);
   }
 
   static void CheckRetried(const Program& program, const Json& statuses) {
@@ -98,7 +103,7 @@ class AwsPollingVectorsTest : public testing::Test {
                {Answer(status.string()), Success()});
       EXPECT_EQ(played.report.reason, StopReason::kSuccess);
       EXPECT_EQ(played.report.attempts, 2);
-      File().Ran();
+      File().Ran(status);
     }
   }
 
@@ -110,7 +115,7 @@ class AwsPollingVectorsTest : public testing::Test {
       EXPECT_EQ(played.report.attempts, 1) << status.string();
       EXPECT_EQ(played.report.last_poll.status(),
                 Answer(status.string()).status());
-      File().Ran();
+      File().Ran(status);
     }
   }
 
@@ -118,9 +123,8 @@ class AwsPollingVectorsTest : public testing::Test {
     CheckWaits(program, expected["waits_uncapped"]);
     EXPECT_EQ(NeverReady(program, 0).before_first_poll,
               Ms(expected["first_wait"]));
-    File().Ran();
-    EXPECT_EQ(expected["polls"].string(), "MAX_RETRIES+1");
-    CheckPolls(program);
+    File().Ran(expected["first_wait"]);
+    CheckPolls(program, expected["polls"], "MAX_RETRIES+1");
     CheckRetried(program, expected["retry_on"]);
     EXPECT_EQ(expected["cap"].string(), "min(wait, MAX_WAIT_INTERVAL)");
     for (const int cap : {0, 50, 100, 150, 5000}) {
@@ -128,11 +132,13 @@ class AwsPollingVectorsTest : public testing::Test {
           Waits(NeverReady(program, 8, absl::Milliseconds(cap)));
       const std::vector<absl::Duration> uncapped =
           Waits(NeverReady(program, 8));
+      ASSERT_EQ(waits.size(), 9);
+      ASSERT_EQ(uncapped.size(), 9);
       for (size_t i = 0; i < uncapped.size(); ++i) {
         EXPECT_EQ(waits[i], std::min(uncapped[i], absl::Milliseconds(cap)));
       }
     }
-    File().Ran();
+    File().Ran(expected["cap"]);
   }
 
   // `expected` has polls, waits, and sometimes their total.
@@ -145,7 +151,7 @@ class AwsPollingVectorsTest : public testing::Test {
               absl::Milliseconds(
                   expected.number_or("total", expected["waits"][0].number())));
     EXPECT_EQ(played.report.reason, StopReason::kAttempts);
-    File().Ran();
+    File().Ran(expected);
   }
 };
 
@@ -159,9 +165,9 @@ TEST_F(AwsPollingVectorsTest, PseudoCode) {
   EXPECT_TRUE(expected["cap"].is_null());
   EXPECT_EQ(Waits(Play(AwsPollingPseudoCode(20), {NotReady()})),
             Waits(NeverReady(kPseudoCode, 20)));
-  File().Ran(2);
-  EXPECT_EQ(expected["polls"].string(), "max(1, MAX_RETRIES)");
-  CheckPolls(kPseudoCode);
+  File().Ran(expected["first_wait"]);
+  File().Ran(expected["cap"]);
+  CheckPolls(kPseudoCode, expected["polls"], "max(1, MAX_RETRIES)");
   CheckRetried(kPseudoCode, expected["retry_on"]);
   CheckStopped(kPseudoCode, expected["stop_on"]);
 }
@@ -171,15 +177,17 @@ TEST_F(AwsPollingVectorsTest, JavaOfTheJapaneseEdition) {
 
   CheckJava(kJavaJa, expected);
   EXPECT_EQ(NeverReady(kJavaJa, 1).delays[0], Ms(expected["second_wait"]));
-  File().Ran();
-  File().DoesNotApply("java_ja.exceptions",
-                      "exceptions of the status function pass to the caller");
+  File().Ran(expected["second_wait"]);
+  File().NotRun(expected["exceptions"],
+                "exceptions of the status function pass to the caller");
 }
 
 TEST_F(AwsPollingVectorsTest, JavaOfTheChineseEdition) {
-  CheckJava(kJavaZh, File()["java_zh"]);
-  File().DoesNotApply("java_zh.exceptions",
-                      "exceptions of the status function pass to the caller");
+  const Json& expected = File()["java_zh"];
+
+  CheckJava(kJavaZh, expected);
+  File().NotRun(expected["exceptions"],
+                "exceptions of the status function pass to the caller");
 }
 
 TEST_F(AwsPollingVectorsTest, Examples) {
@@ -189,10 +197,11 @@ TEST_F(AwsPollingVectorsTest, Examples) {
     CheckExample(program, 0, File()["example_max_retries_0"][program.name]);
   }
   for (const Program& program : {kJavaJa, kJavaZh}) {
-    EXPECT_EQ(
-        Waits(NeverReady(program, 8, absl::Seconds(5))),
-        Durations(File()["example_cap_5000_max_retries_8"][program.name]));
-    File().Ran();
+    const Json& expected =
+        File()["example_cap_5000_max_retries_8"][program.name];
+    EXPECT_EQ(Waits(NeverReady(program, 8, absl::Seconds(5))),
+              Durations(expected));
+    File().Ran(expected);
   }
 }
 
@@ -207,9 +216,28 @@ TEST_F(AwsPollingVectorsTest, MixedAnswersGrowTogether) {
                 absl::Milliseconds(1600)}));
 }
 
-// The Java programs wrap from the 57th wait on. These waits, of millions of
-// years, are asked of the rule; a wait that makes them is cut to 73 years.
+// What the Java programs compute for the nth wait, in milliseconds:
+// `(long) Math.pow(2, n) * 100`. The conversion stops at the largest long, and
+// the product wraps.
+int64_t WrappedWait(int64_t n) {
+  const uint64_t power =
+      n < 63 ? uint64_t{1} << n : uint64_t{std::numeric_limits<int64_t>::max()};
+  return static_cast<int64_t>(power * 100);
+}
+
+// 100 * 2^n ms, exactly.
+absl::Duration ExactWait(int64_t n) {
+  const absl::uint128 milliseconds = absl::uint128(100) << static_cast<int>(n);
+  return absl::Seconds(static_cast<int64_t>(milliseconds / 1000)) +
+         absl::Milliseconds(static_cast<int64_t>(milliseconds % 1000));
+}
+
+// The Java programs wrap from the 57th wait on, where these grow on to the 60th
+// and stay there. Such waits, of millions of years, are asked of the rule; a
+// wait that makes them is cut to 73 years.
 TEST_F(AwsPollingVectorsTest, SaturatesWhereJavaOverflows) {
+  constexpr int64_t kLastCorrectInJava = 56;
+  constexpr int64_t kLastDoubling = 60;
   const DelayRule rule = AwsPollingJava(1, absl::InfiniteDuration()).delay_rule;
   const Poll<> found;
   const auto computed = [] { return absl::InfiniteDuration(); };
@@ -223,20 +251,22 @@ TEST_F(AwsPollingVectorsTest, SaturatesWhereJavaOverflows) {
                  gen);
   };
 
-  for (const auto& [text, value] : File()["java_overflow"]["values"].object()) {
+  const Json& overflow = File()["java_overflow"];
+  File().Describes(overflow["note"]);
+  for (const auto& [text, value] : overflow["values"].object()) {
+    SCOPED_TRACE(text);
     int64_t n = 0;
     ASSERT_TRUE(absl::SimpleAtoi(text, &n));
-    if (n <= 56) {
-      EXPECT_EQ(wait(n),
-                absl::Milliseconds(static_cast<int64_t>(value.number())))
-          << n;
-    } else {
-      EXPECT_EQ(wait(n), std::min(2 * wait(n - 1), wait(60))) << n;
-    }
-    File().Ran();
+    const auto in_java = static_cast<int64_t>(value.number());
+    EXPECT_EQ(in_java, WrappedWait(n));
+    EXPECT_EQ(ExactWait(std::min(n, kLastCorrectInJava)) ==
+                  absl::Milliseconds(in_java),
+              n <= kLastCorrectInJava);
+    EXPECT_EQ(wait(n), ExactWait(std::min(n, kLastDoubling)));
+    File().Ran(value);
   }
-  EXPECT_EQ(wait(std::numeric_limits<int64_t>::max()), wait(60));
-  EXPECT_LT(wait(60), absl::InfiniteDuration());
+  EXPECT_EQ(wait(std::numeric_limits<int64_t>::max()),
+            ExactWait(kLastDoubling));
 }
 
 }  // namespace

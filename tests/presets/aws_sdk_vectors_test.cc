@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,6 +27,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/presets.h"
+#include "waiter/retry_after.h"
 #include "waiter/retry_quota.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_result.h"
@@ -76,16 +76,18 @@ class TokenRecorder : public WaitObserver {
   const RetryQuota& quota_;
 };
 
-// What a status function of these services answers. The number of the header is
-// handed on as it is, also below zero.
+// Reads the header of these services.
+RetryAfter Hint(const Json& header) {
+  return ParseRetryAfterField("x-amz-retry-after", header.string(),
+                              absl::UnixEpoch());
+}
+
+// What a status function of these services answers.
 Poll<> Answer(const Json& response) {
   const double code = response["status_code"].number();
-  absl::Duration hint;
-  int64_t milliseconds = 0;
-  if (response.has("headers") &&
-      absl::SimpleAtoi(response["headers"]["x-amz-retry-after"].string(),
-                       &milliseconds)) {
-    hint = absl::Milliseconds(milliseconds);
+  RetryAfter hint;
+  if (response.has("headers")) {
+    hint = Hint(response["headers"]["x-amz-retry-after"]);
   }
   if (code == 200) return Success();
   if (response.has("error_code")) {
@@ -179,7 +181,7 @@ WaitOptions Given2026(const Json& given) {
 class AwsStandard2026VectorsTest : public testing::Test {
  protected:
   static VectorFile& File() {
-    static VectorFile file("aws_standard_2026.json");
+    static VectorFile file("aws_standard_2026.json", /*cases=*/55);
     return file;
   }
   static void TearDownTestSuite() { File().Report(); }
@@ -189,11 +191,12 @@ class AwsStandard2026VectorsTest : public testing::Test {
       SCOPED_TRACE(entry["name"].string());
       const WaitOptions options = Given2026(entry["given"]);
       const Json::Array& responses = entry["responses"].array();
+      ASSERT_FALSE(responses.empty());
       size_t next = 0;  // Calls share the quota.
       do {
         next = RunInvocation(options, responses, next, absl::Seconds(1));
       } while (next < responses.size());
-      File().Ran();
+      File().Ran(entry);
     }
   }
 };
@@ -217,7 +220,7 @@ TEST_F(AwsStandard2026VectorsTest, Profile) {
   EXPECT_EQ(options.max_backoff, Seconds(profile["max_backoff_s"]));
   EXPECT_EQ(options.retry_after_max_overshoot,
             Seconds(profile["retry_after_overshoot_s"]));
-  File().Ran(std::ssize(profile.object()));
+  File().RanEach(profile);
 }
 
 TEST_F(AwsStandard2026VectorsTest, Standard) { RunCases("standard"); }
@@ -259,7 +262,7 @@ TEST_F(AwsStandard2026VectorsTest, CallsThatOverlap) {
     EXPECT_EQ(polls, outer.size());
     EXPECT_EQ(tokens(), outer.back()["expected"]["retry_quota"].number());
     EXPECT_EQ(tokens(), entry["expected_final_quota"].number());
-    File().Ran();
+    File().Ran(entry);
   }
 }
 
@@ -286,20 +289,20 @@ TEST_F(AwsStandard2026VectorsTest, CallsOnThreads) {
 
 TEST_F(AwsStandard2026VectorsTest, RetryAfterHeader) {
   for (const Json& entry : File()["retry_after_header"].array()) {
-    int64_t hint = 0;
-    (void)absl::SimpleAtoi(entry["header"].string(), &hint);
     WaitOptions options = AwsStandard2026();
     TokenRecorder recorder(*options.retry_quota);
     options.observer = &recorder;
 
     const PlayedWait played =
-        Play(options, {ServerError("", absl::Milliseconds(hint)), Success()});
+        Play(options, {ServerError("", Hint(entry["header"])), Success()});
 
+    ASSERT_EQ(recorder.tokens.size(), 2);
+    ASSERT_EQ(played.delays.size(), 1);
     EXPECT_EQ(recorder.tokens[1], entry["quota_after_failure"].number());
     ExpectNear(played.delays[0], Seconds(entry["delay"]));
     EXPECT_EQ(options.retry_quota->Available(MonotonicTime{}),
               entry["quota_after_success"].number());
-    File().Ran();
+    File().Ran(entry);
   }
 }
 
@@ -316,8 +319,11 @@ TEST_F(AwsStandard2026VectorsTest, Series) {
                  {.initial_delay = absl::Seconds(1), .scale_factor = 2}),
              ServerError(), before["attempts"].array().size(), kHighestDraws),
       before["delay"], absl::Seconds(1));
-  File().Ran(std::ssize(series["delay"].array()) +
-             std::ssize(before["delay"].array()));
+  for (const Json* list : {&series, &before}) {
+    File().RanEach((*list)["delay"]);
+    File().Describes((*list)["attempts"]);
+  }
+  File().Describes(before["note"]);
 }
 
 TEST_F(AwsStandard2026VectorsTest, WhereTheSdksDiffer) {
@@ -328,9 +334,11 @@ TEST_F(AwsStandard2026VectorsTest, WhereTheSdksDiffer) {
 
     EXPECT_EQ(Play(options, {Throttled()}).after_last_poll,
               Seconds(entry["kotlin_rust_expected_delay"]));
-    File().Ran();
-    File().DoesNotApply("divergence " + entry["name"].string(),
-                        "the SDK for Go v2 alone sleeps 50 ms");
+    File().Ran(entry["kotlin_rust_expected_delay"]);
+    File().NotRun(entry["go_v2_expected_delay"],
+                  "the SDK for Go v2 alone sleeps 50 ms");
+    File().Describes(entry["name"]);
+    File().Describes(entry["source"]);
   }
 }
 
@@ -358,7 +366,7 @@ TEST_F(AwsStandard2026VectorsTest, MixedAnswersGrowTogether) {
 class KotlinLegacyVectorsTest : public testing::Test {
  protected:
   static VectorFile& File() {
-    static VectorFile file("kotlin_standard_legacy.json");
+    static VectorFile file("kotlin_standard_legacy.json", /*cases=*/9);
     return file;
   }
   static void TearDownTestSuite() { File().Report(); }
@@ -383,7 +391,7 @@ TEST_F(KotlinLegacyVectorsTest, Cases) {
     EXPECT_EQ(RunInvocation(options, entry["responses"].array(), 0,
                             absl::Milliseconds(1)),
               entry["responses"].array().size());
-    File().Ran();
+    File().Ran(entry);
   }
 }
 
@@ -396,7 +404,7 @@ TEST_F(KotlinLegacyVectorsTest, Profile) {
   EXPECT_EQ(quota.timeout_cost, profile["timeout_retry_cost"].number());
   EXPECT_EQ(quota.throttle_cost, profile["timeout_retry_cost"].number());
   EXPECT_EQ(quota.success_increment, profile["success_increment"].number());
-  File().Ran(std::ssize(profile.object()));
+  File().RanEach(profile);
 }
 
 TEST_F(KotlinLegacyVectorsTest, TheAdaptiveModeHasALimiterToo) {
@@ -415,7 +423,7 @@ TEST_F(KotlinLegacyVectorsTest, TheAdaptiveModeHasALimiterToo) {
 class KotlinBackoffVectorsTest : public testing::Test {
  protected:
   static VectorFile& File() {
-    static VectorFile file("kotlin_backoff.json");
+    static VectorFile file("kotlin_backoff.json", /*cases=*/95);
     return file;
   }
   static void TearDownTestSuite() { File().Report(); }
@@ -470,12 +478,15 @@ TEST_F(KotlinBackoffVectorsTest, Cases) {
           Delays(options, found, count, kLowestDraws);
       const std::vector<absl::Duration> highest =
           Delays(options, found, count, kHighestDraws);
+      ASSERT_GT(count, 0);
+      ASSERT_EQ(lowest.size(), count);
+      ASSERT_EQ(highest.size(), count);
       for (size_t i = 0; i < count; ++i) {
         ExpectNear(lowest[i], Ms(ranges[static_cast<int>(i)][0]));
         ExpectNear(highest[i], Ms(ranges[static_cast<int>(i)][1]));
       }
     }
-    File().Ran();
+    File().Ran(entry);
   }
 }
 
@@ -485,19 +496,26 @@ TEST_F(KotlinBackoffVectorsTest, Defaults) {
     EXPECT_EQ(options.scale_factor, expected["scale_factor"].number());
     EXPECT_EQ(options.jitter, expected["jitter"].number());
     EXPECT_EQ(options.max_backoff, Ms(expected["max_backoff"]));
-    File().Ran(4);
+    for (const char* name :
+         {"initial_delay", "scale_factor", "jitter", "max_backoff"}) {
+      File().Ran(expected[name]);
+    }
   };
-  check(KotlinRetryOptions(), File()["defaults_legacy"]);
-  File().DoesNotApply(
-      "defaults_legacy.throttling_base_delay, retry_after_max_overshoot",
-      "came later; the guide that the preset follows has neither", 2);
+  const Json& legacy = File()["defaults_legacy"];
+  check(KotlinRetryOptions(), legacy);
+  for (const char* name :
+       {"throttling_base_delay", "retry_after_max_overshoot"}) {
+    File().NotRun(legacy[name],
+                  "came later; the guide that the preset follows has neither");
+  }
   const Json& expected = File()["defaults_2026"];
   check(AwsRetryOptions(), expected);
   EXPECT_EQ(AwsRetryOptions().throttled_initial_delay,
             Ms(expected["throttling_base_delay"]));
   EXPECT_EQ(AwsRetryOptions().retry_after_max_overshoot,
             Ms(expected["retry_after_max_overshoot"]));
-  File().Ran(2);
+  File().Ran(expected["throttling_base_delay"]);
+  File().Ran(expected["retry_after_max_overshoot"]);
 }
 
 TEST_F(KotlinBackoffVectorsTest, Series) {
@@ -509,13 +527,17 @@ TEST_F(KotlinBackoffVectorsTest, Series) {
                                       .max_backoff = Ms(table["max"])}),
                       ServerError(), exact.array().size(), kLowestDraws),
                exact, absl::Milliseconds(1));
-  File().Ran(std::ssize(exact.array()));
+  File().RanEach(exact);
+  for (const char* text : {"source", "initial", "factor", "jitter", "max"}) {
+    File().Describes(table[text]);
+  }
 
   const Json& legacy = File()["derived_max_series_legacy"];
   const std::vector<absl::Duration> delays =
       Delays(KotlinStandard(), ServerError(), legacy["exact"].array().size(),
              kHighestDraws);
   ExpectSeries(delays, legacy["exact"], absl::Milliseconds(1));
+  ASSERT_EQ(delays.size(), legacy["truncated_ms"].array().size());
   // The original cuts what is below a millisecond.
   for (size_t i = 0; i < delays.size(); ++i) {
     EXPECT_EQ(absl::Trunc(delays[i], absl::Milliseconds(1)),
@@ -525,7 +547,10 @@ TEST_F(KotlinBackoffVectorsTest, Series) {
   ExpectSeries(Delays(AwsStandard2026(), ServerError(), now.array().size(),
                       kHighestDraws),
                now, absl::Milliseconds(1));
-  File().Ran(2 * std::ssize(delays) + std::ssize(now.array()));
+  for (const Json* list : {&legacy["exact"], &legacy["truncated_ms"], &now}) {
+    File().RanEach(*list);
+  }
+  File().Describes(legacy["note"]);
 }
 
 TEST_F(KotlinBackoffVectorsTest, ExamplesOfTheGuide) {
@@ -540,8 +565,8 @@ TEST_F(KotlinBackoffVectorsTest, ExamplesOfTheGuide) {
 
     EXPECT_EQ(played.report.attempts, max_attempts);
     EXPECT_EQ(played.report.reason, StopReason::kAttempts);
-    EXPECT_EQ(played.delays[0], Ms(entry["initial"]));
-    File().Ran();
+    EXPECT_EQ(played.delays.at(0), Ms(entry["initial"]));
+    File().Ran(entry);
   }
 }
 
@@ -588,7 +613,8 @@ TEST_F(KotlinBackoffVectorsTest, Strategy) {
             strategy["default_max_attempts"].number());
   EXPECT_EQ(AwsRetryOptions().max_attempts,
             strategy["default_max_attempts"].number());
-  File().Ran();
+  File().Ran(strategy["default_max_attempts"]);
+  File().Describes(strategy["source"]);
 
   for (const Json& entry : strategy["cases"].array()) {
     SCOPED_TRACE(entry["name"].string());
@@ -606,7 +632,7 @@ TEST_F(KotlinBackoffVectorsTest, Strategy) {
       EXPECT_EQ(report.attempts, entry["attempts"].number());
       CheckOutcome(report, entry);
     }
-    File().Ran();
+    File().Ran(entry);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -173,12 +174,14 @@ TEST(PresetsTest, AllStopAtFailureAndSuccess) {
 
 TEST(PresetsTest, AllEndWithOneLastPollAtTheDeadline) {
   for (const Row& row : Table()) {
-    const PlayedWait played =
-        Play(Within(Milliseconds(250), row.options), {NotReady()});
-    EXPECT_LE(played.report.elapsed, Milliseconds(250)) << row.name;
-    if (played.report.reason == StopReason::kDeadline) {
-      EXPECT_EQ(played.report.elapsed, Milliseconds(250)) << row.name;
-    }
+    WaitOptions options = Within(Milliseconds(250), row.options);
+    options.max_attempts = std::nullopt;  // It would end some of them before.
+    const PlayedWait played = Play(options, {NotReady()});
+    EXPECT_EQ(played.report.reason, StopReason::kDeadline) << row.name;
+    EXPECT_EQ(played.report.elapsed, Milliseconds(250)) << row.name;
+    EXPECT_EQ(played.after_last_poll, absl::ZeroDuration()) << row.name;
+    ASSERT_FALSE(played.delays.empty()) << row.name;
+    EXPECT_GT(played.delays.back(), absl::ZeroDuration()) << row.name;
   }
 }
 

@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <iostream>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,14 +13,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sim/contention_table.h"
 #include "sim/network.h"
+#include "tests/support/json.h"
+#include "tests/support/vectors.h"
 #include "waiter/backoff_options.h"
 #include "waiter/loop/split_mix64.h"
 
@@ -130,78 +128,54 @@ TEST(ContentionTableTest, RowsDoNotDependOnThreads) {
   }
 }
 
-struct Reference {
-  double mean;
-  double deviation;  // Standard deviation of single runs.
-};
-
-struct ReferenceRow {
-  Reference time_ms;
-  Reference calls;
-};
-
-// Reads the rows by number of clients and rule.
-std::map<std::pair<int, std::string>, ReferenceRow> ReadReference() {
-  std::map<std::pair<int, std::string>, ReferenceRow> rows;
-  std::ifstream file("tests/vectors/backoff_simulation_reference.csv");
-  std::string line;
-  std::map<std::string, size_t> columns;
-  while (std::getline(file, line)) {
-    if (line.starts_with('#')) continue;
-    const std::vector<std::string> fields = absl::StrSplit(line, ',');
-    if (columns.empty()) {
-      for (size_t i = 0; i < fields.size(); ++i) columns[fields[i]] = i;
-      continue;
-    }
-    const auto number = [&](const char* column) {
-      double value = std::nan("");
-      EXPECT_TRUE(absl::SimpleAtod(fields.at(columns.at(column)), &value))
-          << line;
-      return value;
-    };
-    rows[{static_cast<int>(number("clients")),
-          fields.at(columns.at("algorithm"))}] = {
-        .time_ms = {number("time"), number("time_sd_single_run")},
-        .calls = {number("calls"), number("calls_sd_single_run")}};
-  }
-  return rows;
-}
-
-// Compares the mean of 100 runs with that of the 1000 runs of the reference.
-// With a limit of 4.5 deviations, fewer than 0.1 % of all seeds would fail.
-bool Agrees(double mean, const Reference& reference) {
+// The mean of 100 runs against that of the 1000 of the reference. With 4.5
+// deviations, fewer than 0.1 % of all seeds would be refused.
+void ExpectAgrees(double mean, const Json& reference,
+                  const Json& deviation_of_a_run) {
   const double deviation =
-      reference.deviation * std::sqrt(1.0 / 100 + 1.0 / 1000);
-  return std::abs(mean - reference.mean) <= 4.5 * deviation;
+      deviation_of_a_run.number() * std::sqrt(1.0 / 100 + 1.0 / 1000);
+  EXPECT_NEAR(mean, reference.number(), 4.5 * deviation);
 }
 
-TEST(ContentionTableTest, TableAgreesWithTheProgramOfTheArticle) {
-  const auto reference = ReadReference();
-  ASSERT_EQ(reference.size(), 35);
+class ContentionVectorsTest : public testing::Test {
+ protected:
+  static VectorFile& File() {
+    static constexpr char kName[] = "backoff_simulation_reference.csv";
+    static VectorFile file(kName, CsvVectors(kName), /*cases=*/35);
+    return file;
+  }
+  static void TearDownTestSuite() { File().Report(); }
+};
+
+TEST_F(ContentionVectorsTest, AgreesWithTheProgramOfTheArticle) {
   ContentionTableOptions options;
   options.sizes.clear();
-  for (const auto& [key, row] : reference) {
-    if (key.second == "None") options.sizes.push_back(key.first);
+  std::map<std::pair<int, std::string>, const Json*> reference;
+  for (const Json& row : File().all().array()) {
+    const int clients = static_cast<int>(row["clients"].number());
+    const std::string& algorithm = row["algorithm"].string();
+    reference[{clients, algorithm}] = &row;
+    if (algorithm == "None") options.sizes.push_back(clients);
   }
 
   const absl::StatusOr<std::vector<ContentionRow>> rows =
       SimulateContentionTable(options);
 
   ASSERT_TRUE(rows.ok()) << rows.status();
-  ASSERT_EQ(rows->size(), 35);
+  ASSERT_EQ(rows->size(), reference.size());
   for (const ContentionRow& row : *rows) {
     SCOPED_TRACE(absl::StrCat(row.clients, " clients, ", row.rule, ", seed ",
                               options.seed));
-    const auto expected = reference.find({row.clients, row.rule});
-    ASSERT_NE(expected, reference.end());
-    EXPECT_PRED2(Agrees, row.time_ms, expected->second.time_ms);
-    EXPECT_PRED2(Agrees, row.calls, expected->second.calls);
-    // The deviation of 100 runs itself deviates by 7 %; 4.5 times that is 0.32.
-    EXPECT_NEAR(row.calls_deviation / expected->second.calls.deviation, 1,
-                0.35);
+    const auto found = reference.find({row.clients, row.rule});
+    ASSERT_NE(found, reference.end());
+    const Json& expected = *found->second;
+    ExpectAgrees(row.time_ms, expected["time"], expected["time_sd_single_run"]);
+    ExpectAgrees(row.calls, expected["calls"], expected["calls_sd_single_run"]);
+    // Of one deviation, 100 runs tell another by 7 % of it; 4.5 such.
+    EXPECT_NEAR(row.calls_deviation / expected["calls_sd_single_run"].number(),
+                1, 0.35);
+    File().Ran(expected);
   }
-  std::cout << "backoff_simulation_reference.csv: " << 2 * rows->size()
-            << " cases run, 0 do not apply\n";
 }
 
 }  // namespace

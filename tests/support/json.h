@@ -41,6 +41,9 @@ class Json {
   const Array& array() const;
   const Object& object() const;
 
+  // Returns where it stands in its text, such as "$.cases[2].name".
+  const std::string& path() const { return path_; }
+
   // Of an object: a member that must be there, or may be.
   const Json& operator[](std::string_view name) const;
   bool has(std::string_view name) const;

@@ -7,17 +7,22 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <initializer_list>
-#include <iostream>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/numeric/int128.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "waiter/options.h"
@@ -27,40 +32,119 @@
 #include "waiter/waiter.h"
 
 namespace waiter {
+namespace {
 
-VectorFile::VectorFile(std::string name)
-    : name_(std::move(name)), json_(Json::ReadVectors(name_)) {}
-
-const Json& VectorFile::operator[](std::string_view member) {
-  seen_.emplace(member);
-  return json_[member];
+// The elements of an array or the members of an object; of another value, none.
+std::vector<const Json*> Entries(const Json& value) {
+  std::vector<const Json*> entries;
+  if (value.is_array()) {
+    for (const Json& entry : value.array()) entries.push_back(&entry);
+  } else if (value.is_object()) {
+    for (const auto& [name, entry] : value.object()) entries.push_back(&entry);
+  }
+  return entries;
 }
+
+}  // namespace
+
+VectorFile::VectorFile(std::string name, int64_t cases)
+    : name_(std::move(name)), json_(Json::ReadVectors(name_)), cases_(cases) {}
+
+VectorFile::VectorFile(std::string name, Json json, int64_t cases)
+    : name_(std::move(name)), json_(std::move(json)), cases_(cases) {}
+
+void VectorFile::Ran(const Json& entry) { Set(entry, Mark::kRan); }
+
+void VectorFile::RanEach(const Json& list) {
+  for (const Json* entry : Entries(list)) Set(*entry, Mark::kRan);
+}
+
+void VectorFile::NotRun(const Json& entry, std::string_view reason) {
+  Set(entry, Mark::kNotRun);
+  reasons_.insert(absl::StrCat(entry.path(), ": ", reason));
+}
+
+void VectorFile::NotRunEach(const Json& list, std::string_view reason) {
+  const std::vector<const Json*> entries = Entries(list);
+  for (const Json* entry : entries) Set(*entry, Mark::kNotRun);
+  reasons_.insert(
+      absl::StrCat(list.path(), ", ", entries.size(), " cases: ", reason));
+}
+
+void VectorFile::Describes(const Json& text) { Set(text, Mark::kText); }
 
 void VectorFile::Describes(std::initializer_list<std::string_view> members) {
-  for (const std::string_view member : members) {
-    (*this)[member];  // Must be there.
-  }
+  for (const std::string_view member : members) Describes((*this)[member]);
 }
 
-void VectorFile::DoesNotApply(std::string_view what, std::string_view reason,
-                              int64_t cases) {
-  not_applicable_.push_back(absl::StrCat(what, ": ", reason));
-  left_out_ += cases;
+void VectorFile::Set(const Json& value, Mark mark) {
+  const auto [entry, is_new] = marks_.emplace(value.path(), mark);
+  EXPECT_EQ(entry->second, mark)
+      << name_ << ": " << value.path() << " is marked as one thing and another";
 }
 
-void VectorFile::Report() const {
-  std::cout << name_ << ": " << ran_ << " cases run, " << left_out_
-            << " do not apply\n";
-  for (const std::string& line : not_applicable_) {
-    std::cout << "  - " << line << "\n";
+int64_t VectorFile::Count(Mark mark) const {
+  return std::count_if(
+      marks_.begin(), marks_.end(),
+      [mark](const auto& marked) { return marked.second == mark; });
+}
+
+// Reference data is as deep as it is.
+// NOLINTNEXTLINE(misc-no-recursion)
+void VectorFile::FindUnmarked(const Json& value,
+                              std::vector<std::string>& found) const {
+  if (marks_.contains(value.path())) return;
+  const std::vector<const Json*> entries = Entries(value);
+  if (entries.empty()) found.push_back(value.path());
+  for (const Json* entry : entries) FindUnmarked(*entry, found);
+}
+
+void VectorFile::Report(std::ostream& out) const {
+  const int64_t ran = Count(Mark::kRan);
+  const int64_t not_run = Count(Mark::kNotRun);
+  out << name_ << ": " << ran << " cases run, " << not_run << " not run\n";
+  for (const std::string& reason : reasons_) {
+    out << "  - " << reason << "\n";
   }
-  if (testing::UnitTest::GetInstance()->test_to_run_count() !=
-      testing::UnitTest::GetInstance()->total_test_count()) {
+  const testing::TestSuite& suite =
+      *testing::UnitTest::GetInstance()->current_test_suite();
+  if (suite.test_to_run_count() + suite.disabled_test_count() <
+      suite.total_test_count()) {
+    out << "  (not checked, as not all of " << suite.name() << " was run)\n";
     return;
   }
-  for (const auto& [member, value] : json_.object()) {
-    EXPECT_TRUE(seen_.contains(member)) << name_ << ": " << member;
+  EXPECT_EQ(ran + not_run, cases_) << name_;
+  std::vector<std::string> unmarked;
+  FindUnmarked(json_, unmarked);
+  EXPECT_THAT(unmarked, testing::IsEmpty())
+      << name_ << " holds what was neither run nor said not to be";
+}
+
+Json CsvVectors(std::string_view name) {
+  std::ifstream file(absl::StrCat("tests/vectors/", name));
+  EXPECT_TRUE(file.good()) << name << " cannot be read";
+  std::vector<std::string> columns;
+  std::vector<std::string> rows;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with('#')) continue;
+    const std::vector<std::string> fields = absl::StrSplit(line, ',');
+    if (columns.empty()) {
+      columns = fields;
+      continue;
+    }
+    EXPECT_EQ(fields.size(), columns.size()) << line;
+    std::vector<std::string> members;
+    for (size_t i = 0; i < std::min(fields.size(), columns.size()); ++i) {
+      double number = 0;
+      const char* const quote =
+          absl::SimpleAtod(fields[i], &number) ? "" : "\"";
+      members.push_back(
+          absl::StrCat("\"", columns[i], "\":", quote, fields[i], quote));
+    }
+    rows.push_back(absl::StrCat("{", absl::StrJoin(members, ","), "}"));
   }
+  return Json::Parse(absl::StrCat("[", absl::StrJoin(rows, ","), "]"));
 }
 
 uint64_t PlayedDraws::operator()() {

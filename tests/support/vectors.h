@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iostream>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,37 +27,81 @@
 
 namespace waiter {
 
-// One file of tests/vectors. Each of its members must be taken out, or be said
-// to hold no cases, or not to apply.
+// One file of tests/vectors, which knows that all of it is accounted for. A
+// case is a value of the file with everything in it. A test marks it as run
+// once it has compared it, or as not run, with the reason:
+//
+//   class XTest : public testing::Test {
+//    protected:
+//     static VectorFile& File() {
+//       static VectorFile file("x.json", /*cases=*/12);
+//       return file;
+//     }
+//     static void TearDownTestSuite() { File().Report(); }
+//   };
+//
+//   TEST_F(XTest, Delays) {
+//     File().Describes({"source"});
+//     for (const Json& entry : File()["delays"].array()) {
+//       EXPECT_EQ(Delay(entry["n"].number()), Ms(entry["delay"]));
+//       File().Ran(entry);
+//     }
+//     File().NotRun(File()["history"], "earlier releases");
+//   }
+//
+// A value within a case may be a case of its own. All tests of one file belong
+// to one suite.
 class VectorFile {
  public:
-  explicit VectorFile(std::string name);
+  // Reads "tests/vectors/" + `name`, JSON that holds `cases` cases.
+  VectorFile(std::string name, int64_t cases);
 
-  // Returns a member, whose cases the caller runs.
-  const Json& operator[](std::string_view member);
+  // The same of JSON from elsewhere, such as that of `CsvVectors`.
+  VectorFile(std::string name, Json json, int64_t cases);
 
-  // Counts cases that were run.
-  void Ran(int64_t cases = 1) { ran_ += cases; }
+  // Returns everything in it.
+  const Json& all() const { return json_; }
 
-  // Says which members hold text, units or sources.
+  // Returns a member, which must be there.
+  const Json& operator[](std::string_view member) const {
+    return json_[member];
+  }
+
+  // Marks a case, or every element or member of `list`.
+  void Ran(const Json& entry);
+  void RanEach(const Json& list);
+  void NotRun(const Json& entry, std::string_view reason);
+  void NotRunEach(const Json& list, std::string_view reason);
+
+  // Marks text, units, sources and parameters, which are no cases.
+  void Describes(const Json& text);
   void Describes(std::initializer_list<std::string_view> members);
 
-  // Says why cases are not run.
-  void DoesNotApply(std::string_view what, std::string_view reason,
-                    int64_t cases = 1);
-
-  // Prints the counts, and fails if a member was left out. For
-  // `TearDownTestSuite`; with a filter on the tests, nothing can be missing.
-  void Report() const;
+  // Prints the counts to `out`. Fails if a value of the file is in no case and
+  // describes nothing, or if the cases that were run and those that were not
+  // are not all. For `TearDownTestSuite`: nothing is checked if a filter left
+  // tests out.
+  void Report(std::ostream& out = std::cout) const;
 
  private:
+  enum class Mark { kRan, kNotRun, kText };
+
+  void Set(const Json& value, Mark mark);
+  int64_t Count(Mark mark) const;
+  // Appends the paths of what is in no marked value.
+  void FindUnmarked(const Json& value, std::vector<std::string>& found) const;
+
   std::string name_;
   Json json_;
-  std::set<std::string, std::less<>> seen_;
-  std::vector<std::string> not_applicable_;
-  int64_t ran_ = 0;
-  int64_t left_out_ = 0;
+  int64_t cases_;
+  std::map<std::string, Mark> marks_;  // By path.
+  std::set<std::string> reasons_;      // "path: reason".
 };
+
+// Reads "tests/vectors/" + `name`, a table with commas between its columns and
+// their names first: an array of objects, one for each row. Lines that begin
+// with '#' are comments.
+Json CsvVectors(std::string_view name);
 
 // A generator that plays a list, and its last entry for ever after.
 class PlayedDraws {

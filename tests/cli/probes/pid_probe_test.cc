@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <utility>
@@ -72,9 +73,47 @@ TEST(PidProbeTest, AProcessIsThereUntilItHasEnded) {
   EXPECT_TRUE(Poll(probe).absent);
 }
 
+// Whether a signal to the process would be refused.
+bool MayNotBeSignalled(pid_t pid) {
+  return kill(pid, 0) != 0 && errno == EPERM;
+}
+
+bool IsFoundRunning(pid_t pid) {
+  PidProbe probe({.scheme = Scheme::kPid, .pid = pid});
+  const Finding found = Poll(probe);
+  return found.status == PollStatus::kSuccess && found.detail == "it runs" &&
+         !found.absent;
+}
+
+// How a child that has given up its rights ends.
+enum ExitCode { kFoundRunning, kNotFoundRunning, kKeepsItsUser, kMaySignal };
+
+// Becomes nobody, for whom the parent is a process of another user.
+ExitCode ProbeTheParentAsNobody() {
+  constexpr uid_t kNobody = 65534;
+  if (setresuid(kNobody, kNobody, kNobody) != 0) return kKeepsItsUser;
+  if (!MayNotBeSignalled(getppid())) return kMaySignal;
+  return IsFoundRunning(getppid()) ? kFoundRunning : kNotFoundRunning;
+}
+
 TEST(PidProbeTest, AProcessThatMayNotBeSignalledRuns) {
-  PidProbe probe({.scheme = Scheme::kPid, .pid = 1});
-  EXPECT_EQ(Poll(probe).status, PollStatus::kSuccess);
+  if (MayNotBeSignalled(1)) {
+    EXPECT_TRUE(IsFoundRunning(1));
+    return;
+  }
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(ProbeTheParentAsNobody());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kKeepsItsUser) {
+    GTEST_SKIP() << "process 1 may be signalled, and no other user become";
+  }
+  if (WEXITSTATUS(status) == kMaySignal) {
+    GTEST_SKIP() << "another user may signal this one's processes here";
+  }
+  EXPECT_EQ(WEXITSTATUS(status), kFoundRunning);
 }
 
 }  // namespace
