@@ -25,6 +25,7 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
 #include "cli/run/exit_code.h"
+#include "cli/text/duration_text.h"
 #include "sim/duration_distribution.h"
 #include "sim/plan.h"
 #include "sim/trade_off.h"
@@ -51,7 +52,7 @@ void AddFlags(Arguments& arguments, Flags& flags) {
   flags.Add("expect", "60s", "it takes about so long: propose a policy",
             [&](std::string_view text) {
               const absl::StatusOr<absl::Duration> expected =
-                  ParseFlagDuration(text);
+                  ParseDurationText(text);
               if (!expected.ok()) return expected.status();
               if (*expected == absl::ZeroDuration()) {
                 return absl::InvalidArgumentError("it must be above zero");

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cli/flags/variables.h"
+#include "cli/text/duration_text.h"
 
 namespace waiter::cli {
 namespace {
@@ -29,26 +30,6 @@ absl::Status Invalid(std::string_view argument, std::string_view why) {
 }
 
 }  // namespace
-
-absl::StatusOr<absl::Duration> ParseFlagDuration(std::string_view text,
-                                                 bool may_be_infinite) {
-  absl::Duration value;
-  if (!absl::ParseDuration(text, &value)) {
-    double number = 0;
-    return absl::InvalidArgumentError(
-        absl::SimpleAtod(text, &number)
-            ? absl::StrCat("a duration needs a unit, as ", text, "s or ", text,
-                           "ms")
-            : "no duration; write it as 300ms, 5s or 1m30s");
-  }
-  if (value < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("a duration is at least zero");
-  }
-  if (value == absl::InfiniteDuration() && !may_be_infinite) {
-    return absl::InvalidArgumentError("it must be finite");
-  }
-  return value;
-}
 
 Flags::Flags(std::string command, std::string arguments, std::string summary)
     : command_(std::move(command)),
@@ -95,7 +76,7 @@ void Flags::Add(std::string name, std::string example, std::string help,
                 absl::Duration& value) {
   Add(std::move(name), std::move(example), std::move(help),
       [&value](std::string_view text) {
-        const absl::StatusOr<absl::Duration> duration = ParseFlagDuration(text);
+        const absl::StatusOr<absl::Duration> duration = ParseDurationText(text);
         if (duration.ok()) value = *duration;
         return duration.status();
       });

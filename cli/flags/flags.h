@@ -33,11 +33,6 @@
 
 namespace waiter::cli {
 
-// Returns the duration that `text` is, finite and at least zero, or an error
-// that says what is missing. `inf` is allowed if `may_be_infinite`.
-absl::StatusOr<absl::Duration> ParseFlagDuration(std::string_view text,
-                                                 bool may_be_infinite = false);
-
 // Thread-compatible. What a flag is read into must outlive it.
 class Flags {
  public:

@@ -21,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
+#include "cli/text/duration_text.h"
 #include "waiter/backoff_options.h"
 #include "waiter/delay_rule.h"
 #include "waiter/options.h"
@@ -35,7 +36,7 @@ absl::Status ReadBackoff(std::string_view text, BackoffOptions& backoff) {
     return absl::InvalidArgumentError(
         "it has three parts, INITIAL,FACTOR,CAP, as 1s,1.5,15s");
   }
-  const absl::StatusOr<absl::Duration> initial = ParseFlagDuration(parts[0]);
+  const absl::StatusOr<absl::Duration> initial = ParseDurationText(parts[0]);
   if (!initial.ok()) return initial.status();
   double factor = 0;
   if (!absl::SimpleAtod(parts[1], &factor)) {
@@ -43,7 +44,7 @@ absl::Status ReadBackoff(std::string_view text, BackoffOptions& backoff) {
         absl::StrCat("the factor '", parts[1], "' is no number"));
   }
   const absl::StatusOr<absl::Duration> cap =
-      ParseFlagDuration(parts[2], /*may_be_infinite=*/true);
+      ParseDurationText(parts[2], /*may_be_infinite=*/true);
   if (!cap.ok()) return cap.status();
   backoff.initial_delay = *initial;
   backoff.multiplier = factor;
@@ -118,7 +119,7 @@ void PolicyFlags::AddTimeoutTo(Flags& flags) {
   flags.Add("timeout", "5m", "when to give up; 0 looks once, inf never does",
             [this](std::string_view text) {
               const absl::StatusOr<absl::Duration> timeout =
-                  ParseFlagDuration(text, /*may_be_infinite=*/true);
+                  ParseDurationText(text, /*may_be_infinite=*/true);
               if (timeout.ok()) options_.timeout = *timeout;
               return timeout.status();
             });
@@ -128,7 +129,7 @@ void PolicyFlags::AddDelaysTo(Flags& flags) {
   flags.Add(
       "every", "1s", "a constant delay between two polls",
       [this](std::string_view text) {
-        const absl::StatusOr<absl::Duration> delay = ParseFlagDuration(text);
+        const absl::StatusOr<absl::Duration> delay = ParseDurationText(text);
         if (!delay.ok()) return delay.status();
         delays_ = {
             .initial_delay = *delay, .max_delay = *delay, .multiplier = 1};
@@ -141,7 +142,7 @@ void PolicyFlags::AddDelaysTo(Flags& flags) {
             [this](std::string_view text) {
               for (const std::string_view part : absl::StrSplit(text, ',')) {
                 const absl::StatusOr<absl::Duration> delay =
-                    ParseFlagDuration(part);
+                    ParseDurationText(part);
                 if (!delay.ok()) return delay.status();
                 intervals_.push_back(*delay);
               }

@@ -12,9 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/flags/flags.h"
 #include "cli/probes/code_map.h"
 #include "cli/probes/probe.h"
+#include "cli/text/duration_text.h"
 #include "json/json.h"
 #include "waiter/poll_status.h"
 
@@ -54,7 +54,7 @@ absl::StatusOr<Finding> Read(const JsonValue& answer) {
       return absl::InvalidArgumentError(
           R"("retry_after" is no text such as "30s")");
     }
-    const absl::StatusOr<absl::Duration> delay = ParseFlagDuration(*text);
+    const absl::StatusOr<absl::Duration> delay = ParseDurationText(*text);
     if (!delay.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"retry_after\": ", delay.status().message()));

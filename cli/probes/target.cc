@@ -23,8 +23,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "cli/flags/flags.h"
 #include "cli/probes/host_port.h"
+#include "cli/text/duration_text.h"
 #include "cli/text/printable.h"
 
 namespace waiter::cli {
@@ -205,7 +205,7 @@ absl::Status ReadFile(std::string_view rest, const SchemeForm& form,
   absl::Status status =
       ReadParameter(rest, "stable", form, target.path, stable);
   if (status.ok() && !stable.empty()) {
-    const absl::StatusOr<absl::Duration> duration = ParseFlagDuration(stable);
+    const absl::StatusOr<absl::Duration> duration = ParseDurationText(stable);
     if (!duration.ok()) {
       return Invalid(
           absl::StrCat("stable=", stable, ": ", duration.status().message()));
