@@ -3,6 +3,10 @@
 
 """Stands in for rules_cc where the C++ rules are still part of Bazel (4 to 6)."""
 
+load("//cc:native.bzl", "native_cc_info")
+
+CcInfo = native_cc_info
+
 cc_binary = native.cc_binary
 cc_import = native.cc_import
 cc_library = native.cc_library
