@@ -3,6 +3,10 @@
 
 """A substitute for rules_cc in Bazel 4 to 6, which have the C++ rules built in."""
 
+load("//cc:native.bzl", "native_cc_info")
+
+CcInfo = native_cc_info
+
 cc_binary = native.cc_binary
 cc_import = native.cc_import
 cc_library = native.cc_library

@@ -1,0 +1,18 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Ends at once, as its deployment is ready.
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "deployment.h"
+#include "waiter/wait_result.h"
+
+int main() {
+  const waiter::WaitResult<std::string> result =
+      AwaitReady([] { return "READY"; });
+  if (!result.ok()) return EXIT_FAILURE;
+  std::puts(result->c_str());
+}

@@ -1,0 +1,21 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/testing/eventually.h"
+
+#include <atomic>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+TEST(EventuallyTest, PollsUntilAThreadIsDone) {
+  std::atomic<int> done = 0;
+  std::jthread worker([&] { done = 7; });
+  EXPECT_EVENTUALLY(done.load(), testing::Gt(6));
+  ASSERT_EVENTUALLY(done.load(), 7);
+}
+
+}  // namespace

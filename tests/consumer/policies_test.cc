@@ -1,0 +1,21 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gtest/gtest.h"
+#include "waiter/options.h"
+#include "waiter/poll_status.h"
+#include "waiter/presets.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace {
+
+TEST(PoliciesTest, KnowsWhatOthersDo) {
+  const waiter::WaitOptions options = waiter::AwsStandard2026();
+  EXPECT_NE(options.retry_quota, nullptr);
+  waiter::Waiter wait([] { return waiter::PollStatus::kServerError; }, options);
+  EXPECT_EQ(wait.Wait().reason(), waiter::StopReason::kMaxAttempts);
+}
+
+}  // namespace
