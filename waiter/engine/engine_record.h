@@ -21,6 +21,7 @@
 
 #include "waiter/clock.h"
 #include "waiter/engine/page_memory.h"
+#include "waiter/engine/task_gate.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/engine_task.h"
 #include "waiter/loop/split_mix64.h"
@@ -31,21 +32,6 @@
 #include "waiter/wait_report.h"
 
 namespace waiter::internal {
-
-// The word of a record: flags, and above them the generation of the record. By
-// it, the worker, the owner of the handle and a thread of an executor agree
-// which of them may enter the task.
-using EngineWord = uint64_t;
-inline constexpr EngineWord kHasHandle = 1;
-inline constexpr EngineWord kClaimed = 2;    // A thread is in the task.
-inline constexpr EngineWord kAbandoned = 4;  // The handle was destroyed.
-inline constexpr EngineWord kFreed = 8;      // The task has been destroyed.
-inline constexpr EngineWord kAwaited = 16;   // A thread waits for its end.
-inline constexpr EngineWord kOneGeneration = 32;
-
-constexpr EngineWord GenerationOf(EngineWord word) {
-  return word & ~(kOneGeneration - 1);
-}
 
 // State that most waits do without.
 struct ColdState {
@@ -68,15 +54,14 @@ struct PendingStart {
 // One wait.
 struct EngineRecord {
   enum class Phase : uint8_t {
-    kFree,
-    kNew,             // Not registered by its worker yet.
+    kFree,            // Or not registered by its worker yet.
     kStarting,        // Registered; `WaitLoop::Start` comes next.
     kReady,           // To be polled without a delay.
     kSleeping,        // Sleeps until its timer, if it has one.
     kAwaitingAnswer,  // A poll has begun and answers later.
   };
 
-  std::atomic<EngineWord> word;
+  TaskGate gate;
   const EngineOps* ops;
   alignas(kInlineTaskAlignment) std::array<std::byte, kInlineTaskSize> task;
   MonotonicTime start;
@@ -93,14 +78,11 @@ struct EngineRecord {
   uint32_t index;   // Place in the slab.
   uint32_t policy;  // Place in the worker's table of policies.
   uint32_t stamp;   // Stamp of its timer; in a queue, index of the next wait.
-  Phase phase;
+  Phase phase;      // For the worker alone, whoever starts the wait.
   PollStatus last_status;
-  // Written by the worker alone. Not a bit field: the thread that starts a wait
-  // writes the bits below.
   bool has_timer = false;
   bool has_cold_state : 1;
   bool final_poll : 1;
-  bool stop_requested : 1;
 };
 static_assert(sizeof(EngineRecord) == 112);
 static_assert(sizeof(PendingStart) <= sizeof(WaitGrowth));

@@ -56,15 +56,32 @@ constexpr int kMostPollsPerReading = 16;
 constexpr int kStartsPerLook = 32;
 
 thread_local EngineWorker* current_worker = nullptr;
-thread_local const EngineRecord* current_record = nullptr;
+// Says that this thread is inside of the task of a record. Scopes nest: a
+// callback may free another task, and run another engine.
+class TaskScope {
+ public:
+  explicit TaskScope(const EngineRecord& record)
+      : record_(record), outer_(std::exchange(innermost_, this)) {}
+  ~TaskScope() { innermost_ = outer_; }
 
-// Marks this thread as being in the task of `record` until the result is
-// destroyed.
-auto EnterTask(const EngineRecord& record) {
-  return absl::Cleanup([previous = std::exchange(current_record, &record)] {
-    current_record = previous;
-  });
-}
+  TaskScope(const TaskScope&) = delete;
+  TaskScope& operator=(const TaskScope&) = delete;
+
+  static bool IsInside(const EngineRecord& record) {
+    for (const TaskScope* scope = innermost_; scope != nullptr;
+         scope = scope->outer_) {
+      if (&scope->record_ == &record) return true;
+    }
+    return false;
+  }
+
+ private:
+  static thread_local const TaskScope* innermost_;
+
+  const EngineRecord& record_;
+  const TaskScope* const outer_;
+};
+thread_local const TaskScope* TaskScope::innermost_ = nullptr;
 
 std::string WhatOf(const std::exception_ptr& exception) {
   try {
@@ -102,7 +119,7 @@ void Clear(std::vector<T>& list) {
 
 // Destroys the task of a record that this thread has claimed.
 void FreeTask(EngineRecord& record) {
-  const auto entered = EnterTask(record);
+  const TaskScope scope(record);
   record.ops->destroy(record.task.data());
 }
 
@@ -149,8 +166,6 @@ void EngineWorker::Post(Put put) {
 
 EngineRecord& EngineWorker::Allocate() {
   EngineRecord& record = TakeFree();
-  record.phase = Phase::kNew;
-  record.stop_requested = false;
   return record;
 }
 
@@ -178,73 +193,43 @@ void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
   Post([&](Inbox& inbox) { inbox.starts.Push(record); });
 }
 
-void EngineWorker::Cancel(EngineRecord& record, EngineWord generation) {
-  if (current_worker == this &&
-      GenerationOf(record.word.load(std::memory_order_relaxed)) == generation) {
-    record.stop_requested = true;
-  }
-  Post([&](Inbox& inbox) {
-    inbox.cancelled.push_back({&record, generation});
-    has_cancelled_.store(true, std::memory_order_release);
-  });
+void EngineWorker::Cancel(EngineRecord& record, Generation generation) {
+  if (!record.gate.RequestStop(generation)) return;
+  Post([&](Inbox& inbox) { inbox.cancelled.push_back({&record, generation}); });
 }
 
 void EngineWorker::Answer(const EngineTicket& ticket,
                           std::unique_ptr<EngineAnswer> answer) {
-  // The next delay counts from here, even if the worker takes the answer later.
+  // A delay runs from here, whenever the worker processes the answer. An answer
+  // that is given inside of the status function is in time.
+  const bool at_once =
+      current_worker == this && TaskScope::IsInside(*ticket.wait.record);
   const MonotonicTime at = clock_.MonotonicNow();
   Post([&](Inbox& inbox) {
     inbox.answers.push_back({{ticket.wait.record, ticket.wait.generation},
                              ticket.attempt,
                              at,
+                             at_once,
                              std::move(answer)});
   });
 }
 
-void EngineWorker::Abandon(EngineRecord& record, EngineWord generation) {
-  EngineWord word = record.word.load(std::memory_order_acquire);
-  while (GenerationOf(word) == generation) {
-    if ((word & kClaimed) == 0) {
-      if (!record.word.compare_exchange_weak(word,
-                                             word | kAbandoned | kClaimed)) {
-        continue;
-      }
-      FreeTask(record);
-      record.word.fetch_or(kFreed);
-      Post([&](Inbox& inbox) {
-        inbox.abandoned.push_back({&record, generation});
-      });
-      return;
-    }
-    if (current_record == &record) {
-      if (record.word.compare_exchange_weak(word, word | kAbandoned)) return;
-      continue;
-    }
-    // The thread in the task destroys it, now that the wait is abandoned.
-    if ((word & kFreed) != 0) return;
-    if ((word & kAwaited) == 0 && !record.word.compare_exchange_weak(
-                                      word, word | kAbandoned | kAwaited)) {
-      continue;
-    }
-    record.word.wait(word | kAbandoned | kAwaited);
-    word = record.word.load(std::memory_order_acquire);
-  }
+void EngineWorker::Abandon(EngineRecord& record, Generation generation) {
+  const bool in_task = TaskScope::IsInside(record);
+  if (record.gate.Abandon(generation, in_task) != AbandonOutcome::kFree) return;
+  FreeTask(record);
+  record.gate.SetFreed();
+  Post([&](Inbox& inbox) { inbox.abandoned.push_back({&record, generation}); });
 }
 
 void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
                                  const PollContext* context) {
   EngineRecord& record = *ticket.wait.record;
-  EngineWord word = record.word.load(std::memory_order_acquire);
-  do {
-    // The wait may have ended before the executor ran this poll.
-    if (GenerationOf(word) != ticket.wait.generation ||
-        (word & (kAbandoned | kClaimed)) != 0) {
-      return;
-    }
-  } while (!record.word.compare_exchange_weak(word, word | kClaimed));
+  // The wait may have ended, or been told to, before its turn came.
+  if (!record.gate.EnterToPoll(ticket.wait.generation)) return;
   std::unique_ptr<EngineAnswer> answer;
   {
-    const auto entered = EnterTask(record);
+    const TaskScope scope(record);
     try {
       answer = record.ops->poll_away(record.task.data(), context);
     } catch (...) {
@@ -252,15 +237,12 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
       answer->exception = std::current_exception();
     }
   }
-  word = record.word.load(std::memory_order_relaxed);
-  while ((word & kAbandoned) == 0) {
-    if (record.word.compare_exchange_weak(word, word & ~kClaimed)) {
-      Answer(ticket, std::move(answer));
-      return;
-    }
+  if (record.gate.Leave()) {
+    Answer(ticket, std::move(answer));
+    return;
   }
   FreeTask(record);
-  if ((record.word.fetch_or(kFreed) & kAwaited) != 0) record.word.notify_all();
+  record.gate.SetFreed();
   Post([&](Inbox& inbox) {
     inbox.abandoned.push_back({&record, ticket.wait.generation});
   });
@@ -371,7 +353,8 @@ MonotonicTime EngineWorker::RunRound() {
   Process(taken_);
   ProcessLocal();
   BeginNew();
-  if (ending_) EndAll();
+  const bool was_ending = ending_;
+  if (was_ending) EndAll();
 
   std::swap(ready_, polling_);
   for (const WaitRef& wait : polling_) {
@@ -388,19 +371,29 @@ MonotonicTime EngineWorker::RunRound() {
     }
     EngineRecord& record = slab_[due_[i].index];
     if (!record.has_timer || record.stamp != due_[i].stamp) continue;
-    ClearTimer(record);
-    if (record.phase == Phase::kAwaitingAnswer) {
-      EndFromOutside(record, StopReason::kDeadline);
-    } else {
+    if (record.phase != Phase::kAwaitingAnswer) {
+      ClearTimer(record);
       Fire(record);
+      continue;
     }
+    // Polls of this round may have taken long, and the answer of this one may
+    // have been given in time.
+    if (has_mail_.load(std::memory_order_acquire) || !local_.answers.empty()) {
+      TakeInbox();
+      Process(taken_);
+      ProcessLocal();
+      if (!record.has_timer || record.stamp != due_[i].stamp) continue;
+    }
+    ClearTimer(record);
+    EndFromOutside(record, StopReason::kDeadline);
   }
   Clear(due_);
   if (!ready_.empty() || !local_.empty() || !new_waits_.empty() ||
-      has_mail_.load(std::memory_order_relaxed)) {
+      ending_ != was_ending || has_mail_.load(std::memory_order_relaxed)) {
     return now_;
   }
-  return timers_.NextWakeUp();
+  // Timers that are no longer wanted stay in the queue for a while.
+  return timers_wanted_ == 0 ? MonotonicTime::max() : timers_.NextWakeUp();
 }
 
 void EngineWorker::TakeInbox() {
@@ -408,33 +401,13 @@ void EngineWorker::TakeInbox() {
   const std::lock_guard lock(mutex_);
   std::swap(inbox_, taken_);
   has_mail_ = false;
-  has_cancelled_ = false;
   ending_ = shutting_down_;
   records_ = slab_.size();
   if (spare_records_.empty()) std::swap(spare_records_, free_records_);
 }
 
-// Marks the waits that other threads have cancelled, so that none of them is
-// polled again. The rest of the inbox is for the next round.
-void EngineWorker::TakeCancelled() {
-  const std::lock_guard lock(mutex_);
-  has_cancelled_ = false;
-  RequestStops(inbox_.cancelled);
-  local_.cancelled.insert(local_.cancelled.end(), inbox_.cancelled.begin(),
-                          inbox_.cancelled.end());
-  inbox_.cancelled.clear();
-}
-
-void EngineWorker::RequestStops(const std::vector<WaitRef>& waits) {
-  for (const WaitRef& wait : waits) {
-    if (IsPending(wait)) wait.record->stop_requested = true;
-  }
-}
-
 void EngineWorker::Process(Inbox& inbox) {
   if (!inbox.answers.empty()) {
-    // Stops first: a cancelled wait ends even if its answer is not final.
-    RequestStops(inbox.cancelled);
     for (GivenAnswer& given : inbox.answers) {
       if (IsPending(given.wait)) TakeAnswer(given);
     }
@@ -445,20 +418,12 @@ void EngineWorker::Process(Inbox& inbox) {
       slab_.Prefetch(*inbox.cancelled[i + kPrefetch].record);
     }
     if (!IsPending(inbox.cancelled[i])) continue;
-    EngineRecord& record = *inbox.cancelled[i].record;
-    record.stop_requested = true;
-    // A new wait that was cancelled ends when it begins, without a poll.
-    if (record.phase != Phase::kNew) {
-      EndFromOutside(record, StopReason::kCancelled);
-    }
+    EndFromOutside(*inbox.cancelled[i].record, StopReason::kCancelled);
   }
   Clear(inbox.cancelled);
   new_waits_.Append(std::exchange(inbox.starts, {}));
   for (const WaitRef& wait : inbox.abandoned) {
-    // A new wait that was abandoned ends when it begins.
-    if (IsPending(wait) && wait.record->phase != Phase::kNew) {
-      EndAbandoned(*wait.record);
-    }
+    if (IsPending(wait)) EndAbandoned(*wait.record);
   }
   Clear(inbox.abandoned);
 }
@@ -475,7 +440,7 @@ void EngineWorker::BeginNew() {
       slab_.Prefetch(*new_waits_.first);
     }
     Register(record);
-    if ((record.word.load(std::memory_order_acquire) & kFreed) != 0) {
+    if (record.gate.freed()) {
       EndAbandoned(record);
     } else if (ending_) {
       EndFromOutside(record, StopReason::kShutDown);
@@ -495,15 +460,14 @@ void EngineWorker::ProcessLocal() {
 }
 
 inline bool EngineWorker::IsPending(const WaitRef& wait) {
-  return GenerationOf(wait.record->word.load(std::memory_order_relaxed)) ==
-             wait.generation &&
+  return wait.record->gate.generation() == wait.generation &&
          wait.record->phase != Phase::kFree;
 }
 
 void EngineWorker::EndAll() {
   for (uint32_t index = 0; index < records_; ++index) {
     EngineRecord& record = slab_[index];
-    if (record.phase != Phase::kFree && record.phase != Phase::kNew) {
+    if (record.phase != Phase::kFree) {
       EndFromOutside(record, StopReason::kShutDown);
     }
   }
@@ -564,6 +528,7 @@ bool EngineWorker::NeedsColdState(const EngineOps& ops,
 // Calls `body` with a step of the wait, whose task has been claimed.
 template <typename Body>
 void EngineWorker::WithLoop(EngineRecord& record, Body body) {
+  const TaskScope scope(record);
   if (record.has_cold_state) {
     EngineStep step(*this, record, record.cold->loop, record.cold->report);
     body(step);
@@ -636,8 +601,7 @@ void EngineWorker::AddColdState(EngineRecord& record, WaitReport report,
 }
 
 inline void EngineWorker::Fire(EngineRecord& record) {
-  if (has_cancelled_.load(std::memory_order_acquire)) TakeCancelled();
-  if (!Claim(record)) return;
+  if (!EnterTask(record)) return;
   WithLoop(record, [&](EngineStep& step) {
     switch (record.phase) {
       case Phase::kStarting:
@@ -667,7 +631,7 @@ inline NextStep EngineWorker::Begin(EngineStep& step) {
 
 void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
   // If a thread of the executor is in the task, its answer ends the wait.
-  if (!Claim(record)) return;
+  if (!EnterTask(record)) return;
   WithLoop(record, [&](EngineStep& step) {
     step.next_ =
         step.loop_.End(now_, reason, record.phase == Phase::kAwaitingAnswer);
@@ -690,16 +654,22 @@ void EngineWorker::EndAbandoned(EngineRecord& record) {
 void EngineWorker::TakeAnswer(GivenAnswer& given) {
   EngineRecord& record = *given.wait.record;
   if (record.phase != Phase::kAwaitingAnswer ||
-      record.cold->report.attempts + 1 != given.attempt || !Claim(record)) {
+      record.cold->report.attempts + 1 != given.attempt || !EnterTask(record)) {
     return;
   }
   ClearTimer(record);
   WithLoop(record, [&](EngineStep& step) {
+    if (!given.at_once && !record.ops->is_awaited &&
+        given.at > step.loop_.AnswerDeadline()) {
+      step.next_ =
+          step.loop_.End(now_, StopReason::kDeadline, /*unanswered=*/true);
+      Park(step);
+      return;
+    }
     step.answered_at_ = given.at;
     if (given.answer->exception != nullptr) {
       OnException(step, given.answer->exception);
     } else {
-      const auto entered = EnterTask(record);
       try {
         record.ops->take(record.task.data(), *given.answer, step);
       } catch (...) {
@@ -713,6 +683,11 @@ void EngineWorker::TakeAnswer(GivenAnswer& given) {
 // Carries out `step.next_`.
 inline void EngineWorker::Execute(EngineStep& step) {
   if (step.next_.action() == NextStep::Action::kPoll) {
+    // A hook may have destroyed the handle.
+    if (step.record_.gate.abandoned()) {
+      Park(step);
+      return;
+    }
     if (options_.executor != nullptr && !step.record_.ops->is_asynchronous) {
       PollOnExecutor(step);
       return;
@@ -739,7 +714,6 @@ void EngineWorker::PollWithContext(EngineStep& step) {
 
 inline void EngineWorker::CallStatusFunction(EngineStep& step) {
   EngineRecord& record = step.record_;
-  const auto entered = EnterTask(record);
   try {
     record.ops->poll(record.task.data(), step);
   } catch (...) {
@@ -773,22 +747,17 @@ PollContext EngineWorker::ContextOf(EngineStep& step) {
 bool EngineStep::Ends() {
   const MonotonicTime now =
       answered_at_.has_value() ? *answered_at_ : worker_.EndOfPoll();
-  if (worker_.has_cancelled_.load(std::memory_order_acquire)) {
-    worker_.TakeCancelled();
-  }
   deferred_ = false;
   next_ = loop_.OnPoll(now, worker_.GenOf(record_),
                        [&] { return EngineWorker::StopRequested(record_); });
   called_back_ =
-      next_.action() == NextStep::Action::kFinish &&
-      (record_.word.load(std::memory_order_acquire) & kAbandoned) == 0;
+      next_.action() == NextStep::Action::kFinish && !record_.gate.abandoned();
   return called_back_;
 }
 
 EngineTicket EngineStep::Defer() {
   deferred_ = true;
-  return {{EngineWorkerRef(worker_), &record_,
-           GenerationOf(record_.word.load(std::memory_order_relaxed))},
+  return {{EngineWorkerRef(worker_), &record_, record_.gate.generation()},
           report_.attempts + 1};
 }
 
@@ -821,7 +790,7 @@ inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
 }
 
 inline bool EngineWorker::StopRequested(const EngineRecord& record) {
-  return record.stop_requested ||
+  return record.gate.stop_requested() ||
          (record.has_cold_state && record.cold->stop.stop_requested());
 }
 
@@ -853,7 +822,8 @@ inline void EngineWorker::Park(EngineStep& step) {
   if (step.deferred_) {
     record.phase = Phase::kAwaitingAnswer;
     if (!record.ops->is_awaited) {
-      SetTimer(record, step.loop_.AnswerDeadline(), MonotonicTime::max());
+      const MonotonicTime end = step.loop_.AnswerDeadline();
+      SetTimer(record, end, /*latest=*/end);
     }
   } else if (step.next_.action() == NextStep::Action::kFinish) {
     if (!step.called_back_) CallBack(step);
@@ -865,22 +835,23 @@ inline void EngineWorker::Park(EngineStep& step) {
     return;
   } else if (step.next_.action() == NextStep::Action::kPoll) {
     record.phase = Phase::kReady;
-    ready_.push_back(
-        {&record, GenerationOf(record.word.load(std::memory_order_relaxed))});
+    ready_.push_back({&record, record.gate.generation()});
   } else {
     record.phase = Phase::kSleeping;
-    SetTimer(record, step.next_.wake_up(), step.loop_.deadline());
+    // Slack delays neither the last poll nor a lead before the deadline.
+    SetTimer(record, step.next_.wake_up(),
+             step.loop_.state().final_poll ? step.next_.wake_up()
+                                           : step.loop_.deadline());
   }
   Pack(step);
-  Unclaim(record);
+  LeaveTask(record);
 }
 
 // Calls back without a value, unless the wait was abandoned.
 void EngineWorker::CallBack(EngineStep& step) {
   EngineRecord& record = step.record_;
-  if ((record.word.load(std::memory_order_acquire) & kAbandoned) != 0) return;
+  if (record.gate.abandoned()) return;
   step.called_back_ = true;
-  const auto entered = EnterTask(record);
   try {
     record.ops->finish(record.task.data(), std::move(step.report_));
   } catch (...) {
@@ -889,13 +860,13 @@ void EngineWorker::CallBack(EngineStep& step) {
 }
 
 inline void EngineWorker::SetTimer(EngineRecord& record, MonotonicTime wake_up,
-                                   MonotonicTime deadline) {
+                                   MonotonicTime latest) {
   if (wake_up == MonotonicTime::max()) return;
   nanoseconds slack = nanoseconds::zero();
   if (options_.relative_slack > 0) {
     slack = std::min(std::chrono::duration_cast<nanoseconds>(
                          (wake_up - now_) * options_.relative_slack),
-                     std::max(deadline - wake_up, nanoseconds::zero()));
+                     std::max(latest - wake_up, nanoseconds::zero()));
   }
   if (timers_.size() > 2 * timers_wanted_ + 1024) {
     timers_.Sweep([&](TimerQueue::Timer timer) {
@@ -914,39 +885,22 @@ inline void EngineWorker::ClearTimer(EngineRecord& record) {
   --timers_wanted_;
 }
 
-// Returns whether the worker may enter the task. Without a handle and an
-// executor, no other thread can be in it.
-inline bool EngineWorker::Claim(EngineRecord& record) {
-  EngineWord word = record.word.load(std::memory_order_acquire);
-  if ((word & kHasHandle) == 0 && options_.executor == nullptr) return true;
-  do {
-    if ((word & (kAbandoned | kClaimed)) != 0) return false;
-  } while (!record.word.compare_exchange_weak(word, word | kClaimed));
-  return true;
+inline bool EngineWorker::EnterTask(EngineRecord& record) {
+  return record.gate.Enter(/*shared=*/options_.executor != nullptr);
 }
 
-inline void EngineWorker::Unclaim(EngineRecord& record) {
-  EngineWord word = record.word.load(std::memory_order_relaxed);
-  while ((word & kClaimed) != 0) {
-    if ((word & kAbandoned) != 0) {
-      EndAbandoned(record);
-      return;
-    }
-    if (record.word.compare_exchange_weak(word, word & ~kClaimed)) return;
-  }
+inline void EngineWorker::LeaveTask(EngineRecord& record) {
+  if (!record.gate.Leave()) EndAbandoned(record);
 }
 
-// Destroys the task, then frees the record, which makes all references to it
-// stale.
+// Frees the task, then the record. All references to the wait become stale.
 void EngineWorker::Release(EngineRecord& record) {
-  EngineWord word = record.word.load(std::memory_order_acquire);
-  if ((word & kFreed) == 0) FreeTask(record);
+  if (!record.gate.freed()) FreeTask(record);
   ClearTimer(record);
   if (record.has_cold_state) delete record.cold;
   RemovePolicy(record.policy);
   record.phase = Phase::kFree;
-  word = record.word.exchange(GenerationOf(word) + kOneGeneration);
-  if ((word & kAwaited) != 0) record.word.notify_all();
+  record.gate.Close();
   free_records_.push_back(&record);
   --pending_;
 }

@@ -53,11 +53,11 @@ class EngineWorker {
   EngineRecord& Allocate();
   void GiveBack(EngineRecord& record);
   void Start(EngineRecord& record, PendingStart pending_start);
-  void Cancel(EngineRecord& record, EngineWord generation);
+  void Cancel(EngineRecord& record, Generation generation);
   // Ends a wait without a callback, and returns once its task is destroyed. If
   // the calling thread is in the task, returns at once; the task is destroyed
   // when the thread leaves it.
-  void Abandon(EngineRecord& record, EngineWord generation);
+  void Abandon(EngineRecord& record, Generation generation);
   void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);
 
   // The following belong to the worker's thread: the one of `StartThread`, or,
@@ -74,12 +74,13 @@ class EngineWorker {
 
   struct WaitRef {
     EngineRecord* record;
-    EngineWord generation;
+    Generation generation;
   };
   struct GivenAnswer {
     WaitRef wait;
     int64_t attempt;
     MonotonicTime at;
+    bool at_once;  // Inside of the status function.
     std::unique_ptr<EngineAnswer> answer;
   };
   struct Inbox {
@@ -108,7 +109,6 @@ class EngineWorker {
   void Post(Put put);
   void RunOnExecutor(const EngineTicket& ticket, const PollContext* context);
   void TakeInbox();
-  void TakeCancelled();
   // Sleeps until `wake_up`, or until a request is posted to the inbox.
   void Sleep(MonotonicTime wake_up);
 
@@ -125,7 +125,6 @@ class EngineWorker {
   void EndAbandoned(EngineRecord& record);
   void EndAll();
   static bool IsPending(const WaitRef& wait);
-  static void RequestStops(const std::vector<WaitRef>& waits);
 
   // Steps of one wait, while its task is claimed.
   template <typename Body>
@@ -143,10 +142,11 @@ class EngineWorker {
   void Park(EngineStep& step);
   void CallBack(EngineStep& step);
   void SetTimer(EngineRecord& record, MonotonicTime wake_up,
-                MonotonicTime deadline);
+                MonotonicTime latest);
   void ClearTimer(EngineRecord& record);
-  bool Claim(EngineRecord& record);
-  void Unclaim(EngineRecord& record);
+  // Returns whether this thread may run functions of the wait; until `Leave`.
+  bool EnterTask(EngineRecord& record);
+  void LeaveTask(EngineRecord& record);
   void Release(EngineRecord& record);
   static bool StopRequested(const EngineRecord& record);
 
@@ -179,7 +179,6 @@ class EngineWorker {
   std::stop_source wake_;
   std::condition_variable idle_ended_;
   std::atomic<bool> has_mail_ = false;
-  std::atomic<bool> has_cancelled_ = false;
 
   // Members of the worker's thread.
   EngineSlab slab_;  // `Grow` also needs `mutex_`.

@@ -18,19 +18,13 @@ void WaitHandle::Cancel() {
 
 void WaitHandle::Detach() {
   if (wait_.worker.get() == nullptr) return;
-  internal::EngineWord word =
-      wait_.record->word.load(std::memory_order_relaxed);
-  while (internal::GenerationOf(word) == wait_.generation &&
-         !wait_.record->word.compare_exchange_weak(
-             word, word & ~internal::kHasHandle)) {
-  }
+  wait_.record->gate.Detach(wait_.generation);
   wait_ = {};
 }
 
 bool WaitHandle::pending() const {
   return wait_.worker.get() != nullptr &&
-         internal::GenerationOf(wait_.record->word.load(
-             std::memory_order_acquire)) == wait_.generation;
+         wait_.record->gate.IsOpen(wait_.generation);
 }
 
 void WaitHandle::Destroy() {

@@ -28,9 +28,7 @@ void* WaitStarter::storage() { return record_->task.data(); }
 
 WaitHandle WaitStarter::MakeHandle(const EngineOps& ops) {
   record_->ops = &ops;
-  const EngineWord generation =
-      GenerationOf(record_->word.load(std::memory_order_relaxed));
-  record_->word.store(generation | kHasHandle, std::memory_order_relaxed);
+  const Generation generation = record_->gate.OpenWithHandle();
   std::stop_source stop = ops.takes_context
                               ? std::stop_source()
                               : std::stop_source(std::nostopstate);

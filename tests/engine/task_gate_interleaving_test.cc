@@ -1,0 +1,358 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/interleavings.h"
+#include "waiter/engine/task_gate.h"
+
+namespace waiter::internal {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Gates are tried with a word that is right, and with words that each have one
+// defect, which the same scenarios must find.
+enum class Defect : uint8_t {
+  kNone,
+  kHidesAbandoned,    // As if no handle were ever destroyed.
+  kHidesStop,         // As if no stop were ever requested.
+  kHidesFreed,        // As if a task were never freed.
+  kHidesEntered,      // As if no thread were ever inside.
+  kNeverNotifies,     // A thread that waits is not woken.
+  kNeverAcquires,     // Acquire is relaxed.
+  kNeverReleases,     // Release is relaxed.
+  kLosesGenerations,  // As if every wait were the first.
+};
+
+template <Defect kDefect>
+class Word {
+ public:
+  Word(uint64_t value) : word_(value) {}  // NOLINT: as std::atomic
+
+  uint64_t load(std::memory_order order) const {
+    return Seen(word_.load(Weakened(order)));
+  }
+  void store(uint64_t value, std::memory_order order) {
+    word_.store(value, Weakened(order));
+  }
+  uint64_t exchange(uint64_t value, std::memory_order order) {
+    return word_.exchange(value, Weakened(order));
+  }
+  uint64_t fetch_or(uint64_t bits, std::memory_order order) {
+    return word_.fetch_or(bits, Weakened(order));
+  }
+  bool compare_exchange_weak(uint64_t& expected, uint64_t desired,
+                             std::memory_order success,
+                             std::memory_order failure) {
+    // What is hidden from the caller is not what it replaces.
+    uint64_t actual = expected | (hidden_ & Hidden());
+    const bool replaced =
+        word_.compare_exchange_weak(actual, desired | (hidden_ & Hidden()),
+                                    Weakened(success), Weakened(failure));
+    if (!replaced) expected = Seen(actual);
+    return replaced;
+  }
+  void wait(uint64_t old, std::memory_order order) const {
+    word_.wait(old, Weakened(order));
+  }
+  void notify_all() {
+    if (kDefect != Defect::kNeverNotifies) word_.notify_all();
+  }
+
+ private:
+  static constexpr uint64_t Hidden() {
+    switch (kDefect) {
+      case Defect::kHidesEntered:
+        return 2;
+      case Defect::kHidesAbandoned:
+        return 4;
+      case Defect::kHidesFreed:
+        return 8;
+      case Defect::kHidesStop:
+        return 32;
+      case Defect::kLosesGenerations:
+        return ~uint64_t{63};
+      default:
+        return 0;
+    }
+  }
+  uint64_t Seen(uint64_t word) const {
+    hidden_ = word;
+    return word & ~Hidden();
+  }
+  static constexpr std::memory_order Weakened(std::memory_order order) {
+    if (kDefect == Defect::kNeverAcquires && Acquires(order)) {
+      return Releases(order) ? std::memory_order_release
+                             : std::memory_order_relaxed;
+    }
+    if (kDefect == Defect::kNeverReleases && Releases(order)) {
+      return Acquires(order) ? std::memory_order_acquire
+                             : std::memory_order_relaxed;
+    }
+    return order;
+  }
+
+  mutable uint64_t hidden_ = 0;
+  ModelAtomic<uint64_t> word_;
+};
+
+// A record with one wait after the other, as an `EngineWorker` uses it.
+template <Defect kDefect>
+struct Record {
+  BasicTaskGate<Word<kDefect>> gate;
+  Generation generation = 0;
+  ModelData task;             // What the functions of the wait capture.
+  ModelData owned;            // What they refer to, and the handle's owner has.
+  int inside = 0;             // Threads in the task.
+  int freed = 0;              // How often the task was freed.
+  bool told_to_stop = false;  // `RequestStop` has returned.
+  bool handle_gone = false;   // `Abandon` has returned.
+  bool ended = false;
+  bool is_next = false;  // The record holds the next wait.
+};
+
+template <Defect kDefect>
+void RunFunction(Record<kDefect>& record) {
+  Interleaving& run = Interleaving::Current();
+  run.Expect(record.freed == 0, "a function runs after its task was freed");
+  run.Expect(++record.inside == 1, "two threads are in the task");
+  run.Expect(!record.handle_gone, "a function runs after ~WaitHandle");
+  record.task.Write();
+  record.owned.Read();
+  run.Yield();
+  --record.inside;
+}
+
+template <Defect kDefect>
+void Free(Record<kDefect>& record) {
+  Interleaving& run = Interleaving::Current();
+  run.Expect(++record.freed == 1, "the task is freed twice");
+  run.Expect(++record.inside == 1, "the task is freed while a function runs");
+  record.task.Write();
+  record.owned.Read();
+  --record.inside;
+}
+
+// Ends the wait on its worker, whose thread is inside, or whose owner freed the
+// task.
+template <Defect kDefect>
+void End(Record<kDefect>& record) {
+  if (!record.gate.freed()) Free(record);
+  Interleaving::Current().Expect(!std::exchange(record.ended, true),
+                                 "the wait ends twice");
+  record.gate.Close();
+}
+
+// One poll by the worker, and the end if that is told.
+template <Defect kDefect>
+void PollOnWorker(Record<kDefect>& record, bool ends) {
+  const bool must_not_poll = record.told_to_stop;
+  if (!record.gate.Enter(/*shared=*/true)) return;
+  if (record.gate.stop_requested()) {
+    End(record);
+    return;
+  }
+  Interleaving::Current().Expect(!must_not_poll,
+                                 "a poll starts after Cancel has returned");
+  RunFunction(record);
+  if (ends || !record.gate.Leave()) End(record);
+}
+
+template <Defect kDefect>
+void PollOnExecutor(Record<kDefect>& record) {
+  const bool must_not_poll = record.told_to_stop;
+  if (!record.gate.EnterToPoll(record.generation)) return;
+  Interleaving::Current().Expect(!must_not_poll,
+                                 "a poll starts after Cancel has returned");
+  RunFunction(record);
+  if (record.gate.Leave()) return;
+  Free(record);
+  record.gate.SetFreed();
+}
+
+template <Defect kDefect>
+void DestroyHandle(Record<kDefect>& record) {
+  switch (record.gate.Abandon(record.generation, /*in_task=*/false)) {
+    case AbandonOutcome::kFree:
+      Free(record);
+      record.gate.SetFreed();
+      break;
+    case AbandonOutcome::kEnded:
+      break;
+    case AbandonOutcome::kFreedOnLeaving:
+      Interleaving::Current().Fail("the owner is not in the task");
+  }
+  record.handle_gone = true;
+  // The owner's objects are gone now, too.
+  record.owned.Write();
+}
+
+template <Defect kDefect>
+void CancelWait(Record<kDefect>& record) {
+  if (record.gate.RequestStop(record.generation)) record.told_to_stop = true;
+}
+
+template <Defect kDefect>
+std::shared_ptr<Record<kDefect>> NewRecord(Interleaving& run) {
+  auto record = std::make_shared<Record<kDefect>>();
+  record->generation = record->gate.OpenWithHandle();
+  run.AtEnd([record] {
+    Interleaving::Current().Expect(record->freed <= 1, "freed twice");
+    if (!record->gate.IsOpen(record->generation) || record->handle_gone) {
+      Interleaving::Current().Expect(record->freed == 1,
+                                     "the task is never freed");
+    }
+  });
+  return record;
+}
+
+using Scenario = std::function<void(Interleaving&)>;
+
+// The owner destroys its handle while the worker polls, and then looks again.
+template <Defect kDefect>
+void AbandonAgainstWorker(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    PollOnWorker(*record, /*ends=*/false);
+    if (!record->ended) PollOnWorker(*record, /*ends=*/true);
+  });
+  run.AddThread([record] { DestroyHandle(*record); });
+}
+
+// The same with a poll on an executor at the same time.
+template <Defect kDefect>
+void AbandonAgainstExecutor(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { PollOnExecutor(*record); });
+  run.AddThread([record] { DestroyHandle(*record); });
+  run.AddThread([record] { PollOnWorker(*record, /*ends=*/true); });
+}
+
+template <Defect kDefect>
+void CancelAgainstWorkerAndExecutor(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { PollOnExecutor(*record); });
+  run.AddThread([record] { CancelWait(*record); });
+  run.AddThread([record] { PollOnWorker(*record, /*ends=*/false); });
+}
+
+template <Defect kDefect>
+void CancelThenAbandonAgainstWorker(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    PollOnWorker(*record, /*ends=*/false);
+    if (!record->ended) PollOnWorker(*record, /*ends=*/true);
+  });
+  run.AddThread([record] {
+    CancelWait(*record);
+    DestroyHandle(*record);
+  });
+}
+
+// A late answer, and a handle of the wait before, meet the next wait of the
+// record.
+template <Defect kDefect>
+void StaleReferencesAgainstNextWait(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    PollOnWorker(*record, /*ends=*/true);
+    if (!record->ended) return;
+    record->freed = 0;
+    record->ended = false;
+    record->is_next = true;
+    record->gate.OpenWithHandle();
+    Interleaving::Current().Yield();
+    Interleaving::Current().Expect(!record->gate.stop_requested(),
+                                   "a stale handle stops the next wait");
+    Interleaving::Current().Expect(!record->gate.abandoned(),
+                                   "a stale handle abandons the next wait");
+    PollOnWorker(*record, /*ends=*/true);
+  });
+  run.AddThread([record] {
+    record->gate.RequestStop(record->generation);
+    record->gate.Detach(record->generation);
+  });
+  run.AddThread([record] {
+    if (record->gate.EnterToPoll(record->generation)) {
+      Interleaving::Current().Expect(!record->is_next,
+                                     "a stale poll enters the next wait");
+      if (!record->gate.Leave()) Free(*record);
+    }
+  });
+}
+
+struct NamedScenario {
+  std::string name;
+  Scenario scenario;
+  // Exhaustive unless there are too many threads for that.
+  ExplorationOptions options;
+};
+
+template <Defect kDefect>
+std::vector<NamedScenario> Scenarios() {
+  return {
+      {"abandon against worker", AbandonAgainstWorker<kDefect>, {}},
+      {"abandon against executor",
+       AbandonAgainstExecutor<kDefect>,
+       {.max_preemptions = 3}},
+      {"cancel against worker and executor",
+       CancelAgainstWorkerAndExecutor<kDefect>,
+       {.max_preemptions = 3}},
+      {"cancel, then abandon against worker",
+       CancelThenAbandonAgainstWorker<kDefect>,
+       {.max_preemptions = 4}},
+      {"stale references against the next wait",
+       StaleReferencesAgainstNextWait<kDefect>,
+       {.max_preemptions = 3}},
+  };
+}
+
+// Returns the first failure that any scenario finds, or nothing.
+template <Defect kDefect>
+std::string FirstFailure() {
+  for (const NamedScenario& each : Scenarios<kDefect>()) {
+    const Exploration result =
+        ExploreInterleavings(each.options, each.scenario);
+    if (!result.failure.empty()) return each.name + ": " + result.failure;
+  }
+  return "";
+}
+
+TEST(TaskGateInterleavingTest, HoldsInEveryInterleaving) {
+  int64_t all = 0;
+  for (const NamedScenario& each : Scenarios<Defect::kNone>()) {
+    const Exploration result =
+        ExploreInterleavings(each.options, each.scenario);
+
+    EXPECT_EQ(result.failure, "") << each.name;
+    std::cout << each.name << ": " << result.schedules << " interleavings\n";
+    all += result.schedules;
+  }
+  EXPECT_GT(all, 1000);
+}
+
+TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
+  EXPECT_THAT(FirstFailure<Defect::kHidesAbandoned>(), HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesStop>(),
+              HasSubstr("a poll starts after Cancel has returned"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesFreed>(), HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesEntered>(), HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>(),
+              HasSubstr("no thread can go on"));
+  EXPECT_THAT(FirstFailure<Defect::kNeverAcquires>(), HasSubstr("races"));
+  EXPECT_THAT(FirstFailure<Defect::kNeverReleases>(), HasSubstr("race"));
+  EXPECT_THAT(FirstFailure<Defect::kLosesGenerations>(), HasSubstr("schedule"));
+}
+
+}  // namespace
+}  // namespace waiter::internal

@@ -1,0 +1,205 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The gate to the task of a wait, that is to its status function and callback.
+// Three parties meet there: the worker that drives the wait, the owner of its
+// handle, and a thread of an executor that polls. One atomic word settles who
+// is inside, and carries what the owner wants:
+//
+//   worker or executor            owner of the handle
+//   ------------------            -------------------
+//   if (gate.Enter(shared)) {     gate.RequestStop(generation);
+//     ...                         gate.Detach(generation);
+//     if (!gate.Leave()) Free();  switch (gate.Abandon(generation, in_task))
+//   }
+//
+// Invariants:
+//  * At most one thread is inside.
+//  * The task is freed exactly once: by the thread that is inside when the
+//    owner abandons it, otherwise by the owner.
+//  * Entering is the start of a poll: whoever enters after `RequestStop` has
+//    returned sees the request, and an executor does not enter at all.
+//  * The generation moves only in `Close`, so a reference to a wait that has
+//    ended never touches the next wait of the same record.
+
+#ifndef WAITER_ENGINE_TASK_GATE_H_
+#define WAITER_ENGINE_TASK_GATE_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace waiter::internal {
+
+// Names one wait among all that use the same record.
+using Generation = uint64_t;
+
+// What the owner of a handle has to do to end a wait for good.
+enum class AbandonOutcome : uint8_t {
+  // Nothing: the wait has ended, and its task is gone.
+  kEnded,
+  // Free the task, then call `SetFreed` and tell the worker.
+  kFree,
+  // Nothing: the caller is inside of the task, and frees it on leaving.
+  kFreedOnLeaving,
+};
+
+// `Word` is `std::atomic<uint64_t>`, or a model of it in tests. Starts closed.
+// Thread-safe as each function says.
+template <typename Word>
+class BasicTaskGate {
+ public:
+  // For the thread that starts a wait, before any other knows of it. Returns
+  // the generation of the wait.
+  Generation OpenWithHandle() {
+    const Generation generation = this->generation();
+    word_.store(generation | kHasHandle, std::memory_order_relaxed);
+    return generation;
+  }
+
+  // For any thread.
+
+  Generation generation() const {
+    return GenerationOf(word_.load(std::memory_order_relaxed));
+  }
+
+  // Returns whether the wait has not ended. What its last thread inside did is
+  // visible after false.
+  bool IsOpen(Generation generation) const {
+    return GenerationOf(word_.load(std::memory_order_acquire)) == generation;
+  }
+
+  // For the owner of the handle.
+
+  // Requests that the wait ends. Returns false if it has ended.
+  bool RequestStop(Generation generation) {
+    return Update(generation,
+                  [](uint64_t word) { return word | kStopRequested; });
+  }
+
+  // Gives the handle up: nobody abandons the wait or requests a stop any more.
+  void Detach(Generation generation) {
+    Update(generation, [](uint64_t word) { return word & ~kHasHandle; });
+  }
+
+  // Ends the interest in the wait. Blocks until the task is gone, unless the
+  // caller is `in_task`, that is inside.
+  AbandonOutcome Abandon(Generation generation, bool in_task) {
+    uint64_t word = word_.load(std::memory_order_acquire);
+    while (GenerationOf(word) == generation) {
+      if ((word & kEntered) == 0) {
+        if (Replace(word, word | kAbandoned | kEntered)) {
+          return AbandonOutcome::kFree;
+        }
+      } else if (in_task) {
+        if (Replace(word, word | kAbandoned)) {
+          return AbandonOutcome::kFreedOnLeaving;
+        }
+      } else if ((word & kFreed) != 0) {
+        return AbandonOutcome::kEnded;
+      } else if ((word & kAwaited) != 0 ||
+                 Replace(word, word | kAbandoned | kAwaited)) {
+        word_.wait(word | kAbandoned | kAwaited, std::memory_order_acquire);
+        word = word_.load(std::memory_order_acquire);
+      }
+    }
+    return AbandonOutcome::kEnded;
+  }
+
+  // For a thread that wants to enter or is inside.
+
+  // Enters for the worker. Refuses if another thread is inside or the wait is
+  // abandoned. If it is not `shared`, that is without an executor, a detached
+  // wait costs no atomic operation except a load.
+  bool Enter(bool shared) {
+    uint64_t word = word_.load(std::memory_order_acquire);
+    if ((word & kHasHandle) == 0 && !shared) return true;
+    do {
+      if ((word & (kAbandoned | kEntered)) != 0) return false;
+    } while (!Replace(word, word | kEntered));
+    return true;
+  }
+
+  // Enters for a poll on an executor. Refuses, too, if the wait has ended or a
+  // stop was requested.
+  bool EnterToPoll(Generation generation) {
+    uint64_t word = word_.load(std::memory_order_acquire);
+    do {
+      if (GenerationOf(word) != generation ||
+          (word & (kAbandoned | kEntered | kStopRequested)) != 0) {
+        return false;
+      }
+    } while (!Replace(word, word | kEntered));
+    return true;
+  }
+
+  // Leaves. Returns false, and stays inside, if the wait was abandoned
+  // meanwhile: the caller then frees the task.
+  bool Leave() {
+    uint64_t word = word_.load(std::memory_order_acquire);
+    while ((word & kEntered) != 0) {
+      if ((word & kAbandoned) != 0) return false;
+      if (Replace(word, word & ~kEntered)) return true;
+    }
+    return true;
+  }
+
+  // Says that the task is gone, and wakes the owner if it waits for that.
+  void SetFreed() {
+    if ((word_.fetch_or(kFreed, std::memory_order_acq_rel) & kAwaited) != 0) {
+      word_.notify_all();
+    }
+  }
+
+  // Ends the wait: no reference to it is valid any more.
+  void Close() {
+    const uint64_t word = word_.exchange(generation() + kOneGeneration,
+                                         std::memory_order_acq_rel);
+    if ((word & kAwaited) != 0) word_.notify_all();
+  }
+
+  bool stop_requested() const {
+    return (word_.load(std::memory_order_acquire) & kStopRequested) != 0;
+  }
+  bool abandoned() const {
+    return (word_.load(std::memory_order_acquire) & kAbandoned) != 0;
+  }
+  bool freed() const {
+    return (word_.load(std::memory_order_acquire) & kFreed) != 0;
+  }
+
+ private:
+  static constexpr uint64_t kHasHandle = 1;
+  static constexpr uint64_t kEntered = 2;    // A thread is inside.
+  static constexpr uint64_t kAbandoned = 4;  // The handle was destroyed.
+  static constexpr uint64_t kFreed = 8;      // The task is gone.
+  static constexpr uint64_t kAwaited = 16;   // The owner waits for `kFreed`.
+  static constexpr uint64_t kStopRequested = 32;
+  static constexpr uint64_t kOneGeneration = 64;
+
+  static constexpr Generation GenerationOf(uint64_t word) {
+    return word & ~(kOneGeneration - 1);
+  }
+
+  bool Replace(uint64_t& word, uint64_t desired) {
+    return word_.compare_exchange_weak(word, desired, std::memory_order_acq_rel,
+                                       std::memory_order_acquire);
+  }
+
+  // Returns false, and changes nothing, if the wait has ended.
+  template <typename Change>
+  bool Update(Generation generation, Change change) {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while (GenerationOf(word) == generation) {
+      if (Replace(word, change(word))) return true;
+    }
+    return false;
+  }
+
+  Word word_ = 0;
+};
+
+using TaskGate = BasicTaskGate<std::atomic<uint64_t>>;
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_ENGINE_TASK_GATE_H_
