@@ -57,7 +57,7 @@ size_t TooDeepAt(std::string_view text) {
 // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax
 // error while parsing value - invalid literal; last read: 'x'".
 std::string_view WhatOf(std::string_view error) {
-  for (const std::string_view before : {"] ", ": "}) {
+  for (const std::string_view before : {"] ", " - "}) {
     const size_t at = error.find(before);
     if (at != std::string_view::npos) error.remove_prefix(at + before.size());
   }

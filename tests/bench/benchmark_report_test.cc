@@ -8,8 +8,10 @@
 
 #include "bench/benchmark_file.h"
 #include "charts/chart.h"
+#include "cli/text/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace waiter::bench {
 namespace {
@@ -38,7 +40,8 @@ TEST(BenchmarkReportTest, TableHasALineForEachBenchmarkWithItsRange) {
 }
 
 TEST(BenchmarkReportTest, ChartHasABarForEachBenchmarkWithItsRange) {
-  const std::string data = charts::ChartDataJson(BenchmarkChart(Benchmarks()));
+  const std::string data =
+      cli::JsonText(charts::ChartData(BenchmarkChart(Benchmarks())));
 
   EXPECT_THAT(data, HasSubstr(R"("component":"Wait")"));
   EXPECT_THAT(data, HasSubstr(R"("median":20)"));

@@ -50,7 +50,7 @@ TEST(RunLogTest, LogParsesIntoEvents) {
 
 TEST(RunLogTest, ErrorNamesTheLine) {
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {"\n\nx", "log:3: at byte 0: X"},
+      {"\n\nx", "log:3: at byte 0: invalid literal"},
       {"[]", "log:1: no JSON object"},
       {"{}", "log:1: no \"event\""},
       {R"({"event":1})", "log:1: \"event\" is no text"},
