@@ -263,7 +263,7 @@ class AdaptiveEndToEndVectorsTest : public testing::Test {
 };
 
 TEST_F(AdaptiveEndToEndVectorsTest, Published) {
-  File().Describes({"source", "initial", "parameters", "tolerance"});
+  File().Describes({"source", "note", "initial", "parameters", "tolerance"});
   const double tolerance = File()["tolerance"].number();
   const auto limiter = MakeLimiter(OptionsFrom(File()["parameters"]));
   limiter->Acquire(At(File()["initial"]["time"].number()));

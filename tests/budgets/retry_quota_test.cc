@@ -423,17 +423,16 @@ TEST_F(RetryQuotaVectorsTest, Defaults) {
     const Json& profile = File()[name];
     const double capacity = profile["max_capacity"].number();
     const auto quota = MakeQuota(OptionsFrom(profile, {}));
+    QuotaToken first;
     QuotaToken token;
 
-    // All tokens at first, and none for a first poll.
     ASSERT_TRUE(
-        quota->Acquire(QuotaUse::kFirstPoll, kStart, token).has_value());
+        quota->Acquire(QuotaUse::kFirstPoll, kStart, first).has_value());
     EXPECT_EQ(quota->Available(kStart),
               capacity - profile["initial_try_cost"].number());
-    // A success that cost nothing gives the increment back, as far as it fits.
+    // The success of a first poll gives the increment, as far as it fits.
     ASSERT_TRUE(quota->Acquire(QuotaUse::kRetry, kStart, token).has_value());
-    token = {};
-    quota->Release(kStart, token);
+    quota->Release(kStart, first);
     double expected = capacity - profile["retry_cost"].number() +
                       profile["initial_try_success_increment"].number();
     EXPECT_EQ(quota->Available(kStart), expected);

@@ -117,7 +117,7 @@ void VectorFile::Report(std::ostream& out) const {
   std::vector<std::string> unmarked;
   FindUnmarked(json_, unmarked);
   EXPECT_THAT(unmarked, testing::IsEmpty())
-      << name_ << " holds what was neither run nor said not to be";
+      << "values of " << name_ << " that no test has marked";
 }
 
 Json CsvVectors(std::string_view name) {
