@@ -38,6 +38,8 @@ begin() {
   file cli/text/printable.h
   file cli/main.cc '#include "cli/text/printable.h"' '#include "waiter/loop/wait_loop.h"'
   file tests/core/step_test.cc '#include "waiter/core/step.h"' '#include "gtest/gtest.h"'
+  file .bazelignore 'tests/other'
+  file tests/other/other.cc '#include "waiter/internal/take.h"'
 }
 
 # expect_ok CASE
