@@ -1,7 +1,7 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests of the public headers, made from what the documented targets list."""
+"""Tests of the public headers that the documented targets list."""
 
 load("@rules_cc//cc:defs.bzl", "CcInfo")
 load(":cc.bzl", "cc_library", "cc_test")
@@ -25,7 +25,7 @@ def _lone_includes_impl(ctx):
 
 _lone_includes = rule(
     implementation = _lone_includes_impl,
-    doc = "For each header of `target`, a source file that includes it and nothing else.",
+    doc = "Writes a source file for each header of `target`, with this header as its only include.",
     attrs = {"target": attr.label(mandatory = True, providers = [CcInfo])},
 )
 
@@ -64,8 +64,8 @@ _listed_headers_test = rule(
 def public_headers_tests(name, headers, targets):
     """Defines tests that hold for all public headers.
 
-    * `NAME_listed_test`: each of `headers` is a header of exactly one of `targets`, and these have no other.
-    * `NAME_alone_test`: each compiles as the only include of a file that depends on its target alone.
+    * `NAME_listed_test`: each of `headers` is in exactly one of `targets`, which have no other headers.
+    * `NAME_alone_test`: each header compiles as the only include of a file that depends only on its target.
 
     Args:
       name: the prefix of the tests' names.
@@ -81,7 +81,7 @@ def public_headers_tests(name, headers, targets):
             target = target,
         )
 
-        # Nothing of it is run, so that neither optimization nor checks are of any use.
+        # The code is never run, so it needs no optimization.
         cc_library(
             name = library,
             testonly = True,

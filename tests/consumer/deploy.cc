@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Ends at once, as its deployment is ready.
+// Waits for a deployment that is ready at once.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A deployment that becomes ready, of a program that depends on Waiter.
+// Waits for a deployment, in a program that depends on Waiter.
 
 #ifndef DEPLOYMENT_H_
 #define DEPLOYMENT_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A driver of one's own, whose clock is a variable.
+// Drives a `WaitLoop` with a clock that is a variable.
 
 #include <chrono>
 #include <memory>

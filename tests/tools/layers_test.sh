@@ -2,7 +2,7 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# tools/layers finds each fault that is planted in a small project, and no other.
+# Plants faults in a small project, and expects tools/layers to report each fault and nothing else.
 #
 #   layers_test.sh LAYERS
 set -uo pipefail
@@ -19,7 +19,7 @@ file() {
   printf '%s\n' "${@:2}" >"$1"
 }
 
-# A project without a fault.
+# Writes a project without a fault.
 begin() {
   rm -rf "${scratch:?}"/*
   file tools/layers.txt '# Lowest first.' 'waiter/core' 'waiter/loop waiter/presets # side by side' 'cli/text' 'cli' \
@@ -38,6 +38,8 @@ begin() {
   file cli/text/printable.h
   file cli/main.cc '#include "cli/text/printable.h"' '#include "waiter/loop/wait_loop.h"'
   file tests/core/step_test.cc '#include "waiter/core/step.h"' '#include "gtest/gtest.h"'
+  file .bazelignore 'tests/other'
+  file tests/other/other.cc '#include "waiter/internal/take.h"'
 }
 
 # expect_ok CASE
@@ -49,7 +51,7 @@ expect_ok() {
   fi
 }
 
-# expect_fault CASE LINE: the only complaint is LINE.
+# expect_fault CASE LINE: expects LINE as the only complaint.
 expect_fault() {
   if "$layers" . >out 2>err || [[ $(cat err) != "tools/layers: $2" ]]; then
     echo "FAILED: $1, expected: $2"

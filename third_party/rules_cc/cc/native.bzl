@@ -1,6 +1,6 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""Other names of what is part of Bazel, as a file cannot define a name that it uses."""
+"""Gives other names to parts of Bazel, because a file cannot define a name that it uses."""
 
 native_cc_info = CcInfo  # buildifier: disable=native-cc-info
