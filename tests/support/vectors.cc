@@ -18,6 +18,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -128,7 +129,8 @@ Json CsvVectors(std::string_view name) {
   std::string line;
   while (std::getline(file, line)) {
     if (line.starts_with('#')) continue;
-    const std::vector<std::string> fields = absl::StrSplit(line, ',');
+    const std::vector<std::string> fields =
+        absl::StrSplit(absl::StripTrailingAsciiWhitespace(line), ',');
     if (columns.empty()) {
       columns = fields;
       continue;
