@@ -87,7 +87,7 @@ bool MayNotBeSignalled(pid_t pid) {
 bool IsFoundRunning(pid_t pid) {
   PidProbe probe({.scheme = Scheme::kPid, .pid = pid});
   const Finding found = Poll(probe);
-  return found.status == PollStatus::kSuccess && found.detail == "it runs" &&
+  return found.status == PollStatus::kSuccess && found.detail == "running" &&
          !found.absent;
 }
 
