@@ -136,8 +136,7 @@ int OpenPort(int connections) {
   if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       listen(fd, connections) != 0 ||
       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    Fail(std::string("cannot open a loopback port: ") +
-         std::strerror(errno));
+    Fail(std::string("cannot open a loopback port: ") + std::strerror(errno));
   }
   return ntohs(address.sin_port);
 }

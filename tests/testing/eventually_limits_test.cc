@@ -174,7 +174,8 @@ TEST_F(EventuallyLimitsTest, LimitLongerThanTheTestMayRunIsReported) {
   EXPECT_EQ(
       FailureOf([&] { EXPECT_EVENTUALLY(1, 1, Options(Minutes(1))); }),
       "1 was not polled: the timeout of 1m is longer than the test itself may "
-      "run, TEST_TIMEOUT minus the time to print a message: 58s; shorten it, or "
+      "run, TEST_TIMEOUT minus the time to print a message: 58s; shorten it, "
+      "or "
       "give the test a larger size or timeout");
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_CONSISTENTLY(1, 1,
