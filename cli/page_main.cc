@@ -28,10 +28,11 @@ void WritePage(const std::string& charts, std::ostream& out) {
          "<style>body { font-family: sans-serif; margin: 1.5em; }\n"
          "figure { margin: 0 0 2.5em 0; }</style>\n"
          "<!-- Vega:\n"
-      << waiter::kVegaLicense << "-->\n<script>" << waiter::kVega
+      << waiter::charts::kVegaLicense << "-->\n<script>"
+      << waiter::charts::kVega
       << "</script>\n</head>\n<body>\n<script>\nconst specs = "
-      << waiter::kChartSpecs << ";\nconst charts = " << charts << ";\n"
-      << waiter::kPageScript << "</script>\n</body>\n</html>\n";
+      << waiter::charts::kChartSpecs << ";\nconst charts = " << charts << ";\n"
+      << waiter::charts::kPageScript << "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace
