@@ -68,7 +68,9 @@ int RunWaiter(absl::Span<const std::string> args,
               std::ostream& err) {
   const Subcommands subcommands = MakeSubcommands();
   const Subcommand& wait = *subcommands.front();
-  const std::string_view first = args.empty() ? "" : args.front();
+  // An empty string literal here would make the result a temporary string.
+  const std::string_view first =
+      args.empty() ? std::string_view() : args.front();
   if (first == "help" || first == "--help" || first == "-h") {
     const std::array<std::string, 1> help = {"--help"};
     const int code = wait.Run({help, environment, out, err});

@@ -39,6 +39,30 @@ class EnginePromisesTest : public EngineFixture {
         clock_.MonotonicNow() + absl::ToChronoNanoseconds(duration), {},
         "a slow poll");
   }
+
+  // Runs an asynchronous wait of 10 s that is answered at `time`, while a poll
+  // of another wait takes from 9.7 s to 10.2 s.
+  void AnswerBehindASlowPoll(absl::Duration time) {
+    WaitEngine engine(Simulated());
+    std::optional<PollCompletion<>> completion;
+    const WaitHandle asynchronous = engine.Start(
+        AsyncWaiter([&](PollCompletion<> done) { completion = done; },
+                    EverySecond(absl::Seconds(10))),
+        results_.Take());
+    engine.RunDue();
+    clock_.CallAt(time, [&] { (*completion)(true); });
+    WaitOptions slow = EverySecond();
+    slow.first_poll_delay = absl::Milliseconds(9700);
+    const WaitHandle synchronous =
+        engine.Start(Waiter(
+                         [this] {
+                           Sleep(absl::Milliseconds(500));
+                           return true;
+                         },
+                         slow),
+                     [](WaitResult<>) {});
+    engine.Run();
+  }
 };
 
 // Destroys a handle in one of its hooks.
@@ -156,26 +180,7 @@ TEST_F(EnginePromisesTest, TasksMayOwnEachOthersHandles) {
 }
 
 TEST_F(EnginePromisesTest, AnswerGivenInTimeIsNotLostBehindASlowPoll) {
-  WaitEngine engine(Simulated());
-  std::optional<PollCompletion<>> completion;
-  WaitHandle asynchronous = engine.Start(
-      AsyncWaiter([&](PollCompletion<> done) { completion = done; },
-                  EverySecond(absl::Seconds(10))),
-      results_.Take());
-  engine.RunDue();
-  // The poll at 9.7 s takes 500 ms, and the answer comes in its first 100 ms.
-  WaitOptions slow = EverySecond();
-  slow.first_poll_delay = absl::Milliseconds(9700);
-  clock_.CallAt(absl::Milliseconds(9800), [&] { (*completion)(true); });
-  WaitHandle synchronous = engine.Start(Waiter(
-                                            [this] {
-                                              Sleep(absl::Milliseconds(500));
-                                              return true;
-                                            },
-                                            slow),
-                                        [](WaitResult<>) {});
-
-  engine.Run();
+  AnswerBehindASlowPoll(absl::Milliseconds(9800));
 
   ASSERT_EQ(results_.reports().size(), 1);
   EXPECT_EQ(results_.reports()[0].reason, StopReason::kSuccess);
@@ -184,25 +189,7 @@ TEST_F(EnginePromisesTest, AnswerGivenInTimeIsNotLostBehindASlowPoll) {
 }
 
 TEST_F(EnginePromisesTest, AnswerGivenAfterTheDeadlineIsTooLate) {
-  WaitEngine engine(Simulated());
-  std::optional<PollCompletion<>> completion;
-  WaitHandle asynchronous = engine.Start(
-      AsyncWaiter([&](PollCompletion<> done) { completion = done; },
-                  EverySecond(absl::Seconds(10))),
-      results_.Take());
-  engine.RunDue();
-  WaitOptions slow = EverySecond();
-  slow.first_poll_delay = absl::Milliseconds(9700);
-  clock_.CallAt(absl::Milliseconds(10100), [&] { (*completion)(true); });
-  WaitHandle synchronous = engine.Start(Waiter(
-                                            [this] {
-                                              Sleep(absl::Milliseconds(500));
-                                              return true;
-                                            },
-                                            slow),
-                                        [](WaitResult<>) {});
-
-  engine.Run();
+  AnswerBehindASlowPoll(absl::Milliseconds(10100));
 
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
 }

@@ -54,7 +54,7 @@ class Word {
   bool compare_exchange_weak(uint64_t& expected, uint64_t desired,
                              std::memory_order success,
                              std::memory_order failure) {
-    // What is hidden from the caller is not what it replaces.
+    // The comparison is with the whole word, its hidden bits included.
     uint64_t actual = expected | (hidden_ & Hidden());
     const bool replaced =
         word_.compare_exchange_weak(actual, desired | (hidden_ & Hidden()),

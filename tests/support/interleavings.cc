@@ -88,7 +88,7 @@ class Run final : public Interleaving {
 
   // Runs one schedule. Returns its failure.
   std::string Play() {
-    // What was built happens before everything that threads do.
+    // The code that builds a scenario happens before that of its threads.
     for (Thread& thread : threads_) thread.clock = alone_clock_;
     is_alone_ = false;
     for (size_t i = 0; i < threads_.size(); ++i) {

@@ -74,7 +74,7 @@ class Interleaving {
   virtual void Block(const void* address) = 0;
   virtual void Wake(const void* address) = 0;
 
-  // What happens before the next operation of the calling thread.
+  // Clock of the calling thread: the operations that happen before its next.
   virtual VectorClock& clock() = 0;
   virtual size_t thread() const = 0;
 

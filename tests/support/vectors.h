@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of reference data share: a file whose cases are counted, and a
+// Support for tests of reference data: a file whose cases are counted, and a
 // wait played on simulated time with chosen answers and draws.
 
 #ifndef WAITER_TESTS_SUPPORT_VECTORS_H_

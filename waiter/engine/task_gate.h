@@ -33,7 +33,7 @@ namespace waiter::internal {
 // Names one wait among all that use the same record.
 using Generation = uint64_t;
 
-// What the owner of a handle has to do to end a wait for good.
+// Duty of the owner of a handle that abandons its wait.
 enum class AbandonOutcome : uint8_t {
   // Nothing: the wait has ended, and its task is gone.
   kEnded,
