@@ -46,7 +46,7 @@ class EnginePromisesTest : public EngineFixture {
     WaitEngine engine(Simulated());
     std::optional<PollCompletion<>> completion;
     const WaitHandle asynchronous = engine.Start(
-        AsyncWaiter([&](PollCompletion<> done) { completion = done; },
+        AsyncWaiter([&](const PollCompletion<>& done) { completion = done; },
                     EverySecond(absl::Seconds(10))),
         results_.Take());
     engine.RunDue();
@@ -60,7 +60,7 @@ class EnginePromisesTest : public EngineFixture {
                            return true;
                          },
                          slow),
-                     [](WaitResult<>) {});
+                     [](const WaitResult<>&) {});
     engine.Run();
   }
 };
@@ -198,9 +198,9 @@ TEST_F(EnginePromisesTest, SlackDoesNotStretchAPollThatNeverAnswers) {
   WaitEngineOptions options = Simulated();
   options.relative_slack = 0.125;
   WaitEngine engine(options);
-  WaitHandle wait = engine.Start(
-      AsyncWaiter([](PollCompletion<>) {}, EverySecond(absl::Minutes(5))),
-      results_.Take());
+  WaitHandle wait = engine.Start(AsyncWaiter([](const PollCompletion<>&) {},
+                                             EverySecond(absl::Minutes(5))),
+                                 results_.Take());
 
   engine.Run();
 

@@ -3,6 +3,7 @@
 
 #include "tests/support/interleavings.h"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,7 @@ class ThreadPool {
     std::function<void()> body;
     std::jthread thread;
   };
-  Slot slots_[kMostModelThreads];
+  std::array<Slot, kMostModelThreads> slots_;
 };
 
 class Run;
@@ -174,7 +175,9 @@ class Run final : public Interleaving {
     if (choice.threads.empty()) {
       if (all_ended) return threads_.size();
       Fail("no thread can go on");
-      return Choose(current);
+      for (size_t i = 0; i < threads_.size(); ++i) {
+        if (!threads_[i].ended) return i;
+      }
     }
     if (!failure_.empty()) return choice.threads.front();
     if (depth_ < choices_.size()) {
