@@ -18,16 +18,15 @@
 //
 //   waiter::WaitHandle wait = engine.Start(wait_until_running, Use);
 //
-// A function that also takes the context finds there the deadline to pass on:
+// A function that also takes the context can pass its deadline on:
 //
 //   [&](const waiter::PollContext& context, waiter::PollCompletion<> done) {
 //     client.PingAsync(context.deadline, done);
 //   }
 //
 // A poll that does not answer ends with the wait: at the deadline, or when the
-// wait is cancelled. `poll_timeout` does not end it, except for a poll that
-// starts at the deadline. With an infinite `poll_timeout`, that last poll is in
-// time only if it completes inside of the function.
+// wait is cancelled. A poll that starts at the deadline gets the time that
+// `PollContext::timeout` says.
 
 #ifndef WAITER_ASYNC_WAITER_H_
 #define WAITER_ASYNC_WAITER_H_
@@ -57,17 +56,18 @@ concept AsyncStatusFunction = requires {
 };
 
 // An asynchronous status function together with the policy by which to poll it.
-// It only carries them; `WaitEngine::Start`, `Await` and `WaitGroup` run the
-// wait. Copyable and movable if the function is.
+// `WaitEngine::Start`, `Await` and `WaitGroup` run the wait. Thread-compatible.
+// Copyable and movable if the function is.
 //
-// The function is called on the engine's thread, also if the engine has an
-// executor, and must not block. It is called again only after the previous poll
-// has answered. An exception that it throws ends the wait.
+// The engine calls the function on its own thread, even if it has an executor,
+// so the function must not block. It calls the function again only after the
+// previous poll has answered. An exception that the function throws ends the
+// wait, even if the function has answered before.
 //
-// Objects to which the function refers must outlive the wait; destroying the
-// `WaitHandle` ends it. A client call that the function started may then still
-// be under way, so its callback must refer to nothing that is gone by then. The
-// completion itself is safe.
+// Objects to which the function refers must outlive the wait, which ends when
+// its `WaitHandle` is destroyed. A client call that the function started may
+// outlive the wait, so its callback must not refer to objects that end with the
+// wait. Calling the completion is always safe.
 template <typename F>
 class AsyncWaiter {
   static_assert(AsyncStatusFunction<F>,
@@ -76,7 +76,7 @@ class AsyncWaiter {
                 "type auto is not accepted");
 
  public:
-  // `T` of the completion.
+  // Type `T` of the completion; void if a success has no value.
   using value_type = typename internal::AsyncCallOf<F>::type;
 
   // Never fails. If `options` are invalid, or `status_function` is an empty
@@ -86,8 +86,8 @@ class AsyncWaiter {
         policy_(WaitPolicy::Make(std::move(options),
                                  internal::CheckNotEmpty(function_))) {}
 
-  // Shares `policy` with other waits. `policy` must not be null. (A template,
-  // so that braces still mean the options.)
+  // Shares `policy` with other waits. `policy` must not be null. (This is a
+  // template so that braces still make options.)
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy>
   AsyncWaiter(F status_function, Policy policy)
       : function_(std::move(status_function)),

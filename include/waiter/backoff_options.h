@@ -26,9 +26,9 @@
 
 namespace waiter {
 
-// The random share of a delay. Without it, waits that start together poll
-// together. Under a ceiling `c` every delay, also the first and those at the
-// cap, is uniform on
+// Random share of a delay. Without it, waits that start together poll together.
+// Under a ceiling `c` every delay, including the first and those at the cap, is
+// uniform on
 //
 //   None()           c
 //   Full(s)          [(1 - s) c, c]
@@ -36,12 +36,14 @@ namespace waiter {
 //   Proportional(p)  [(1 - p) c, (1 + p) c]
 //   Decorrelated()   [initial_delay, 3 * the delay before]
 //
-// and then clamped to `[min_delay, max_delay]`. The names are those of
-// "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015); proportional
-// is the rule of gRPC (p = 0.2) and of many Go libraries (p = 0.5). An
+// and then clamped to `[min_delay, max_delay]`. The names come from
+// "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015). Proportional
+// jitter is the rule of gRPC (p = 0.2) and of many Go libraries (p = 0.5). An
 // immutable value.
 class Jitter {
  public:
+  // Base of the interval from which a delay is drawn: the ceiling, or the delay
+  // before.
   enum class Kind : uint8_t { kWindow, kDecorrelated };
 
   // Shares must be within [0, 1]; `Validate` below rejects all others.
@@ -53,8 +55,8 @@ class Jitter {
   static constexpr Jitter Proportional(double share) {
     return {Kind::kWindow, share, share};
   }
-  // The first delay takes `initial_delay` for the delay before it, as the
-  // article's own simulator does. `multiplier` is not used.
+  // The first delay uses `initial_delay` as the delay before it, as the
+  // article's own simulator does. Ignores `multiplier`.
   static constexpr Jitter Decorrelated() { return {Kind::kDecorrelated, 0, 0}; }
 
   constexpr Kind kind() const { return kind_; }
@@ -94,14 +96,14 @@ struct BackoffOptions {
   // under a longer cap, it makes fewer polls and notices success sooner.
   Jitter jitter = Jitter::Equal();
 
-  // No delay on this curve is shorter. Finite, between zero and `max_delay`. A
-  // delay that would leave no more than this before the deadline is stretched
-  // to the deadline, so that no two polls are closer than this at the end.
+  // Shortest delay on this curve. Finite, between zero and `max_delay`. A delay
+  // that would leave no more than this before the deadline is stretched to the
+  // deadline, so that the last two polls are not closer than this.
   absl::Duration min_delay = absl::ZeroDuration();
 };
 
-// Returns OK, or kInvalidArgument with the field, its value and its range. The
-// message calls the field `name` + "." + its own name: "backoff.multiplier".
+// Returns OK, or kInvalidArgument with the field, its value and its range. In
+// the message, `name` precedes the name of the field: "backoff.multiplier".
 absl::Status Validate(const BackoffOptions& options, std::string_view name);
 
 }  // namespace waiter

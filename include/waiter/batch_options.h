@@ -10,9 +10,9 @@
 //
 //   waiter::BatchOptions{.max_batch = 100};
 //
-// Waits that start at different times need one, of a fraction of the usual
-// delay between two polls of a key. With delays of 2 s, this one lengthens the
-// time between two polls by up to a tenth, and a call holds the keys that
+// Waits that start at different times need a window: a fraction of the usual
+// delay between two polls of a key. With delays of 2 s, this window lengthens
+// the time between two polls by up to a tenth, and a call holds the keys that
 // become due within 200 ms:
 //
 //   waiter::BatchOptions{.max_batch = 100, .window = absl::Milliseconds(200)};
@@ -30,15 +30,15 @@ namespace waiter {
 // A value. Invalid options end every wait of the poller with kInvalidArgument.
 struct BatchOptions {
   // Largest number of keys in one call. At least 1. A full batch is polled at
-  // once; further keys go into the next one, which on an engine with several
-  // threads may run at the same time.
+  // once. Further keys go into the next call, which may run at the same time on
+  // an engine with several threads.
   int64_t max_batch = 100;
 
-  // Time for which the first key of a batch waits for others. Finite, zero
-  // or more. A longer window means fewer calls and later answers. Each poll
-  // takes up to this much longer, as if the server were that slow, and reports
-  // count that time as the poll's. A key whose deadline is before the end of
-  // the window does not wait for it.
+  // Time for which the first key of a batch waits for others. Finite, zero or
+  // more. A longer window means fewer calls and later answers. Each poll takes
+  // up to this much longer, as if the server were that slow; reports count the
+  // time as the poll's. A key whose deadline is before the end of the window
+  // ends the window at once.
   absl::Duration window = absl::ZeroDuration();
 };
 

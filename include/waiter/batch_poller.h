@@ -50,24 +50,26 @@
 namespace waiter {
 
 // `Key` must be copyable, comparable by `==` and hashable by `absl::Hash`. `T`
-// is the type of a success's value, copyable, or void. Thread-safe; several
-// pollers may share an engine.
+// is the type of the value of a success, copyable, or void. Thread-safe.
+// Several pollers may share an engine.
 template <typename Key, typename T = void>
 class BatchPoller {
  public:
   // `std::function<absl::StatusOr<BatchAnswer<Key, T>>(absl::Span<const Key>)>`
   //
-  // Polls the keys that it gets: distinct ones, at least one and at most
-  // `max_batch`. The span is valid during the call. A key that is missing from
-  // the answer is not ready; a key that was not in the call is ignored.
+  // Polls the keys of its argument, which are distinct, at least one and at
+  // most `max_batch`. The span is valid during the call. A key that is missing
+  // from the answer is not ready. An entry for a key that was not in the call
+  // is ignored.
   //
-  // If the call returns an error, that is a server error for each of its keys,
-  // whatever its code, except that kResourceExhausted is throttling. An
-  // exception is a server error, too. So a failed call alone never ends a wait;
-  // if it can never work, answer `Failed(error)` for its keys instead.
+  // An error that the call returns is throttling for each of its keys if the
+  // code is kResourceExhausted, otherwise a server error. An exception is a
+  // server error, too. So a failed call alone never ends a wait; if it can
+  // never work, answer `Failed(error)` for its keys instead.
   //
   // Runs on the engine's thread, or on its executor, as synchronous status
-  // functions do. If these are several threads, several calls run at a time.
+  // functions do. If these are several threads, it must be safe to call
+  // concurrently.
   using Call = internal::BatchCall<Key, T>;
 
   // `engine` must outlive the calls of `Start`. Never fails: if `options` are
@@ -77,10 +79,10 @@ class BatchPoller {
         state_(std::make_shared<internal::BatchState<Key, T>>(
             engine, std::move(call), options)) {}
 
-  // Awaits the calls under way, except one that destroys this itself. No call
-  // is made afterwards: waits that are still pending fail with kCancelled at
-  // their next poll (`StopReason::kFailed`). To get no callback, destroy their
-  // handles before.
+  // Blocks until the calls under way have returned, except a call that destroys
+  // this itself. Makes no call afterwards: pending waits fail with kCancelled
+  // at their next poll (`StopReason::kFailed`). To avoid their callbacks,
+  // destroy their handles first. Terminates the program if memory runs out.
   ~BatchPoller() { state_->Close(); }
 
   BatchPoller(const BatchPoller&) = delete;
@@ -89,10 +91,10 @@ class BatchPoller {
   // Starts a wait for `key`, as `WaitEngine::Start` does.
   //
   // A poll of this wait joins the next call. It lasts from then to the end of
-  // the call and is awaited also beyond the deadline; but if the deadline is
-  // before the end of the window, the call is made at once. A wait that ends in
-  // between leaves the call. Several waits for equal keys appear in a call once
-  // and get equal answers.
+  // the call, and the wait awaits it even beyond the deadline. If the deadline
+  // is before the end of the window, the call is made at once. A wait that ends
+  // in between leaves the call. Waits for equal keys appear in a call once and
+  // get equal answers.
   template <typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key,
                                                       WaitOptions options,
@@ -111,9 +113,9 @@ class BatchPoller {
   }
 
   // Returns a wait for `key` that is not started yet, for a coroutine or a
-  // group on the same engine. Start it soon: the poller counts its deadline
-  // from this call when it decides whether the wait can await the end of a
-  // window. The wait can be moved but not copied.
+  // group on the same engine. Start it soon: to decide whether the wait can
+  // await the end of a window, the poller counts its deadline from this call.
+  // The wait can be moved but not copied. `policy` must not be null.
   AsyncWaiter<internal::BatchedKey<Key, T>> Prepare(
       Key key, std::shared_ptr<const WaitPolicy> policy) {
     policy = WaitPolicy::Checked(std::move(policy), state_->status());

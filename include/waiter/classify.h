@@ -1,14 +1,16 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Classification of status codes: the `PollStatus` that a wait takes an
-// `absl::Status` or the status of an HTTP response for.
+// Classification of status codes: maps an `absl::Status` or the status of an
+// HTTP response to a `PollStatus`.
 //
 //   absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
 //   if (!got.ok()) return waiter::FromStatus(got.status());
 //
 //   HttpResponse got = Get("/instances/i-0abc");
 //   return {waiter::ClassOfHttp(got.code), got.reason};
+//
+// All functions here are thread-safe. Their tables:
 //
 // | absl::StatusCode    | poll         | because                             |
 // | ------------------- | ------------ | ----------------------------------- |
@@ -33,9 +35,9 @@
 // |                     |              | redirects are the client's to follow|
 //
 // A status function may know better. If 404 or kNotFound means "not yet", it
-// returns `NotReady(status)`; if kDeadlineExceeded means that one call was too
-// slow, `ServerError(status)`. error_classifier.h changes single entries of the
-// tables, and has the tables of other systems.
+// should return `NotReady(status)`. If kDeadlineExceeded means that one call
+// was too slow, it should return `ServerError(status)`. error_classifier.h
+// changes single entries of the tables, and has the tables of other systems.
 
 #ifndef WAITER_CLASSIFY_H_
 #define WAITER_CLASSIFY_H_
@@ -51,8 +53,8 @@ namespace waiter {
 // Returns the class of `code` in the first table above.
 PollStatus ClassOf(absl::StatusCode code);
 
-// Returns the class of the status of an HTTP response in the second table. If
-// there was no response, a status function returns `ServerError()` instead.
+// Returns the class of the status of an HTTP response in the second table.
+// Takes any number. Without a response, return `ServerError()` instead.
 PollStatus ClassOfHttp(int http_status);
 
 // Returns an answer with the class and the error of `status`.

@@ -72,7 +72,7 @@ class [[nodiscard]] WaitAwaiter {
 
   // The three functions that `co_await` calls.
 
-  // Returns false: a wait always suspends the coroutine, also if its first poll
+  // Returns false: a wait always suspends the coroutine, even if its first poll
   // will succeed, because polls run on the engine's thread.
   bool await_ready() const noexcept { return false; }
 
@@ -145,12 +145,12 @@ class [[nodiscard]] WaitAwaiter {
 // Returns an awaitable that starts `waiter`, a `Waiter` or an `AsyncWaiter`,
 // and resumes the coroutine with its `WaitResult`.
 //
-// The coroutine goes on at the engine's thread, also if it was started on
+// The coroutine continues on the engine's thread, even if it was started on
 // another one. Until it suspends again or ends, it holds up the other waits of
 // that thread, and it must not destroy the engine. A request of `stop` ends the
-// wait as `WaitHandle::Cancel` does. An exception of the status function is
-// thrown from the `co_await`. If the engine is destroyed, the coroutine goes on
-// with the reason `kShutDown`.
+// wait as `WaitHandle::Cancel` does. An exception of the status function
+// or the executor is thrown from the `co_await`. If the engine is destroyed,
+// the coroutine goes on with the reason `kShutDown`.
 template <typename W>
 WaitAwaiter<W> Await(WaitEngine& engine, W waiter, std::stop_token stop = {}) {
   return WaitAwaiter<W>(engine, std::move(waiter), std::move(stop));

@@ -20,8 +20,8 @@
 //   };
 //
 // The limits of a wait, its deadline and its last poll apply to custom delays,
-// too. A rule decides about delays only; the statuses that end a wait are the
-// status function's choice.
+// too. A rule does not classify answers; that is the task of the status
+// function.
 
 #ifndef WAITER_DELAY_RULE_H_
 #define WAITER_DELAY_RULE_H_
@@ -37,8 +37,8 @@
 
 namespace waiter {
 
-// The situation after a poll that was neither success nor failure. Valid during
-// the call of the rule.
+// The situation after a poll that was neither success nor failure. Valid only
+// during the call of the rule.
 struct DelayRequest {
   // The answer of the poll, with the server's `retry_after`.
   const Poll<>& found;
@@ -53,17 +53,17 @@ struct DelayRequest {
   absl::Duration remaining;
 
   // Returns the delay that the curves and hints of the options give, before it
-  // is fitted to the deadline. Each call draws from the generator and advances
-  // the curves, so call it at most once.
+  // is fitted to the deadline. The first call draws from the generator and
+  // advances the curves; later ones return the same.
   absl::FunctionRef<absl::Duration()> computed;
 };
 
 // Returns the delay before the next poll, or nullopt to end the wait with
 // `StopReason::kDelayRule`. A negative or infinite delay, such as arithmetic
-// with not-a-number gives, is replaced by `computed()`. Random delays should be
-// drawn from `gen`, so that `WaitOptions::seed` and tests control them; it is
-// valid during the call. An exception ends the wait, like one of the status
-// function.
+// with not-a-number gives, is replaced by `computed()`. Draw random delays from
+// `gen`, so that `WaitOptions::seed` and tests control them; `gen` is valid
+// only during the call. An exception of the rule ends the wait, like one of the
+// status function.
 //
 // Waits on several threads call the same rule, so it must be safe to call
 // concurrently. It should depend on the request alone: a rule has no memory of

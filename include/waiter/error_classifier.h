@@ -49,8 +49,8 @@
 
 namespace waiter {
 
-// The known facts about an error. Without any fact it is classified as failed.
-// The text of `code` needs to stay valid only during `ClassOf`.
+// Known facts about an error. An error without any is failed. The text of
+// `code` needs to stay valid only during `ClassOf`.
 struct ServiceError {
   enum class Type : uint8_t {
     kUnknown,
@@ -73,9 +73,9 @@ struct ServiceError {
   bool throttling = false;
 };
 
-// A table and the changes to it. Immutable; safe to share between threads. The
-// table is static, so that making a classifier is cheap; a copy copies the
-// changes. Lookups take time in proportion to the length of the lists and the
+// A table and the changes to it. Immutable; safe to share between threads.
+// Making a classifier is cheap because the table is static; a copy copies the
+// changes. A lookup takes time in proportion to the length of the lists and the
 // number of changes.
 class ErrorClassifier {
  public:
@@ -92,8 +92,8 @@ class ErrorClassifier {
   static ErrorClassifier Botocore();
 
   // Returns the rules of DefaultRetryer of the AWS SDK for Go v1. That SDK
-  // retries expired credentials, too, because it renews them; here renewing
-  // them is the status function's task.
+  // renews expired credentials and retries. Here the status function must renew
+  // them.
   static ErrorClassifier AwsGoV1();
 
   // Returns a copy that gives `status` for an error code, an HTTP status or a
@@ -131,8 +131,8 @@ class ErrorClassifier {
 
 // Returns the class of an AWS error code alone, by the table of `AwsKotlin()`:
 // throttled, server error, or failed for every other code. "InternalError" is
-// failed here, because the table tells it by its HTTP status: if that is known,
-// use an `ErrorClassifier`.
+// failed here, because the table recognizes it by its HTTP status. If you know
+// the status, use an `ErrorClassifier`.
 PollStatus ClassOfAwsErrorCode(std::string_view error_code);
 
 }  // namespace waiter

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The answer of one poll: one of five statuses, and optionally a value, an
-// error, a short text for people, and the server's hint when to poll again:
+// error, a short text for people, and a server's hint about when to poll again:
 //
 //   waiter::Poll<Instance> GetStatus() {
 //     HttpResponse got = Get("/instances/i-0abc");
@@ -101,8 +101,8 @@ class Poll : public Poll<void> {
  public:
   using value_type = T;
 
-  // For every status except success, which must bring a value: a success
-  // without one becomes `kFailed` with kInternal.
+  // For every status except success, which needs a value: a success without one
+  // becomes `kFailed` with a kInternal error.
   // NOLINTNEXTLINE(google-explicit-constructor): `return NotReady()`
   Poll(Poll<void> outcome) : Poll<void>(std::move(outcome)) {
     if (status() == PollStatus::kSuccess) RejectSuccessWithoutValue();
@@ -142,9 +142,10 @@ class Poll : public Poll<void> {
   std::optional<T> value_;
 };
 
-// The functions below make the answers of a status function. Where one takes an
-// `error`, that must not be OK. `retry_after` is the server's own hint;
-// retry_after.h reads it from the headers of a response.
+// The functions below make the answers of a status function. An `error` must
+// not be OK; otherwise the answer is `kFailed` with a kInternal error.
+// `retry_after` is the server's own hint; retry_after.h reads it from the
+// headers of a response.
 
 // The condition is met.
 inline Poll<> Success() { return PollStatus::kSuccess; }
@@ -163,7 +164,8 @@ Poll<> NotReady(absl::Status error, absl::Duration retry_after = {});
 Poll<> Throttled(std::string_view detail = {}, absl::Duration retry_after = {});
 Poll<> Throttled(absl::Status error, absl::Duration retry_after = {});
 
-// This poll found no answer, but another one may.
+// This poll got no usable answer, for example because of a server error or a
+// timeout; another one may.
 Poll<> ServerError(std::string_view detail = {},
                    absl::Duration retry_after = {});
 Poll<> ServerError(absl::Status error, absl::Duration retry_after = {});

@@ -29,17 +29,17 @@ namespace waiter {
 // `T` is the type of the value of a success, void if there is none. Copies
 // stand for the same poll. Thread-safe.
 //
-// A completion may be called inside the status function, later, from any
-// thread, and after the wait or its engine is gone; then it does nothing. A
-// clock other than the real one must still exist. A completion that outlives
-// the engine keeps the memory of the engine's waits from being freed.
+// A completion may be called inside the status function or later, from any
+// thread. After the wait or its engine has ended, a call does nothing. A
+// completion that outlives the engine keeps the memory of the engine's waits
+// from being freed.
 //
 // If no copy is ever called, the poll has no answer: the wait ends at its
 // deadline or when it is cancelled, and not before.
 template <typename T = void>
 class PollCompletion {
  public:
-  // For `AsyncWaiter`.
+  // Called by `AsyncWaiter` only.
   explicit PollCompletion(internal::EngineTicket ticket)
       : ticket_(std::move(ticket)) {}
 

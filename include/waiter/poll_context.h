@@ -31,10 +31,10 @@
 
 namespace waiter {
 
-// A status function gets a reference that is valid during the call; code that
-// goes on afterwards copies the fields it needs. Times are measured at the
-// start of the poll, with the clock of the wait. Waits whose function takes a
-// context read the wall clock once for each poll.
+// A status function gets a reference that is valid only during the call; code
+// that goes on afterwards must copy the fields it needs. Times are measured at
+// the start of the poll, with the clock of the wait. A wait whose function
+// takes a context reads the wall clock once for each poll.
 struct PollContext {
   // Ordinal of this poll, counted from 1.
   int64_t attempt = 1;
@@ -48,19 +48,21 @@ struct PollContext {
 
   // Time that this poll may take: the shorter of `WaitOptions::poll_timeout`
   // and `remaining`. When nothing remains, as for the last poll at the
-  // deadline, it is `poll_timeout` alone: a late success of that poll still
-  // counts.
+  // deadline, it is `poll_timeout`, or, if that is infinite, twice the longest
+  // poll so far, at least 1 s and at most 10 s: a late success of that poll
+  // still counts. Finite unless the wait has no deadline.
   absl::Duration timeout = absl::InfiniteDuration();
 
   // End of `timeout` on the wall clock, for calls that take a deadline. If a
   // call runs out of time but may work the next time, answer
-  // `ServerError(status)`; `FromStatus` takes its kDeadlineExceeded for a
+  // `ServerError(status)`; `FromStatus` would turn its kDeadlineExceeded into a
   // failure.
   absl::Time deadline = absl::InfiniteFuture();
 
-  // The stop token of the wait. A poll that stops early because of it should
-  // answer anything except success and failure; the wait then ends as
-  // cancelled.
+  // Requested when the wait is cancelled, when its handle or its engine is
+  // destroyed, and when an engine gives up waiting for the answer. A poll that
+  // stops early because of it should answer anything except success and
+  // failure; the wait then ends as cancelled, or as shut down.
   std::stop_token stop_token = {};
 
   // Status that the previous poll found; unset for the first one.

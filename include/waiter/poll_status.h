@@ -25,9 +25,9 @@
 namespace waiter {
 
 // Ordered from healthy to hopeless. After `kNotReady`, `kThrottled` and
-// `kServerError` the wait goes on, each with a backoff curve of its own; an
-// answer restarts the curves of the statuses that are worse. A number outside
-// of this list ends the wait as `kFailed`, with kInternal.
+// `kServerError` the wait goes on. Each of them has its own backoff curve, and
+// an answer restarts the curves of all statuses that are worse. A number
+// outside of this list ends the wait as `kFailed`, with a kInternal error.
 enum class PollStatus : uint8_t {
   // The condition is met. Ends the wait, unless the options ask for the
   // condition to hold (`WaitOptions::successes_required`, `hold_for`).
@@ -40,8 +40,8 @@ enum class PollStatus : uint8_t {
   // at least as long as after `kNotReady`.
   kThrottled,
 
-  // This poll found no answer, but another one may. Delay by
-  // `WaitOptions::server_error`.
+  // This poll got no usable answer, for example because of a server error or a
+  // timeout; another one may. Delay by `WaitOptions::server_error`.
   kServerError,
 
   // The condition will never be met. Ends the wait at once.

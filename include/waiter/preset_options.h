@@ -22,10 +22,10 @@
 namespace waiter {
 
 // Parameters of `GoV1RetryRules()`: client.DefaultRetryer of the AWS SDK for Go
-// v1, field by field. A delay of zero means its default, as it does there.
+// v1, field by field. As in the original, a delay of zero means its default.
 struct GoV1RetryOptions {
-  // Number of polls that follow the first one (NumMaxRetries). Zero or more,
-  // and unlike there, zero means zero.
+  // Number of polls that follow the first one (NumMaxRetries). Zero or more.
+  // Unlike in the original, zero means zero.
   int64_t max_retries = 3;
 
   // Lower ends of the first delay (MinRetryDelay, MinThrottleDelay). A delay is
@@ -64,7 +64,7 @@ struct AwsRetryOptions {
   // Number of polls, the first included. At least 1.
   int64_t max_attempts = 3;
 
-  // Ceilings of the delay after the first poll: one that was not throttled, and
+  // Ceilings of the delay after a first poll that was not throttled, and after
   // one that was. Zero or more. Growth counts all polls, so that a poll that is
   // throttled later starts higher on its curve.
   absl::Duration initial_delay = absl::Milliseconds(50);
@@ -79,7 +79,7 @@ struct AwsRetryOptions {
   // Ceiling of every delay. At least `initial_delay`.
   absl::Duration max_backoff = absl::Seconds(20);
 
-  // Longest time by which a server's hint may lift a delay, also above
+  // Longest time by which a server's hint may lift a delay, even above
   // `max_backoff`. Finite, zero or more.
   absl::Duration retry_after_max_overshoot = absl::Seconds(5);
 };
@@ -87,7 +87,7 @@ struct AwsRetryOptions {
 // Parameters of `GrpcRetry()`: a retryPolicy of gRPC's service config. The
 // defaults are the example of its proposal A6; gRPC itself has none.
 struct GrpcRetryOptions {
-  // Number of polls, the first included. At least 1; above 5 counts as 5.
+  // Number of polls, the first included. At least 1; more than 5 count as 5.
   int64_t max_attempts = 4;
 
   // Ceiling of the first delay. Zero or more.

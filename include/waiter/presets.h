@@ -12,15 +12,16 @@
 // caller must limit the time, too.
 //
 // Pass parameters as arguments (preset_options.h). Most presets have a delay
-// rule that copies its parameters, so that a later change of the curves in the
+// rule that copies its parameters, so a later change of the curves in the
 // options has no effect. All other options may be changed. docs/design.md shows
-// the presets side by side, and schedule.h computes their delays.
+// the presets side by side, and schedule.h computes their delays. All functions
+// here are thread-safe.
 //
 // All presets differ from their originals in four ways: delays have a
 // resolution of nanoseconds and cannot overflow; a sleep that would pass the
-// deadline ends in one last poll there; hints of zero or infinity are ignored,
-// and negative hints, too, except with gRPC; exceptions of the status function
-// pass through.
+// deadline is cut, and one last poll follows there; hints of zero and infinity
+// are ignored, as are negative ones except with gRPC; exceptions of the status
+// function pass through.
 
 #ifndef WAITER_PRESETS_H_
 #define WAITER_PRESETS_H_
@@ -34,10 +35,10 @@
 
 namespace waiter {
 
-// The next three poll with an incremental delay, as "Error retries and
+// The next three policies have an incremental delay, as "Error retries and
 // exponential backoff" in the AWS General Reference describes it: after the nth
 // poll they delay 2^n * 100 ms, at most `max_wait_interval`, regardless of its
-// answer. There is no jitter, and hints are ignored.
+// answer. They have no jitter and ignore hints.
 
 // Returns the policy of the pseudo-code. It delays 100 ms before the first
 // poll, makes `max_retries` polls (at least one), and ends at the first server
@@ -65,9 +66,9 @@ WaitOptions AwsPollingJavaPollingFirst(int64_t max_retries,
 // own and add their `retry_after`, uncapped.
 //
 // In the original, 429, 502, 503 and 504 count as throttled, and Retry-After is
-// read with 429 and 503 only; here that is the status function's choice, and
-// `ErrorClassifier::AwsGoV1()` makes it. A negative Retry-After shortens the
-// delay there, and is ignored here.
+// read with 429 and 503 only. Here the status function decides;
+// `ErrorClassifier::AwsGoV1()` classifies as the original does. A negative
+// Retry-After shortens the delay of the original; this policy ignores it.
 WaitOptions GoV1RetryRules(const GoV1RetryOptions& options = {});
 
 // Return the parameters that the same SDK sets for DynamoDB, and for two
@@ -78,11 +79,11 @@ GoV1RetryOptions GoV1Ec2NetworkInterfaces();
 
 // Returns the policy of `StandardRetryStrategy` of the AWS SDK for Kotlin as
 // its guide describes it, before 2026. Delays grow with the attempt, regardless
-// of the answer; throttled polls have no longer delays, and hints are ignored.
+// of the answer; a throttled poll is not delayed longer, and hints are ignored.
 // `retry_quota` is a new bucket with the costs of `KotlinRetryQuota`.
 //
-// Unlike in the original, delays are not cut to whole milliseconds, a poll that
-// was not ready costs nothing, and among transient errors only
+// Unlike in the original, delays are not cut to whole milliseconds, a poll
+// after "not ready" costs nothing, and among transient errors only
 // kDeadlineExceeded costs as much as a timeout.
 WaitOptions KotlinStandard(const KotlinRetryOptions& options = {});
 
@@ -97,10 +98,10 @@ RetryQuotaOptions KotlinRetryQuota();
 // Returns the policy of the standard mode of the AWS SDKs since 2026. Delays
 // grow with the attempt, from a higher start if the poll was throttled.
 // `retry_after` (x-amz-retry-after) is clamped to [t, t + 5 s], where t is the
-// delay that was drawn. `retry_quota` is a new bucket, which the waits share
-// that use a copy of these options: make them once for each server.
+// delay that was drawn. `retry_quota` is a new bucket; all waits with a copy of
+// these options share it, so make the options once for each server.
 //
-// Unlike in the original, a poll that was not ready costs nothing. For polls
+// Unlike in the original, a poll after "not ready" costs nothing. For polls
 // that the server holds open for long, set `delay_when_refused`.
 WaitOptions AwsStandard2026(const AwsRetryOptions& options = {});
 
@@ -125,11 +126,11 @@ WaitOptions SmithyWaiter(absl::Duration min_delay = absl::Seconds(2),
                          absl::Duration max_delay = absl::Minutes(2));
 
 // Returns the retryPolicy of gRPC (proposal A6). Delays are within 20 % of
-// min(max_backoff, initial_backoff * multiplier^(n-1)), also above
+// min(max_backoff, initial_backoff * multiplier^(n-1)), even above
 // `max_backoff`. `retry_after` (grpc-retry-pushback-ms) replaces a delay and
 // restarts the growth; a negative one ends the wait. Delays grow as in gRPC if
-// the status function answers all retryable codes with the same status.
-// retryThrottling is left out.
+// the status function answers all retryable codes with the same status. Omits
+// retryThrottling.
 WaitOptions GrpcRetry(const GrpcRetryOptions& options = {});
 
 }  // namespace waiter

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Options of an `AdaptiveRateLimiter` (rate_limiter.h). The defaults suit most
-// servers; a server that recovers slowly gets
+// servers. For a server that recovers slowly:
 //
 //   auto limiter = waiter::AdaptiveRateLimiter::Make({.scale_constant = 0.1});
 //
@@ -25,7 +25,7 @@
 
 namespace waiter {
 
-// The defaults are those of all AWS SDKs. All values must be finite.
+// A value. The defaults are those of all AWS SDKs. All numbers must be finite.
 struct RateLimiterOptions {
   // Share of the rate that remains when the server throttles. Within (0, 1).
   double beta = 0.7;
@@ -47,9 +47,8 @@ struct RateLimiterOptions {
   // Time over which polls are counted to measure their rate. Above zero.
   absl::Duration measurement_bucket = absl::Milliseconds(500);
 
-  // Upper limit of the allowed rate, as a multiple of the measured one. At
-  // least
-  // 1. It keeps an idle client from earning an unlimited rate.
+  // Upper limit of the allowed rate, as a multiple of the measured one, which
+  // keeps an idle client from earning an unlimited rate. At least 1.
   double growth_limit = 2;
 };
 

@@ -18,10 +18,10 @@
 //   return waiter::ServerError(status, pushback.delay);
 //
 // Whatever a server sends, a result has no value or is within [0, kLongest].
-// Spaces and tabs around a value are ignored; any other deviation from its form
-// gives no value. `RetryAfterOptions` (retry_after_options.h) says how a wait
-// combines a hint with its own delay, and sets a shorter limit. A wait ignores
-// a hint of zero, so that it causes no busy loop.
+// The parsers ignore spaces and tabs around a value; any other deviation from
+// its form gives no value. `RetryAfterOptions` (retry_after_options.h) says how
+// a wait combines a hint with its own delay, and sets a shorter limit. A wait
+// ignores a hint of zero, so that it causes no busy loop.
 //
 // All functions here are thread-safe and allocate nothing.
 
@@ -90,8 +90,8 @@ RetryAfter ParseRetryInfoDelay(std::string_view json);
 // negative or `nanos` is not within [0, 999999999], the range of protobuf.
 RetryAfter RetryInfoDelay(int64_t seconds, int32_t nanos);
 
-// The request of `grpc-retry-pushback-ms` (gRPC proposal A6). Unlike above, a
-// value that cannot be parsed has a meaning there: do not retry.
+// The request of `grpc-retry-pushback-ms` (gRPC proposal A6). Unlike with the
+// other fields, a value that cannot be parsed has a meaning: do not retry.
 struct GrpcPushback {
   // If false, end the wait: return `Failed(status)`.
   bool may_retry;

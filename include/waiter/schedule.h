@@ -15,8 +15,8 @@
 //   waiter::Schedule(options, gen, /*max_delays=*/10,
 //                    waiter::PollStatus::kThrottled);
 //
-// The loop that drives every wait computes the schedule, so it holds for all of
-// them: limits, last poll and delay rules included.
+// The loop that drives every wait computes the schedule, so the schedule holds
+// for all of them: limits, last poll and delay rules included.
 
 #ifndef WAITER_SCHEDULE_H_
 #define WAITER_SCHEDULE_H_
@@ -39,10 +39,10 @@ namespace waiter {
 // `first_poll_delay` comes first. If `options` are invalid, returns the error
 // of `Validate`.
 //
-// Ignores the observer and the history of the options. Sleeps nowhere, and
-// takes time in proportion to the number of delays. Budgets are used as by a
-// real wait: leave `retry_quota` and `rate_limiter` out if other waits share
-// them.
+// Ignores the observer and the history of the options. Never sleeps, and takes
+// time in proportion to the number of delays. Uses budgets as a real wait does:
+// leave `retry_quota` and `rate_limiter` out if other waits share them. Reads
+// the wall clock only for an absolute `deadline`.
 absl::StatusOr<std::vector<absl::Duration>> Schedule(
     WaitOptions options, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);

@@ -19,9 +19,9 @@
 // kResourceExhausted ends the wait as failed. A function for which kNotFound
 // means "not yet" says so itself: `return waiter::NotReady(status);`.
 //
-// A wait calls its status function again only after the previous call returned.
-// An exception ends the wait and is never retried. Functions that take a
-// completion instead of returning an answer are the subject of async_waiter.h.
+// A wait calls its status function again only after the previous call has
+// returned. An exception ends the wait and is never retried. async_waiter.h is
+// for functions that take a completion instead of returning an answer.
 
 #ifndef WAITER_STATUS_FUNCTION_H_
 #define WAITER_STATUS_FUNCTION_H_

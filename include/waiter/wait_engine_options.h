@@ -34,10 +34,12 @@ class Clock;
 
 // The part of its `WaitReport` that a wait keeps while it is pending.
 enum class ReportLevel : uint8_t {
-  // Keeps `attempts`, `elapsed` and the status of the last poll. If that poll
-  // ends the wait, the result has all of it, and an error with the usual text.
-  // If the wait is ended from outside (cancelled, or with the engine), its
-  // error has a code but no text.
+  // Keeps `attempts`, `elapsed` and the status of the last poll. Counts, sleeps
+  // and errors stay empty. If a poll ends the wait, `last_poll` is complete.
+  // The
+  // error has its usual text, but that of a wait which was cancelled, or ended
+  // with the engine, may have none. Waits that need more state than a lean
+  // report (see `WaitEngine::Start`) keep everything.
   kLean,
   // Keeps everything that the blocking form keeps, for 64 bytes more per wait.
   kFull,
@@ -49,14 +51,14 @@ struct WaitEngineOptions {
   // on the thread that calls them.
   int threads = 1;
 
-  // Wake-ups are rounded up to a multiple of this, so that one wake-up, which
-  // costs 20 to 40 us of processor time, serves many waits. Zero for exact
-  // times, otherwise finite and at least 1 us. A tick of 1 ms makes polls 0.6
-  // ms late (median), and a poll at a deadline by up to one tick.
+  // Unit to which wake-ups are rounded up, so that one wake-up, which costs 20
+  // to 40 us of processor time, serves many waits. Zero for exact times,
+  // otherwise finite and at least 1 us. A tick of 1 ms makes polls late by
+  // 0.6 ms (median), and a poll at a deadline by up to one tick.
   absl::Duration tick = absl::Milliseconds(1);
 
-  // Share of a delay by which it may be longer, so that a few waits are woken
-  // together, too. Within [0, 1]. No delay becomes longer than the deadline
+  // Share of a delay by which it may be longer, so that even a few waits wake
+  // up together. Within [0, 1]. No delay becomes longer than the deadline
   // allows.
   double relative_slack = 0;
 
@@ -65,10 +67,17 @@ struct WaitEngineOptions {
 
   // Runs synchronous status functions in place of the engine's thread; unset:
   // that thread runs them. The executor gets one function for each poll and
-  // must run it exactly once, on any thread and soon, because the wait goes on
-  // only afterwards. A function that runs after its wait or the engine has
-  // ended does nothing. If the executor throws, the wait ends with that
-  // exception.
+  // should run it once, on any one thread and soon, because the wait goes on
+  // only afterwards. A poll that has not begun at the deadline of its wait, or,
+  // if it is the last one, `PollContext::timeout` later, is given up. A
+  // function that runs after its wait or the engine has ended, or again, does
+  // nothing.
+  //
+  // If the executor destroys a function without running it, as pools do that
+  // shut down, the wait ends with `StopReason::kFailed` and kUnavailable. If
+  // the executor throws before the poll has begun, the wait ends with kUnknown
+  // and that exception. The engine destroys its copies of the executor at its
+  // end.
   //
   // Callbacks and asynchronous status functions stay on the engine's thread.
   // Each wait is still polled by one thread at a time. Objects to which the
@@ -79,8 +88,8 @@ struct WaitEngineOptions {
   // Unset: the engine prints the exception and terminates the program.
   std::function<void(std::exception_ptr)> on_callback_exception = nullptr;
 
-  // Not owned; must outlive the engine and calls of its `PollCompletion`s.
-  // Null: `GetRealClock()`. Waits whose options name another clock end with
+  // Clock of the engine. Not owned; must outlive the engine. Null:
+  // `GetRealClock()`. Waits whose `WaitOptions::clock` is not the same end with
   // kInvalidArgument.
   Clock* clock = nullptr;
 

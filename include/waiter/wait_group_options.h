@@ -31,19 +31,20 @@ namespace waiter {
 
 // A value. No combination is invalid.
 struct WaitGroupOptions {
-  // Number of successes that are enough. The other waits are cancelled as soon
-  // as that many waits have succeeded, and as soon as too many have ended
-  // otherwise for it to be reached. Zero, and a number above that of the waits,
-  // cancel all waits at once.
+  // Number of successes that are enough. The group cancels the other waits as
+  // soon as that many have succeeded, or so many have ended without success
+  // that the number is out of reach. Zero, or more than the number of waits,
+  // cancels all waits at once.
   //
-  // Results of waits that were not needed have the reason `kCancelled`, unless
-  // they ended by themselves first; so there may be more successes than this.
+  // The result of a wait that was not needed has the reason `kCancelled`,
+  // unless the wait ended by itself first; so there may be more successes than
+  // this.
   //
-  // A synchronous poll that is under way at that moment is awaited, and its
+  // The group awaits a synchronous poll that is under way at that moment; its
   // success or failure still counts for that wait.
   //
-  // Unset: no wait is cancelled on account of the others. The callback comes
-  // when the last one has ended.
+  // Unset: the group cancels no wait. The callback comes when the last wait has
+  // ended.
   std::optional<size_t> successes_required = std::nullopt;
 };
 

@@ -33,9 +33,9 @@
 
 namespace waiter {
 
-// The event that ended a wait, with the code of `WaitReport::status`. A status
-// function's own kCancelled or kDeadlineExceeded is `kFailed`, which tells it
-// from the wait's.
+// The event that ended a wait, with the code of `WaitReport::status`. If the
+// status function itself fails with kCancelled or kDeadlineExceeded, the reason
+// is still `kFailed`.
 enum class StopReason : uint8_t {
   kSuccess,           // The status function found success.
   kFailed,            // It found failure; its code and message are unchanged.
@@ -67,9 +67,10 @@ struct PollRecord {
 struct WaitReport {
   StopReason reason = StopReason::kInvalidOptions;
 
-  // OK exactly for success. For `kFailed` the error of the status function,
-  // unchanged. For every limit a message of one shape: the name of the wait,
-  // the limit, the number of attempts, the time, and what the last poll found.
+  // OK exactly for success. For `kFailed`, the error of the status function,
+  // unchanged; kUnknown if it gave none or threw. For every limit, a message of
+  // one shape: the name of the wait, the limit, the number of attempts, the
+  // time, and what the last poll found.
   absl::Status status;
 
   // Number of finished polls.
@@ -88,7 +89,7 @@ struct WaitReport {
   // is missing.
   absl::Duration elapsed;
 
-  // The part of `elapsed` that was slept, and the time of the longest poll.
+  // Time of all sleeps, a part of `elapsed`, and time of the longest poll.
   absl::Duration slept;
   absl::Duration longest_poll;
 
@@ -106,9 +107,9 @@ struct WaitReport {
   // The last `WaitOptions::history_limit` polls, oldest first.
   std::vector<PollRecord> history;
 
-  // The exception that the status function threw, with the reason `kFailed`.
-  // Null in the blocking form, where the exception passes through to the
-  // caller.
+  // The exception of the status function or the executor, with the reason
+  // `kFailed`. Null in the blocking form, where the exception passes through to
+  // the caller.
   std::exception_ptr exception;
 };
 

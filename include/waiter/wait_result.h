@@ -42,7 +42,8 @@ class WaitResultBase {
   StopReason reason() const { return report_.reason; }
 
   // Returns OK, or an error with the code of `reason()`; `StopReason` lists the
-  // codes. Its message names the limit and what the last poll found.
+  // codes. If a limit ended the wait, the message names it and what the last
+  // poll found; `WaitReport::status` has the details.
   const absl::Status& status() const { return report_.status; }
 
   const WaitReport& report() const& { return report_; }
@@ -56,8 +57,8 @@ class WaitResultBase {
   WaitReport report_;
 };
 
-// `T` is the type of a success's value, or void if there is none. A value type:
-// copyable if `T` is; thread-compatible.
+// `T` is the type of the value of a success, or void if there is none. A value
+// type: copyable if `T` is. Thread-compatible.
 template <typename T = void>
 class WaitResult : public WaitResultBase {
  public:

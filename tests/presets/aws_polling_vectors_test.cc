@@ -205,7 +205,7 @@ TEST_F(AwsPollingVectorsTest, Examples) {
   }
 }
 
-// Delays grow with all polls, not with those of a kind.
+// Delays grow with every poll, whatever its status.
 TEST_F(AwsPollingVectorsTest, MixedAnswersGrowTogether) {
   EXPECT_EQ(Waits(Play(AwsPollingJava(5, absl::Hours(1)),
                        {NotReady(), Throttled("", absl::Minutes(1)),
@@ -216,7 +216,7 @@ TEST_F(AwsPollingVectorsTest, MixedAnswersGrowTogether) {
                 absl::Milliseconds(1600)}));
 }
 
-// What the Java programs compute for the nth wait, in milliseconds:
+// Returns the nth wait of the Java programs, in milliseconds:
 // `(long) Math.pow(2, n) * 100`. The conversion stops at the largest long, and
 // the product wraps.
 int64_t WrappedWait(int64_t n) {
@@ -232,9 +232,9 @@ absl::Duration ExactWait(int64_t n) {
          absl::Milliseconds(static_cast<int64_t>(milliseconds % 1000));
 }
 
-// The Java programs wrap from the 57th wait on, where these grow on to the 60th
-// and stay there. Such waits, of millions of years, are asked of the rule; a
-// wait that makes them is cut to 73 years.
+// The Java programs wrap from the 57th wait on; the presets grow up to the 60th
+// and stay there. The test asks the rule for these waits of millions of years,
+// because the loop cuts them to 73 years.
 TEST_F(AwsPollingVectorsTest, SaturatesWhereJavaOverflows) {
   constexpr int64_t kLastCorrectInJava = 56;
   constexpr int64_t kLastDoubling = 60;

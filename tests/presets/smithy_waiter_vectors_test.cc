@@ -100,7 +100,7 @@ TEST_F(SmithyWaiterVectorsTest, ExampleOfTheSpecification) {
   EXPECT_EQ(played.report.reason, StopReason::kDeadline);
 }
 
-// As the tests of smithy-go: with its own lead before the deadline.
+// The tests of smithy-go, with its own lead before the deadline.
 TEST_F(SmithyWaiterVectorsTest, CasesOfSmithyGo) {
   for (const Json& entry : File()["go_cases"].array()) {
     const std::string& name = entry["name"].string();

@@ -13,17 +13,17 @@
 //     EXPECT_EQ(Read(path), "done");
 //   });
 //
-// The expression is evaluated again at each poll, on the calling thread. The
-// first poll is made at once and the last one exactly at the limit; in between,
+// Each poll evaluates the expression again, on the calling thread. The first
+// poll is made at once and the last one exactly at the limit; in between,
 // `EventuallyOptions` (testing/eventually_options.h) gives the delays, 10 ms
-// growing to 500 ms by default. A matching value passes also if it arrives
+// growing to 500 ms by default. A matching value passes even if it arrives
 // after the limit, as long as its poll began before. A poll that hangs is not
 // interrupted.
 //
-// An error or an exception ends an EVENTUALLY at once, with two exceptions:
-// `absl::Status` and `StatusOr` errors that `options.errors` calls server
-// errors, throttling or not ready, and exceptions of the types in
-// `options.retry_exceptions`.
+// An error or an exception ends an EVENTUALLY at once, unless it is an
+// `absl::Status` or `StatusOr` error that `options.errors` calls a server
+// error, throttling or not ready, or an exception that
+// `options.retry_exceptions` accepts.
 //
 // On every clock except a `SimulatedClock`, a limit is multiplied by the
 // environment variable WAITER_TEST_TIMEOUT_SCALE and, under a sanitizer or
@@ -50,9 +50,9 @@
 #include "waiter/testing/internal/eventually_parts.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
-// Passes with the first value that matches. Takes an expression, a value or a
-// gMock matcher, and optionally `EventuallyOptions` and `FailIf(matcher)`. Text
-// that is streamed into an assertion follows its message. As in all macros
+// Passes with the first value that matches. Takes an expression, then a value
+// or a gMock matcher, and optionally `EventuallyOptions` and `FailIf(matcher)`.
+// Text that is streamed into an assertion follows its message. In all macros
 // here, ASSERT_ returns from the current function on failure, and EXPECT_ goes
 // on.
 #define EXPECT_EVENTUALLY(expression, ...)                          \
@@ -125,8 +125,8 @@ using EventualValueOf = typename EventualValue<std::invoke_result_t<F&>>::type;
 // Polls `function` like EXPECT_EVENTUALLY, for helpers and for values that a
 // test goes on with. Returns the value that matched, or an error with the
 // message of EXPECT_EVENTUALLY and the code of the wait: kDeadlineExceeded at
-// the limit, kInvalidArgument for options that cannot be meant. Never fails the
-// test itself.
+// the limit, kInvalidArgument for options that are invalid or contradict each
+// other. Never fails the test itself.
 //
 //   absl::StatusOr<Job> job = waiter::Eventually(
 //       [&] { return client.GetJob(42); }, Field(&Job::state, "DONE"));

@@ -12,16 +12,16 @@
 //   EXPECT_GE(clock.Elapsed(), absl::Minutes(5));
 //
 // Time stands still while code runs. When all code that could run is asleep on
-// the clock, the time jumps to the next wake-up or call. Threads for which the
-// clock must wait while they run announce themselves:
+// the clock, the time jumps to the next wake-up or call. A thread for which the
+// clock must wait announces itself:
 //
 //   std::jthread worker([&] {
 //     const waiter::SimulatedClock::Participant participant(clock);
 //     ...
 //   });
 //
-// The time of a clock made with `kManual` moves only by `AdvanceTime`. So a
-// test can look at a wait in its sleep:
+// The time of a clock made with `kManual` moves only by `AdvanceTime`, so a
+// test can look at a wait during its sleep:
 //
 //   waiter::SimulatedClock clock(waiter::SimulatedClock::Mode::kManual);
 //   std::jthread thread([&] { wait.Wait(); });
@@ -54,10 +54,10 @@ class SimulatedClock final : public Clock {
  public:
   enum class Mode { kAutomatic, kManual };
 
-  // Guard against tests that would hang: applies when a sleeper has been asleep
-  // for `stall_limit` of real time and the clock has not moved. `on_stall` gets
-  // a text that lists the sleepers and their wake-up times; unset, the clock
-  // prints it and aborts the program.
+  // Guard against tests that would hang. If a sleeper has been asleep for
+  // `stall_limit` of real time and the clock has not moved, the clock calls
+  // `on_stall` with a text that lists the sleepers and their wake-up times.
+  // Unset: it prints the text and aborts the program.
   struct StallGuard {
     absl::Duration stall_limit = absl::Seconds(30);
     std::function<void(std::string_view)> on_stall = nullptr;
@@ -67,8 +67,9 @@ class SimulatedClock final : public Clock {
       : SimulatedClock(mode, StallGuard{}) {}
   SimulatedClock(Mode mode, StallGuard guard);
 
-  // While it exists, one more thread must be asleep before the time may jump.
-  // Without any participant, the time jumps as soon as one thread sleeps.
+  // A thread for which the clock waits. While a participant exists, one more
+  // thread must be asleep before the time may jump. Without participants, the
+  // time jumps as soon as one thread sleeps. Movable.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
@@ -89,14 +90,15 @@ class SimulatedClock final : public Clock {
   // Advances the time by `duration`, which must not be negative, and runs the
   // calls on the way at their own times. Sleepers that are due wake up after
   // the last call. A status function that calls this simulates a poll that
-  // takes so long.
+  // takes that long.
   void AdvanceTime(absl::Duration duration);
 
   // Moves only the wall clock, forwards or backwards, as an administrator or a
   // leap second does. Sleeps and timeouts are not affected.
   void StepWallClock(absl::Duration step);
 
-  // Blocks, in real time, until `count` threads are asleep on this clock.
+  // Blocks, in real time, until `count` threads are asleep on this clock. The
+  // `StallGuard` does not apply.
   void AwaitSleepers(int count);
 
   // Returns the simulated time since this clock was made.

@@ -9,15 +9,15 @@
 //                                  waiter::Attempts(Le(5))));
 //   EXPECT_THAT(wait.Wait(), waiter::FailedWith(HasSubstr("quota")));
 //
-// With a history, the exact times of the polls, here on a `SimulatedClock` and
-// without jitter:
+// With a history, `PollTimes` matches the exact times of the polls, here on a
+// `SimulatedClock` and without jitter:
 //
 //   EXPECT_THAT(wait.Wait(), waiter::PollTimes(ElementsAre(
 //       absl::ZeroDuration(), absl::Seconds(1), absl::Seconds(3))));
 //
-// Each matcher takes any `WaitResult<T>`. Where one has an argument, that may
-// be a value or a matcher. A mismatch prints the reason, the number of polls,
-// the time and the error:
+// Each matcher takes any `WaitResult<T>`. An argument may be a value or a
+// matcher, except in `EndedFor` and `LastFound`, which take a value. A mismatch
+// prints the reason, the number of polls, the time and the error:
 //
 //   Expected: ended with success
 //     Actual: deadline after 56 polls in 5m, DEADLINE_EXCEEDED: ...
@@ -55,7 +55,7 @@ MATCHER_P(EndedFor, reason,
   return arg.reason() == reason;
 }
 
-// Match the most frequent reasons.
+// Match the most frequent reasons: success, deadline and cancellation.
 inline auto IsReady() { return EndedFor(StopReason::kSuccess); }
 inline auto TimedOut() { return EndedFor(StopReason::kDeadline); }
 inline auto Cancelled() { return EndedFor(StopReason::kCancelled); }
@@ -80,8 +80,8 @@ MATCHER_P(FailedWith, message,
              message, std::string(arg.status().message()), result_listener);
 }
 
-// The matchers below look at one entry of the report each. They also match
-// waits that did not succeed.
+// Each matcher below looks at one field of the report. They also match waits
+// that did not succeed.
 
 // Matches if the number of finished polls matches `count`.
 MATCHER_P(Attempts, count,
