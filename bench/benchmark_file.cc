@@ -56,7 +56,7 @@ absl::StatusOr<double> TimeOf(const nlohmann::json& row,
   const char* const field = real ? "real_time" : "cpu_time";
   const std::optional<double> time = cli::FindNumber(row, field);
   if (!time.has_value() || *time < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " is no time"));
+    return absl::InvalidArgumentError(absl::StrCat(field, " is not a time"));
   }
   if (const std::string* const unit = cli::FindString(row, "aggregate_unit");
       unit != nullptr && *unit == "percentage") {

@@ -44,8 +44,8 @@ int main() {
   const absl::StatusOr<nlohmann::json> parsed = waiter::cli::ParseJson(charts);
   if (!parsed.ok() || !parsed->is_array() ||
       charts.find('<') != std::string::npos) {
-    std::cerr << "waiter-page: standard input is no JSON array of charts, as "
-                 "waiter --html gives it\n";
+    std::cerr << "waiter-page: standard input is not a JSON array of charts, "
+                 "as waiter --html gives it\n";
     return kBadInput;
   }
   WritePage(charts, std::cout);

@@ -88,7 +88,7 @@ Flags MakeFlags(Arguments& arguments) {
   return flags;
 }
 
-// The policy to plan, as asked for or proposed, and the policies that it is
+// The policy to plan, given by flags or proposed, and the policies that it is
 // compared with.
 struct Comparison {
   std::vector<sim::NamedPolicy> policies;  // The policy to plan comes first.
@@ -96,7 +96,7 @@ struct Comparison {
 };
 
 absl::StatusOr<Comparison> Compare(const Arguments& arguments,
-                                   const WaitOptions& policy, bool asked_for) {
+                                   const WaitOptions& policy, bool is_given) {
   const sim::DurationDistribution& ready = *arguments.ready;
   Comparison comparison;
   sim::NamedPolicy proposal =
@@ -105,8 +105,8 @@ absl::StatusOr<Comparison> Compare(const Arguments& arguments,
                                  .seed = arguments.seed});
   proposal.name = std::string(kProposal);
   proposal.policy.max_attempts = policy.max_attempts;
-  if (asked_for) {
-    comparison.policies.push_back({std::string(kAskedFor), policy});
+  if (is_given) {
+    comparison.policies.push_back({std::string(kGivenPolicy), policy});
   }
   comparison.policies.push_back(std::move(proposal));
   for (sim::NamedPolicy& known :
@@ -131,7 +131,8 @@ absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
   std::vector<sim::NamedPolicy> seen;
   for (size_t i = 0; i < comparison.policies.size(); ++i) {
     const sim::NamedPolicy& policy = comparison.policies[i];
-    const bool shown = policy.name == kAskedFor || policy.name == kProposal ||
+    const bool shown = policy.name == kGivenPolicy ||
+                       policy.name == kProposal ||
                        policy.name == sim::kDefaultPolicyName;
     if (shown) seen.push_back(policy);
     if (!shown && !comparison.points[i].on_front) continue;
@@ -182,7 +183,7 @@ absl::Status RunChecked(const Invocation& invocation) {
   const absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
   if (!policy.ok()) return policy.status();
 
-  Comparison comparison = {.policies = {{std::string(kAskedFor), *policy}},
+  Comparison comparison = {.policies = {{std::string(kGivenPolicy), *policy}},
                            .points = {}};
   if (arguments.ready.has_value()) {
     absl::StatusOr<Comparison> compared = Compare(

@@ -41,7 +41,7 @@ std::string PlanText(const PlannedPolicy& planned, int rows);
 // Returns one line with a JSON object that has all numbers of the tables, and
 // all polls:
 //
-//   {"v": 1, "policy": "as asked for", "timeout_ms": 300000,
+//   {"v": 1, "policy": "given policy", "timeout_ms": 300000,
 //    "mean_polls": 54.2, "cut_off": false, "example_ms": [0, 77.1, ...],
 //    "polls": [{"attempt": 2, "shortest_delay_ms": 50, "longest_delay_ms": 100,
 //               "p5_ms": 53, "p50_ms": 75, "p95_ms": 97, "reached": 1}, ...],

@@ -46,7 +46,7 @@ void AddCurve(std::string_view line, std::vector<absl::Duration> times,
 }
 
 std::string KindOf(const sim::TradeOff& point) {
-  if (point.name == kAskedFor || point.name == kProposal) return point.name;
+  if (point.name == kGivenPolicy || point.name == kProposal) return point.name;
   return point.on_front ? "Pareto front" : "other policies";
 }
 

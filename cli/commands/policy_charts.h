@@ -36,7 +36,7 @@ charts::Chart CumulativeChart(absl::Span<const NamedPlan> plans,
                               absl::Duration horizon);
 
 // Names of the two policies that the charts point out.
-inline constexpr std::string_view kAskedFor = "as asked for";
+inline constexpr std::string_view kGivenPolicy = "given policy";
 inline constexpr std::string_view kProposal = "proposal";
 
 // Returns the chart of polls against delay, with lines of equal cost. One poll

@@ -235,7 +235,7 @@ absl::Status SimulateFleets(const Invocation& invocation) {
       {"full", Jitter::Full()},
       {"decorrelated", Jitter::Decorrelated()}};
   if (flags.Given("jitter") || flags.Given("intervals")) {
-    kinds = {{"as asked for", policy->backoff.jitter}};
+    kinds = {{"given policy", policy->backoff.jitter}};
   }
   std::vector<NamedRun> runs;
   for (const auto& [name, jitter] : kinds) {

@@ -54,7 +54,7 @@ class Line {
     }
     const std::optional<double> number = NumberOf(*member);
     if (!number.has_value() || *number < least || *number > most) {
-      Fail(absl::StrCat("\"", name, "\" is no number from ", least, " to ",
+      Fail(absl::StrCat("\"", name, "\" is not a number from ", least, " to ",
                         most));
       return std::nullopt;
     }
@@ -69,7 +69,7 @@ class Line {
     }
     const auto* const text = member->get_ptr<const std::string*>();
     if (text == nullptr) {
-      Fail(absl::StrCat("\"", name, "\" is no text"));
+      Fail(absl::StrCat("\"", name, "\" is not a string"));
       return "";
     }
     return *text;
@@ -102,7 +102,7 @@ class Reader {
   std::string Read(std::string_view text) {
     const absl::StatusOr<nlohmann::json> value = ParseJson(text);
     if (!value.ok()) return std::string(value.status().message());
-    if (!value->is_object()) return "no JSON object";
+    if (!value->is_object()) return "not a JSON object";
     Line line(*value);
     const double version =
         line.Number("v", /*required=*/false, 0, 1e9).value_or(1);

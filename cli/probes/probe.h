@@ -30,8 +30,8 @@ struct Finding {
   // For messages. May contain any bytes, because it may come from outside.
   std::string detail = {};
 
-  // What the user can do about it, such as "certificate expired: --insecure";
-  // may be empty.
+  // Advice for the user, such as "certificate expired: --insecure"; may be
+  // empty.
   std::string hint = {};
 
   // Whether the target is certainly not there, such as a port that refuses or a

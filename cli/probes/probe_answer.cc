@@ -37,7 +37,7 @@ absl::StatusOr<Finding> Read(const nlohmann::json& answer) {
   if (answer.contains("detail")) {
     const std::string* const detail = FindString(answer, "detail");
     if (detail == nullptr) {
-      return absl::InvalidArgumentError("\"detail\" is no text");
+      return absl::InvalidArgumentError("\"detail\" is not a string");
     }
     finding.detail = *detail;
   }
@@ -45,7 +45,7 @@ absl::StatusOr<Finding> Read(const nlohmann::json& answer) {
     const std::optional<double> progress = FindNumber(answer, "progress");
     if (!progress.has_value() || *progress < 0 || *progress > 1) {
       return absl::InvalidArgumentError(
-          "\"progress\" is no number from 0 to 1");
+          "\"progress\" is not a number from 0 to 1");
     }
     finding.progress = progress;
   }
@@ -53,7 +53,7 @@ absl::StatusOr<Finding> Read(const nlohmann::json& answer) {
     const std::string* const text = FindString(answer, "retry_after");
     if (text == nullptr) {
       return absl::InvalidArgumentError(
-          R"("retry_after" is no text such as "30s")");
+          R"("retry_after" is not a string such as "30s")");
     }
     const absl::StatusOr<absl::Duration> delay = ParseDurationText(*text);
     if (!delay.ok()) {

@@ -149,6 +149,8 @@ size_t ByteBefore(std::string_view text, size_t at) {
 }  // namespace
 
 absl::StatusOr<json> ParseJson(std::string_view text) {
+  // Versions of the parser describe it differently.
+  if (text.empty()) return Wrong(0, "the text is empty");
   // The parser passes over a byte order mark.
   if (absl::StartsWith(text, "\ufeff")) return Wrong(0, "a byte order mark");
   const std::string valid = ToUtf8(text);

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an HTTP probe sends, and which answers it expects.
+// Options of an HTTP probe: the request that it sends and the answers that it
+// expects.
 //
 //   waiter::cli::HttpOptions options;
 //   options.json.push_back(*waiter::cli::JsonPath::Parse(".status == \"UP\""));
@@ -47,7 +48,7 @@ struct HttpOptions {
   };
   std::vector<Header> headers = {};
 
-  // The body, sent in each poll.
+  // Body of the request of each poll.
   std::optional<std::string> data = std::nullopt;
 
   // Conditions that the answer must all meet.
@@ -63,8 +64,8 @@ struct HttpOptions {
   // Statuses that mean "not ready" instead of their usual meaning.
   HttpStatusSet not_ready_on = {};
 
-  // Whether to check certificates, and against which file; empty for those of
-  // the system.
+  // Whether to check certificates, and the file of trusted ones; an empty name
+  // stands for the certificates of the system.
   bool verify = true;
   std::string ca_file = {};
 

@@ -116,7 +116,7 @@ std::string BodyMismatch(const HttpOptions& options, const HttpAnswer& answer) {
   if (answer.body_is_cut) return "body is larger than 1 MiB, too much for JSON";
   const absl::StatusOr<nlohmann::json> document = ParseJson(answer.body);
   if (!document.ok()) {
-    return absl::StrCat("body is no JSON: ", document.status().message());
+    return absl::StrCat("body is not JSON: ", document.status().message());
   }
   for (const JsonPath& expected : options.json) {
     if (!expected.Holds(*document)) return expected.Found(*document);

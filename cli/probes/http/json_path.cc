@@ -140,7 +140,7 @@ class JsonPath::Parser {
     if (end >= rest_.size()) return Wrong("this quote is not closed");
     const absl::StatusOr<nlohmann::json> name =
         ParseJson(rest_.substr(0, end + 1));
-    if (!name.ok()) return Wrong("no JSON string");
+    if (!name.ok()) return Wrong("not a JSON string");
     read_.steps_.emplace_back(*name->get_ptr<const std::string*>());
     rest_.remove_prefix(end + 1);
     return absl::OkStatus();

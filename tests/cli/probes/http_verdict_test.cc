@@ -166,8 +166,8 @@ TEST(HttpVerdictTest, EveryExpectationMustHold) {
       {"--json=.status==\"UP\"", R"({"status": "DOWN"})",
        "HTTP 200, .status is \"DOWN\""},
       {"--json=.status==\"UP\"", "{}", "HTTP 200, no .status"},
-      {"--json=.status==\"UP\"", "starting", "HTTP 200, body is no JSON: "},
-      {"--json=.status==\"UP\"", "", "HTTP 200, body is no JSON: "},
+      {"--json=.status==\"UP\"", "starting", "HTTP 200, body is not JSON: "},
+      {"--json=.status==\"UP\"", "", "HTTP 200, body is not JSON: "},
       {"--json=.a==1 --json=.b==2", R"({"a": 1, "b": 3})", "HTTP 200, .b is 3"},
       // Each expectation sees the whole body.
       {"--body-regex=UP --json=.status==\"UP\" --expect-header=X-State=warm",

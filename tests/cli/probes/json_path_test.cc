@@ -100,7 +100,7 @@ TEST(JsonPathTest, ErrorNamesTheMistakeAndItsPosition) {
       {".a[1", "at character 5: ] is missing"},
       {R"(.a["b)", "at character 4: this quote is not closed"},
       {R"(."a\")", "at character 2: this quote is not closed"},
-      {R"(."\q")", "at character 2: no JSON string"},
+      {R"(."\q")", "at character 2: not a JSON string"},
       {".a=1", "at character 3: here may stand =="},
       {".a b", "at character 4: here may stand =="},
       {".a==", "at character 5: a value is missing"},
