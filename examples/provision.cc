@@ -154,7 +154,7 @@ int Run(const Url& url, absl::Duration timeout) {
                absl::FormatDuration(timeout));
 
   StopOnSignal stop;
-  Progress progress;
+  const auto progress = std::make_shared<Progress>();
   waiter::Waiter wait_until_ready(
       [&url](const waiter::PollContext& context) {
         return PollUrl(url, context);
@@ -167,7 +167,7 @@ int Run(const Url& url, absl::Duration timeout) {
        // Leaves the last poll time for its answer.
        .final_poll_lead = std::min(absl::Seconds(1), timeout / 4),
        .poll_timeout = absl::Seconds(5),
-       .observer = &progress});
+       .observer = progress});
   const waiter::WaitResult<> result = wait_until_ready.Wait(stop.token());
 
   PrintReport(result.report());
@@ -181,7 +181,7 @@ int Run(const Url& url, absl::Duration timeout) {
       PrintError(absl::StrCat(
           "stopped by ", stop.signal() == SIGINT ? "Ctrl-C" : "SIGTERM",
           "; last seen: ",
-          progress.last_seen().empty() ? "nothing" : progress.last_seen()));
+          progress->last_seen().empty() ? "nothing" : progress->last_seen()));
       return kSignalled + stop.signal();
     default:
       PrintError(result.status().ToString());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <semaphore>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -58,8 +59,8 @@ class LatenessObserver final : public WaitObserver {
   int64_t polled_at_ = 0;
 };
 
-std::shared_ptr<const WaitPolicy> MakePolicy(const Workload& workload,
-                                             WaitObserver* observer) {
+std::shared_ptr<const WaitPolicy> MakePolicy(
+    const Workload& workload, std::shared_ptr<WaitObserver> observer) {
   const auto& [initial, max, min] = workload.schedule();
   return WaitPolicy::Make(
       {.timeout = absl::InfiniteDuration(),
@@ -67,7 +68,7 @@ std::shared_ptr<const WaitPolicy> MakePolicy(const Workload& workload,
                    .max_delay = absl::Nanoseconds(max),
                    .jitter = Jitter::Full(),
                    .min_delay = absl::Nanoseconds(min)},
-       .observer = observer});
+       .observer = std::move(observer)});
 }
 
 WaitEngineOptions EngineOptions(int threads) {
@@ -111,13 +112,13 @@ int RunToTheEnd(Workload& workload) {
 
 int MeasureLateness(Workload& workload) {
   WaitEngine engine(EngineOptions(0));
-  LatenessObserver observer(workload);
-  const auto policy = MakePolicy(workload, &observer);
+  const auto observer = std::make_shared<LatenessObserver>(workload);
+  const auto policy = MakePolicy(workload, observer);
   workload.Begin();
   for (size_t i = 0; i < workload.waits(); ++i) {
     engine
         .Start(Waiter(
-                   [&observer, &workload, i] {
+                   [&observer = *observer, &workload, i] {
                      observer.OnPoll(i);
                      return workload.StatusOf(i)();
                    },

@@ -89,6 +89,7 @@ void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
 }
 
 void TargetWait::AfterPoll(const PollEvent& poll) {
+  if (!poll.answered) return;
   state_.attempts = poll.attempt;
   ++state_.counts[static_cast<size_t>(poll.found.status())];
   // A poll that was cut short by the end of the wait has no finding.

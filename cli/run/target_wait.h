@@ -4,10 +4,10 @@
 // The wait for one target: makes a probe an asynchronous status function, and
 // observes the wait to keep the state of the target up to date.
 //
-//   waiter::cli::TargetWait wait(loop, *probe, {.gone = true}, state, events,
-//                                /*target=*/0);
-//   options.observer = &wait;
-//   engine.Start(waiter::AsyncWaiter(wait.StatusFunction(), options), Use);
+//   auto wait = std::make_shared<waiter::cli::TargetWait>(
+//       loop, *probe, rules, state, events, /*target=*/0);
+//   options.observer = wait;
+//   engine.Start(waiter::AsyncWaiter(wait->StatusFunction(), options), Use);
 
 #ifndef WAITER_CLI_RUN_TARGET_WAIT_H_
 #define WAITER_CLI_RUN_TARGET_WAIT_H_

@@ -66,7 +66,7 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
                .clock = &loop.clock(),
                .seed = options.policy.seed.value_or(RandomSeed())}) {
   for (size_t i = 0; i < targets_.size(); ++i) {
-    waits_.push_back(std::make_unique<TargetWait>(
+    waits_.push_back(std::make_shared<TargetWait>(
         loop_, *targets_[i].probe, options_.rules, state_.targets[i],
         static_cast<TargetEvents&>(*this), i));
   }
@@ -76,7 +76,7 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
   WaitOptions options = options_.policy;
   options.name = targets_[target].label;
   options.clock = &loop_.clock();
-  options.observer = waits_[target].get();
+  options.observer = waits_[target];
   if (options_.max_errors.has_value()) {
     absl::StatusOr<std::shared_ptr<RetryQuota>> budget =
         RetryQuota::Make({.capacity = static_cast<double>(*options_.max_errors),

@@ -104,7 +104,7 @@ class WaitRun : private TargetEvents {
   size_t unready_ = 0;
 
   std::vector<WaitTarget> targets_;
-  std::vector<std::unique_ptr<TargetWait>> waits_;
+  std::vector<std::shared_ptr<TargetWait>> waits_;
   std::optional<WaitGroup<>> group_;
   WaitEngine engine_;  // Destroyed first, as it refers to the other members.
 };

@@ -58,9 +58,12 @@ class Clock {
   // the machine is suspended, so a suspension extends a wait.
   virtual MonotonicTime MonotonicNow() = 0;
 
+  // Greatest age of a cheaper reading, on every clock.
+  static constexpr std::chrono::milliseconds kMaxReadingAge{10};
+
   // Returns `MonotonicNow()`, or a cheaper reading if the time is certainly
-  // before `limit`. On the real clock the cheaper reading is up to 10 ms old
-  // and costs an eighth of the exact one.
+  // before `limit`. On the real clock the cheaper reading costs an eighth of
+  // the exact one.
   virtual MonotonicTime MonotonicNowBefore(MonotonicTime /*limit*/) {
     return MonotonicNow();
   }

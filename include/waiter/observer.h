@@ -9,9 +9,9 @@
 //     }
 //   };
 //
-//   Progress progress;
-//   waiter::Waiter wait(GetStatus, {.timeout = absl::Minutes(5),
-//                                   .observer = &progress});
+//   waiter::Waiter wait(GetStatus,
+//                       {.timeout = absl::Minutes(5),
+//                        .observer = std::make_shared<Progress>()});
 //
 // One observer may watch all waits of a program, here to count how they end:
 //
@@ -53,14 +53,17 @@ enum class SleepReason : uint8_t {
 // Returns "not ready", "retry after", and so on.
 std::string_view SleepReasonName(SleepReason reason);
 
-// A poll that has just finished. References and views in events are valid until
-// the hook returns.
+// A poll that is over. References and views in events are valid until the hook
+// returns.
 struct PollEvent {
   std::string_view name;   // `WaitOptions::name`.
   int64_t attempt;         // Ordinal of the poll, from 1.
   absl::Duration elapsed;  // From the start of the wait to the poll's end.
   absl::Duration took;     // From the poll's start to its end.
   const Poll<>& found;     // The answer, without its value.
+  // False if the poll has no answer: the status function threw, or the wait
+  // ended first. `found` is then `kFailed` with the status of the wait's end.
+  bool answered = true;
 };
 
 // A sleep that is about to begin.
@@ -74,22 +77,27 @@ struct SleepEvent {
 
 // Hooks run on the thread that drives the wait: that of `Wait`, or that of the
 // engine. For each wait they run one at a time and under no lock; an observer
-// that waits on several threads share must be thread-safe. It is not owned and
-// must outlive the waits that use it; on an engine it must outlive the engine,
-// because `OnDone` may follow shortly after a handle was destroyed.
+// that waits on several threads share must be thread-safe.
+//
+// The wait shares ownership of its observer. On an engine, `AfterPoll` and
+// `OnDone` may still come shortly after the handle of the wait was destroyed,
+// and no other hook; so an observer must not refer to objects that go with the
+// handle.
 //
 // The time that hooks take counts as the wait's. Hooks may request a stop,
 // which ends the wait before its next poll, or, in `BeforePoll`, after this
-// poll. They must not throw.
+// poll. They may destroy the handle of the wait. An exception that leaves a
+// hook terminates the program.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
 
-  // Called before every poll; `attempt` counts from 1.
+  // Called before every poll; `attempt` counts from 1. `AfterPoll` follows for
+  // each.
   virtual void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {}
 
-  // Called after every poll, also one that ends the wait. A status function
-  // that throws has no `AfterPoll`.
+  // Called after every poll, also one that ends the wait, throws or never
+  // answers.
   virtual void AfterPoll(const PollEvent& /*poll*/) {}
 
   // Called before every sleep. Not called when the next poll follows at once;

@@ -38,11 +38,10 @@ class Clock;
 class RetryQuota;
 class WaitObserver;
 
-// A wait checks its options before the first poll and ends with
-// kInvalidArgument if one is out of range. The options are copied; objects that
-// they point to must outlive every wait that uses them, except those of a
-// `shared_ptr`. Many waits with equal options should share a `WaitPolicy`
-// (wait_policy.h).
+// A value. A wait checks its options before the first poll and ends with
+// kInvalidArgument if one is out of range. It copies the options; objects to
+// which they hold a plain pointer must outlive every wait that uses them. Many
+// waits with equal options should share a `WaitPolicy` (wait_policy.h).
 struct WaitOptions {
   // Name of the wait, used in messages and hooks.
   std::string name = "wait";
@@ -51,8 +50,9 @@ struct WaitOptions {
 
   // Time that the whole wait may take, from its start. Has no default, because
   // only the caller knows it: a wait with neither `timeout` nor `deadline` is
-  // an error, and `absl::InfiniteDuration()` waits for ever. Zero or less polls
-  // once. No sleep passes this time; exactly one last poll is made at its end.
+  // an error, and `absl::InfiniteDuration()` waits for ever. Zero or less:
+  // polls once. No sleep passes this time; exactly one last poll is made at its
+  // end.
   std::optional<absl::Duration> timeout = std::nullopt;
 
   // The same limit as a point in time; the earlier of the two applies. It is
@@ -103,11 +103,13 @@ struct WaitOptions {
   // quota refuses it, the wait ends at once with `StopReason::kQuota`.
   std::shared_ptr<RetryQuota> retry_quota = nullptr;
 
-  // If true, a refused wait ends only after the delay that would have come. For
-  // long polling, where an immediate end would cause an immediate new wait.
+  // If true, a wait that the quota refuses ends only after the delay that would
+  // have followed. Meant for long polling, where a caller that starts a new
+  // wait at once would otherwise poll without delay.
   bool delay_when_refused = false;
 
-  // Every poll passes this limiter; it may delay polls, also the first one.
+  // Every poll passes this limiter. It may delay polls, also the first one, but
+  // not beyond the deadline: the last poll is made whatever the limiter says.
   std::shared_ptr<AdaptiveRateLimiter> rate_limiter = nullptr;
 
   // Start and confirmation.
@@ -117,13 +119,13 @@ struct WaitOptions {
   absl::Duration first_poll_delay = absl::ZeroDuration();
 
   // Number of consecutive successes that the wait requires. At least 1. Any
-  // other status starts over. Delays do not grow during confirmation.
+  // other status restarts the count. Delays do not grow during confirmation.
   int64_t successes_required = 1;
 
   // Time for which every poll must find success, seen by at least two polls.
-  // Finite, zero or more. Any other status starts over. The last delay is cut
-  // short, also below `min_delay`, so that a poll comes when the time is over.
-  // A hold that ends exactly at the deadline counts.
+  // Finite, zero or more. Any other status restarts the time. The last delay is
+  // cut short, even below `min_delay`, so that a poll comes when the time is
+  // over. A hold that ends exactly at the deadline counts.
   absl::Duration hold_for = absl::ZeroDuration();
 
   // The end of the wait, and slow polls.
@@ -142,25 +144,26 @@ struct WaitOptions {
 
   // Time that one poll should take. Zero or more. The status function finds it
   // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
-  // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait;
-  // one that starts at the deadline gets this time, or none if it is infinite.
+  // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait.
+  // A poll that starts at the deadline gets this time; if it is infinite, twice
+  // the longest poll so far, within [1 s, 10 s].
   absl::Duration poll_timeout = absl::InfiniteDuration();
 
   // Reporting and injection.
 
-  // Number of polls, the latest ones, of which the report keeps a record. Zero
-  // or more.
+  // Largest number of records in `WaitReport::history`, which keeps the latest
+  // polls. Zero or more.
   int64_t history_limit = 0;
 
-  // Hooks that are called at every poll, sleep and end; see observer.h. Not
-  // owned; must outlive every wait that uses it.
-  WaitObserver* observer = nullptr;
+  // Hooks that are called at every poll, sleep and end; see observer.h.
+  std::shared_ptr<WaitObserver> observer = nullptr;
 
-  // Not owned; must outlive every wait that uses it. Null: `GetRealClock()`.
+  // Clock by which the wait measures time and sleeps. Not owned; must outlive
+  // every wait that uses it. Null: `GetRealClock()`.
   Clock* clock = nullptr;
 
-  // Makes the delays of every wait with these options the same each time.
-  // Unset: every wait draws its own.
+  // Seed of jittered delays: every wait with these options draws the same ones.
+  // Unset: every wait has its own seed.
   std::optional<uint64_t> seed = std::nullopt;
 };
 

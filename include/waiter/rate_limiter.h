@@ -27,12 +27,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "absl/base/optimization.h"
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
 #include "waiter/internal/rate_limiter_parts.h"
 #include "waiter/poll_status.h"
 #include "waiter/rate_limiter_options.h"
@@ -52,7 +53,7 @@ struct RateLimiterState {
 };
 
 // Thread-safe. Reads no clock and never sleeps, so a slow caller delays no
-// other one. All calls must take `now` from the same clock; readings of
+// other caller. All calls must take `now` from the same clock; readings of
 // different threads need not be in order. Time is measured from the first call.
 //
 // Until the server throttles, `Acquire(now)` costs one atomic read. All other
@@ -65,8 +66,8 @@ class AdaptiveRateLimiter {
 
   // Takes one poll and returns `now`, or takes nothing and returns a later time
   // at which to call again. The rate may change in between, so call again after
-  // the sleep, as often as it takes. A caller that gives up needs to undo
-  // nothing.
+  // each sleep until this returns `now`. A caller that gives up has nothing to
+  // undo.
   MonotonicTime Acquire(MonotonicTime now);
 
   // The same for `cost` polls at once. Returns an error if they could never
@@ -75,8 +76,8 @@ class AdaptiveRateLimiter {
   absl::StatusOr<MonotonicTime> Acquire(MonotonicTime now, double cost);
 
   // Counts a poll that ended at `now`, and adapts the rate: down if `status` is
-  // `kThrottled`, otherwise up. Must be called after every poll, because the
-  // rate is measured by it.
+  // `kThrottled`, otherwise up. Call it after every poll, because the limiter
+  // measures the rate by these calls.
   void Update(MonotonicTime now, PollStatus status);
 
   // Returns the state after the last call.
@@ -101,15 +102,14 @@ class AdaptiveRateLimiter {
   // Constant once `phase_` is not kUnused.
   MonotonicTime start_{};
 
-  // Guarded by `mutex_`. Changes only when the server throttles.
-  internal::CubicRate cubic_;
+  // Changes only when the server throttles.
+  internal::CubicRate cubic_ ABSL_GUARDED_BY(mutex_);
 
-  // Guards `cubic_` and everything below. Not an `absl::Mutex`: built by g++,
-  // that makes ThreadSanitizer report false races. Shares a cache line with the
-  // members that `Acquire` writes, not with those that it reads unlocked.
-  ABSL_CACHELINE_ALIGNED mutable std::mutex mutex_;
-  internal::RateBucket bucket_;
-  internal::RateMeter meter_;
+  // Shares a cache line with the members that `Acquire` writes, not with those
+  // that it reads unlocked.
+  ABSL_CACHELINE_ALIGNED mutable internal::Mutex mutex_;
+  internal::RateBucket bucket_ ABSL_GUARDED_BY(mutex_);
+  internal::RateMeter meter_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace waiter

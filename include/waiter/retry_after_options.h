@@ -1,15 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Use of a server's `retry_after`, below called the hint:
+// Options for the use of a server's `retry_after`, called the hint below:
 //
 //   waiter::WaitOptions options = {.timeout = absl::Minutes(30)};
 //   options.retry_after.max_retry_after = absl::Minutes(2);
 //
 // Systems differ in how they combine a hint with the delay that they computed.
-// The default takes it for a lower bound and adds jitter, because clients that
-// got the same hint would otherwise return together. A server whose hints are
-// exact is served by
+// The default treats the hint as a lower bound and adds jitter, because clients
+// that got the same hint would otherwise return together. For a server whose
+// hints are exact:
 //
 //   options.retry_after.rule = waiter::RetryAfterOptions::Rule::kReplace;
 //
@@ -24,11 +24,11 @@
 
 namespace waiter {
 
-// Hints count after "not ready", throttled answers and server errors. Those
-// that are zero, negative or infinite are ignored. With a `DelayRule`, these
-// rules apply only within its `computed()`, and `past_deadline` not at all.
+// A wait uses hints after "not ready", throttled answers and server errors. It
+// ignores zero, negative and infinite hints. With a `DelayRule`, these rules
+// apply only within its `computed()`, and `past_deadline` has no effect.
 struct RetryAfterOptions {
-  // The delay, from the computed delay and the hint.
+  // Rule that makes one delay of the computed delay and the hint.
   enum class Rule : uint8_t {
     kLowerBound,  // max(computed, hint) + up to a quarter of the hint.
     kReplace,     // The hint.
@@ -36,10 +36,10 @@ struct RetryAfterOptions {
     kClamp,       // The hint, within [computed, computed + `overshoot`].
   };
 
-  // The reaction to a hint that reaches beyond the deadline of the wait.
+  // Reaction to a hint that reaches beyond the deadline of the wait.
   enum class PastDeadline : uint8_t {
     kStop,            // End at once, with `StopReason::kDeadline`.
-    kPollAtDeadline,  // Poll one last time at the deadline all the same.
+    kPollAtDeadline,  // Ignore the excess: poll one last time at the deadline.
   };
 
   // With `kLowerBound` and `kReplace`, a hint that decided the delay restarts
@@ -54,8 +54,8 @@ struct RetryAfterOptions {
   // Used only by `kClamp`. Finite, zero or more.
   absl::Duration overshoot = absl::Seconds(5);
 
-  // The default saves time, as no later poll can be in time, and spares the
-  // server a poll that it asked not to get.
+  // The default saves time, because no later poll can be in time, and spares
+  // the server a poll that it asked not to get.
   PastDeadline past_deadline = PastDeadline::kStop;
 };
 

@@ -9,7 +9,7 @@
 //   options.retry_quota = *quota;  // In the options of many waits.
 //
 // A poll after an error costs tokens. A success returns the cost of the last
-// poll of its wait; all other tokens come back only with time, at
+// poll that its wait paid for; all other tokens come back only with time, at
 // `refill_per_second`, as in the AWS SDKs. A poll after "not ready" is free.
 //
 // Code that polls without a wait may use a quota directly:
@@ -28,13 +28,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "absl/base/optimization.h"
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
 
 namespace waiter {
 
@@ -59,15 +60,16 @@ struct RetryQuotaOptions {
   // Largest number of tokens, and the number at the start.
   double capacity = 500;
 
-  // Costs of a poll by its `QuotaUse`, and the gain by a success of a first
-  // poll.
+  // Costs of a poll by its `QuotaUse`, and the tokens that a success of a first
+  // poll brings. A quota that does not have the `initial_cost` refuses even the
+  // first poll of a wait.
   double initial_cost = 0;  // At most `capacity`.
   double success_increment = 1;
   double retry_cost = 14;
   double timeout_cost = 14;
   double throttle_cost = 5;
 
-  // Tokens that time brings back, per second. Zero: none.
+  // Tokens per second that come back with time. Zero: none.
   double refill_per_second = 0;
 
   WhenSpent when_spent = WhenSpent::kRefuse;
@@ -85,8 +87,8 @@ struct RetryQuotaOptions {
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const RetryQuotaOptions& options);
 
-// The memory of one wait of its last `Acquire`: 1 byte. Thread-compatible. May
-// be used with one quota only, and may be dropped at any time: then the tokens
+// Record of the last `Acquire` of one wait, 1 byte. Thread-compatible. May be
+// used with one quota only, and may be dropped at any time: the tokens then
 // stay spent.
 class QuotaToken {
  private:
@@ -115,14 +117,15 @@ class RetryQuota {
   std::optional<MonotonicTime> Acquire(QuotaUse use, MonotonicTime now,
                                        QuotaToken& token);
 
-  // Returns the cost that `token` stands for to the quota, up to the capacity.
-  // To be called when the wait succeeds. Does nothing the second time.
+  // Gives the cost that `token` stands for back to the quota, up to the
+  // capacity; for a first poll, `success_increment`. Call it when the wait
+  // succeeds. A second call does nothing.
   void Release(MonotonicTime now, QuotaToken& token);
 
-  // Returns everything that the last `Acquire` of `token` took, up to the
-  // capacity. To be called when the poll it paid for will not start. Polls that
-  // already have a time keep it; later ones wait less. Does nothing the second
-  // time, or after `Release`.
+  // Gives back everything that the last `Acquire` of `token` took, up to the
+  // capacity. Call it when the poll that was paid for will not start. Polls
+  // that already have a time keep it; later ones wait less. A second call, or a
+  // call after `Release`, does nothing.
   void Refund(MonotonicTime now, QuotaToken& token);
 
   // Returns the number of tokens at `now`. It is negative if polls that wait
@@ -141,8 +144,8 @@ class RetryQuota {
   bool Take(double cost, MonotonicTime& time);
   bool TakeCompatibly(double cost, MonotonicTime& time);
   void Add(double tokens, MonotonicTime now);
-  // Requires `mutex_`.
-  double TokensCompatibly(MonotonicTime now) const;
+  double TokensCompatibly(MonotonicTime now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RetryQuotaOptions options_;
   // By `QuotaUse`, and zero for `kNothing`.
@@ -154,11 +157,11 @@ class RetryQuota {
   // are on other cache lines.
   ABSL_CACHELINE_ALIGNED std::atomic<double> level_;
 
-  // For `compatible` only, guarded by `mutex_`: the tokens at `mark_`. If the
-  // last wait for tokens is not over yet, `mark_` is its end.
-  mutable std::mutex mutex_;
-  double tokens_;
-  MonotonicTime mark_{};
+  // For `compatible` only: the tokens at `mark_`. If the last wait for tokens
+  // is not over yet, `mark_` is its end.
+  mutable internal::Mutex mutex_;
+  double tokens_ ABSL_GUARDED_BY(mutex_);
+  MonotonicTime mark_ ABSL_GUARDED_BY(mutex_){};
 };
 
 }  // namespace waiter

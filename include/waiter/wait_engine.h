@@ -67,15 +67,23 @@ concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
 // inside of a function of another wait stays on the thread of that wait.
 class WaitEngine {
  public:
-  // Starts the threads. If `options` are invalid, every wait ends with
-  // kInvalidArgument.
+  // Starts the threads; throws `std::system_error` if one cannot be started. If
+  // `options` are invalid, every wait ends with kInvalidArgument.
   explicit WaitEngine(const WaitEngineOptions& options = {});
 
-  // Ends all pending waits with callbacks, whose reason is `kShutDown`; also
-  // those that these callbacks start. Awaits synchronous polls under way, so it
-  // takes as long as the longest of them. Callbacks run on the engine's
-  // threads, or, without threads, inside of this call. Must not be called on a
-  // thread of the engine: that terminates the program with a message.
+  // Ends all pending waits, with the reason `kShutDown`. Each is called back on
+  // its thread, or, without threads, inside of this call. Requests a stop of
+  // polls under way through their `PollContext`, and awaits synchronous ones,
+  // whose success or failure wins.
+  //
+  // Meanwhile, functions of waits may do whatever they may do at other times.
+  // Waits that they start end at once, with `kShutDown` and a callback. A
+  // callback that then starts its wait again is called 32 times more; the next
+  // wait is destroyed without a callback. Other threads may destroy and cancel
+  // handles and answer polls, also afterwards, but must not start waits.
+  //
+  // Terminates the program with a message if it is called inside of a function
+  // of one of the engine's waits, or of a destructor of what these capture.
   ~WaitEngine();
 
   WaitEngine(const WaitEngine&) = delete;
@@ -92,10 +100,14 @@ class WaitEngine {
   // result; one of the callback goes to
   // `WaitEngineOptions::on_callback_exception`.
   //
-  // Costs about 100 ns. A pending wait takes 128 bytes, or 192 with a full
-  // report, if the captures of both functions fit in 32 bytes. It takes more if
-  // the policy has options beyond limits of time and number, or if polls carry
-  // texts or errors.
+  // Costs 100 to 200 ns. A pending wait takes 128 bytes, or 192 with a full
+  // report, if the captures of both functions fit in 32 bytes. It takes more on
+  // an executor, with a context or a completion, if the policy has more than
+  // delays and limits of time and number, or if polls carry texts or errors.
+  //
+  // Throws `std::bad_alloc` if memory runs out, and has then started nothing;
+  // calls of the handle need none. Memory that runs out in the engine itself
+  // ends the wait like an exception of its function, or terminates the program.
   template <typename F, typename Callback>
   requires std::invocable<Callback&, WaitResult<typename Waiter<F>::value_type>>
       WaitHandle Start(Waiter<F> waiter, Callback callback) {
@@ -120,7 +132,7 @@ class WaitEngine {
   // function of a wait, it terminates the program with a message.
   void Run();
 
-  // Does the polls and callbacks that are due now, and returns the time of the
+  // Makes the polls and callbacks that are due now, and returns the time of the
   // next ones, on the engine's clock, or `MonotonicTime::max()` if there is
   // none. Call it then, and earlier if a wait was started, cancelled or
   // answered in between. Same requirements as for `Run`.
@@ -144,6 +156,8 @@ class WaitEngine {
 
   // Returns this thread's worker, if it has one, otherwise the next in turn.
   internal::EngineWorker& ChooseWorker();
+
+  void ShutDown();
 
   std::vector<internal::EngineWorkerRef> workers_;
   std::atomic<size_t> next_worker_ = 0;

@@ -21,8 +21,6 @@
 #define WAITER_WAIT_GROUP_H_
 
 #include <cstddef>
-#include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -40,7 +38,7 @@ namespace waiter {
 // It may be destroyed in the callback, and after the engine.
 //
 // Movable. `Cancel` may be called from any thread, also while the callback
-// runs. A group takes 40 bytes for each wait besides the wait itself, and the
+// runs. A group takes 72 bytes for each wait besides the wait itself, and the
 // result of each wait once that has ended.
 template <typename T = void>
 class [[nodiscard]] WaitGroup {
@@ -56,43 +54,62 @@ class [[nodiscard]] WaitGroup {
   template <typename W>
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)
-      : state_(std::make_unique<State>(waits.size(), options,
-                                       std::move(callback))) {
-    State* const state = state_.get();
-    for (size_t i = 0; i < waits.size(); ++i) {
-      state->Add(i, engine.Start(std::move(waits[i]),
-                                 [state, i](WaitResult<T>&& result) {
-                                   state->End(i, std::move(result));
-                                 }));
+      : state_(new State(waits.size(), options, std::move(callback))) {
+    try {
+      for (size_t i = 0; i < waits.size(); ++i) {
+        state_->Add(i, engine.Start(std::move(waits[i]),
+                                    typename State::OnEnd(*state_, i)));
+      }
+      // One more wait keeps the callback out of this constructor.
+      state_->Add(waits.size(),
+                  engine.Start(Waiter([] { return true; },
+                                      {.timeout = absl::ZeroDuration()}),
+                               typename State::OnEnd(*state_, waits.size())));
+    } catch (...) {
+      Destroy();
+      throw;
     }
-    // One more wait keeps the callback out of this constructor.
-    state->Add(waits.size(),
-               engine.Start(Waiter([] { return true; },
-                                   {.timeout = absl::ZeroDuration()}),
-                            [state](WaitResult<>&&) { state->Leave(); }));
   }
 
-  WaitGroup(WaitGroup&&) noexcept = default;
-  WaitGroup& operator=(WaitGroup&&) noexcept = default;
+  WaitGroup(WaitGroup&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)) {}
+
+  // Destroys the waits that this owned before, as the destructor does.
+  WaitGroup& operator=(WaitGroup&& other) noexcept {
+    Destroy();
+    state_ = std::exchange(other.state_, nullptr);
+    return *this;
+  }
+
+  ~WaitGroup() { Destroy(); }
 
   // Cancels all waits, as `WaitHandle::Cancel` does. The callback still comes.
   void Cancel() {
-    if (state_ != nullptr) state_->CancelAll();
+    if (state_ == nullptr) return;
+    // Code that the request wakes may destroy this.
+    State& state = *state_;
+    state.AddReference();
+    state.CancelAll();
+    state.RemoveReference();
   }
 
   // Gives up ownership: the waits go on by themselves until the callback has
   // run. Afterwards this group owns no waits.
   void Detach() {
-    if (state_ == nullptr) return;
-    State& state = *state_;
-    const std::lock_guard lock(state.mutex);
-    if (state.left > 0) state.self = std::move(state_);
+    if (state_ != nullptr) std::exchange(state_, nullptr)->RemoveReference();
   }
 
  private:
   using State = internal::WaitGroupState<T>;
 
-  std::unique_ptr<State> state_;
+  void Destroy() {
+    if (state_ == nullptr) return;
+    State& state = *std::exchange(state_, nullptr);
+    state.Abandon();
+    state.RemoveReference();
+  }
+
+  State* state_;
 };
 
 template <typename W, typename Callback>

@@ -23,14 +23,15 @@
 #ifndef WAITER_WAIT_HANDLE_H_
 #define WAITER_WAIT_HANDLE_H_
 
-#include <stop_token>
 #include <utility>
 
-#include "waiter/internal/engine_ref.h"
+#include "waiter/internal/wait_canceller.h"
 
 namespace waiter {
 
 namespace internal {
+template <typename T>
+class WaitGroupState;
 class WaitStarter;
 }  // namespace internal
 
@@ -43,13 +44,13 @@ class [[nodiscard]] WaitHandle {
   // Owns no wait; every call does nothing.
   WaitHandle() = default;
 
-  WaitHandle(WaitHandle&& other) noexcept = default;
+  WaitHandle(WaitHandle&& other) noexcept
+      : wait_(std::exchange(other.wait_, {})) {}
 
-  // Destroys the wait that this owned before, as the destructor does.
+  // Cancels the wait that this owned before, as the destructor does.
   WaitHandle& operator=(WaitHandle&& other) noexcept {
     Destroy();
     wait_ = std::exchange(other.wait_, {});
-    stop_ = std::move(other.stop_);
     return *this;
   }
 
@@ -68,7 +69,7 @@ class [[nodiscard]] WaitHandle {
   //
   // No poll starts after this call. A synchronous poll under way is awaited,
   // and its success or failure wins; an asynchronous one is not awaited.
-  void Cancel();
+  void Cancel() { wait_.Cancel(); }
 
   // Gives up ownership: the wait goes on by itself until its callback has run.
   // Afterwards this handle owns no wait.
@@ -79,16 +80,15 @@ class [[nodiscard]] WaitHandle {
   bool pending() const;
 
  private:
+  template <typename T>
+  friend class internal::WaitGroupState;
   friend class internal::WaitStarter;
 
-  WaitHandle(internal::EngineWaitRef wait, std::stop_source stop)
-      : wait_(std::move(wait)), stop_(std::move(stop)) {}
+  explicit WaitHandle(internal::WaitCanceller wait) : wait_(std::move(wait)) {}
 
   void Destroy();
 
-  internal::EngineWaitRef wait_;
-  // Has a state only if the status function takes a context.
-  std::stop_source stop_{std::nostopstate};
+  internal::WaitCanceller wait_;
 };
 
 }  // namespace waiter

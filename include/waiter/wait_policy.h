@@ -35,7 +35,7 @@
 namespace waiter {
 
 // Immutable, so safe to share between threads. Objects that the options point
-// to, such as the clock, must outlive the policy.
+// to, such as the clock, must outlive the policy and every wait that uses it.
 class WaitPolicy {
  public:
   // Returns a policy, never null. If `precondition` or the options are not OK,
@@ -52,8 +52,8 @@ class WaitPolicy {
   }
 
   // Returns the precondition if that is not OK, otherwise
-  // `Validate(options())`. If the result is not OK, only `options()` and
-  // `clock()` have a meaning.
+  // `Validate(options())`. If the result is not OK, every function is safe to
+  // call, but only the results of `options()` and `clock()` have a meaning.
   const absl::Status& status() const { return status_; }
 
   const WaitOptions& options() const { return options_; }
@@ -96,8 +96,9 @@ class WaitPolicy {
   // history.
   bool first_success_suffices() const { return first_success_suffices_; }
 
-  // Returns the same for valid options without making a policy, for callers
-  // that need a policy only if their first poll does not succeed.
+  // Returns what `first_success_suffices` returns for a policy with these
+  // options, which must be valid. For callers that need a policy only if their
+  // first poll does not succeed.
   static bool FirstSuccessSuffices(const WaitOptions& options);
 
   // Returns whether the next step needs the exact time after a poll that found
@@ -113,10 +114,18 @@ class WaitPolicy {
            !polls_at_once_after_[static_cast<size_t>(found.status())];
   }
 
-  // The curves of the three statuses after which a wait goes on.
-  const Backoff& not_ready() const { return not_ready_; }
-  const Backoff& server_error() const { return server_error_; }
-  const Backoff& throttled() const { return throttled_; }
+  // Returns the curve of the delays after polls with `status`. A success that
+  // is being confirmed has that of `kNotReady`.
+  const Backoff& CurveAfter(PollStatus status) const {
+    switch (status) {
+      case PollStatus::kServerError:
+        return server_error_;
+      case PollStatus::kThrottled:
+        return throttled_;
+      default:
+        return not_ready_;
+    }
+  }
 
   // Durations of `options()` in the unit of the loop. Where infinity is
   // allowed, it is `max()`.

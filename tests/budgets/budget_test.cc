@@ -131,6 +131,42 @@ TEST_F(BudgetTest, RefusalOfALongPollIsDelayed) {
   EXPECT_EQ(result.report().elapsed, Seconds(2));
 }
 
+// There is no delay that the refusal could follow.
+TEST_F(BudgetTest, RefusalWithoutADelayEndsTheWaitAtOnce) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 5});
+  ScriptedPoll<> poll(clock_, {ServerError()});
+
+  const WaitResult<> result =
+      Waiter(std::ref(poll),
+             {.timeout = timeout_,
+              .server_error = {.initial_delay = k0, .max_delay = k0},
+              .retry_quota = quota,
+              .delay_when_refused = true,
+              .clock = &clock_})
+          .Wait();
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(poll.polled_at(), ElementsAre(k0));
+  EXPECT_EQ(result.report().elapsed, k0);
+}
+
+// `delay_when_refused` concerns the delay after a poll, and not the one before
+// the first.
+TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 25, .initial_cost = 20});
+  Wait({Failed("gone")}, {.retry_quota = quota});
+
+  const WaitResult<> result =
+      Wait({Success()}, {.retry_quota = quota,
+                         .delay_when_refused = true,
+                         .first_poll_delay = Seconds(3)});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, IsEmpty());
+  EXPECT_EQ(result.report().elapsed, k0);
+}
+
 TEST_F(BudgetTest, QuotaTooSmallForTheFirstPollPreventsEveryPoll) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 25, .initial_cost = 20});
@@ -171,6 +207,24 @@ TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalWithoutCost) {
   EXPECT_NEAR(Available(*quota), 0, 0.01);
 }
 
+// The second poll takes all 10 tokens. A second later there are 2.5, so that
+// those for the third poll are complete 3 s after that, at the deadline.
+TEST_F(BudgetTest, RefillAtTheDeadlineIsInTime) {
+  timeout_ = Seconds(4);
+  const std::shared_ptr<RetryQuota> quota =
+      *RetryQuota::Make({.capacity = 10,
+                         .retry_cost = 10,
+                         .timeout_cost = 10,
+                         .throttle_cost = 10,
+                         .refill_per_second = 2.5,
+                         .when_spent = RetryQuotaOptions::WhenSpent::kWait});
+
+  const WaitResult<> result = Wait({ServerError()}, {.retry_quota = quota});
+
+  EXPECT_EQ(result.reason(), StopReason::kDeadline);
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(4)));
+}
+
 TEST_F(BudgetTest, StopRefundsThePollThatIsNotMade) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
   clock_.CallAt(Milliseconds(1500), [&] { stop_.request_stop(); });
@@ -205,7 +259,7 @@ TEST_F(BudgetTest, LimiterHoldsPollsBackOnceThrottled) {
   EXPECT_EQ(result.report().history[0].delay, Seconds(2));
 }
 
-TEST_F(BudgetTest, LimiterDoesNotPassTheDeadline) {
+TEST_F(BudgetTest, LimiterLeavesTheLastPoll) {
   timeout_ = Milliseconds(1500);
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
@@ -213,8 +267,22 @@ TEST_F(BudgetTest, LimiterDoesNotPassTheDeadline) {
   const WaitResult<> result = Wait({Throttled()}, {.rate_limiter = limiter});
 
   EXPECT_EQ(result.reason(), StopReason::kDeadline);
-  EXPECT_THAT(polled_at_, ElementsAre(k0));
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Milliseconds(1500)));
   EXPECT_EQ(result.report().elapsed, Milliseconds(1500));
+}
+
+TEST_F(BudgetTest, LimiterLeavesTheOnlyPollOfATimeoutOfZero) {
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+  limiter->Acquire(clock_.MonotonicNow());
+  limiter->Update(clock_.MonotonicNow(), PollStatus::kThrottled);
+  ASSERT_GT(limiter->Acquire(clock_.MonotonicNow()), clock_.MonotonicNow());
+  timeout_ = k0;
+
+  const WaitResult<> result = Wait({Success()}, {.rate_limiter = limiter});
+
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(polled_at_, ElementsAre(k0));
 }
 
 TEST_F(BudgetTest, StopEndsWaitingForTheLimiter) {

@@ -156,6 +156,23 @@ TEST(AdaptiveRateLimiterTest, NegativeAndNonfiniteCostsAreInvalid) {
   }
 }
 
+TEST(AdaptiveRateLimiterTest, CostOfZeroPassesAtOnceAndTakesNothing) {
+  const auto limiter = MakeThrottled(10, 10);
+  ASSERT_EQ(limiter->State().capacity, 0);
+
+  EXPECT_EQ(*limiter->Acquire(At(0), 0), At(0));
+  EXPECT_EQ(*limiter->Acquire(At(0.5), 0), At(0.5));
+
+  EXPECT_EQ(limiter->State().capacity, 5);
+}
+
+TEST(AdaptiveRateLimiterTest, CostOfTheWholeCapacityPasses) {
+  const auto limiter = MakeThrottled(10, 10);
+
+  EXPECT_EQ(*limiter->Acquire(At(1), 10), At(1));
+  EXPECT_EQ(limiter->State().capacity, 0);
+}
+
 TEST(AdaptiveRateLimiterTest, OnlyThrottledPollsSlowTheLimiterDown) {
   for (const PollStatus status :
        {PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kServerError,

@@ -92,6 +92,20 @@ TEST(RetryQuotaTest, FirstSuccessGivesTheIncrementUpToTheCapacity) {
   EXPECT_THAT(available, testing::ElementsAre(9, 10, 10));
 }
 
+TEST(RetryQuotaTest, RefundGivesTheCostBackOnlyOnce) {
+  const auto quota = MakeQuota({.capacity = 100});
+  QuotaToken first;
+  QuotaToken second;
+  quota->Acquire(QuotaUse::kRetry, kStart, first);
+  quota->Acquire(QuotaUse::kRetry, kStart, second);
+  ASSERT_EQ(quota->Available(kStart), 72);
+
+  quota->Refund(kStart, first);
+  quota->Refund(kStart, first);
+
+  EXPECT_EQ(quota->Available(kStart), 86);
+}
+
 TEST(RetryQuotaTest, UnusedTokenGivesNothing) {
   const auto quota = MakeQuota({.capacity = 20});
   QuotaToken used;
@@ -245,6 +259,42 @@ TEST(RetryQuotaTest, CompatibleWaitersQueueBehindTheSleeper) {
   EXPECT_EQ(start(QuotaUse::kTimeout), seconds(6));
   EXPECT_EQ(start(QuotaUse::kThrottled), seconds(6));
   quota->Release(kStart, token);
+}
+
+// The quota has 50 of 100 tokens. In one second it refills 10, and gets 10 back
+// from a success.
+TEST(RetryQuotaTest, CompatibleRefillUntilAReleaseCountsOnce) {
+  const auto quota = MakeQuota({.capacity = 100,
+                                .retry_cost = 10,
+                                .refill_per_second = 10,
+                                .compatible = true});
+  QuotaToken token;
+  for (int i = 0; i < 5; ++i) {
+    quota->Acquire(QuotaUse::kRetry, kStart, token);
+  }
+  ASSERT_EQ(quota->Available(kStart), 50);
+
+  quota->Release(kStart + seconds(1), token);
+
+  EXPECT_EQ(quota->Available(kStart + seconds(1)), 70);
+  EXPECT_EQ(quota->Available(kStart + seconds(2)), 80);
+}
+
+// A release with an old reading of the time must not let the refill since then
+// count again.
+TEST(RetryQuotaTest, CompatibleReleaseInThePastCreatesNoTokens) {
+  const auto quota = MakeQuota({.capacity = 100,
+                                .retry_cost = 50,
+                                .refill_per_second = 10,
+                                .compatible = true});
+  QuotaToken token;
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+  quota->Acquire(QuotaUse::kRetry, kStart + seconds(1), token);
+  ASSERT_EQ(quota->Available(kStart + seconds(1)), 10);
+
+  quota->Release(kStart, token);
+
+  EXPECT_EQ(quota->Available(kStart + seconds(1)), 60);
 }
 
 TEST(RetryQuotaTest, CrossingReadingsOfTimeCreateNoTokens) {

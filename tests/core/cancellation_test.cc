@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -274,7 +275,7 @@ TEST(CancellationTest, HooksMayRequestAStop) {
                                   PollStatus::kSuccess});
     Waiter wait(std::ref(script), {.timeout = Hours(1),
                                    .backoff = kEverySecond,
-                                   .observer = &observer,
+                                   .observer = Unowned(observer),
                                    .clock = &clock});
     EXPECT_EQ(wait.Wait(observer.token()).reason(), reason);
     EXPECT_EQ(observer.dones(), 1);
@@ -293,7 +294,7 @@ TEST(CancellationTest, HookBeforeTheFirstDelayMayRequestAStop) {
   ScriptedPoll<> script(clock, {PollStatus::kSuccess});
   Waiter wait(std::ref(script), {.timeout = Hours(1),
                                  .first_poll_delay = Seconds(1),
-                                 .observer = &observer,
+                                 .observer = Unowned(observer),
                                  .clock = &clock});
 
   EXPECT_EQ(wait.Wait(observer.token()).reason(), StopReason::kCancelled);

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -68,7 +69,7 @@ class ObserverTest : public testing::Test {
             .backoff = {.initial_delay = absl::Seconds(1),
                         .max_delay = absl::Seconds(4),
                         .jitter = Jitter::None()},
-            .observer = &diary_,
+            .observer = Unowned(diary_),
             .clock = &clock_};
   }
 
@@ -131,7 +132,9 @@ TEST_F(ObserverTest, ThrowingStatusFunctionReachesOnDoneOnce) {
 
   EXPECT_THROW(wait.Wait(), std::runtime_error);
 
-  EXPECT_THAT(diary_.lines, ElementsAre("w polls 1", "w done: failed"));
+  EXPECT_THAT(diary_.lines,
+              ElementsAre("w polls 1", "w polled 1 at 0 in 0: failed",
+                          "w done: failed"));
 }
 
 TEST_F(ObserverTest, StopRequestedAfterAPollEndsTheWait) {

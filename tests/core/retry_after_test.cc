@@ -320,6 +320,14 @@ TEST(RetryAfterTest, MalformedDatesAreNone) {
                       "sun, 06 Nov 1994 08:49:37 GMT",      //
                       "Sun, 06 nov 1994 08:49:37 GMT",      //
                       "Son, 06 Nov 1994 08:49:37 GMT",      // Not a weekday.
+                      ", 06 Nov 1994 08:49:37 GMT",         // No weekday.
+                      "06 Nov 1994 08:49:37 GMT",           //
+                      ", 06-Nov-94 08:49:37 GMT",           //
+                      " Nov  6 08:49:37 1994",              //
+                      "Sun, 06  1994 08:49:37 GMT",         // No month.
+                      "Sunday, 06--94 08:49:37 GMT",        //
+                      "Sun   6 08:49:37 1994",              //
+                      "Sun    6 08:49:37 1994",             //
                       "Sunday, 06 Nov 1994 08:49:37 GMT",   // Forms mixed.
                       "Sun, 06-Nov-94 08:49:37 GMT",        //
                       "Sun Nov  6 08:49:37 1994 GMT",       //

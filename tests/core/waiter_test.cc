@@ -667,6 +667,18 @@ TEST(WaiterTest, HistoryKeepsTheLastPolls) {
   EXPECT_EQ(history[2].delay, ZeroDuration());
 }
 
+TEST(WaiterTest, HistoryOfAnImmediateSuccessHasItsPoll) {
+  SimulatedClock clock;
+  Waiter wait([] { return true; },
+              {.timeout = Minutes(1), .history_limit = 1, .clock = &clock});
+
+  const WaitResult<> result = wait.Wait();
+
+  ASSERT_EQ(result.report().history.size(), 1);
+  EXPECT_EQ(result.report().history[0].attempt, 1);
+  EXPECT_EQ(result.report().history[0].status, kSuccess);
+}
+
 TEST(WaiterTest, HistoryOfALongWaitStaysBounded) {
   SimulatedClock clock;
   for (const int64_t limit : {1, 7, 1000}) {

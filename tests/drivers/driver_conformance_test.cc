@@ -29,6 +29,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/drivers/scenarios.h"
+#include "tests/support/unowned.h"
 #include "waiter/async_waiter.h"
 #include "waiter/batch_poller.h"
 #include "waiter/clock.h"
@@ -351,7 +352,7 @@ std::vector<std::string> Told(
   Transcript transcript(level);
   scenario.options.name = "observed";
   scenario.options.history_limit = 3;
-  scenario.options.observer = &transcript;
+  scenario.options.observer = Unowned(transcript);
   run(scenario);
   return transcript.lines();
 }

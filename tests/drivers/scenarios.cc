@@ -400,6 +400,16 @@ std::vector<Scenario> DelayRuleScenarios() {
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
        .ends_at = Seconds(33)},
+      {.name = "TheCurvesAdvanceOnceForARuleThatCallsAndReturnsNonsense",
+       .options = rule([](const DelayRequest& request, absl::BitGenRef) {
+         return request.computed() + request.computed() -
+                absl::InfiniteDuration();
+       }),
+       .script = {NotReady(), NotReady(), NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk,
+       .ends_at = Seconds(7)},
       {.name = "ADelayRuleMayEndTheWait",
        .options = rule([](const DelayRequest& request,
                           absl::BitGenRef) -> std::optional<absl::Duration> {

@@ -31,6 +31,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
 #include "waiter/batch_options.h"
 #include "waiter/internal/batch_state.h"
@@ -127,7 +128,7 @@ class BatchPollerTest : public testing::Test {
       WaitEngineOptions{
           .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
 
-  // What the simulated server answers.
+  // Answer of the simulated server.
   Answer answer_;
   std::vector<absl::Status> failures_;  // Errors of the first calls.
   std::function<void()> on_call_;
@@ -554,7 +555,7 @@ TEST_P(ManyKeysTest, CallsExceedTheFewestByAtMost10Percent) {
   DueTimes due(clock);
   const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
                                         .backoff = {.jitter = load.jitter},
-                                        .observer = &due,
+                                        .observer = Unowned(due),
                                         .clock = &clock});
   WaitEngine engine({.threads = 0, .clock = &clock, .seed = 7});
   SplitMix64 gen(7);

@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <latch>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -240,6 +241,26 @@ TEST(CoroutineThreadTest, CoroutineResumesOnAThreadOfTheEngine) {
   resumed.wait();
 
   EXPECT_NE(resumed_on, std::this_thread::get_id());
+}
+
+// The thread that starts a wait may still be inside of the call when the engine
+// is destroyed, because the coroutine has ended by then.
+TEST(CoroutineThreadTest, EngineMayEndWhenTheCoroutineHasEnded) {
+  for (int round = 0; round < 300; ++round) {
+    auto engine = std::make_unique<WaitEngine>();
+    std::latch ended(1);
+    std::optional<Task> task;
+    const auto wait = [&ended](WaitEngine& running) -> Task {
+      Waiter at_once([] { return true; }, {.timeout = absl::Minutes(1)});
+      co_await Await(running, std::move(at_once));
+      ended.count_down();
+    };
+    std::jthread starter([&] { task.emplace(wait(*engine)); });
+
+    ended.wait();
+    engine.reset();
+    starter.join();
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -345,6 +346,104 @@ TEST_F(EngineExecutorTest, ExceptionOfTheExecutorFailsTheWait) {
   EXPECT_THAT(
       results_.reasons(),
       testing::UnorderedElementsAre(StopReason::kFailed, StopReason::kSuccess));
+}
+
+TEST_F(EngineExecutorTest, ExceptionOfTheExecutorIsNotCalledOneOfTheFunction) {
+  WaitEngineOptions options = Simulated();
+  options.executor = [](const Task&) { throw std::runtime_error("full"); };
+  WaitEngine engine(options);
+  const WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
+
+  engine.Run();
+
+  ASSERT_THAT(results_.reports(), SizeIs(1));
+  EXPECT_EQ(results_.reports()[0].status,
+            absl::UnknownError(
+                "WaitEngineOptions::executor threw an exception: full"));
+  EXPECT_THROW(std::rethrow_exception(results_.reports()[0].exception),
+               std::runtime_error);
+}
+
+TEST_F(EngineExecutorTest, PollThatTheExecutorDropsEndsTheWait) {
+  for (const bool at_once : {true, false}) {
+    SCOPED_TRACE(at_once);
+    std::vector<Task> tasks;
+    Results results;
+    WaitEngineOptions options = Simulated();
+    options.executor = [&](Task task) {
+      if (!at_once) tasks.push_back(std::move(task));
+    };
+    WaitEngine engine(options);
+    const WaitHandle wait = engine.Start(NeverReady(), results.Take());
+    engine.RunDue();
+    tasks.clear();
+
+    engine.Run();
+
+    ASSERT_THAT(results.reports(), SizeIs(1));
+    EXPECT_EQ(results.reports()[0].reason, StopReason::kFailed);
+    EXPECT_EQ(results.reports()[0].status.code(),
+              absl::StatusCode::kUnavailable);
+  }
+}
+
+// A bounded queue makes room by dropping its oldest task when it gets the next.
+TEST_F(EngineExecutorTest, PollThatIsDroppedForAnotherEndsItsOwnWait) {
+  std::optional<Task> queued;
+  WaitEngineOptions options = Simulated();
+  options.executor = [&](Task task) { queued.emplace(std::move(task)); };
+  WaitEngine engine(options);
+  Results dropped;
+  const WaitHandle first = engine.Start(NeverReady(), dropped.Take());
+  const WaitHandle second =
+      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  engine.RunDue();
+  ASSERT_TRUE(queued.has_value());
+
+  (*std::exchange(queued, std::nullopt))();
+  engine.Run();
+
+  EXPECT_THAT(dropped.reasons(), ElementsAre(StopReason::kFailed));
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+// The same when the wait of the dropped poll has ended, and the next wait has
+// taken its place in the engine.
+TEST_F(EngineExecutorTest, DroppedPollOfAnEarlierWaitDoesNotEndTheNextOne) {
+  std::optional<Task> queued;
+  WaitEngineOptions options = Simulated();
+  options.executor = [&](Task task) { queued.emplace(std::move(task)); };
+  WaitEngine engine(options);
+  const WaitHandle first = engine.Start(
+      Waiter([] { return true; }, EverySecond(Seconds(5))), results_.Take());
+  engine.Run();
+  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
+
+  Results next;
+  const WaitHandle second =
+      engine.Start(Waiter([] { return true; }, EverySecond()), next.Take());
+  engine.RunDue();
+  (*std::exchange(queued, std::nullopt))();
+  engine.Run();
+
+  EXPECT_THAT(next.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(EngineExecutorTest, PollThatNeverBeginsEndsAtTheDeadline) {
+  std::vector<Task> tasks;
+  WaitEngineOptions options = Simulated();
+  options.executor = [&](Task task) { tasks.push_back(std::move(task)); };
+  WaitEngine engine(options);
+  const WaitHandle wait = engine.Start(
+      Waiter([this] { return CountPoll(true); }, EverySecond(absl::Minutes(5))),
+      results_.Take());
+
+  engine.Run();
+  std::move(tasks[0])();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
+  EXPECT_EQ(clock_.Elapsed(), absl::Minutes(5));
+  EXPECT_EQ(polls_, 0);
 }
 
 TEST_F(EngineExecutorTest, PollsOfOneWaitNeverOverlap) {

@@ -4,26 +4,42 @@
 // Promises of the engine's headers that only special orders of events put to
 // the test.
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <stop_token>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/unowned.h"
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
 #include "waiter/observer.h"
+#include "waiter/poll.h"
 #include "waiter/poll_completion.h"
+#include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -111,7 +127,7 @@ TEST_F(EnginePromisesTest, HandleMayBeDestroyedInAnyHook) {
       WaitEngine engine(Simulated());
       WaitOptions options = EverySecond(absl::Seconds(5));
       options.first_poll_delay = first_delay;
-      options.observer = &observer;
+      options.observer = Unowned(observer);
       observer.wait_ = engine.Start(
           Waiter([this] { return CountPoll(false); }, options), results.Take());
 
@@ -133,7 +149,7 @@ TEST_F(EnginePromisesTest, HandleMayBeDestroyedInOnDoneOfACancelledWait) {
   Destroyer observer(Destroyer::Hook::kOnDone);
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
-  options.observer = &observer;
+  options.observer = Unowned(observer);
   observer.wait_ = engine.Start(
       Waiter([this] { return CountPoll(false); }, options), results_.Take());
   engine.RunDue();
@@ -150,12 +166,35 @@ TEST_F(EnginePromisesTest, HandleMayBeDestroyedInOnDoneOfInvalidOptions) {
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
   options.max_attempts = -1;
-  options.observer = &observer;
+  options.observer = Unowned(observer);
   observer.wait_ = engine.Start(
       Waiter([this] { return CountPoll(false); }, options), results_.Take());
 
   engine.Run();
 
+  EXPECT_FALSE(observer.wait_.has_value());
+}
+
+TEST_F(EnginePromisesTest, HandleMayBeDestroyedInOnDoneOfAThrowOnAnExecutor) {
+  Destroyer observer(Destroyer::Hook::kOnDone);
+  std::vector<absl::AnyInvocable<void()>> tasks;
+  WaitEngineOptions engine_options = Simulated();
+  engine_options.executor = [&](absl::AnyInvocable<void()> task) {
+    tasks.push_back(std::move(task));
+  };
+  WaitEngine engine(engine_options);
+  WaitOptions options = EverySecond();
+  options.observer = Unowned(observer);
+  observer.wait_ = engine.Start(
+      Waiter([]() -> bool { throw std::runtime_error("boom"); }, options),
+      results_.Take());
+  engine.RunDue();
+  ASSERT_EQ(tasks.size(), 1);
+
+  std::move(tasks[0])();
+  engine.Run();
+
+  EXPECT_EQ(observer.ends_, 1);
   EXPECT_FALSE(observer.wait_.has_value());
 }
 
@@ -193,6 +232,105 @@ TEST_F(EnginePromisesTest, AnswerGivenAfterTheDeadlineIsTooLate) {
 
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
 }
+
+TEST_F(EnginePromisesTest, AnswerGivenAtTheDeadlineIsInTime) {
+  AnswerBehindASlowPoll(absl::Seconds(10));
+
+  ASSERT_EQ(results_.reports().size(), 1);
+  EXPECT_EQ(results_.reports()[0].reason, StopReason::kSuccess);
+  EXPECT_FALSE(results_.reports()[0].late);
+}
+
+// Two polls are under way, and a third wait polls at the deadline of both. In
+// that poll it answers one of the two, which is in time.
+TEST_F(EnginePromisesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
+  for (const size_t answered : {0, 1}) {
+    SCOPED_TRACE(answered);
+    SimulatedClock clock;
+    WaitEngine engine(
+        {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock});
+    std::vector<PollCompletion<>> completions;
+    std::vector<std::vector<StopReason>> ends(2);
+    std::vector<WaitHandle> waits;
+    waits.push_back(engine.Start(Waiter(
+                                     [&] {
+                                       completions[answered](true);
+                                       return true;
+                                     },
+                                     {.timeout = absl::Hours(1),
+                                      .first_poll_delay = absl::Seconds(10),
+                                      .clock = &clock}),
+                                 [](const WaitResult<>&) {}));
+    for (std::vector<StopReason>& end : ends) {
+      waits.push_back(engine.Start(
+          AsyncWaiter(
+              [&](const PollCompletion<>& done) {
+                completions.push_back(done);
+              },
+              {.timeout = absl::Seconds(10), .clock = &clock}),
+          [&](const WaitResult<>& result) { end.push_back(result.reason()); }));
+    }
+    engine.RunDue();
+    ASSERT_EQ(completions.size(), 2);
+
+    clock.AdvanceTime(absl::Seconds(10));
+    EXPECT_EQ(engine.RunDue(), MonotonicTime::max());
+
+    EXPECT_THAT(ends[answered], ElementsAre(StopReason::kSuccess));
+    EXPECT_THAT(ends[1 - answered], ElementsAre(StopReason::kDeadline));
+  }
+}
+
+// At 1 s one wait starts, whose status function answers at once, and the first
+// poll of another one is due.
+TEST_F(EnginePromisesTest, AnswersGivenWithinStatusFunctionsComeBeforeTimers) {
+  WaitEngine engine(Simulated());
+  WaitOptions delayed = EverySecond();
+  delayed.first_poll_delay = absl::Seconds(1);
+  std::vector<std::string_view> ended;
+  const WaitHandle by_timer =
+      engine.Start(Waiter([] { return true; }, delayed),
+                   [&](const WaitResult<>&) { ended.push_back("by timer"); });
+  engine.RunDue();
+  clock_.AdvanceTime(absl::Seconds(1));
+  const WaitHandle by_answer =
+      engine.Start(AsyncWaiter([](const PollCompletion<>& done) { done(true); },
+                               EverySecond()),
+                   [&](const WaitResult<>&) { ended.push_back("by answer"); });
+
+  engine.RunDue();
+
+  EXPECT_THAT(ended, ElementsAre("by answer", "by timer"));
+}
+
+#if defined(__GLIBC__)
+// 30 rounds of 3000 waits would need 10 MB if no record were used again.
+TEST_F(EnginePromisesTest, RecordsOfEndedWaitsServeLaterStarts) {
+  WaitEngine engine(Simulated());
+  const auto policy = WaitPolicy::Make(EverySecond());
+  const auto memory = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const auto run_rounds = [&](int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      for (int i = 0; i < 3000; ++i) {
+        engine
+            .Start(Waiter([] { return true; }, policy),
+                   [](const WaitResult<>&) {})
+            .Detach();
+      }
+      engine.RunDue();
+    }
+  };
+  run_rounds(3);
+  const size_t before = memory();
+
+  run_rounds(30);
+
+  EXPECT_LT(memory(), before + (size_t{3} << 20));
+}
+#endif
 
 TEST_F(EnginePromisesTest, SlackDoesNotStretchAPollThatNeverAnswers) {
   WaitEngineOptions options = Simulated();
@@ -240,6 +378,42 @@ TEST_F(EnginePromisesTest, RunDueReturnsMaxAfterTheOnlyWaitWasCancelled) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
 }
 
+// The first answer comes after 1 s and the second one, a success, at 3 s.
+TEST_F(EnginePromisesTest, RunDueReturnsMaxAfterAnAsynchronousWaitHasEnded) {
+  WaitEngine engine(Simulated());
+  std::optional<PollCompletion<>> completion;
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter([&](const PollCompletion<>& done) { completion = done; },
+                  EverySecond()),
+      results_.Take());
+  engine.RunDue();
+  clock_.AdvanceTime(absl::Seconds(1));
+  (*completion)(false);
+  engine.RunDue();
+  clock_.AdvanceTime(absl::Seconds(1));
+  engine.RunDue();
+  clock_.AdvanceTime(absl::Seconds(1));
+  (*completion)(true);
+
+  EXPECT_EQ(engine.RunDue(), MonotonicTime::max());
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(EnginePromisesTest, ExceptionOfACallbackAfterAnAnswerIsHandled) {
+  WaitEngineOptions options = Simulated();
+  int thrown = 0;
+  options.on_callback_exception = [&](const std::exception_ptr&) { ++thrown; };
+  WaitEngine engine(options);
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter([](const PollCompletion<>& done) { done(true); },
+                  EverySecond()),
+      [](const WaitResult<>&) { throw std::runtime_error("callback"); });
+
+  engine.Run();
+
+  EXPECT_EQ(thrown, 1);
+}
+
 TEST_F(EnginePromisesTest, PollQueuedOnAnExecutorDoesNotRunAfterCancel) {
   std::vector<absl::AnyInvocable<void()>> tasks;
   WaitEngineOptions options = Simulated();
@@ -259,6 +433,215 @@ TEST_F(EnginePromisesTest, PollQueuedOnAnExecutorDoesNotRunAfterCancel) {
 
   EXPECT_EQ(polls_, 0);
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+}
+
+// A clock whose cheap reading is up to `kTick` old, as a coarse clock may be.
+class CoarseClock final : public Clock {
+ public:
+  static constexpr std::chrono::milliseconds kTick{4};
+
+  absl::Time TimeNow() override { return clock_.TimeNow(); }
+  MonotonicTime MonotonicNow() override { return clock_.MonotonicNow(); }
+  MonotonicTime MonotonicNowBefore(MonotonicTime /*limit*/) override {
+    const auto since = MonotonicNow().time_since_epoch();
+    return MonotonicTime(since - since % kTick);
+  }
+  void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+                  std::string_view who) override {
+    clock_.SleepUntil(wake_up, stop, who);
+  }
+
+ private:
+  SimulatedClock clock_;
+};
+
+// Many quick polls share a reading of the clock, and one of them is not quick.
+TEST(EnginePromises, SharedReadingsDoNotUndercutLeastDelays) {
+  for (const absl::Duration tick :
+       {absl::ZeroDuration(), absl::Milliseconds(1)}) {
+    for (const bool by_hint : {false, true}) {
+      SCOPED_TRACE(by_hint);
+      constexpr absl::Duration kLeast = absl::Milliseconds(20);
+      CoarseClock clock;
+      WaitEngine engine({.threads = 0, .tick = tick, .clock = &clock});
+      struct Wait {
+        absl::Time last_end = absl::InfinitePast();
+        absl::Duration shortest = absl::InfiniteDuration();
+        int polls = 0;
+      };
+      std::vector<Wait> waits(64);
+      const auto policy = WaitPolicy::Make(
+          {.timeout = absl::InfiniteDuration(),
+           .max_attempts = 20,
+           .backoff = {.initial_delay =
+                           by_hint ? absl::Milliseconds(1) : kLeast,
+                       .max_delay = kLeast,
+                       .multiplier = 1,
+                       .jitter = Jitter::None(),
+                       .min_delay = by_hint ? absl::ZeroDuration() : kLeast},
+           .clock = &clock});
+      for (Wait& wait : waits) {
+        engine
+            .Start(Waiter(
+                       [&]() -> waiter::Poll<> {
+                         wait.shortest = std::min(
+                             wait.shortest, clock.TimeNow() - wait.last_end);
+                         const bool slow = ++wait.polls % 7 == 0;
+                         clock.SleepUntil(
+                             clock.MonotonicNow() +
+                                 (slow ? std::chrono::microseconds(2900)
+                                       : std::chrono::microseconds(0)),
+                             {}, "a poll");
+                         wait.last_end = clock.TimeNow();
+                         return by_hint ? NotReady("", kLeast) : NotReady();
+                       },
+                       policy),
+                   [](const WaitResult<>&) {})
+            .Detach();
+      }
+
+      engine.Run();
+
+      for (const Wait& wait : waits) EXPECT_GE(wait.shortest, kLeast);
+    }
+  }
+}
+
+// In one round 8 waits succeed at once, and then one in 2.9 ms. On this clock
+// the reading that the quick polls share looks recent enough at its end.
+TEST(EnginePromises, TickOfZeroMeasuresAPollBehindQuickOnesExactly) {
+  CoarseClock clock;
+  WaitEngine engine(
+      {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock});
+  Results results;
+  for (int i = 0; i < 9; ++i) {
+    engine
+        .Start(Waiter(
+                   [&clock, i] {
+                     clock.SleepUntil(
+                         clock.MonotonicNow() +
+                             std::chrono::microseconds(i < 8 ? 0 : 2900),
+                         {}, "a poll");
+                     return true;
+                   },
+                   {.timeout = absl::Hours(1), .clock = &clock}),
+               results.Take())
+        .Detach();
+  }
+
+  engine.Run();
+
+  ASSERT_EQ(results.reports().size(), 9);
+  EXPECT_EQ(results.reports()[8].elapsed, absl::Microseconds(2900));
+}
+
+// Writes down which polls began and ended.
+class PollPairs : public WaitObserver {
+ public:
+  void BeforePoll(std::string_view /*name*/, int64_t attempt) override {
+    begun_.push_back(attempt);
+  }
+  void AfterPoll(const PollEvent& poll) override {
+    ended_.push_back(poll.attempt);
+    last_answered_ = poll.answered;
+    last_ = poll.found;
+  }
+  void OnDone(std::string_view /*name*/, const WaitReport& report) override {
+    EXPECT_EQ(begun_, ended_);
+    done_ = true;
+    had_exception_ = report.exception != nullptr;
+  }
+
+  std::vector<int64_t> begun_;
+  std::vector<int64_t> ended_;
+  bool last_answered_ = true;
+  bool had_exception_ = false;
+  bool done_ = false;
+  waiter::Poll<> last_;
+};
+
+TEST_F(EnginePromisesTest, PollThatThrowsHasAnAfterPoll) {
+  PollPairs pairs;
+  WaitEngine engine(Simulated());
+  WaitOptions options = EverySecond();
+  options.observer = Unowned(pairs);
+  const WaitHandle wait = engine.Start(Waiter(
+                                           [this]() -> bool {
+                                             if (++polls_ < 3) return false;
+                                             throw std::runtime_error("boom");
+                                           },
+                                           options),
+                                       results_.Take());
+
+  engine.Run();
+
+  EXPECT_TRUE(pairs.done_);
+  EXPECT_TRUE(pairs.had_exception_);
+  EXPECT_THAT(pairs.ended_, ElementsAre(1, 2, 3));
+  EXPECT_FALSE(pairs.last_answered_);
+  EXPECT_EQ(pairs.last_.error().code(), absl::StatusCode::kUnknown);
+  EXPECT_EQ(results_.reports()[0].attempts, 2);
+}
+
+TEST_F(EnginePromisesTest, PollThatNeverAnswersHasAnAfterPoll) {
+  PollPairs pairs;
+  WaitEngine engine(Simulated());
+  WaitOptions options = EverySecond(absl::Seconds(10));
+  options.observer = Unowned(pairs);
+  const WaitHandle wait = engine.Start(
+      AsyncWaiter([](const PollCompletion<>&) {}, options), results_.Take());
+
+  engine.Run();
+
+  EXPECT_TRUE(pairs.done_);
+  EXPECT_THAT(pairs.ended_, ElementsAre(1));
+  EXPECT_FALSE(pairs.last_answered_);
+  EXPECT_EQ(pairs.last_.error().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(EnginePromisesTest, ObserverOutlivesItsOwnersHandle) {
+  auto observer = std::make_shared<PollPairs>();
+  const std::weak_ptr<PollPairs> watched = observer;
+  WaitEngine engine(Simulated());
+  WaitOptions options = EverySecond();
+  options.observer = std::move(observer);
+  {
+    const WaitHandle wait = engine.Start(
+        Waiter([] { return false; }, std::move(options)), results_.Take());
+    engine.RunDue();
+  }
+  options = {};
+  ASSERT_FALSE(watched.expired());
+  EXPECT_FALSE(watched.lock()->done_);
+
+  engine.RunDue();
+
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST_F(EnginePromisesTest, StaleTimersOfLiveWaitsAreKeptBySweeps) {
+  WaitEngine engine(Simulated());
+  const WaitHandle lives = engine.Start(
+      Waiter([this] { return CountPoll(false); }, EverySecond(absl::Hours(2))),
+      results_.Take());
+  engine.RunDue();
+  // Each cancelled wait leaves a stale timer, far more than a sweep tolerates.
+  for (int round = 0; round < 5; ++round) {
+    std::vector<WaitHandle> cancelled;
+    for (int i = 0; i < 1000; ++i) {
+      cancelled.push_back(engine.Start(
+          Waiter([] { return false; }, EverySecond(absl::Hours(3))),
+          [](const WaitResult<>&) {}));
+    }
+    engine.RunDue();
+    cancelled.clear();
+    engine.RunDue();
+  }
+
+  engine.Run();
+
+  EXPECT_EQ(polls_, 7201);
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
 }
 
 }  // namespace

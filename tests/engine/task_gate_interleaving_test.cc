@@ -28,6 +28,7 @@ enum class Defect : uint8_t {
   kHidesStop,         // As if no stop were ever requested.
   kHidesFreed,        // As if a task were never freed.
   kHidesEntered,      // As if no thread were ever inside.
+  kHidesPollBegun,    // As if no poll on an executor had ever begun.
   kNeverNotifies,     // A thread that waits is not woken.
   kNeverAcquires,     // Acquire is relaxed.
   kNeverReleases,     // Release is relaxed.
@@ -81,7 +82,9 @@ class Word {
       case Defect::kHidesStop:
         return 32;
       case Defect::kLosesGenerations:
-        return ~uint64_t{63};
+        return ~uint64_t{127};
+      case Defect::kHidesPollBegun:
+        return 64;
       default:
         return 0;
     }
@@ -118,7 +121,8 @@ struct Record {
   bool told_to_stop = false;  // `RequestStop` has returned.
   bool handle_gone = false;   // `Abandon` has returned.
   bool ended = false;
-  bool is_next = false;  // The record holds the next wait.
+  bool poll_begun = false;  // On an executor.
+  bool is_next = false;     // The record holds the next wait.
 };
 
 template <Defect kDefect>
@@ -174,10 +178,24 @@ void PollOnExecutor(Record<kDefect>& record) {
   if (!record.gate.EnterToPoll(record.generation)) return;
   Interleaving::Current().Expect(!must_not_poll,
                                  "a poll starts after Cancel has returned");
+  record.poll_begun = true;
   RunFunction(record);
   if (record.gate.Leave()) return;
   Free(record);
   record.gate.SetFreed();
+}
+
+// The deadline of a poll on an executor, and its answer if it has one.
+template <Defect kDefect>
+void EndOnWorker(Record<kDefect>& record) {
+  if (record.gate.Enter(/*shared=*/true)) {
+    Interleaving::Current().Expect(!record.poll_begun,
+                                   "a poll that has begun is not awaited");
+    End(record);
+    return;
+  }
+  Interleaving::Current().Yield();
+  if (record.gate.EnterForAnswer(/*shared=*/true)) End(record);
 }
 
 template <Defect kDefect>
@@ -229,6 +247,17 @@ void AbandonAgainstWorker(Interleaving& run) {
   run.AddThread([record] { DestroyHandle(*record); });
 }
 
+// The same with a first step that forbids to enter.
+template <Defect kDefect>
+void ForbidAndAbandonAgainstWorker(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { PollOnWorker(*record, /*ends=*/true); });
+  run.AddThread([record] {
+    record->gate.Forbid(record->generation);
+    DestroyHandle(*record);
+  });
+}
+
 // The same with a poll on an executor at the same time.
 template <Defect kDefect>
 void AbandonAgainstExecutor(Interleaving& run) {
@@ -244,6 +273,14 @@ void CancelAgainstWorkerAndExecutor(Interleaving& run) {
   run.AddThread([record] { PollOnExecutor(*record); });
   run.AddThread([record] { CancelWait(*record); });
   run.AddThread([record] { PollOnWorker(*record, /*ends=*/false); });
+}
+
+// The worker gives up waiting for a poll while an executor begins it.
+template <Defect kDefect>
+void DeadlineAgainstExecutor(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { PollOnExecutor(*record); });
+  run.AddThread([record] { EndOnWorker(*record); });
 }
 
 template <Defect kDefect>
@@ -302,12 +339,16 @@ template <Defect kDefect>
 std::vector<NamedScenario> Scenarios() {
   return {
       {"abandon against worker", AbandonAgainstWorker<kDefect>, {}},
+      {"forbid and abandon against worker",
+       ForbidAndAbandonAgainstWorker<kDefect>,
+       {}},
       {"abandon against executor",
        AbandonAgainstExecutor<kDefect>,
        {.max_preemptions = 3}},
       {"cancel against worker and executor",
        CancelAgainstWorkerAndExecutor<kDefect>,
        {.max_preemptions = 3}},
+      {"deadline against executor", DeadlineAgainstExecutor<kDefect>, {}},
       {"cancel, then abandon against worker",
        CancelThenAbandonAgainstWorker<kDefect>,
        {.max_preemptions = 4}},
@@ -347,6 +388,7 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
               HasSubstr("a poll starts after Cancel has returned"));
   EXPECT_THAT(FirstFailure<Defect::kHidesFreed>(), HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kHidesEntered>(), HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesPollBegun>(), HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>(),
               HasSubstr("no thread can go on"));
   EXPECT_THAT(FirstFailure<Defect::kNeverAcquires>(), HasSubstr("races"));

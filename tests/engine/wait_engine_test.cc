@@ -32,6 +32,7 @@
 #include "tests/support/engine_fixture.h"
 #include "tests/support/first_seed.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/unowned.h"
 #include "waiter/clock.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/observer.h"
@@ -1014,7 +1015,7 @@ class CountsDones : public WaitObserver {
 TEST_F(WaitEngineTest, ObserverSeesEveryEndOnce) {
   CountsDones observer;
   WaitOptions options = EverySecond();
-  options.observer = &observer;
+  options.observer = Unowned(observer);
   {
     WaitEngine engine(Simulated());
     const auto start = [&](PollStatus answer) {

@@ -10,14 +10,18 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "waiter/async_waiter.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/poll_completion.h"
+#include "waiter/poll_context.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_policy.h"
@@ -167,6 +171,62 @@ TEST_F(WaitGroupTest, CallbackMayDestroyTheGroup) {
   engine_.Run();
 
   EXPECT_EQ(ended_at_, absl::Seconds(2));
+}
+
+TEST_F(WaitGroupTest, AssignmentDestroysTheWaitsOfBefore) {
+  WaitGroup<int> group(engine_, WaitsFor({50}), {}, Take());
+  engine_.RunDue();
+
+  group = WaitGroup<int>(engine_, WaitsFor({2}), {}, Take());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kSuccess));
+  EXPECT_EQ(ended_at_, absl::Seconds(2));
+}
+
+// A poll under way may do anything when it is told to stop, in the thread that
+// cancels the group or whose wait decides it.
+TEST_F(WaitGroupTest, CancelWakesPollsThatUseTheGroup) {
+  for (const bool by_success : {false, true}) {
+    for (const bool destroys : {false, true}) {
+      SCOPED_TRACE(destroys);
+      std::optional<WaitGroup<>> group;
+      std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
+      int called_back = 0;
+      std::vector<AsyncWaiter<
+          std::function<void(const PollContext&, PollCompletion<>)>>>
+          waits;
+      waits.emplace_back(
+          [&](const PollContext& context, const PollCompletion<>& done) {
+            if (on_stop != nullptr) return;
+            on_stop =
+                std::make_unique<std::stop_callback<std::function<void()>>>(
+                    context.stop_token, [&, done] {
+                      if (destroys) {
+                        group.reset();
+                      } else {
+                        group->Cancel();
+                        done(Failed("stopped"));
+                      }
+                    });
+          },
+          policy_);
+      waits.emplace_back(
+          [&](const PollContext&, const PollCompletion<>& done) {
+            done(by_success ? Success() : NotReady());
+          },
+          policy_);
+      group.emplace(engine_, std::move(waits),
+                    WaitGroupOptions{.successes_required = 1},
+                    [&](const std::vector<WaitResult<>>&) { ++called_back; });
+      engine_.RunDue();
+      if (!by_success) group->Cancel();
+      engine_.Run();
+
+      EXPECT_EQ(called_back, destroys ? 0 : 1);
+      on_stop.reset();
+    }
+  }
 }
 
 TEST_F(WaitGroupTest, DetachedGroupRunsToItsCallback) {

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/observer.h"
@@ -58,7 +59,7 @@ TEST(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
       SleepRecorder recorder;
       WaitOptions options = {.timeout = absl::Minutes(3),
                              .backoff = {.jitter = jitter},
-                             .observer = &recorder,
+                             .observer = Unowned(recorder),
                              .clock = &clock,
                              .seed = seed};
       SplitMix64 gen(seed);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,6 +28,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
 
 namespace waiter {
@@ -70,6 +72,12 @@ class PlayedWait {
     now_ = step_.wake_up();
     step_ = loop_.OnWake(now_, kNever);
     return delay;
+  }
+
+  // Ends the wait from outside, after `pause`.
+  void End(nanoseconds pause, StopReason reason, bool unanswered) {
+    now_ += pause;
+    loop_.End(now_, reason, unanswered);
   }
 
   std::string message() const { return std::string(report_.status.message()); }
@@ -175,6 +183,34 @@ TEST(WaitLoopTest, PollAtTheDeadlineMayTakeItsTimeout) {
   EXPECT_EQ(context.timeout, absl::Seconds(3));
 }
 
+TEST(WaitLoopTest, OnlyFiniteLimitsAreADeadline) {
+  const auto has_deadline = [](WaitOptions options) {
+    return WaitPolicy::Make(std::move(options))->has_deadline();
+  };
+
+  EXPECT_TRUE(has_deadline({.timeout = absl::Hours(1)}));
+  EXPECT_TRUE(has_deadline({.deadline = absl::UnixEpoch()}));
+  EXPECT_FALSE(has_deadline({.timeout = absl::InfiniteDuration()}));
+  EXPECT_FALSE(has_deadline({.deadline = absl::InfiniteFuture()}));
+}
+
+// A cheaper reading, up to 10 ms old, would do only before a poll that follows
+// at once.
+TEST(WaitLoopTest, EndByAFailureNeedsTheExactTime) {
+  constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
+  const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
+                                        .backoff = kAtOnce,
+                                        .server_error = kAtOnce,
+                                        .throttled = kAtOnce});
+
+  EXPECT_TRUE(policy->NeedsExactTime(Failed("gone"), /*has_slept=*/false));
+  EXPECT_FALSE(policy->NeedsExactTime(NotReady(), /*has_slept=*/false));
+  EXPECT_FALSE(policy->NeedsExactTime(ServerError(), /*has_slept=*/false));
+  EXPECT_FALSE(policy->NeedsExactTime(Throttled(), /*has_slept=*/false));
+  EXPECT_FALSE(policy->NeedsExactTime(Success(), /*has_slept=*/false));
+  EXPECT_TRUE(policy->NeedsExactTime(Success(), /*has_slept=*/true));
+}
+
 TEST(WaitLoopTest, LoopIsSmall) {
   // A driver may hold a million loops.
   EXPECT_LE(sizeof(WaitLoop), 128);
@@ -188,6 +224,21 @@ TEST(WaitLoopMessageTest, TimeoutIsNamed) {
   EXPECT_EQ(wait.message(),
             "instance i-0abc: timeout of 5m reached after 1 attempt in 5m1s; "
             "last poll: not ready: CREATING");
+}
+
+// Times are cut to whole milliseconds, except where nothing would be left.
+TEST(WaitLoopMessageTest, TimesBelowAMillisecondAreExact) {
+  PlayedWait quick({.timeout = absl::Microseconds(500)});
+  PlayedWait slow({.timeout = absl::Microseconds(1500)});
+  quick.Answer(NotReady(), std::chrono::microseconds(700));
+  slow.Answer(NotReady(), std::chrono::microseconds(1700));
+
+  EXPECT_EQ(quick.message(),
+            "wait: timeout of 500us reached after 1 attempt in 700us; last "
+            "poll: not ready");
+  EXPECT_EQ(slow.message(),
+            "wait: timeout of 1.5ms reached after 1 attempt in 1ms; last poll: "
+            "not ready");
 }
 
 TEST(WaitLoopMessageTest, DeadlineBeforeTheTimeoutIsNamed) {
@@ -266,6 +317,52 @@ TEST(WaitLoopMessageTest, LateSuccessUnderStrictDeadlineIsNamed) {
             "attempt in 5s; last poll: success");
 }
 
+// The last poll comes 5 s before the deadline, and no other one fits in. A hint
+// of 5 s does not change that.
+TEST(WaitLoopMessageTest, LeadThatLeavesNoTimeIsNamed) {
+  for (const absl::Duration hint : {absl::ZeroDuration(), absl::Seconds(5)}) {
+    PlayedWait wait({.timeout = absl::Seconds(20),
+                     .backoff = {.initial_delay = absl::Seconds(60),
+                                 .max_delay = absl::Seconds(60)},
+                     .final_poll_lead = absl::Seconds(5)});
+    EXPECT_EQ(wait.Answer(NotReady()), seconds(15));
+    wait.Answer(NotReady("CREATING", hint));
+
+    EXPECT_EQ(wait.message(),
+              "wait: timeout of 20s leaves no time for another poll after 2 "
+              "attempts in 15s; last poll: not ready: CREATING");
+  }
+}
+
+TEST(WaitLoopMessageTest, PollWithoutAnAnswerIsNamed) {
+  const WaitOptions options = {.timeout = absl::Seconds(10),
+                               .backoff = {.initial_delay = absl::Seconds(4),
+                                           .max_delay = absl::Seconds(4),
+                                           .jitter = Jitter::None()}};
+  PlayedWait first(options);
+  PlayedWait second(options);
+  first.End(seconds(10), StopReason::kDeadline, /*unanswered=*/true);
+  second.Answer(NotReady("CREATING"));
+  second.End(seconds(6), StopReason::kDeadline, /*unanswered=*/true);
+
+  EXPECT_EQ(first.message(),
+            "wait: timeout of 10s reached after 0 attempts in 10s; attempt 1 "
+            "has not answered");
+  EXPECT_EQ(second.message(),
+            "wait: timeout of 10s reached after 1 attempt in 10s; attempt 2 "
+            "has not answered; last poll: not ready: CREATING");
+}
+
+TEST(WaitLoopMessageTest, WaitWithoutAPollSaysSo) {
+  PlayedWait wait(
+      {.timeout = absl::Hours(1), .first_poll_delay = absl::Minutes(1)});
+  wait.End(seconds(2), StopReason::kShutDown, /*unanswered=*/false);
+
+  EXPECT_EQ(wait.message(),
+            "wait: the engine was destroyed after 0 attempts in 2s; no poll "
+            "was made");
+}
+
 TEST(WaitLoopMessageTest, FailureIsUnchanged) {
   absl::Status failure = absl::AbortedError("provisioning failed");
   failure.SetPayload("type", absl::Cord("payload"));
@@ -294,6 +391,28 @@ TEST(WaitLoopMessageTest, InvalidOptionsNameTheWait) {
   EXPECT_EQ(report.status.message(),
             "job 7: timeout is not set; give the time that the whole wait may "
             "take, or absl::InfiniteDuration() to wait for ever");
+}
+
+// A delay of 4 s, then a poll that has not answered after 6 s.
+TEST(WaitLoopReportTest, PollWithoutAnAnswerIsNotSleep) {
+  PlayedWait wait({.timeout = absl::Seconds(10),
+                   .backoff = {.initial_delay = absl::Seconds(4),
+                               .max_delay = absl::Seconds(4),
+                               .jitter = Jitter::None()}});
+  wait.Answer(NotReady());
+  wait.End(seconds(6), StopReason::kDeadline, /*unanswered=*/true);
+
+  EXPECT_EQ(wait.report().slept, absl::Seconds(4));
+  EXPECT_EQ(wait.report().elapsed, absl::Seconds(10));
+}
+
+TEST(WaitLoopReportTest, SleepThatIsCutShortCountsUntilItsEnd) {
+  PlayedWait wait(
+      {.timeout = absl::Hours(1), .first_poll_delay = absl::Minutes(1)});
+  wait.End(seconds(2), StopReason::kCancelled, /*unanswered=*/false);
+
+  EXPECT_EQ(wait.report().slept, absl::Seconds(2));
+  EXPECT_EQ(wait.report().elapsed, absl::Seconds(2));
 }
 
 TEST(WaitLoopReportTest, FirstAndLastErrorsAreKept) {

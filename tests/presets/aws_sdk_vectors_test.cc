@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/unowned.h"
 #include "tests/support/vectors.h"
 #include "waiter/clock.h"
 #include "waiter/observer.h"
@@ -82,7 +83,7 @@ RetryAfter Hint(const Json& header) {
                               absl::UnixEpoch());
 }
 
-// What a status function of these services answers.
+// Returns the answer of a status function of these services.
 Poll<> Answer(const Json& response) {
   const double code = response["status_code"].number();
   RetryAfter hint;
@@ -110,7 +111,7 @@ StopReason Reason(std::string_view outcome) {
 size_t RunInvocation(WaitOptions options, const Json::Array& responses,
                      size_t first, absl::Duration unit) {
   TokenRecorder recorder(*options.retry_quota);
-  options.observer = &recorder;
+  options.observer = Unowned(recorder);
   std::vector<Poll<>> answers;
   for (size_t i = first; i < responses.size(); ++i) {
     answers.push_back(Answer(responses[i]["response"]));
@@ -291,7 +292,7 @@ TEST_F(AwsStandard2026VectorsTest, RetryAfterHeader) {
   for (const Json& entry : File()["retry_after_header"].array()) {
     WaitOptions options = AwsStandard2026();
     TokenRecorder recorder(*options.retry_quota);
-    options.observer = &recorder;
+    options.observer = Unowned(recorder);
 
     const PlayedWait played =
         Play(options, {ServerError("", Hint(entry["header"])), Success()});
@@ -312,7 +313,7 @@ TEST_F(AwsStandard2026VectorsTest, Series) {
                       series["attempts"].array().size(), kHighestDraws),
                series["delay"], absl::Seconds(1));
 
-  // What most SDKs but Kotlin's did before.
+  // The series of most SDKs before 2026, except Kotlin's.
   const Json& before = File()["botocore_legacy_standard_series"];
   ExpectSeries(
       Delays(KotlinStandard(
@@ -570,8 +571,8 @@ TEST_F(KotlinBackoffVectorsTest, ExamplesOfTheGuide) {
   }
 }
 
-// What the result of an operation, named as in the strategy's own test, is to a
-// status function.
+// Returns the answer of a status function for the result of an operation, named
+// as in the strategy's own test.
 Poll<> AnswerOf(const std::string& input) {
   if (input == "success") return Success();
   if (input == "throttled") return Throttled(input);

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
 #include "waiter/loop/split_mix64.h"
@@ -150,7 +151,7 @@ class Watched final : public WaitObserver {
  public:
   explicit Watched(absl::FunctionRef<uint64_t()> choose)
       : choices_(choose), options_(choices_.Options()) {
-    options_.observer = this;
+    options_.observer = Unowned<WaitObserver>(*this);
   }
 
   RandomWait Run();
@@ -229,11 +230,15 @@ void Watched::RunPoll(WaitLoop& loop) {
   Expect(context.elapsed == Elapsed(), "the context has the time");
   Expect(context.remaining == std::max(Remaining(), absl::ZeroDuration()),
          "the context has the time left, never negative");
-  Expect(context.timeout ==
-             (context.remaining > absl::ZeroDuration()
-                  ? std::min(options_.poll_timeout, context.remaining)
-                  : options_.poll_timeout),
-         "a poll may take poll_timeout, or what is left if anything is");
+  Expect(
+      context.timeout ==
+          (context.remaining > absl::ZeroDuration()
+               ? std::min(options_.poll_timeout, context.remaining)
+           : options_.poll_timeout < absl::InfiniteDuration()
+               ? options_.poll_timeout
+               : std::clamp(2 * longest_, absl::Seconds(1), absl::Seconds(10))),
+      "a poll may take poll_timeout, or what is left if anything is, and at "
+      "the deadline a bounded time");
   sleep_.reset();
   polling_ = true;
   absl::Duration takes;

@@ -25,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/failures.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/unowned.h"
 #include "waiter/clock.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -495,7 +496,7 @@ TEST_F(EventuallyTest, ObserverSeesEveryPoll) {
   };
   Count count;
   EventuallyOptions options = Options(Minutes(1));
-  options.observer = &count;
+  options.observer = Unowned(count);
 
   EXPECT_EVENTUALLY(clock_.Elapsed(), Seconds(3), options);
   EXPECT_EQ(count.polls, 4);

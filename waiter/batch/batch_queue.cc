@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -84,20 +85,21 @@ bool BatchQueue::Join(BatchWait& wait) {
   const std::lock_guard lock(mutex_);
   if (closed_) return false;
   BatchKey& key = *wait.key;
-  wait.next = std::exchange(key.due, &wait);
+  // The queue changes only after what may throw.
   if (key.batch == nullptr) {
     if (open_ == nullptr) Open(*wait.clock);
-    key.batch = open_;
-    key.place = open_->keys.size();
     open_->keys.push_back(&key);
+    key.batch = open_;
+    key.place = open_->keys.size() - 1;
   }
+  wait.next = std::exchange(key.due, &wait);
   Batch& batch = *key.batch;
   const bool full =
       batch.keys.size() == static_cast<size_t>(options_.max_batch);
   if (full && &batch == open_) open_ = nullptr;
   if ((full || hurries) && !batch.at_once) {
+    replaced = std::exchange(batch.alarm, StartAlarm(batch, /*at_once=*/true));
     batch.at_once = true;
-    replaced = std::exchange(batch.alarm, StartAlarm(batch));
   }
   return true;
 }
@@ -113,23 +115,24 @@ void BatchQueue::Open(Clock& clock) {
   const auto batch = std::make_shared<Batch>();
   batch->queue = shared_from_this();
   batch->at_once = options_.window == absl::ZeroDuration();
-  batch->alarm = StartAlarm(*batch);
-  open_ = batch.get();
   batches_.insert(batch);
+  absl::Cleanup on_exception = [&] { batches_.erase(batch); };
+  batch->alarm = StartAlarm(*batch, batch->at_once);
+  std::move(on_exception).Cancel();
+  open_ = batch.get();
 }
 
-WaitHandle BatchQueue::StartAlarm(Batch& batch) {
-  return engine_.Start(
-      Waiter(
-          [batch = batch.shared_from_this(), at_once = batch.at_once] {
-            batch->queue->OnAlarm(*batch, at_once);
-            return true;
-          },
-          batch.at_once ? at_once_ : after_window_),
-      [](const WaitResult<>&) {});
+WaitHandle BatchQueue::StartAlarm(Batch& batch, bool at_once) {
+  return engine_.Start(Waiter(
+                           [batch = batch.shared_from_this(), at_once] {
+                             batch->queue->OnAlarm(*batch, at_once);
+                             return true;
+                           },
+                           at_once ? at_once_ : after_window_),
+                       [](const WaitResult<>&) {});
 }
 
-void BatchQueue::OnAlarm(Batch& batch, bool at_once) {
+void BatchQueue::OnAlarm(Batch& batch, bool at_once) noexcept {
   std::unique_lock lock(mutex_);
   if (batch.at_once != at_once) return;  // This alarm has been replaced.
   const std::vector<BatchKey*> keys = Take(batch);

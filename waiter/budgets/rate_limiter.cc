@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include "absl/memory/memory.h"
@@ -17,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
 #include "waiter/poll_status.h"
 
 namespace waiter {
@@ -159,7 +159,7 @@ MonotonicTime AdaptiveRateLimiter::Acquire(MonotonicTime now) {
   if (phase == Phase::kUnused) return now;
   double wait;
   {
-    const std::lock_guard lock(mutex_);
+    const internal::MutexLock lock(mutex_);
     wait = bucket_.Acquire(1, time);
   }
   return wait == 0 ? now : SecondsAfter(now, wait);
@@ -171,7 +171,7 @@ absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
     return Invalid("cost", cost, "finite, and zero or more");
   }
   const double time = Elapsed(now);
-  const std::lock_guard lock(mutex_);
+  const internal::MutexLock lock(mutex_);
   if (phase_.load(std::memory_order_relaxed) != Phase::kLimiting) return now;
   if (cost > bucket_.max_capacity()) {
     return absl::ResourceExhaustedError(
@@ -184,7 +184,7 @@ absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
 
 void AdaptiveRateLimiter::Update(MonotonicTime now, PollStatus status) {
   const double time = Elapsed(now);
-  const std::lock_guard lock(mutex_);
+  const internal::MutexLock lock(mutex_);
   const double measured = meter_.Measure(time);
   double rate;
   if (status == PollStatus::kThrottled) {
@@ -200,7 +200,7 @@ void AdaptiveRateLimiter::Update(MonotonicTime now, PollStatus status) {
 }
 
 RateLimiterState AdaptiveRateLimiter::State() const {
-  const std::lock_guard lock(mutex_);
+  const internal::MutexLock lock(mutex_);
   return {
       .limiting = phase_.load(std::memory_order_relaxed) == Phase::kLimiting,
       .measured_rate = meter_.rate(),
@@ -213,7 +213,7 @@ RateLimiterState AdaptiveRateLimiter::State() const {
 
 double AdaptiveRateLimiter::Elapsed(MonotonicTime now) {
   if (phase_.load(std::memory_order_acquire) == Phase::kUnused) {
-    const std::lock_guard lock(mutex_);
+    const internal::MutexLock lock(mutex_);
     if (phase_.load(std::memory_order_relaxed) == Phase::kUnused) {
       start_ = now;
       phase_.store(Phase::kMeasuring, std::memory_order_release);

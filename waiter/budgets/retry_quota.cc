@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -18,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
 
 namespace waiter {
 namespace {
@@ -139,7 +139,7 @@ double RetryQuota::Available(MonotonicTime now) const {
   if (!options_.compatible) {
     return std::min(options_.capacity, level_.load() + Refilled(now));
   }
-  const std::lock_guard lock(mutex_);
+  const internal::MutexLock lock(mutex_);
   return TokensCompatibly(now);
 }
 
@@ -167,7 +167,7 @@ bool RetryQuota::Take(double cost, MonotonicTime& time) {
 void RetryQuota::Add(double tokens, MonotonicTime now) {
   if (tokens == 0) return;
   if (options_.compatible) {
-    const std::lock_guard lock(mutex_);
+    const internal::MutexLock lock(mutex_);
     tokens_ = std::min(options_.capacity, TokensCompatibly(now) + tokens);
     mark_ = std::max(mark_, now);
     return;
@@ -186,7 +186,7 @@ double RetryQuota::TokensCompatibly(MonotonicTime now) const {
 }
 
 bool RetryQuota::TakeCompatibly(double cost, MonotonicTime& time) {
-  const std::lock_guard lock(mutex_);
+  const internal::MutexLock lock(mutex_);
   tokens_ = TokensCompatibly(time);
   const double shortfall = cost - tokens_;
   if (shortfall > 0 &&

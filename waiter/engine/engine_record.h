@@ -1,26 +1,22 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The record that a worker of a `WaitEngine` keeps of one wait, and the slab
-// that holds the records.
+// The record that a worker of a `WaitEngine` keeps of one wait.
 
 #ifndef WAITER_ENGINE_ENGINE_RECORD_H_
 #define WAITER_ENGINE_ENGINE_RECORD_H_
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <utility>
 
 #include "waiter/clock.h"
-#include "waiter/engine/page_memory.h"
 #include "waiter/engine/task_gate.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/engine_task.h"
@@ -42,17 +38,26 @@ struct ColdState {
   WaitReport report;
   WaitLoop loop;
   std::optional<SplitMix64> gen;  // Set if the policy has a seed.
-  std::stop_token stop;           // Set if the status function takes a context.
+  // Has a state if the status function takes a context.
+  std::stop_source stop{std::nostopstate};
 };
 
 // Arguments of a start, held until the worker registers the wait.
 struct PendingStart {
   std::shared_ptr<const WaitPolicy> policy;
-  std::stop_token stop;
+  std::stop_source stop;
 };
+
+// A wait that descends from more waits with the reason `kShutDown` than this
+// ends without a callback, and one that its hooks start without hooks, too.
+// Otherwise a callback that always starts its wait again would keep the engine
+// from ending.
+inline constexpr uint8_t kMostShutDowns = 32;
 
 // One wait.
 struct EngineRecord {
+  static constexpr uint8_t kMaxShutDowns = 63;  // What `shut_downs` can hold.
+
   enum class Phase : uint8_t {
     kFree,            // Or not registered by its worker yet.
     kStarting,        // Registered; `WaitLoop::Start` comes next.
@@ -68,10 +73,12 @@ struct EngineRecord {
   MonotonicTime deadline;
   int64_t attempts;
   // `pending_start` until the worker registers the wait; afterwards `cold` if
-  // `has_cold_state`, otherwise `growth`.
+  // `has_cold_state`, otherwise `growth`; and `next_free` while no wait uses
+  // the record.
   union {
     WaitGrowth growth = {};
     ColdState* cold;
+    EngineRecord* next_free;
     alignas(
         PendingStart) std::array<std::byte, sizeof(PendingStart)> pending_start;
   };
@@ -83,6 +90,9 @@ struct EngineRecord {
   bool has_timer = false;
   bool has_cold_state : 1;
   bool final_poll : 1;
+  // Waits that ended with the reason `kShutDown` from which this one descends:
+  // a function of one started the next, and so on.
+  uint8_t shut_downs : 6;
 };
 static_assert(sizeof(EngineRecord) == 112);
 static_assert(sizeof(PendingStart) <= sizeof(WaitGrowth));
@@ -121,72 +131,45 @@ struct EngineQueue {
   }
 };
 
-// A slab of records with stable addresses, in pages that double in size. The
-// caller must lock around `Grow`; access to an index that has been handed out
-// needs no lock.
-class EngineSlab {
+// A queue of answers in the order in which they were given, linked by `next`.
+class AnswerQueue {
  public:
-  // Holds `FullEngineRecord`s if `full`.
-  explicit EngineSlab(bool full)
-      : record_size_(full ? sizeof(FullEngineRecord) : sizeof(EngineRecord)) {}
-
-  // Returns a record that has never been used.
-  EngineRecord& Grow() {
-    const uint32_t index = size_++;
-    const Place place = PlaceOf(index);
-    if (pages_[place.page] == nullptr) {
-      pages_[place.page] =
-          AllocatePageMemory(record_size_ * (size_t{kFirstPage} << place.page));
+  AnswerQueue() = default;
+  AnswerQueue(AnswerQueue&& other) noexcept { Swap(other); }
+  AnswerQueue& operator=(AnswerQueue&& other) noexcept {
+    Swap(other);
+    return *this;
+  }
+  // Not left to `next`, whose recursion would be as deep as the queue is long.
+  ~AnswerQueue() {
+    while (Pop() != nullptr) {
     }
-    std::byte* const address = pages_[place.page].get() + place.offset;
-    EngineRecord* const record = record_size_ == sizeof(FullEngineRecord)
-                                     ? new (address) FullEngineRecord
-                                     : new (address) EngineRecord;
-    record->index = index;
-    record->phase = EngineRecord::Phase::kFree;
-    return *record;
   }
 
-  EngineRecord& operator[](uint32_t index) const {
-    const Place place = PlaceOf(index);
-    return *std::launder(reinterpret_cast<EngineRecord*>(
-        pages_[place.page].get() + place.offset));
+  bool empty() const { return first_ == nullptr; }
+
+  void Push(std::unique_ptr<EngineAnswer> answer) {
+    EngineAnswer* const last = answer.get();
+    (empty() ? first_ : last_->next) = std::move(answer);
+    last_ = last;
   }
 
-  // Begins to fetch the record from memory. A record need not begin at a cache
-  // line, so its last byte is fetched as well.
-  void Prefetch(const EngineRecord& record) const {
-    const auto* const begin = reinterpret_cast<const std::byte*>(&record);
-    for (size_t offset = 0; offset < record_size_; offset += kCacheLine) {
-      __builtin_prefetch(begin + offset, /*rw=*/1);
-    }
-    __builtin_prefetch(begin + record_size_ - 1, /*rw=*/1);
+  // Returns null if the queue is empty.
+  std::unique_ptr<EngineAnswer> Pop() {
+    if (empty()) return nullptr;
+    std::unique_ptr<EngineAnswer> answer = std::move(first_);
+    first_ = std::move(answer->next);
+    return answer;
   }
-
-  // Returns the number of records. Their indexes are below it.
-  uint32_t size() const { return size_; }
 
  private:
-  static constexpr uint32_t kFirstPage = 1024;
-  static constexpr size_t kCacheLine = 64;
-
-  struct Place {
-    size_t page;
-    size_t offset;  // In bytes.
-  };
-
-  Place PlaceOf(uint32_t index) const {
-    const uint64_t position = uint64_t{index} + kFirstPage;
-    // `position` is at least `kFirstPage`, which is 2^10.
-    const auto page = static_cast<size_t>(53 - std::countl_zero(position));
-    return {
-        .page = page,
-        .offset = record_size_ * (position - (uint64_t{kFirstPage} << page))};
+  void Swap(AnswerQueue& other) noexcept {
+    std::swap(first_, other.first_);
+    std::swap(last_, other.last_);
   }
 
-  const size_t record_size_;
-  uint32_t size_ = 0;
-  std::array<PageMemory, 23> pages_;
+  std::unique_ptr<EngineAnswer> first_;
+  EngineAnswer* last_ = nullptr;
 };
 
 }  // namespace waiter::internal

@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <stop_token>
@@ -28,14 +27,14 @@
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
-#include "waiter/engine/timer_queue.h"
+#include "waiter/engine/stop_relay.h"
+#include "waiter/engine/wait_timers.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/engine_task.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
-#include "waiter/loop/wait_state.h"
 #include "waiter/options.h"
 #include "waiter/poll_context.h"
 #include "waiter/wait_engine_options.h"
@@ -48,20 +47,22 @@ namespace {
 using Phase = EngineRecord::Phase;
 using std::chrono::nanoseconds;
 
-// Polls that take less time than this share a reading of the clock.
-constexpr std::chrono::microseconds kQuickPoll{1};
-constexpr int kMostPollsPerReading = 16;
-
 // Number of starts in a burst after which due timers take their turn.
 constexpr int kStartsPerLook = 32;
 
+// Number of records that are fetched from memory ahead of use.
+constexpr size_t kPrefetch = 8;
+
 thread_local EngineWorker* current_worker = nullptr;
+
 // Says that this thread is inside of the task of a record. Scopes nest: a
 // callback may free another task, and run another engine.
 class TaskScope {
  public:
-  explicit TaskScope(const EngineRecord& record)
-      : record_(record), outer_(std::exchange(innermost_, this)) {}
+  TaskScope(const EngineWorker& worker, const EngineRecord& record)
+      : worker_(worker),
+        record_(record),
+        outer_(std::exchange(innermost_, this)) {}
   ~TaskScope() { innermost_ = outer_; }
 
   TaskScope(const TaskScope&) = delete;
@@ -75,9 +76,18 @@ class TaskScope {
     return false;
   }
 
+  static bool IsInsideAnyOf(const EngineWorker& worker) {
+    for (const TaskScope* scope = innermost_; scope != nullptr;
+         scope = scope->outer_) {
+      if (&scope->worker_ == &worker) return true;
+    }
+    return false;
+  }
+
  private:
   static thread_local const TaskScope* innermost_;
 
+  const EngineWorker& worker_;
   const EngineRecord& record_;
   const TaskScope* const outer_;
 };
@@ -104,9 +114,6 @@ uint64_t SeedOf(const WaitEngineOptions& options, int ordinal) {
              : MakeSeededSplitMix64()();
 }
 
-// Number of records that are fetched from memory ahead of use.
-constexpr size_t kPrefetch = 8;
-
 // Empties a list, and frees the memory of a very long one.
 template <typename T>
 void Clear(std::vector<T>& list) {
@@ -118,8 +125,8 @@ void Clear(std::vector<T>& list) {
 }
 
 // Destroys the task of a record that this thread has claimed.
-void FreeTask(EngineRecord& record) {
-  const TaskScope scope(record);
+void FreeTask(const EngineWorker& worker, EngineRecord& record) {
+  const TaskScope scope(worker, record);
   record.ops->destroy(record.task.data());
 }
 
@@ -128,13 +135,17 @@ void FreeTask(EngineRecord& record) {
 EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal)
     : options_(options),
       status_(Validate(options)),
+      has_executor_(options.executor != nullptr),
       clock_(options.clock != nullptr ? *options.clock : GetRealClock()),
       sleeps_on_condition_(&clock_ == &GetRealClock()),
-      full_reports_(options.report == ReportLevel::kFull),
-      slab_(full_reports_),
+      pool_(/*full=*/options.report == ReportLevel::kFull),
+      poll_clock_(clock_),
       timers_(clock_.MonotonicNow(),
               status_.ok() ? absl::ToChronoNanoseconds(options.tick)
-                           : std::chrono::milliseconds(1)),
+                           : std::chrono::milliseconds(1),
+              status_.ok() ? options.relative_slack : 0, pool_),
+      codec_(/*full_reports=*/options.report == ReportLevel::kFull,
+             /*has_executor=*/has_executor_),
       own_gen_(SeedOf(options, ordinal)),
       gen_(options.gen.has_value() ? *options.gen : absl::BitGenRef(own_gen_)) {
 }
@@ -143,97 +154,154 @@ EngineWorker* EngineWorker::Current() { return current_worker; }
 
 // Requests of any thread.
 
+void EngineWorker::WaitRefs::Push(EngineRecord& record,
+                                  Generation generation) noexcept {
+  try {
+    refs.push_back({&record, generation});
+  } catch (const std::bad_alloc&) {
+    overflown = true;
+  }
+}
+
 template <typename Put>
 void EngineWorker::Post(Put put) {
   if (current_worker == this) {
     put(local_);
-    return;
-  }
-  std::unique_lock lock(mutex_);
-  put(inbox_);
-  if (has_mail_.load(std::memory_order_relaxed)) return;
-  has_mail_.store(true, std::memory_order_release);
-  if (idle_) {
-    idle_ = false;
-    lock.unlock();
-    idle_ended_.notify_one();
-  } else if (asleep_) {
-    std::stop_source wake = wake_;
-    lock.unlock();
-    wake.request_stop();
+  } else {
+    mailbox_.Post(put);
   }
 }
 
 EngineRecord& EngineWorker::Allocate() {
-  EngineRecord& record = TakeFree();
-  return record;
-}
-
-EngineRecord& EngineWorker::TakeFree() {
-  std::vector<EngineRecord*>* free = &free_records_;
-  std::unique_lock<std::mutex> lock;
-  if (current_worker != this || free_records_.empty()) {
-    lock = std::unique_lock(mutex_);
-    free = &spare_records_;
-  }
-  if (free->empty()) return slab_.Grow();
-  EngineRecord& record = *free->back();
-  free->pop_back();
-  return record;
-}
-
-void EngineWorker::GiveBack(EngineRecord& record) {
-  record.phase = Phase::kFree;
-  const std::lock_guard lock(mutex_);
-  spare_records_.push_back(&record);
+  return current_worker == this ? pool_.TakeAsWorker() : pool_.Take();
 }
 
 void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
   new (record.pending_start.data()) PendingStart(std::move(pending_start));
-  Post([&](Inbox& inbox) { inbox.starts.Push(record); });
+  // The mask says to the compiler that the number fits.
+  record.shut_downs =
+      current_worker == this ? shut_downs_ & EngineRecord::kMaxShutDowns : 0;
+  Post([&](Mail& mail) { mail.starts.Push(record); });
 }
 
 void EngineWorker::Cancel(EngineRecord& record, Generation generation) {
   if (!record.gate.RequestStop(generation)) return;
-  Post([&](Inbox& inbox) { inbox.cancelled.push_back({&record, generation}); });
+  Post([&](Mail& mail) { mail.cancelled.Push(record, generation); });
 }
 
 void EngineWorker::Answer(const EngineTicket& ticket,
                           std::unique_ptr<EngineAnswer> answer) {
-  // A delay runs from here, whenever the worker processes the answer. An answer
-  // that is given inside of the status function is in time.
-  const bool at_once =
+  answer->record = ticket.wait.record;
+  answer->generation = ticket.wait.generation;
+  answer->attempt = ticket.attempt;
+  // An answer that is given inside of the status function is in time.
+  answer->at_once =
       current_worker == this && TaskScope::IsInside(*ticket.wait.record);
-  const MonotonicTime at = clock_.MonotonicNow();
-  Post([&](Inbox& inbox) {
-    inbox.answers.push_back({{ticket.wait.record, ticket.wait.generation},
-                             ticket.attempt,
-                             at,
-                             at_once,
-                             std::move(answer)});
+  Post([&](Mail& mail) {
+    // A delay runs from here, whenever the worker takes the answer. The clock
+    // is read here because it may be gone once the mailbox is closed.
+    answer->given = clock_.MonotonicNow();
+    mail.answers.Push(std::move(answer));
   });
 }
 
 void EngineWorker::Abandon(EngineRecord& record, Generation generation) {
   const bool in_task = TaskScope::IsInside(record);
   if (record.gate.Abandon(generation, in_task) != AbandonOutcome::kFree) return;
-  FreeTask(record);
+  FreeTask(*this, record);
   record.gate.SetFreed();
-  Post([&](Inbox& inbox) { inbox.abandoned.push_back({&record, generation}); });
+  Post([&](Mail& mail) { mail.abandoned.Push(record, generation); });
+}
+
+// Polls on an executor.
+
+// One poll, as the executor gets it. Gives the answer when it runs, and when it
+// is destroyed without having run.
+class EngineWorker::ExecutorPoll {
+ public:
+  ExecutorPoll(EngineTicket ticket, PollContext context,
+               std::unique_ptr<EngineAnswer> answer)
+      : ticket_(std::move(ticket)),
+        context_(std::move(context)),
+        answer_(std::move(answer)) {}
+
+  ExecutorPoll(ExecutorPoll&&) noexcept = default;
+  ExecutorPoll& operator=(ExecutorPoll&&) = delete;
+
+  ~ExecutorPoll() {
+    if (answer_ == nullptr) return;
+    EngineWorker& worker = *ticket_.wait.worker.get();
+    if (current_worker == &worker && worker.hand_over_ != nullptr &&
+        worker.hand_over_->answer == answer_.get()) {
+      worker.hand_over_->dropped = std::move(answer_);
+      return;
+    }
+    answer_->failure = NotRun();
+    worker.Answer(ticket_, std::move(answer_));
+  }
+
+  // Does nothing when called again.
+  void operator()() {
+    if (answer_ == nullptr) return;
+    const EngineTicket ticket = std::move(ticket_);
+    ticket.wait.worker->RunOnExecutor(ticket, context_, std::move(answer_));
+  }
+
+  static absl::Status NotRun() {
+    return absl::UnavailableError(
+        "WaitEngineOptions::executor destroyed a poll without running it; it "
+        "must run every function that it is given");
+  }
+
+ private:
+  EngineTicket ticket_;
+  PollContext context_;
+  std::unique_ptr<EngineAnswer> answer_;
+};
+
+void EngineWorker::PollOnExecutor(EngineStep& step) {
+  EngineRecord& record = step.record_;
+  EngineTicket ticket = step.Defer();
+  PollContext context;
+  if (record.ops->takes_context) context = ContextOf(step);
+  std::unique_ptr<EngineAnswer> answer = record.ops->make_answer();
+  Park(step);
+  HandOver hand_over = {.answer = answer.get(), .dropped = nullptr};
+  hand_over_ = &hand_over;
+  std::exception_ptr exception;
+  try {
+    options_.executor(
+        ExecutorPoll(ticket, std::move(context), std::move(answer)));
+  } catch (...) {
+    exception = std::current_exception();
+  }
+  hand_over_ = nullptr;
+  if (hand_over.dropped == nullptr) {
+    if (exception == nullptr) return;
+    // If the poll has begun nevertheless, its own answer counts.
+    hand_over.dropped = std::make_unique<EngineAnswer>();
+  }
+  hand_over.dropped->failure =
+      exception == nullptr
+          ? ExecutorPoll::NotRun()
+          : absl::UnknownError(
+                absl::StrCat("WaitEngineOptions::executor threw an exception: ",
+                             WhatOf(exception)));
+  hand_over.dropped->exception = exception;
+  Answer(ticket, std::move(hand_over.dropped));
 }
 
 void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
-                                 const PollContext* context) {
+                                 const PollContext& context,
+                                 std::unique_ptr<EngineAnswer> answer) {
   EngineRecord& record = *ticket.wait.record;
   // The wait may have ended, or been told to, before its turn came.
   if (!record.gate.EnterToPoll(ticket.wait.generation)) return;
-  std::unique_ptr<EngineAnswer> answer;
   {
-    const TaskScope scope(record);
+    const TaskScope scope(*this, record);
     try {
-      answer = record.ops->poll_away(record.task.data(), context);
+      record.ops->poll_away(record.task.data(), &context, *answer);
     } catch (...) {
-      answer = std::make_unique<EngineAnswer>();
       answer->exception = std::current_exception();
     }
   }
@@ -241,11 +309,10 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
     Answer(ticket, std::move(answer));
     return;
   }
-  FreeTask(record);
+  FreeTask(*this, record);
   record.gate.SetFreed();
-  Post([&](Inbox& inbox) {
-    inbox.abandoned.push_back({&record, ticket.wait.generation});
-  });
+  Post(
+      [&](Mail& mail) { mail.abandoned.Push(record, ticket.wait.generation); });
 }
 
 // Rounds of the worker's thread.
@@ -268,8 +335,15 @@ void EngineWorker::RequireNoThread() const {
   }
 }
 
+void EngineWorker::RequireOutside() const {
+  if (current_worker == this || TaskScope::IsInsideAnyOf(*this)) {
+    Die("a WaitEngine was destroyed by one of its own waits; destroy it "
+        "outside of status functions and callbacks");
+  }
+}
+
 void EngineWorker::StartThread() {
-  thread_ = std::jthread([this] { Drive(/*until_shut_down=*/true); });
+  thread_ = std::thread([this] { Drive(/*until_shut_down=*/true); });
 }
 
 void EngineWorker::Run() {
@@ -281,12 +355,12 @@ void EngineWorker::Drive(bool until_shut_down) {
   const auto entered = Enter();
   for (;;) {
     const MonotonicTime wake_up = RunRound();
-    if (wake_up <= now_) continue;
-    if (pending_ == 0) {
-      const std::lock_guard lock(mutex_);
-      if (!has_mail_ && (ending_ || !until_shut_down)) return;
+    if (wake_up <= poll_clock_.now()) continue;
+    if (pending_ > 0) {
+      Sleep(wake_up);
+    } else if (until_shut_down ? !mailbox_.Rest() : !mailbox_.has_mail()) {
+      return;
     }
-    Sleep(wake_up);
   }
 }
 
@@ -296,65 +370,47 @@ MonotonicTime EngineWorker::RunDue() {
   return RunRound();
 }
 
-void EngineWorker::ShutDown() {
-  if (current_worker == this) {
-    Die("a WaitEngine was destroyed by one of its own waits; destroy it "
-        "outside of status functions and callbacks");
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    shutting_down_ = true;
-    has_mail_ = true;
-    idle_ = false;
-    wake_.request_stop();
-  }
-  idle_ended_.notify_one();
-  if (thread_.joinable()) {
-    thread_.join();
-  } else {
-    Run();
-  }
+void EngineWorker::BeginShutDown() {
+  mailbox_.RequestShutDown();
+  stop_relay_.RequestStop();
 }
 
-void EngineWorker::Sleep(MonotonicTime wake_up) {
-  std::unique_lock lock(mutex_);
-  if (has_mail_) return;
-  if (pending_ == 0) wake_up = MonotonicTime::max();
-  // A condition variable is as exact as the real clock's sleep, and does not
-  // allocate.
-  if (pending_ == 0 || sleeps_on_condition_) {
-    idle_ = true;
-    const auto woken = [&] { return !idle_; };
-    if (wake_up == MonotonicTime::max()) {
-      idle_ended_.wait(lock, woken);
-    } else {
-      idle_ended_.wait_until(lock, wake_up, woken);
-    }
-    idle_ = false;
+bool EngineWorker::AwaitShutDown() {
+  if (thread_.joinable()) return mailbox_.AwaitRest();
+  Run();
+  return false;
+}
+
+void EngineWorker::EndShutDown() {
+  mailbox_.Close();
+  if (thread_.joinable()) thread_.join();
+  // Its tasks may hold references to this worker.
+  options_.executor = nullptr;
+}
+
+void EngineWorker::Sleep(MonotonicTime wake_up) noexcept {
+  if (sleeps_on_condition_) {
+    // As exact as the real clock's sleep, and allocates nothing.
+    mailbox_.SleepUntil(wake_up);
     return;
   }
-  asleep_ = true;
-  const std::stop_token woken = wake_.get_token();
-  lock.unlock();
-  // A simulated clock runs other code in this call. That code must post to the
-  // inbox, as another thread does, to wake the worker.
-  current_worker = nullptr;
-  clock_.SleepUntil(wake_up, woken, "WaitEngine");
-  current_worker = this;
-  lock.lock();
-  asleep_ = false;
-  if (woken.stop_requested()) wake_ = std::stop_source();
+  mailbox_.SleepBy([&](const std::stop_token& woken) {
+    // A simulated clock runs other code in this call. That code must post mail,
+    // as another thread does, to wake the worker.
+    current_worker = nullptr;
+    clock_.SleepUntil(wake_up, woken, "WaitEngine");
+    current_worker = this;
+  });
 }
 
-MonotonicTime EngineWorker::RunRound() {
-  TakeInbox();
-  now_ = clock_.MonotonicNow();
-  polls_since_reading_ = 0;
+MonotonicTime EngineWorker::RunRound() noexcept {
+  const bool was_ending = ending_;
+  TakeMail();
+  poll_clock_.BeginRound();
   Process(taken_);
   ProcessLocal();
   BeginNew();
-  const bool was_ending = ending_;
-  if (was_ending) EndAll();
+  if (ending_) EndAll();
 
   std::swap(ready_, polling_);
   for (const WaitRef& wait : polling_) {
@@ -363,69 +419,85 @@ MonotonicTime EngineWorker::RunRound() {
   Clear(polling_);
   // Answers that were given within status functions come before timers.
   if (!local_.answers.empty()) ProcessLocal();
+  FireTimers();
+  if (!ready_.empty() || !local_.empty() || !new_waits_.empty() ||
+      ending_ != was_ending || mailbox_.has_mail()) {
+    return poll_clock_.now();
+  }
+  return timers_.NextWakeUp();
+}
 
-  timers_.TakeDue(now_, due_);
+void EngineWorker::FireTimers() {
+  timers_.TakeDue(poll_clock_.now(), due_);
   for (size_t i = 0; i < due_.size(); ++i) {
     if (i + kPrefetch < due_.size()) {
-      slab_.Prefetch(slab_[due_[i + kPrefetch].index]);
+      pool_.Prefetch(pool_[due_[i + kPrefetch].index]);
     }
-    EngineRecord& record = slab_[due_[i].index];
-    if (!record.has_timer || record.stamp != due_[i].stamp) continue;
+    EngineRecord& record = pool_[due_[i].index];
+    if (!WaitTimers::Counts(record, due_[i])) continue;
     if (record.phase != Phase::kAwaitingAnswer) {
-      ClearTimer(record);
+      timers_.Clear(record);
       Fire(record);
       continue;
     }
     // Polls of this round may have taken long, and the answer of this one may
     // have been given in time.
-    if (has_mail_.load(std::memory_order_acquire) || !local_.answers.empty()) {
-      TakeInbox();
+    if (mailbox_.has_mail() || !local_.answers.empty()) {
+      TakeMail();
       Process(taken_);
       ProcessLocal();
-      if (!record.has_timer || record.stamp != due_[i].stamp) continue;
+      if (!WaitTimers::Counts(record, due_[i])) continue;
     }
-    ClearTimer(record);
+    timers_.Clear(record);
     EndFromOutside(record, StopReason::kDeadline);
   }
   Clear(due_);
-  if (!ready_.empty() || !local_.empty() || !new_waits_.empty() ||
-      ending_ != was_ending || has_mail_.load(std::memory_order_relaxed)) {
-    return now_;
-  }
-  // Timers that are no longer wanted stay in the queue for a while.
-  return timers_wanted_ == 0 ? MonotonicTime::max() : timers_.NextWakeUp();
 }
 
-void EngineWorker::TakeInbox() {
-  if (!has_mail_.load(std::memory_order_acquire)) return;
-  const std::lock_guard lock(mutex_);
-  std::swap(inbox_, taken_);
-  has_mail_ = false;
-  ending_ = shutting_down_;
-  records_ = slab_.size();
-  if (spare_records_.empty()) std::swap(spare_records_, free_records_);
+void EngineWorker::TakeMail() {
+  if (!mailbox_.has_mail()) return;
+  ending_ = mailbox_.Take(taken_);
+  pool_.Share();
 }
 
-void EngineWorker::Process(Inbox& inbox) {
-  if (!inbox.answers.empty()) {
-    for (GivenAnswer& given : inbox.answers) {
-      if (IsPending(given.wait)) TakeAnswer(given);
+void EngineWorker::ProcessLocal() {
+  std::swap(local_, taken_);
+  Process(taken_);
+}
+
+void EngineWorker::Process(Mail& mail) {
+  while (const std::unique_ptr<EngineAnswer> answer = mail.answers.Pop()) {
+    TakeAnswer(*answer);
+  }
+  ProcessRequests(mail);
+  new_waits_.Append(std::exchange(mail.starts, {}));
+}
+
+void EngineWorker::ProcessRequests(Mail& mail) {
+  const std::vector<WaitRef>& cancelled = mail.cancelled.refs;
+  for (size_t i = 0; i < cancelled.size(); ++i) {
+    if (i + kPrefetch < cancelled.size()) {
+      pool_.Prefetch(*cancelled[i + kPrefetch].record);
     }
-    Clear(inbox.answers);
+    if (!IsPending(cancelled[i])) continue;
+    EndFromOutside(*cancelled[i].record, StopReason::kCancelled);
   }
-  for (size_t i = 0; i < inbox.cancelled.size(); ++i) {
-    if (i + kPrefetch < inbox.cancelled.size()) {
-      slab_.Prefetch(*inbox.cancelled[i + kPrefetch].record);
+  Clear(mail.cancelled.refs);
+  for (const WaitRef& wait : mail.abandoned.refs) {
+    if (IsPending(wait)) {
+      EndWithoutCallback(*wait.record, StopReason::kCancelled);
     }
-    if (!IsPending(inbox.cancelled[i])) continue;
-    EndFromOutside(*inbox.cancelled[i].record, StopReason::kCancelled);
   }
-  Clear(inbox.cancelled);
-  new_waits_.Append(std::exchange(inbox.starts, {}));
-  for (const WaitRef& wait : inbox.abandoned) {
-    if (IsPending(wait)) EndAbandoned(*wait.record);
-  }
-  Clear(inbox.abandoned);
+  Clear(mail.abandoned.refs);
+  if (!mail.cancelled.overflown && !mail.abandoned.overflown) return;
+  mail.cancelled.overflown = mail.abandoned.overflown = false;
+  ForEachPending([this](EngineRecord& record) {
+    if (record.gate.freed()) {
+      EndWithoutCallback(record, StopReason::kCancelled);
+    } else if (record.gate.stop_requested()) {
+      EndFromOutside(record, StopReason::kCancelled);
+    }
+  });
 }
 
 // Begins new waits, but no more than a few if a timer is due.
@@ -436,27 +508,24 @@ void EngineWorker::BeginNew() {
     if (&record == new_waits_.last) {
       new_waits_ = {};
     } else {
-      new_waits_.first = &slab_[record.stamp];
-      slab_.Prefetch(*new_waits_.first);
+      new_waits_.first = &pool_[record.stamp];
+      pool_.Prefetch(*new_waits_.first);
     }
     Register(record);
     if (record.gate.freed()) {
-      EndAbandoned(record);
+      EndWithoutCallback(record, StopReason::kCancelled);
+    } else if (record.shut_downs > kMostShutDowns) {
+      if (EnterTask(record)) EndWithoutCallback(record, StopReason::kShutDown);
     } else if (ending_) {
       EndFromOutside(record, StopReason::kShutDown);
     } else {
       Fire(record);
     }
     if (begun % kStartsPerLook == 0 && !ending_ &&
-        timers_.NextWakeUp() <= now_) {
+        timers_.HasDue(poll_clock_.now())) {
       return;
     }
   }
-}
-
-void EngineWorker::ProcessLocal() {
-  std::swap(local_, taken_);
-  Process(taken_);
 }
 
 inline bool EngineWorker::IsPending(const WaitRef& wait) {
@@ -464,140 +533,62 @@ inline bool EngineWorker::IsPending(const WaitRef& wait) {
          wait.record->phase != Phase::kFree;
 }
 
-void EngineWorker::EndAll() {
-  for (uint32_t index = 0; index < records_; ++index) {
-    EngineRecord& record = slab_[index];
-    if (record.phase != Phase::kFree) {
-      EndFromOutside(record, StopReason::kShutDown);
-    }
+template <typename Body>
+void EngineWorker::ForEachPending(Body body) {
+  const uint32_t size = pool_.size();
+  for (uint32_t index = 0; index < size; ++index) {
+    EngineRecord& record = pool_[index];
+    if (record.phase != Phase::kFree) body(record);
   }
+}
+
+void EngineWorker::EndAll() {
+  ForEachPending([this](EngineRecord& record) {
+    EndFromOutside(record, StopReason::kShutDown);
+  });
 }
 
 // Steps of one wait.
 
 inline void EngineWorker::Register(EngineRecord& record) {
-  auto* const place =
-      reinterpret_cast<PendingStart*>(record.pending_start.data());
-  PendingStart pending_start = std::move(*std::launder(place));
-  std::destroy_at(std::launder(place));
-  record.start = now_;
-  record.deadline = MonotonicTime::max();
-  record.attempts = 0;
-  record.growth = {};
-  record.last_status = PollStatus::kNotReady;
-  record.has_timer = false;
-  record.has_cold_state = false;
-  record.final_poll = false;
-  if (full_reports_) {
-    auto& full = static_cast<FullEngineRecord&>(record);
-    full.counts = {};
-    full.step_started = now_;
-    full.slept = full.longest_poll = nanoseconds::zero();
-  }
+  auto* const place = std::launder(
+      reinterpret_cast<PendingStart*>(record.pending_start.data()));
+  PendingStart pending_start = std::move(*place);
+  std::destroy_at(place);
   record.policy = AddPolicy(std::move(pending_start.policy));
-  const WaitPolicy& policy = PolicyOf(record);
-  if (NeedsColdState(*record.ops, policy)) {
-    AddColdState(record, WaitReport(),
-                 {.start = now_,
-                  .deadline = MonotonicTime::max(),
-                  .step_started = now_});
-    if (policy.options().seed.has_value()) {
-      record.cold->gen.emplace(*policy.options().seed);
-    }
-    record.cold->stop = std::move(pending_start.stop);
-  }
+  codec_.Register(record, PolicyOf(record), poll_clock_.now(),
+                  std::move(pending_start.stop));
   record.phase = Phase::kStarting;
   ++pending_;
 }
 
-bool EngineWorker::NeedsColdState(const EngineOps& ops,
-                                  const WaitPolicy& policy) const {
-  if (ops.takes_context || ops.is_asynchronous ||
-      options_.executor != nullptr) {
-    return true;
+// Returns the place of the policy in the table, or of one in its place that
+// fails if it does not suit the engine.
+uint32_t EngineWorker::AddPolicy(std::shared_ptr<const WaitPolicy> policy) {
+  if (policies_.AddToLast(*policy)) return policies_.last();
+  if (policy->status().ok()) {
+    if (!status_.ok()) {
+      policy = WaitPolicy::Make(policy->options(), status_);
+    } else if (&policy->clock() != &clock_) {
+      policy = WaitPolicy::Make(
+          policy->options(),
+          absl::InvalidArgumentError("WaitOptions::clock is not the clock of "
+                                     "the engine; set it to "
+                                     "WaitEngineOptions::clock"));
+    }
   }
-  if (!policy.status().ok()) return false;
-  const WaitOptions& options = policy.options();
-  return policy.keeps_details() || policy.has_budgets() ||
-         !policy.one_success_suffices() || options.seed.has_value() ||
-         options.max_consecutive_server_errors.has_value() ||
-         options.max_consecutive_throttles.has_value() ||
-         options.max_server_error_time != absl::InfiniteDuration();
+  return policies_.Add(std::move(policy));
 }
 
 // Calls `body` with a step of the wait, whose task has been claimed.
 template <typename Body>
 void EngineWorker::WithLoop(EngineRecord& record, Body body) {
-  const TaskScope scope(record);
-  if (record.has_cold_state) {
-    EngineStep step(*this, record, record.cold->loop, record.cold->report);
-    body(step);
-    return;
-  }
-  scratch_.attempts = record.attempts;
-  scratch_.last_poll.set_status(record.last_status);
-  if (full_reports_) {
-    scratch_.counts = static_cast<FullEngineRecord&>(record).counts;
-  }
-  WaitLoop loop(PolicyOf(record), scratch_, [&] { return Unpack(record); });
-  EngineStep step(*this, record, loop, scratch_);
-  body(step);
-}
-
-inline WaitState EngineWorker::Unpack(const EngineRecord& record) const {
-  WaitState state = {.start = record.start,
-                     .deadline = record.deadline,
-                     .step_started = now_,
-                     .streak_status = record.last_status,
-                     .final_poll = record.final_poll,
-                     .asleep = record.phase == Phase::kSleeping,
-                     .brief_report = !full_reports_,
-                     .growth = record.growth};
-  if (full_reports_) {
-    const auto& full = static_cast<const FullEngineRecord&>(record);
-    state.step_started = full.step_started;
-    state.slept = full.slept;
-    state.longest_poll = full.longest_poll;
-  }
-  return state;
-}
-
-// Packs the wait into its record until its next step. Details that do not fit
-// move into a `ColdState`; for a brief report they are dropped.
-inline void EngineWorker::Pack(EngineStep& step) {
-  EngineRecord& record = step.record_;
-  if (record.has_cold_state) return;
-  const bool has_details = scratch_.last_poll.has_details();
-  if (full_reports_ && (has_details || scratch_.first_error.has_value())) {
-    PackIntoColdState(step);
-    return;
-  }
-  if (has_details) scratch_.last_poll = waiter::Poll<>();
-  const WaitState& state = step.loop_.state();
-  record.start = state.start;
-  record.deadline = state.deadline;
-  record.attempts = scratch_.attempts;
-  record.growth = state.growth;
-  record.last_status = state.streak_status;
-  record.final_poll = state.final_poll;
-  if (full_reports_) {
-    auto& full = static_cast<FullEngineRecord&>(record);
-    full.counts = scratch_.counts;
-    full.step_started = state.step_started;
-    full.slept = state.slept;
-    full.longest_poll = state.longest_poll;
-  }
-}
-
-void EngineWorker::PackIntoColdState(EngineStep& step) {
-  AddColdState(step.record_, std::exchange(scratch_, WaitReport()),
-               step.loop_.state());
-}
-
-void EngineWorker::AddColdState(EngineRecord& record, WaitReport report,
-                                const WaitState& state) {
-  record.cold = new ColdState(PolicyOf(record), std::move(report), state);
-  record.has_cold_state = true;
+  const TaskScope scope(*this, record);
+  codec_.WithLoop(record, PolicyOf(record), poll_clock_.now(),
+                  [&](WaitLoop& loop, WaitReport& report) {
+                    EngineStep step(*this, record, loop, report);
+                    body(step);
+                  });
 }
 
 inline void EngineWorker::Fire(EngineRecord& record) {
@@ -608,14 +599,15 @@ inline void EngineWorker::Fire(EngineRecord& record) {
         step.next_ = Begin(step);
         break;
       case Phase::kReady:
-        step.next_ = StopRequested(record)
-                         ? step.loop_.End(now_, StopReason::kCancelled,
-                                          /*unanswered=*/false)
-                         : NextStep::Poll();
+        step.next_ =
+            StopRequested(record)
+                ? step.loop_.End(poll_clock_.now(), StopReason::kCancelled,
+                                 /*unanswered=*/false)
+                : NextStep::Poll();
         break;
       default:
-        step.next_ =
-            step.loop_.OnWake(now_, [&] { return StopRequested(record); });
+        step.next_ = step.loop_.OnWake(poll_clock_.now(),
+                                       [&] { return StopRequested(record); });
     }
     Execute(step);
   });
@@ -623,55 +615,85 @@ inline void EngineWorker::Fire(EngineRecord& record) {
 
 inline NextStep EngineWorker::Begin(EngineStep& step) {
   const WaitPolicy& policy = PolicyOf(step.record_);
+  const MonotonicTime now = poll_clock_.now();
   return step.loop_.Start(
-      now_,
-      policy.status().ok() ? policy.DeadlineFrom(now_) : MonotonicTime::max(),
+      now,
+      policy.status().ok() ? policy.DeadlineFrom(now) : MonotonicTime::max(),
       [&] { return StopRequested(step.record_); });
 }
 
+// Until the result is destroyed, waits that this thread starts descend from
+// `record`, if that ends with the engine.
+auto EngineWorker::CountShutDown(const EngineRecord& record,
+                                 StopReason reason) {
+  const uint8_t outer = shut_downs_;
+  if (reason == StopReason::kShutDown) {
+    if (record.shut_downs == EngineRecord::kMaxShutDowns) {
+      Die("a WaitEngine cannot end: destructors of captures start waits again "
+          "and again; do not start waits there");
+    }
+    shut_downs_ = record.shut_downs + 1;
+  }
+  return absl::Cleanup([this, outer] { shut_downs_ = outer; });
+}
+
 void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
-  // If a thread of the executor is in the task, its answer ends the wait.
+  const auto restored = CountShutDown(record, reason);
+  const bool awaits_answer = record.phase == Phase::kAwaitingAnswer;
+  // Tells the poll, which an executor may be running.
+  if (awaits_answer) std::stop_source(record.cold->stop).request_stop();
+  // If a poll on the executor has begun, its answer comes first.
   if (!EnterTask(record)) return;
   WithLoop(record, [&](EngineStep& step) {
-    step.next_ =
-        step.loop_.End(now_, reason, record.phase == Phase::kAwaitingAnswer);
+    step.next_ = step.loop_.End(poll_clock_.now(), reason, awaits_answer);
     Execute(step);
   });
 }
 
-// Ends a wait without a callback. Only observers and budgets are told.
-void EngineWorker::EndAbandoned(EngineRecord& record) {
+// Ends a wait without a callback. Only observers and budgets are told. The task
+// must have been freed, or claimed.
+void EngineWorker::EndWithoutCallback(EngineRecord& record, StopReason reason) {
+  const auto restored = CountShutDown(record, reason);
   const WaitPolicy& policy = PolicyOf(record);
-  if (policy.keeps_details() || policy.has_budgets()) {
+  const bool in_vain = record.shut_downs > kMostShutDowns + 1;
+  if (!in_vain && (policy.keeps_details() || policy.has_budgets())) {
     WithLoop(record, [&](EngineStep& step) {
-      step.loop_.End(now_, StopReason::kCancelled,
+      step.loop_.End(poll_clock_.now(), reason,
                      record.phase == Phase::kAwaitingAnswer);
     });
   }
   Release(record);
 }
 
-void EngineWorker::TakeAnswer(GivenAnswer& given) {
-  EngineRecord& record = *given.wait.record;
-  if (record.phase != Phase::kAwaitingAnswer ||
-      record.cold->report.attempts + 1 != given.attempt || !EnterTask(record)) {
+void EngineWorker::TakeAnswer(EngineAnswer& answer) {
+  EngineRecord& record = *answer.record;
+  if (!IsPending({&record, answer.generation}) ||
+      record.phase != Phase::kAwaitingAnswer ||
+      record.cold->report.attempts + 1 != answer.attempt) {
     return;
   }
-  ClearTimer(record);
+  // An executor that fails does not win over a poll that has begun.
+  if (answer.failure.ok() ? !record.gate.EnterForAnswer(has_executor_)
+                          : !EnterTask(record)) {
+    return;
+  }
+  timers_.Clear(record);
   WithLoop(record, [&](EngineStep& step) {
-    if (!given.at_once && !record.ops->is_awaited &&
-        given.at > step.loop_.AnswerDeadline()) {
-      step.next_ =
-          step.loop_.End(now_, StopReason::kDeadline, /*unanswered=*/true);
-      Park(step);
-      return;
-    }
-    step.answered_at_ = given.at;
-    if (given.answer->exception != nullptr) {
-      OnException(step, given.answer->exception);
+    step.answered_at_ = answer.given;
+    if (!answer.failure.ok()) {
+      step.deferred_ = false;
+      step.report_.exception = answer.exception;
+      step.loop_.EndWithError(answer.given, std::move(answer.failure));
+      step.next_ = NextStep::Finish();
+    } else if (answer.exception != nullptr) {
+      OnException(step, answer.exception);
+    } else if (!answer.at_once && !record.ops->is_awaited &&
+               answer.given > step.loop_.AnswerDeadline()) {
+      step.next_ = step.loop_.End(poll_clock_.now(), StopReason::kDeadline,
+                                  /*unanswered=*/true);
     } else {
       try {
-        record.ops->take(record.task.data(), *given.answer, step);
+        record.ops->take(record.task.data(), answer, step);
       } catch (...) {
         OnException(step, std::current_exception());
       }
@@ -688,7 +710,7 @@ inline void EngineWorker::Execute(EngineStep& step) {
       Park(step);
       return;
     }
-    if (options_.executor != nullptr && !step.record_.ops->is_asynchronous) {
+    if (has_executor_ && !step.record_.ops->is_asynchronous) {
       PollOnExecutor(step);
       return;
     }
@@ -709,6 +731,7 @@ inline void EngineWorker::Poll(EngineStep& step) {
 void EngineWorker::PollWithContext(EngineStep& step) {
   const PollContext context = ContextOf(step);
   step.context_ = &context;
+  const StopRelay::Scope under_way(stop_relay_, step.record_.cold->stop);
   CallStatusFunction(step);
 }
 
@@ -721,34 +744,15 @@ inline void EngineWorker::CallStatusFunction(EngineStep& step) {
   }
 }
 
-void EngineWorker::PollOnExecutor(EngineStep& step) {
-  EngineRecord& record = step.record_;
-  EngineTicket ticket = step.Defer();
-  PollContext context;
-  if (record.ops->takes_context) context = ContextOf(step);
-  Park(step);
-  try {
-    options_.executor([ticket, context = std::move(context)] {
-      ticket.wait.worker->RunOnExecutor(ticket, &context);
-    });
-  } catch (...) {
-    auto answer = std::make_unique<EngineAnswer>();
-    answer->exception = std::current_exception();
-    Answer(ticket, std::move(answer));
-  }
-}
-
 PollContext EngineWorker::ContextOf(EngineStep& step) {
   PollContext context = step.loop_.Context(clock_.TimeNow());
-  context.stop_token = step.record_.cold->stop;
+  context.stop_token = step.record_.cold->stop.get_token();
   return context;
 }
 
 bool EngineStep::Ends() {
-  const MonotonicTime now =
-      answered_at_.has_value() ? *answered_at_ : worker_.EndOfPoll();
   deferred_ = false;
-  next_ = loop_.OnPoll(now, worker_.GenOf(record_),
+  next_ = loop_.OnPoll(worker_.EndOfPoll(*this), worker_.GenOf(record_),
                        [&] { return EngineWorker::StopRequested(record_); });
   called_back_ =
       next_.action() == NextStep::Action::kFinish && !record_.gate.abandoned();
@@ -765,22 +769,11 @@ void EngineTicket::Give(std::unique_ptr<EngineAnswer> answer) const {
   wait.worker->Answer(*this, std::move(answer));
 }
 
-// Returns the time at the end of a poll. Quick polls share one reading, which
-// is never older than a tick of the coarse clock.
-inline MonotonicTime EngineWorker::EndOfPoll() {
-  ++polls_since_reading_;
-  if (polls_since_reading_ < polls_per_reading_ &&
-      clock_.MonotonicNowBefore(MonotonicTime::max()) <= now_) {
-    return now_;
-  }
-  const MonotonicTime now = clock_.MonotonicNow();
-  polls_per_reading_ =
-      now - now_ <= polls_since_reading_ * kQuickPoll
-          ? std::min(2 * polls_per_reading_, kMostPollsPerReading)
-          : 1;
-  polls_since_reading_ = 0;
-  now_ = now;
-  return now;
+inline MonotonicTime EngineWorker::EndOfPoll(const EngineStep& step) {
+  return step.answered_at_.has_value()
+             ? *step.answered_at_
+             : poll_clock_.EndOfPoll(
+                   /*exact=*/options_.tick == absl::ZeroDuration());
 }
 
 inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
@@ -790,8 +783,7 @@ inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
 }
 
 inline bool EngineWorker::StopRequested(const EngineRecord& record) {
-  return record.gate.stop_requested() ||
-         (record.has_cold_state && record.cold->stop.stop_requested());
+  return record.gate.stop_requested();
 }
 
 // Handles an exception of the callback if it has been called, and otherwise of
@@ -799,8 +791,11 @@ inline bool EngineWorker::StopRequested(const EngineRecord& record) {
 void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
   if (!step.called_back_) {
     step.deferred_ = false;
-    step.loop_.EndWithException(now_, WhatOf(exception));
-    step.report_.exception = std::move(exception);
+    step.report_.exception = exception;
+    step.loop_.EndWithException(step.answered_at_.has_value()
+                                    ? *step.answered_at_
+                                    : poll_clock_.EndOfPoll(/*exact=*/true),
+                                WhatOf(exception));
     step.next_ = NextStep::Finish();
     return;
   }
@@ -821,16 +816,14 @@ inline void EngineWorker::Park(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (step.deferred_) {
     record.phase = Phase::kAwaitingAnswer;
-    if (!record.ops->is_awaited) {
+    // A poll on an executor is awaited once it has begun.
+    if (!record.ops->is_awaited || !record.ops->is_asynchronous) {
       const MonotonicTime end = step.loop_.AnswerDeadline();
-      SetTimer(record, end, /*latest=*/end);
+      timers_.Set(record, poll_clock_.now(), end, /*latest=*/end);
     }
   } else if (step.next_.action() == NextStep::Action::kFinish) {
     if (!step.called_back_) CallBack(step);
-    if (!record.has_cold_state) {
-      std::destroy_at(&scratch_);
-      new (&scratch_) WaitReport;
-    }
+    codec_.ClearReport(record);
     Release(record);
     return;
   } else if (step.next_.action() == NextStep::Action::kPoll) {
@@ -838,12 +831,17 @@ inline void EngineWorker::Park(EngineStep& step) {
     ready_.push_back({&record, record.gate.generation()});
   } else {
     record.phase = Phase::kSleeping;
+    const MonotonicTime now = poll_clock_.now();
+    MonotonicTime wake_up = step.next_.wake_up();
     // Slack delays neither the last poll nor a lead before the deadline.
-    SetTimer(record, step.next_.wake_up(),
-             step.loop_.state().final_poll ? step.next_.wake_up()
-                                           : step.loop_.deadline());
+    const MonotonicTime latest =
+        step.loop_.state().final_poll ? wake_up : step.loop_.deadline();
+    if (poll_clock_.is_shared() && step.loop_.NeedsExactDelay(wake_up - now)) {
+      wake_up = std::min(SaturatingAdd(wake_up, poll_clock_.Refresh()), latest);
+    }
+    timers_.Set(record, now, wake_up, latest);
   }
-  Pack(step);
+  codec_.Pack(record, PolicyOf(record), step.loop_.state());
   LeaveTask(record);
 }
 
@@ -859,92 +857,24 @@ void EngineWorker::CallBack(EngineStep& step) {
   }
 }
 
-inline void EngineWorker::SetTimer(EngineRecord& record, MonotonicTime wake_up,
-                                   MonotonicTime latest) {
-  if (wake_up == MonotonicTime::max()) return;
-  nanoseconds slack = nanoseconds::zero();
-  if (options_.relative_slack > 0) {
-    slack = std::min(std::chrono::duration_cast<nanoseconds>(
-                         (wake_up - now_) * options_.relative_slack),
-                     std::max(latest - wake_up, nanoseconds::zero()));
-  }
-  if (timers_.size() > 2 * timers_wanted_ + 1024) {
-    timers_.Sweep([&](TimerQueue::Timer timer) {
-      const EngineRecord& owner = slab_[timer.index];
-      return owner.has_timer && owner.stamp == timer.stamp;
-    });
-  }
-  record.stamp = timers_.Add(record.index, wake_up, slack);
-  record.has_timer = true;
-  ++timers_wanted_;
-}
-
-inline void EngineWorker::ClearTimer(EngineRecord& record) {
-  if (!record.has_timer) return;
-  record.has_timer = false;
-  --timers_wanted_;
-}
-
-inline bool EngineWorker::EnterTask(EngineRecord& record) {
-  return record.gate.Enter(/*shared=*/options_.executor != nullptr);
+inline bool EngineWorker::EnterTask(EngineRecord& record) const {
+  return record.gate.Enter(/*shared=*/has_executor_);
 }
 
 inline void EngineWorker::LeaveTask(EngineRecord& record) {
-  if (!record.gate.Leave()) EndAbandoned(record);
+  if (!record.gate.Leave()) EndWithoutCallback(record, StopReason::kCancelled);
 }
 
 // Frees the task, then the record. All references to the wait become stale.
 void EngineWorker::Release(EngineRecord& record) {
-  if (!record.gate.freed()) FreeTask(record);
-  ClearTimer(record);
-  if (record.has_cold_state) delete record.cold;
-  RemovePolicy(record.policy);
+  if (!record.gate.freed()) FreeTask(*this, record);
+  timers_.Clear(record);
+  RecordCodec::Clear(record);
+  policies_.Remove(record.policy);
   record.phase = Phase::kFree;
   record.gate.Close();
-  free_records_.push_back(&record);
+  pool_.Free(record);
   --pending_;
-}
-
-// Policies. Waits share them; most share the one that was added last.
-
-uint32_t EngineWorker::AddPolicy(std::shared_ptr<const WaitPolicy> policy) {
-  if (last_policy_ < policies_.size() &&
-      policies_[last_policy_].policy == policy) {
-    ++policies_[last_policy_].waits;
-    return last_policy_;
-  }
-  if (policy->status().ok()) {
-    if (!status_.ok()) {
-      policy = WaitPolicy::Make(policy->options(), status_);
-    } else if (&policy->clock() != &clock_) {
-      policy = WaitPolicy::Make(
-          policy->options(),
-          absl::InvalidArgumentError("WaitOptions::clock is not the clock of "
-                                     "the engine; set it to "
-                                     "WaitEngineOptions::clock"));
-    }
-  }
-  const auto [place, is_new] =
-      policy_indexes_.try_emplace(policy.get(), policies_.size());
-  if (is_new) {
-    if (free_policies_.empty()) {
-      policies_.emplace_back();
-    } else {
-      place->second = free_policies_.back();
-      free_policies_.pop_back();
-    }
-    policies_[place->second].policy = std::move(policy);
-  }
-  last_policy_ = place->second;
-  ++policies_[last_policy_].waits;
-  return last_policy_;
-}
-
-void EngineWorker::RemovePolicy(uint32_t index) {
-  if (--policies_[index].waits > 0) return;
-  policy_indexes_.erase(policies_[index].policy.get());
-  policies_[index].policy = nullptr;
-  free_policies_.push_back(index);
 }
 
 }  // namespace waiter::internal

@@ -2,30 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One thread's share of a `WaitEngine`: the driver of `WaitLoop` for very many
-// waits. Only its thread touches them; other threads post requests to an inbox.
+// waits. Only its thread touches them; other threads post requests to a
+// mailbox. Its parts keep the state, and each says what it guarantees; the
+// worker has the order of effects.
 
 #ifndef WAITER_ENGINE_ENGINE_WORKER_H_
 #define WAITER_ENGINE_ENGINE_WORKER_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
-#include "waiter/engine/timer_queue.h"
+#include "waiter/engine/mailbox.h"
+#include "waiter/engine/policy_table.h"
+#include "waiter/engine/poll_clock.h"
+#include "waiter/engine/record_codec.h"
+#include "waiter/engine/record_pool.h"
+#include "waiter/engine/stop_relay.h"
+#include "waiter/engine/wait_timers.h"
 #include "waiter/internal/engine_step.h"
-#include "waiter/internal/engine_task.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/poll_context.h"
@@ -51,13 +55,16 @@ class EngineWorker {
   }
 
   EngineRecord& Allocate();
-  void GiveBack(EngineRecord& record);
+  void GiveBack(EngineRecord& record) { pool_.GiveBack(record); }
+  // The caller may free the worker's last reference as soon as the wait ends,
+  // also before this call returns.
   void Start(EngineRecord& record, PendingStart pending_start);
   void Cancel(EngineRecord& record, Generation generation);
   // Ends a wait without a callback, and returns once its task is destroyed. If
   // the calling thread is in the task, returns at once; the task is destroyed
   // when the thread leaves it.
   void Abandon(EngineRecord& record, Generation generation);
+  // Takes the answer to a poll.
   void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);
 
   // The following belong to the worker's thread: the one of `StartThread`, or,
@@ -66,67 +73,89 @@ class EngineWorker {
   void StartThread();
   void Run();
   MonotonicTime RunDue();
-  // Ends all waits and the thread. For the destructor of the engine.
-  void ShutDown();
+
+  // The end of the worker, in the order of these calls, by the destructor of
+  // the engine. Waits and their functions may start waits until the last.
+
+  // Terminates the program with a message if this thread is inside of a
+  // function of one of the worker's waits.
+  void RequireOutside() const;
+  // Ends all waits, also those that come from now on.
+  void BeginShutDown();
+  // Blocks until no wait is left. Returns whether there was one, or any request
+  // of another thread, since the last call.
+  bool AwaitShutDown();
+  // Ends the thread. Afterwards the clock is not read any more.
+  void EndShutDown();
 
  private:
   friend class EngineStep;
+  class ExecutorPoll;
 
   struct WaitRef {
     EngineRecord* record;
     Generation generation;
   };
-  struct GivenAnswer {
-    WaitRef wait;
-    int64_t attempt;
-    MonotonicTime at;
-    bool at_once;  // Inside of the status function.
-    std::unique_ptr<EngineAnswer> answer;
+  // Waits that were cancelled or abandoned. If memory runs out, the worker
+  // looks at all waits instead.
+  struct WaitRefs {
+    void Push(EngineRecord& record, Generation generation) noexcept;
+
+    std::vector<WaitRef> refs;
+    bool overflown = false;
   };
-  struct Inbox {
+  // Requests of other threads, or of the worker's own functions.
+  struct Mail {
     EngineQueue starts;
-    std::vector<GivenAnswer> answers;
-    std::vector<WaitRef> cancelled;
-    std::vector<WaitRef> abandoned;
+    AnswerQueue answers;
+    WaitRefs cancelled;
+    WaitRefs abandoned;
 
     bool empty() const {
-      return starts.empty() && answers.empty() && cancelled.empty() &&
-             abandoned.empty();
+      return starts.empty() && answers.empty() && cancelled.refs.empty() &&
+             abandoned.refs.empty() && !cancelled.overflown &&
+             !abandoned.overflown;
     }
   };
-  struct PolicyEntry {
-    std::shared_ptr<const WaitPolicy> policy;
-    size_t waits = 0;
+
+  // The answer of the poll that is handed to the executor, and the same again
+  // if the executor destroys the poll at once.
+  struct HandOver {
+    const EngineAnswer* answer;
+    std::unique_ptr<EngineAnswer> dropped;
   };
 
   ~EngineWorker() = default;
 
   void RequireNoThread() const;
   auto Enter();
-  EngineRecord& TakeFree();
   void Drive(bool until_shut_down);
   template <typename Put>
   void Post(Put put);
-  void RunOnExecutor(const EngineTicket& ticket, const PollContext* context);
-  void TakeInbox();
-  // Sleeps until `wake_up`, or until a request is posted to the inbox.
-  void Sleep(MonotonicTime wake_up);
+  void TakeMail();
+  // Sleeps until `wake_up`, or until there is mail.
+  void Sleep(MonotonicTime wake_up) noexcept;
 
   // Does everything that is due. Returns when the next round is due; `max()` if
-  // only a request in the inbox makes one due.
-  MonotonicTime RunRound();
-  void Process(Inbox& inbox);
+  // only mail makes one due. Memory that runs out terminates the program.
+  MonotonicTime RunRound() noexcept;
+  void FireTimers();
+  void Process(Mail& mail);
+  void ProcessRequests(Mail& mail);
   void BeginNew();
   void ProcessLocal();
   void Register(EngineRecord& record);
-  void TakeAnswer(GivenAnswer& given);
+  void TakeAnswer(EngineAnswer& answer);
   void Fire(EngineRecord& record);
+  auto CountShutDown(const EngineRecord& record, StopReason reason);
   void EndFromOutside(EngineRecord& record, StopReason reason);
-  void EndAbandoned(EngineRecord& record);
+  void EndWithoutCallback(EngineRecord& record, StopReason reason);
   void EndAll();
+  template <typename Body>
+  void ForEachPending(Body body);
   static bool IsPending(const WaitRef& wait);
 
-  // Steps of one wait, while its task is claimed.
+  // Steps of one wait, inside of its task.
   template <typename Body>
   void WithLoop(EngineRecord& record, Body body);
   NextStep Begin(EngineStep& step);
@@ -135,76 +164,54 @@ class EngineWorker {
   void PollWithContext(EngineStep& step);
   void CallStatusFunction(EngineStep& step);
   void PollOnExecutor(EngineStep& step);
+  void RunOnExecutor(const EngineTicket& ticket, const PollContext& context,
+                     std::unique_ptr<EngineAnswer> answer);
   PollContext ContextOf(EngineStep& step);
-  MonotonicTime EndOfPoll();
+  MonotonicTime EndOfPoll(const EngineStep& step);
   absl::BitGenRef GenOf(EngineRecord& record);
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
   void CallBack(EngineStep& step);
-  void SetTimer(EngineRecord& record, MonotonicTime wake_up,
-                MonotonicTime latest);
-  void ClearTimer(EngineRecord& record);
-  // Returns whether this thread may run functions of the wait; until `Leave`.
-  bool EnterTask(EngineRecord& record);
+  bool EnterTask(EngineRecord& record) const;
   void LeaveTask(EngineRecord& record);
   void Release(EngineRecord& record);
   static bool StopRequested(const EngineRecord& record);
 
-  // Records of waits between their steps.
-  bool NeedsColdState(const EngineOps& ops, const WaitPolicy& policy) const;
-  void AddColdState(EngineRecord& record, WaitReport report,
-                    const WaitState& state);
-  WaitState Unpack(const EngineRecord& record) const;
-  void Pack(EngineStep& step);
-  void PackIntoColdState(EngineStep& step);
   const WaitPolicy& PolicyOf(const EngineRecord& record) const {
-    return *policies_[record.policy].policy;
+    return policies_[record.policy];
   }
   uint32_t AddPolicy(std::shared_ptr<const WaitPolicy> policy);
-  void RemovePolicy(uint32_t index);
 
-  const WaitEngineOptions options_;
+  WaitEngineOptions options_;  // Without the executor after the end.
   const absl::Status status_;  // Result of `Validate(options_)`.
+  const bool has_executor_;
   Clock& clock_;
   const bool sleeps_on_condition_;
-  const bool full_reports_;
   std::atomic<size_t> references_ = 1;
 
-  std::mutex mutex_;  // Guards the members up to the atomics.
-  Inbox inbox_;
-  std::vector<EngineRecord*> spare_records_;
-  bool shutting_down_ = false;
-  bool asleep_ = false;  // Sleeps on the clock until `wake_` is stopped.
-  bool idle_ = false;    // Sleeps until `idle_ended_` is notified.
-  std::stop_source wake_;
-  std::condition_variable idle_ended_;
-  std::atomic<bool> has_mail_ = false;
+  RecordPool pool_;
+  BasicMailbox<Mail> mailbox_;
+  StopRelay stop_relay_;
 
   // Members of the worker's thread.
-  EngineSlab slab_;  // `Grow` also needs `mutex_`.
-  std::jthread thread_;
-  Inbox local_;
-  Inbox taken_;
-  EngineQueue new_waits_;  // Taken from the inbox, and not begun yet.
-  TimerQueue timers_;
-  size_t timers_wanted_ = 0;
-  std::vector<TimerQueue::Timer> due_;
+  PollClock poll_clock_;
+  WaitTimers timers_;
+  RecordCodec codec_;
+  PolicyTable policies_;
+  std::thread thread_;
+  Mail local_;
+  Mail taken_;
+  EngineQueue new_waits_;  // Taken from the mailbox, and not begun yet.
+  std::vector<WaitTimers::Timer> due_;
   std::vector<WaitRef> ready_;
   std::vector<WaitRef> polling_;
-  std::vector<EngineRecord*> free_records_;
-  uint32_t records_ = 0;  // Size of the slab when the inbox was last taken.
   size_t pending_ = 0;
   bool ending_ = false;
-  MonotonicTime now_;
-  int polls_per_reading_ = 1;
-  int polls_since_reading_ = 0;
-  WaitReport scratch_;  // Report of the wait that takes a step.
+  // `EngineRecord::shut_downs` of the waits that this thread starts.
+  uint8_t shut_downs_ = 0;
+  HandOver* hand_over_ = nullptr;  // Set while the executor is handed a poll.
   SplitMix64 own_gen_;
   absl::BitGenRef gen_;
-  std::vector<PolicyEntry> policies_;
-  std::vector<uint32_t> free_policies_;
-  absl::flat_hash_map<const WaitPolicy*, uint32_t> policy_indexes_;
-  uint32_t last_policy_ = 0;
 };
 
 }  // namespace waiter::internal

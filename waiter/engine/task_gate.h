@@ -19,6 +19,8 @@
 //    owner abandons it, otherwise by the owner.
 //  * Entering is the start of a poll: whoever enters after `RequestStop` has
 //    returned sees the request, and an executor does not enter at all.
+//  * Once a poll on an executor has begun, the wait takes its answer before
+//    anything else, unless it is abandoned.
 //  * The generation moves only in `Close`, so a reference to a wait that has
 //    ended never touches the next wait of the same record.
 
@@ -81,6 +83,11 @@ class BasicTaskGate {
     Update(generation, [](uint64_t word) { return word & ~kHasHandle; });
   }
 
+  // Forbids to enter, as the first step of `Abandon`.
+  void Forbid(Generation generation) {
+    Update(generation, [](uint64_t word) { return word | kAbandoned; });
+  }
+
   // Ends the interest in the wait. Blocks until the task is gone, unless the
   // caller is `in_task`, that is inside.
   AbandonOutcome Abandon(Generation generation, bool in_task) {
@@ -107,16 +114,17 @@ class BasicTaskGate {
 
   // For a thread that wants to enter or is inside.
 
-  // Enters for the worker. Refuses if another thread is inside or the wait is
+  // Enters for the worker. Refuses if another thread is inside, if a poll on an
+  // executor has begun whose answer the worker has not taken, or if the wait is
   // abandoned. If it is not `shared`, that is without an executor, a detached
   // wait costs no atomic operation except a load.
   bool Enter(bool shared) {
-    uint64_t word = word_.load(std::memory_order_acquire);
-    if ((word & kHasHandle) == 0 && !shared) return true;
-    do {
-      if ((word & (kAbandoned | kEntered)) != 0) return false;
-    } while (!Replace(word, word | kEntered));
-    return true;
+    return EnterUnless(kAbandoned | kEntered | kPollBegun, shared);
+  }
+
+  // The same to take an answer, also that of a poll on an executor.
+  bool EnterForAnswer(bool shared) {
+    return EnterUnless(kAbandoned | kEntered, shared);
   }
 
   // Enters for a poll on an executor. Refuses, too, if the wait has ended or a
@@ -128,7 +136,7 @@ class BasicTaskGate {
           (word & (kAbandoned | kEntered | kStopRequested)) != 0) {
         return false;
       }
-    } while (!Replace(word, word | kEntered));
+    } while (!Replace(word, word | kEntered | kPollBegun));
     return true;
   }
 
@@ -174,7 +182,8 @@ class BasicTaskGate {
   static constexpr uint64_t kFreed = 8;      // The task is gone.
   static constexpr uint64_t kAwaited = 16;   // The owner waits for `kFreed`.
   static constexpr uint64_t kStopRequested = 32;
-  static constexpr uint64_t kOneGeneration = 64;
+  static constexpr uint64_t kPollBegun = 64;  // On an executor.
+  static constexpr uint64_t kOneGeneration = 128;
 
   static constexpr Generation GenerationOf(uint64_t word) {
     return word & ~(kOneGeneration - 1);
@@ -183,6 +192,15 @@ class BasicTaskGate {
   bool Replace(uint64_t& word, uint64_t desired) {
     return word_.compare_exchange_weak(word, desired, std::memory_order_acq_rel,
                                        std::memory_order_acquire);
+  }
+
+  bool EnterUnless(uint64_t refused, bool shared) {
+    uint64_t word = word_.load(std::memory_order_acquire);
+    if ((word & kHasHandle) == 0 && !shared) return true;
+    do {
+      if ((word & refused) != 0) return false;
+    } while (!Replace(word, (word & ~kPollBegun) | kEntered));
+    return true;
   }
 
   // Returns false, and changes nothing, if the wait has ended.

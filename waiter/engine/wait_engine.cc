@@ -45,16 +45,45 @@ absl::Status Validate(const WaitEngineOptions& options) {
 }
 
 WaitEngine::WaitEngine(const WaitEngineOptions& options) {
-  const int threads = Validate(options).ok() ? options.threads : 1;
+  // With invalid options every wait ends at once, for which one thread is
+  // enough. Without threads, the caller runs the waits in any case.
+  const bool has_all_threads = Validate(options).ok() || options.threads == 0;
+  const int threads = has_all_threads ? options.threads : 1;
   for (int ordinal = 0; ordinal < std::max(threads, 1); ++ordinal) {
     workers_.push_back(internal::EngineWorkerRef::Adopt(
         *new internal::EngineWorker(options, ordinal)));
-    if (threads > 0) workers_.back()->StartThread();
+  }
+  try {
+    for (const internal::EngineWorkerRef& worker : workers_) {
+      if (threads > 0) worker->StartThread();
+    }
+  } catch (...) {
+    ShutDown();
+    throw;
   }
 }
 
-WaitEngine::~WaitEngine() {
-  for (const internal::EngineWorkerRef& worker : workers_) worker->ShutDown();
+WaitEngine::~WaitEngine() { ShutDown(); }
+
+void WaitEngine::ShutDown() {
+  for (const internal::EngineWorkerRef& worker : workers_) {
+    worker->RequireOutside();
+  }
+  for (const internal::EngineWorkerRef& worker : workers_) {
+    worker->BeginShutDown();
+  }
+  // A wait of one worker may start a wait of another until all are at rest at
+  // the same time.
+  bool at_rest = false;
+  while (!at_rest) {
+    at_rest = true;
+    for (const internal::EngineWorkerRef& worker : workers_) {
+      if (worker->AwaitShutDown()) at_rest = false;
+    }
+  }
+  for (const internal::EngineWorkerRef& worker : workers_) {
+    worker->EndShutDown();
+  }
 }
 
 internal::EngineWorker& WaitEngine::ChooseWorker() {

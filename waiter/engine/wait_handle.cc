@@ -4,36 +4,50 @@
 #include "waiter/wait_handle.h"
 
 #include <atomic>
+#include <stop_token>
+#include <utility>
 
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_worker.h"
+#include "waiter/internal/engine_ref.h"
+#include "waiter/internal/wait_canceller.h"
 
 namespace waiter {
+namespace internal {
 
-void WaitHandle::Cancel() {
-  if (wait_.worker.get() == nullptr) return;
-  stop_.request_stop();
-  wait_.worker->Cancel(*wait_.record, wait_.generation);
+void WaitCanceller::Cancel() const {
+  if (wait.worker.get() == nullptr) return;
+  // The poll under way is told last: what it does then finds the wait
+  // cancelled, and may destroy this.
+  std::stop_source poll = stop;
+  wait.worker->Cancel(*wait.record, wait.generation);
+  poll.request_stop();
 }
 
+}  // namespace internal
+
 void WaitHandle::Detach() {
-  if (wait_.worker.get() == nullptr) return;
-  wait_.record->gate.Detach(wait_.generation);
-  wait_ = {};
+  const internal::EngineWaitRef wait = std::exchange(wait_, {}).wait;
+  if (wait.worker.get() != nullptr) wait.record->gate.Detach(wait.generation);
 }
 
 bool WaitHandle::pending() const {
-  return wait_.worker.get() != nullptr &&
-         wait_.record->gate.IsOpen(wait_.generation);
+  const internal::EngineWaitRef& wait = wait_.wait;
+  return wait.worker.get() != nullptr &&
+         wait.record->gate.IsOpen(wait.generation);
 }
 
 void WaitHandle::Destroy() {
-  if (wait_.worker.get() == nullptr) return;
-  if (pending()) {
-    stop_.request_stop();
-    wait_.worker->Abandon(*wait_.record, wait_.generation);
+  if (wait_.wait.worker.get() == nullptr) return;
+  const bool was_pending = pending();
+  internal::WaitCanceller wait = std::exchange(wait_, {});
+  if (!was_pending) return;
+  if (wait.stop.stop_possible()) {
+    // The poll that is told may answer at once, and must not end the wait.
+    wait.wait.record->gate.Forbid(wait.wait.generation);
+    wait.stop.request_stop();
   }
-  wait_ = {};
+  wait.wait.worker->Abandon(*wait.wait.record, wait.wait.generation);
 }
 
 }  // namespace waiter

@@ -27,13 +27,20 @@ WaitStarter::~WaitStarter() {
 void* WaitStarter::storage() { return record_->task.data(); }
 
 WaitHandle WaitStarter::MakeHandle(const EngineOps& ops) {
+  std::stop_source stop(std::nostopstate);
+  if (ops.takes_context) {
+    try {
+      stop = std::stop_source();
+    } catch (...) {
+      ops.destroy(storage());
+      throw;
+    }
+  }
   record_->ops = &ops;
   const Generation generation = record_->gate.OpenWithHandle();
-  std::stop_source stop = ops.takes_context
-                              ? std::stop_source()
-                              : std::stop_source(std::nostopstate);
-  stop_ = stop.get_token();
-  return {{EngineWorkerRef(worker_), record_, generation}, std::move(stop)};
+  stop_ = stop;
+  return WaitHandle(
+      {{EngineWorkerRef(worker_), record_, generation}, std::move(stop)});
 }
 
 void WaitStarter::Start(std::shared_ptr<const WaitPolicy> policy) {

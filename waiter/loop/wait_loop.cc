@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,6 +37,13 @@ using std::chrono::nanoseconds;
 absl::Duration Between(MonotonicTime from, MonotonicTime to) {
   return to == MonotonicTime::max() ? absl::InfiniteDuration()
                                     : absl::FromChrono(to - from);
+}
+
+// Calls `hook` with the observer, which must be set. An exception that leaves
+// it terminates the program.
+template <typename Hook>
+void CallHook(const WaitPolicy& policy, Hook hook) noexcept {
+  hook(*policy.options().observer);
 }
 
 }  // namespace
@@ -153,8 +161,13 @@ inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
 }
 
 NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
+  // The curves advance once, however often the rule calls.
+  std::optional<absl::Duration> built_in;
   const auto computed = [&] {
-    return absl::FromChrono(BuiltInDelay(now, Hint(), gen).length);
+    if (!built_in.has_value()) {
+      built_in = absl::FromChrono(BuiltInDelay(now, Hint(), gen).length);
+    }
+    return *built_in;
   };
   std::optional<absl::Duration> answer =
       policy_.options().delay_rule({.found = report_.last_poll,
@@ -201,17 +214,6 @@ inline WaitLoop::Delay WaitLoop::BuiltInDelay(MonotonicTime now,
   return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
 }
 
-inline const Backoff& WaitLoop::Curve() const {
-  switch (state_.streak_status) {
-    case PollStatus::kServerError:
-      return policy_.server_error();
-    case PollStatus::kThrottled:
-      return policy_.throttled();
-    default:
-      return policy_.not_ready();
-  }
-}
-
 // Returns the delay by the curve alone, and advances or restarts its growth.
 inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
                                               const Backoff& curve,
@@ -225,7 +227,8 @@ inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
       // A throttled poll is followed by the longer delay of its own curve and
       // the "not ready" curve. The latter does not advance: it is a copy.
       BackoffProgress not_ready = state_.growth.not_ready;
-      const nanoseconds least = policy_.not_ready().NextDelay(not_ready, gen);
+      const nanoseconds least =
+          policy_.CurveAfter(PollStatus::kNotReady).NextDelay(not_ready, gen);
       return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
               SleepReason::kThrottled};
     }
@@ -320,8 +323,10 @@ inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
     state_.poll_is_booked = false;
   }
   if (policy_.keeps_details() && policy_.options().observer != nullptr) {
-    policy_.options().observer->BeforePoll(policy_.options().name,
-                                           report_.attempts + 1);
+    state_.poll_announced = true;
+    CallHook(policy_, [&](WaitObserver& observer) {
+      observer.BeforePoll(policy_.options().name, report_.attempts + 1);
+    });
   }
   return NextStep::Poll();
 }
@@ -371,14 +376,13 @@ std::optional<QuotaUse> WaitLoop::NextUse() const {
   }
 }
 
-// Returns nullopt if the limiter lets a poll pass now. Otherwise returns the
-// step to take first: a sleep, or the end of the wait at the deadline.
+// Returns nullopt if a poll may begin now, and otherwise the sleep before it.
 std::optional<NextStep> WaitLoop::PassLimiter(MonotonicTime now) {
   AdaptiveRateLimiter* const limiter = policy_.options().rate_limiter.get();
   if (limiter == nullptr) return std::nullopt;
   const MonotonicTime start = limiter->Acquire(now);
-  if (start <= now) return std::nullopt;
-  if (now >= state_.deadline) return Finish(StopReason::kDeadline, now);
+  // A limiter delays polls, and takes none away: the last one passes.
+  if (start <= now || now >= state_.deadline) return std::nullopt;
   return Sleep(
       now, {std::min(start, state_.deadline) - now, SleepReason::kRateLimit});
 }
@@ -445,12 +449,21 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
     }
   }
   if (options.observer != nullptr) {
-    options.observer->AfterPoll({.name = options.name,
-                                 .attempt = report_.attempts,
-                                 .elapsed = Between(state_.start, now),
-                                 .took = Between(state_.step_started, now),
-                                 .found = found});
+    ReportPoll(now, found, /*answered=*/true);
   }
+}
+
+void WaitLoop::ReportPoll(MonotonicTime now, const Poll<>& found,
+                          bool answered) {
+  state_.poll_announced = false;
+  CallHook(policy_, [&](WaitObserver& observer) {
+    observer.AfterPoll({.name = policy_.options().name,
+                        .attempt = report_.attempts + (answered ? 0 : 1),
+                        .elapsed = Between(state_.start, now),
+                        .took = Between(state_.step_started, now),
+                        .found = found,
+                        .answered = answered});
+  });
 }
 
 PollRecord& WaitLoop::LastRecord() {
@@ -465,11 +478,13 @@ void WaitLoop::ReportSleep(MonotonicTime now, Delay delay) {
     LastRecord().delay += length;  // A rate limiter may add to a delay.
   }
   if (options.observer != nullptr) {
-    options.observer->BeforeSleep({.name = options.name,
-                                   .attempt = report_.attempts,
-                                   .elapsed = Between(state_.start, now),
-                                   .delay = length,
-                                   .reason = delay.reason});
+    CallHook(policy_, [&](WaitObserver& observer) {
+      observer.BeforeSleep({.name = options.name,
+                            .attempt = report_.attempts,
+                            .elapsed = Between(state_.start, now),
+                            .delay = length,
+                            .reason = delay.reason});
+    });
   }
 }
 
@@ -488,19 +503,37 @@ NextStep WaitLoop::End(MonotonicTime now, StopReason reason, bool unanswered) {
 }
 
 void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
-  Close(
-      StopReason::kFailed, now,
-      absl::UnknownError(absl::StrCat("the status function threw an exception",
-                                      what.empty() ? "" : ": ", what)));
+  absl::Status error(absl::StatusCode::kUnknown, "");
+  try {
+    error = absl::UnknownError(
+        absl::StrCat("the status function threw an exception",
+                     what.empty() ? "" : ": ", what));
+  } catch (const std::bad_alloc&) {
+    // The exception may have been that memory ran out.
+  }
+  EndWithError(now, std::move(error));
+}
+
+void WaitLoop::EndWithError(MonotonicTime now, absl::Status error) {
+  Close(StopReason::kFailed, now, std::move(error));
 }
 
 MonotonicTime WaitLoop::AnswerDeadline() const {
   if (state_.step_started < state_.deadline) return state_.deadline;
+  return SaturatingAdd(state_.step_started, TimeAtDeadline());
+}
+
+// Returns the time that a poll gets which begins at the deadline or later: what
+// the options give each poll, otherwise twice the longest poll so far, but at
+// least 1 s and at most 10 s.
+nanoseconds WaitLoop::TimeAtDeadline() const {
   const absl::Duration timeout = policy_.options().poll_timeout;
-  return timeout == absl::InfiniteDuration()
-             ? state_.step_started
-             : SaturatingAdd(state_.step_started,
-                             WaitPolicy::ToLoopDuration(timeout));
+  if (timeout != absl::InfiniteDuration()) {
+    return WaitPolicy::ToLoopDuration(timeout);
+  }
+  return std::clamp<nanoseconds>(2 * state_.longest_poll,
+                                 std::chrono::seconds(1),
+                                 std::chrono::seconds(10));
 }
 
 PollContext WaitLoop::Context(absl::Time wall_now) const {
@@ -509,10 +542,10 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
   context.elapsed = Between(state_.start, state_.step_started);
   context.remaining =
       Between(std::min(state_.step_started, state_.deadline), state_.deadline);
-  context.timeout = policy_.options().poll_timeout;
-  if (context.remaining > absl::ZeroDuration()) {
-    context.timeout = std::min(context.timeout, context.remaining);
-  }
+  context.timeout =
+      context.remaining > absl::ZeroDuration()
+          ? std::min(policy_.options().poll_timeout, context.remaining)
+          : absl::FromChrono(TimeAtDeadline());
   context.deadline = wall_now + context.timeout;
   if (report_.attempts > 0) context.last_status = report_.last_poll.status();
   return context;
@@ -566,9 +599,12 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
         report_.history.begin() + report_.attempts % options.history_limit,
         report_.history.end());
   }
-  if (options.observer != nullptr) {
-    options.observer->OnDone(options.name, report_);
+  if (options.observer == nullptr) return;
+  if (state_.poll_announced) {
+    ReportPoll(now, Failed(report_.status), /*answered=*/false);
   }
+  CallHook(
+      [&](WaitObserver& observer) { observer.OnDone(options.name, report_); });
 }
 
 }  // namespace waiter

@@ -98,9 +98,10 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
  private:
   // Starts a new batch with its alarm.
   void Open(Clock& clock);
-  WaitHandle StartAlarm(Batch& batch);
+  WaitHandle StartAlarm(Batch& batch, bool at_once);
   // Makes the call of `batch`, unless another alarm has replaced this one.
-  void OnAlarm(Batch& batch, bool at_once);
+  // Memory that runs out terminates the program: the keys would be lost.
+  void OnAlarm(Batch& batch, bool at_once) noexcept;
   // Takes the keys out of `batch`.
   std::vector<BatchKey*> Take(Batch& batch);
 

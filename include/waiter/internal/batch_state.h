@@ -10,10 +10,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/node_hash_map.h"
+#include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "waiter/batch_options.h"
 #include "waiter/internal/batch_call.h"
@@ -114,7 +115,9 @@ class BatchState final : public BatchQueue {
   }
 
   const Function call_;
-  absl::node_hash_map<Key, Entry> entries_;  // Guarded by `mutex_`.
+  // Guarded by `mutex_`. Unlike Abseil's maps, this one stays as it was when
+  // memory runs out.
+  std::unordered_map<Key, Entry, absl::Hash<Key>> entries_;
 };
 
 }  // namespace waiter::internal

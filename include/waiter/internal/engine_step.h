@@ -15,6 +15,7 @@
 #include <optional>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "waiter/clock.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/loop/next_step.h"
@@ -40,11 +41,23 @@ struct OptionalValueOf<void> {
 template <typename T>
 using OptionalValue = typename OptionalValueOf<T>::type;
 
-// An answer that comes later or from another thread.
+// An answer that comes later or from another thread. Giving it allocates
+// nothing.
 struct EngineAnswer {
   virtual ~EngineAnswer() = default;
+
   Poll<> found;
-  std::exception_ptr exception;  // If set, there is no answer.
+  // If not OK, there is no answer, for this reason, and perhaps an exception.
+  absl::Status failure;
+  std::exception_ptr exception;
+
+  // Set when the answer is given: the poll that it answers, and the time.
+  EngineRecord* record = nullptr;
+  uint64_t generation = 0;
+  int64_t attempt = 0;
+  MonotonicTime given;
+  bool at_once = false;  // Given inside of the status function.
+  std::unique_ptr<EngineAnswer> next;
 };
 template <typename T>
 struct EngineValueAnswer final : EngineAnswer {
@@ -101,9 +114,11 @@ class EngineStep {
 struct EngineOps {
   // Polls, and calls back if the wait ended.
   void (*poll)(void* task, EngineStep& step);
-  // Polls on a thread of an executor. The worker then calls `take`.
-  std::unique_ptr<EngineAnswer> (*poll_away)(void* task,
-                                             const PollContext* context);
+  // Polls on a thread of an executor, into an answer of `make_answer`. The
+  // worker then calls `take`.
+  void (*poll_away)(void* task, const PollContext* context,
+                    EngineAnswer& answer);
+  std::unique_ptr<EngineAnswer> (*make_answer)();
   // Takes an answer, and calls back if the wait ended.
   void (*take)(void* task, EngineAnswer& answer, EngineStep& step);
   // Calls back without a value.

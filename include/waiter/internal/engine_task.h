@@ -96,13 +96,16 @@ class EngineTask {
     }
   }
 
-  static std::unique_ptr<EngineAnswer> DoPollAway(void* storage,
-                                                  const PollContext* context) {
-    auto answer = std::make_unique<EngineValueAnswer<T>>();
+  static void DoPollAway(void* storage, const PollContext* context,
+                         EngineAnswer& answer) {
     if constexpr (!PollAdapter::kIsAsynchronous) {
-      From(storage).adapter_.Poll(context, answer->found, answer->value);
+      auto& typed = static_cast<EngineValueAnswer<T>&>(answer);
+      From(storage).adapter_.Poll(context, typed.found, typed.value);
     }
-    return answer;
+  }
+
+  static std::unique_ptr<EngineAnswer> DoMakeAnswer() {
+    return std::make_unique<EngineValueAnswer<T>>();
   }
 
   static void DoTake(void* storage, EngineAnswer& answer, EngineStep& step) {
@@ -142,6 +145,7 @@ template <typename PollAdapter, typename T, typename Callback>
 constexpr EngineOps EngineTask<PollAdapter, T, Callback>::kOps = {
     .poll = DoPoll,
     .poll_away = DoPollAway,
+    .make_answer = DoMakeAnswer,
     .take = DoTake,
     .finish = DoFinish,
     .destroy = DoDestroy,

@@ -6,103 +6,174 @@
 #ifndef WAITER_INTERNAL_WAIT_GROUP_STATE_H_
 #define WAITER_INTERNAL_WAIT_GROUP_STATE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/internal/wait_canceller.h"
 #include "waiter/wait_group_options.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_result.h"
 
 namespace waiter::internal {
 
-// Thread-safe: `mutex` guards all members except `options`. `IsDecided` and
-// `Stop` require it. Owned by the group, or, once that is detached, by itself.
+// Thread-safe. The callback of each wait holds a reference, and so does the
+// group until it is detached or destroyed: waits that end without a callback
+// leave nothing behind.
+//
+// Runs no code of users under its lock: no callback, nothing that a request to
+// stop wakes, and no destructor of a wait's functions.
 template <typename T>
-struct WaitGroupState {
+class WaitGroupState {
+ public:
   using Callback = absl::AnyInvocable<void(std::vector<WaitResult<T>>)>;
 
-  WaitGroupState(size_t count, WaitGroupOptions options_in,
-                 Callback callback_in)
-      : options(options_in),
-        callback(std::move(callback_in)),
-        waits(count + 1),
-        results(count),
-        left(count + 1),
-        stopped(IsDecided()) {}
-
-  // Destroys the handles without the lock, because that may await callbacks
-  // which take it. Afterwards no callback runs.
-  ~WaitGroupState() {
-    std::unique_lock lock(mutex);
-    std::vector<WaitHandle> handles = std::move(waits);
-    lock.unlock();
+  WaitGroupState(size_t count, WaitGroupOptions options, Callback callback)
+      : options_(options),
+        callback_(std::move(callback)),
+        waits_(count + 1),
+        results_(count),
+        own_(count),
+        left_(count + 1),
+        stopped_(IsDecided()) {
+    cancellers_.reserve(count);
   }
 
-  // Returns whether enough waits have succeeded, or too many have not.
-  bool IsDecided() const {
-    return options.successes_required.has_value() &&
-           (successes >= *options.successes_required ||
-            results.size() - failures < *options.successes_required);
-  }
-
-  // Stores the handle of the `i`th wait, which may have ended already.
-  void Add(size_t i, WaitHandle wait) {
-    const std::lock_guard lock(mutex);
-    waits[i] = std::move(wait);
-    if (stopped && i < results.size()) waits[i].Cancel();
-  }
-
-  void CancelAll() {
-    const std::lock_guard lock(mutex);
-    Stop();
-  }
-
-  // Cancels all waits except the constructor's own.
-  void Stop() {
-    stopped = true;
-    for (size_t i = 0; i + 1 < waits.size(); ++i) waits[i].Cancel();
-  }
-
-  // Callback of the `i`th wait.
-  void End(size_t i, WaitResult<T>&& result) {
-    {
-      const std::lock_guard lock(mutex);
-      ++(result.ok() ? successes : failures);
-      results[i] = std::make_unique<WaitResult<T>>(std::move(result));
-      if (!stopped && IsDecided()) Stop();
+  // Callback of the `i`th wait. The one after the last is the constructor's
+  // own.
+  class OnEnd {
+   public:
+    OnEnd(WaitGroupState& state, size_t i) : state_(&state), i_(i) {
+      state.AddReference();
     }
-    Leave();
+    OnEnd(OnEnd&& other) noexcept
+        : state_(std::exchange(other.state_, nullptr)), i_(other.i_) {}
+    OnEnd& operator=(OnEnd&&) = delete;
+    ~OnEnd() {
+      if (state_ != nullptr) state_->RemoveReference();
+    }
+
+    template <typename Result>
+    void operator()(Result&& result) {
+      if constexpr (std::is_same_v<Result, WaitResult<T>>) {
+        if (!state_->IsOwn(i_)) state_->End(i_, std::move(result));
+      }
+      state_->Leave();
+    }
+
+   private:
+    WaitGroupState* state_;
+    size_t i_;
+  };
+
+  WaitGroupState(const WaitGroupState&) = delete;
+  WaitGroupState& operator=(const WaitGroupState&) = delete;
+
+  void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveReference() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // Destroys all waits. Afterwards no callback runs, except one that this
+  // thread is in.
+  void Abandon() {
+    std::vector<WaitHandle> waits;
+    {
+      const MutexLock lock(mutex_);
+      abandoned_ = true;
+      waits.swap(waits_);
+    }
+  }
+
+  // Stores the handle of the `i`th wait, which may have ended already. The last
+  // one is the constructor's own, and is not cancelled.
+  void Add(size_t i, WaitHandle wait) {
+    WaitCanceller canceller = wait.wait_;
+    {
+      const MutexLock lock(mutex_);
+      waits_[i] = std::move(wait);
+      if (IsOwn(i)) return;
+      if (!stopped_) {
+        cancellers_.push_back(std::move(canceller));
+        return;
+      }
+    }
+    canceller.Cancel();
+  }
+
+  // Cancels all waits.
+  void CancelAll() {
+    std::vector<WaitCanceller> cancellers;
+    {
+      const MutexLock lock(mutex_);
+      stopped_ = true;
+      cancellers.swap(cancellers_);
+    }
+    for (WaitCanceller& canceller : cancellers) canceller.Cancel();
+  }
+
+  // Keeps the result of the `i`th wait.
+  void End(size_t i, WaitResult<T>&& result) {
+    auto stored = std::make_unique<WaitResult<T>>(std::move(result));
+    bool decided = false;
+    {
+      const MutexLock lock(mutex_);
+      ++(stored->ok() ? successes_ : failures_);
+      results_[i] = std::move(stored);
+      decided = !stopped_ && IsDecided();
+    }
+    if (decided) CancelAll();
   }
 
   // Counts a wait that has ended. The last one calls the group's callback.
   void Leave() {
-    std::unique_lock lock(mutex);
-    if (--left > 0) return;
-    // The callback may destroy the group, and this with it.
-    const std::unique_ptr<WaitGroupState> owned = std::move(self);
-    Callback last_call = std::move(callback);
-    std::vector<WaitResult<T>> all;
-    all.reserve(results.size());
-    for (auto& result : results) all.push_back(*std::move(result));
-    lock.unlock();
-    last_call(std::move(all));
+    Callback callback;
+    std::vector<WaitResult<T>> results;
+    {
+      const MutexLock lock(mutex_);
+      if (--left_ > 0 || abandoned_) return;
+      callback = std::move(callback_);
+      results.reserve(results_.size());
+      for (auto& result : results_) results.push_back(std::move(*result));
+    }
+    callback(std::move(results));
   }
 
-  std::mutex mutex;
-  const WaitGroupOptions options;
-  Callback callback;
-  std::vector<WaitHandle> waits;  // The last one is the constructor's own.
-  std::vector<std::unique_ptr<WaitResult<T>>> results;
-  size_t left;  // Waits that have not ended, the constructor's own included.
-  size_t successes = 0;
-  size_t failures = 0;                   // Ended otherwise, also cancelled.
-  bool stopped;                          // All waits have been cancelled.
-  std::unique_ptr<WaitGroupState> self;  // Set if the group was detached.
+ private:
+  bool IsOwn(size_t i) const { return i == own_; }
+
+  // Returns whether enough waits have succeeded, or too many have not.
+  bool IsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return options_.successes_required.has_value() &&
+           (successes_ >= *options_.successes_required ||
+            results_.size() - failures_ < *options_.successes_required);
+  }
+
+  ~WaitGroupState() = default;
+
+  std::atomic<size_t> references_ = 1;
+  Mutex mutex_;
+  const WaitGroupOptions options_;
+  Callback callback_ ABSL_GUARDED_BY(mutex_);
+  // The last one is the constructor's own.
+  std::vector<WaitHandle> waits_ ABSL_GUARDED_BY(mutex_);
+  // Cancel the waits that have not been cancelled yet.
+  std::vector<WaitCanceller> cancellers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<WaitResult<T>>> results_ ABSL_GUARDED_BY(mutex_);
+  const size_t own_;  // Ordinal of the constructor's own wait.
+  // Waits that have not ended, the constructor's own included.
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+  size_t successes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t failures_ ABSL_GUARDED_BY(mutex_) = 0;  // All other ends.
+  bool stopped_ ABSL_GUARDED_BY(mutex_);  // All waits have been cancelled.
+  bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace waiter::internal

@@ -23,9 +23,9 @@
 namespace waiter::internal {
 
 // Owns a record for the wait until `Start`. Thread-compatible. Each function
-// must be called once, in this order. If an exception ends the sequence before
-// `MakeHandle`, the destructor returns the record to the worker; after it,
-// nothing may throw.
+// must be called once, in this order. If an exception ends the sequence,
+// `MakeHandle` included, the task is destroyed and the record goes back to the
+// worker; after `MakeHandle`, nothing may throw.
 class WaitStarter {
  public:
   explicit WaitStarter(EngineWorker& worker);
@@ -46,7 +46,7 @@ class WaitStarter {
  private:
   EngineWorker& worker_;
   EngineRecord* record_;
-  std::stop_token stop_;
+  std::stop_source stop_{std::nostopstate};
 };
 
 }  // namespace waiter::internal

@@ -89,8 +89,10 @@ class WaitLoop {
   NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
                   StopRequested stop_requested);
 
-  // Ends a sleep. To be called at `wake_up()` or later, or earlier when a stop
-  // is requested. A call without a request polls, however early or late it is.
+  // Ends a sleep. Call it at `wake_up()` or later, or earlier when a stop is
+  // requested. Without a request the next step is a poll, however early or late
+  // the call is, unless the retry quota had refused that poll or the rate
+  // limiter lengthens the sleep.
   NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
 
   // Ends the wait from outside, with the reason `kCancelled`, `kDeadline` or
@@ -100,13 +102,16 @@ class WaitLoop {
 
   // Returns the time at which the current poll, if it has no answer by then,
   // should end the wait by `End(now, kDeadline, true)`: the deadline, or, for a
-  // poll that began there, `poll_timeout` after its start. For asynchronous
+  // poll that began there, the end of `PollContext::timeout`. For asynchronous
   // polls, which a driver need not await.
   MonotonicTime AnswerDeadline() const;
 
   // Ends a wait whose status function threw instead of answering. The driver
   // delivers the exception. `what` becomes part of the report's status.
   void EndWithException(MonotonicTime now, std::string_view what = {});
+
+  // Ends a wait whose poll could not be made, with the reason `kFailed`.
+  void EndWithError(MonotonicTime now, absl::Status error);
 
   // Returns the context of the poll that is about to begin. `wall_now` is the
   // wall-clock time. The driver adds the stop token.
@@ -117,6 +122,14 @@ class WaitLoop {
   bool NeedsExactTime() const {
     return policy_.NeedsExactTime(
         report_.last_poll, state_.slept > std::chrono::nanoseconds::zero());
+  }
+
+  // Returns whether a sleep of `delay` after a poll may not be shorter, not
+  // even by the age of a cheap reading of the clock: because of a server's
+  // hint, or because `min_delay` is near.
+  bool NeedsExactDelay(std::chrono::nanoseconds delay) const {
+    return delay < Curve().min_delay() + Clock::kMaxReadingAge ||
+           report_.last_poll.retry_after() > absl::ZeroDuration();
   }
 
   MonotonicTime deadline() const { return state_.deadline; }
@@ -133,12 +146,9 @@ class WaitLoop {
 
   // Rules for placing the last poll of a wait.
   struct LastPollRules {
-    // The poll begins this long before the deadline.
-    Nanoseconds lead;
-    // A delay that would leave no more time than this is its last delay.
-    Nanoseconds gap;
-    // Its delay is at least this, even if that uses up the lead.
-    Nanoseconds least_delay;
+    Nanoseconds lead;  // The poll begins this long before the deadline.
+    Nanoseconds gap;   // A delay that leaves no more time is the last one.
+    Nanoseconds least_delay;  // Of that delay, even if it uses up the lead.
   };
 
   // Rows of the table "What happens after a poll", in its order.
@@ -149,10 +159,12 @@ class WaitLoop {
   NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen);
   NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least_delay);
   Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, absl::BitGenRef& gen);
-  const Backoff& Curve() const;
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
                      absl::BitGenRef& gen);
   Nanoseconds Hint() const;
+  const Backoff& Curve() const {
+    return policy_.CurveAfter(state_.streak_status);
+  }
   Delay ApplyHint(Delay computed, Nanoseconds hint, absl::BitGenRef& gen);
   Delay FitToDeadline(MonotonicTime now, Delay delay, LastPollRules rules);
   NextStep SleepOrPoll(MonotonicTime now, Delay delay);
@@ -168,10 +180,12 @@ class WaitLoop {
   void Record(MonotonicTime now);
   void RecordError();
   void RecordDetails(MonotonicTime now);
+  void ReportPoll(MonotonicTime now, const Poll<>& found, bool answered);
   PollRecord& LastRecord();
   void ReportSleep(MonotonicTime now, Delay delay);
   void WakeUp(MonotonicTime now);
 
+  Nanoseconds TimeAtDeadline() const;
   NextStep Finish(StopReason reason, MonotonicTime now);
   absl::Status StatusFor(StopReason reason, MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);

@@ -9,8 +9,8 @@
 //   waiter::NextStep step = loop.OnPoll(now, gen, stop_requested);
 //   saved = loop.state();
 //
-// A driver that needs only the attempts and the last poll of a report says so
-// before the first step, and saves the work for the rest:
+// A driver that needs only the attempts and the last poll of a report sets
+// `brief_report` before the first step, which saves work:
 //
 //   waiter::WaitLoop loop(policy, report, {.brief_report = true});
 
@@ -49,9 +49,9 @@ struct WaitState {
   std::chrono::nanoseconds slept = {};
   std::chrono::nanoseconds longest_poll = {};
 
-  // The streak: the last consecutive polls that found the same status. It
-  // starts with the start of its first poll for success, otherwise with that
-  // poll's end. Its length is 0 before the first poll.
+  // The streak: the last consecutive polls that found the same status. A streak
+  // of successes starts at the start of its first poll, every other streak at
+  // the end of it. Its length is 0 before the first poll.
   int64_t streak_length = 0;
   MonotonicTime streak_started = {};
   PollStatus streak_status = PollStatus::kNotReady;
@@ -63,9 +63,11 @@ struct WaitState {
   bool final_poll = false;      // The current or next poll is the last one.
   bool asleep = false;          // The current step is a sleep.
   bool unanswered = false;      // The wait was ended during a poll.
+  bool poll_announced = false;  // `BeforePoll` was called for the current poll.
 
-  // Configuration: the report holds only `attempts`, `elapsed`, the last
-  // poll, and the reason and status of the end.
+  // Configuration: the report holds only `attempts`, `elapsed`, `late`, the
+  // last poll, and the reason and status of the end. The status has no text if
+  // the wait is cancelled or shut down.
   bool brief_report = false;
 
   WaitGrowth growth = {};

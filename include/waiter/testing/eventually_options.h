@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,12 +41,12 @@ using ExceptionFilter = std::function<bool(const std::exception_ptr&)>;
 // meaning and range. Options that contradict each other fail the assertion
 // before its first poll, with a message that says what to change.
 struct EventuallyOptions {
-  // Stands before the expression in messages.
+  // Name that precedes the expression in messages; may be empty.
   std::string name = {};
 
-  // The limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: 5 s.
-  // Zero or less polls once. Infinite: the rest of the time that Bazel gives
-  // the test, and an error if it gives none. On every clock except a
+  // Limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: 5 s. Zero
+  // or less: polls once. Infinite: the rest of the time that Bazel gives the
+  // test, and an error if it gives none. On every clock except a
   // `SimulatedClock`, it is scaled and cut as testing/eventually.h describes.
   std::optional<absl::Duration> timeout = std::nullopt;
 
@@ -62,8 +63,9 @@ struct EventuallyOptions {
   int64_t successes_required = 1;
 
   // Options of a wait of your program, to poll as it does: its curves, limits
-  // and budgets replace `backoff`. Its timeout applies if none is set above;
-  // its `deadline` is ignored.
+  // and budgets replace `backoff`. Its other options apply where the field of
+  // the same name here has its default. Ignores its `name`, `deadline` and
+  // `history_limit`.
   std::optional<WaitOptions> policy = std::nullopt;
 
   // Classification of an error that an expression of type `absl::Status` or
@@ -83,8 +85,11 @@ struct EventuallyOptions {
   // message shows the first half and the last half of this number.
   int history_lines = 8;
 
-  // Not owned; must outlive the assertion. Null: no hooks, and the real clock.
-  WaitObserver* observer = nullptr;
+  // Hooks of the wait; see observer.h. Null: those of `policy`, if any.
+  std::shared_ptr<WaitObserver> observer = nullptr;
+
+  // Not owned; must outlive the assertion. Null: that of `policy`, otherwise
+  // the real clock.
   Clock* clock = nullptr;
 
   // Seed of jittered delays. Unset: a new one for each assertion. The message

@@ -1,0 +1,28 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The part of a `WaitHandle` (wait_handle.h) that cancels the wait.
+
+#ifndef WAITER_INTERNAL_WAIT_CANCELLER_H_
+#define WAITER_INTERNAL_WAIT_CANCELLER_H_
+
+#include <stop_token>
+
+#include "waiter/internal/engine_ref.h"
+
+namespace waiter::internal {
+
+// Refers to a wait without owning it; to none by default. A value of 32 bytes.
+struct WaitCanceller {
+  // Requests a stop, as `WaitHandle::Cancel` says. Code that the request wakes
+  // may destroy this.
+  void Cancel() const;
+
+  EngineWaitRef wait;
+  // Has a state only if the status function takes a context.
+  std::stop_source stop{std::nostopstate};
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTERNAL_WAIT_CANCELLER_H_

@@ -1,0 +1,96 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Covers what one thread sees of a mailbox. mailbox_interleaving_test.cc covers
+// several.
+
+#include "waiter/engine/mailbox.h"
+
+#include <stop_token>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/clock.h"
+
+namespace waiter::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Mail = std::vector<int>;
+
+bool Post(BasicMailbox<Mail>& mailbox, int letter) {
+  return mailbox.Post([&](Mail& mail) { mail.push_back(letter); });
+}
+
+TEST(MailboxTest, TakeReturnsAllMailInOrderOnce) {
+  BasicMailbox<Mail> mailbox;
+  EXPECT_FALSE(mailbox.has_mail());
+  EXPECT_TRUE(Post(mailbox, 1));
+  EXPECT_TRUE(Post(mailbox, 2));
+  EXPECT_TRUE(mailbox.has_mail());
+
+  Mail mail;
+  EXPECT_FALSE(mailbox.Take(mail));
+  EXPECT_THAT(mail, ElementsAre(1, 2));
+  EXPECT_FALSE(mailbox.has_mail());
+
+  mail.clear();
+  mailbox.Take(mail);
+  EXPECT_THAT(mail, IsEmpty());
+}
+
+TEST(MailboxTest, ClosedMailboxRefusesMailWithoutACall) {
+  BasicMailbox<Mail> mailbox;
+  mailbox.Close();
+
+  EXPECT_FALSE(Post(mailbox, 1));
+
+  EXPECT_FALSE(mailbox.has_mail());
+  EXPECT_FALSE(mailbox.Rest());
+}
+
+TEST(MailboxTest, ShutDownIsMailThatTakeReports) {
+  BasicMailbox<Mail> mailbox;
+  mailbox.RequestShutDown();
+  EXPECT_TRUE(mailbox.has_mail());
+
+  Mail mail;
+  EXPECT_TRUE(mailbox.Take(mail));
+  EXPECT_TRUE(mailbox.Take(mail));
+}
+
+TEST(MailboxTest, NothingSleepsWhileThereIsMail) {
+  BasicMailbox<Mail> mailbox;
+  Post(mailbox, 1);
+
+  mailbox.SleepUntil(MonotonicTime::max());
+  mailbox.SleepBy([](const std::stop_token&) { FAIL() << "it sleeps"; });
+  EXPECT_TRUE(mailbox.Rest());
+}
+
+TEST(MailboxTest, SleepEndsAtItsTimeWithoutMail) {
+  BasicMailbox<Mail> mailbox;
+
+  mailbox.SleepUntil(GetRealClock().MonotonicNow());
+
+  EXPECT_FALSE(mailbox.has_mail());
+}
+
+TEST(MailboxTest, MailStopsTheTokenOfASleepAndTheNextSleepHasAnother) {
+  BasicMailbox<Mail> mailbox;
+  for (int letter = 0; letter < 3; ++letter) {
+    Mail mail;
+    mailbox.SleepBy([&](const std::stop_token& woken) {
+      EXPECT_FALSE(woken.stop_requested());
+      Post(mailbox, letter);
+      EXPECT_TRUE(woken.stop_requested());
+    });
+    mailbox.Take(mail);
+    EXPECT_THAT(mail, ElementsAre(letter));
+  }
+}
+
+}  // namespace
+}  // namespace waiter::internal

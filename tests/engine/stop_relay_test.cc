@@ -1,0 +1,41 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/engine/stop_relay.h"
+
+#include <stop_token>
+
+#include "gtest/gtest.h"
+
+namespace waiter::internal {
+namespace {
+
+TEST(StopRelayTest, RequestStopsThePollUnderWayAndEveryLaterOne) {
+  StopRelay relay;
+  const std::stop_source under_way;
+  const std::stop_source later;
+  {
+    const StopRelay::Scope scope(relay, under_way);
+    EXPECT_FALSE(under_way.stop_requested());
+    relay.RequestStop();
+    EXPECT_TRUE(under_way.stop_requested());
+  }
+  EXPECT_FALSE(later.stop_requested());
+
+  const StopRelay::Scope scope(relay, later);
+
+  EXPECT_TRUE(later.stop_requested());
+}
+
+TEST(StopRelayTest, PollThatHasEndedIsNotStopped) {
+  StopRelay relay;
+  const std::stop_source ended;
+  { const StopRelay::Scope scope(relay, ended); }
+
+  relay.RequestStop();
+
+  EXPECT_FALSE(ended.stop_requested());
+}
+
+}  // namespace
+}  // namespace waiter::internal

@@ -1,0 +1,207 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The mailbox of a thread that serves others: any thread posts mail, the
+// thread takes it all at once, and sleeps while there is none.
+//
+//   any thread                        the worker's thread
+//   ----------                        -------------------
+//   mailbox.Post([&](Mail& mail) {    while (mailbox.Rest()) {
+//     mail.starts.Push(record);         mailbox.Take(mail);
+//   });                                 ...
+//                                     }
+//
+// The owner of several such threads ends them once nothing goes on in any:
+//
+//   for (auto& mailbox : mailboxes) mailbox.RequestShutDown();
+//   while (AnyDisturbed(mailboxes)) {}  // `AwaitRest` of each, in turn.
+//   for (auto& mailbox : mailboxes) mailbox.Close();
+//
+// When a whole pass of `AwaitRest` returns false, every thread was at rest when
+// that pass began, so none of them can post any more.
+//
+// Invariants:
+//  * Whoever posts wakes the worker. Nothing is lost between its last look and
+//    its sleep.
+//  * A post touches nothing of the mailbox after the worker could take it, so
+//    the worker's owner may free the mailbox then.
+//  * Nothing is posted to a closed mailbox, and no `put` runs after `Close`.
+
+#ifndef WAITER_ENGINE_MAILBOX_H_
+#define WAITER_ENGINE_MAILBOX_H_
+
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
+
+namespace waiter::internal {
+
+// The types that a mailbox synchronizes with. Tests have models of them.
+struct RealSync {
+  using Mutex = internal::Mutex;
+  using Lock = internal::MutexLock;
+  using Condition = internal::Condition;
+  using Flag = std::atomic<bool>;
+  using StopSource = std::stop_source;
+};
+
+// `Mail` is default-constructible and swappable. Thread-safe as each function
+// says.
+template <typename Mail, typename Sync = RealSync>
+class BasicMailbox {
+  using Mutex = typename Sync::Mutex;
+  using Lock = typename Sync::Lock;
+  using StopSource = typename Sync::StopSource;
+
+ public:
+  BasicMailbox() = default;
+  BasicMailbox(const BasicMailbox&) = delete;
+  BasicMailbox& operator=(const BasicMailbox&) = delete;
+
+  // For any thread.
+
+  // Calls `put` with the mail under the lock, and wakes the worker. Returns
+  // false, without a call, if the mailbox is closed. If `put` throws, nothing
+  // is posted.
+  template <typename Put>
+  bool Post(Put put) {
+    StopSource wake{std::nostopstate};
+    {
+      const Lock lock(mutex_);
+      if (closed_) return false;
+      put(mail_);
+      Announce(wake);
+    }
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it is copied, not moved.
+    wake.request_stop();
+    return true;
+  }
+
+  // For the owner.
+
+  // Makes `Take` return true from now on, and wakes the worker.
+  void RequestShutDown() {
+    StopSource wake{std::nostopstate};
+    {
+      const Lock lock(mutex_);
+      shutting_down_ = true;
+      Announce(wake);
+    }
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it is copied, not moved.
+    wake.request_stop();
+  }
+
+  // Blocks until the worker is inside of `Rest` and has no mail. Returns
+  // whether mail has come since the call before.
+  bool AwaitRest() {
+    const Lock lock(mutex_);
+    while (sleep_ != SleepKind::kRest || has_mail()) at_rest_.Wait();
+    return std::exchange(disturbed_, false);
+  }
+
+  // Refuses mail from now on, and ends `Rest`.
+  void Close() {
+    const Lock lock(mutex_);
+    closed_ = true;
+    woken_.Notify();
+  }
+
+  // For the worker's thread.
+
+  bool has_mail() const { return has_mail_.load(std::memory_order_acquire); }
+
+  // Swaps the mail with `mail`, which should be empty. Returns whether the
+  // owner has requested to shut down.
+  bool Take(Mail& mail) {
+    const Lock lock(mutex_);
+    using std::swap;
+    swap(mail_, mail);
+    has_mail_.store(false, std::memory_order_relaxed);
+    return shutting_down_;
+  }
+
+  // Blocks until there is mail, or until `wake_up` on the real clock.
+  void SleepUntil(MonotonicTime wake_up) {
+    const Lock lock(mutex_);
+    sleep_ = SleepKind::kTimed;
+    while (!has_mail()) {
+      // A wait until `max()` would overflow in the standard library.
+      if (wake_up == MonotonicTime::max()) {
+        woken_.Wait();
+      } else if (!woken_.WaitUntil(wake_up)) {
+        break;
+      }
+    }
+    sleep_ = SleepKind::kAwake;
+  }
+
+  // Calls `sleep` with a stop token, which is stopped when mail comes. Does not
+  // call it if there is mail.
+  template <typename Sleep>
+  void SleepBy(Sleep sleep) {
+    StopSource wake{std::nostopstate};
+    {
+      const Lock lock(mutex_);
+      if (has_mail()) return;
+      if (!wake_.stop_possible() || wake_.stop_requested()) {
+        wake_ = StopSource();
+      }
+      wake = wake_;
+      sleep_ = SleepKind::kByToken;
+    }
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it is copied, not moved.
+    sleep(wake.get_token());
+    const Lock lock(mutex_);
+    sleep_ = SleepKind::kAwake;
+  }
+
+  // Blocks until there is mail, and returns true; returns false once the
+  // mailbox is closed. To be called when nothing else is left to do.
+  bool Rest() {
+    const Lock lock(mutex_);
+    while (!has_mail() && !closed_) {
+      sleep_ = SleepKind::kRest;
+      at_rest_.Notify();
+      woken_.Wait();
+    }
+    sleep_ = SleepKind::kAwake;
+    return has_mail();
+  }
+
+ private:
+  enum class SleepKind : uint8_t { kAwake, kTimed, kByToken, kRest };
+
+  // Sets the flag and wakes the worker, or stores in `wake` what the caller
+  // must stop, without the lock, to wake it.
+  void Announce(StopSource& wake) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    disturbed_ = true;
+    if (has_mail_.load(std::memory_order_relaxed)) return;
+    has_mail_.store(true, std::memory_order_release);
+    if (sleep_ == SleepKind::kByToken) {
+      wake = wake_;
+    } else if (sleep_ != SleepKind::kAwake) {
+      woken_.Notify();
+    }
+  }
+
+  Mutex mutex_;
+  Mail mail_ ABSL_GUARDED_BY(mutex_);
+  // Written under the lock. The worker looks at it without.
+  typename Sync::Flag has_mail_ = false;
+  bool disturbed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool shutting_down_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  SleepKind sleep_ ABSL_GUARDED_BY(mutex_) = SleepKind::kAwake;
+  StopSource wake_ ABSL_GUARDED_BY(mutex_){std::nostopstate};
+  typename Sync::Condition woken_{mutex_};
+  typename Sync::Condition at_rest_{mutex_};
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_ENGINE_MAILBOX_H_

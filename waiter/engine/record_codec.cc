@@ -1,0 +1,42 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/engine/record_codec.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "waiter/engine/engine_record.h"
+#include "waiter/internal/engine_step.h"
+#include "waiter/loop/wait_state.h"
+#include "waiter/options.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::internal {
+
+bool RecordCodec::NeedsColdState(const EngineOps& ops,
+                                 const WaitPolicy& policy) const {
+  if (ops.takes_context || ops.is_asynchronous || has_executor_) return true;
+  if (!policy.status().ok()) return false;
+  const WaitOptions& options = policy.options();
+  return policy.keeps_details() || policy.has_budgets() ||
+         !policy.one_success_suffices() || options.seed.has_value() ||
+         options.max_consecutive_server_errors.has_value() ||
+         options.max_consecutive_throttles.has_value() ||
+         options.max_server_error_time != absl::InfiniteDuration();
+}
+
+void RecordCodec::PackIntoColdState(EngineRecord& record,
+                                    const WaitPolicy& policy,
+                                    const WaitState& state) {
+  AddColdState(record, policy, std::exchange(scratch_, WaitReport()), state);
+}
+
+void RecordCodec::AddColdState(EngineRecord& record, const WaitPolicy& policy,
+                               WaitReport report, const WaitState& state) {
+  record.cold = new ColdState(policy, std::move(report), state);
+  record.has_cold_state = true;
+}
+
+}  // namespace waiter::internal

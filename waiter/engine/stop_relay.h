@@ -1,0 +1,67 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Tells the poll that is under way on a worker's thread that the engine is
+// being destroyed, by the stop token of that poll.
+
+#ifndef WAITER_ENGINE_STOP_RELAY_H_
+#define WAITER_ENGINE_STOP_RELAY_H_
+
+#include <stop_token>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "waiter/internal/mutex.h"
+
+namespace waiter::internal {
+
+// Thread-safe.
+class StopRelay {
+ public:
+  // Makes `stop` the one of the poll under way, until the result is destroyed.
+  class [[nodiscard]] Scope {
+   public:
+    Scope(StopRelay& relay, const std::stop_source& stop) : relay_(relay) {
+      relay_.Set(stop);
+    }
+    ~Scope() { relay_.Set(std::stop_source(std::nostopstate)); }
+
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    StopRelay& relay_;
+  };
+
+  // Requests a stop of the poll under way, and of every later one.
+  void RequestStop() {
+    std::stop_source current(std::nostopstate);
+    {
+      const MutexLock lock(mutex_);
+      stopping_ = true;
+      current = current_;
+    }
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it is copied, not moved.
+    current.request_stop();
+  }
+
+ private:
+  // Destroys the former stop source without the lock.
+  void Set(std::stop_source stop) {
+    bool stopping = false;
+    {
+      const MutexLock lock(mutex_);
+      current_.swap(stop);
+      stopping = stopping_;
+    }
+    if (stopping) RequestStop();
+  }
+
+  Mutex mutex_;
+  std::stop_source current_ ABSL_GUARDED_BY(mutex_){std::nostopstate};
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_ENGINE_STOP_RELAY_H_
