@@ -603,8 +603,9 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
   if (state_.poll_announced) {
     ReportPoll(now, Failed(report_.status), /*answered=*/false);
   }
-  CallHook(
-      [&](WaitObserver& observer) { observer.OnDone(options.name, report_); });
+  CallHook(policy_, [&](WaitObserver& observer) {
+    observer.OnDone(options.name, report_);
+  });
 }
 
 }  // namespace waiter
