@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <latch>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -300,6 +304,120 @@ TEST(SimulatedClockTest, StopMayRaceWithTheJump) {
     Sleep(clock, Seconds(1), stop.get_token());
     ASSERT_LE(clock.Elapsed(), Seconds(1));
   }
+}
+
+// Sleeps of other threads do not count for the worker, which runs.
+TEST(SimulatedClockTest, TimeWaitsForAParticipantWhileOthersSleep) {
+  SimulatedClock clock;
+  std::latch announced(1);
+  std::latch may_end(1);
+  std::jthread worker([&] {
+    const SimulatedClock::Participant participant(clock);
+    announced.count_down();
+    may_end.wait();
+  });
+  announced.wait();
+  std::jthread other([&] { Sleep(clock, Hours(1)); });
+  clock.AwaitSleepers(1);
+
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+  may_end.count_down();
+  other.join();
+  EXPECT_EQ(clock.Elapsed(), Hours(1));
+}
+
+TEST(SimulatedClockTest, MovedParticipantStandsForTheThreadThatSleepsNext) {
+  for (int run = 0; run < 200; ++run) {
+    SimulatedClock clock;
+    const SimulatedClock::Participant test(clock);
+    std::vector<absl::Duration> worked;
+    {
+      std::jthread worker([&, mine = SimulatedClock::Participant(clock)] {
+        for (int i = 0; i < 3; ++i) {
+          Sleep(clock, Seconds(2));
+          worked.push_back(clock.Elapsed());
+        }
+      });
+      for (int i = 1; i <= 6; ++i) {
+        Sleep(clock, Seconds(1));
+        ASSERT_EQ(clock.Elapsed(), Seconds(i));
+      }
+    }
+    EXPECT_THAT(worked, ElementsAre(Seconds(2), Seconds(4), Seconds(6)));
+  }
+}
+
+// Runs two threads that sleep often, with the `participants` first of them
+// announced, and a third one that disturbs them.
+void SleepOnTwoThreads(int participants, uint64_t seed) {
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = Seconds(20), .on_stall = nullptr});
+  std::optional<SimulatedClock::Participant> test;
+  if (participants == 2) test.emplace(clock);
+  const auto disturb = [&seed](int i) {
+    if (((seed >> (i % 64)) & 1) != 0) std::this_thread::yield();
+  };
+  const auto sleep_often = [&](int seconds) {
+    for (int i = 0; i < 8; ++i) {
+      disturb(i * seconds);
+      Sleep(clock, Seconds(seconds));
+    }
+  };
+  std::optional<SimulatedClock::Participant> announced;
+  if (participants > 0) announced.emplace(clock);
+  std::jthread worker([&, mine = std::move(announced)] { sleep_often(2); });
+  sleep_often(1);
+}
+
+// A sleeper that is due but does not run yet must neither be passed by nor keep
+// the clock busy. `--gtest_repeat` raises the number of runs.
+TEST(SimulatedClockTest, SleepersThatWakeNeverBlockTheClock) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int run = 0; run < 600; ++run) SleepOnTwoThreads(run % 3, random());
+}
+
+TEST(SimulatedClockTest, ParticipantThatComesAfterTheTimeHasMovedIsReported) {
+  std::string text;
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = Seconds(30),
+                        .on_stall = [&](std::string_view what) {
+                          text = what;
+                        }});
+  Sleep(clock, Hours(3));
+
+  std::jthread([&] { const SimulatedClock::Participant late(clock); }).join();
+  EXPECT_THAT(text, AllOf(HasSubstr("announced at 3h"),
+                          HasSubstr("before the first one starts")));
+}
+
+TEST(SimulatedClockTest, ParticipantsMayFollowAPhaseWithoutThreads) {
+  int reports = 0;
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = Seconds(30),
+                        .on_stall = [&](std::string_view) { ++reports; }});
+  Sleep(clock, Hours(3));
+
+  const SimulatedClock::Participant test(clock);
+  std::jthread([&] { const SimulatedClock::Participant worker(clock); }).join();
+  EXPECT_EQ(reports, 0);
+}
+
+// Another thread whose sleeps end at once wakes the sleeper over and over.
+TEST(SimulatedClockTest, StallGuardSpeaksAlsoWhileOthersUseTheClock) {
+  std::stop_source stop;
+  SimulatedClock clock(Mode::kAutomatic, {.stall_limit = absl::Milliseconds(20),
+                                          .on_stall = [&](std::string_view) {
+                                            stop.request_stop();
+                                          }});
+  const SimulatedClock::Participant runs(clock);
+  std::jthread busy([&] {
+    while (!stop.stop_requested()) Sleep(clock, ZeroDuration());
+  });
+  std::jthread sleeper([&] { Sleep(clock, Seconds(1), stop.get_token()); });
+  sleeper.join();
+  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
 }
 
 }  // namespace

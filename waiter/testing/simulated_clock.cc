@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The last participant to fall asleep moves the clock. Sleepers whose time has
-// come count as awake, so the clock cannot move on before they have run.
+// come, or that are to stop, count as awake: the clock does not move on before
+// they have left the list.
 
 #include "waiter/testing/simulated_clock.h"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -16,6 +18,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,14 +49,31 @@ SimulatedClock::SimulatedClock(Mode mode, StallGuard guard)
 
 SimulatedClock::Participant::Participant(SimulatedClock& clock)
     : clock_(&clock) {
-  const std::lock_guard lock(clock.mutex_);
-  ++clock.participants_;
+  std::unique_lock lock(clock.mutex_);
+  const std::thread::id self = std::this_thread::get_id();
+  thread_ = clock.participants_.insert(clock.participants_.end(), self);
+  const std::thread::id stray = std::exchange(clock.stray_mover_, {});
+  if (stray == std::thread::id() || stray == self) return;
+  clock.Report(
+      absl::StrCat("SimulatedClock: a participant was announced at ",
+                   absl::FormatDuration(SinceStart(clock.now_)),
+                   ", after another thread had moved the time without waiting "
+                   "for it. Make a Participant for each thread, that of the "
+                   "test included, before the first one starts"),
+      lock);
+}
+
+SimulatedClock::Participant::Participant(Participant&& other) noexcept
+    : clock_(std::exchange(other.clock_, nullptr)), thread_(other.thread_) {
+  if (clock_ == nullptr) return;
+  const std::lock_guard lock(clock_->mutex_);
+  *thread_ = std::thread::id();
 }
 
 SimulatedClock::Participant::~Participant() {
   if (clock_ == nullptr) return;
   const std::lock_guard lock(clock_->mutex_);
-  --clock_->participants_;
+  clock_->participants_.erase(thread_);
   clock_->changed_.notify_all();
 }
 
@@ -76,7 +96,11 @@ void SimulatedClock::StepWallClock(absl::Duration step) {
 
 void SimulatedClock::AwaitSleepers(int count) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return CountAsleep() >= count; });
+  changed_.wait(lock, [&] {
+    return std::ranges::count_if(sleepers_, [&](const Sleeper& sleeper) {
+             return IsAsleep(sleeper);
+           }) >= count;
+  });
 }
 
 absl::Duration SimulatedClock::Elapsed() { return SinceStart(MonotonicNow()); }
@@ -96,8 +120,11 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
                                 const std::stop_token& stop,
                                 std::string_view who) {
   std::unique_lock lock(mutex_);
-  const auto self = sleepers_.insert(
-      sleepers_.end(), {.wake_up = wake_up, .who = who, .stopped = false});
+  const auto self = sleepers_.insert(sleepers_.end(),
+                                     {.wake_up = wake_up,
+                                      .who = who,
+                                      .is_participant = TakePart(),
+                                      .stopped = false});
   lock.unlock();
   {
     const std::stop_callback on_stop(stop, [&] {
@@ -105,29 +132,61 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
       self->stopped = true;
       changed_.notify_all();
     });
+    const auto stall_limit =
+        std::chrono::ceil<std::chrono::steady_clock::duration>(
+            absl::ToChronoNanoseconds(
+                std::min(guard_.stall_limit, absl::Hours(24 * 365))));
     lock.lock();
     changed_.notify_all();
-    while (!self->stopped && self->wake_up > now_) {
+    auto quiet_since = std::chrono::steady_clock::now();
+    while (IsAsleep(*self)) {
       const MonotonicTime next = NextWakeUp();
       if (mode_ == Mode::kAutomatic && next != MonotonicTime::max() &&
-          CountAsleep() >= participants_) {
+          MayMove()) {
+        if (!self->is_participant) stray_mover_ = std::this_thread::get_id();
         MoveTo(next, lock);
-      } else if (changed_.wait_for(
-                     lock, absl::ToChronoNanoseconds(guard_.stall_limit)) ==
-                 std::cv_status::timeout) {
+        continue;
+      }
+      quiet_since = std::max(quiet_since, moved_at_);
+      if (changed_.wait_until(lock, quiet_since + stall_limit) ==
+              std::cv_status::timeout &&
+          IsAsleep(*self) && quiet_since >= moved_at_) {
         ReportStall(lock);
+        quiet_since = std::chrono::steady_clock::now();
       }
     }
     lock.unlock();
   }
   lock.lock();
   sleepers_.erase(self);
+  changed_.notify_all();
 }
 
-int SimulatedClock::CountAsleep() const {
-  return static_cast<int>(std::count_if(
-      sleepers_.begin(), sleepers_.end(),
-      [&](const Sleeper& s) { return !s.stopped && s.wake_up > now_; }));
+bool SimulatedClock::IsAsleep(const Sleeper& sleeper) const {
+  return !sleeper.stopped && sleeper.wake_up > now_;
+}
+
+// Returns whether the calling thread is a participant. It becomes one if there
+// is a participant without a thread.
+bool SimulatedClock::TakePart() {
+  const std::thread::id self = std::this_thread::get_id();
+  if (std::ranges::find(participants_, self) != participants_.end()) {
+    return true;
+  }
+  const auto moved = std::ranges::find(participants_, std::thread::id());
+  if (moved == participants_.end()) return false;
+  *moved = self;
+  return true;
+}
+
+// Returns whether all participants are asleep, and no sleeper is about to wake.
+bool SimulatedClock::MayMove() const {
+  size_t asleep = 0;
+  for (const Sleeper& sleeper : sleepers_) {
+    if (!IsAsleep(sleeper)) return false;
+    asleep += sleeper.is_participant ? 1 : 0;
+  }
+  return asleep >= participants_.size();
 }
 
 MonotonicTime SimulatedClock::NextWakeUp() const {
@@ -150,21 +209,29 @@ void SimulatedClock::MoveTo(MonotonicTime time,
     lock.lock();
   }
   now_ = std::max(now_, time);
+  moved_at_ = std::chrono::steady_clock::now();
   changed_.notify_all();
 }
 
 void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
+  const auto asleep = std::ranges::count_if(
+      sleepers_, [&](const Sleeper& s) { return IsAsleep(s) && s.is_participant; });
   std::string text = absl::StrCat(
       "SimulatedClock stands still at ", absl::FormatDuration(SinceStart(now_)),
       ": nothing advanced it for ", absl::FormatDuration(guard_.stall_limit),
       mode_ == Mode::kManual ? "; it waits for AdvanceTime()"
                              : "; a participant is still running, or blocks "
                                "without this clock",
-      ". Asleep: ", CountAsleep(), " of ", participants_, " participants.");
+      ". Asleep: ", asleep, " of ", participants_.size(), " participants.");
   for (const Sleeper& sleeper : sleepers_) {
     absl::StrAppend(&text, "\n  \"", sleeper.who, "\" until ",
                     absl::FormatDuration(SinceStart(sleeper.wake_up)));
   }
+  Report(text, lock);
+}
+
+void SimulatedClock::Report(std::string_view text,
+                            std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   (guard_.on_stall ? guard_.on_stall : PrintAndAbort)(text);
   lock.lock();

@@ -12,13 +12,14 @@
 //   EXPECT_GE(clock.Elapsed(), absl::Minutes(5));
 //
 // Time stands still while code runs. When all code that could run is asleep on
-// the clock, the time jumps to the next wake-up or call. A thread for which the
-// clock must wait announces itself:
+// the clock, the time jumps to the next wake-up or call. A test with threads
+// announces each, itself included, before the first of them starts:
 //
-//   std::jthread worker([&] {
-//     const waiter::SimulatedClock::Participant participant(clock);
-//     ...
-//   });
+//   const waiter::SimulatedClock::Participant test(clock);
+//   std::jthread worker(
+//       [&, participant = waiter::SimulatedClock::Participant(clock)] {
+//         ...
+//       });
 //
 // The time of a clock made with `kManual` moves only by `AdvanceTime`, so a
 // test can look at a wait during its sleep:
@@ -41,7 +42,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <thread>
 
 #include "absl/time/time.h"
 #include "waiter/clock.h"
@@ -54,10 +55,10 @@ class SimulatedClock final : public Clock {
  public:
   enum class Mode { kAutomatic, kManual };
 
-  // Guard against tests that would hang. If a sleeper has been asleep for
-  // `stall_limit` of real time and the clock has not moved, the clock calls
-  // `on_stall` with a text that lists the sleepers and their wake-up times.
-  // Unset: it prints the text and aborts the program.
+  // Guard against tests that would hang or depend on chance. If a sleeper has
+  // been asleep for `stall_limit` of real time and the clock has not moved, the
+  // clock calls `on_stall` with a text that lists the sleepers and their
+  // wake-up times. Unset: it prints the text and aborts the program.
   struct StallGuard {
     absl::Duration stall_limit = absl::Seconds(30);
     std::function<void(std::string_view)> on_stall = nullptr;
@@ -67,18 +68,25 @@ class SimulatedClock final : public Clock {
       : SimulatedClock(mode, StallGuard{}) {}
   SimulatedClock(Mode mode, StallGuard guard);
 
-  // A thread for which the clock waits. While a participant exists, one more
-  // thread must be asleep before the time may jump. Without participants, the
-  // time jumps as soon as one thread sleeps. Movable.
+  // A thread for which the clock waits: the time jumps only while all
+  // participants are asleep on it. Other threads may sleep on it, too, but the
+  // clock does not wait for them. Without participants, the time jumps as soon
+  // as one thread sleeps.
+  //
+  // Stands for the thread that makes it, or, once it has been moved, for the
+  // next thread that sleeps and is no participant yet. A thread that announces
+  // itself after another one has moved the time would see hours pass at random:
+  // the constructor then reports that as the `StallGuard` does.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
-    Participant(Participant&& other) noexcept
-        : clock_(std::exchange(other.clock_, nullptr)) {}
+    Participant(Participant&& other) noexcept;
     ~Participant();
 
    private:
+    friend class SimulatedClock;
     SimulatedClock* clock_;
+    std::list<std::thread::id>::iterator thread_;
   };
 
   // Runs `function` once when `Elapsed()` reaches `time`, on the thread that
@@ -116,15 +124,19 @@ class SimulatedClock final : public Clock {
   struct Sleeper {
     MonotonicTime wake_up;
     std::string_view who;
+    bool is_participant;
     bool stopped;
   };
 
-  // These require `mutex_`; the last two release it while they call functions
+  // These require `mutex_`; the last three release it while they call functions
   // of the user.
-  int CountAsleep() const;
+  bool IsAsleep(const Sleeper& sleeper) const;
+  bool TakePart();
+  bool MayMove() const;
   MonotonicTime NextWakeUp() const;
   void MoveTo(MonotonicTime time, std::unique_lock<std::mutex>& lock);
   void ReportStall(std::unique_lock<std::mutex>& lock);
+  void Report(std::string_view text, std::unique_lock<std::mutex>& lock);
 
   const Mode mode_;
   const StallGuard guard_;
@@ -133,7 +145,11 @@ class SimulatedClock final : public Clock {
   std::condition_variable changed_;
   MonotonicTime now_;
   absl::Duration wall_step_;
-  int participants_ = 0;
+  std::chrono::steady_clock::time_point moved_at_{};  // In real time.
+  // The thread of each participant; no thread for one that was moved.
+  std::list<std::thread::id> participants_;
+  // The thread whose sleep last moved the time without being a participant.
+  std::thread::id stray_mover_;
   std::list<Sleeper> sleepers_;
   std::multimap<MonotonicTime, std::function<void()>> calls_;
 };
