@@ -78,7 +78,8 @@ std::vector<NamedBackoff> ArticleRules() {
   const auto rule = [](absl::Duration initial_delay, Jitter jitter) {
     return BackoffOptions{.initial_delay = initial_delay,
                           .max_delay = absl::Seconds(2),
-                          .jitter = jitter};
+                          .jitter = jitter,
+                          .min_delay = absl::ZeroDuration()};
   };
   return {
       {"None", rule(absl::ZeroDuration(), Jitter::None())},

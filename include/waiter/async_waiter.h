@@ -42,6 +42,7 @@
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
 #include "waiter/status_function.h"
+#include "waiter/timeout.h"
 #include "waiter/wait_policy.h"
 
 namespace waiter {
@@ -85,6 +86,13 @@ class AsyncWaiter {
       : function_(std::move(status_function)),
         policy_(WaitPolicy::Make(std::move(options),
                                  internal::CheckNotEmpty(function_))) {}
+
+  // The same with `{.timeout = timeout}`, an `absl::Duration` or a
+  // `std::chrono` duration.
+  template <Duration Time>
+  AsyncWaiter(F status_function, Time timeout)
+      : AsyncWaiter(std::move(status_function),
+                    WaitOptions{.timeout = timeout}) {}
 
   // Shares `policy` with other waits. `policy` must not be null. (This is a
   // template so that braces still make options.)

@@ -19,6 +19,7 @@
 #define WAITER_BACKOFF_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -34,6 +35,7 @@ namespace waiter {
 //   Full(s)          [(1 - s) c, c]
 //   Equal()          [c / 2, c]
 //   Proportional(p)  [(1 - p) c, (1 + p) c]
+//   Between(a, b)    [a c, b c]
 //   Decorrelated()   [initial_delay, 3 * the delay before]
 //
 // and then clamped to `[min_delay, max_delay]`. The names come from
@@ -54,6 +56,11 @@ class Jitter {
   static constexpr Jitter Equal() { return Full(0.5); }
   static constexpr Jitter Proportional(double share) {
     return {Kind::kWindow, share, share};
+  }
+  // The range is cut at `max_delay`, as every delay is. The Azure SDKs draw
+  // from [0.8, 1.3].
+  static constexpr Jitter Between(double low, double high) {
+    return {Kind::kWindow, 1 - low, high - 1};
   }
   // The first delay uses `initial_delay` as the delay before it, as the
   // article's own simulator does. Ignores `multiplier`.
@@ -98,9 +105,13 @@ struct BackoffOptions {
 
   // Shortest delay on this curve. Finite, between zero and `max_delay`. A delay
   // that would leave no more than this before the deadline is stretched to the
-  // deadline, so that the last two polls are not closer than this.
-  absl::Duration min_delay = absl::ZeroDuration();
+  // deadline, so that the last two polls are not closer than this. Unset: 10
+  // ms, or `initial_delay` if that is shorter.
+  std::optional<absl::Duration> min_delay = std::nullopt;
 };
+
+// Returns `options.min_delay`, or what applies if it is unset.
+absl::Duration MinDelay(const BackoffOptions& options);
 
 // Returns OK, or kInvalidArgument with the field, its value and its range. In
 // the message, `name` precedes the name of the field: "backoff.multiplier".

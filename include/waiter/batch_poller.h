@@ -35,8 +35,10 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "waiter/async_waiter.h"
 #include "waiter/batch_options.h"
 #include "waiter/internal/batch_call.h"
@@ -88,7 +90,8 @@ class BatchPoller {
   BatchPoller(const BatchPoller&) = delete;
   BatchPoller& operator=(const BatchPoller&) = delete;
 
-  // Starts a wait for `key`, as `WaitEngine::Start` does.
+  // Starts a wait for `key`, as `WaitEngine::Start` does. If `absl::StrCat`
+  // takes a `Key`, the name of the wait is that of the options and the key.
   //
   // A poll of this wait joins the next call. It lasts from then to the end of
   // the call, and the wait awaits it even beyond the deadline. If the deadline
@@ -108,8 +111,15 @@ class BatchPoller {
             typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key, Policy policy,
                                                       Callback callback) {
-    return engine_.Start(Prepare(std::move(key), std::move(policy)),
-                         std::move(callback));
+    if constexpr (std::convertible_to<const Key&, absl::AlphaNum>) {
+      std::string name = absl::StrCat(policy->options().name, " ", key);
+      return engine_.Start(std::move(name),
+                           Prepare(std::move(key), std::move(policy)),
+                           std::move(callback));
+    } else {
+      return engine_.Start(Prepare(std::move(key), std::move(policy)),
+                           std::move(callback));
+    }
   }
 
   // Returns a wait for `key` that is not started yet, for a coroutine or a

@@ -8,7 +8,7 @@
 //   if (!got.ok()) return waiter::FromStatus(got.status());
 //
 //   HttpResponse got = Get("/instances/i-0abc");
-//   return {waiter::ClassOfHttp(got.code), got.reason};
+//   if (got.code != 200) return waiter::FromHttp(got.code, got.reason);
 //
 // All functions here are thread-safe. Their tables:
 //
@@ -42,10 +42,12 @@
 #ifndef WAITER_CLASSIFY_H_
 #define WAITER_CLASSIFY_H_
 
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "waiter/poll.h"
 
 namespace waiter {
@@ -57,8 +59,25 @@ PollStatus ClassOf(absl::StatusCode code);
 // Takes any number. Without a response, return `ServerError()` instead.
 PollStatus ClassOfHttp(int http_status);
 
-// Returns an answer with the class and the error of `status`.
+// Returns the status code for the status of an HTTP response, by the rules of
+// google.rpc.Code where these have one: kNotFound for 404, kUnavailable for
+// 503, kDeadlineExceeded for 408 and 504. OK for 2xx.
+absl::StatusCode CodeOfHttp(int http_status);
+
+// Returns an answer with the class of `http_status`, and `retry_after`. If it
+// is not 2xx, its error has `CodeOfHttp` and the message "HTTP 404: " and
+// `text`. A function that returns `Poll<T>` handles a success by itself.
+Poll<> FromHttp(int http_status, std::string_view text = {},
+                absl::Duration retry_after = {});
+
+// Returns an answer with the class and the error of `status`. A
+// kResourceExhausted that comes from a limit of another wait (`LimitOf` in
+// wait_report.h) is failed: that wait has tried often enough.
 Poll<> FromStatus(absl::Status status);
+
+// The same for a result that says whether the condition is met: false is not
+// ready.
+Poll<> FromStatus(absl::StatusOr<bool> result);
 
 // Returns an answer with the class and the error of `result`, or its value.
 template <typename T>

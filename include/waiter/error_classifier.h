@@ -9,8 +9,8 @@
 //           .With("ResourceNotFoundException", waiter::PollStatus::kNotReady)
 //           .With(409, waiter::PollStatus::kNotReady);
 //   ...
-//   return {classifier.ClassOf({.http_status = 400, .code = error.code()}),
-//           error.message(), hint};
+//   return classifier.Answer({.http_status = 400, .code = error.code()},
+//                            error.message(), hint);
 //
 // For one code alone: `waiter::ClassOfAwsErrorCode("ThrottlingException")`.
 //
@@ -45,6 +45,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/poll.h"
 #include "waiter/poll_status.h"
 
 namespace waiter {
@@ -107,6 +109,14 @@ class ErrorClassifier {
 
   // Returns the class of `error` by the changes and the table.
   PollStatus ClassOf(const ServiceError& error) const;
+
+  // Returns an answer with that class, and `retry_after`. Unless it is a
+  // success, its error has a message made of the code, the HTTP status and
+  // `text`, and a status code that fits: that of the class for throttling,
+  // kDeadlineExceeded for timeouts, which a `RetryQuota` charges as such,
+  // otherwise `CodeOfHttp`.
+  Poll<> Answer(const ServiceError& error, std::string_view text = {},
+                absl::Duration retry_after = {}) const;
 
   // Returns the class of `code` by the changes and `waiter::ClassOf`
   // (classify.h). OK is always success.

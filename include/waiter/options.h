@@ -30,6 +30,7 @@
 #include "waiter/backoff_options.h"
 #include "waiter/delay_rule.h"
 #include "waiter/retry_after_options.h"
+#include "waiter/timeout.h"
 
 namespace waiter {
 
@@ -53,7 +54,7 @@ struct WaitOptions {
   // an error, and `absl::InfiniteDuration()` waits for ever. Zero or less:
   // polls once. No sleep passes this time; exactly one last poll is made at its
   // end.
-  std::optional<absl::Duration> timeout = std::nullopt;
+  Timeout timeout = std::nullopt;
 
   // The same limit as a point in time; the earlier of the two applies. It is
   // converted to the monotonic clock once, when the wait starts, so that later

@@ -110,6 +110,13 @@ class Poll : public Poll<void> {
   // NOLINTNEXTLINE(google-explicit-constructor): `return PollStatus::kNotReady`
   Poll(PollStatus status) : Poll(Poll<void>(status)) {}
 
+  // As above, with an error or a text, which may be empty.
+  Poll(PollStatus status, absl::Status error, absl::Duration retry_after = {})
+      : Poll(Poll<void>(status, std::move(error), retry_after)) {}
+  Poll(PollStatus status, std::string_view detail,
+       absl::Duration retry_after = {})
+      : Poll(Poll<void>(status, detail, retry_after)) {}
+
   // Makes a success.
   Poll(std::in_place_t, T value, std::string_view detail = {})
       : Poll<void>(PollStatus::kSuccess, detail), value_(std::move(value)) {}

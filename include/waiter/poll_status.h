@@ -20,6 +20,7 @@
 #define WAITER_POLL_STATUS_H_
 
 #include <cstdint>
+#include <ostream>
 #include <string_view>
 
 namespace waiter {
@@ -51,6 +52,13 @@ enum class PollStatus : uint8_t {
 // Returns "success", "not ready", "throttled", "server error" or "failed", and
 // "unknown status" for any other number.
 std::string_view PollStatusName(PollStatus status);
+
+// Print the name.
+std::ostream& operator<<(std::ostream& out, PollStatus status);
+template <typename Sink>
+void AbslStringify(Sink& sink, PollStatus status) {
+  sink.Append(PollStatusName(status));
+}
 
 }  // namespace waiter
 

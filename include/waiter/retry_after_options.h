@@ -7,9 +7,9 @@
 //   options.retry_after.max_retry_after = absl::Minutes(2);
 //
 // Systems differ in how they combine a hint with the delay that they computed.
-// The default treats the hint as a lower bound and adds jitter, because clients
-// that got the same hint would otherwise return together. For a server whose
-// hints are exact:
+// The default treats the hint as a lower bound and adds jitter to it, because
+// clients that got the same hint would otherwise return together. For a server
+// whose hints are exact:
 //
 //   options.retry_after.rule = waiter::RetryAfterOptions::Rule::kReplace;
 //
@@ -30,7 +30,8 @@ namespace waiter {
 struct RetryAfterOptions {
   // Rule that makes one delay of the computed delay and the hint.
   enum class Rule : uint8_t {
-    kLowerBound,  // max(computed, hint) + up to a quarter of the hint.
+    kLowerBound,  // The computed delay if the hint is shorter, otherwise the
+                  // hint + up to a quarter of it.
     kReplace,     // The hint.
     kSum,         // computed + hint.
     kClamp,       // The hint, within [computed, computed + `overshoot`].
@@ -50,6 +51,11 @@ struct RetryAfterOptions {
   // delay above `max_delay`. The jitter of `kLowerBound` stays within this
   // limit, too.
   absl::Duration max_retry_after = absl::Minutes(10);
+
+  // If true, a longer hint ends the wait at once as failed, with the error of
+  // the poll or kUnavailable. Retrying earlier than the server asks would fail
+  // again, and waiting that long may be useless.
+  bool fail_beyond_max = false;
 
   // Used only by `kClamp`. Finite, zero or more.
   absl::Duration overshoot = absl::Seconds(5);

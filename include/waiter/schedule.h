@@ -39,17 +39,17 @@ namespace waiter {
 // `first_poll_delay` comes first. If `options` are invalid, returns the error
 // of `Validate`.
 //
-// Ignores the observer and the history of the options. Never sleeps, and takes
-// time in proportion to the number of delays. Uses budgets as a real wait does:
-// leave `retry_quota` and `rate_limiter` out if other waits share them. Reads
-// the wall clock only for an absolute `deadline`.
+// Ignores the observer and the history of the options. In place of budgets that
+// other waits may share, uses full ones with the same options. Never sleeps,
+// and takes time in proportion to the number of delays. Reads the wall clock
+// only for an absolute `deadline`.
 absl::StatusOr<std::vector<absl::Duration>> Schedule(
     WaitOptions options, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);
 
 // The same for a policy, for callers that compute many schedules of one policy.
-// Requires `policy.status().ok()`, no observer and no history. Thread-safe, if
-// each thread has a generator of its own.
+// Requires `policy.status().ok()`, no observer, no history and no budgets.
+// Thread-safe, if each thread has a generator of its own.
 std::vector<absl::Duration> Schedule(
     const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);

@@ -9,6 +9,7 @@
 //   Poll<T>              status, value, error, text, retry_after
 //   absl::Status         classified by `FromStatus` (classify.h)
 //   absl::StatusOr<T>    the same, with a value
+//   absl::StatusOr<bool> the same; false is not ready
 //
 // All other types are rejected at compile time:
 //

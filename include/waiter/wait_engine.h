@@ -33,7 +33,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -127,6 +129,29 @@ class WaitEngine {
         std::move(callback));
   }
 
+  // The same, with a name in messages and hooks that is this wait's alone, for
+  // waits that share a policy. Takes memory for the name.
+  template <typename F, typename Callback>
+  requires std::invocable<Callback&, WaitResult<typename Waiter<F>::value_type>>
+      WaitHandle Start(std::string name, Waiter<F> waiter, Callback callback) {
+    return StartNamed<typename Waiter<F>::PollAdapter,
+                      typename Waiter<F>::value_type>(
+        std::move(name), std::move(waiter), std::move(callback));
+  }
+  template <typename F, typename Callback>
+  requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
+      WaitHandle Start(std::string name, AsyncWaiter<F> waiter,
+                       Callback callback) {
+    return StartNamed<typename AsyncWaiter<F>::PollAdapter,
+                      typename AsyncWaiter<F>::value_type>(
+        std::move(name), std::move(waiter), std::move(callback));
+  }
+
+  // Returns how often a blocking wait has slept inside of a function of one of
+  // this engine's waits, which held up all waits of that thread. The first time
+  // prints a line; a debug build ends the program instead.
+  int64_t blocking_sleeps() const;
+
   // Polls and calls back on the calling thread until no wait is pending. One
   // thread at a time may call it. On an engine with threads, or inside of a
   // function of a wait, it terminates the program with a message.
@@ -141,6 +166,13 @@ class WaitEngine {
  private:
   template <typename W>
   friend class WaitAwaiter;
+
+  template <typename PollAdapter, typename T, typename W, typename Callback>
+  WaitHandle StartNamed(std::string name, W waiter, Callback callback) {
+    return StartTask<internal::NamedPollAdapter<PollAdapter>, T>(
+        {{std::move(waiter.function_)}, std::move(name)},
+        std::move(waiter.policy_), std::move(callback));
+  }
 
   template <typename PollAdapter, typename T, typename Callback>
   WaitHandle StartTask(PollAdapter adapter,

@@ -5,17 +5,18 @@
 // them, for any, or for the first few that succeed.
 //
 //   std::vector<waiter::Waiter<CheckReplica>> waits = ...;
-//   waiter::WaitGroup group(
-//       engine, std::move(waits), {.successes_required = 2},
+//   waiter::WaitGroup group = waiter::FirstN(
+//       2, engine, std::move(waits),
 //       [](std::vector<waiter::WaitResult<Replica>> results) {
 //         // In the order of `waits`. The reason of those that were not needed
 //         // is `kCancelled`.
 //       });
 //
-// Without `successes_required` the callback comes when every wait has ended by
+// `All(engine, waits, callback)` and `Any(engine, waits, callback)` are made in
+// the same way. A group without options calls back when every wait has ended by
 // itself, in success or not:
 //
-//   waiter::WaitGroup all(engine, std::move(waits), {}, LogFailures);
+//   waiter::WaitGroup each(engine, std::move(waits), {}, LogFailures);
 
 #ifndef WAITER_WAIT_GROUP_H_
 #define WAITER_WAIT_GROUP_H_
@@ -115,6 +116,31 @@ class [[nodiscard]] WaitGroup {
 template <typename W, typename Callback>
 WaitGroup(WaitEngine&, std::vector<W>, WaitGroupOptions, Callback)
     -> WaitGroup<typename W::value_type>;
+
+// Return a group that needs `n` successes. It cancels the other waits as soon
+// as that many have succeeded, or cannot succeed any more.
+template <typename W, typename Callback>
+WaitGroup<typename W::value_type> FirstN(size_t n, WaitEngine& engine,
+                                         std::vector<W> waits,
+                                         Callback callback) {
+  return {
+      engine, std::move(waits), {.successes_required = n}, std::move(callback)};
+}
+
+// The first success is enough.
+template <typename W, typename Callback>
+WaitGroup<typename W::value_type> Any(WaitEngine& engine, std::vector<W> waits,
+                                      Callback callback) {
+  return FirstN(1, engine, std::move(waits), std::move(callback));
+}
+
+// All must succeed: the first end without success cancels the others.
+template <typename W, typename Callback>
+WaitGroup<typename W::value_type> All(WaitEngine& engine, std::vector<W> waits,
+                                      Callback callback) {
+  const size_t count = waits.size();
+  return FirstN(count, engine, std::move(waits), std::move(callback));
+}
 
 }  // namespace waiter
 

@@ -5,18 +5,10 @@
 // the waits that are still pending. For `n` waits:
 //
 //   {}                          All waits go on to their own ends.
-//   {.successes_required = 1}   The first success decides ("any").
-//   {.successes_required = n}   The first failure decides ("all or nothing").
+//   {.successes_required = 1}   The first success decides: `Any`.
+//   {.successes_required = n}   The first failure decides: `All`.
 //   {.successes_required = k}   The kth success decides, or as many failures
-//                               as make k successes impossible ("quorum").
-//
-// For example, two of three replicas:
-//
-//   waiter::WaitGroup group(engine, std::move(replicas),
-//                           {.successes_required = 2},
-//                           [](std::vector<waiter::WaitResult<>> results) {
-//                             ...
-//                           });
+//                               as make k successes impossible: `FirstN`.
 //
 // Every wait also keeps its own limits: its timeout, attempts and budgets apply
 // as they do outside of a group.

@@ -5,8 +5,7 @@
 // made, how long it took, and what the polls found.
 //
 //   waiter::WaitResult<Instance> result = wait_until_running.Wait();
-//   LOG(INFO) << result.report().attempts << " polls in "
-//             << result.report().elapsed;
+//   LOG(INFO) << result.report();
 //
 // With `WaitOptions::history_limit` the report lists single polls:
 //
@@ -23,6 +22,7 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +51,11 @@ enum class StopReason : uint8_t {
 
 // Returns "success", "failed", "deadline", and so on.
 std::string_view StopReasonName(StopReason reason);
+
+// Returns the limit of a wait that `status`, or what it was copied from,
+// reports with kResourceExhausted; nullopt for all other statuses. So a limit
+// of a wait inside of a status function is told from a service that throttles.
+std::optional<StopReason> LimitOf(const absl::Status& status);
 
 // One poll of a report's history.
 struct PollRecord {
@@ -83,10 +88,9 @@ struct WaitReport {
   // Number of polls for each status, in the order of `PollStatus`.
   std::array<int64_t, 5> counts = {};
 
-  // Time from the start of the wait to its end, status function included. Exact
-  // if the wait slept. Otherwise exact to within 10 ms, because a wait reads no
-  // clock that it does not need; without a deadline the time of the first poll
-  // is missing.
+  // Time from the start of the wait to its end, status function and hooks
+  // included. Exact if the wait slept and has a deadline. Otherwise exact to
+  // within 10 ms, because cheaper readings of the clock are enough.
   absl::Duration elapsed;
 
   // Time of all sleeps, a part of `elapsed`, and time of the longest poll.
@@ -112,6 +116,29 @@ struct WaitReport {
   // the caller.
   std::exception_ptr exception;
 };
+
+// Returns one line: the reason, the numbers of polls, the times, and the status
+// if it is not OK.
+std::string Summary(const WaitReport& report);
+
+// Print the name or the summary.
+std::ostream& operator<<(std::ostream& out, StopReason reason);
+std::ostream& operator<<(std::ostream& out, const WaitReport& report);
+template <typename Sink>
+void AbslStringify(Sink& sink, StopReason reason) {
+  sink.Append(StopReasonName(reason));
+}
+template <typename Sink>
+void AbslStringify(Sink& sink, const WaitReport& report) {
+  sink.Append(Summary(report));
+}
+
+namespace internal {
+
+// Returns `status` with a payload by which `LimitOf` knows `limit`.
+absl::Status WithLimit(absl::Status status, StopReason limit);
+
+}  // namespace internal
 
 }  // namespace waiter
 

@@ -30,9 +30,16 @@
 
 namespace waiter {
 
+namespace internal {
+
+// Terminates the program with a message that has `report.status`.
+[[noreturn]] void DieWithoutValue(const WaitReport& report);
+
+}  // namespace internal
+
 // The part of a result that does not depend on the value type. References that
 // it returns are valid until the result is changed or destroyed.
-class WaitResultBase {
+class [[nodiscard]] WaitResultBase {
  public:
   // Returns true exactly if the wait found success in time, or late without
   // `strict_deadline`.
@@ -60,7 +67,7 @@ class WaitResultBase {
 // `T` is the type of the value of a success, or void if there is none. A value
 // type: copyable if `T` is. Thread-compatible.
 template <typename T = void>
-class WaitResult : public WaitResultBase {
+class [[nodiscard]] WaitResult : public WaitResultBase {
  public:
   using value_type = T;
 
@@ -68,15 +75,25 @@ class WaitResult : public WaitResultBase {
   WaitResult(WaitReport&& report, std::optional<T> value)
       : WaitResultBase(std::move(report)), value_(std::move(value)) {}
 
-  // Return the value. Require `ok()`; otherwise the behavior is undefined.
-  const T& value() const& { return *value_; }
-  T& value() & { return *value_; }
-  T&& value() && { return *std::move(value_); }
-  const T& operator*() const& { return *value_; }
-  T& operator*() & { return *value_; }
-  T&& operator*() && { return *std::move(value_); }
-  const T* operator->() const { return &*value_; }
-  T* operator->() { return &*value_; }
+  // Return the value. If not `ok()`, terminate the program with a message that
+  // has `status()`, in every build, as `absl::StatusOr` does.
+  const T& value() const& {
+    RequireValue();
+    return *value_;
+  }
+  T& value() & {
+    RequireValue();
+    return *value_;
+  }
+  T&& value() && {
+    RequireValue();
+    return *std::move(value_);
+  }
+  const T& operator*() const& { return value(); }
+  T& operator*() & { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  const T* operator->() const { return &value(); }
+  T* operator->() { return &value(); }
 
   // Returns the value or `status()`, so that a function that returns
   // `absl::StatusOr<T>` may `return wait.Wait();`. The report is lost.
@@ -97,12 +114,16 @@ class WaitResult : public WaitResultBase {
 
   WaitResult() = default;
 
+  void RequireValue() const {
+    if (!value_.has_value()) internal::DieWithoutValue(report_);
+  }
+
   std::optional<T> value_;
 };
 
 // The outcome of a wait that brings no value. Converts to `absl::Status`.
 template <>
-class WaitResult<void> : public WaitResultBase {
+class [[nodiscard]] WaitResult<void> : public WaitResultBase {
  public:
   using value_type = void;
 
@@ -112,6 +133,13 @@ class WaitResult<void> : public WaitResultBase {
 
   // NOLINTNEXTLINE(google-explicit-constructor): a result is a Status
   operator absl::Status() const { return status(); }
+
+  // There is no value to make a StatusOr of. Without these, the status of a
+  // success would become one, which terminates the program.
+  template <typename U>
+  operator absl::StatusOr<U>() const& = delete;
+  template <typename U>
+  operator absl::StatusOr<U>() && = delete;
 
  private:
   template <typename F>

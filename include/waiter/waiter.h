@@ -43,6 +43,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/status_function.h"
+#include "waiter/timeout.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_result.h"
 
@@ -72,6 +73,12 @@ class Waiter {
       : function_(std::move(status_function)),
         policy_(WaitPolicy::Make(std::move(options),
                                  internal::CheckNotEmpty(function_))) {}
+
+  // The same with `{.timeout = timeout}`, an `absl::Duration` or a
+  // `std::chrono` duration.
+  template <Duration Time>
+  Waiter(F status_function, Time timeout)
+      : Waiter(std::move(status_function), WaitOptions{.timeout = timeout}) {}
 
   // Shares `policy` with other waits, which saves the validation and the memory
   // of the options. `policy` must not be null. (This is a template so that

@@ -77,10 +77,10 @@ class BudgetTest : public testing::Test {
 TEST_F(BudgetTest, CostDependsOnTheErrorAndWaitingIsFree) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
 
-  Wait({NotReady(), ServerError(), Throttled(),
-        ServerError(absl::DeadlineExceededError("slow")), NotReady(),
-        Failed("gone")},
-       {.retry_quota = quota});
+  (void)Wait({NotReady(), ServerError(), Throttled(),
+              ServerError(absl::DeadlineExceededError("slow")), NotReady(),
+              Failed("gone")},
+             {.retry_quota = quota});
 
   EXPECT_EQ(Available(*quota), 100 - 10 - 5 - 20);
 }
@@ -97,9 +97,9 @@ TEST_F(BudgetTest, SuccessRefundsOnlyTheLastCost) {
 
 TEST_F(BudgetTest, SuccessWithoutErrorsGivesTheIncrement) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
-  Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
 
-  Wait({Success()}, {.retry_quota = quota});
+  (void)Wait({Success()}, {.retry_quota = quota});
 
   EXPECT_EQ(Available(*quota), 100 - 10 + 1);
 }
@@ -112,10 +112,10 @@ TEST_F(BudgetTest, RefusalEndsTheWaitWithTheLastError) {
 
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2)));
   EXPECT_EQ(result.reason(), StopReason::kQuota);
-  EXPECT_EQ(result.status(),
-            absl::ResourceExhaustedError(
-                "job: retry_quota has no tokens for attempt 4, gave up after "
-                "3 attempts in 2s; last poll: server error: 503"));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(result.status().message(),
+            "job: retry_quota has no tokens for attempt 4, gave up after 3 "
+            "attempts in 2s; last poll: server error: 503");
   EXPECT_EQ(result.report().last_error->detail(), "503");
   EXPECT_EQ(Available(*quota), 5);
 }
@@ -155,7 +155,7 @@ TEST_F(BudgetTest, RefusalWithoutADelayEndsTheWaitAtOnce) {
 TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 25, .initial_cost = 20});
-  Wait({Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({Failed("gone")}, {.retry_quota = quota});
 
   const WaitResult<> result =
       Wait({Success()}, {.retry_quota = quota,
@@ -170,7 +170,7 @@ TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
 TEST_F(BudgetTest, QuotaTooSmallForTheFirstPollPreventsEveryPoll) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 25, .initial_cost = 20});
-  Wait({Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({Failed("gone")}, {.retry_quota = quota});
 
   const WaitResult<> result = Wait({Success()}, {.retry_quota = quota});
 
@@ -237,7 +237,7 @@ TEST_F(BudgetTest, StopRefundsThePollThatIsNotMade) {
 
 TEST_F(BudgetTest, WaitsShareAQuota) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 25});
-  Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
 
   EXPECT_EQ(Wait({ServerError()}, {.retry_quota = quota}).reason(),
             StopReason::kQuota);

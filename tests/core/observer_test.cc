@@ -93,7 +93,7 @@ TEST_F(ObserverTest, ObserverSeesEveryPollSleepAndTheEnd) {
   options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
   options.first_poll_delay = absl::Seconds(2);
 
-  Waiter(std::ref(script), options).Wait();
+  (void)Waiter(std::ref(script), options).Wait();
 
   EXPECT_THAT(
       diary_.lines,
@@ -106,7 +106,7 @@ TEST_F(ObserverTest, ObserverSeesEveryPollSleepAndTheEnd) {
 }
 
 TEST_F(ObserverTest, ObserverSeesThatTheLastPollWasMoved) {
-  Waiter([] { return false; }, Options(absl::Milliseconds(1500))).Wait();
+  (void)Waiter([] { return false; }, Options(absl::Milliseconds(1500))).Wait();
 
   EXPECT_THAT(
       diary_.lines,
@@ -121,7 +121,7 @@ TEST_F(ObserverTest, InvalidOptionsReachOnDoneOnceWithoutAPoll) {
   WaitOptions options = Options(absl::Minutes(1));
   options.max_attempts = 0;
 
-  Waiter([] { return true; }, options).Wait();
+  (void)Waiter([] { return true; }, options).Wait();
 
   EXPECT_THAT(diary_.lines, ElementsAre("w done: invalid options"));
 }
@@ -140,7 +140,7 @@ TEST_F(ObserverTest, ThrowingStatusFunctionReachesOnDoneOnce) {
 TEST_F(ObserverTest, StopRequestedAfterAPollEndsTheWait) {
   StopAt("w polled 1 at 0 in 0: not ready");
 
-  Waiter([] { return false; }, Options(absl::Minutes(1)))
+  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
       .Wait(stop_.get_token());
 
   EXPECT_THAT(diary_.lines,
@@ -151,7 +151,7 @@ TEST_F(ObserverTest, StopRequestedAfterAPollEndsTheWait) {
 TEST_F(ObserverTest, StopRequestedBeforeASleepEndsTheWait) {
   StopAt("w sleeps 1s after 1 at 0: not ready");
 
-  Waiter([] { return false; }, Options(absl::Minutes(1)))
+  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
       .Wait(stop_.get_token());
 
   EXPECT_THAT(
@@ -164,7 +164,7 @@ TEST_F(ObserverTest, StopRequestedBeforeASleepEndsTheWait) {
 TEST_F(ObserverTest, StopRequestedBeforeAPollEndsTheWaitAfterIt) {
   StopAt("w polls 1");
 
-  Waiter([] { return false; }, Options(absl::Minutes(1)))
+  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
       .Wait(stop_.get_token());
 
   EXPECT_THAT(diary_.lines,

@@ -543,7 +543,7 @@ TEST(WaiterTest, EveryFailingMessageHasOneShape) {
     options.clock = &clock;
     const WaitResult<> result =
         Waiter(std::ref(play), options).Wait(stop.get_token());
-    return result.status().ToString();
+    return result.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
   };
 
   EXPECT_EQ(message({.timeout = Seconds(3)}, {NotReady("CREATING")}),

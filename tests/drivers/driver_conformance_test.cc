@@ -247,14 +247,15 @@ Outcome RunBatch(ReportLevel level, bool on_executor,
   std::optional<WaitReport> report;
 
   WaitEngine engine(options);
-  BatchPoller<std::string> poller(
-      engine,
-      [&script](absl::Span<const std::string> keys)
-          -> absl::StatusOr<BatchAnswer<std::string>> {
-        EXPECT_THAT(keys, testing::ElementsAre("key"));
-        return BatchAnswer<std::string>{{"key", script()}};
-      });
-  WaitHandle wait = poller.Start("key", OptionsOf(scenario, clock),
+  // A key that is no text, so that it does not become part of the name.
+  using Key = std::pair<int, int>;
+  BatchPoller<Key> poller(engine,
+                          [&script](absl::Span<const Key> keys)
+                              -> absl::StatusOr<BatchAnswer<Key>> {
+                            EXPECT_THAT(keys, testing::ElementsAre(Key()));
+                            return BatchAnswer<Key>{{Key(), script()}};
+                          });
+  WaitHandle wait = poller.Start(Key(), OptionsOf(scenario, clock),
                                  [&report](WaitResult<> result) {
                                    EXPECT_FALSE(report.has_value());
                                    report = std::move(result).report();

@@ -42,7 +42,8 @@ constexpr BackoffOptions Every(absl::Duration delay) {
 constexpr BackoffOptions kEverySecond = Every(Seconds(1));
 constexpr BackoffOptions kOneTwoFour = {.initial_delay = Seconds(1),
                                         .max_delay = Seconds(4),
-                                        .jitter = Jitter::None()};
+                                        .jitter = Jitter::None(),
+                                        .min_delay = absl::ZeroDuration()};
 constexpr BackoffOptions kTwoFourEight = {.initial_delay = Seconds(2),
                                           .max_delay = Seconds(8),
                                           .jitter = Jitter::None()};

@@ -447,7 +447,7 @@ TEST_F(BatchPollerTest, EveryWaitReportsInvalidPollerOptions) {
 
   EXPECT_THAT(status_of(Make({.max_batch = 0})),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "wait: BatchOptions::max_batch is 0; it must be at "
+                       "wait a: BatchOptions::max_batch is 0; it must be at "
                        "least 1"));
   EXPECT_THAT(status_of(Make({.window = -absl::Seconds(1)})),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -63,7 +63,8 @@ std::vector<nanoseconds> Delays(const BackoffOptions& options, int count,
 
 // Holds the worked table of docs/design.md.
 constexpr BackoffOptions kWorkedTable = {.initial_delay = absl::Seconds(1),
-                                         .max_delay = absl::Seconds(10)};
+                                         .max_delay = absl::Seconds(10),
+                                         .min_delay = absl::ZeroDuration()};
 
 TEST(BackoffTest, CeilingsDoubleUpToTheCap) {
   const Backoff backoff(kWorkedTable);
@@ -257,7 +258,8 @@ TEST(BackoffTest, FullJitterIsUniform) {
   constexpr int kBins = 10;
   const Backoff backoff({.initial_delay = absl::Seconds(1),
                          .max_delay = absl::Seconds(1),
-                         .jitter = Jitter::Full()});
+                         .jitter = Jitter::Full(),
+                         .min_delay = absl::ZeroDuration()});
   BackoffProgress progress;
   SplitMix64 gen(5);
 

@@ -38,7 +38,8 @@ class JitterVectorsTest : public testing::Test {
   static BackoffOptions Curve(Jitter jitter) {
     return {.initial_delay = Ms(File()["base"]),
             .max_delay = Ms(File()["cap"]),
-            .jitter = jitter};
+            .jitter = jitter,
+            .min_delay = absl::ZeroDuration()};
   }
 
   static std::vector<absl::Duration> Delays(const BackoffOptions& backoff,

@@ -66,7 +66,7 @@ TEST(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
 
       const absl::StatusOr<std::vector<absl::Duration>> schedule =
           Schedule(options, gen);
-      Waiter([] { return PollStatus::kNotReady; }, options).Wait();
+      (void)Waiter([] { return PollStatus::kNotReady; }, options).Wait();
 
       ASSERT_TRUE(schedule.ok());
       ASSERT_FALSE(recorder.delays.empty());

@@ -115,7 +115,7 @@ TEST(WaitLoopTest, LongerDelayBeatsTheHint) {
                                            .max_delay = absl::Seconds(10)}};
 
   EXPECT_EQ(HighestDraws(options).Answer(NotReady("", absl::Seconds(4))),
-            seconds(11));
+            seconds(10));
 }
 
 TEST(WaitLoopTest, JitterOfAHintStopsAtMaxRetryAfter) {
@@ -141,7 +141,7 @@ TEST(WaitLoopTest, GrowthContinuesAfterAHintThatDidNotDecide) {
 
   EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
   EXPECT_EQ(wait.Answer(NotReady("", absl::Milliseconds(100))),
-            milliseconds(225));
+            milliseconds(200));
   EXPECT_EQ(wait.Answer(NotReady()), milliseconds(400));
 }
 
@@ -265,7 +265,8 @@ TEST(WaitLoopMessageTest, HintBeyondTheDeadlineIsNamed) {
 TEST(WaitLoopMessageTest, AttemptLimitIsNamed) {
   PlayedWait wait({.timeout = absl::Hours(1),
                    .max_attempts = 2,
-                   .backoff = {.jitter = Jitter::Full()}});
+                   .backoff = {.jitter = Jitter::Full(),
+                               .min_delay = absl::ZeroDuration()}});
   wait.Answer(NotReady());
   wait.Answer(NotReady());
 
@@ -297,9 +298,10 @@ TEST(WaitLoopMessageTest, ConsecutiveLimits) {
 }
 
 TEST(WaitLoopMessageTest, HoldTooLongForTheDeadlineIsNamed) {
-  PlayedWait wait({.timeout = absl::Seconds(3),
-                   .backoff = {.jitter = Jitter::Full()},
-                   .hold_for = absl::Seconds(9)});
+  PlayedWait wait(
+      {.timeout = absl::Seconds(3),
+       .backoff = {.jitter = Jitter::Full(), .min_delay = absl::ZeroDuration()},
+       .hold_for = absl::Seconds(9)});
   wait.Answer(Success(), seconds(1));
   wait.Answer(Success(), seconds(2));
 

@@ -81,7 +81,7 @@ TEST_F(SmithyWaiterVectorsTest, ExampleOfTheSpecification) {
     const auto attempt = static_cast<int>(row["attempt"].number());
     if (attempt == 1) continue;  // Its window is a point.
     draws.push_back(
-        DrawFor(Seconds(row["delay"]), options.backoff.min_delay,
+        DrawFor(Seconds(row["delay"]), MinDelay(options.backoff),
                 Seconds(series[std::min(attempt - 1, last_in_series)])));
   }
 
@@ -160,7 +160,7 @@ TEST_F(SmithyWaiterVectorsTest, LastPoll) {
             (std::vector<absl::Duration>{absl::Seconds(2), absl::Seconds(4),
                                          absl::Seconds(3)}));
   EXPECT_EQ(rule["smithy_go"].string(), "delay=remaining-minDelay");
-  options.final_poll_lead = options.backoff.min_delay;
+  options.final_poll_lead = MinDelay(options.backoff);
   EXPECT_EQ(Play(options, {NotReady()}).delays,
             (std::vector<absl::Duration>{absl::Seconds(2), absl::Seconds(4),
                                          absl::Seconds(1)}));

@@ -28,7 +28,8 @@ constexpr BackoffOptions Every(absl::Duration delay) {
   return {.initial_delay = delay,
           .max_delay = delay,
           .multiplier = 1,
-          .jitter = Jitter::None()};
+          .jitter = Jitter::None(),
+          .min_delay = absl::ZeroDuration()};
 }
 
 // Collects the reports of waits in the order of their callbacks.

@@ -129,7 +129,7 @@ class Choices {
 std::string CurveText(std::string_view name, const BackoffOptions& curve) {
   return absl::StrCat(name, " ", absl::FormatDuration(curve.initial_delay),
                       " * ", curve.multiplier, "^n in [",
-                      absl::FormatDuration(curve.min_delay), ", ",
+                      absl::FormatDuration(MinDelay(curve)), ", ",
                       absl::FormatDuration(curve.max_delay), "]\n");
 }
 
@@ -279,7 +279,7 @@ void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
   Expect(delay <= most, "no delay exceeds max_delay or max_retry_after");
   if (reason != SleepReason::kRetryAfter &&
       reason != SleepReason::kConfirming) {
-    Expect(delay >= curve.min_delay, "no delay is below min_delay");
+    Expect(delay >= MinDelay(curve), "no delay is below min_delay");
   }
   const bool hinted = found.status() != PollStatus::kSuccess &&
                       found.retry_after() > absl::ZeroDuration() &&

@@ -10,6 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/clock.h"
+#include "waiter/internal/blocked_engine.h"
 #include "waiter/internal/first_poll.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
@@ -55,11 +56,12 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   const absl::BitGenRef gen =
       inputs.gen.has_value() ? *inputs.gen : absl::BitGenRef(own_gen);
   const auto stop_requested = [&] { return inputs.stop.stop_requested(); };
+  const auto read_time = [&] { return clock.MonotonicNow(); };
 
   NextStep step = NextStep::Poll();
   if (first_poll.has_value()) {
     loop.Start(first_poll->start, first_poll->deadline, [] { return false; });
-    step = loop.OnPoll(first_poll->end, gen, stop_requested);
+    step = loop.OnPoll(first_poll->end, gen, stop_requested, read_time);
   } else {
     const MonotonicTime start = clock.MonotonicNow();
     step = loop.Start(start, policy.DeadlineFrom(start), stop_requested);
@@ -80,9 +82,10 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
       const MonotonicTime now = loop.NeedsExactTime()
                                     ? clock.MonotonicNow()
                                     : clock.MonotonicNowBefore(loop.deadline());
-      step = loop.OnPoll(now, gen, stop_requested);
+      step = loop.OnPoll(now, gen, stop_requested, read_time);
     } else {
-      clock.SleepUntil(step.wake_up(), inputs.stop, policy.options().name);
+      CountBlockingSleep(loop.name());
+      clock.SleepUntil(step.wake_up(), inputs.stop, loop.name());
       step = loop.OnWake(clock.MonotonicNow(), stop_requested);
     }
   }

@@ -3,10 +3,16 @@
 
 #include "waiter/classify.h"
 
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "waiter/poll.h"
+#include "waiter/poll_status.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 
@@ -44,9 +50,70 @@ PollStatus ClassOfHttp(int http_status) {
   }
 }
 
+absl::StatusCode CodeOfHttp(int http_status) {
+  switch (http_status) {
+    case 400:
+      return absl::StatusCode::kInvalidArgument;
+    case 401:
+      return absl::StatusCode::kUnauthenticated;
+    case 403:
+      return absl::StatusCode::kPermissionDenied;
+    case 404:
+    case 410:
+      return absl::StatusCode::kNotFound;
+    case 408:
+    case 504:
+      return absl::StatusCode::kDeadlineExceeded;
+    case 409:
+      return absl::StatusCode::kAborted;
+    case 416:
+      return absl::StatusCode::kOutOfRange;
+    case 425:
+    case 502:
+    case 503:
+      return absl::StatusCode::kUnavailable;
+    case 429:
+      return absl::StatusCode::kResourceExhausted;
+    case 499:
+      return absl::StatusCode::kCancelled;
+    case 501:
+    case 505:
+      return absl::StatusCode::kUnimplemented;
+    default:
+      break;
+  }
+  switch (http_status / 100) {
+    case 2:
+      return absl::StatusCode::kOk;
+    case 4:
+      return absl::StatusCode::kFailedPrecondition;
+    case 5:
+      return absl::StatusCode::kInternal;
+    default:
+      return absl::StatusCode::kUnknown;
+  }
+}
+
+Poll<> FromHttp(int http_status, std::string_view text,
+                absl::Duration retry_after) {
+  const PollStatus found = ClassOfHttp(http_status);
+  const absl::StatusCode code = CodeOfHttp(http_status);
+  if (code == absl::StatusCode::kOk) return {found, text, retry_after};
+  return {found,
+          absl::Status(code, absl::StrCat("HTTP ", http_status,
+                                          text.empty() ? "" : ": ", text)),
+          retry_after};
+}
+
 Poll<> FromStatus(absl::Status status) {
-  const PollStatus found = ClassOf(status.code());
+  const PollStatus found = LimitOf(status).has_value() ? PollStatus::kFailed
+                                                       : ClassOf(status.code());
   return {found, std::move(status)};
+}
+
+Poll<> FromStatus(absl::StatusOr<bool> result) {
+  if (!result.ok()) return FromStatus(std::move(result).status());
+  return *result ? Success() : NotReady();
 }
 
 }  // namespace waiter

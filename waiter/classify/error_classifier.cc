@@ -11,7 +11,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "waiter/classify.h"
+#include "waiter/poll.h"
 #include "waiter/poll_status.h"
 
 namespace waiter {
@@ -62,6 +65,12 @@ constexpr auto kGoV1Throttled = std::to_array<std::string_view>({
     "TooManyRequestsException",
     "TransactionInProgressException",
 });
+// Codes of requests that took too long, in every table.
+constexpr auto kTimeouts = std::to_array<std::string_view>({
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "ResponseTimeout",
+});
 constexpr auto kGoV1Retryable = std::to_array<std::string_view>({
     "RequestError",
     "RequestTimeout",
@@ -91,6 +100,27 @@ bool IsSuccess(const ServiceError& error) {
   return error.http_status >= 200 && error.http_status < 300 &&
          error.code.empty() && error.type == ServiceError::Type::kUnknown &&
          !error.retryable && !error.throttling;
+}
+
+absl::StatusCode CodeOf(const ServiceError& error, PollStatus found) {
+  if (found == PollStatus::kThrottled) {
+    return absl::StatusCode::kResourceExhausted;
+  }
+  const std::string_view name = BareName(error.code);
+  if (Contains<std::string_view>(kTimeouts, name)) {
+    return absl::StatusCode::kDeadlineExceeded;
+  }
+  const absl::StatusCode code = CodeOfHttp(error.http_status);
+  if (found == PollStatus::kServerError) {
+    // A code that names a fault of the request would contradict the class.
+    return error.http_status >= 500 || error.http_status == 408
+               ? code
+               : absl::StatusCode::kUnavailable;
+  }
+  return code == absl::StatusCode::kOk ||
+                 code == absl::StatusCode::kResourceExhausted
+             ? absl::StatusCode::kUnknown
+             : code;
 }
 
 }  // namespace
@@ -211,6 +241,21 @@ PollStatus ErrorClassifier::ClassOf(const ServiceError& error) const {
   if (!IsSuccess(error)) return PollStatus::kFailed;
   return table_->general_http ? waiter::ClassOfHttp(error.http_status)
                               : PollStatus::kSuccess;
+}
+
+Poll<> ErrorClassifier::Answer(const ServiceError& error, std::string_view text,
+                               absl::Duration retry_after) const {
+  const PollStatus found = ClassOf(error);
+  if (found == PollStatus::kSuccess) return {found, text, retry_after};
+  std::string message(BareName(error.code));
+  if (error.http_status != 0) {
+    absl::StrAppend(&message, message.empty() ? "" : ", ", "HTTP ",
+                    error.http_status);
+  }
+  if (!text.empty()) {
+    absl::StrAppend(&message, message.empty() ? "" : ": ", text);
+  }
+  return {found, absl::Status(CodeOf(error, found), message), retry_after};
 }
 
 PollStatus ErrorClassifier::ClassOfStatus(absl::StatusCode code) const {

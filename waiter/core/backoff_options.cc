@@ -3,6 +3,7 @@
 
 #include "waiter/backoff_options.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -22,6 +23,12 @@ absl::Status Invalid(std::string_view name, std::string_view field,
 bool IsShare(double share) { return share >= 0 && share <= 1; }
 
 }  // namespace
+
+absl::Duration MinDelay(const BackoffOptions& options) {
+  return options.min_delay.has_value()
+             ? *options.min_delay
+             : std::min(options.initial_delay, absl::Milliseconds(10));
+}
 
 absl::Status Validate(const BackoffOptions& options, std::string_view name) {
   // Each condition is written so that NaN fails it.
@@ -43,10 +50,15 @@ absl::Status Validate(const BackoffOptions& options, std::string_view name) {
   if (!IsShare(options.jitter.below())) {
     return Invalid(name, "jitter", options.jitter.below(), "within [0, 1]");
   }
-  if (!(options.min_delay >= absl::ZeroDuration() &&
-        options.min_delay <= options.max_delay &&
-        options.min_delay < absl::InfiniteDuration())) {
-    return Invalid(name, "min_delay", absl::FormatDuration(options.min_delay),
+  if (!(options.jitter.above() >= -options.jitter.below() &&
+        std::isfinite(options.jitter.above()))) {
+    return Invalid(name, "jitter", 1 + options.jitter.above(),
+                   "finite, and an upper end at least the lower one");
+  }
+  const absl::Duration min_delay = MinDelay(options);
+  if (!(min_delay >= absl::ZeroDuration() && min_delay <= options.max_delay &&
+        min_delay < absl::InfiniteDuration())) {
+    return Invalid(name, "min_delay", absl::FormatDuration(min_delay),
                    absl::StrCat("finite, and between zero and max_delay, ",
                                 absl::FormatDuration(options.max_delay)));
   }

@@ -3,6 +3,7 @@
 
 #include "waiter/poll_status.h"
 
+#include <ostream>
 #include <string_view>
 
 namespace waiter {
@@ -21,6 +22,10 @@ std::string_view PollStatusName(PollStatus status) {
       return "failed";
   }
   return "unknown status";
+}
+
+std::ostream& operator<<(std::ostream& out, PollStatus status) {
+  return out << PollStatusName(status);
 }
 
 }  // namespace waiter

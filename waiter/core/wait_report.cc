@@ -3,9 +3,36 @@
 
 #include "waiter/wait_report.h"
 
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/poll_status.h"
+
 namespace waiter {
+namespace {
+
+constexpr std::array kReasons = {
+    StopReason::kSuccess,   StopReason::kFailed,
+    StopReason::kDeadline,  StopReason::kCancelled,
+    StopReason::kAttempts,  StopReason::kConsecutiveLimit,
+    StopReason::kDelayRule, StopReason::kQuota,
+    StopReason::kShutDown,  StopReason::kInvalidOptions};
+constexpr std::array kStatuses = {
+    PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kThrottled,
+    PollStatus::kServerError, PollStatus::kFailed};
+
+// Type of the payload of `WithLimit`; the value is the name of the reason.
+constexpr std::string_view kLimitUrl = "waiter.StopReason";
+
+}  // namespace
 
 std::string_view StopReasonName(StopReason reason) {
   switch (reason) {
@@ -33,4 +60,52 @@ std::string_view StopReasonName(StopReason reason) {
   return "unknown reason";
 }
 
+std::optional<StopReason> LimitOf(const absl::Status& status) {
+  if (status.ok()) return std::nullopt;
+  const std::optional<absl::Cord> name = status.GetPayload(kLimitUrl);
+  if (!name.has_value()) return std::nullopt;
+  for (const StopReason reason : kReasons) {
+    if (*name == StopReasonName(reason)) return reason;
+  }
+  return std::nullopt;
+}
+
+std::string Summary(const WaitReport& report) {
+  std::string text = absl::StrCat(
+      StopReasonName(report.reason), report.late ? " (late)" : "", " after ",
+      report.attempts, report.attempts == 1 ? " attempt" : " attempts");
+  std::string_view separator = " (";
+  for (const PollStatus status : kStatuses) {
+    if (const int64_t count = report.count(status); count > 0) {
+      absl::StrAppend(&text, separator, count, " ", PollStatusName(status));
+      separator = ", ";
+    }
+  }
+  absl::StrAppend(&text, separator == ", " ? ")" : "", " in ",
+                  absl::FormatDuration(report.elapsed), ", slept ",
+                  absl::FormatDuration(report.slept), ", longest poll ",
+                  absl::FormatDuration(report.longest_poll));
+  if (!report.status.ok()) {
+    absl::StrAppend(&text, ": ", absl::StatusCodeToString(report.status.code()),
+                    ": ", report.status.message());
+  }
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, StopReason reason) {
+  return out << StopReasonName(reason);
+}
+
+std::ostream& operator<<(std::ostream& out, const WaitReport& report) {
+  return out << Summary(report);
+}
+
+namespace internal {
+
+absl::Status WithLimit(absl::Status status, StopReason limit) {
+  status.SetPayload(kLimitUrl, absl::Cord(StopReasonName(limit)));
+  return status;
+}
+
+}  // namespace internal
 }  // namespace waiter

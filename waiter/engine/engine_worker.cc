@@ -29,6 +29,7 @@
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/stop_relay.h"
 #include "waiter/engine/wait_timers.h"
+#include "waiter/internal/blocked_engine.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/engine_task.h"
@@ -151,6 +152,11 @@ EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal)
 }
 
 EngineWorker* EngineWorker::Current() { return current_worker; }
+
+EngineWorker* EngineWorker::SetCurrent(EngineWorker* worker) {
+  blocked_engine = worker == nullptr ? nullptr : &worker->blocking_sleeps_;
+  return std::exchange(current_worker, worker);
+}
 
 // Requests of any thread.
 
@@ -323,9 +329,7 @@ auto EngineWorker::Enter() {
     Die("WaitEngine::Run or RunDue was called by one of its own waits; call it "
         "outside of status functions and callbacks");
   }
-  return absl::Cleanup([previous = std::exchange(current_worker, this)] {
-    current_worker = previous;
-  });
+  return absl::Cleanup([previous = SetCurrent(this)] { SetCurrent(previous); });
 }
 
 void EngineWorker::RequireNoThread() const {
@@ -370,10 +374,9 @@ MonotonicTime EngineWorker::RunDue() {
   return RunRound();
 }
 
-void EngineWorker::BeginShutDown() {
-  mailbox_.RequestShutDown();
-  stop_relay_.RequestStop();
-}
+void EngineWorker::BeginShutDown() { mailbox_.RequestShutDown(); }
+
+void EngineWorker::StopPolls() { stop_relay_.RequestStop(); }
 
 bool EngineWorker::AwaitShutDown() {
   if (thread_.joinable()) return mailbox_.AwaitRest();
@@ -397,9 +400,9 @@ void EngineWorker::Sleep(MonotonicTime wake_up) noexcept {
   mailbox_.SleepBy([&](const std::stop_token& woken) {
     // A simulated clock runs other code in this call. That code must post mail,
     // as another thread does, to wake the worker.
-    current_worker = nullptr;
+    SetCurrent(nullptr);
     clock_.SleepUntil(wake_up, woken, "WaitEngine");
-    current_worker = this;
+    SetCurrent(this);
   });
 }
 
@@ -752,8 +755,10 @@ PollContext EngineWorker::ContextOf(EngineStep& step) {
 
 bool EngineStep::Ends() {
   deferred_ = false;
-  next_ = loop_.OnPoll(worker_.EndOfPoll(*this), worker_.GenOf(record_),
-                       [&] { return EngineWorker::StopRequested(record_); });
+  next_ = loop_.OnPoll(
+      worker_.EndOfPoll(*this), worker_.GenOf(record_),
+      [&] { return EngineWorker::StopRequested(record_); },
+      [&] { return worker_.poll_clock_.EndOfPoll(/*exact=*/true); });
   called_back_ =
       next_.action() == NextStep::Action::kFinish && !record_.gate.abandoned();
   return called_back_;
@@ -804,7 +809,7 @@ void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
     return;
   }
   Die(absl::StrCat(
-      "a callback of the wait \"", PolicyOf(step.record_).options().name,
+      "a callback of the wait \"", step.loop_.name(),
       "\" threw an exception: ", WhatOf(exception),
       "; set WaitEngineOptions::on_callback_exception to handle exceptions of "
       "callbacks"));

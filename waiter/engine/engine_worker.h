@@ -47,6 +47,11 @@ class EngineWorker {
   // Returns the worker whose thread this is, or null.
   static EngineWorker* Current();
 
+  // Returns how often a blocking wait has slept on the worker's thread.
+  int64_t blocking_sleeps() const {
+    return blocking_sleeps_.load(std::memory_order_relaxed);
+  }
+
   // Any thread may call the following.
 
   void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -82,6 +87,8 @@ class EngineWorker {
   void RequireOutside() const;
   // Ends all waits, also those that come from now on.
   void BeginShutDown();
+  // Requests a stop of the poll under way.
+  void StopPolls();
   // Blocks until no wait is left. Returns whether there was one, or any request
   // of another thread, since the last call.
   bool AwaitShutDown();
@@ -127,6 +134,8 @@ class EngineWorker {
 
   ~EngineWorker() = default;
 
+  // Makes this thread that of `worker`, or of none. Returns what it was before.
+  static EngineWorker* SetCurrent(EngineWorker* worker);
   void RequireNoThread() const;
   auto Enter();
   void Drive(bool until_shut_down);
@@ -188,6 +197,7 @@ class EngineWorker {
   Clock& clock_;
   const bool sleeps_on_condition_;
   std::atomic<size_t> references_ = 1;
+  std::atomic<int64_t> blocking_sleeps_ = 0;
 
   RecordPool pool_;
   BasicMailbox<Mail> mailbox_;

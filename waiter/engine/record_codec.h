@@ -24,6 +24,7 @@
 #include <memory>
 #include <new>
 #include <stop_token>
+#include <string_view>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -82,6 +83,7 @@ class RecordCodec {
   void WithLoop(const EngineRecord& record, const WaitPolicy& policy,
                 MonotonicTime now, Body body) {
     if (record.has_cold_state) {
+      SetName(record, record.cold->loop);
       body(record.cold->loop, record.cold->report);
       return;
     }
@@ -91,6 +93,7 @@ class RecordCodec {
       scratch_.counts = static_cast<const FullEngineRecord&>(record).counts;
     }
     WaitLoop loop(policy, scratch_, [&] { return Unpack(record, now); });
+    SetName(record, loop);
     body(loop, scratch_);
   }
 
@@ -133,6 +136,13 @@ class RecordCodec {
   }
 
  private:
+  // The name is part of the task.
+  static void SetName(const EngineRecord& record, WaitLoop& loop) {
+    if (record.ops->name == nullptr) return;
+    loop.set_name(record.gate.freed() ? std::string_view()
+                                      : record.ops->name(record.task.data()));
+  }
+
   bool NeedsColdState(const EngineOps& ops, const WaitPolicy& policy) const;
   WaitState Unpack(const EngineRecord& record, MonotonicTime now) const;
   void PackIntoColdState(EngineRecord& record, const WaitPolicy& policy,

@@ -72,6 +72,10 @@ void WaitEngine::ShutDown() {
   for (const internal::EngineWorkerRef& worker : workers_) {
     worker->BeginShutDown();
   }
+  // A poll that is told so may start waits on any worker, which end at once.
+  for (const internal::EngineWorkerRef& worker : workers_) {
+    worker->StopPolls();
+  }
   // A wait of one worker may start a wait of another until all are at rest at
   // the same time.
   bool at_rest = false;
@@ -94,6 +98,14 @@ internal::EngineWorker& WaitEngine::ChooseWorker() {
   if (workers_.size() == 1) return *workers_.front().get();
   const size_t turn = next_worker_.fetch_add(1, std::memory_order_relaxed);
   return *workers_[turn % workers_.size()].get();
+}
+
+int64_t WaitEngine::blocking_sleeps() const {
+  int64_t sum = 0;
+  for (const internal::EngineWorkerRef& worker : workers_) {
+    sum += worker->blocking_sleeps();
+  }
+  return sum;
 }
 
 void WaitEngine::Run() { workers_.front()->Run(); }

@@ -36,13 +36,20 @@ Backoff::Backoff(const BackoffOptions& options)
     : initial_delay_(
           static_cast<double>(ToNanoseconds(options.initial_delay).count())),
       multiplier_(options.multiplier),
-      min_delay_(ToNanoseconds(options.min_delay)),
+      min_delay_(ToNanoseconds(MinDelay(options))),
       max_delay_(ToNanoseconds(options.max_delay)),
       jitter_(options.jitter),
       decorrelated_(options.jitter.kind() == Jitter::Kind::kDecorrelated) {
   assert(Validate(options, "").ok());
-  for (int64_t n = 1; n <= kTableSize; ++n) {
-    table_[static_cast<size_t>(n - 1)] = WindowAt(n);
+  if (decorrelated_) return;
+  // The first window that cannot grow stands for all later ones.
+  for (Window& window : table_) {
+    const double ceiling = CeilingInNanoseconds(++table_size_);
+    window = WindowUnder(ceiling);
+    is_constant_after_table_ =
+        ceiling == 0 || multiplier_ == 1 ||
+        ceiling == static_cast<double>(max_delay_.count());
+    if (is_constant_after_table_) break;
   }
 }
 
@@ -53,13 +60,19 @@ std::chrono::nanoseconds Backoff::Ceiling(int64_t n) const {
 double Backoff::CeilingInNanoseconds(int64_t n) const {
   // The power may be infinite, and zero times infinity is not a number.
   if (initial_delay_ == 0) return 0;
-  return std::min(
-      initial_delay_ * std::pow(multiplier_, static_cast<double>(n - 1)),
-      static_cast<double>(max_delay_.count()));
+  const double growth = multiplier_ == 2 && n <= kMaxTableSize
+                            ? static_cast<double>(uint64_t{1} << (n - 1))
+                            : std::pow(multiplier_, static_cast<double>(n - 1));
+  return std::min(initial_delay_ * growth,
+                  static_cast<double>(max_delay_.count()));
 }
 
 Backoff::Window Backoff::WindowAt(int64_t n) const {
-  const double ceiling = CeilingInNanoseconds(n);
+  return is_constant_after_table_ ? table_[static_cast<size_t>(table_size_ - 1)]
+                                  : WindowUnder(CeilingInNanoseconds(n));
+}
+
+Backoff::Window Backoff::WindowUnder(double ceiling) const {
   return {Round(ceiling * (1 - jitter_.below())),
           Round(ceiling * (1 + jitter_.above()))};
 }

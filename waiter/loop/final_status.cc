@@ -70,12 +70,12 @@ std::string ConsecutiveLimitText(const FinalState& state) {
       " reached");
 }
 
-std::string Summary(const FinalState& state, std::string_view limit) {
+std::string Message(const FinalState& state, std::string_view limit) {
   const WaitReport& report = state.report;
-  std::string text = absl::StrCat(
-      state.policy.options().name, ": ", limit, " after ", report.attempts,
-      report.attempts == 1 ? " attempt in " : " attempts in ",
-      Between(state.start, state.now));
+  std::string text =
+      absl::StrCat(state.name, ": ", limit, " after ", report.attempts,
+                   report.attempts == 1 ? " attempt in " : " attempts in ",
+                   Between(state.start, state.now));
   if (state.unanswered) {
     absl::StrAppend(&text, "; attempt ", report.attempts + 1,
                     " has not answered");
@@ -108,38 +108,48 @@ absl::Status Failure(const Poll<>& last) {
 }  // namespace
 
 absl::Status FinalStatus(StopReason reason, const FinalState& state) {
+  const auto used_up = [&](std::string_view limit) {
+    return WithLimit(absl::ResourceExhaustedError(Message(state, limit)),
+                     reason);
+  };
   switch (reason) {
     case StopReason::kSuccess:
       return absl::OkStatus();
     case StopReason::kFailed:
       return Failure(state.report.last_poll);
     case StopReason::kDeadline:
-      return absl::DeadlineExceededError(Summary(state, DeadlineText(state)));
+      return absl::DeadlineExceededError(Message(state, DeadlineText(state)));
     case StopReason::kCancelled:
-      return absl::CancelledError(Summary(state, "stop requested"));
+      return absl::CancelledError(Message(state, "stop requested"));
     case StopReason::kShutDown:
-      return absl::CancelledError(Summary(state, "the engine was destroyed"));
+      return absl::CancelledError(Message(state, "the engine was destroyed"));
     case StopReason::kAttempts:
-      return absl::ResourceExhaustedError(Summary(
-          state, absl::StrCat("max_attempts of ",
-                              state.policy.limits().attempts, " reached")));
+      return used_up(absl::StrCat("max_attempts of ",
+                                  state.policy.limits().attempts, " reached"));
     case StopReason::kConsecutiveLimit:
-      return absl::ResourceExhaustedError(
-          Summary(state, ConsecutiveLimitText(state)));
+      return used_up(ConsecutiveLimitText(state));
     case StopReason::kDelayRule:
-      return absl::ResourceExhaustedError(
-          Summary(state, "delay_rule ended the wait"));
+      return used_up("delay_rule ended the wait");
     case StopReason::kQuota:
-      return absl::ResourceExhaustedError(
-          Summary(state, absl::StrCat("retry_quota has no tokens for attempt ",
-                                      state.report.attempts + 1, ", gave up")));
+      return used_up(absl::StrCat("retry_quota has no tokens for attempt ",
+                                  state.report.attempts + 1, ", gave up"));
     case StopReason::kInvalidOptions:
-      return absl::InvalidArgumentError(absl::StrCat(
-          state.policy.options().name, ": ", state.policy.status().message()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(state.name, ": ", state.policy.status().message()));
   }
   return absl::InternalError(absl::StrCat("the wait ended for ",
                                           static_cast<int>(reason),
                                           ", which is not a valid StopReason"));
+}
+
+absl::Status HintError(const Poll<>& last, std::string_view name,
+                       const RetryAfterOptions& options) {
+  if (!last.error().ok()) return last.error();
+  return absl::UnavailableError(absl::StrCat(
+      name, ": the server's retry_after of ",
+      absl::FormatDuration(last.retry_after()), " exceeds max_retry_after of ",
+      absl::FormatDuration(options.max_retry_after), " (fail_beyond_max)",
+      last.detail().empty() ? "" : "; last poll: ", last.detail()));
 }
 
 }  // namespace waiter::internal

@@ -9,9 +9,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "waiter/clock.h"
+#include "waiter/poll.h"
+#include "waiter/retry_after_options.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -20,6 +23,7 @@ namespace waiter::internal {
 // State of a wait at its end.
 struct FinalState {
   const WaitPolicy& policy;
+  std::string_view name;
   const WaitReport& report;  // Complete up to the last poll.
   MonotonicTime start;
   MonotonicTime deadline;
@@ -35,6 +39,11 @@ struct FinalState {
 
 // Returns the status of a wait that ends for `reason`.
 absl::Status FinalStatus(StopReason reason, const FinalState& state);
+
+// Returns the error of a wait whose server asked, in `last`, for a longer delay
+// than `max_retry_after`: the error of the poll, or kUnavailable.
+absl::Status HintError(const Poll<>& last, std::string_view name,
+                       const RetryAfterOptions& options);
 
 }  // namespace waiter::internal
 

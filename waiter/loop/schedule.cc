@@ -18,6 +18,8 @@
 #include "waiter/loop/wait_loop.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -29,6 +31,13 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
                                                      const Poll<>& found) {
   options.observer = nullptr;
   options.history_limit = 0;
+  if (options.retry_quota != nullptr) {
+    options.retry_quota = *RetryQuota::Make(options.retry_quota->options());
+  }
+  if (options.rate_limiter != nullptr) {
+    options.rate_limiter =
+        *AdaptiveRateLimiter::Make(options.rate_limiter->options());
+  }
   const std::shared_ptr<const WaitPolicy> policy =
       WaitPolicy::Make(std::move(options));
   if (!policy->status().ok()) return policy->status();
@@ -38,7 +47,8 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
 std::vector<absl::Duration> Schedule(const WaitPolicy& policy,
                                      absl::BitGenRef gen, int64_t max_delays,
                                      const Poll<>& found) {
-  assert(policy.status().ok() && !policy.keeps_details());
+  assert(policy.status().ok() && !policy.keeps_details() &&
+         !policy.has_budgets());
   const auto never = [] { return false; };
   std::vector<absl::Duration> delays;
   WaitReport report;

@@ -75,18 +75,26 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
 }
 
 NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
-                          StopRequested stop_requested) {
+                          StopRequested stop_requested,
+                          std::optional<ReadTime> read_time) {
   if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
-  Record(now);
+  const MonotonicTime answered = now;
+  Record(answered);
+  if (policy_.keeps_details() && policy_.options().observer != nullptr &&
+      read_time.has_value()) {
+    now = (*read_time)();
+  }
   const PollStatus status = report_.last_poll.status();
   // Row 1: success, and it has held as long as required.
-  if (status == PollStatus::kSuccess && Confirmed(now)) {
-    return Finish(StopReason::kSuccess, now);
+  if (status == PollStatus::kSuccess && Confirmed(answered)) {
+    return Finish(StopReason::kSuccess, answered, now);
   }
   // Row 2: failed, or an unknown status.
-  if (status == PollStatus::kFailed) return Finish(StopReason::kFailed, now);
+  if (status == PollStatus::kFailed) {
+    return Finish(StopReason::kFailed, answered, now);
+  }
   // Row 3: a limit on consecutive polls of one status.
-  if (ConsecutiveLimitReached(now)) {
+  if (ConsecutiveLimitReached(answered)) {
     return Finish(StopReason::kConsecutiveLimit, now);
   }
   // Row 4: `max_attempts` polls made.
@@ -148,6 +156,11 @@ inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
   if (policy_.has_delay_rule() &&
       state_.streak_status != PollStatus::kSuccess) {
     return ApplyDelayRule(now, gen);
+  }
+  if (policy_.options().retry_after.fail_beyond_max && HintIsBeyondMax()) {
+    EndWithError(now, internal::HintError(report_.last_poll, name(),
+                                          policy_.options().retry_after));
+    return NextStep::Finish();
   }
   // Row 8: the hint reaches beyond the deadline.
   const nanoseconds hint = Hint();
@@ -259,6 +272,13 @@ inline nanoseconds WaitLoop::Hint() const {
                   policy_.durations().max_retry_after);
 }
 
+bool WaitLoop::HintIsBeyondMax() const {
+  const absl::Duration hint = report_.last_poll.retry_after();
+  return hint > policy_.options().retry_after.max_retry_after &&
+         hint < absl::InfiniteDuration() &&
+         state_.streak_status != PollStatus::kSuccess;
+}
+
 // Combines the delay of the curve with the hint, by `retry_after.rule`.
 WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
                                     absl::BitGenRef& gen) {
@@ -277,14 +297,11 @@ WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
     case RetryAfterOptions::Rule::kLowerBound:
       break;
   }
-  const nanoseconds jitter = UniformDelay(nanoseconds::zero(), hint / 4, gen);
-  const nanoseconds longest =
-      std::max(computed.length, policy_.durations().max_retry_after);
-  if (hint < computed.length) {
-    return {std::min(computed.length + jitter, longest), computed.reason};
-  }
+  if (hint < computed.length) return computed;  // Which is jittered already.
   state_.growth = {};
-  return {std::min(hint + jitter, longest), SleepReason::kRetryAfter};
+  return {std::min(UniformDelay(hint, hint + hint / 4, gen),
+                   policy_.durations().max_retry_after),
+          SleepReason::kRetryAfter};
 }
 
 // Places the last poll: stretches or cuts a delay that comes too close to the
@@ -325,7 +342,7 @@ inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
   if (policy_.keeps_details() && policy_.options().observer != nullptr) {
     state_.poll_announced = true;
     CallHook(policy_, [&](WaitObserver& observer) {
-      observer.BeforePoll(policy_.options().name, report_.attempts + 1);
+      observer.BeforePoll(name(), report_.attempts + 1);
     });
   }
   return NextStep::Poll();
@@ -457,7 +474,7 @@ void WaitLoop::ReportPoll(MonotonicTime now, const Poll<>& found,
                           bool answered) {
   state_.poll_announced = false;
   CallHook(policy_, [&](WaitObserver& observer) {
-    observer.AfterPoll({.name = policy_.options().name,
+    observer.AfterPoll({.name = name(),
                         .attempt = report_.attempts + (answered ? 0 : 1),
                         .elapsed = Between(state_.start, now),
                         .took = Between(state_.step_started, now),
@@ -479,7 +496,7 @@ void WaitLoop::ReportSleep(MonotonicTime now, Delay delay) {
   }
   if (options.observer != nullptr) {
     CallHook(policy_, [&](WaitObserver& observer) {
-      observer.BeforeSleep({.name = options.name,
+      observer.BeforeSleep({.name = name(),
                             .attempt = report_.attempts,
                             .elapsed = Between(state_.start, now),
                             .delay = length,
@@ -553,10 +570,12 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
 
 // Ends of waits.
 
-NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
-  const bool answered =
+// Ends a wait at `now` whose last answer, if that ends it, came at `answered`.
+NextStep WaitLoop::Finish(StopReason reason, MonotonicTime answered,
+                          MonotonicTime now) {
+  const bool is_answer =
       reason == StopReason::kSuccess || reason == StopReason::kFailed;
-  report_.late = answered && now > state_.deadline;
+  report_.late = is_answer && answered > state_.deadline;
   if (report_.late && policy_.options().strict_deadline) {
     reason = StopReason::kDeadline;
   }
@@ -572,6 +591,7 @@ absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
     return {absl::StatusCode::kCancelled, ""};
   }
   const internal::FinalState state = {.policy = policy_,
+                                      .name = name(),
                                       .report = report_,
                                       .start = state_.start,
                                       .deadline = state_.deadline,
@@ -603,9 +623,8 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
   if (state_.poll_announced) {
     ReportPoll(now, Failed(report_.status), /*answered=*/false);
   }
-  CallHook(policy_, [&](WaitObserver& observer) {
-    observer.OnDone(options.name, report_);
-  });
+  CallHook(policy_,
+           [&](WaitObserver& observer) { observer.OnDone(name(), report_); });
 }
 
 }  // namespace waiter

@@ -25,7 +25,7 @@ constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 bool IsZero(const BackoffOptions& curve) {
   return curve.initial_delay == absl::ZeroDuration() &&
-         curve.min_delay == absl::ZeroDuration();
+         MinDelay(curve) == absl::ZeroDuration();
 }
 
 // Returns, for each `PollStatus` in its order, whether the next poll follows

@@ -58,8 +58,10 @@ absl::Duration Ceiling(const BackoffOptions& curve, int64_t attempt) {
 
 // Returns options with the same curve for every status. A delay rule brings its
 // own parameters; those of the curve then serve `Validate` and the delays
-// between polls that confirm a success.
-WaitOptions WithCurve(const BackoffOptions& curve) {
+// between polls that confirm a success. A curve without `min_delay` has none,
+// as in the originals.
+WaitOptions WithCurve(BackoffOptions curve) {
+  if (!curve.min_delay.has_value()) curve.min_delay = absl::ZeroDuration();
   WaitOptions options;
   options.backoff = options.server_error = options.throttled = curve;
   return options;
@@ -156,7 +158,8 @@ WaitOptions GoV1RetryRules(const GoV1RetryOptions& options) {
   const auto curve_of = [](absl::Duration min, absl::Duration max) {
     return BackoffOptions{.initial_delay = std::min(min, max),
                           .max_delay = max,
-                          .jitter = Jitter::Equal()};
+                          .jitter = Jitter::Equal(),
+                          .min_delay = absl::ZeroDuration()};
   };
   const auto bounds_of = [](absl::Duration min, absl::Duration max) {
     return Bounds{absl::ToChronoNanoseconds(min),
@@ -228,7 +231,6 @@ WaitOptions AwsStandard2026(const AwsRetryOptions& options) {
   throttled.initial_delay = options.throttled_initial_delay;
 
   WaitOptions result = WithCurve(curve);
-  result.throttled = throttled;
   result.throttled.initial_delay =
       std::min(options.throttled_initial_delay, options.max_backoff);
   result.retry_after = {.rule = RetryAfterOptions::Rule::kClamp,
@@ -259,9 +261,9 @@ WaitOptions SmithyWaiter(absl::Duration min_delay, absl::Duration max_delay) {
       .jitter = Jitter::Full(),
       .min_delay = min_delay};
   WaitOptions options = WithCurve(curve);
-  options.delay_rule = [curve](const DelayRequest& request,
-                               absl::BitGenRef gen) {
-    return Uniform(curve.min_delay, Ceiling(curve, request.attempt), gen);
+  options.delay_rule = [curve, min_delay](const DelayRequest& request,
+                                          absl::BitGenRef gen) {
+    return Uniform(min_delay, Ceiling(curve, request.attempt), gen);
   };
   return options;
 }

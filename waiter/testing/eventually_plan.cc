@@ -72,7 +72,7 @@ WaitOptions MakeWaitOptions(const Site& site,
 absl::Status CheckDelay(const WaitOptions& wait, std::string_view whole_name,
                         absl::Duration whole) {
   const absl::Duration delay =
-      std::max(wait.backoff.initial_delay, wait.backoff.min_delay);
+      std::max(wait.backoff.initial_delay, MinDelay(wait.backoff));
   if (delay <= whole || whole <= absl::ZeroDuration() ||
       delay == EventuallyOptions().backoff.initial_delay) {
     return absl::OkStatus();
@@ -195,7 +195,7 @@ absl::StatusOr<Plan> MakePlan(const Site& site,
                             : PlanEventually(limits, plan);
   if (status.ok()) status = Validate(plan.wait);
   if (status.ok() && plan.simulated &&
-      std::max(plan.wait.backoff.initial_delay, plan.wait.backoff.min_delay) ==
+      std::max(plan.wait.backoff.initial_delay, MinDelay(plan.wait.backoff)) ==
           absl::ZeroDuration()) {
     status = absl::InvalidArgumentError(
         "polls without delay do not move a SimulatedClock; set "

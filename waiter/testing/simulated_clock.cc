@@ -49,25 +49,22 @@ SimulatedClock::SimulatedClock(Mode mode, StallGuard guard)
 
 SimulatedClock::Participant::Participant(SimulatedClock& clock)
     : clock_(&clock) {
-  std::unique_lock lock(clock.mutex_);
+  const std::lock_guard lock(clock.mutex_);
   const std::thread::id self = std::this_thread::get_id();
-  thread_ = clock.participants_.insert(clock.participants_.end(), self);
-  const std::thread::id stray = std::exchange(clock.stray_mover_, {});
-  if (stray == std::thread::id() || stray == self) return;
-  clock.Report(
-      absl::StrCat("SimulatedClock: a participant was announced at ",
-                   absl::FormatDuration(SinceStart(clock.now_)),
-                   ", after another thread had moved the time without waiting "
-                   "for it. Make a Participant for each thread, that of the "
-                   "test included, before the first one starts"),
-      lock);
+  thread_ = clock.participants_.insert(clock.participants_.end(),
+                                       {.maker = self, .thread = self});
+  if (clock.stray_mover_ == self) {
+    clock.stray_mover_ = {};
+  } else if (clock.stray_mover_ != std::thread::id()) {
+    clock.is_late_ = true;
+  }
 }
 
 SimulatedClock::Participant::Participant(Participant&& other) noexcept
     : clock_(std::exchange(other.clock_, nullptr)), thread_(other.thread_) {
   if (clock_ == nullptr) return;
   const std::lock_guard lock(clock_->mutex_);
-  *thread_ = std::thread::id();
+  thread_->thread = std::thread::id();
 }
 
 SimulatedClock::Participant::~Participant() {
@@ -120,11 +117,12 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
                                 const std::stop_token& stop,
                                 std::string_view who) {
   std::unique_lock lock(mutex_);
-  const auto self = sleepers_.insert(sleepers_.end(),
-                                     {.wake_up = wake_up,
-                                      .who = who,
-                                      .is_participant = TakePart(),
-                                      .stopped = false});
+  const auto self =
+      sleepers_.insert(sleepers_.end(), {.wake_up = wake_up,
+                                         .who = who,
+                                         .is_participant = TakePart(),
+                                         .stopped = false});
+  if (is_late_ && stray_mover_ == std::this_thread::get_id()) ReportLate(lock);
   lock.unlock();
   {
     const std::stop_callback on_stop(stop, [&] {
@@ -166,16 +164,19 @@ bool SimulatedClock::IsAsleep(const Sleeper& sleeper) const {
   return !sleeper.stopped && sleeper.wake_up > now_;
 }
 
-// Returns whether the calling thread is a participant. It becomes one if there
-// is a participant without a thread.
+// Returns whether the calling thread is a participant. It becomes one if
+// another thread has made a participant that has no thread yet.
 bool SimulatedClock::TakePart() {
   const std::thread::id self = std::this_thread::get_id();
-  if (std::ranges::find(participants_, self) != participants_.end()) {
+  if (std::ranges::find(participants_, self, &Announced::thread) !=
+      participants_.end()) {
     return true;
   }
-  const auto moved = std::ranges::find(participants_, std::thread::id());
+  const auto moved = std::ranges::find_if(participants_, [&](const auto& one) {
+    return one.thread == std::thread::id() && one.maker != self;
+  });
   if (moved == participants_.end()) return false;
-  *moved = self;
+  moved->thread = self;
   return true;
 }
 
@@ -214,8 +215,9 @@ void SimulatedClock::MoveTo(MonotonicTime time,
 }
 
 void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
-  const auto asleep = std::ranges::count_if(
-      sleepers_, [&](const Sleeper& s) { return IsAsleep(s) && s.is_participant; });
+  const auto asleep = std::ranges::count_if(sleepers_, [&](const Sleeper& s) {
+    return IsAsleep(s) && s.is_participant;
+  });
   std::string text = absl::StrCat(
       "SimulatedClock stands still at ", absl::FormatDuration(SinceStart(now_)),
       ": nothing advanced it for ", absl::FormatDuration(guard_.stall_limit),
@@ -228,6 +230,19 @@ void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
                     absl::FormatDuration(SinceStart(sleeper.wake_up)));
   }
   Report(text, lock);
+}
+
+void SimulatedClock::ReportLate(std::unique_lock<std::mutex>& lock) {
+  stray_mover_ = {};
+  is_late_ = false;
+  if (participants_.empty()) return;
+  Report(absl::StrCat(
+             "SimulatedClock: a participant was announced after another thread "
+             "had moved the time, which is ",
+             absl::FormatDuration(SinceStart(now_)),
+             " now, without waiting for it. Make a Participant for each "
+             "thread, that of the test included, before the first one starts"),
+         lock);
 }
 
 void SimulatedClock::Report(std::string_view text,

@@ -13,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -123,6 +124,8 @@ struct EngineOps {
   void (*take)(void* task, EngineAnswer& answer, EngineStep& step);
   // Calls back without a value.
   void (*finish)(void* task, WaitReport&& report);
+  // Returns the name of the wait. Null if that of its policy applies.
+  std::string_view (*name)(const void* task);
   // Destroys the two functions.
   void (*destroy)(void* task);
   bool takes_context;

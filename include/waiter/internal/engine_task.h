@@ -9,6 +9,7 @@
 //   struct PollAdapter {
 //     static constexpr bool kTakesContext, kIsAsynchronous;
 //     static constexpr bool kIsAwaited;  // Optional; see below.
+//     std::string_view name() const;     // Optional: name of the wait.
 //
 //     // For synchronous functions: puts the value of a success into `value`
 //     // and everything else into `found`.
@@ -26,6 +27,8 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -74,6 +77,16 @@ class EngineTask {
       return *static_cast<EngineTask*>(storage);
     } else {
       return **static_cast<EngineTask**>(storage);
+    }
+  }
+
+  static constexpr auto NameOperation() -> std::string_view (*)(const void*) {
+    if constexpr (requires(const PollAdapter& adapter) { adapter.name(); }) {
+      return [](const void* storage) -> std::string_view {
+        return From(const_cast<void*>(storage)).adapter_.name();
+      };
+    } else {
+      return nullptr;
     }
   }
 
@@ -141,6 +154,14 @@ class EngineTask {
   [[no_unique_address]] Callback callback_;
 };
 
+// The adapter of a wait with a name of its own.
+template <typename PollAdapter>
+struct NamedPollAdapter : PollAdapter {
+  std::string_view name() const { return text; }
+
+  std::string text;
+};
+
 template <typename PollAdapter, typename T, typename Callback>
 constexpr EngineOps EngineTask<PollAdapter, T, Callback>::kOps = {
     .poll = DoPoll,
@@ -148,6 +169,7 @@ constexpr EngineOps EngineTask<PollAdapter, T, Callback>::kOps = {
     .make_answer = DoMakeAnswer,
     .take = DoTake,
     .finish = DoFinish,
+    .name = NameOperation(),
     .destroy = DoDestroy,
     .takes_context = PollAdapter::kTakesContext,
     .is_asynchronous = PollAdapter::kIsAsynchronous,

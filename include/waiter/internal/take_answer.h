@@ -41,6 +41,10 @@ void TakeAnswer(Poll<T> answer, Poll<>& found, std::optional<T>& value) {
   found = std::move(outcome);
   if (answer.has_value()) value.emplace(std::move(answer).value());
 }
+inline void TakeAnswer(absl::StatusOr<bool> answer, Poll<>& found,
+                       std::monostate&) {
+  found = FromStatus(std::move(answer));
+}
 template <typename T>
 void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found,
                 std::optional<T>& value) {
@@ -60,7 +64,8 @@ template <typename R>
 struct ValueOfAnswer {};
 template <typename R>
 requires(std::same_as<R, PollStatus> || std::same_as<R, bool> ||
-         std::same_as<R, absl::Status>) struct ValueOfAnswer<R> {
+         std::same_as<R, absl::Status> ||
+         std::same_as<R, absl::StatusOr<bool>>) struct ValueOfAnswer<R> {
   using type = void;
 };
 template <typename T>
@@ -68,7 +73,7 @@ struct ValueOfAnswer<Poll<T>> {
   using type = T;
 };
 template <typename T>
-struct ValueOfAnswer<absl::StatusOr<T>> {
+requires(!std::same_as<T, bool>) struct ValueOfAnswer<absl::StatusOr<T>> {
   using type = T;
 };
 

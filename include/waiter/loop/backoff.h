@@ -68,8 +68,8 @@ class BackoffProgress {
 };
 
 // Immutable, so safe to share between threads. About 700 bytes, because the
-// windows of the first 40 delays are computed in advance; the next delay then
-// costs about 2 ns with `SplitMix64`.
+// windows up to the cap, at most 40, are computed in advance; the next delay
+// then costs about 2 ns with `SplitMix64`.
 class Backoff {
  public:
   // Requires `Validate(options, "").ok()`.
@@ -94,8 +94,8 @@ class Backoff {
       return delay;
     }
     const int64_t n = ++progress.value_;
-    return n <= kTableSize ? Draw(table_[static_cast<size_t>(n - 1)], gen)
-                           : Draw(WindowAt(n), gen);
+    return n <= table_size_ ? Draw(table_[static_cast<size_t>(n - 1)], gen)
+                            : Draw(WindowAt(n), gen);
   }
 
   std::chrono::nanoseconds min_delay() const { return min_delay_; }
@@ -109,7 +109,7 @@ class Backoff {
 
   // With a multiplier of 2 every curve is at its cap, or at 2^40 times its
   // start, within the table.
-  static constexpr int64_t kTableSize = 40;
+  static constexpr int64_t kMaxTableSize = 40;
 
   template <typename Gen>
   std::chrono::nanoseconds Draw(const Window& window, Gen& gen) const {
@@ -118,8 +118,9 @@ class Backoff {
   }
 
   double CeilingInNanoseconds(int64_t n) const;
-  // Returns the window of the `n`th delay.
+  // Returns the window of the `n`th delay, which is not in the table.
   Window WindowAt(int64_t n) const;
+  Window WindowUnder(double ceiling) const;
   // Returns the window of decorrelated jitter; zero means no previous delay.
   Window WindowAfter(int64_t previous_delay) const;
 
@@ -129,7 +130,10 @@ class Backoff {
   std::chrono::nanoseconds max_delay_;
   Jitter jitter_;
   bool decorrelated_;
-  std::array<Window, kTableSize> table_;
+  bool is_constant_after_table_ = false;
+  int64_t table_size_ = 0;
+  // The first `table_size_` windows; the others are not initialized.
+  std::array<Window, kMaxTableSize> table_;
 };
 
 }  // namespace waiter

@@ -67,6 +67,7 @@ namespace waiter {
 class WaitLoop {
  public:
   using StopRequested = absl::FunctionRef<bool()>;
+  using ReadTime = absl::FunctionRef<MonotonicTime()>;
 
   // Makes the loop of a new wait, or, with the `state` of an earlier loop,
   // continues that wait. `report` must then be that of the earlier loop.
@@ -85,9 +86,12 @@ class WaitLoop {
                  StopRequested stop_requested);
 
   // Takes the answer of a poll from `report.last_poll`; `now` is the poll's
-  // end. Draws from `gen` only if a delay is jittered.
+  // end. Draws from `gen` only if a delay is jittered. Where there is an
+  // observer, `read_time` returns the time after its hooks; without it, hooks
+  // count as taking no time.
   NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
-                  StopRequested stop_requested);
+                  StopRequested stop_requested,
+                  std::optional<ReadTime> read_time = std::nullopt);
 
   // Ends a sleep. Call it at `wake_up()` or later, or earlier when a stop is
   // requested. Without a request the next step is a poll, however early or late
@@ -132,6 +136,13 @@ class WaitLoop {
            report_.last_poll.retry_after() > absl::ZeroDuration();
   }
 
+  // Name of this wait in messages and hooks: that of its policy, or the one
+  // that was set, whose text must stay valid.
+  std::string_view name() const {
+    return name_.data() == nullptr ? policy_.options().name : name_;
+  }
+  void set_name(std::string_view name) { name_ = name; }
+
   MonotonicTime deadline() const { return state_.deadline; }
   const WaitState& state() const { return state_; }
 
@@ -162,6 +173,7 @@ class WaitLoop {
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
                      absl::BitGenRef& gen);
   Nanoseconds Hint() const;
+  bool HintIsBeyondMax() const;
   const Backoff& Curve() const {
     return policy_.CurveAfter(state_.streak_status);
   }
@@ -186,12 +198,16 @@ class WaitLoop {
   void WakeUp(MonotonicTime now);
 
   Nanoseconds TimeAtDeadline() const;
-  NextStep Finish(StopReason reason, MonotonicTime now);
+  NextStep Finish(StopReason reason, MonotonicTime now) {
+    return Finish(reason, now, now);
+  }
+  NextStep Finish(StopReason reason, MonotonicTime answered, MonotonicTime now);
   absl::Status StatusFor(StopReason reason, MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);
 
   const WaitPolicy& policy_;
   WaitReport& report_;
+  std::string_view name_;
   WaitState state_;
 };
 

@@ -31,6 +31,7 @@
 #include "waiter/backoff_options.h"
 #include "waiter/error_classifier.h"
 #include "waiter/options.h"
+#include "waiter/timeout.h"
 
 namespace waiter {
 
@@ -48,7 +49,7 @@ struct EventuallyOptions {
   // or less: polls once. Infinite: the rest of the time that Bazel gives the
   // test, and an error if it gives none. On every clock except a
   // `SimulatedClock`, it is scaled and cut as testing/eventually.h describes.
-  std::optional<absl::Duration> timeout = std::nullopt;
+  Timeout timeout = std::nullopt;
 
   // Delays between polls, whatever they find.
   BackoffOptions backoff = {.initial_delay = absl::Milliseconds(10),

@@ -52,6 +52,11 @@ namespace waiter {
 // Thread-safe. Must outlive every wait, engine and `Participant` that uses it.
 // Each test should make its own.
 class SimulatedClock final : public Clock {
+  struct Announced {
+    std::thread::id maker;
+    std::thread::id thread;  // None while it is on its way to its thread.
+  };
+
  public:
   enum class Mode { kAutomatic, kManual };
 
@@ -74,9 +79,10 @@ class SimulatedClock final : public Clock {
   // as one thread sleeps.
   //
   // Stands for the thread that makes it, or, once it has been moved, for the
-  // next thread that sleeps and is no participant yet. A thread that announces
-  // itself after another one has moved the time would see hours pass at random:
-  // the constructor then reports that as the `StallGuard` does.
+  // next other thread that sleeps and is no participant yet. One that announces
+  // itself after another thread has moved the time, and while that goes on to
+  // sleep, would see hours pass at random: this is reported as the `StallGuard`
+  // reports.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
@@ -84,9 +90,8 @@ class SimulatedClock final : public Clock {
     ~Participant();
 
    private:
-    friend class SimulatedClock;
     SimulatedClock* clock_;
-    std::list<std::thread::id>::iterator thread_;
+    std::list<Announced>::iterator thread_;
   };
 
   // Runs `function` once when `Elapsed()` reaches `time`, on the thread that
@@ -128,7 +133,7 @@ class SimulatedClock final : public Clock {
     bool stopped;
   };
 
-  // These require `mutex_`; the last three release it while they call functions
+  // These require `mutex_`; the last four release it while they call functions
   // of the user.
   bool IsAsleep(const Sleeper& sleeper) const;
   bool TakePart();
@@ -136,6 +141,7 @@ class SimulatedClock final : public Clock {
   MonotonicTime NextWakeUp() const;
   void MoveTo(MonotonicTime time, std::unique_lock<std::mutex>& lock);
   void ReportStall(std::unique_lock<std::mutex>& lock);
+  void ReportLate(std::unique_lock<std::mutex>& lock);
   void Report(std::string_view text, std::unique_lock<std::mutex>& lock);
 
   const Mode mode_;
@@ -146,10 +152,10 @@ class SimulatedClock final : public Clock {
   MonotonicTime now_;
   absl::Duration wall_step_;
   std::chrono::steady_clock::time_point moved_at_{};  // In real time.
-  // The thread of each participant; no thread for one that was moved.
-  std::list<std::thread::id> participants_;
+  std::list<Announced> participants_;
   // The thread whose sleep last moved the time without being a participant.
   std::thread::id stray_mover_;
+  bool is_late_ = false;  // Another thread was announced since then.
   std::list<Sleeper> sleepers_;
   std::multimap<MonotonicTime, std::function<void()>> calls_;
 };

@@ -1,0 +1,71 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The time that a wait may take, in the units of Abseil or of the standard:
+//
+//   waiter::Waiter wait(GetStatus, {.timeout = absl::Minutes(5)});
+//   waiter::Waiter wait(GetStatus, {.timeout = 90s});
+//
+// A wait that needs no other option takes the duration alone:
+//
+//   waiter::Waiter wait(GetStatus, absl::Seconds(30));
+
+#ifndef WAITER_TIMEOUT_H_
+#define WAITER_TIMEOUT_H_
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <ratio>
+
+#include "absl/time/time.h"
+
+namespace waiter {
+
+// An `absl::Duration` that may be unset; see `std::optional` for its functions.
+// Converts from `std::chrono` durations: those beyond 292 years are infinite.
+class Timeout : public std::optional<absl::Duration> {
+ public:
+  using std::optional<absl::Duration>::optional;
+
+  template <typename Rep, typename Period>
+  // NOLINTNEXTLINE(google-explicit-constructor): `{.timeout = 90s}`
+  Timeout(std::chrono::duration<Rep, Period> time) : optional(From(time)) {}
+
+  friend bool operator==(const Timeout& a, const Timeout& b) {
+    return static_cast<const std::optional<absl::Duration>&>(a) ==
+           static_cast<const std::optional<absl::Duration>&>(b);
+  }
+
+ private:
+  template <typename Rep, typename Period>
+  static absl::Duration From(std::chrono::duration<Rep, Period> time) {
+    using Nanoseconds = std::chrono::duration<double, std::nano>;
+    constexpr auto kLimit =
+        static_cast<double>(std::numeric_limits<int64_t>::max());
+    const double nanoseconds = Nanoseconds(time).count();
+    if (!(nanoseconds < kLimit)) return absl::InfiniteDuration();
+    if (nanoseconds <= -kLimit) return -absl::InfiniteDuration();
+    return absl::FromChrono(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time));
+  }
+};
+
+namespace internal {
+
+template <typename T>
+inline constexpr bool kIsDuration = std::same_as<T, absl::Duration>;
+template <typename Rep, typename Period>
+inline constexpr bool kIsDuration<std::chrono::duration<Rep, Period>> = true;
+
+}  // namespace internal
+
+// Whether `T` is a duration that makes a `Timeout`.
+template <typename T>
+concept Duration = internal::kIsDuration<T>;
+
+}  // namespace waiter
+
+#endif  // WAITER_TIMEOUT_H_
