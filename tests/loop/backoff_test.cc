@@ -4,9 +4,12 @@
 #include "waiter/loop/backoff.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "absl/random/bit_gen_ref.h"
@@ -201,6 +204,39 @@ TEST(BackoffTest, GrowthBeyondTheTableFollowsTheFormula) {
   EXPECT_EQ(backoff.Ceiling(100), nanoseconds(2'678'033));
   EXPECT_EQ(backoff.Ceiling(1000), nanoseconds(20'751'639'245));
   EXPECT_EQ(backoff.Ceiling(100'000), hours(1));
+}
+
+TEST(BackoffTest, DelaysWithoutJitterAreTheCeilingsAtTheEndOfTheTableToo) {
+  constexpr BackoffOptions kSlowGrowth = {
+      .initial_delay = absl::Milliseconds(1),
+      .max_delay = absl::Hours(1),
+      .multiplier = 1.1,
+      .jitter = Jitter::None()};
+  // A window that is missing from the table would be left from before.
+  alignas(Backoff) std::array<std::byte, sizeof(Backoff)> memory;
+  memory.fill(std::byte{1});
+  const Backoff& backoff = *new (memory.data()) Backoff(kSlowGrowth);
+  BackoffProgress progress;
+  NoBits gen;
+
+  for (int64_t n = 1; n <= 45; ++n) {
+    EXPECT_EQ(backoff.NextDelay(progress, gen), backoff.Ceiling(n))
+        << "n=" << n;
+  }
+}
+
+TEST(BackoffTest, CeilingsGrowFromOneNanosecond) {
+  const Backoff backoff(
+      {.initial_delay = absl::Nanoseconds(1), .max_delay = absl::Seconds(1)});
+
+  EXPECT_EQ(backoff.Ceiling(1), nanoseconds(1));
+  EXPECT_EQ(backoff.Ceiling(4), nanoseconds(8));
+}
+
+TEST(BackoffTest, CeilingOfAnInitialDelayOfZeroIsZeroForHugeAttempts) {
+  const Backoff backoff({.initial_delay = absl::ZeroDuration()});
+
+  EXPECT_EQ(backoff.Ceiling(std::numeric_limits<int64_t>::max()), seconds(0));
 }
 
 TEST(BackoffTest, MultiplierOfOneIsConstant) {
