@@ -999,6 +999,100 @@ TEST_F(WaitEngineTest, ReportOfAWaitEndedInItsSleepHasTheStatusOfItsLastPoll) {
   }
 }
 
+TEST_F(WaitEngineTest, ReportOfAWaitEndedBeforeItBeganHasNothingOfEarlierOnes) {
+  for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
+    Results results;
+    {
+      WaitEngineOptions options = Simulated();
+      options.report = level;
+      WaitEngine engine(options);
+      polls_ = 0;
+      engine
+          .Start(Waiter([this] { return ++polls_ == 3; }, EverySecond()),
+                 [](const WaitResult<>&) {})
+          .Detach();
+      engine.Run();
+      clock_.AdvanceTime(Seconds(10));
+      engine.Start(NeverReady(), results.Take()).Detach();
+    }
+
+    ASSERT_THAT(results.reasons(), ElementsAre(StopReason::kShutDown));
+    const WaitReport& report = results.reports()[0];
+    EXPECT_EQ(report.attempts, 0);
+    EXPECT_EQ(report.elapsed, ZeroDuration());
+    EXPECT_EQ(report.slept, ZeroDuration());
+    EXPECT_EQ(report.longest_poll, ZeroDuration());
+    EXPECT_THAT(report.counts, Each(0));
+  }
+}
+
+TEST_F(WaitEngineTest, FullReportsOfWaitsUnderWayAreKeptApart) {
+  WaitEngineOptions options = Simulated();
+  options.report = ReportLevel::kFull;
+  WaitEngine engine(options);
+  const auto succeed_after = [&](int polls) {
+    engine
+        .Start(Waiter([polls]() mutable { return --polls < 0; }, EverySecond()),
+               results_.Take())
+        .Detach();
+  };
+  succeed_after(2);
+  succeed_after(4);
+
+  engine.Run();
+
+  ASSERT_THAT(results_.reports(), SizeIs(2));
+  EXPECT_THAT(results_.reports()[0].counts, ElementsAre(1, 2, 0, 0, 0));
+  EXPECT_THAT(results_.reports()[1].counts, ElementsAre(1, 4, 0, 0, 0));
+}
+
+TEST_F(WaitEngineTest, FullReportHasATextOfAPollWithoutAnError) {
+  WaitEngineOptions options = Simulated();
+  options.report = ReportLevel::kFull;
+  WaitEngine engine(options);
+  WaitHandle wait =
+      engine.Start(Waiter([] { return NotReady("CREATING"); }, EverySecond()),
+                   results_.Take());
+  engine.RunDue();
+  wait.Cancel();
+  engine.RunDue();
+
+  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+  EXPECT_EQ(results_.reports()[0].last_poll.detail(), "CREATING");
+}
+
+TEST_F(WaitEngineTest, FullReportHasAnErrorWithoutAText) {
+  WaitEngineOptions options = Simulated();
+  options.report = ReportLevel::kFull;
+  WaitEngine engine(options);
+  ScriptedPoll<> script(clock_, {Throttled(), NotReady(), Success()});
+  engine.Start(Waiter(std::ref(script), EverySecond()), results_.Take())
+      .Detach();
+  engine.Run();
+
+  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+  ASSERT_TRUE(results_.reports()[0].first_error.has_value());
+  EXPECT_EQ(results_.reports()[0].first_error->status(),
+            PollStatus::kThrottled);
+}
+
+TEST_F(WaitEngineTest, LeanReportHasNoTextOfAnotherWait) {
+  WaitEngineOptions options = Simulated();
+  options.report = ReportLevel::kLean;
+  WaitEngine engine(options);
+  WaitHandle silent = engine.Start(
+      Waiter([] { return NotReady(); }, EverySecond()), results_.Take());
+  const WaitHandle other =
+      engine.Start(Waiter([] { return NotReady("CREATING"); }, EverySecond()),
+                   [](const WaitResult<>&) {});
+  engine.RunDue();
+  silent.Cancel();
+  engine.RunDue();
+
+  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+  EXPECT_EQ(results_.reports()[0].last_poll.detail(), "");
+}
+
 // Observers and quotas that waits share learn of every end.
 
 class CountsDones : public WaitObserver {
