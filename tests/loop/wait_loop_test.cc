@@ -211,6 +211,38 @@ TEST(WaitLoopTest, EndByAFailureNeedsTheExactTime) {
   EXPECT_TRUE(policy->NeedsExactTime(Success(), /*has_slept=*/true));
 }
 
+TEST(WaitLoopTest, DelayBeforeTheNextPollNeedsTheExactTime) {
+  constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
+  constexpr BackoffOptions kFloor = {.initial_delay = absl::ZeroDuration(),
+                                     .min_delay = absl::Seconds(1)};
+  constexpr BackoffOptions kGrowing = {.initial_delay = absl::Seconds(1)};
+  const auto needs = [](WaitOptions options, const Poll<>& found) {
+    options.timeout = absl::Hours(1);
+    return WaitPolicy::Make(std::move(options))
+        ->NeedsExactTime(found, /*has_slept=*/false);
+  };
+
+  for (const BackoffOptions& delayed : {kFloor, kGrowing}) {
+    EXPECT_TRUE(needs({.backoff = delayed}, NotReady()));
+    EXPECT_TRUE(
+        needs({.backoff = kAtOnce, .server_error = delayed}, ServerError()));
+    EXPECT_TRUE(needs({.backoff = kAtOnce, .throttled = delayed}, Throttled()));
+    // A throttled delay is no shorter than one after "not ready".
+    EXPECT_TRUE(needs({.backoff = delayed, .throttled = kAtOnce}, Throttled()));
+  }
+}
+
+TEST(WaitLoopTest, TimeLimitOfServerErrorsNeedsTheExactTime) {
+  constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
+  const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
+                                        .max_server_error_time = absl::Hours(1),
+                                        .backoff = kAtOnce,
+                                        .server_error = kAtOnce});
+
+  EXPECT_TRUE(policy->NeedsExactTime(ServerError(), /*has_slept=*/false));
+  EXPECT_FALSE(policy->NeedsExactTime(NotReady(), /*has_slept=*/false));
+}
+
 TEST(WaitLoopTest, LoopIsSmall) {
   // A driver may hold a million loops.
   EXPECT_LE(sizeof(WaitLoop), 128);
