@@ -78,6 +78,20 @@ TEST(MailboxTest, SleepEndsAtItsTimeWithoutMail) {
   EXPECT_FALSE(mailbox.has_mail());
 }
 
+TEST(MailboxTest, ShutDownStopsTheTokenOfASleep) {
+  BasicMailbox<Mail> mailbox;
+  bool slept = false;
+
+  mailbox.SleepBy([&](const std::stop_token& woken) {
+    slept = true;
+    EXPECT_FALSE(woken.stop_requested());
+    mailbox.RequestShutDown();
+    EXPECT_TRUE(woken.stop_requested());
+  });
+
+  EXPECT_TRUE(slept);
+}
+
 TEST(MailboxTest, MailStopsTheTokenOfASleepAndTheNextSleepHasAnother) {
   BasicMailbox<Mail> mailbox;
   for (int letter = 0; letter < 3; ++letter) {

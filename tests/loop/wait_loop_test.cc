@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/time/time.h"
@@ -23,6 +24,7 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
+#include "waiter/delay_rule.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -241,6 +243,31 @@ TEST(WaitLoopTest, TimeLimitOfServerErrorsNeedsTheExactTime) {
 
   EXPECT_TRUE(policy->NeedsExactTime(ServerError(), /*has_slept=*/false));
   EXPECT_FALSE(policy->NeedsExactTime(NotReady(), /*has_slept=*/false));
+}
+
+// They are told the time that has passed.
+TEST(WaitLoopTest, DelayRulesAndHistoriesNeedTheExactTime) {
+  const WaitOptions at_once = {
+      .timeout = absl::Hours(1),
+      .backoff = {.initial_delay = absl::ZeroDuration()}};
+  WaitOptions with_rule = at_once;
+  with_rule.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+    return absl::ZeroDuration();
+  };
+  WaitOptions with_history = at_once;
+  with_history.history_limit = 1;
+
+  for (const WaitOptions& options : {with_rule, with_history}) {
+    EXPECT_TRUE(WaitPolicy::Make(options)->NeedsExactTime(NotReady(),
+                                                          /*has_slept=*/false));
+  }
+}
+
+TEST(WaitLoopTest, DurationsAreCutTo73Years) {
+  constexpr auto kYear = std::chrono::hours(24) * 365.25;
+  EXPECT_EQ(WaitPolicy::ToLoopDuration(absl::Hours(1)), std::chrono::hours(1));
+  EXPECT_GE(WaitPolicy::ToLoopDuration(absl::InfiniteDuration()), 73 * kYear);
+  EXPECT_LT(WaitPolicy::ToLoopDuration(absl::InfiniteDuration()), 74 * kYear);
 }
 
 TEST(WaitLoopTest, LoopIsSmall) {
