@@ -119,6 +119,7 @@ struct Record {
   int inside = 0;             // Threads in the task.
   int freed = 0;              // How often the task was freed.
   bool told_to_stop = false;  // `RequestStop` has returned.
+  bool forbidden = false;     // `Forbid` has returned.
   bool handle_gone = false;   // `Abandon` has returned.
   bool ended = false;
   bool poll_begun = false;  // On an executor.
@@ -161,7 +162,10 @@ void End(Record<kDefect>& record) {
 template <Defect kDefect>
 void PollOnWorker(Record<kDefect>& record, bool ends) {
   const bool must_not_poll = record.told_to_stop;
+  const bool must_not_enter = record.forbidden;
   if (!record.gate.Enter(/*shared=*/true)) return;
+  Interleaving::Current().Expect(!must_not_enter,
+                                 "a thread enters after Forbid has returned");
   if (record.gate.stop_requested()) {
     End(record);
     return;
@@ -254,6 +258,7 @@ void ForbidAndAbandonAgainstWorker(Interleaving& run) {
   run.AddThread([record] { PollOnWorker(*record, /*ends=*/true); });
   run.AddThread([record] {
     record->gate.Forbid(record->generation);
+    record->forbidden = true;
     DestroyHandle(*record);
   });
 }
@@ -328,6 +333,16 @@ void StaleReferencesAgainstNextWait(Interleaving& run) {
   });
 }
 
+// Another thread looks whether the wait has ended, and at what it left.
+template <Defect kDefect>
+void LookAgainstWorker(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { PollOnWorker(*record, /*ends=*/true); });
+  run.AddThread([record] {
+    if (!record->gate.IsOpen(record->generation)) record->task.Read();
+  });
+}
+
 struct NamedScenario {
   std::string name;
   Scenario scenario;
@@ -352,6 +367,7 @@ std::vector<NamedScenario> Scenarios() {
       {"cancel, then abandon against worker",
        CancelThenAbandonAgainstWorker<kDefect>,
        {.max_preemptions = 4}},
+      {"look against worker", LookAgainstWorker<kDefect>, {}},
       {"stale references against the next wait",
        StaleReferencesAgainstNextWait<kDefect>,
        {.max_preemptions = 3}},
@@ -394,6 +410,42 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
   EXPECT_THAT(FirstFailure<Defect::kNeverAcquires>(), HasSubstr("races"));
   EXPECT_THAT(FirstFailure<Defect::kNeverReleases>(), HasSubstr("race"));
   EXPECT_THAT(FirstFailure<Defect::kLosesGenerations>(), HasSubstr("schedule"));
+}
+
+// Counts the operations that other processors notice.
+class CountedWord {
+ public:
+  CountedWord(uint64_t value) : word_(value) {}  // NOLINT: as std::atomic
+
+  uint64_t load(std::memory_order /*order*/) const { return word_; }
+  void store(uint64_t value, std::memory_order /*order*/) {
+    ++writes_;
+    word_ = value;
+  }
+  bool compare_exchange_weak(uint64_t& expected, uint64_t desired,
+                             std::memory_order /*success*/,
+                             std::memory_order /*failure*/) {
+    EXPECT_EQ(expected, word_);
+    ++writes_;
+    word_ = desired;
+    return true;
+  }
+
+  static inline int writes_ = 0;
+
+ private:
+  uint64_t word_;
+};
+
+TEST(TaskGateTest, StepsOfADetachedWaitOnlyLoad) {
+  BasicTaskGate<CountedWord> gate;
+  gate.Detach(gate.OpenWithHandle());
+  const int writes_before = CountedWord::writes_;
+
+  EXPECT_TRUE(gate.Enter(/*shared=*/false));
+  EXPECT_TRUE(gate.Leave());
+
+  EXPECT_EQ(CountedWord::writes_, writes_before);
 }
 
 }  // namespace
