@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -444,8 +445,10 @@ TEST_F(WaitEngineDeathTest, RunOfAnEngineWithThreadsTerminates) {
     engine.RunDue();
   };
 
-  EXPECT_DEATH(run(), "engines with 0 threads");
-  EXPECT_DEATH(run_due(), "engines with 0 threads");
+  EXPECT_EXIT(run(), testing::KilledBySignal(SIGABRT),
+              "engines with 0 threads");
+  EXPECT_EXIT(run_due(), testing::KilledBySignal(SIGABRT),
+              "engines with 0 threads");
 }
 
 TEST_F(WaitEngineDeathTest, ExceptionOfACallbackTerminatesWithItsMessage) {
@@ -893,6 +896,22 @@ class BurstTest : public EngineFixture {
   std::vector<WaitHandle> burst_;
   std::vector<size_t> order_;
 };
+
+TEST_F(BurstTest, DueTimersComeAfter32Starts) {
+  WaitEngine engine(Simulated());
+  StartAll(engine);
+  engine.RunDue();
+  const size_t begun = order_.size();
+  ASSERT_LT(begun, kBurst);
+  std::vector<size_t> begun_before;
+  on_timed_ = [&] { begun_before.push_back(order_.size()); };
+
+  // A round that begins with a due timer.
+  clock_.AdvanceTime(Seconds(1));
+  engine.RunDue();
+
+  EXPECT_THAT(begun_before, ElementsAre(begun + 32));
+}
 
 TEST_F(BurstTest, ManyStartsDoNotDelayDueWaits) {
   WaitEngine engine(Simulated());
