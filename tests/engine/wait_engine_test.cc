@@ -821,6 +821,29 @@ TEST_F(WaitEngineTest, WallClockStepsChangeNothing) {
               ElementsAre(ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)));
 }
 
+// The engine frees its lists of this length instead of keeping them.
+TEST_F(WaitEngineTest, RoundPollsEachOfManyWaitsOnce) {
+  constexpr int kWaits = 70'000;
+  WaitEngine engine(Simulated());
+  WaitOptions options = EverySecond();
+  options.backoff = Every(ZeroDuration());
+  const auto policy = WaitPolicy::Make(options);
+  for (int i = 0; i < kWaits; ++i) {
+    engine
+        .Start(Waiter([this] { return CountPoll(false); }, policy),
+               [](const WaitResult<>&) {})
+        .Detach();
+  }
+
+  engine.RunDue();  // Begins them, which is a poll of its own.
+
+  for (int round = 1; round <= 2; ++round) {
+    polls_ = 0;
+    engine.RunDue();
+    EXPECT_EQ(polls_, kWaits);
+  }
+}
+
 TEST_F(WaitEngineTest, MillionPollsWithoutDelayStarveNoOtherWait) {
   constexpr int kPolls = 1'000'000;
   WaitEngine engine(Simulated());
