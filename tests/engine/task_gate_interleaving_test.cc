@@ -116,6 +116,7 @@ struct Record {
   Generation generation = 0;
   ModelData task;             // What the functions of the wait capture.
   ModelData owned;            // What they refer to, and the handle's owner has.
+  ModelData note;             // What the owner writes before a request to stop.
   int inside = 0;             // Threads in the task.
   int freed = 0;              // How often the task was freed.
   bool told_to_stop = false;  // `RequestStop` has returned.
@@ -343,6 +344,22 @@ void LookAgainstWorker(Interleaving& run) {
   });
 }
 
+// A poll that sees a request to stop sees what the owner did before it.
+template <Defect kDefect>
+void CancelDuringPoll(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    if (!record->gate.Enter(/*shared=*/true)) return;
+    Interleaving::Current().Yield();
+    if (record->gate.stop_requested()) record->note.Read();
+    End(*record);
+  });
+  run.AddThread([record] {
+    record->note.Write();
+    record->gate.RequestStop(record->generation);
+  });
+}
+
 struct NamedScenario {
   std::string name;
   Scenario scenario;
@@ -368,6 +385,7 @@ std::vector<NamedScenario> Scenarios() {
        CancelThenAbandonAgainstWorker<kDefect>,
        {.max_preemptions = 4}},
       {"look against worker", LookAgainstWorker<kDefect>, {}},
+      {"cancel during poll", CancelDuringPoll<kDefect>, {}},
       {"stale references against the next wait",
        StaleReferencesAgainstNextWait<kDefect>,
        {.max_preemptions = 3}},
