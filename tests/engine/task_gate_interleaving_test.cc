@@ -360,6 +360,19 @@ void CancelDuringPoll(Interleaving& run) {
   });
 }
 
+// The worker, which looks at all its waits, ends one whose owner has freed the
+// task, and uses its memory again.
+template <Defect kDefect>
+void ReuseAfterAbandon(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    if (!record->gate.freed()) return;
+    End(*record);
+    record->task.Write();
+  });
+  run.AddThread([record] { DestroyHandle(*record); });
+}
+
 struct NamedScenario {
   std::string name;
   Scenario scenario;
@@ -386,6 +399,7 @@ std::vector<NamedScenario> Scenarios() {
        {.max_preemptions = 4}},
       {"look against worker", LookAgainstWorker<kDefect>, {}},
       {"cancel during poll", CancelDuringPoll<kDefect>, {}},
+      {"reuse after abandon", ReuseAfterAbandon<kDefect>, {}},
       {"stale references against the next wait",
        StaleReferencesAgainstNextWait<kDefect>,
        {.max_preemptions = 3}},
