@@ -444,6 +444,19 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
   EXPECT_THAT(FirstFailure<Defect::kLosesGenerations>(), HasSubstr("schedule"));
 }
 
+TEST(TaskGateTest, WaitThatHasEndedTakesNoRequestToStop) {
+  TaskGate gate;
+  const Generation ended = gate.OpenWithHandle();
+  EXPECT_TRUE(gate.RequestStop(ended));
+  gate.Close();
+  const Generation next = gate.OpenWithHandle();
+
+  EXPECT_FALSE(gate.RequestStop(ended));
+  EXPECT_FALSE(gate.stop_requested());
+  EXPECT_TRUE(gate.RequestStop(next));
+  EXPECT_TRUE(gate.stop_requested());
+}
+
 // Counts the operations that other processors notice.
 class CountedWord {
  public:
