@@ -136,6 +136,27 @@ TEST(AdaptiveRateLimiterTest, TokenIsGrantedAtTheTimeNamed) {
   }
 }
 
+TEST(AdaptiveRateLimiterTest, TokenIsNotGrantedSomeNanosecondsEarly) {
+  const auto limiter = MakeThrottled(1, 1);
+  const MonotonicTime due = At(1);
+
+  EXPECT_EQ(limiter->Acquire(due - nanoseconds(5)), due);
+  EXPECT_EQ(limiter->Acquire(due), due);
+}
+
+// A nanosecond refills one token.
+TEST(AdaptiveRateLimiterTest, TokenOfANanosecondIsWaitedFor) {
+  const auto limiter = MakeThrottled(1e9, 2);
+
+  EXPECT_EQ(limiter->Acquire(kStart), kStart + nanoseconds(1));
+}
+
+TEST(AdaptiveRateLimiterTest, WaitBeyondAllTimeEndsAtTheEndOfTime) {
+  const auto limiter = MakeThrottled(1e-12, 1);
+
+  EXPECT_EQ(limiter->Acquire(kStart), MonotonicTime::max());
+}
+
 TEST(AdaptiveRateLimiterTest, CostAboveTheCapacityIsAnImmediateError) {
   const auto limiter = MakeThrottled(10, 10);
 
@@ -255,6 +276,12 @@ TEST(AdaptiveRateLimiterTest, InvalidOptionsAreNamedWithTheirValue) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr(std::string(message))));
   }
+}
+
+TEST(AdaptiveRateLimiterTest, BoundsOfOptionsAreValid) {
+  EXPECT_TRUE(Validate(RateLimiterOptions{.smoothing = 1}).ok());
+  EXPECT_TRUE(Validate(RateLimiterOptions{.min_capacity = 1}).ok());
+  EXPECT_TRUE(Validate(RateLimiterOptions{.growth_limit = 1}).ok());
 }
 
 // Reference vectors.
