@@ -261,6 +261,36 @@ TEST(RetryQuotaTest, CompatibleWaitersQueueBehindTheSleeper) {
   quota->Release(kStart, token);
 }
 
+TEST(RetryQuotaTest, CompatibleShortfallOfOneTokenIsWaitedFor) {
+  const auto quota = MakeQuota({.capacity = 1,
+                                .retry_cost = 1,
+                                .timeout_cost = 1,
+                                .throttle_cost = 1,
+                                .refill_per_second = 1,
+                                .when_spent = WhenSpent::kWait,
+                                .compatible = true});
+  QuotaToken token;
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+
+  EXPECT_THAT(quota->Acquire(QuotaUse::kRetry, kStart, token),
+              Optional(kStart + seconds(1)));
+}
+
+// The refill counts in whole tokens from the last change on.
+TEST(RetryQuotaTest, CompatibleReleaseOfNothingLosesNoRefill) {
+  const auto quota = MakeQuota({.capacity = 10,
+                                .retry_cost = 10,
+                                .refill_per_second = 3,
+                                .compatible = true});
+  QuotaToken token;
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+
+  QuotaToken unused;
+  quota->Release(kStart + milliseconds(500), unused);
+
+  EXPECT_EQ(quota->Available(kStart + seconds(1)), 3);
+}
+
 // The quota has 50 of 100 tokens. In one second it refills 10, and gets 10 back
 // from a success.
 TEST(RetryQuotaTest, CompatibleRefillUntilAReleaseCountsOnce) {

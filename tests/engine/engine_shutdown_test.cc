@@ -201,6 +201,26 @@ TEST(EngineShutdownTest, AsynchronousPollUnderWayIsToldByItsStopToken) {
   EXPECT_THAT(ends.reasons(), ElementsAre(StopReason::kShutDown));
 }
 
+// A poll refers to its worker, and the executor has the polls.
+TEST(EngineShutdownTest, ExecutorThatOwnsItsQueueIsDestroyed) {
+  Ends ends;
+  auto polls = std::make_shared<std::vector<absl::AnyInvocable<void()>>>();
+  const std::weak_ptr<void> queue = polls;
+  {
+    WaitEngine engine(
+        {.threads = 0, .executor = [polls](absl::AnyInvocable<void()> poll) {
+           polls->push_back(std::move(poll));
+         }});
+    engine.Start(NeverReady(), ends.Take()).Detach();
+    engine.RunDue();
+    ASSERT_THAT(*polls, SizeIs(1));
+    polls.reset();
+  }
+
+  EXPECT_THAT(ends.reasons(), ElementsAre(StopReason::kShutDown));
+  EXPECT_TRUE(queue.expired());
+}
+
 TEST(EngineShutdownTest, AnswerAfterTheEngineReadsNoClock) {
   auto clock = std::make_unique<SimulatedClock>();
   std::optional<PollCompletion<>> completion;
