@@ -383,6 +383,10 @@ TEST(RetryAfterTest, TwoDigitYearIsWithin50YearsOfNow) {
       {Utc(1999, 12, 31, 23, 59, 59), "Saturday, 01-Jan-00 00:00:00 GMT", "1s"},
       {Utc(2000, 1, 1), "Friday, 31-Dec-99 23:59:59 GMT", "0"},
       {Utc(2099, 12, 31, 23, 59, 59), "Friday, 01-Jan-00 00:00:00 GMT", "1s"},
+      // In the seventh millennium as in the third.
+      {Utc(6159, 1, 1), "Saturday, 01-Jan-05 00:00:00 GMT", "403224h"},
+      // A leap day of the century before.
+      {Utc(2026, 1, 1), "Thursday, 29-Feb-96 00:00:00 GMT", "0"},
       // 1900 and 2100 lack this day.
       {Utc(2050, 2, 28, 23, 59, 59), "Tuesday, 29-Feb-00 00:00:00 GMT", "0"},
       {Utc(2000, 2, 28, 23, 59, 59), "Tuesday, 29-Feb-00 00:00:00 GMT", "1s"},
