@@ -6,6 +6,7 @@
 #include "waiter/engine/timer_queue.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -379,6 +380,31 @@ TEST(TimerQueueTickTest, SlackPutsTimersTogether) {
 
   EXPECT_EQ(taken, 1000);
   EXPECT_LE(wake_ups, 4);
+}
+
+// The largest power of two that the slack covers.
+TEST(TimerQueueTickTest, SlackDelaysToTheNextMultipleOnly) {
+  for (const int64_t slack : {2, 3, 4, 7, 8}) {
+    const auto step =
+        static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(slack)));
+    for (int64_t due = 1; due <= 20; ++due) {
+      TimerQueue timers(kStart, kTick);
+      timers.Add(1, kStart + due * kTick, slack * kTick);
+
+      EXPECT_EQ(timers.NextWakeUp(),
+                kStart + (due + step - 1) / step * step * kTick)
+          << due << " with a slack of " << slack;
+    }
+  }
+}
+
+TEST(TimerQueueTickTest, PastTimerIsDueAtTheNextTick) {
+  TimerQueue timers(kStart, kTick);
+  EXPECT_THAT(TakeDue(timers, kStart + 10 * kTick), IsEmpty());
+  timers.Add(1, kStart + 5 * kTick, /*slack=*/{});
+
+  EXPECT_EQ(timers.NextWakeUp(), kStart + 11 * kTick);
+  EXPECT_THAT(TakeDue(timers, kStart + 11 * kTick), ElementsAre(1));
 }
 
 TEST(TimerQueueTickTest, EmptyWakeUpsAreFew) {
