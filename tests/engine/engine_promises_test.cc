@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -225,6 +226,30 @@ TEST_F(EnginePromisesTest, AnswerGivenInTimeIsNotLostBehindASlowPoll) {
   EXPECT_EQ(results_.reports()[0].reason, StopReason::kSuccess);
   EXPECT_FALSE(results_.reports()[0].late);
   EXPECT_EQ(results_.reports()[0].elapsed, absl::Milliseconds(9800));
+}
+
+TEST_F(EnginePromisesTest, AnswerOfAnotherThreadIsNotLostBehindASlowPoll) {
+  WaitEngine engine(Simulated());
+  std::optional<PollCompletion<>> completion;
+  const WaitHandle asynchronous = engine.Start(
+      AsyncWaiter([&](const PollCompletion<>& done) { completion = done; },
+                  EverySecond(absl::Seconds(10))),
+      results_.Take());
+  WaitOptions slow = EverySecond();
+  slow.first_poll_delay = absl::Milliseconds(9700);
+  const WaitHandle synchronous =
+      engine.Start(Waiter(
+                       [&] {
+                         std::thread([&] { (*completion)(true); }).join();
+                         Sleep(absl::Milliseconds(500));
+                         return true;
+                       },
+                       slow),
+                   [](const WaitResult<>&) {});
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
 }
 
 TEST_F(EnginePromisesTest, AnswerGivenAfterTheDeadlineIsTooLate) {
