@@ -24,19 +24,31 @@
 
 namespace waiter {
 
-// An `absl::Duration` that may be unset; see `std::optional` for its functions.
-// Converts from `std::chrono` durations: those beyond 292 years are infinite.
-class Timeout : public std::optional<absl::Duration> {
+// An `absl::Duration` that may be unset, used like a `std::optional`. Converts
+// from `std::chrono` durations: those beyond 292 years are infinite.
+class Timeout {
  public:
-  using std::optional<absl::Duration>::optional;
-
+  // NOLINTBEGIN(google-explicit-constructor): `{.timeout = 90s}`
+  constexpr Timeout(std::nullopt_t = std::nullopt) {}
+  constexpr Timeout(absl::Duration time) : time_(time) {}
+  constexpr Timeout(std::optional<absl::Duration> time) : time_(time) {}
   template <typename Rep, typename Period>
-  // NOLINTNEXTLINE(google-explicit-constructor): `{.timeout = 90s}`
-  Timeout(std::chrono::duration<Rep, Period> time) : optional(From(time)) {}
+  Timeout(std::chrono::duration<Rep, Period> time) : time_(From(time)) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  constexpr bool has_value() const { return time_.has_value(); }
+  constexpr explicit operator bool() const { return has_value(); }
+  constexpr void reset() { time_.reset(); }
+
+  // Requires `has_value()`.
+  constexpr absl::Duration operator*() const { return *time_; }
+
+  constexpr absl::Duration value_or(absl::Duration if_unset) const {
+    return time_.value_or(if_unset);
+  }
 
   friend bool operator==(const Timeout& a, const Timeout& b) {
-    return static_cast<const std::optional<absl::Duration>&>(a) ==
-           static_cast<const std::optional<absl::Duration>&>(b);
+    return a.time_ == b.time_;
   }
 
  private:
@@ -51,6 +63,8 @@ class Timeout : public std::optional<absl::Duration> {
     return absl::FromChrono(
         std::chrono::duration_cast<std::chrono::nanoseconds>(time));
   }
+
+  std::optional<absl::Duration> time_;
 };
 
 namespace internal {

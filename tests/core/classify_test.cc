@@ -5,11 +5,15 @@
 
 #include <set>
 #include <string>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
+#include "waiter/poll_status.h"
+#include "waiter/status_function.h"
 
 namespace waiter {
 namespace {
@@ -61,6 +65,46 @@ TEST(ClassifyTest, EveryHttpStatusHasItsClass) {
       expected = PollStatus::kServerError;
     }
     EXPECT_EQ(ClassOfHttp(http), expected) << "HTTP " << http;
+  }
+}
+
+TEST(ClassifyTest, StatusOrBoolSaysWhetherItIsReady) {
+  EXPECT_EQ(FromStatus(absl::StatusOr<bool>(true)).status(),
+            PollStatus::kSuccess);
+  EXPECT_EQ(FromStatus(absl::StatusOr<bool>(false)).status(),
+            PollStatus::kNotReady);
+  EXPECT_EQ(
+      FromStatus(absl::StatusOr<bool>(absl::UnavailableError("503"))).status(),
+      PollStatus::kServerError);
+  const auto is_done = []() -> absl::StatusOr<bool> { return false; };
+  static_assert(std::is_void_v<ValueOf<decltype(is_done)>::type>);
+}
+
+TEST(ClassifyTest, HttpAnswersHaveClassCodeTextAndHint) {
+  const Poll<> missing = FromHttp(404, "no such bucket");
+  EXPECT_EQ(missing.status(), PollStatus::kFailed);
+  EXPECT_EQ(missing.error(), absl::NotFoundError("HTTP 404: no such bucket"));
+
+  const Poll<> busy = FromHttp(503, "", absl::Seconds(3));
+  EXPECT_EQ(busy.status(), PollStatus::kServerError);
+  EXPECT_EQ(busy.error(), absl::UnavailableError("HTTP 503"));
+  EXPECT_EQ(busy.retry_after(), absl::Seconds(3));
+
+  const Poll<> accepted = FromHttp(202, "queued", absl::Seconds(1));
+  EXPECT_EQ(accepted.status(), PollStatus::kNotReady);
+  EXPECT_EQ(accepted.detail(), "queued");
+  EXPECT_TRUE(accepted.error().ok());
+  EXPECT_EQ(FromHttp(200).status(), PollStatus::kSuccess);
+}
+
+TEST(ClassifyTest, EveryHttpStatusHasACodeThatIsOkOnlyFor2xx) {
+  for (int http = -1; http <= 1000; ++http) {
+    EXPECT_EQ(CodeOfHttp(http) == absl::StatusCode::kOk,
+              http >= 200 && http <= 299)
+        << "HTTP " << http;
+  }
+  for (const int timeout : {408, 504}) {
+    EXPECT_EQ(CodeOfHttp(timeout), absl::StatusCode::kDeadlineExceeded);
   }
 }
 

@@ -12,11 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
 #include "waiter/classify.h"
+#include "waiter/poll.h"
 #include "waiter/poll_status.h"
 
 namespace waiter {
@@ -344,6 +346,44 @@ TEST(ErrorClassifierTest, ChangeOfOneKindLeavesTheOthers) {
   EXPECT_EQ(classifier.ClassOf({.code = "Other"}), PollStatus::kFailed);
   EXPECT_EQ(classifier.ClassOfStatus(absl::StatusCode::kOk),
             PollStatus::kSuccess);
+}
+
+TEST(ErrorClassifierTest, AnswersHaveClassCodeTextAndHint) {
+  const ErrorClassifier classifier = ErrorClassifier::AwsKotlin();
+
+  const auto describe = [&]() -> Poll<std::string> {
+    return classifier.Answer(
+        {.http_status = 400, .code = "ThrottlingException"}, "slow down",
+        absl::Seconds(2));
+  };
+  EXPECT_EQ(describe().status(), PollStatus::kThrottled);
+  EXPECT_EQ(
+      describe().error(),
+      absl::ResourceExhaustedError("ThrottlingException, HTTP 400: slow down"));
+  EXPECT_EQ(describe().retry_after(), absl::Seconds(2));
+
+  const Poll<> missing = classifier.Answer({.http_status = 404});
+  EXPECT_EQ(missing.status(), PollStatus::kFailed);
+  EXPECT_EQ(missing.error(), absl::NotFoundError("HTTP 404"));
+  EXPECT_TRUE(classifier.Answer({.http_status = 200}).error().ok());
+}
+
+TEST(ErrorClassifierTest, TimeoutsAreMarkedForQuotas) {
+  const ErrorClassifier classifier = ErrorClassifier::AwsKotlin();
+
+  for (const ServiceError& error :
+       {ServiceError{.http_status = 400, .code = "RequestTimeout"},
+        ServiceError{.http_status = 504}}) {
+    const Poll<> answer = classifier.Answer(error);
+    EXPECT_EQ(answer.status(), PollStatus::kServerError);
+    EXPECT_EQ(answer.error().code(), absl::StatusCode::kDeadlineExceeded);
+  }
+  EXPECT_EQ(classifier.Answer({.http_status = 500}).error().code(),
+            absl::StatusCode::kInternal);
+  EXPECT_EQ(classifier.Answer({.type = ServiceError::Type::kConnection})
+                .error()
+                .code(),
+            absl::StatusCode::kUnavailable);
 }
 
 }  // namespace

@@ -182,5 +182,55 @@ TEST_F(ObserverTest, StopRequestedAtTheEndIsHarmless) {
   EXPECT_TRUE(result.ok());
 }
 
+// Two seconds in each hook after a poll: polls at 0 s, 3 s and 6 s.
+TEST_F(ObserverTest, TimeOfHooksCounts) {
+  ScriptedPoll<> script(clock_, {NotReady(), NotReady(), Success()});
+  WaitOptions options = Options(absl::Minutes(1));
+  options.backoff.max_delay = absl::Seconds(1);
+  diary_.on_line = [this](std::string_view line) {
+    if (line.find(" polled ") != std::string_view::npos) {
+      clock_.AdvanceTime(absl::Seconds(2));
+    }
+  };
+
+  const WaitResult<> result = Waiter(std::ref(script), options).Wait();
+
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.report().elapsed, absl::Seconds(8));
+  EXPECT_EQ(result.report().slept, absl::Seconds(2));
+  EXPECT_EQ(result.report().longest_poll, absl::ZeroDuration());
+}
+
+TEST_F(ObserverTest, HookThatLastsBeyondTheDeadlineIsFollowedByNoPoll) {
+  diary_.on_line = [this](std::string_view line) {
+    if (line.find(" polled ") != std::string_view::npos) {
+      clock_.AdvanceTime(absl::Seconds(20));
+    }
+  };
+
+  const WaitResult<> result =
+      Waiter([] { return false; }, Options(absl::Seconds(10))).Wait();
+
+  EXPECT_EQ(result.reason(), StopReason::kDeadline);
+  EXPECT_EQ(result.report().attempts, 1);
+  EXPECT_EQ(result.report().elapsed, absl::Seconds(20));
+}
+
+TEST_F(ObserverTest, SuccessInTimeIsNotLateBecauseOfAHook) {
+  diary_.on_line = [this](std::string_view line) {
+    if (line.find(" polled ") != std::string_view::npos) {
+      clock_.AdvanceTime(absl::Seconds(20));
+    }
+  };
+  WaitOptions options = Options(absl::Seconds(10));
+  options.strict_deadline = true;
+
+  const WaitResult<> result = Waiter([] { return true; }, options).Wait();
+
+  EXPECT_TRUE(result.ok());
+  EXPECT_FALSE(result.report().late);
+  EXPECT_EQ(result.report().elapsed, absl::Seconds(20));
+}
+
 }  // namespace
 }  // namespace waiter

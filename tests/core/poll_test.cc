@@ -86,5 +86,19 @@ TEST(PollTest, EveryStatusHasAName) {
   EXPECT_EQ(PollStatusName(static_cast<PollStatus>(9)), "unknown status");
 }
 
+TEST(PollTest, StatusWithATextOrAnErrorConvertsToAnyValueType) {
+  const auto poll = [](PollStatus status) -> Poll<int> {
+    return {status, "429", absl::Seconds(1)};
+  };
+  const auto with_error = []() -> Poll<int> {
+    return {PollStatus::kServerError, absl::UnavailableError("503")};
+  };
+
+  EXPECT_EQ(poll(PollStatus::kThrottled).status(), PollStatus::kThrottled);
+  EXPECT_EQ(poll(PollStatus::kThrottled).retry_after(), absl::Seconds(1));
+  EXPECT_EQ(poll(PollStatus::kSuccess).status(), PollStatus::kFailed);
+  EXPECT_EQ(with_error().error(), absl::UnavailableError("503"));
+}
+
 }  // namespace
 }  // namespace waiter

@@ -799,5 +799,21 @@ TEST(WaiterTest, MillionPollsAreCounted) {
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
 }
 
+TEST(WaiterTest, ElapsedCountsTheFirstPollAlsoWithoutADeadline) {
+  for (const absl::Duration timeout : {InfiniteDuration(), Hours(1)}) {
+    SimulatedClock clock;
+    ScriptedPoll<> at_once(clock, {{kSuccess, Seconds(3)}});
+    ScriptedPoll<> later(clock, {{kNotReady, Seconds(3)}, kSuccess});
+    const WaitOptions options = {
+        .timeout = timeout, .backoff = kEverySecond, .clock = &clock};
+
+    EXPECT_EQ(Waiter(std::ref(at_once), options).Wait().report().elapsed,
+              Seconds(3));
+    const WaitReport report = Waiter(std::ref(later), options).Wait().report();
+    EXPECT_EQ(report.elapsed, Seconds(4));
+    EXPECT_EQ(report.longest_poll, Seconds(3));
+  }
+}
+
 }  // namespace
 }  // namespace waiter

@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -32,6 +33,7 @@
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
 #include "waiter/observer.h"
+#include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
 #include "waiter/testing/simulated_clock.h"
@@ -667,6 +669,93 @@ TEST_F(EnginePromisesTest, StaleTimersOfLiveWaitsAreKeptBySweeps) {
 
   EXPECT_EQ(polls_, 7201);
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
+}
+
+// Waits that share a policy are told apart by their own names.
+TEST(EngineNamesTest, WaitsHaveNamesOfTheirOwn) {
+  SimulatedClock clock;
+  const auto policy = WaitPolicy::Make(
+      {.name = "instance", .timeout = absl::Seconds(1), .clock = &clock});
+  for (const ReportLevel level : {ReportLevel::kFull, ReportLevel::kLean}) {
+    std::vector<std::string> messages;
+    const auto take = [&](const auto& result) {
+      messages.emplace_back(result.status().message().substr(0, 18));
+    };
+    WaitEngine engine({.threads = 0, .report = level, .clock = &clock});
+    engine.Start("instance i-1", Waiter([] { return false; }, policy), take)
+        .Detach();
+    engine
+        .Start("instance i-2",
+               AsyncWaiter([](const PollCompletion<int>&) {}, policy), take)
+        .Detach();
+    engine.Start(Waiter([] { return false; }, policy), take).Detach();
+    engine.Run();
+
+    EXPECT_THAT(messages, testing::UnorderedElementsAre("instance i-1: time",
+                                                        "instance i-2: time",
+                                                        "instance: timeout "));
+  }
+}
+
+TEST(EngineNamesTest, NameIsThatOfThePolicyOnceTheHandleIsDestroyed) {
+  struct Names : WaitObserver {
+    void OnDone(std::string_view name, const WaitReport&) override {
+      names.emplace_back(name);
+    }
+    std::vector<std::string> names;
+  };
+  SimulatedClock clock;
+  const auto observer = std::make_shared<Names>();
+  WaitEngine engine({.threads = 0, .clock = &clock});
+  WaitHandle wait =
+      engine.Start("job 7",
+                   Waiter([] { return false; }, {.name = "job",
+                                                 .timeout = absl::Hours(1),
+                                                 .observer = observer,
+                                                 .clock = &clock}),
+                   [](const WaitResult<>&) {});
+  engine.RunDue();
+
+  wait = WaitHandle();
+  engine.RunDue();
+  EXPECT_THAT(observer->names, testing::ElementsAre("job"));
+}
+
+// A sleep holds up all waits of the thread.
+TEST(EngineBlockingDeathTest, BlockingSleepInAStatusFunctionIsReported) {
+  const auto block = [] {
+    SimulatedClock clock;
+    WaitEngine engine({.threads = 0, .clock = &clock});
+    const WaitOptions options = {.timeout = absl::Seconds(9), .clock = &clock};
+    engine
+        .Start(Waiter(
+                   [&] {
+                     return Waiter([] { return false; }, options).Wait().ok();
+                   },
+                   options),
+               [](const WaitResult<>&) {})
+        .Detach();
+    engine.RunDue();
+    EXPECT_GT(engine.blocking_sleeps(), 1);
+  };
+  EXPECT_DEBUG_DEATH(block(), "holds up all waits of that thread");
+}
+
+TEST(EngineBlockingTest, BlockingWaitThatDoesNotSleepIsNoReport) {
+  SimulatedClock clock;
+  WaitEngine engine({.threads = 0, .clock = &clock});
+  const WaitOptions options = {.timeout = absl::Seconds(9), .clock = &clock};
+  engine
+      .Start(
+          Waiter(
+              [&] { return Waiter([] { return true; }, options).Wait().ok(); },
+              options),
+          [](const WaitResult<>&) {})
+      .Detach();
+  engine.Run();
+  EXPECT_FALSE(
+      Waiter([] { return false; }, options).Wait().ok());  // Outside of it.
+  EXPECT_EQ(engine.blocking_sleeps(), 0);
 }
 
 }  // namespace

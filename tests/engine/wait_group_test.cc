@@ -267,5 +267,33 @@ TEST(WaitGroupThreadTest, WaitsOnSeveralThreadsEndOnce) {
   }
 }
 
+TEST_F(WaitGroupTest, AllEndsWithTheFirstThatFails) {
+  const auto group = All(engine_, WaitsFor({1, -2, 30}), Take());
+  engine_.Run();
+
+  EXPECT_EQ(ended_at_, absl::Seconds(2));
+  EXPECT_THAT(reasons_, ElementsAre(StopReason::kSuccess, StopReason::kFailed,
+                                    StopReason::kCancelled));
+}
+
+TEST_F(WaitGroupTest, AnyEndsWithTheFirstThatSucceeds) {
+  const auto group = Any(engine_, WaitsFor({-1, 2, 30}), Take());
+  engine_.Run();
+
+  EXPECT_EQ(ended_at_, absl::Seconds(2));
+  EXPECT_THAT(reasons_, ElementsAre(StopReason::kFailed, StopReason::kSuccess,
+                                    StopReason::kCancelled));
+}
+
+TEST_F(WaitGroupTest, FirstNEndsWithTheNthThatSucceeds) {
+  const auto group = FirstN(2, engine_, WaitsFor({1, -2, 3, 30}), Take());
+  engine_.Run();
+
+  EXPECT_EQ(ended_at_, absl::Seconds(3));
+  EXPECT_THAT(reasons_,
+              ElementsAre(StopReason::kSuccess, StopReason::kFailed,
+                          StopReason::kSuccess, StopReason::kCancelled));
+}
+
 }  // namespace
 }  // namespace waiter

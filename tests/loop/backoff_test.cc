@@ -26,6 +26,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 constexpr uint64_t kLowest = 0;
@@ -324,6 +325,36 @@ TEST(SplitMix64Test, SequenceMatchesThePublishedOne) {
   EXPECT_EQ(gen(), 6457827717110365317U);
   EXPECT_EQ(gen(), 3203168211198807973U);
   EXPECT_EQ(gen(), 9817491932198370423U);
+}
+
+TEST(BackoffTest, CurveWithoutAMinDelayHasAFloorOf10Milliseconds) {
+  BackoffOptions options = {.initial_delay = absl::Seconds(1),
+                            .max_delay = absl::Seconds(10),
+                            .jitter = Jitter::Full()};
+  EXPECT_THAT(Delays(options, 3, FixedBits{kLowest}), Each(milliseconds(10)));
+
+  options.initial_delay = absl::Milliseconds(2);
+  EXPECT_THAT(Delays(options, 3, FixedBits{kLowest}), Each(milliseconds(2)));
+
+  options.min_delay = absl::ZeroDuration();
+  EXPECT_THAT(Delays(options, 3, FixedBits{kLowest}), Each(milliseconds(0)));
+}
+
+TEST(BackoffTest, JitterBetweenTwoSharesIsCutAtTheCap) {
+  const BackoffOptions azure = {.initial_delay = absl::Seconds(1),
+                                .max_delay = absl::Seconds(2),
+                                .jitter = Jitter::Between(0.8, 1.3)};
+
+  EXPECT_THAT(Delays(azure, 2, FixedBits{kLowest}),
+              ElementsAre(milliseconds(800), milliseconds(1600)));
+  EXPECT_THAT(Delays(azure, 2, FixedBits{kHighest}),
+              ElementsAre(milliseconds(1300), seconds(2)));
+  EXPECT_TRUE(Validate(azure, "backoff").ok());
+  for (const Jitter jitter :
+       {Jitter::Between(0.8, 0.7), Jitter::Between(-0.1, 1),
+        Jitter::Between(0.8, std::numeric_limits<double>::infinity())}) {
+    EXPECT_FALSE(Validate({.jitter = jitter}, "backoff").ok());
+  }
 }
 
 }  // namespace

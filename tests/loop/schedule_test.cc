@@ -13,10 +13,13 @@
 #include "gtest/gtest.h"
 #include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
+#include "waiter/clock.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_quota.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
@@ -108,6 +111,20 @@ TEST(ScheduleTest, InvalidOptionsAreAnError) {
 
   EXPECT_EQ(Schedule({}, gen).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ScheduleTest, LeavesSharedBudgetsAlone) {
+  WaitOptions options = {.timeout = absl::Minutes(1)};
+  options.retry_quota = *RetryQuota::Make({.capacity = 28});
+  options.rate_limiter = *AdaptiveRateLimiter::Make({});
+  SplitMix64 gen(1);
+
+  const auto schedule =
+      Schedule(options, gen, /*max_delays=*/100, PollStatus::kServerError);
+
+  ASSERT_TRUE(schedule.ok());
+  EXPECT_THAT(*schedule, SizeIs(2));  // As many retries as the quota pays for.
+  EXPECT_EQ(options.retry_quota->Available(MonotonicTime()), 28);
 }
 
 }  // namespace

@@ -492,5 +492,25 @@ TEST(WaitLoopReportTest, FirstAndLastErrorsAreKept) {
   EXPECT_EQ(wait.report().count(PollStatus::kSuccess), 1);
 }
 
+TEST(WaitLoopTest, HintBeyondMaxMayFailAtOnce) {
+  WaitOptions options = {.timeout = absl::Hours(1)};
+  options.retry_after.max_retry_after = absl::Seconds(9);
+  PlayedWait cut(options);
+  EXPECT_EQ(cut.Answer(Throttled("429", absl::Minutes(1))), seconds(9));
+
+  options.retry_after.fail_beyond_max = true;
+  PlayedWait fits(options);
+  EXPECT_EQ(fits.Answer(Throttled("429", absl::Seconds(9))), seconds(9));
+  PlayedWait fails(options);
+  fails.Answer(Throttled("429", absl::Minutes(1)));
+  EXPECT_EQ(fails.message(),
+            "wait: the server's retry_after of 1m exceeds max_retry_after of "
+            "9s (fail_beyond_max); last poll: 429");
+  PlayedWait with_error(options);
+  with_error.Answer(
+      Throttled(absl::ResourceExhaustedError("quota"), absl::Minutes(1)));
+  EXPECT_EQ(with_error.message(), "quota");
+}
+
 }  // namespace
 }  // namespace waiter

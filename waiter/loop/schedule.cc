@@ -24,31 +24,11 @@
 #include "waiter/wait_report.h"
 
 namespace waiter {
+namespace {
 
-absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
-                                                     absl::BitGenRef gen,
-                                                     int64_t max_delays,
-                                                     const Poll<>& found) {
-  options.observer = nullptr;
-  options.history_limit = 0;
-  if (options.retry_quota != nullptr) {
-    options.retry_quota = *RetryQuota::Make(options.retry_quota->options());
-  }
-  if (options.rate_limiter != nullptr) {
-    options.rate_limiter =
-        *AdaptiveRateLimiter::Make(options.rate_limiter->options());
-  }
-  const std::shared_ptr<const WaitPolicy> policy =
-      WaitPolicy::Make(std::move(options));
-  if (!policy->status().ok()) return policy->status();
-  return Schedule(*policy, gen, max_delays, found);
-}
-
-std::vector<absl::Duration> Schedule(const WaitPolicy& policy,
+std::vector<absl::Duration> DelaysOf(const WaitPolicy& policy,
                                      absl::BitGenRef gen, int64_t max_delays,
                                      const Poll<>& found) {
-  assert(policy.status().ok() && !policy.keeps_details() &&
-         !policy.has_budgets());
   const auto never = [] { return false; };
   std::vector<absl::Duration> delays;
   WaitReport report;
@@ -71,6 +51,35 @@ std::vector<absl::Duration> Schedule(const WaitPolicy& policy,
     step = loop.OnPoll(now, gen, never);
   }
   return delays;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
+                                                     absl::BitGenRef gen,
+                                                     int64_t max_delays,
+                                                     const Poll<>& found) {
+  options.observer = nullptr;
+  options.history_limit = 0;
+  if (options.retry_quota != nullptr) {
+    options.retry_quota = *RetryQuota::Make(options.retry_quota->options());
+  }
+  if (options.rate_limiter != nullptr) {
+    options.rate_limiter =
+        *AdaptiveRateLimiter::Make(options.rate_limiter->options());
+  }
+  const std::shared_ptr<const WaitPolicy> policy =
+      WaitPolicy::Make(std::move(options));
+  if (!policy->status().ok()) return policy->status();
+  return DelaysOf(*policy, gen, max_delays, found);
+}
+
+std::vector<absl::Duration> Schedule(const WaitPolicy& policy,
+                                     absl::BitGenRef gen, int64_t max_delays,
+                                     const Poll<>& found) {
+  assert(policy.status().ok() && !policy.keeps_details() &&
+         !policy.has_budgets());
+  return DelaysOf(policy, gen, max_delays, found);
 }
 
 }  // namespace waiter

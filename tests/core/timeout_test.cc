@@ -1,0 +1,66 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/timeout.h"
+
+#include <chrono>
+#include <limits>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "waiter/async_waiter.h"
+#include "waiter/options.h"
+#include "waiter/poll_completion.h"
+#include "waiter/wait_report.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+TEST(TimeoutTest, TakesDurationsOfAbseilAndOfTheStandard) {
+  EXPECT_EQ(WaitOptions{.timeout = 5s}.timeout, absl::Seconds(5));
+  EXPECT_EQ(WaitOptions{.timeout = 1500ms}.timeout, absl::Milliseconds(1500));
+  EXPECT_EQ(WaitOptions{.timeout = -1h}.timeout, -absl::Hours(1));
+  EXPECT_EQ(WaitOptions{.timeout = absl::Hours(1)}.timeout, absl::Hours(1));
+  EXPECT_EQ(WaitOptions{}.timeout, std::nullopt);
+  EXPECT_EQ(Timeout(std::chrono::duration<double>(0.25)),
+            Timeout(absl::Milliseconds(250)));
+}
+
+TEST(TimeoutTest, DurationsBeyondAllTimeAreInfinite) {
+  EXPECT_EQ(*Timeout(std::chrono::hours::max()), absl::InfiniteDuration());
+  EXPECT_EQ(*Timeout(std::chrono::hours::min()), -absl::InfiniteDuration());
+  EXPECT_EQ(*Timeout(std::chrono::nanoseconds::max()),
+            absl::InfiniteDuration());
+  EXPECT_EQ(*Timeout(std::chrono::duration<double>(
+                std::numeric_limits<double>::infinity())),
+            absl::InfiniteDuration());
+  EXPECT_EQ(*Timeout(std::chrono::hours(24 * 365 * 200)),
+            absl::Hours(24 * 365 * 200));
+}
+
+TEST(TimeoutTest, CanBeAssigned) {
+  WaitOptions options;
+  options.timeout = 2s;
+  EXPECT_EQ(options.timeout, absl::Seconds(2));
+  options.timeout.reset();
+  EXPECT_FALSE(options.timeout.has_value());
+  options.timeout = std::optional<absl::Duration>(absl::Seconds(3));
+  EXPECT_EQ(options.timeout.value_or(absl::ZeroDuration()), absl::Seconds(3));
+}
+
+TEST(TimeoutTest, WaiterTakesADurationAlone) {
+  EXPECT_TRUE(Waiter([] { return true; }, absl::Seconds(5)).Wait().ok());
+  EXPECT_TRUE(Waiter([] { return true; }, 5s).Wait().ok());
+  EXPECT_EQ(Waiter([] { return false; }, 0s).Wait().reason(),
+            StopReason::kDeadline);
+  [[maybe_unused]] const AsyncWaiter wait([](const PollCompletion<>&) {}, 5s);
+}
+
+}  // namespace
+}  // namespace waiter
