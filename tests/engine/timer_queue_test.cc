@@ -129,6 +129,20 @@ TEST_P(TimerQueueTest, DueTimersComeInOrderOfTime) {
   EXPECT_EQ(TakeDue(timers, kStart + std::chrono::hours(24)), ordered);
 }
 
+TEST_P(TimerQueueTest, DueTimersAreAppended) {
+  TimerQueue timers(kStart, GetParam());
+  timers.Add(1, kStart + 1 * kTick, /*slack=*/{});
+  timers.Add(2, kStart + 2 * kTick, /*slack=*/{});
+  std::vector<TimerQueue::Timer> due;
+  timers.TakeDue(kStart + 1 * kTick, due);
+  EXPECT_EQ(timers.size(), 1);
+
+  timers.TakeDue(kStart + 2 * kTick, due);
+
+  EXPECT_THAT(due, SizeIs(2));
+  EXPECT_EQ(timers.size(), 0);
+}
+
 TEST_P(TimerQueueTest, LatestStampIdentifiesTheTimerOfAnIndex) {
   TimerQueue timers(kStart, GetParam());
   std::vector<uint32_t> stamps;
@@ -405,6 +419,14 @@ TEST(TimerQueueTickTest, PastTimerIsDueAtTheNextTick) {
 
   EXPECT_EQ(timers.NextWakeUp(), kStart + 11 * kTick);
   EXPECT_THAT(TakeDue(timers, kStart + 11 * kTick), ElementsAre(1));
+}
+
+TEST(TimerQueueTickTest, TimerBeyondTheWheelIsDueAtOnceAfterALongPause) {
+  TimerQueue timers(kStart, kTick);
+  const MonotonicTime due = kStart + (kHorizon + 5) * kTick;
+  timers.Add(1, due, /*slack=*/{});
+
+  EXPECT_THAT(TakeDue(timers, due), ElementsAre(1));
 }
 
 TEST(TimerQueueTickTest, EmptyWakeUpsAreFew) {
