@@ -1204,34 +1204,38 @@ TEST_F(WaitEngineTest, ObserverSeesEveryEndOnce) {
 // The quota refunds a poll that was paid for and not made, whatever prevents
 // it.
 TEST_F(WaitEngineTest, QuotaRefundsWhatAnEndedWaitHadPaid) {
-  const std::shared_ptr<RetryQuota> quota =
-      RetryQuota::Make({.capacity = 100}).value();
-  WaitOptions options = EverySecond();
-  options.server_error = Every(Seconds(1));
-  options.retry_quota = quota;
-  const auto available = [&] {
-    return quota->Available(clock_.MonotonicNow());
-  };
-  auto engine = std::make_unique<WaitEngine>(Simulated());
-  const auto start = [&] {
-    WaitHandle wait =
-        engine->Start(Waiter([] { return PollStatus::kServerError; }, options),
-                      [](const WaitResult<>&) {});
-    engine->RunDue();
-    EXPECT_LT(available(), 100);
-    return wait;
-  };
+  for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
+    const std::shared_ptr<RetryQuota> quota =
+        RetryQuota::Make({.capacity = 100}).value();
+    WaitOptions options = EverySecond();
+    options.server_error = Every(Seconds(1));
+    options.retry_quota = quota;
+    const auto available = [&] {
+      return quota->Available(clock_.MonotonicNow());
+    };
+    WaitEngineOptions engine_options = Simulated();
+    engine_options.report = level;
+    auto engine = std::make_unique<WaitEngine>(engine_options);
+    const auto start = [&] {
+      WaitHandle wait = engine->Start(
+          Waiter([] { return PollStatus::kServerError; }, options),
+          [](const WaitResult<>&) {});
+      engine->RunDue();
+      EXPECT_LT(available(), 100);
+      return wait;
+    };
 
-  WaitHandle cancelled = start();
-  cancelled.Cancel();
-  engine->RunDue();
-  EXPECT_EQ(available(), 100);
-  { const WaitHandle destroyed = start(); }
-  engine->RunDue();
-  EXPECT_EQ(available(), 100);
-  start().Detach();
-  engine.reset();
-  EXPECT_EQ(available(), 100);
+    WaitHandle cancelled = start();
+    cancelled.Cancel();
+    engine->RunDue();
+    EXPECT_EQ(available(), 100);
+    { const WaitHandle destroyed = start(); }
+    engine->RunDue();
+    EXPECT_EQ(available(), 100);
+    start().Detach();
+    engine.reset();
+    EXPECT_EQ(available(), 100);
+  }
 }
 
 // Engines driven by hand and by several threads.
