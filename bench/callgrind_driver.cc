@@ -51,6 +51,20 @@ int64_t Wait(int64_t times, int64_t polls, absl::Duration timeout) {
   return sum;
 }
 
+// Makes a waiter with the default delays for every wait.
+int64_t MakeAndWait(int64_t times) {
+  Countdown target;
+  int64_t sum = 0;
+  for (int64_t i = 0; i < times; ++i) {
+    target.polls = 1;
+    const WaitResult<> result =
+        Waiter([&] { return AskStatus(target); }, {.timeout = absl::Minutes(5)})
+            .Wait();
+    sum += result.report().attempts;
+  }
+  return sum;
+}
+
 int64_t WaitByHand(int64_t times, int64_t polls) {
   Countdown target;
   int64_t sum = 0;
@@ -72,6 +86,8 @@ int Run(std::string_view subject, int64_t times) {
     sum = Wait(times, 1, absl::Minutes(5));
   } else if (subject == "wait10") {
     sum = Wait(times, 10, kForever);
+  } else if (subject == "make") {
+    sum = MakeAndWait(times);
   } else if (subject == "by_hand1") {
     sum = WaitByHand(times, 1);
   } else if (subject == "by_hand10") {
@@ -88,8 +104,9 @@ int Run(std::string_view subject, int64_t times) {
 
 int main(int argc, char** argv) {
   if (argc == 3) return waiter::bench::Run(argv[1], std::atoll(argv[2]));
-  std::fprintf(stderr,
-               "usage: callgrind_driver "
-               "delay|wait1|wait1_deadline|wait10|by_hand1|by_hand10 TIMES\n");
+  std::fprintf(
+      stderr,
+      "usage: callgrind_driver "
+      "delay|wait1|wait1_deadline|wait10|make|by_hand1|by_hand10 TIMES\n");
   return 2;
 }

@@ -224,6 +224,19 @@ Work WaitFor(int64_t polls, absl::Duration timeout) {
   };
 }
 
+// Makes a waiter for every wait, with the default delays.
+void WaitOnce(int64_t times) {
+  Countdown target;
+  for (int64_t i = 0; i < times; ++i) {
+    target.polls = 1;
+    auto result =
+        Waiter([&] { return AskStatus(target); }, {.timeout = absl::Minutes(5)})
+            .Wait();
+    DoNotOptimize(&result);
+    Check(result.ok(), "a wait did not succeed");
+  }
+}
+
 template <typename DelayBefore>
 Work WaitByHandFor(int64_t polls, DelayBefore delay_before) {
   return [polls, delay_before](int64_t times) {
@@ -278,6 +291,9 @@ void PrintWaits(const Effort& effort) {
   Print("wait, first poll, with a deadline", "ns",
         CpuPerCall(effort, effort.calls, WaitFor(1, kMinutes), ReadClock),
         "one steady clock read", Value(30));
+  Print("waiter made for one wait, first poll", "ns",
+        CpuPerCall(effort, effort.calls, WaitOnce, ReadClock),
+        "one steady clock read", Value(300));
   for (const auto& [name, timeout] :
        {std::pair{"wait, 10 polls, no deadline", kForever},
         std::pair{"wait, 10 polls, with a deadline", kMinutes}}) {

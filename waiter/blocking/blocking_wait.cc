@@ -56,12 +56,13 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   const absl::BitGenRef gen =
       inputs.gen.has_value() ? *inputs.gen : absl::BitGenRef(own_gen);
   const auto stop_requested = [&] { return inputs.stop.stop_requested(); };
-  const auto read_time = [&] { return clock.MonotonicNow(); };
+  const auto read_clock = [&] { return clock.MonotonicNow(); };
+  const WaitLoop::ReadTime read_time = read_clock;
 
   NextStep step = NextStep::Poll();
   if (first_poll.has_value()) {
     loop.Start(first_poll->start, first_poll->deadline, [] { return false; });
-    step = loop.OnPoll(first_poll->end, gen, stop_requested, read_time);
+    step = loop.OnPoll(first_poll->end, gen, stop_requested, &read_time);
   } else {
     const MonotonicTime start = clock.MonotonicNow();
     step = loop.Start(start, policy.DeadlineFrom(start), stop_requested);
@@ -82,7 +83,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
       const MonotonicTime now = loop.NeedsExactTime()
                                     ? clock.MonotonicNow()
                                     : clock.MonotonicNowBefore(loop.deadline());
-      step = loop.OnPoll(now, gen, stop_requested, read_time);
+      step = loop.OnPoll(now, gen, stop_requested, &read_time);
     } else {
       CountBlockingSleep(loop.name());
       clock.SleepUntil(step.wake_up(), inputs.stop, loop.name());

@@ -755,10 +755,13 @@ PollContext EngineWorker::ContextOf(EngineStep& step) {
 
 bool EngineStep::Ends() {
   deferred_ = false;
+  const auto read_clock = [this] {
+    return worker_.poll_clock_.EndOfPoll(/*exact=*/true);
+  };
+  const WaitLoop::ReadTime read_time = read_clock;
   next_ = loop_.OnPoll(
       worker_.EndOfPoll(*this), worker_.GenOf(record_),
-      [&] { return EngineWorker::StopRequested(record_); },
-      [&] { return worker_.poll_clock_.EndOfPoll(/*exact=*/true); });
+      [&] { return EngineWorker::StopRequested(record_); }, &read_time);
   called_back_ =
       next_.action() == NextStep::Action::kFinish && !record_.gate.abandoned();
   return called_back_;

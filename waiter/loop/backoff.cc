@@ -46,10 +46,11 @@ Backoff::Backoff(const BackoffOptions& options)
   for (Window& window : table_) {
     const double ceiling = CeilingInNanoseconds(++table_size_);
     window = WindowUnder(ceiling);
-    is_constant_after_table_ =
-        ceiling == 0 || multiplier_ == 1 ||
-        ceiling == static_cast<double>(max_delay_.count());
-    if (is_constant_after_table_) break;
+    if (ceiling == 0 || multiplier_ == 1 ||
+        ceiling == static_cast<double>(max_delay_.count())) {
+      constant_from_ = table_size_;
+      break;
+    }
   }
 }
 
@@ -65,11 +66,6 @@ double Backoff::CeilingInNanoseconds(int64_t n) const {
                             : std::pow(multiplier_, static_cast<double>(n - 1));
   return std::min(initial_delay_ * growth,
                   static_cast<double>(max_delay_.count()));
-}
-
-Backoff::Window Backoff::WindowAt(int64_t n) const {
-  return is_constant_after_table_ ? table_[static_cast<size_t>(table_size_ - 1)]
-                                  : WindowUnder(CeilingInNanoseconds(n));
 }
 
 Backoff::Window Backoff::WindowUnder(double ceiling) const {

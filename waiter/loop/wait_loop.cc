@@ -76,12 +76,12 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
 
 NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
                           StopRequested stop_requested,
-                          std::optional<ReadTime> read_time) {
+                          const ReadTime* read_time) {
   if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
   const MonotonicTime answered = now;
   Record(answered);
   if (policy_.keeps_details() && policy_.options().observer != nullptr &&
-      read_time.has_value()) {
+      read_time != nullptr) {
     now = (*read_time)();
   }
   const PollStatus status = report_.last_poll.status();
@@ -158,9 +158,7 @@ inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
     return ApplyDelayRule(now, gen);
   }
   if (policy_.options().retry_after.fail_beyond_max && HintIsBeyondMax()) {
-    EndWithError(now, internal::HintError(report_.last_poll, name(),
-                                          policy_.options().retry_after));
-    return NextStep::Finish();
+    return FailBeyondMax(now);
   }
   // Row 8: the hint reaches beyond the deadline.
   const nanoseconds hint = Hint();
@@ -277,6 +275,12 @@ bool WaitLoop::HintIsBeyondMax() const {
   return hint > policy_.options().retry_after.max_retry_after &&
          hint < absl::InfiniteDuration() &&
          state_.streak_status != PollStatus::kSuccess;
+}
+
+NextStep WaitLoop::FailBeyondMax(MonotonicTime now) {
+  EndWithError(now, internal::HintError(report_.last_poll, name(),
+                                        policy_.options().retry_after));
+  return NextStep::Finish();
 }
 
 // Combines the delay of the curve with the hint, by `retry_after.rule`.

@@ -35,6 +35,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "absl/numeric/int128.h"
 #include "absl/random/random.h"
@@ -93,7 +94,7 @@ class Backoff {
       progress.value_ = delay.count();
       return delay;
     }
-    const int64_t n = ++progress.value_;
+    const int64_t n = std::min(++progress.value_, constant_from_);
     return n <= table_size_ ? Draw(table_[static_cast<size_t>(n - 1)], gen)
                             : Draw(WindowAt(n), gen);
   }
@@ -118,8 +119,10 @@ class Backoff {
   }
 
   double CeilingInNanoseconds(int64_t n) const;
-  // Returns the window of the `n`th delay, which is not in the table.
-  Window WindowAt(int64_t n) const;
+  // Returns the window of the `n`th delay.
+  Window WindowAt(int64_t n) const {
+    return WindowUnder(CeilingInNanoseconds(n));
+  }
   Window WindowUnder(double ceiling) const;
   // Returns the window of decorrelated jitter; zero means no previous delay.
   Window WindowAfter(int64_t previous_delay) const;
@@ -130,7 +133,8 @@ class Backoff {
   std::chrono::nanoseconds max_delay_;
   Jitter jitter_;
   bool decorrelated_;
-  bool is_constant_after_table_ = false;
+  // Ordinal of the window that stands for all later ones, if there is one.
+  int64_t constant_from_ = std::numeric_limits<int64_t>::max();
   int64_t table_size_ = 0;
   // The first `table_size_` windows; the others are not initialized.
   std::array<Window, kMaxTableSize> table_;

@@ -87,11 +87,11 @@ class WaitLoop {
 
   // Takes the answer of a poll from `report.last_poll`; `now` is the poll's
   // end. Draws from `gen` only if a delay is jittered. Where there is an
-  // observer, `read_time` returns the time after its hooks; without it, hooks
+  // observer, `*read_time` returns the time after its hooks; without it, hooks
   // count as taking no time.
   NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
                   StopRequested stop_requested,
-                  std::optional<ReadTime> read_time = std::nullopt);
+                  const ReadTime* read_time = nullptr);
 
   // Ends a sleep. Call it at `wake_up()` or later, or earlier when a stop is
   // requested. Without a request the next step is a poll, however early or late
@@ -174,6 +174,7 @@ class WaitLoop {
                      absl::BitGenRef& gen);
   Nanoseconds Hint() const;
   bool HintIsBeyondMax() const;
+  NextStep FailBeyondMax(MonotonicTime now);
   const Backoff& Curve() const {
     return policy_.CurveAfter(state_.streak_status);
   }
