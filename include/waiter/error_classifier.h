@@ -85,7 +85,8 @@ class ErrorClassifier {
   static ErrorClassifier Http();
 
   // Returns the rules of the AWS SDK for Kotlin: AwsRetryPolicy over
-  // StandardRetryPolicy.
+  // StandardRetryPolicy. Unlike there, `Type::kServer` alone does not make a
+  // server error.
   static ErrorClassifier AwsKotlin();
 
   // Returns the rules of the standard mode of botocore (Python). Where botocore

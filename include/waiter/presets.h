@@ -17,11 +17,13 @@
 // the presets side by side, and schedule.h computes their delays. All functions
 // here are thread-safe.
 //
-// All presets differ from their originals in four ways: delays have a
-// resolution of nanoseconds and cannot overflow; a sleep that would pass the
-// deadline is cut, and one last poll follows there; hints of zero and infinity
-// are ignored, as are negative ones except with gRPC; exceptions of the status
-// function pass through.
+// All presets differ from their originals in five ways: delays have a
+// resolution of nanoseconds, cannot overflow and end at 73 years; a sleep that
+// would pass the deadline is cut, and one last poll follows there; hints of
+// zero and infinity are ignored, as are negative ones except with gRPC;
+// exceptions of the status function pass through; a wait that has used up its
+// attempts or its quota ends with a status of its own, and
+// `WaitReport::last_error` has the error of the service.
 
 #ifndef WAITER_PRESETS_H_
 #define WAITER_PRESETS_H_

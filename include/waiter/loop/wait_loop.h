@@ -22,13 +22,7 @@
 // whether a stop was requested, and `policy` is a `WaitPolicy` (wait_policy.h).
 // An event loop does not run the `while`: it carries out one step, and calls
 // the loop again when the poll has answered or the timer has fired. To stop
-// early, it requests a stop and calls `OnWake` at once, or calls `End`:
-//
-//   if (step.action() == waiter::NextStep::Action::kSleep) {
-//     timer.Cancel();
-//     step = loop.End(now, waiter::StopReason::kCancelled,
-//                     /*unanswered=*/false);
-//   }
+// early, it cancels the timer and calls `End` with the reason `kCancelled`.
 //
 // docs/design.md has the table of decisions and the states.
 
