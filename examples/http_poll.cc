@@ -11,28 +11,12 @@
 #include "absl/time/time.h"
 #include "examples/http_get.h"
 #include "examples/url.h"
+#include "waiter/classify.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/poll_status.h"
 
 namespace waiter_examples {
-namespace {
-
-absl::StatusCode CodeOf(int http_code) {
-  switch (http_code) {
-    case 401:
-      return absl::StatusCode::kUnauthenticated;
-    case 403:
-      return absl::StatusCode::kPermissionDenied;
-    case 404:
-    case 410:
-      return absl::StatusCode::kNotFound;
-    default:
-      return absl::StatusCode::kFailedPrecondition;
-  }
-}
-
-}  // namespace
 
 waiter::Poll<> PollUrl(const Url& url, const waiter::PollContext& context) {
   return PollOf(HttpGet(url, context.timeout, context.stop_token));
@@ -50,7 +34,8 @@ waiter::Poll<> PollOf(const absl::StatusOr<HttpResponse>& answer) {
   const absl::Duration retry_after = answer->retry_after;
   if (code >= 500) return waiter::ServerError(text, retry_after);
   if (code == 429) return waiter::Throttled(text, retry_after);
-  if (code >= 400) return waiter::Failed(absl::Status(CodeOf(code), text));
+  if (code >= 400)
+    return waiter::Failed(absl::Status(waiter::CodeOfHttp(code), text));
   if (code >= 300) {
     return waiter::Failed(absl::FailedPreconditionError(
         absl::StrCat(text, ": redirects are not followed")));

@@ -51,7 +51,7 @@ TEST(HttpPollTest, FailsOnWhatARepetitionCannotChange) {
   EXPECT_EQ(not_found.error(), absl::NotFoundError("404 Not Found"));
   EXPECT_TRUE(absl::IsPermissionDenied(Found(403).error()));
   EXPECT_TRUE(absl::IsUnauthenticated(Found(401).error()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(Found(400).error()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Found(400).error()));
 }
 
 TEST(HttpPollTest, SaysThatRedirectsAreNotFollowed) {
