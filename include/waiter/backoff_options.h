@@ -57,8 +57,9 @@ class Jitter {
   static constexpr Jitter Proportional(double share) {
     return {Kind::kWindow, share, share};
   }
-  // The range is cut at `max_delay`, as every delay is. The Azure SDKs draw
-  // from [0.8, 1.3].
+  // `low` must be within [0, 1], and `high` finite and at least `low`. The
+  // range is cut at `max_delay`, as every delay is. The Azure SDKs draw from
+  // [0.8, 1.3].
   static constexpr Jitter Between(double low, double high) {
     return {Kind::kWindow, 1 - low, high - 1};
   }

@@ -42,6 +42,7 @@
 #ifndef WAITER_CLASSIFY_H_
 #define WAITER_CLASSIFY_H_
 
+#include <concepts>
 #include <string_view>
 #include <utility>
 
@@ -49,6 +50,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/poll.h"
+#include "waiter/poll_status.h"
 
 namespace waiter {
 
@@ -77,11 +79,15 @@ Poll<> FromStatus(absl::Status status);
 
 // The same for a result that says whether the condition is met: false is not
 // ready.
-Poll<> FromStatus(absl::StatusOr<bool> result);
+template <std::same_as<bool> T>
+Poll<> FromStatus(absl::StatusOr<T> result) {
+  if (!result.ok()) return FromStatus(std::move(result).status());
+  return *result ? Success() : NotReady();
+}
 
 // Returns an answer with the class and the error of `result`, or its value.
 template <typename T>
-Poll<T> FromStatus(absl::StatusOr<T> result) {
+requires(!std::same_as<T, bool>) Poll<T> FromStatus(absl::StatusOr<T> result) {
   if (!result.ok()) return FromStatus(std::move(result).status());
   return Poll<T>(std::in_place, *std::move(result));
 }

@@ -15,7 +15,8 @@
 // A stop token ends the wait; the coroutine then goes on with the reason
 // `kCancelled`:
 //
-//   co_await waiter::Await(engine, std::move(wait), stop.get_token());
+//   waiter::WaitResult<Instance> got =
+//       co_await waiter::Await(engine, std::move(wait), stop.get_token());
 //
 // `Task` is a coroutine type of your own or of another library. Make the waiter
 // in a statement of its own: g++ 12 frees the wrong memory for options in

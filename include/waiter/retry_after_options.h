@@ -54,7 +54,8 @@ struct RetryAfterOptions {
 
   // If true, a longer hint ends the wait at once as failed, with the error of
   // the poll or kUnavailable. Retrying earlier than the server asks would fail
-  // again, and waiting that long may be useless.
+  // again, and waiting that long may be useless. Has no effect with a
+  // `delay_rule`.
   bool fail_beyond_max = false;
 
   // Used only by `kClamp`. Finite, zero or more.

@@ -32,6 +32,7 @@
 #define WAITER_WAIT_ENGINE_H_
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -130,7 +131,8 @@ class WaitEngine {
   }
 
   // The same, with a name in messages and hooks that is this wait's alone, for
-  // waits that share a policy. Takes memory for the name.
+  // waits that share a policy. Takes memory for the name. Hooks that come after
+  // the handle was destroyed get the name of the policy.
   template <typename F, typename Callback>
   requires std::invocable<Callback&, WaitResult<typename Waiter<F>::value_type>>
       WaitHandle Start(std::string name, Waiter<F> waiter, Callback callback) {

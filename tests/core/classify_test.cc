@@ -108,5 +108,13 @@ TEST(ClassifyTest, EveryHttpStatusHasACodeThatIsOkOnlyFor2xx) {
   }
 }
 
+// An integer or a pointer is no answer, though it converts to bool.
+template <typename T>
+concept IsAnswer = requires(T value) {
+  FromStatus(value);
+};
+static_assert(IsAnswer<absl::StatusOr<bool>> && IsAnswer<absl::Status>);
+static_assert(!IsAnswer<int> && !IsAnswer<const char*>);
+
 }  // namespace
 }  // namespace waiter

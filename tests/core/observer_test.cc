@@ -232,5 +232,23 @@ TEST_F(ObserverTest, SuccessInTimeIsNotLateBecauseOfAHook) {
   EXPECT_EQ(result.report().elapsed, absl::Seconds(20));
 }
 
+// The hold of 2 s ends while the hook after the second success runs.
+TEST_F(ObserverTest, HoldThatEndsDuringAHookIsFollowedByAPollAtOnce) {
+  WaitOptions options = Options(absl::Minutes(1));
+  options.backoff.initial_delay = absl::Seconds(4);
+  options.hold_for = absl::Seconds(2);
+  diary_.on_line = [this](std::string_view line) {
+    if (line.find(" polled 1 ") != std::string_view::npos) {
+      clock_.AdvanceTime(absl::Seconds(3));
+    }
+  };
+
+  const WaitResult<> result = Waiter([] { return true; }, options).Wait();
+
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.report().attempts, 2);
+  EXPECT_EQ(result.report().elapsed, absl::Seconds(3));
+}
+
 }  // namespace
 }  // namespace waiter

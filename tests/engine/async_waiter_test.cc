@@ -444,5 +444,29 @@ static_assert(
 static_assert(!AsyncStatusFunction<TakesNothing>);
 static_assert(!AsyncStatusFunction<void (*)(int)>);
 
+TEST(PollCompletionTest, TakesEveryAnswerOfAWaitForABool) {
+  SimulatedClock clock;
+  WaitEngine engine({.threads = 0, .clock = &clock});
+  std::vector<std::string> ends;
+  const auto start = [&](auto answer) {
+    engine
+        .Start(AsyncWaiter(
+                   [answer](const PollCompletion<bool>& done) { done(answer); },
+                   {.timeout = absl::ZeroDuration(), .clock = &clock}),
+               [&](const WaitResult<bool>& result) {
+                 ends.push_back(!result.ok() ? "error"
+                                : *result    ? "true"
+                                             : "false");
+               })
+        .Detach();
+    engine.Run();
+  };
+
+  start(absl::StatusOr<bool>(true));
+  start(absl::StatusOr<bool>(false));
+  start(absl::StatusOr<bool>(absl::NotFoundError("gone")));
+  EXPECT_EQ(ends, (std::vector<std::string>{"true", "false", "error"}));
+}
+
 }  // namespace
 }  // namespace waiter

@@ -758,5 +758,46 @@ TEST(EngineBlockingTest, BlockingWaitThatDoesNotSleepIsNoReport) {
   EXPECT_EQ(engine.blocking_sleeps(), 0);
 }
 
+// An observer that takes no time changes nothing: an answer given in time
+// counts from then, although the thread was busy until after the deadline.
+TEST(EngineObserverTest, AnswerCountsByTheTimeItWasGivenWithAnObserver) {
+  struct Silent : WaitObserver {};
+  for (const bool observed : {false, true}) {
+    SimulatedClock clock;
+    WaitEngine engine(
+        {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock});
+    std::optional<PollCompletion<>> completion;
+    std::optional<WaitReport> report;
+    int polls = 0;
+    WaitOptions options = {.timeout = absl::Seconds(10),
+                           .backoff = {.initial_delay = absl::Seconds(4),
+                                       .jitter = Jitter::None()},
+                           .clock = &clock};
+    if (observed) options.observer = std::make_shared<Silent>();
+    engine
+        .Start(
+            AsyncWaiter(
+                [&](PollCompletion<> done) {
+                  if (++polls == 1) {
+                    completion = std::move(done);
+                  } else {
+                    done(Success());
+                  }
+                },
+                options),
+            [&](WaitResult<> result) { report = std::move(result).report(); })
+        .Detach();
+    engine.RunDue();
+    clock.AdvanceTime(absl::Seconds(1));
+    (*completion)(NotReady());
+    clock.AdvanceTime(absl::Seconds(3));
+    engine.Run();
+
+    ASSERT_TRUE(report.has_value());
+    EXPECT_EQ(report->reason, StopReason::kSuccess);
+    EXPECT_EQ(report->elapsed, absl::Seconds(5)) << "observed: " << observed;
+  }
+}
+
 }  // namespace
 }  // namespace waiter

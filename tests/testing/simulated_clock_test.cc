@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -422,6 +423,45 @@ TEST(SimulatedClockTest, StallGuardSpeaksAlsoWhileOthersUseTheClock) {
   std::jthread sleeper([&] { Sleep(clock, Seconds(1), stop.get_token()); });
   sleeper.join();
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
+}
+
+// The sleep of the test ends inside of the call that it runs, and cannot leave
+// before the call returns.
+TEST(SimulatedClockTest, CallMaySleepBeyondTheSleepThatRunsIt) {
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = Seconds(5), .on_stall = nullptr});
+  clock.CallAt(Seconds(1), [&] { Sleep(clock, Seconds(10)); });
+
+  Sleep(clock, Seconds(3));
+  EXPECT_EQ(clock.Elapsed(), Seconds(11));
+}
+
+TEST(SimulatedClockTest, CallThatThrowsLeavesTheClockUsable) {
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = Seconds(5), .on_stall = nullptr});
+  clock.CallAt(Seconds(1), [] { throw std::runtime_error("broken"); });
+
+  EXPECT_THROW(Sleep(clock, Seconds(3)), std::runtime_error);
+  Sleep(clock, Seconds(3));
+  EXPECT_EQ(clock.Elapsed(), Seconds(4));
+}
+
+TEST(SimulatedClockTest, AnnouncementsOfAllThreadsEndALateOne) {
+  int reports = 0;
+  SimulatedClock clock(Mode::kAutomatic,
+                       {.stall_limit = Seconds(30),
+                        .on_stall = [&](std::string_view) { ++reports; }});
+  Sleep(clock, Hours(3));
+  std::optional<SimulatedClock::Participant> worker;
+  std::jthread([&] { worker.emplace(clock); }).join();
+  { const SimulatedClock::Participant test(clock); }
+  worker.reset();
+
+  std::jthread([&] {
+    Sleep(clock, Seconds(1));
+    Sleep(clock, Seconds(1));
+  }).join();
+  EXPECT_EQ(reports, 0);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "waiter/wait_engine.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
@@ -54,6 +55,7 @@ struct Batch : std::enable_shared_from_this<Batch> {
 };
 
 Poll<> FromCallError(const absl::Status& error) {
+  if (LimitOf(error).has_value()) return Failed(error);
   return ClassOf(error.code()) == PollStatus::kThrottled ? Throttled(error)
                                                          : ServerError(error);
 }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/poll.h"
@@ -109,11 +108,6 @@ Poll<> FromStatus(absl::Status status) {
   const PollStatus found = LimitOf(status).has_value() ? PollStatus::kFailed
                                                        : ClassOf(status.code());
   return {found, std::move(status)};
-}
-
-Poll<> FromStatus(absl::StatusOr<bool> result) {
-  if (!result.ok()) return FromStatus(std::move(result).status());
-  return *result ? Success() : NotReady();
 }
 
 }  // namespace waiter

@@ -48,7 +48,8 @@ absl::Status Validate(const BackoffOptions& options, std::string_view name) {
                    "finite, and at least 1");
   }
   if (!IsShare(options.jitter.below())) {
-    return Invalid(name, "jitter", options.jitter.below(), "within [0, 1]");
+    return Invalid(name, "jitter", options.jitter.below(),
+                   "within [0, 1], as 1 minus the lower end");
   }
   if (!(options.jitter.above() >= -options.jitter.below() &&
         std::isfinite(options.jitter.above()))) {

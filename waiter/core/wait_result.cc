@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <ostream>
 
 #include "waiter/wait_report.h"
 

@@ -755,12 +755,19 @@ PollContext EngineWorker::ContextOf(EngineStep& step) {
 
 bool EngineStep::Ends() {
   deferred_ = false;
-  const auto read_clock = [this] {
-    return worker_.poll_clock_.EndOfPoll(/*exact=*/true);
+  const MonotonicTime end = worker_.EndOfPoll(*this);
+  // An answer that was given earlier counts from then, and so do its hooks.
+  const bool was_given =
+      answered_at_.has_value() &&
+      worker_.PolicyOf(record_).options().observer != nullptr;
+  const MonotonicTime taken =
+      was_given ? worker_.poll_clock_.EndOfPoll(/*exact=*/true) : end;
+  const auto read_clock = [&] {
+    return end + (worker_.poll_clock_.EndOfPoll(/*exact=*/true) - taken);
   };
   const WaitLoop::ReadTime read_time = read_clock;
   next_ = loop_.OnPoll(
-      worker_.EndOfPoll(*this), worker_.GenOf(record_),
+      end, worker_.GenOf(record_),
       [&] { return EngineWorker::StopRequested(record_); }, &read_time);
   called_back_ =
       next_.action() == NextStep::Action::kFinish && !record_.gate.abandoned();

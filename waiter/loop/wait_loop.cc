@@ -122,11 +122,12 @@ NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
 // Helpers of `OnPoll`, in the order of the rows.
 
 // Returns whether enough successes in a row were found, for long enough.
-inline bool WaitLoop::Confirmed(MonotonicTime now) const {
-  if (state_.streak_length < policy_.options().successes_required) return false;
+inline bool WaitLoop::Confirmed(MonotonicTime answered) {
   const nanoseconds hold_for = policy_.durations().hold_for;
+  state_.hold_is_open = answered - state_.streak_started < hold_for;
+  if (state_.streak_length < policy_.options().successes_required) return false;
   return hold_for == nanoseconds::zero() ||
-         (state_.streak_length >= 2 && now - state_.streak_started >= hold_for);
+         (state_.streak_length >= 2 && !state_.hold_is_open);
 }
 
 inline bool WaitLoop::ConsecutiveLimitReached(MonotonicTime now) const {
@@ -247,9 +248,12 @@ inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
       state_.growth = {};
       BackoffProgress no_growth;
       nanoseconds delay = curve.NextDelay(no_growth, gen);
-      const nanoseconds hold_left =
-          policy_.durations().hold_for - (now - state_.streak_started);
-      if (hold_left > nanoseconds::zero()) delay = std::min(delay, hold_left);
+      if (state_.hold_is_open) {
+        const nanoseconds left =
+            policy_.durations().hold_for - (now - state_.streak_started);
+        // A hook may have lasted beyond the end of the hold.
+        delay = std::min(delay, std::max(left, nanoseconds::zero()));
+      }
       return {delay, SleepReason::kConfirming};
     }
     default:

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -21,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
@@ -55,6 +57,7 @@ SimulatedClock::Participant::Participant(SimulatedClock& clock)
                                        {.maker = self, .thread = self});
   if (clock.stray_mover_ == self) {
     clock.stray_mover_ = {};
+    clock.is_late_ = false;
   } else if (clock.stray_mover_ != std::thread::id()) {
     clock.is_late_ = true;
   }
@@ -64,12 +67,22 @@ SimulatedClock::Participant::Participant(Participant&& other) noexcept
     : clock_(std::exchange(other.clock_, nullptr)), thread_(other.thread_) {
   if (clock_ == nullptr) return;
   const std::lock_guard lock(clock_->mutex_);
-  thread_->thread = std::thread::id();
+  // Another thread may stand for it already, in exchange for its own.
+  if (thread_->thread == thread_->maker) thread_->thread = std::thread::id();
 }
 
 SimulatedClock::Participant::~Participant() {
   if (clock_ == nullptr) return;
   const std::lock_guard lock(clock_->mutex_);
+  // Another thread may stand for this one, in exchange for its own.
+  const std::thread::id self = std::this_thread::get_id();
+  const auto own = std::ranges::find_if(
+      clock_->participants_, [&](const Announced& participant) {
+        return participant.thread == self && participant.maker != self;
+      });
+  if (own != clock_->participants_.end()) {
+    std::swap(own->thread, thread_->thread);
+  }
   clock_->participants_.erase(thread_);
   clock_->changed_.notify_all();
 }
@@ -116,48 +129,53 @@ MonotonicTime SimulatedClock::MonotonicNow() {
 void SimulatedClock::SleepUntil(MonotonicTime wake_up,
                                 const std::stop_token& stop,
                                 std::string_view who) {
+  const std::thread::id thread = std::this_thread::get_id();
   std::unique_lock lock(mutex_);
-  const auto self =
-      sleepers_.insert(sleepers_.end(), {.wake_up = wake_up,
-                                         .who = who,
-                                         .is_participant = TakePart(),
-                                         .stopped = false});
-  if (is_late_ && stray_mover_ == std::this_thread::get_id()) ReportLate(lock);
-  lock.unlock();
-  {
-    const std::stop_callback on_stop(stop, [&] {
-      const std::lock_guard stop_lock(mutex_);
-      self->stopped = true;
-      changed_.notify_all();
-    });
-    const auto stall_limit =
-        std::chrono::ceil<std::chrono::steady_clock::duration>(
-            absl::ToChronoNanoseconds(
-                std::min(guard_.stall_limit, absl::Hours(24 * 365))));
-    lock.lock();
+  const bool is_participant = TakePart();
+  const auto self = sleepers_.insert(
+      sleepers_.end(),
+      {.wake_up = wake_up, .who = who, .thread = thread, .stopped = false});
+  // Functions of the user may throw. They run without the lock.
+  const absl::Cleanup leave = [&] {
+    if (!lock.owns_lock()) lock.lock();
+    sleepers_.erase(self);
     changed_.notify_all();
-    auto quiet_since = std::chrono::steady_clock::now();
-    while (IsAsleep(*self)) {
-      const MonotonicTime next = NextWakeUp();
-      if (mode_ == Mode::kAutomatic && next != MonotonicTime::max() &&
-          MayMove()) {
-        if (!self->is_participant) stray_mover_ = std::this_thread::get_id();
-        MoveTo(next, lock);
-        continue;
-      }
-      quiet_since = std::max(quiet_since, moved_at_);
-      if (changed_.wait_until(lock, quiet_since + stall_limit) ==
-              std::cv_status::timeout &&
-          IsAsleep(*self) && quiet_since >= moved_at_) {
-        ReportStall(lock);
-        quiet_since = std::chrono::steady_clock::now();
-      }
-    }
-    lock.unlock();
-  }
+  };
+  if (is_late_ && stray_mover_ == thread) ReportLate(lock);
+  lock.unlock();
+  const std::stop_callback on_stop(stop, [&] {
+    const std::lock_guard stop_lock(mutex_);
+    self->stopped = true;
+    changed_.notify_all();
+  });
+  const auto stall_limit =
+      std::chrono::ceil<std::chrono::steady_clock::duration>(
+          absl::ToChronoNanoseconds(
+              std::min(guard_.stall_limit, absl::Hours(24 * 365))));
   lock.lock();
-  sleepers_.erase(self);
   changed_.notify_all();
+  auto quiet_since = std::chrono::steady_clock::now();
+  while (IsAsleep(*self)) {
+    const MonotonicTime next = NextWakeUp();
+    if (mode_ == Mode::kAutomatic && next != MonotonicTime::max() &&
+        MayMove()) {
+      if (!is_participant && stray_mover_ != thread) {
+        stray_mover_ = thread;
+        is_late_ = false;
+      }
+      MoveTo(next, lock);
+      continue;
+    }
+    quiet_since = std::max(quiet_since, moved_at_);
+    if (changed_.wait_until(lock, quiet_since + stall_limit) ==
+            std::cv_status::timeout &&
+        IsAsleep(*self) && quiet_since >= moved_at_) {
+      ReportStall(lock);
+      quiet_since = std::chrono::steady_clock::now();
+    }
+  }
+  // The destructor of `on_stop` may wait for the callback, which takes it.
+  lock.unlock();
 }
 
 bool SimulatedClock::IsAsleep(const Sleeper& sleeper) const {
@@ -180,21 +198,40 @@ bool SimulatedClock::TakePart() {
   return true;
 }
 
-// Returns whether all participants are asleep, and no sleeper is about to wake.
-bool SimulatedClock::MayMove() const {
-  size_t asleep = 0;
-  for (const Sleeper& sleeper : sleepers_) {
-    if (!IsAsleep(sleeper)) return false;
-    asleep += sleeper.is_participant ? 1 : 0;
+// Returns the number of participants that are asleep. A thread that has made
+// two is one of them; the other one is still to come.
+size_t SimulatedClock::CountAsleep() const {
+  size_t count = 0;
+  for (auto it = participants_.begin(); it != participants_.end(); ++it) {
+    const bool is_first =
+        std::ranges::find(participants_.begin(), it, it->thread,
+                          &Announced::thread) == it;
+    const bool sleeps = std::ranges::find(sleepers_, it->thread,
+                                          &Sleeper::thread) != sleepers_.end();
+    if (is_first && sleeps) ++count;
   }
-  return asleep >= participants_.size();
+  return count;
+}
+
+// Returns whether all participants are asleep, and no thread is about to wake.
+// A thread may sleep inside of a call that its own sleep runs; the innermost
+// sleep counts.
+bool SimulatedClock::MayMove() const {
+  for (auto it = sleepers_.begin(); it != sleepers_.end(); ++it) {
+    const bool sleeps_deeper =
+        std::find_if(std::next(it), sleepers_.end(), [&](const Sleeper& other) {
+          return other.thread == it->thread;
+        }) != sleepers_.end();
+    if (!sleeps_deeper && !IsAsleep(*it)) return false;
+  }
+  return CountAsleep() == participants_.size();
 }
 
 MonotonicTime SimulatedClock::NextWakeUp() const {
   MonotonicTime next =
       calls_.empty() ? MonotonicTime::max() : calls_.begin()->first;
   for (const Sleeper& sleeper : sleepers_) {
-    if (!sleeper.stopped) next = std::min(next, sleeper.wake_up);
+    if (IsAsleep(sleeper)) next = std::min(next, sleeper.wake_up);
   }
   return next;
 }
@@ -215,16 +252,14 @@ void SimulatedClock::MoveTo(MonotonicTime time,
 }
 
 void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
-  const auto asleep = std::ranges::count_if(sleepers_, [&](const Sleeper& s) {
-    return IsAsleep(s) && s.is_participant;
-  });
   std::string text = absl::StrCat(
       "SimulatedClock stands still at ", absl::FormatDuration(SinceStart(now_)),
       ": nothing advanced it for ", absl::FormatDuration(guard_.stall_limit),
       mode_ == Mode::kManual ? "; it waits for AdvanceTime()"
                              : "; a participant is still running, or blocks "
                                "without this clock",
-      ". Asleep: ", asleep, " of ", participants_.size(), " participants.");
+      ". Asleep: ", CountAsleep(), " of ", participants_.size(),
+      " participants.");
   for (const Sleeper& sleeper : sleepers_) {
     absl::StrAppend(&text, "\n  \"", sleeper.who, "\" until ",
                     absl::FormatDuration(SinceStart(sleeper.wake_up)));

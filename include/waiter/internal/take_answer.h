@@ -41,14 +41,19 @@ void TakeAnswer(Poll<T> answer, Poll<>& found, std::optional<T>& value) {
   found = std::move(outcome);
   if (answer.has_value()) value.emplace(std::move(answer).value());
 }
-inline void TakeAnswer(absl::StatusOr<bool> answer, Poll<>& found,
-                       std::monostate&) {
+template <std::same_as<bool> T>
+void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found, std::monostate&) {
   found = FromStatus(std::move(answer));
 }
 template <typename T>
 void TakeAnswer(absl::StatusOr<T> answer, Poll<>& found,
                 std::optional<T>& value) {
-  TakeAnswer(FromStatus(std::move(answer)), found, value);
+  if (!answer.ok()) {
+    found = FromStatus(std::move(answer).status());
+    return;
+  }
+  found = Success();
+  value.emplace(*std::move(answer));
 }
 
 // Drops the value of a success that did not end the wait.

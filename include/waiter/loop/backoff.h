@@ -11,8 +11,8 @@
 //                                  .jitter = waiter::Jitter::Full()});
 //   waiter::BackoffProgress progress;
 //   waiter::SplitMix64 gen(42);
-//   backoff.NextDelay(progress, gen);  // Somewhere in [0s, 1s].
-//   backoff.NextDelay(progress, gen);  // Somewhere in [0s, 2s].
+//   backoff.NextDelay(progress, gen);  // Somewhere in [10ms, 1s].
+//   backoff.NextDelay(progress, gen);  // Somewhere in [10ms, 2s].
 //   progress = {};                     // Start over.
 //
 // The ceilings alone, for a table or a plot:

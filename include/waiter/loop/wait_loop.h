@@ -157,7 +157,7 @@ class WaitLoop {
   };
 
   // Rows of the table "What happens after a poll", in its order.
-  bool Confirmed(MonotonicTime now) const;
+  bool Confirmed(MonotonicTime answered);
   bool ConsecutiveLimitReached(MonotonicTime now) const;
   void RejectUnknownStatus();
   NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);

@@ -64,6 +64,7 @@ struct WaitState {
   bool asleep = false;          // The current step is a sleep.
   bool unanswered = false;      // The wait was ended during a poll.
   bool poll_announced = false;  // `BeforePoll` was called for the current poll.
+  bool hold_is_open = false;    // At the last success, before hooks.
 
   // Configuration: the report holds only `attempts`, `elapsed`, `late`, the
   // last poll, and the reason and status of the end. The status has no text if

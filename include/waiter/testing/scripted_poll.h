@@ -16,7 +16,7 @@
 // With exact delays the script shows when a policy polls:
 //
 //   waiter::ScriptedPoll<> never(clock, {waiter::NotReady()});
-//   waiter::Waiter(std::ref(never),
+//   (void)waiter::Waiter(std::ref(never),
 //                  {.timeout = absl::Seconds(7),
 //                   .backoff = {.initial_delay = absl::Seconds(1),
 //                               .jitter = waiter::Jitter::None()},

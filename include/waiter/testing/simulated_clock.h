@@ -15,17 +15,20 @@
 // the clock, the time jumps to the next wake-up or call. A test with threads
 // announces each, itself included, before the first of them starts:
 //
-//   const waiter::SimulatedClock::Participant test(clock);
+//   std::optional<waiter::SimulatedClock::Participant> test(std::in_place,
+//                                                           clock);
 //   std::jthread worker(
 //       [&, participant = waiter::SimulatedClock::Participant(clock)] {
 //         ...
 //       });
+//   ...
+//   test.reset();  // Before the test joins the worker, without this clock.
 //
 // The time of a clock made with `kManual` moves only by `AdvanceTime`, so a
 // test can look at a wait during its sleep:
 //
 //   waiter::SimulatedClock clock(waiter::SimulatedClock::Mode::kManual);
-//   std::jthread thread([&] { wait.Wait(); });
+//   std::jthread thread([&] { (void)wait.Wait(); });
 //   clock.AwaitSleepers(1);  // The wait has polled, and sleeps.
 //   EXPECT_EQ(polls, 1);
 //   clock.AdvanceTime(absl::Minutes(1));
@@ -35,6 +38,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <list>
 #include <map>
@@ -129,13 +133,14 @@ class SimulatedClock final : public Clock {
   struct Sleeper {
     MonotonicTime wake_up;
     std::string_view who;
-    bool is_participant;
+    std::thread::id thread;
     bool stopped;
   };
 
   // These require `mutex_`; the last four release it while they call functions
   // of the user.
   bool IsAsleep(const Sleeper& sleeper) const;
+  size_t CountAsleep() const;
   bool TakePart();
   bool MayMove() const;
   MonotonicTime NextWakeUp() const;
