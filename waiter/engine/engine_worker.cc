@@ -374,7 +374,9 @@ MonotonicTime EngineWorker::RunDue() {
   return RunRound();
 }
 
-void EngineWorker::BeginShutDown() { mailbox_.RequestShutDown(); }
+void EngineWorker::BeginShutDown(absl::FunctionRef<void()> before) {
+  mailbox_.RequestShutDown(before);
+}
 
 void EngineWorker::StopPolls() { stop_relay_.RequestStop(); }
 

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "waiter/clock.h"
@@ -85,8 +86,9 @@ class EngineWorker {
   // Terminates the program with a message if this thread is inside of a
   // function of one of the worker's waits.
   void RequireOutside() const;
-  // Ends all waits, also those that come from now on.
-  void BeginShutDown();
+  // Ends all waits, also those that come from now on. The worker sees nothing
+  // of that until `before` has returned.
+  void BeginShutDown(absl::FunctionRef<void()> before);
   // Requests a stop of the poll under way.
   void StopPolls();
   // Blocks until no wait is left. Returns whether there was one, or any request

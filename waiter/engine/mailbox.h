@@ -86,9 +86,17 @@ class BasicMailbox {
 
   // Makes `Take` return true from now on, and wakes the worker.
   void RequestShutDown() {
+    RequestShutDown([] {});
+  }
+
+  // The same, with a call of `before` under the lock: the worker sees nothing
+  // of the request until it has returned.
+  template <typename Before>
+  void RequestShutDown(Before before) {
     StopSource wake{std::nostopstate};
     {
       const Lock lock(mutex_);
+      before();
       shutting_down_ = true;
       Announce(wake);
     }

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_worker.h"
 #include "waiter/internal/engine_ref.h"
@@ -65,13 +66,22 @@ WaitEngine::WaitEngine(const WaitEngineOptions& options) {
 
 WaitEngine::~WaitEngine() { ShutDown(); }
 
+namespace {
+
+// Tells all workers at the same time: one that knew earlier could stop a poll,
+// which then starts a wait on a worker that does not know.
+void BeginShutDown(absl::Span<const internal::EngineWorkerRef> workers) {
+  if (workers.empty()) return;
+  workers.front()->BeginShutDown([&] { BeginShutDown(workers.subspan(1)); });
+}
+
+}  // namespace
+
 void WaitEngine::ShutDown() {
   for (const internal::EngineWorkerRef& worker : workers_) {
     worker->RequireOutside();
   }
-  for (const internal::EngineWorkerRef& worker : workers_) {
-    worker->BeginShutDown();
-  }
+  BeginShutDown(workers_);
   // A poll that is told so may start waits on any worker, which end at once.
   for (const internal::EngineWorkerRef& worker : workers_) {
     worker->StopPolls();
