@@ -156,9 +156,9 @@ TEST_F(CoroutineTest, StopRequestedBeforePreventsEveryPoll) {
 
 TEST_F(CoroutineTest, ExceptionOfTheStatusFunctionIsThrownFromTheAwait) {
   const auto wait = [&]() -> Task {
-    co_await Await(engine_,
-                   Waiter([]() -> bool { throw std::runtime_error("lost"); },
-                          Options(absl::Minutes(1))));
+    (void)co_await Await(
+        engine_, Waiter([]() -> bool { throw std::runtime_error("lost"); },
+                        Options(absl::Minutes(1))));
     ADD_FAILURE() << "the coroutine continued";
   };
 
@@ -171,8 +171,8 @@ TEST_F(CoroutineTest, ExceptionOfTheStatusFunctionIsThrownFromTheAwait) {
 TEST_F(CoroutineTest, DestroyingTheFrameCancelsTheWait) {
   int polls = 0;
   const auto wait = [&]() -> Task {
-    co_await Await(engine_, Waiter([&] { return ++polls > 100; },
-                                   Options(absl::Minutes(10))));
+    (void)co_await Await(engine_, Waiter([&] { return ++polls > 100; },
+                                         Options(absl::Minutes(10))));
     ADD_FAILURE() << "the coroutine resumed";
   };
 
@@ -232,7 +232,7 @@ TEST(CoroutineThreadTest, CoroutineResumesOnAThreadOfTheEngine) {
   WaitEngine engine;
   const auto wait = [&]() -> Task {
     Waiter at_once([] { return true; }, {.timeout = absl::Minutes(1)});
-    co_await Await(engine, std::move(at_once));
+    (void)co_await Await(engine, std::move(at_once));
     resumed_on = std::this_thread::get_id();
     resumed.count_down();
   };
@@ -252,7 +252,7 @@ TEST(CoroutineThreadTest, EngineMayEndWhenTheCoroutineHasEnded) {
     std::optional<Task> task;
     const auto wait = [&ended](WaitEngine& running) -> Task {
       Waiter at_once([] { return true; }, {.timeout = absl::Minutes(1)});
-      co_await Await(running, std::move(at_once));
+      (void)co_await Await(running, std::move(at_once));
       ended.count_down();
     };
     std::jthread starter([&] { task.emplace(wait(*engine)); });

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/interleavings.h"
@@ -41,13 +42,15 @@ void ExpectMailbox() {
 }
 
 template <Defect kDefect>
-class TriedLock {
+class ABSL_SCOPED_LOCKABLE TriedLock {
  public:
-  explicit TriedLock(ModelMutex& mutex) : mutex_(mutex) {
+  explicit TriedLock(ModelMutex& mutex)
+      ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS
+      : mutex_(mutex) {
     ExpectMailbox();
     if constexpr (kDefect != Defect::kNeverLocks) mutex_.Lock();
   }
-  ~TriedLock() {
+  ~TriedLock() ABSL_UNLOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     ExpectMailbox();
     if constexpr (kDefect != Defect::kNeverLocks) mutex_.Unlock();
   }

@@ -15,20 +15,21 @@
 #include <memory>
 #include <stop_token>
 
+#include "absl/base/thread_annotations.h"
 #include "tests/support/interleavings.h"
 
 namespace waiter {
 
-class ModelMutex {
+class ABSL_LOCKABLE ModelMutex {
  public:
-  void Lock() {
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     Interleaving& run = Interleaving::Current();
     run.Yield();
     while (locked_) run.Block(this);
     locked_ = true;
     Join(run.clock(), released_);
   }
-  void Unlock() {
+  void Unlock() ABSL_UNLOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     Interleaving& run = Interleaving::Current();
     ++run.clock()[run.thread()];
     released_ = run.clock();
@@ -41,10 +42,13 @@ class ModelMutex {
   VectorClock released_ = {};
 };
 
-class ModelLock {
+class ABSL_SCOPED_LOCKABLE ModelLock {
  public:
-  explicit ModelLock(ModelMutex& mutex) : mutex_(mutex) { mutex_.Lock(); }
-  ~ModelLock() { mutex_.Unlock(); }
+  explicit ModelLock(ModelMutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+      : mutex_(mutex) {
+    mutex_.Lock();
+  }
+  ~ModelLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
   ModelLock(const ModelLock&) = delete;
   ModelLock& operator=(const ModelLock&) = delete;
 
@@ -56,7 +60,7 @@ class ModelCondition {
  public:
   explicit ModelCondition(ModelMutex& mutex) : mutex_(mutex) {}
 
-  void Wait() {
+  void Wait() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     mutex_.Unlock();
     Interleaving::Current().Block(this);
     mutex_.Lock();
