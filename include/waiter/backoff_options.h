@@ -74,6 +74,8 @@ class Jitter {
   constexpr double below() const { return below_; }
   constexpr double above() const { return above_; }
 
+  bool operator==(const Jitter&) const = default;
+
  private:
   constexpr Jitter(Kind kind, double below, double above)
       : below_(below), above_(above), kind_(kind) {}
@@ -109,6 +111,8 @@ struct BackoffOptions {
   // deadline, so that the last two polls are not closer than this. Unset: 10
   // ms, or `initial_delay` if that is shorter.
   std::optional<absl::Duration> min_delay = std::nullopt;
+
+  bool operator==(const BackoffOptions&) const = default;
 };
 
 // Returns `options.min_delay`, or what applies if it is unset.

@@ -119,11 +119,11 @@ class WaitPolicy {
   const Backoff& CurveAfter(PollStatus status) const {
     switch (status) {
       case PollStatus::kServerError:
-        return server_error_;
+        return *server_error_;
       case PollStatus::kThrottled:
-        return throttled_;
+        return *throttled_;
       default:
-        return not_ready_;
+        return *not_ready_;
     }
   }
 
@@ -149,7 +149,7 @@ class WaitPolicy {
   const Limits& limits() const { return limits_; }
 
  private:
-  WaitPolicy(WaitOptions options, absl::Status status);
+  WaitPolicy(WaitOptions&& options, absl::Status&& status);
 
   // Converts `options().deadline`, which must be set.
   MonotonicTime AbsoluteDeadlineFrom(MonotonicTime start) const;
@@ -166,9 +166,10 @@ class WaitPolicy {
   std::array<bool, 5> polls_at_once_after_;
   Limits limits_;
   Durations durations_;
-  Backoff not_ready_;
-  Backoff server_error_;
-  Backoff throttled_;
+  // Policies share the curves that they have by default.
+  std::shared_ptr<const Backoff> not_ready_;
+  std::shared_ptr<const Backoff> server_error_;
+  std::shared_ptr<const Backoff> throttled_;
 };
 
 }  // namespace waiter

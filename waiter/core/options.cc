@@ -21,18 +21,52 @@ absl::Status Invalid(std::string_view field, const absl::AlphaNum& value,
       absl::StrCat(field, " is ", value, "; it must be ", range));
 }
 
-absl::Status CheckAtLeastOne(std::string_view field,
-                             std::optional<int64_t> value) {
-  if (value.value_or(1) >= 1) return absl::OkStatus();
-  return Invalid(field, *value, "at least 1, or unset for no limit");
+// A number that is unset or at least 1.
+struct Limit {
+  std::string_view name;
+  std::optional<int64_t> WaitOptions::*field;
+};
+
+constexpr Limit kLimits[] = {
+    {"max_attempts", &WaitOptions::max_attempts},
+    {"max_consecutive_server_errors",
+     &WaitOptions::max_consecutive_server_errors},
+    {"max_consecutive_throttles", &WaitOptions::max_consecutive_throttles},
+};
+
+// A duration that is not negative.
+struct Span {
+  std::string_view name;
+  absl::Duration WaitOptions::*field;
+  bool may_be_infinite;
+};
+
+constexpr Span kSpans[] = {
+    {"max_server_error_time", &WaitOptions::max_server_error_time, true},
+    {"first_poll_delay", &WaitOptions::first_poll_delay, false},
+    {"hold_for", &WaitOptions::hold_for, false},
+    {"final_poll_lead", &WaitOptions::final_poll_lead, false},
+    {"poll_timeout", &WaitOptions::poll_timeout, true},
+};
+
+struct Curve {
+  std::string_view name;
+  BackoffOptions WaitOptions::*field;
+};
+
+constexpr Curve kCurves[] = {
+    {"backoff", &WaitOptions::backoff},
+    {"server_error", &WaitOptions::server_error},
+    {"throttled", &WaitOptions::throttled},
+};
+
+bool IsNotNegative(absl::Duration value, bool may_be_infinite) {
+  return value >= absl::ZeroDuration() &&
+         (may_be_infinite || value < absl::InfiniteDuration());
 }
 
-absl::Status CheckNotNegative(std::string_view field, absl::Duration value,
-                              bool may_be_infinite) {
-  if (value >= absl::ZeroDuration() &&
-      (may_be_infinite || value < absl::InfiniteDuration())) {
-    return absl::OkStatus();
-  }
+absl::Status Negative(std::string_view field, absl::Duration value,
+                      bool may_be_infinite) {
   return Invalid(field, absl::FormatDuration(value),
                  may_be_infinite ? "zero or more" : "finite, and zero or more");
 }
@@ -58,25 +92,24 @@ absl::Status Validate(const WaitOptions& options) {
                    absl::FormatDuration(options.retry_after.max_retry_after),
                    "finite, and above zero");
   }
-  for (const absl::Status& status : {
-           CheckAtLeastOne("max_attempts", options.max_attempts),
-           CheckAtLeastOne("max_consecutive_server_errors",
-                           options.max_consecutive_server_errors),
-           CheckAtLeastOne("max_consecutive_throttles",
-                           options.max_consecutive_throttles),
-           CheckNotNegative("max_server_error_time",
-                            options.max_server_error_time, true),
-           Validate(options.backoff, "backoff"),
-           Validate(options.server_error, "server_error"),
-           Validate(options.throttled, "throttled"),
-           CheckNotNegative("retry_after.overshoot",
-                            options.retry_after.overshoot, false),
-           CheckNotNegative("first_poll_delay", options.first_poll_delay,
-                            false),
-           CheckNotNegative("hold_for", options.hold_for, false),
-           CheckNotNegative("final_poll_lead", options.final_poll_lead, false),
-           CheckNotNegative("poll_timeout", options.poll_timeout, true),
-       }) {
+  if (!IsNotNegative(options.retry_after.overshoot, false)) {
+    return Negative("retry_after.overshoot", options.retry_after.overshoot,
+                    false);
+  }
+  for (const Limit& limit : kLimits) {
+    const std::optional<int64_t>& value = options.*limit.field;
+    if (value.value_or(1) < 1) {
+      return Invalid(limit.name, *value, "at least 1, or unset for no limit");
+    }
+  }
+  for (const Span& span : kSpans) {
+    const absl::Duration value = options.*span.field;
+    if (!IsNotNegative(value, span.may_be_infinite)) {
+      return Negative(span.name, value, span.may_be_infinite);
+    }
+  }
+  for (const Curve& curve : kCurves) {
+    absl::Status status = Validate(options.*curve.field, curve.name);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -11,11 +11,11 @@
 #include <memory>
 #include <utility>
 
-#include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
+#include "waiter/loop/backoff.h"
 #include "waiter/options.h"
 
 namespace waiter {
@@ -39,13 +39,38 @@ std::array<bool, 5> PollsAtOnceAfter(const WaitOptions& options) {
           server_error, false};
 }
 
+// One of the curves of `WaitOptions()`. Made once, because its windows take
+// longer than all the rest of a policy.
+template <BackoffOptions WaitOptions::*kCurve>
+struct DefaultCurve {
+  BackoffOptions options = WaitOptions().*kCurve;
+  Backoff backoff{options};
+};
+
+// Returns one curve of `options`, or the default one if the status is not OK.
+template <BackoffOptions WaitOptions::*kCurve>
+std::shared_ptr<const Backoff> MakeCurve(const absl::Status& status,
+                                         const WaitOptions& options) {
+  static const auto& by_default = *new DefaultCurve<kCurve>();
+  if (status.ok() && options.*kCurve != by_default.options) {
+    return std::make_shared<const Backoff>(options.*kCurve);
+  }
+  // Without an owner there is nothing to count.
+  return {std::shared_ptr<const void>(), &by_default.backoff};
+}
+
 }  // namespace
 
 std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
                                                    absl::Status precondition) {
   if (precondition.ok()) precondition = Validate(options);
-  return absl::WrapUnique(
-      new WaitPolicy(std::move(options), std::move(precondition)));
+  // Makes the private constructor accessible.
+  struct Accessible : WaitPolicy {
+    Accessible(WaitOptions&& options, absl::Status&& status)
+        : WaitPolicy(std::move(options), std::move(status)) {}
+  };
+  return std::make_shared<const Accessible>(std::move(options),
+                                            std::move(precondition));
 }
 
 bool WaitPolicy::FirstSuccessSuffices(const WaitOptions& options) {
@@ -61,7 +86,7 @@ std::chrono::nanoseconds WaitPolicy::ToLoopDuration(absl::Duration delay) {
                   std::chrono::nanoseconds(kNoLimit / 4));
 }
 
-WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
+WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
     : options_(std::move(options)),
       status_(std::move(status)),
       clock_(options_.clock != nullptr ? *options_.clock : GetRealClock()),
@@ -95,9 +120,9 @@ WaitPolicy::WaitPolicy(WaitOptions options, absl::Status status)
                      ToLoopDuration(options_.retry_after.max_retry_after),
                  .retry_after_overshoot =
                      ToLoopDuration(options_.retry_after.overshoot)},
-      not_ready_(status_.ok() ? options_.backoff : BackoffOptions()),
-      server_error_(status_.ok() ? options_.server_error : BackoffOptions()),
-      throttled_(status_.ok() ? options_.throttled : BackoffOptions()) {}
+      not_ready_(MakeCurve<&WaitOptions::backoff>(status_, options_)),
+      server_error_(MakeCurve<&WaitOptions::server_error>(status_, options_)),
+      throttled_(MakeCurve<&WaitOptions::throttled>(status_, options_)) {}
 
 MonotonicTime WaitPolicy::AbsoluteDeadlineFrom(MonotonicTime start) const {
   const absl::Duration remaining =
