@@ -32,7 +32,6 @@
 #define WAITER_WAIT_ENGINE_H_
 
 #include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -112,8 +111,8 @@ class WaitEngine {
   // calls of the handle need none. Memory that runs out in the engine itself
   // ends the wait like an exception of its function, or terminates the program.
   template <typename F, typename Callback>
-  requires std::invocable<Callback&, WaitResult<typename Waiter<F>::value_type>>
-      WaitHandle Start(Waiter<F> waiter, Callback callback) {
+  requires WaitCallback<Callback, typename Waiter<F>::value_type> WaitHandle
+  Start(Waiter<F> waiter, Callback callback) {
     return StartTask<typename Waiter<F>::PollAdapter,
                      typename Waiter<F>::value_type>(
         {std::move(waiter.function_)}, std::move(waiter.policy_),
@@ -133,20 +132,13 @@ class WaitEngine {
   // The same, with a name in messages and hooks that is this wait's alone, for
   // waits that share a policy. Takes memory for the name. Hooks that come after
   // the handle was destroyed get the name of the policy.
-  template <typename F, typename Callback>
-  requires std::invocable<Callback&, WaitResult<typename Waiter<F>::value_type>>
-      WaitHandle Start(std::string name, Waiter<F> waiter, Callback callback) {
-    return StartNamed<typename Waiter<F>::PollAdapter,
-                      typename Waiter<F>::value_type>(
-        std::move(name), std::move(waiter), std::move(callback));
-  }
-  template <typename F, typename Callback>
-  requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
-      WaitHandle Start(std::string name, AsyncWaiter<F> waiter,
-                       Callback callback) {
-    return StartNamed<typename AsyncWaiter<F>::PollAdapter,
-                      typename AsyncWaiter<F>::value_type>(
-        std::move(name), std::move(waiter), std::move(callback));
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Start(std::string name, W waiter, Callback callback) {
+    using PollAdapter = internal::NamedPollAdapter<typename W::PollAdapter>;
+    return StartTask<PollAdapter, typename W::value_type>(
+        {{std::move(waiter.function_)}, std::move(name)},
+        std::move(waiter.policy_), std::move(callback));
   }
 
   // Returns how often a blocking wait has slept inside of a function of one of
@@ -168,13 +160,6 @@ class WaitEngine {
  private:
   template <typename W>
   friend class WaitAwaiter;
-
-  template <typename PollAdapter, typename T, typename W, typename Callback>
-  WaitHandle StartNamed(std::string name, W waiter, Callback callback) {
-    return StartTask<internal::NamedPollAdapter<PollAdapter>, T>(
-        {{std::move(waiter.function_)}, std::move(name)},
-        std::move(waiter.policy_), std::move(callback));
-  }
 
   template <typename PollAdapter, typename T, typename Callback>
   WaitHandle StartTask(PollAdapter adapter,

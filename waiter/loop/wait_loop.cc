@@ -46,7 +46,27 @@ void CallHook(const WaitPolicy& policy, Hook hook) noexcept {
   hook(*policy.options().observer);
 }
 
+// Returns whether the hint of `found` exceeds `max_retry_after`.
+bool HintIsBeyondMax(const Poll<>& found, const RetryAfterOptions& options) {
+  return found.retry_after() > options.max_retry_after &&
+         found.retry_after() < absl::InfiniteDuration() &&
+         found.status() != PollStatus::kSuccess;
+}
+
 }  // namespace
+
+// A delay before the next poll and the rule that decided it.
+struct WaitLoop::Delay {
+  Nanoseconds length;
+  SleepReason reason;
+};
+
+// Rules for placing the last poll of a wait.
+struct WaitLoop::LastPollRules {
+  Nanoseconds lead;         // The poll begins this long before the deadline.
+  Nanoseconds gap;          // A delay that leaves no more time is the last one.
+  Nanoseconds least_delay;  // Of that delay, even if it uses up the lead.
+};
 
 // Reads top-down: `Start`, `OnPoll` and `OnWake`, then what they call. Row
 // numbers are those of the table "What happens after a poll" in docs/design.md.
@@ -158,14 +178,14 @@ inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
       state_.streak_status != PollStatus::kSuccess) {
     return ApplyDelayRule(now, gen);
   }
-  if (policy_.options().retry_after.fail_beyond_max && HintIsBeyondMax()) {
+  const RetryAfterOptions& hints = policy_.options().retry_after;
+  if (hints.fail_beyond_max && HintIsBeyondMax(report_.last_poll, hints)) {
     return FailBeyondMax(now);
   }
   // Row 8: the hint reaches beyond the deadline.
   const nanoseconds hint = Hint();
   if (hint > state_.deadline - now &&
-      policy_.options().retry_after.past_deadline ==
-          RetryAfterOptions::PastDeadline::kStop) {
+      hints.past_deadline == RetryAfterOptions::PastDeadline::kStop) {
     return Finish(StopReason::kDeadline, now);
   }
   // Rows 9 and 10.
@@ -272,13 +292,6 @@ inline nanoseconds WaitLoop::Hint() const {
   }
   return std::min(absl::ToChronoNanoseconds(hint),
                   policy_.durations().max_retry_after);
-}
-
-bool WaitLoop::HintIsBeyondMax() const {
-  const absl::Duration hint = report_.last_poll.retry_after();
-  return hint > policy_.options().retry_after.max_retry_after &&
-         hint < absl::InfiniteDuration() &&
-         state_.streak_status != PollStatus::kSuccess;
 }
 
 NextStep WaitLoop::FailBeyondMax(MonotonicTime now) {
@@ -577,6 +590,10 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
 }
 
 // Ends of waits.
+
+NextStep WaitLoop::Finish(StopReason reason, MonotonicTime now) {
+  return Finish(reason, now, now);
+}
 
 // Ends a wait at `now` whose last answer, if that ends it, came at `answered`.
 NextStep WaitLoop::Finish(StopReason reason, MonotonicTime answered,

@@ -143,18 +143,8 @@ class WaitLoop {
  private:
   using Nanoseconds = std::chrono::nanoseconds;
 
-  // A delay before the next poll and the rule that decided it.
-  struct Delay {
-    Nanoseconds length;
-    SleepReason reason;
-  };
-
-  // Rules for placing the last poll of a wait.
-  struct LastPollRules {
-    Nanoseconds lead;  // The poll begins this long before the deadline.
-    Nanoseconds gap;   // A delay that leaves no more time is the last one.
-    Nanoseconds least_delay;  // Of that delay, even if it uses up the lead.
-  };
+  struct Delay;
+  struct LastPollRules;
 
   // Rows of the table "What happens after a poll", in its order.
   bool Confirmed(MonotonicTime answered);
@@ -167,7 +157,6 @@ class WaitLoop {
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
                      absl::BitGenRef& gen);
   Nanoseconds Hint() const;
-  bool HintIsBeyondMax() const;
   NextStep FailBeyondMax(MonotonicTime now);
   const Backoff& Curve() const {
     return policy_.CurveAfter(state_.streak_status);
@@ -193,9 +182,7 @@ class WaitLoop {
   void WakeUp(MonotonicTime now);
 
   Nanoseconds TimeAtDeadline() const;
-  NextStep Finish(StopReason reason, MonotonicTime now) {
-    return Finish(reason, now, now);
-  }
+  NextStep Finish(StopReason reason, MonotonicTime now);
   NextStep Finish(StopReason reason, MonotonicTime answered, MonotonicTime now);
   absl::Status StatusFor(StopReason reason, MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);

@@ -16,12 +16,12 @@
 // With exact delays the script shows when a policy polls:
 //
 //   waiter::ScriptedPoll<> never(clock, {waiter::NotReady()});
-//   (void)waiter::Waiter(std::ref(never),
-//                  {.timeout = absl::Seconds(7),
-//                   .backoff = {.initial_delay = absl::Seconds(1),
-//                               .jitter = waiter::Jitter::None()},
-//                   .clock = &clock})
-//       .Wait();
+//   waiter::Waiter wait(std::ref(never),
+//                       {.timeout = absl::Seconds(7),
+//                        .backoff = {.initial_delay = absl::Seconds(1),
+//                                    .jitter = waiter::Jitter::None()},
+//                        .clock = &clock});
+//   EXPECT_FALSE(wait.Wait().ok());
 //   EXPECT_THAT(never.polled_at(),
 //               ElementsAre(absl::Seconds(0), absl::Seconds(1),
 //                           absl::Seconds(3), absl::Seconds(7)));
