@@ -52,9 +52,13 @@ enum class QuotaUse : uint8_t {
 // `retry_cost` was 5, and `timeout_cost` and `throttle_cost` were 10.
 struct RetryQuotaOptions {
   enum class WhenSpent : uint8_t {
-    kRefuse,  // `Acquire` returns nullopt.
-    kWait,    // `Acquire` returns the time at which refill pays, first come
-              // first served. Requires refill, and no cost above the capacity.
+    kRefuse,    // `Acquire` returns nullopt.
+    kTakeRest,  // `Acquire` takes the tokens that are left, and returns nullopt
+                // only if there are none, as aws-c-io does. What it takes so
+                // stays spent: neither call below gives it back.
+    kWait,      // `Acquire` returns the time at which refill pays, first come
+                // first served. Requires refill, and no cost above the
+                // capacity.
   };
 
   // Largest number of tokens, and the number at the start.
@@ -139,10 +143,12 @@ class RetryQuota {
 
   // Returns the tokens that refill has brought since the origin of the clock.
   double Refilled(MonotonicTime now) const;
-  // Both return false if refused. Otherwise they move `time` from the current
-  // time to the start of the poll.
-  bool Take(double cost, MonotonicTime& time);
-  bool TakeCompatibly(double cost, MonotonicTime& time);
+  // What a payment took of its cost.
+  enum class Taken : uint8_t { kNothing, kRest, kAll };
+  // Both move `time` from the current time to the start of the poll, unless
+  // they take nothing.
+  Taken Take(double cost, MonotonicTime& time);
+  Taken TakeCompatibly(double cost, MonotonicTime& time);
   void Add(double tokens, MonotonicTime now);
   double TokensCompatibly(MonotonicTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

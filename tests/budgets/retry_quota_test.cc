@@ -77,6 +77,59 @@ TEST(RetryQuotaTest, LastCostIsRefundedOnlyOnce) {
   EXPECT_EQ(quota->Available(kStart), 86);
 }
 
+TEST(RetryQuotaTest, RestPaysForAPollAndStaysSpent) {
+  for (const bool compatible : {false, true}) {
+    const auto quota = MakeQuota({.capacity = 20,
+                                  .retry_cost = 14,
+                                  .throttle_cost = 0,
+                                  .when_spent = WhenSpent::kTakeRest,
+                                  .compatible = compatible});
+    QuotaToken token;
+    ASSERT_THAT(quota->Acquire(QuotaUse::kRetry, kStart, token),
+                Optional(kStart));
+    ASSERT_EQ(quota->Available(kStart), 6);
+
+    EXPECT_THAT(quota->Acquire(QuotaUse::kRetry, kStart, token),
+                Optional(kStart));
+    EXPECT_EQ(quota->Available(kStart), 0);
+    EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
+    EXPECT_THAT(quota->Acquire(QuotaUse::kThrottled, kStart, token),
+                Optional(kStart));
+
+    quota->Release(kStart, token);
+    quota->Refund(kStart, token);
+    EXPECT_EQ(quota->Available(kStart), 0);
+  }
+}
+
+// An hour has brought 3 tokens of the 14, and then there is nothing.
+TEST(RetryQuotaTest, RestIncludesTheRefill) {
+  const auto quota = MakeQuota({.capacity = 14,
+                                .refill_per_second = 3.0 / 3600,
+                                .when_spent = WhenSpent::kTakeRest});
+  QuotaToken token;
+  ASSERT_NE(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
+
+  EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
+  EXPECT_THAT(quota->Acquire(QuotaUse::kRetry, kStart + hours(1), token),
+              Optional(kStart + hours(1)));
+  EXPECT_THAT(quota->Available(kStart + hours(1)), DoubleNear(0, 1e-6));
+  EXPECT_THAT(quota->Available(kStart + hours(2)), DoubleNear(3, 1e-6));
+}
+
+// A rest that did not pay in full must not be confused with the payment before.
+TEST(RetryQuotaTest, RestForgetsAnEarlierPayment) {
+  const auto quota = MakeQuota(
+      {.capacity = 15, .retry_cost = 14, .when_spent = WhenSpent::kTakeRest});
+  QuotaToken token;
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+  ASSERT_EQ(quota->Available(kStart), 0);
+
+  quota->Release(kStart, token);
+  EXPECT_EQ(quota->Available(kStart), 0);
+}
+
 TEST(RetryQuotaTest, FirstSuccessGivesTheIncrementUpToTheCapacity) {
   const auto quota = MakeQuota({.capacity = 10, .retry_cost = 2});
   QuotaToken failed;

@@ -109,10 +109,17 @@ std::optional<MonotonicTime> RetryQuota::Acquire(QuotaUse use,
   // back from memory. Right after a write to a part of it, that read costs as
   // much as an atomic operation.
   std::optional<MonotonicTime> start = now;
-  if (options_.compatible ? TakeCompatibly(cost, *start) : Take(cost, *start)) {
-    token.use_ = static_cast<uint8_t>(use);
-  } else {
-    start.reset();
+  switch (options_.compatible ? TakeCompatibly(cost, *start)
+                              : Take(cost, *start)) {
+    case Taken::kAll:
+      token.use_ = static_cast<uint8_t>(use);
+      break;
+    case Taken::kRest:
+      token = {};
+      break;
+    case Taken::kNothing:
+      start.reset();
+      break;
   }
   return start;
 }
@@ -143,25 +150,32 @@ double RetryQuota::Available(MonotonicTime now) const {
   return TokensCompatibly(now);
 }
 
-bool RetryQuota::Take(double cost, MonotonicTime& time) {
-  if (cost == 0) return true;
+RetryQuota::Taken RetryQuota::Take(double cost, MonotonicTime& time) {
+  using WhenSpent = RetryQuotaOptions::WhenSpent;
+  if (cost == 0) return Taken::kAll;
   const double refilled = Refilled(time);
   // A shortfall worth less than a nanosecond of refill is a rounding error.
   const double tolerance = refill_per_nanosecond_;
   double level = level_.load(std::memory_order_relaxed);
   double left;
+  Taken taken;
   do {
+    taken = Taken::kAll;
     left = std::min(options_.capacity, level + refilled) - cost;
-    if (left < -tolerance &&
-        options_.when_spent == RetryQuotaOptions::WhenSpent::kRefuse) {
-      return false;
+    if (left < -tolerance && options_.when_spent != WhenSpent::kWait) {
+      if (options_.when_spent == WhenSpent::kRefuse ||
+          left + cost <= tolerance) {
+        return Taken::kNothing;
+      }
+      left = 0;
+      taken = Taken::kRest;
     }
   } while (!level_.compare_exchange_weak(level, left - refilled,
                                          std::memory_order_relaxed));
   if (left < -tolerance) {
     time = SecondsAfter(time, -left / options_.refill_per_second);
   }
-  return true;
+  return taken;
 }
 
 void RetryQuota::Add(double tokens, MonotonicTime now) {
@@ -185,24 +199,24 @@ double RetryQuota::TokensCompatibly(MonotonicTime now) const {
       tokens_ + std::floor(options_.refill_per_second * Seconds(now - mark_)));
 }
 
-bool RetryQuota::TakeCompatibly(double cost, MonotonicTime& time) {
+RetryQuota::Taken RetryQuota::TakeCompatibly(double cost, MonotonicTime& time) {
+  using WhenSpent = RetryQuotaOptions::WhenSpent;
   const internal::MutexLock lock(mutex_);
   tokens_ = TokensCompatibly(time);
   const double shortfall = cost - tokens_;
-  if (shortfall > 0 &&
-      options_.when_spent == RetryQuotaOptions::WhenSpent::kRefuse) {
-    return false;
+  const bool takes_rest = shortfall > 0 && tokens_ > 0 &&
+                          options_.when_spent == WhenSpent::kTakeRest;
+  if (shortfall > 0 && !takes_rest && options_.when_spent != WhenSpent::kWait) {
+    return Taken::kNothing;
   }
   time = std::max(mark_, time);
-  if (shortfall > 0) {
+  if (shortfall > 0 && !takes_rest) {
     time =
         SecondsAfter(time, std::ceil(shortfall / options_.refill_per_second));
-    tokens_ = 0;
-  } else {
-    tokens_ -= cost;
   }
+  tokens_ = std::max(tokens_ - cost, 0.0);
   mark_ = time;
-  return true;
+  return takes_rest ? Taken::kRest : Taken::kAll;
 }
 
 }  // namespace waiter
