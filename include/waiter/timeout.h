@@ -24,6 +24,13 @@
 
 namespace waiter {
 
+namespace internal {
+
+template <typename T>
+concept Arithmetic = std::integral<T> || std::floating_point<T>;
+
+}  // namespace internal
+
 // An `absl::Duration` that may be unset, used like a `std::optional`. Converts
 // from `std::chrono` durations: those beyond 292 years are infinite.
 class Timeout {
@@ -34,6 +41,8 @@ class Timeout {
   constexpr Timeout(std::optional<absl::Duration> time) : time_(time) {}
   template <typename Rep, typename Period>
   Timeout(std::chrono::duration<Rep, Period> time) : time_(From(time)) {}
+  template <internal::Arithmetic Number>
+  Timeout(Number) = delete;  // A time has a unit: write absl::Seconds(5).
   // NOLINTEND(google-explicit-constructor)
 
   constexpr bool has_value() const { return time_.has_value(); }

@@ -79,6 +79,8 @@ class Waiter {
   template <Duration Time>
   Waiter(F status_function, Time timeout)
       : Waiter(std::move(status_function), WaitOptions{.timeout = timeout}) {}
+  template <internal::Arithmetic Number>
+  Waiter(F, Number) = delete;  // A time has a unit: write absl::Seconds(5).
 
   // Shares `policy` with other waits, which saves the validation and the memory
   // of the options. `policy` must not be null. (This is a template so that
