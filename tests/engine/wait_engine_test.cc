@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -101,6 +102,17 @@ TEST_F(WaitEngineTest, EngineCallsBackOnceWithTheValue) {
   EXPECT_THAT(values, ElementsAre(Pointee(7)));
   EXPECT_EQ(clock_.Elapsed(), Seconds(2));
   EXPECT_FALSE(wait.pending());
+}
+
+// The status of a success would make a StatusOr that ends the program.
+TEST(WaitCallbackTest, CallbackOfAWaitWithoutAValueTakesNoStatusOr) {
+  static_assert(WaitCallback<void (*)(absl::StatusOr<int>), int>);
+  static_assert(WaitCallback<void (*)(const absl::StatusOr<int>&), int>);
+  static_assert(WaitCallback<void (*)(absl::Status), void>);
+  static_assert(WaitCallback<void (*)(const WaitResult<>&), void>);
+  static_assert(!WaitCallback<void (*)(absl::StatusOr<int>), void>);
+  static_assert(!WaitCallback<void (*)(const absl::StatusOr<int>&), void>);
+  static_assert(!WaitCallback<void (*)(absl::StatusOr<int>&&), void>);
 }
 
 TEST_F(WaitEngineTest, ValueOfASuccessThatDoesNotEndTheWaitIsDropped) {
