@@ -15,6 +15,7 @@
 // totals. Exits with 1 and says what broke if anything did. The seed repeats
 // the decisions of each thread, but not how the threads interleave.
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -955,7 +956,22 @@ int64_t ResidentBytes() {
   statm >> size >> resident;
   return resident * sysconf(_SC_PAGESIZE);
 }
+// Bytes that `malloc` has given out and has not got back. The pages of an
+// engine are among them.
+int64_t AllocatedBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+}
+
 int64_t Megabytes(int64_t bytes) { return bytes >> 20; }
+
+// Memory of the process at one time, in bytes.
+struct Memory {
+  static Memory Now() { return {ResidentBytes(), AllocatedBytes()}; }
+
+  int64_t resident = 0;
+  int64_t allocated = 0;
+};
 
 // The whole run, apart from the watch over it.
 class Soak {
@@ -989,7 +1005,7 @@ class Soak {
     while (NowMs() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    last_resident_ = ResidentBytes();
+    last_ = Memory::Now();
     shared_.stops = true;
     for (std::thread& thread : threads) thread.join();
     threads.clear();
@@ -1025,19 +1041,21 @@ class Soak {
       next_check_ = now + 5'000;
     }
     const int64_t seconds = absl::GetFlag(FLAGS_seconds);
-    // Half of a short run, and two minutes of a long one.
-    const int64_t warm_up = std::min<int64_t>(120'000, seconds * 1000 / 2);
-    if (warm_resident_ == 0 && now >= warm_up) warm_resident_ = ResidentBytes();
+    // Free memory is scattered more and more for some minutes: the pending
+    // waits are of many sizes, and end in another order than they began.
+    const int64_t warm_up = std::min<int64_t>(1'200'000, seconds * 1000 / 2);
+    if (warm_.resident == 0 && now >= warm_up) warm_ = Memory::Now();
     if (now >= next_line_) {
       std::printf(
           "%lld s, %lld started, %lld ended, %lld pending, %lld small "
-          "engines, resident %lld MB\n",
+          "engines, resident %lld MB, allocated %lld MB\n",
           static_cast<long long>(now / 1000),
           static_cast<long long>(ledger_.started()),
           static_cast<long long>(ledger_.ended()),
           static_cast<long long>(ledger_.pending()),
           static_cast<long long>(small_.made()),
-          static_cast<long long>(Megabytes(ResidentBytes())));
+          static_cast<long long>(Megabytes(ResidentBytes())),
+          static_cast<long long>(Megabytes(AllocatedBytes())));
       std::fflush(stdout);
       next_line_ += 10'000;
     }
@@ -1049,18 +1067,23 @@ class Soak {
     // Growth that has other causes than waits, which a small run cannot tell
     // apart.
     constexpr int64_t kTolerated = int64_t{16} << 20;
-    const int64_t growth = last_resident_ - warm_resident_;
-    if (!kIsSanitized && growth > std::max(kTolerated, warm_resident_ / 20)) {
-      Fail(absl::StrCat("resident memory grew from ", Megabytes(warm_resident_),
-                        " MB to ", Megabytes(last_resident_), " MB"));
-    }
+    const auto check = [=](std::string_view what, int64_t warm, int64_t last) {
+      if (kIsSanitized || last - warm <= std::max(kTolerated, warm / 20))
+        return;
+      Fail(absl::StrCat(what, " memory grew from ", Megabytes(warm), " MB to ",
+                        Megabytes(last), " MB"));
+    };
+    check("resident", warm_.resident, last_.resident);
+    check("allocated", warm_.allocated, last_.allocated);
     std::printf(
         "soak: %lld waits started, %lld ended once, 0 lost, resident "
-        "%lld to %lld MB\n",
+        "%lld to %lld MB, allocated %lld to %lld MB\n",
         static_cast<long long>(ledger_.started()),
         static_cast<long long>(ledger_.ended()),
-        static_cast<long long>(Megabytes(warm_resident_)),
-        static_cast<long long>(Megabytes(last_resident_)));
+        static_cast<long long>(Megabytes(warm_.resident)),
+        static_cast<long long>(Megabytes(last_.resident)),
+        static_cast<long long>(Megabytes(warm_.allocated)),
+        static_cast<long long>(Megabytes(last_.allocated)));
   }
 
  private:
@@ -1105,8 +1128,8 @@ class Soak {
   std::atomic<bool> has_ended_ = false;
   int64_t next_check_ = 5'000;
   int64_t next_line_ = 0;
-  int64_t warm_resident_ = 0;
-  int64_t last_resident_ = 0;
+  Memory warm_;
+  Memory last_;
 };
 
 int Main() {
