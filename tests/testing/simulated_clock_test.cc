@@ -436,6 +436,24 @@ TEST(SimulatedClockTest, CallMaySleepBeyondTheSleepThatRunsIt) {
   EXPECT_EQ(clock.Elapsed(), Seconds(11));
 }
 
+// Another thread that falls asleep meanwhile must not move the time.
+TEST(SimulatedClockTest, TimeStandsStillWhileACallRuns) {
+  for (int run = 0; run < 50; ++run) {
+    SimulatedClock clock;
+    std::jthread other;
+    clock.CallAt(Seconds(1), [&] {
+      other = std::jthread([&] { Sleep(clock, Seconds(10)); });
+      clock.AwaitSleepers(2);
+      for (int i = 0; i < 20; ++i) std::this_thread::yield();
+      ASSERT_EQ(clock.Elapsed(), Seconds(1));
+    });
+
+    Sleep(clock, Seconds(2));
+    other.join();
+    ASSERT_EQ(clock.Elapsed(), Seconds(11));
+  }
+}
+
 TEST(SimulatedClockTest, CallThatThrowsLeavesTheClockUsable) {
   SimulatedClock clock(Mode::kAutomatic,
                        {.stall_limit = Seconds(5), .on_stall = nullptr});

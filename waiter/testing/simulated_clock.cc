@@ -213,10 +213,15 @@ size_t SimulatedClock::CountAsleep() const {
   return count;
 }
 
-// Returns whether all participants are asleep, and no thread is about to wake.
-// A thread may sleep inside of a call that its own sleep runs; the innermost
-// sleep counts.
+// Returns whether all participants are asleep, and no thread is about to wake
+// or runs a call. A thread may sleep inside of a call that its own sleep runs;
+// the innermost sleep counts.
 bool SimulatedClock::MayMove() const {
+  if (!std::ranges::all_of(callers_, [](std::thread::id caller) {
+        return caller == std::this_thread::get_id();
+      })) {
+    return false;
+  }
   for (auto it = sleepers_.begin(); it != sleepers_.end(); ++it) {
     const bool sleeps_deeper =
         std::find_if(std::next(it), sleepers_.end(), [&](const Sleeper& other) {
@@ -242,9 +247,15 @@ void SimulatedClock::MoveTo(MonotonicTime time,
     now_ = std::max(now_, calls_.begin()->first);
     const std::function<void()> call = std::move(calls_.begin()->second);
     calls_.erase(calls_.begin());
+    const auto caller =
+        callers_.insert(callers_.end(), std::this_thread::get_id());
+    const absl::Cleanup end_call = [&] {
+      lock.lock();
+      callers_.erase(caller);
+      changed_.notify_all();
+    };
     lock.unlock();
     call();
-    lock.lock();
   }
   now_ = std::max(now_, time);
   moved_at_ = std::chrono::steady_clock::now();

@@ -99,9 +99,10 @@ class SimulatedClock final : public Clock {
   };
 
   // Runs `function` once when `Elapsed()` reaches `time`, on the thread that
-  // moves the clock and under no lock; it may use the clock. A time that has
-  // passed means the next move of the clock. Calls for the same time run in the
-  // order in which they were added.
+  // moves the clock and under no lock. The time stands still while it runs,
+  // unless it sleeps on this clock or advances it. A time that has passed means
+  // the next move of the clock. Calls for the same time run in the order in
+  // which they were added.
   void CallAt(absl::Duration time, std::function<void()> function);
 
   // Advances the time by `duration`, which must not be negative, and runs the
@@ -163,6 +164,7 @@ class SimulatedClock final : public Clock {
   bool is_late_ = false;  // Another thread was announced since then.
   std::list<Sleeper> sleepers_;
   std::multimap<MonotonicTime, std::function<void()>> calls_;
+  std::list<std::thread::id> callers_;  // Threads that run one of the calls.
 };
 
 }  // namespace waiter
