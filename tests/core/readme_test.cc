@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <future>
-#include <sstream>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -18,11 +16,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/document.h"
 #include "tests/support/failures.h"
 #include "waiter/coroutine.h"
 #include "waiter/presets.h"
@@ -35,6 +33,9 @@
 namespace {
 
 using ::testing::HasSubstr;
+using ::waiter::CodeBlocks;
+using ::waiter::ReadFile;
+using ::waiter::Words;
 
 struct Instance {
   std::string state;
@@ -140,20 +141,6 @@ TEST(ReadmeTest, TestingExampleWaitsThreeHoursInstantly) {
   EXPECT_GE(clock.Elapsed(), absl::Hours(3));
 }
 
-std::string Read(const std::string& path) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file.good()) << path;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Reduces `text` to its words: a test indents its code, and prose is wrapped.
-std::string Words(std::string_view text) {
-  return absl::StrJoin(
-      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
-}
-
 TEST(ReadmeTest, FirstExampleRunsOutOfTimeAsShown) {
   waiter::SimulatedClock clock;
   waiter::Waiter wait_until_running(
@@ -165,8 +152,8 @@ TEST(ReadmeTest, FirstExampleRunsOutOfTimeAsShown) {
 
   const waiter::WaitResult<Instance> result = wait_until_running.Wait();
 
-  EXPECT_TRUE(
-      absl::StrContains(Words(Read("README.md")), result.status().ToString()))
+  EXPECT_TRUE(absl::StrContains(Words(ReadFile("README.md")),
+                                result.status().ToString()))
       << result.status();
 }
 
@@ -191,7 +178,7 @@ TEST(ReadmeTest, EventuallyExampleFailsAsShown) {
                       waiter::FailIf("FAILED"));
   });
 
-  EXPECT_THAT(Read("README.md"), HasSubstr("\n```\n" + text + "\n```\n"));
+  EXPECT_THAT(ReadFile("README.md"), HasSubstr("\n```\n" + text + "\n```\n"));
 }
 
 TEST(ReadmeTest, PresetExampleWaits) {
@@ -205,13 +192,11 @@ TEST(ReadmeTest, PresetExampleWaits) {
 }
 
 TEST(ReadmeTest, EveryExampleIsInThisFile) {
-  const std::string source = Words(Read("tests/core/readme_test.cc"));
-  const std::vector<std::string> parts =
-      absl::StrSplit(Read("README.md"), "```cpp\n");
+  const std::string source = Words(ReadFile("tests/core/readme_test.cc"));
+  const std::vector<std::string> blocks = CodeBlocks(ReadFile("README.md"));
 
-  ASSERT_EQ(parts.size(), 7);
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const std::string code = parts[i].substr(0, parts[i].find("```"));
+  ASSERT_EQ(blocks.size(), 6);
+  for (const std::string& code : blocks) {
     for (std::string_view paragraph : absl::StrSplit(code, "\n\n")) {
       EXPECT_THAT(source, HasSubstr(Words(paragraph)));
     }
@@ -234,7 +219,7 @@ std::vector<std::string> PublicHeaders() {
 }
 
 TEST(ReadmeTest, MapHasExactlyThePublicHeaders) {
-  const std::string readme = Read("README.md");
+  const std::string readme = ReadFile("README.md");
   const std::string map = readme.substr(readme.find("\n| header in "));
   std::vector<std::string> named = {"waiter.h"};  // "Start with" it.
   for (std::string_view part : absl::StrSplit(map, '`')) {
