@@ -1,0 +1,91 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Tests a queue whose worker is a thread of its own.
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/testing/eventually.h"
+#include "waiter/testing/eventually_options.h"
+
+namespace {
+
+// Saves documents on a thread of its own; one without text is damaged.
+class Indexer {
+ public:
+  void Push(std::string document) {
+    const std::lock_guard lock(mutex_);
+    pending_.push_back(std::move(document));
+    changed_.notify_one();
+  }
+
+  size_t pending() const {
+    const std::lock_guard lock(mutex_);
+    return pending_.size();
+  }
+  std::vector<std::string> saved() const {
+    const std::lock_guard lock(mutex_);
+    return saved_;
+  }
+  int damaged() const {
+    const std::lock_guard lock(mutex_);
+    return damaged_;
+  }
+
+ private:
+  void Work(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (changed_.wait(lock, stop, [this] { return !pending_.empty(); })) {
+      if (pending_.front().empty()) {
+        ++damaged_;
+      } else {
+        saved_.push_back(std::move(pending_.front()));
+      }
+      pending_.pop_front();
+    }
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::string> pending_;
+  std::vector<std::string> saved_;
+  int damaged_ = 0;
+  std::jthread worker_{[this](std::stop_token stop) { Work(stop); }};
+};
+
+using ::testing::ElementsAre;
+using ::testing::Gt;
+
+TEST(IndexerTest, SavesDocumentsInOrder) {
+  Indexer indexer;
+
+  indexer.Push("a");
+  indexer.Push("b");
+
+  EXPECT_EVENTUALLY(indexer.saved(), ElementsAre("a", "b"));
+  EXPECT_NEVER(indexer.damaged(), Gt(0), {.hold_for = absl::Milliseconds(20)});
+}
+
+TEST(IndexerTest, SkipsDamagedDocument) {
+  Indexer indexer;
+
+  indexer.Push("");
+
+  EXPECT_EVENTUALLY_PASSES({
+    EXPECT_EQ(indexer.pending(), 0);
+    EXPECT_EQ(indexer.damaged(), 1);
+  });
+}
+
+}  // namespace

@@ -1,0 +1,227 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Stops waits: by Ctrl-C, from another thread, and in a coroutine.
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <latch>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/async_waiter.h"
+#include "waiter/coroutine.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/waiter.h"
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct Job {
+  bool IsDone() const { return is_done(); }
+  std::function<bool()> is_done;
+};
+
+// Returns a token of which Ctrl-C requests a stop; a second Ctrl-C ends the
+// program. Call this before you start threads, as they inherit which signals
+// are blocked.
+std::stop_token StopOnInterrupt() {
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
+  std::stop_source stop;
+  std::thread([interrupt, stop]() mutable {
+    int signal = 0;
+    sigwait(&interrupt, &signal);
+    stop.request_stop();
+    sigwait(&interrupt, &signal);
+    _exit(128 + signal);
+  }).detach();
+  return stop.get_token();
+}
+
+// Returns the exit code of the program.
+int WaitForJob(const Job& job, const std::stop_token& stop) {
+  waiter::Waiter wait([&] { return job.IsDone(); },
+                      {.timeout = absl::Hours(1)});
+  const waiter::WaitResult<> result = wait.Wait(stop);
+  if (result.reason() == waiter::StopReason::kCancelled) return 130;
+  return result.ok() ? 0 : 1;
+}
+
+// In processes of their own, because the thread that takes the signals stays.
+TEST(StopDeathTest, InterruptEndsTheWait) {
+  EXPECT_EXIT(
+      {
+        const std::stop_token stop = StopOnInterrupt();
+        bool sent = false;
+        const Job job{[&sent] {
+          if (!std::exchange(sent, true)) kill(getpid(), SIGINT);
+          return false;
+        }};
+        std::exit(WaitForJob(job, stop) == 130 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(StopDeathTest, SecondInterruptEndsTheProgram) {
+  EXPECT_EXIT(
+      {
+        const std::stop_token stop = StopOnInterrupt();
+        kill(getpid(), SIGINT);
+        while (!stop.stop_requested()) std::this_thread::yield();
+        kill(getpid(), SIGINT);
+        while (true) pause();
+      },
+      testing::ExitedWithCode(130), "");
+}
+
+TEST(StopTest, AnotherThreadEndsTheWait) {
+  std::stop_source stop;
+  std::latch polled(1);
+  const Job job{[&] {
+    if (!polled.try_wait()) polled.count_down();
+    return false;
+  }};
+  std::jthread thread([&] {
+    polled.wait();
+    stop.request_stop();
+  });
+
+  EXPECT_EQ(WaitForJob(job, stop.get_token()), 130);
+}
+
+#ifdef WAITER_HAS_COROUTINES
+
+struct Instance {
+  std::string state;
+  std::string address = "10.0.0.7";
+};
+
+waiter::Poll<Instance> PollOf(absl::StatusOr<Instance> got) {
+  if (!got.ok()) return waiter::FromStatus(got.status());
+  if (got->state != "RUNNING") return waiter::NotReady(got->state);
+  return waiter::Success(*std::move(got));
+}
+
+// Answers when the test says so.
+class AsyncClient {
+ public:
+  using Callback = std::function<void(absl::StatusOr<Instance>)>;
+
+  void GetInstance(std::string_view /*id*/, absl::Time deadline,
+                   Callback callback) {
+    deadlines_.push_back(deadline);
+    callbacks_.push_back(std::move(callback));
+  }
+
+  void Answer(const std::string& state) {
+    const Callback callback = std::move(callbacks_.front());
+    callbacks_.pop_front();
+    callback(Instance{state});
+  }
+
+  const std::vector<absl::Time>& deadlines() const { return deadlines_; }
+
+ private:
+  std::deque<Callback> callbacks_;
+  std::vector<absl::Time> deadlines_;
+};
+
+// Destroys its own frame when it ends.
+struct Task {
+  struct promise_type {
+    Task get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+std::vector<std::string>& Printed() {
+  static auto& printed = *new std::vector<std::string>;
+  return printed;
+}
+void Print(std::string text) { Printed().push_back(std::move(text)); }
+
+// `engine` and `client` must outlive the coroutine.
+Task PrintAddress(waiter::WaitEngine& engine, AsyncClient& client,
+                  waiter::WaitOptions options, std::stop_token stop) {
+  options.poll_timeout = absl::Seconds(10);
+  waiter::AsyncWaiter wait(
+      [&client](const waiter::PollContext& poll,
+                waiter::PollCompletion<Instance> done) {
+        client.GetInstance("i-0abc", poll.deadline,
+                           [done](absl::StatusOr<Instance> got) {
+                             done(PollOf(std::move(got)));
+                           });
+      },
+      std::move(options));
+
+  waiter::WaitResult<Instance> result =
+      co_await waiter::Await(engine, std::move(wait), std::move(stop));
+
+  Print(result.ok() ? result->address : result.status().ToString());
+}
+
+class StopCoroutineTest : public testing::Test {
+ protected:
+  StopCoroutineTest() { Printed().clear(); }
+
+  waiter::WaitOptions OneHour() {
+    return {.timeout = absl::Hours(1), .clock = &clock_};
+  }
+
+  waiter::SimulatedClock clock_;
+  waiter::WaitEngine engine_{{.threads = 0, .clock = &clock_}};
+  AsyncClient client_;
+  std::stop_source stop_;
+};
+
+TEST_F(StopCoroutineTest, CompletionEndsThePoll) {
+  clock_.CallAt(absl::Seconds(5), [&] { client_.Answer("CREATING"); });
+  clock_.CallAt(absl::Seconds(60), [&] { client_.Answer("RUNNING"); });
+  const absl::Time start = clock_.TimeNow();
+
+  PrintAddress(engine_, client_, OneHour(), stop_.get_token());
+  engine_.Run();
+
+  EXPECT_THAT(Printed(), ElementsAre("10.0.0.7"));
+  EXPECT_THAT(client_.deadlines(), SizeIs(2));
+  EXPECT_EQ(client_.deadlines().front(), start + absl::Seconds(10));
+}
+
+TEST_F(StopCoroutineTest, StopEndsTheWaitDuringAPoll) {
+  clock_.CallAt(absl::Seconds(5), [&] { stop_.request_stop(); });
+
+  PrintAddress(engine_, client_, OneHour(), stop_.get_token());
+  engine_.Run();
+  client_.Answer("RUNNING");  // Comes too late, and does nothing.
+
+  EXPECT_THAT(Printed(), ElementsAre(HasSubstr("CANCELLED")));
+  EXPECT_LT(clock_.Elapsed(), absl::Seconds(6));
+}
+
+#endif  // WAITER_HAS_COROUTINES
+
+}  // namespace
