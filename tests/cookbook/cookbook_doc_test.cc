@@ -22,7 +22,6 @@
 namespace waiter {
 namespace {
 
-using ::testing::Contains;
 using ::testing::Ge;
 using ::testing::IsSubsetOf;
 using ::testing::SizeIs;

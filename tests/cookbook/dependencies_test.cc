@@ -47,6 +47,7 @@ std::vector<waiter::Waiter<PingServer>> WaitsFor(
     const waiter::WaitOptions& options) {
   const auto policy = waiter::WaitPolicy::Make(options);
   std::vector<waiter::Waiter<PingServer>> waits;
+  waits.reserve(servers.size());
   for (const std::string& server : servers) {
     waits.emplace_back(PingServer{&client, server}, policy);
   }

@@ -68,8 +68,9 @@ class Timer {
   // Calls `function` once after `delay`, in place of the call before.
   void Start(std::chrono::nanoseconds delay, std::function<void()> function) {
     Cancel();
-    const waiter::MonotonicTime time = waiter::SaturatingAdd(
-        loop_.clock_.MonotonicNow(), std::max(delay, delay.zero()));
+    const waiter::MonotonicTime time =
+        waiter::SaturatingAdd(loop_.clock_.MonotonicNow(),
+                              std::max(delay, std::chrono::nanoseconds(0)));
     place_ = loop_.timers_.insert({time, {std::move(function), &pending_}});
     pending_ = true;
   }

@@ -116,7 +116,7 @@ TEST_F(FleetTest, CallsHoldManyInstances) {
   int running = 0;
   std::vector<absl::Status> errors;
   for (int i = 0; i < kInstances; ++i) {
-    fleet.Await(absl::StrCat("i-", i), [&](waiter::WaitResult<Instance> got) {
+    fleet.Await(absl::StrCat("i-", i), [&](const auto& got) {
       if (got.ok()) {
         ++running;
       } else {

@@ -215,11 +215,11 @@ CURLcode curl_easy_getinfo(CURL* /*curl*/, CURLINFO info, ...) {
 
 CURLHcode curl_easy_header(CURL* /*curl*/, const char* /*name*/,
                            size_t /*index*/, unsigned int /*origin*/,
-                           int /*request*/, curl_header** field) {
+                           int /*request*/, curl_header** hout) {
   Connection& connection = TheConnection();
   if (connection.now.retry_after.empty()) return CURLHE_MISSING;
   connection.field.value = connection.now.retry_after.data();
-  *field = &connection.field;
+  *hout = &connection.field;
   return CURLHE_OK;
 }
 

@@ -3,6 +3,7 @@
 
 // Holds very many waits whose status functions block.
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -44,10 +45,9 @@ class ThreadPool {
   }
 
   bool HasThisThread() const {
-    for (const std::jthread& thread : threads_) {
-      if (thread.get_id() == std::this_thread::get_id()) return true;
-    }
-    return false;
+    return std::ranges::any_of(threads_, [](const std::jthread& thread) {
+      return thread.get_id() == std::this_thread::get_id();
+    });
   }
 
  private:
@@ -108,7 +108,7 @@ std::vector<int> WaitForJobs(Client& client, ThreadPool& pool,
     waiter::Waiter wait([&client, job] { return client.IsDone(job); }, policy);
     engine
         .Start(std::move(wait),
-               [&failed, &pending, job](waiter::WaitResult<> result) {
+               [&failed, &pending, job](const waiter::WaitResult<>& result) {
                  if (!result.ok()) failed.push_back(job);
                  pending.count_down();
                })

@@ -61,7 +61,7 @@ class Indexer {
   std::deque<std::string> pending_;
   std::vector<std::string> saved_;
   int damaged_ = 0;
-  std::jthread worker_{[this](std::stop_token stop) { Work(stop); }};
+  std::jthread worker_{[this](const std::stop_token& stop) { Work(stop); }};
 };
 
 using ::testing::ElementsAre;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -78,7 +77,7 @@ TEST(StopDeathTest, InterruptEndsTheWait) {
           if (!std::exchange(sent, true)) kill(getpid(), SIGINT);
           return false;
         }};
-        std::exit(WaitForJob(job, stop) == 130 ? 0 : 1);
+        _exit(WaitForJob(job, stop) == 130 ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }
@@ -171,10 +170,11 @@ Task PrintAddress(waiter::WaitEngine& engine, AsyncClient& client,
   waiter::AsyncWaiter wait(
       [&client](const waiter::PollContext& poll,
                 waiter::PollCompletion<Instance> done) {
-        client.GetInstance("i-0abc", poll.deadline,
-                           [done](absl::StatusOr<Instance> got) {
-                             done(PollOf(std::move(got)));
-                           });
+        client.GetInstance(
+            "i-0abc", poll.deadline,
+            [done = std::move(done)](absl::StatusOr<Instance> got) {
+              done(PollOf(std::move(got)));
+            });
       },
       std::move(options));
 
