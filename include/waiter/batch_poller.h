@@ -66,8 +66,9 @@ class BatchPoller {
   //
   // An error that the call returns is throttling for each of its keys if the
   // code is kResourceExhausted, otherwise a server error. An exception is a
-  // server error, too. So a failed call alone never ends a wait; if it can
-  // never work, answer `Failed(error)` for its keys instead.
+  // server error, too. So a failed call alone never ends a wait, unless its
+  // error is the limit of another wait (`LimitOf`); if it can never work,
+  // answer `Failed(error)` for its keys instead.
   //
   // Runs on the engine's thread, or on its executor, as synchronous status
   // functions do. If these are several threads, it must be safe to call

@@ -707,5 +707,36 @@ TEST_P(BatchPollerThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
 INSTANTIATE_TEST_SUITE_P(OnEngineAndExecutor, BatchPollerThreadsTest,
                          testing::Bool());
 
+// The alarm of a batch is a wait on the engine, and may be lost there.
+TEST(BatchPollerExecutorTest, KeysOfACallThatTheExecutorLostArePolledAgain) {
+  for (const bool throws : {false, true}) {
+    SimulatedClock clock;
+    int tasks = 0;
+    WaitEngineOptions options;
+    options.threads = 0;
+    options.clock = &clock;
+    options.executor = [&](Task task) {
+      if (++tasks > 1) return task();
+      if (throws) throw std::runtime_error("the pool is full");
+    };
+    WaitEngine engine(options);
+    BatchPoller<std::string, int> poller(
+        engine, [](absl::Span<const std::string> keys) {
+          Answer answer;
+          for (const std::string& key : keys) answer.emplace(key, Success(7));
+          return absl::StatusOr<Answer>(std::move(answer));
+        });
+    std::optional<WaitReport> report;
+    const WaitHandle wait = poller.Start(
+        "a", WaitOptions{.timeout = absl::Seconds(20), .clock = &clock},
+        [&](WaitResult<int> result) { report = std::move(result).report(); });
+    engine.Run();
+
+    ASSERT_TRUE(report.has_value());
+    EXPECT_EQ(report->reason, StopReason::kSuccess);
+    EXPECT_EQ(report->count(PollStatus::kServerError), 1);
+  }
+}
+
 }  // namespace
 }  // namespace waiter

@@ -125,13 +125,21 @@ void BatchQueue::Open(Clock& clock) {
 }
 
 WaitHandle BatchQueue::StartAlarm(Batch& batch, bool at_once) {
-  return engine_.Start(Waiter(
-                           [batch = batch.shared_from_this(), at_once] {
-                             batch->queue->OnAlarm(*batch, at_once);
-                             return true;
-                           },
-                           at_once ? at_once_ : after_window_),
-                       [](const WaitResult<>&) {});
+  return engine_.Start(
+      Waiter(
+          [batch = batch.shared_from_this(), at_once] {
+            batch->queue->OnAlarm(*batch, at_once);
+            return true;
+          },
+          at_once ? at_once_ : after_window_),
+      [batch = batch.shared_from_this(), at_once](const WaitResult<>& result) {
+        if (result.ok()) return;
+        batch->queue->OnLostAlarm(*batch, at_once, result.status());
+      });
+}
+
+Poll<> BatchQueue::Gone() {
+  return Failed(absl::CancelledError("the BatchPoller was destroyed"));
 }
 
 void BatchQueue::OnAlarm(Batch& batch, bool at_once) noexcept {
@@ -142,6 +150,15 @@ void BatchQueue::OnAlarm(Batch& batch, bool at_once) noexcept {
     Call(keys, lock);
     lock.lock();
   }
+  batch.alarm.Detach();
+  batches_.erase(batch.shared_from_this());
+}
+
+void BatchQueue::OnLostAlarm(Batch& batch, bool at_once,
+                             const absl::Status& error) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (batch.at_once != at_once) return;
+  Answer(Take(batch), FromCallError(error));
   batch.alarm.Detach();
   batches_.erase(batch.shared_from_this());
 }
@@ -172,7 +189,7 @@ void BatchQueue::Close() {
   closed_ = true;
   for (const std::shared_ptr<Batch>& batch : batches_) {
     alarms.push_back(std::move(batch->alarm));
-    Reject(Take(*batch));
+    Answer(Take(*batch), Gone());
   }
   batches_.clear();
 }

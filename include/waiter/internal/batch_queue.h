@@ -41,8 +41,9 @@ struct BatchWait {
   BatchWait* next = nullptr;  // The next wait that is due for this key.
 };
 
-// Returns the answer for each key of a call that returned `error`: throttled if
-// that is the class of `error`, otherwise a server error.
+// Returns the answer for each key of a call that returned `error`: failed if
+// that is the limit of another wait, throttled if that is the class of `error`,
+// otherwise a server error.
 Poll<> FromCallError(const absl::Status& error);
 
 // State that all waits for one key share.
@@ -75,7 +76,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   bool Join(BatchWait& wait);
 
   // Awaits the calls under way, except one that calls this itself. No call is
-  // made afterwards; keys that are due go to `Reject`.
+  // made afterwards; keys that are due are answered that the poller is gone.
   void Close();
 
  protected:
@@ -85,9 +86,12 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   virtual void Call(const std::vector<BatchKey*>& keys,
                     std::unique_lock<std::mutex>& lock) = 0;
 
-  // Answers the waits of `keys` that the poller is gone. Called with `mutex_`
-  // locked.
-  virtual void Reject(const std::vector<BatchKey*>& keys) = 0;
+  // Returns the answer of a poller that is gone.
+  static Poll<> Gone();
+
+  // Answers the waits of `keys`, which are due. Called with `mutex_` locked.
+  virtual void Answer(const std::vector<BatchKey*>& keys,
+                      const Poll<>& answer) = 0;
 
   // Takes `wait` out of the queue, if it is in it. Requires `mutex_`.
   static void Leave(BatchWait& wait);
@@ -102,6 +106,9 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   // Makes the call of `batch`, unless another alarm has replaced this one.
   // Memory that runs out terminates the program: the keys would be lost.
   void OnAlarm(Batch& batch, bool at_once) noexcept;
+  // Answers the keys of `batch` with `error`: its alarm ended without a call.
+  void OnLostAlarm(Batch& batch, bool at_once,
+                   const absl::Status& error) noexcept;
   // Takes the keys out of `batch`.
   std::vector<BatchKey*> Take(Batch& batch);
 

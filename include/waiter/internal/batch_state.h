@@ -47,7 +47,7 @@ class BatchState final : public BatchQueue {
 
     void Poll(PollCompletion<T> completion) {
       done.emplace(std::move(completion));
-      if (!state->Join(*this)) Refuse(*this);
+      if (!state->Join(*this)) (*done)(waiter::Poll<T>(Gone()));
     }
 
     std::shared_ptr<BatchState> state;
@@ -88,13 +88,12 @@ class BatchState final : public BatchQueue {
     }
   }
 
-  static void Refuse(Wait& wait) {
-    (*wait.done)(waiter::Poll<T>(
-        Failed(absl::CancelledError("the BatchPoller was destroyed"))));
-  }
-  void Reject(const std::vector<BatchKey*>& keys) override {
+  void Answer(const std::vector<BatchKey*>& keys,
+              const waiter::Poll<>& answer) override {
     for (BatchKey* const key : keys) {
-      TakeDue(*key, Refuse);
+      TakeDue(*key, [&](Wait& wait) {
+        (*wait.done)(waiter::Poll<T>(waiter::Poll<>(answer)));
+      });
     }
   }
 
