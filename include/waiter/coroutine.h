@@ -55,7 +55,9 @@ namespace waiter {
 // that a suspended wait needs no other memory than its place in the engine.
 // Destroying a suspended coroutine cancels the wait as the destructor of a
 // `WaitHandle` does: it blocks while the status function runs on another
-// thread, and the coroutine is not resumed.
+// thread, and the coroutine is not resumed. As for any coroutine, it must not
+// be destroyed while it may be resumed: destroy it on the engine's only thread,
+// or where no wait of it can end.
 template <typename W>
 class [[nodiscard]] WaitAwaiter {
  public:
@@ -151,7 +153,8 @@ class [[nodiscard]] WaitAwaiter {
 // that thread, and it must not destroy the engine. A request of `stop` ends the
 // wait as `WaitHandle::Cancel` does. An exception of the status function
 // or the executor is thrown from the `co_await`. If the engine is destroyed,
-// the coroutine goes on with the reason `kShutDown`.
+// the coroutine goes on with the reason `kShutDown`. One that awaits again and
+// again then is not resumed any more after 32 times (see `~WaitEngine`).
 template <typename W>
 WaitAwaiter<W> Await(WaitEngine& engine, W waiter, std::stop_token stop = {}) {
   return WaitAwaiter<W>(engine, std::move(waiter), std::move(stop));

@@ -56,7 +56,7 @@ std::string_view SleepReasonName(SleepReason reason);
 // A poll that is over. References and views in events are valid until the hook
 // returns.
 struct PollEvent {
-  std::string_view name;   // Of the options, or of the start.
+  std::string_view name;   // Name from the options or from `Start`.
   int64_t attempt;         // Ordinal of the poll, from 1.
   absl::Duration elapsed;  // From the start of the wait to the poll's end.
   absl::Duration took;     // From the poll's start to its end.
@@ -68,7 +68,7 @@ struct PollEvent {
 
 // A sleep that is about to begin.
 struct SleepEvent {
-  std::string_view name;   // Of the options, or of the start.
+  std::string_view name;   // Name from the options or from `Start`.
   int64_t attempt;         // Ordinal of the poll before; 0 before the first.
   absl::Duration elapsed;  // From the start of the wait to the sleep's start.
   absl::Duration delay;    // The exact length; a stop request may cut it short.
@@ -86,8 +86,9 @@ struct SleepEvent {
 //
 // The time that hooks take counts as the wait's. Hooks may request a stop,
 // which ends the wait before its next poll, or, in `BeforePoll`, after this
-// poll. They may destroy the handle of the wait. An exception that leaves a
-// hook terminates the program.
+// poll; on an executor, whose polls begin later, before it. They may destroy
+// the handle of the wait. An exception that leaves a hook terminates the
+// program.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;

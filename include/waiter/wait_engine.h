@@ -179,6 +179,8 @@ class WaitEngine {
   void ShutDown();
 
   std::vector<internal::EngineWorkerRef> workers_;
+  // True once the engine ends. All workers share it.
+  const std::shared_ptr<std::atomic<bool>> ends_;
   std::atomic<size_t> next_worker_ = 0;
 };
 

@@ -36,10 +36,9 @@ class Clock;
 enum class ReportLevel : uint8_t {
   // Keeps `attempts`, `elapsed` and the status of the last poll. Counts, sleeps
   // and errors stay empty. If a poll ends the wait, `last_poll` is complete.
-  // The
-  // error has its usual text, but that of a wait which was cancelled, or ended
-  // with the engine, may have none. Waits that need more state than a lean
-  // report (see `WaitEngine::Start`) keep everything.
+  // The error has its usual text, but that of a wait which was cancelled, or
+  // ended with the engine, may have none. Waits that need more state than a
+  // lean report (see `WaitEngine::Start`) keep everything.
   kLean,
   // Keeps everything that the blocking form keeps, for 64 bytes more per wait.
   kFull,

@@ -51,7 +51,8 @@ class [[nodiscard]] WaitGroup {
   // `callback` exactly once, on a thread of the engine and never inside of this
   // constructor, when all waits have ended, cancelled ones included. For no
   // waits, the callback comes with an empty vector. The results are in the
-  // order of `waits`.
+  // order of `waits`. Memory that runs out when a wait ends terminates the
+  // program.
   template <typename W>
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)

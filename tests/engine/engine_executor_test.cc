@@ -480,5 +480,109 @@ TEST_F(EngineExecutorTest, PollsOfOneWaitNeverOverlap) {
   for (const Wait& wait : waits) EXPECT_EQ(wait.polls, 100);
 }
 
+// A pool whose queue is full runs the oldest task on the thread that hands over
+// another one. That task destroys the handle of the wait whose poll has just
+// begun on a thread of the pool.
+TEST_F(EngineExecutorTest, DestructorInACallOfTheExecutorAwaitsThePoll) {
+  std::latch began(1);
+  std::atomic<bool> ended = false;
+  std::optional<WaitHandle> handle;
+  std::optional<Task> queued;
+  std::jthread pool;
+  WaitEngineOptions options = Simulated();
+  options.executor = [&](Task task) {
+    if (!queued.has_value()) {
+      queued = std::move(task);
+      return;
+    }
+    pool = std::jthread(std::move(task));
+    began.wait();
+    (*queued)();
+  };
+  WaitEngine engine(options);
+  const WaitHandle destroying = engine.Start(Waiter(
+                                                 [&] {
+                                                   handle.reset();
+                                                   EXPECT_TRUE(ended);
+                                                   return true;
+                                                 },
+                                                 EverySecond()),
+                                             results_.Take());
+  handle = engine.Start(Waiter(
+                            [&] {
+                              began.count_down();
+                              for (int i = 0; i < 1000; ++i) {
+                                std::this_thread::yield();
+                              }
+                              ended = true;
+                              return true;
+                            },
+                            EverySecond()),
+                        results_.Take());
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(EngineExecutorTest, WaitsThatAPollStartsStayOnTheThreadOfItsWait) {
+  Pool pool(1);
+  WaitEngine engine({.threads = 4, .executor = pool.executor()});
+  std::latch ended(5);
+  std::mutex mutex;
+  std::vector<std::thread::id> threads;
+  const auto note = [&](const WaitResult<>&) {
+    {
+      const std::lock_guard lock(mutex);
+      threads.push_back(std::this_thread::get_id());
+    }
+    ended.count_down();
+  };
+  engine
+      .Start(Waiter(
+                 [&] {
+                   for (int i = 0; i < 4; ++i) {
+                     engine.Start(Waiter([] { return true; }, Seconds(5)), note)
+                         .Detach();
+                   }
+                   return true;
+                 },
+                 Seconds(5)),
+             note)
+      .Detach();
+  ended.wait();
+
+  EXPECT_THAT(threads, testing::Each(threads.front()));
+}
+
+using EngineExecutorDeathTest = EngineExecutorTest;
+
+// The thread is inside of a function of the outer engine, although the inner
+// one runs on it.
+TEST_F(EngineExecutorDeathTest, RunDueInANestedEngineTerminates) {
+  WaitEngine outer(Simulated());
+  bool nests = false;  // In the process that dies.
+  const auto run_nested = [&] {
+    WaitEngine inner(Simulated());
+    inner
+        .Start(Waiter([] { return true; }, EverySecond()),
+               [&](const WaitResult<>&) { outer.RunDue(); })
+        .Detach();
+    inner.Run();
+  };
+  outer
+      .Start(Waiter([] { return true; }, EverySecond()),
+             [&](const WaitResult<>&) {
+               if (nests) run_nested();
+             })
+      .Detach();
+
+  EXPECT_DEATH(
+      {
+        nests = true;
+        outer.Run();
+      },
+      "called by one of its own waits");
+}
+
 }  // namespace
 }  // namespace waiter

@@ -799,5 +799,141 @@ TEST(EngineObserverTest, AnswerCountsByTheTimeItWasGivenWithAnObserver) {
   }
 }
 
+// Each of five functions takes 30 ms, in one round. The wait of each begins
+// when its function does, so those that began from 60 ms on are answered in
+// time.
+TEST_F(EnginePromisesTest, TimeOfAnAsynchronousWaitBeginsWithItsFunction) {
+  WaitEngine engine(Simulated());
+  std::vector<PollCompletion<>> completions;
+  WaitOptions options = EverySecond(absl::Milliseconds(100));
+  for (int i = 0; i < 5; ++i) {
+    engine
+        .Start(AsyncWaiter(
+                   [&](PollCompletion<> done) {
+                     completions.push_back(std::move(done));
+                     clock_.AdvanceTime(absl::Milliseconds(30));
+                   },
+                   options),
+               results_.Take())
+        .Detach();
+  }
+  engine.RunDue();
+  ASSERT_EQ(clock_.Elapsed(), absl::Milliseconds(150));
+  for (const PollCompletion<>& done : completions) done(Success());
+  engine.Run();
+
+  EXPECT_THAT(
+      results_.reasons(),
+      testing::UnorderedElementsAre(
+          StopReason::kDeadline, StopReason::kDeadline, StopReason::kSuccess,
+          StopReason::kSuccess, StopReason::kSuccess));
+}
+
+// Counts the hooks that come after the handle of their wait was destroyed.
+class DestroyingObserver final : public WaitObserver {
+ public:
+  void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) override {
+    if (!handle.has_value()) ++late_hooks;
+  }
+  void AfterPoll(const PollEvent& /*poll*/) override {
+    if (destroys_after_poll) handle.reset();
+  }
+  void BeforeSleep(const SleepEvent& /*sleep*/) override {
+    if (!handle.has_value()) ++late_hooks;
+  }
+  void OnDone(std::string_view /*name*/, const WaitReport& report) override {
+    reason = report.reason;
+  }
+
+  std::optional<WaitHandle> handle;
+  bool destroys_after_poll = false;
+  int late_hooks = 0;
+  std::optional<StopReason> reason;
+};
+
+TEST_F(EnginePromisesTest, NoHookButTheLastTwoFollowsTheEndOfTheHandle) {
+  for (const bool after_poll : {false, true}) {
+    for (const absl::Duration delay :
+         {absl::ZeroDuration(), absl::Seconds(1)}) {
+      const auto observer = std::make_shared<DestroyingObserver>();
+      observer->destroys_after_poll = after_poll;
+      WaitEngine engine(Simulated());
+      WaitOptions options = EverySecond();
+      options.backoff = Every(delay);
+      options.observer = observer;
+      observer->handle = engine.Start(Waiter(
+                                          [&] {
+                                            if (!after_poll) {
+                                              observer->handle.reset();
+                                            }
+                                            return false;
+                                          },
+                                          options),
+                                      results_.Take());
+      engine.Run();
+
+      EXPECT_EQ(observer->late_hooks, 0);
+      EXPECT_EQ(observer->reason, StopReason::kCancelled);
+    }
+  }
+  EXPECT_THAT(results_.reports(), IsEmpty());
+}
+
+// The start of another thread is later, although it takes another way.
+TEST_F(EnginePromisesTest, WaitsBeginInTheOrderOfTheStartsOfAllThreads) {
+  WaitEngine engine(Simulated());
+  std::string order;
+  const auto start = [&](char name) {
+    engine
+        .Start(Waiter(
+                   [&order, name] {
+                     order += name;
+                     return true;
+                   },
+                   EverySecond()),
+               results_.Take())
+        .Detach();
+  };
+  engine
+      .Start(Waiter([] { return true; }, EverySecond()),
+             [&](const WaitResult<>&) {
+               start('a');
+               std::thread([&] { start('b'); }).join();
+               start('c');
+             })
+      .Detach();
+  engine.Run();
+
+  EXPECT_EQ(order, "abc");
+}
+
+TEST_F(EnginePromisesTest, FirstAnswerOfAllThreadsCounts) {
+  WaitEngine engine(Simulated());
+  engine
+      .Start(AsyncWaiter(
+                 [](const PollCompletion<>& done) {
+                   std::thread([&] { done(Success()); }).join();
+                   done(Failed(absl::InternalError("second")));
+                 },
+                 EverySecond()),
+             results_.Take())
+      .Detach();
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+// The captures of a call are destroyed without the lock of the clock, too.
+TEST_F(EnginePromisesTest, CallOfTheClockMayOwnAHandle) {
+  WaitEngine engine(Simulated());
+  auto handle =
+      std::make_shared<WaitHandle>(engine.Start(NeverReady(), results_.Take()));
+  clock_.CallAt(absl::Minutes(1), [moved = std::move(handle)] {});
+  engine.Run();
+
+  EXPECT_EQ(clock_.Elapsed(), absl::Minutes(1));
+  EXPECT_EQ(held(), 0);
+}
+
 }  // namespace
 }  // namespace waiter

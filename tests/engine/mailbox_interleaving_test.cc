@@ -203,7 +203,7 @@ void ShutDown(Interleaving& run, int hops, bool one_pass_only) {
   run.AddThread([pair, hops] { RunWorker(*pair, 0, hops); });
   run.AddThread([pair, hops] { RunWorker(*pair, 1, hops); });
   run.AddThread([pair, one_pass_only] {
-    for (auto& mailbox : pair->mailboxes) mailbox.RequestShutDown();
+    for (auto& mailbox : pair->mailboxes) mailbox.Post([](Mail&) {});
     while (!AwaitRestOfAll(*pair) && !one_pass_only) {
     }
     for (auto& mailbox : pair->mailboxes) mailbox.Close();

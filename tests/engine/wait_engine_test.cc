@@ -112,7 +112,7 @@ TEST(WaitCallbackTest, CallbackOfAWaitWithoutAValueTakesNoStatusOr) {
   static_assert(WaitCallback<void (*)(const WaitResult<>&), void>);
   static_assert(!WaitCallback<void (*)(absl::StatusOr<int>), void>);
   static_assert(!WaitCallback<void (*)(const absl::StatusOr<int>&), void>);
-  static_assert(!WaitCallback<void (*)(absl::StatusOr<int>&&), void>);
+  static_assert(!WaitCallback<void (*)(absl::StatusOr<int> &&), void>);
 }
 
 TEST_F(WaitEngineTest, ValueOfASuccessThatDoesNotEndTheWaitIsDropped) {

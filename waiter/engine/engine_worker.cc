@@ -77,6 +77,11 @@ class TaskScope {
     return false;
   }
 
+  // Returns the worker of the innermost task, or null.
+  static const EngineWorker* worker() {
+    return innermost_ == nullptr ? nullptr : &innermost_->worker_;
+  }
+
   static bool IsInsideAnyOf(const EngineWorker& worker) {
     for (const TaskScope* scope = innermost_; scope != nullptr;
          scope = scope->outer_) {
@@ -84,6 +89,19 @@ class TaskScope {
     }
     return false;
   }
+
+  // The thread is outside of the innermost task until this is destroyed.
+  class Pause {
+   public:
+    Pause() : paused_(std::exchange(innermost_, innermost_->outer_)) {}
+    ~Pause() { innermost_ = paused_; }
+
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    const TaskScope* const paused_;
+  };
 
  private:
   static thread_local const TaskScope* innermost_;
@@ -133,12 +151,14 @@ void FreeTask(const EngineWorker& worker, EngineRecord& record) {
 
 }  // namespace
 
-EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal)
+EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal,
+                           std::shared_ptr<const std::atomic<bool>> engine_ends)
     : options_(options),
       status_(Validate(options)),
       has_executor_(options.executor != nullptr),
       clock_(options.clock != nullptr ? *options.clock : GetRealClock()),
       sleeps_on_condition_(&clock_ == &GetRealClock()),
+      engine_ends_(std::move(engine_ends)),
       pool_(/*full=*/options.report == ReportLevel::kFull),
       poll_clock_(clock_),
       timers_(clock_.MonotonicNow(),
@@ -151,7 +171,9 @@ EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal)
       gen_(options.gen.has_value() ? *options.gen : absl::BitGenRef(own_gen_)) {
 }
 
-EngineWorker* EngineWorker::Current() { return current_worker; }
+const EngineWorker* EngineWorker::Current() {
+  return current_worker != nullptr ? current_worker : TaskScope::worker();
+}
 
 EngineWorker* EngineWorker::SetCurrent(EngineWorker* worker) {
   blocked_engine = worker == nullptr ? nullptr : &worker->blocking_sleeps_;
@@ -171,7 +193,8 @@ void EngineWorker::WaitRefs::Push(EngineRecord& record,
 
 template <typename Put>
 void EngineWorker::Post(Put put) {
-  if (current_worker == this) {
+  // What the worker posts after others must not overtake them.
+  if (current_worker == this && !mailbox_.has_mail()) {
     put(local_);
   } else {
     mailbox_.Post(put);
@@ -276,12 +299,15 @@ void EngineWorker::PollOnExecutor(EngineStep& step) {
   hand_over_ = &hand_over;
   std::exception_ptr exception;
   try {
+    // The executor may run another poll, which destroys the handle of this one.
+    const TaskScope::Pause outside;
     options_.executor(
         ExecutorPoll(ticket, std::move(context), std::move(answer)));
   } catch (...) {
     exception = std::current_exception();
   }
   hand_over_ = nullptr;
+  CountPollTime();
   if (hand_over.dropped == nullptr) {
     if (exception == nullptr) return;
     // If the poll has begun nevertheless, its own answer counts.
@@ -325,7 +351,8 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
 
 // Marks this thread as the worker's until the result is destroyed.
 auto EngineWorker::Enter() {
-  if (current_worker == this) {
+  // Another engine may run on this thread, inside of a function of this one.
+  if (current_worker == this || in_round_) {
     Die("WaitEngine::Run or RunDue was called by one of its own waits; call it "
         "outside of status functions and callbacks");
   }
@@ -374,11 +401,10 @@ MonotonicTime EngineWorker::RunDue() {
   return RunRound();
 }
 
-void EngineWorker::BeginShutDown(absl::FunctionRef<void()> before) {
-  mailbox_.RequestShutDown(before);
+void EngineWorker::BeginShutDown() {
+  mailbox_.Post([](Mail&) {});
+  stop_relay_.RequestStop();
 }
-
-void EngineWorker::StopPolls() { stop_relay_.RequestStop(); }
 
 bool EngineWorker::AwaitShutDown() {
   if (thread_.joinable()) return mailbox_.AwaitRest();
@@ -409,9 +435,12 @@ void EngineWorker::Sleep(MonotonicTime wake_up) noexcept {
 }
 
 MonotonicTime EngineWorker::RunRound() noexcept {
+  in_round_ = true;
+  const absl::Cleanup end_round = [this] { in_round_ = false; };
   const bool was_ending = ending_;
   TakeMail();
   poll_clock_.BeginRound();
+  ProcessLocal();
   Process(taken_);
   ProcessLocal();
   BeginNew();
@@ -448,6 +477,7 @@ void EngineWorker::FireTimers() {
     // Polls of this round may have taken long, and the answer of this one may
     // have been given in time.
     if (mailbox_.has_mail() || !local_.answers.empty()) {
+      ProcessLocal();
       TakeMail();
       Process(taken_);
       ProcessLocal();
@@ -460,14 +490,16 @@ void EngineWorker::FireTimers() {
 }
 
 void EngineWorker::TakeMail() {
+  ending_ = engine_ends_->load(std::memory_order_acquire);
   if (!mailbox_.has_mail()) return;
-  ending_ = mailbox_.Take(taken_);
+  mailbox_.Take(taken_);
   pool_.Share();
 }
 
 void EngineWorker::ProcessLocal() {
-  std::swap(local_, taken_);
-  Process(taken_);
+  if (local_.empty()) return;
+  std::swap(local_, local_taken_);
+  Process(local_taken_);
 }
 
 void EngineWorker::Process(Mail& mail) {
@@ -720,8 +752,14 @@ inline void EngineWorker::Execute(EngineStep& step) {
       return;
     }
     Poll(step);
+    if (step.deferred_) CountPollTime();
   }
   Park(step);
+}
+
+// Counts the time that a poll took which has not answered.
+inline void EngineWorker::CountPollTime() {
+  poll_clock_.EndOfPoll(/*exact=*/options_.tick == absl::ZeroDuration());
 }
 
 inline void EngineWorker::Poll(EngineStep& step) {
@@ -799,8 +837,10 @@ inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
              : gen_;
 }
 
+// Returns true if the handle was destroyed, too: no hook that announces another
+// poll may follow.
 inline bool EngineWorker::StopRequested(const EngineRecord& record) {
-  return record.gate.stop_requested();
+  return record.gate.must_end();
 }
 
 // Handles an exception of the callback if it has been called, and otherwise of

@@ -18,7 +18,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "waiter/clock.h"
@@ -42,11 +41,14 @@ namespace waiter::internal {
 
 class EngineWorker {
  public:
-  // `ordinal` distinguishes the workers of an engine, from 0.
-  EngineWorker(const WaitEngineOptions& options, int ordinal);
+  // `ordinal` distinguishes the workers of an engine, from 0. `engine_ends`
+  // becomes true before `BeginShutDown` of any of them is called.
+  EngineWorker(const WaitEngineOptions& options, int ordinal,
+               std::shared_ptr<const std::atomic<bool>> engine_ends);
 
-  // Returns the worker whose thread this is, or null.
-  static EngineWorker* Current();
+  // Returns the worker whose thread this is. On another thread that is inside
+  // of a function of a wait, returns the worker of that wait; otherwise null.
+  static const EngineWorker* Current();
 
   // Returns how often a blocking wait has slept on the worker's thread.
   int64_t blocking_sleeps() const {
@@ -86,11 +88,9 @@ class EngineWorker {
   // Terminates the program with a message if this thread is inside of a
   // function of one of the worker's waits.
   void RequireOutside() const;
-  // Ends all waits, also those that come from now on. The worker sees nothing
-  // of that until `before` has returned.
-  void BeginShutDown(absl::FunctionRef<void()> before);
-  // Requests a stop of the poll under way.
-  void StopPolls();
+  // Ends all waits, also those that come from now on, and requests a stop of
+  // the poll under way.
+  void BeginShutDown();
   // Blocks until no wait is left. Returns whether there was one, or any request
   // of another thread, since the last call.
   bool AwaitShutDown();
@@ -171,6 +171,7 @@ class EngineWorker {
   void WithLoop(EngineRecord& record, Body body);
   NextStep Begin(EngineStep& step);
   void Execute(EngineStep& step);
+  void CountPollTime();
   void Poll(EngineStep& step);
   void PollWithContext(EngineStep& step);
   void CallStatusFunction(EngineStep& step);
@@ -198,6 +199,7 @@ class EngineWorker {
   const bool has_executor_;
   Clock& clock_;
   const bool sleeps_on_condition_;
+  const std::shared_ptr<const std::atomic<bool>> engine_ends_;
   std::atomic<size_t> references_ = 1;
   std::atomic<int64_t> blocking_sleeps_ = 0;
 
@@ -211,14 +213,16 @@ class EngineWorker {
   RecordCodec codec_;
   PolicyTable policies_;
   std::thread thread_;
-  Mail local_;
+  Mail local_;  // Of the worker itself, and older than what is in the mailbox.
   Mail taken_;
+  Mail local_taken_;
   EngineQueue new_waits_;  // Taken from the mailbox, and not begun yet.
   std::vector<WaitTimers::Timer> due_;
   std::vector<WaitRef> ready_;
   std::vector<WaitRef> polling_;
   size_t pending_ = 0;
   bool ending_ = false;
+  bool in_round_ = false;
   // `EngineRecord::shut_downs` of the waits that this thread starts.
   uint8_t shut_downs_ = 0;
   HandOver* hand_over_ = nullptr;  // Set while the executor is handed a poll.

@@ -11,9 +11,10 @@
 //   });                                 ...
 //                                     }
 //
-// The owner of several such threads ends them once nothing goes on in any:
+// The owner of several such threads tells them by a flag of its own that they
+// shall end, wakes them, and closes the mailboxes once nothing goes on in any:
 //
-//   for (auto& mailbox : mailboxes) mailbox.RequestShutDown();
+//   for (auto& mailbox : mailboxes) mailbox.Post([](Mail&) {});
 //   while (AnyDisturbed(mailboxes)) {}  // `AwaitRest` of each, in turn.
 //   for (auto& mailbox : mailboxes) mailbox.Close();
 //
@@ -84,26 +85,6 @@ class BasicMailbox {
 
   // For the owner.
 
-  // Makes `Take` return true from now on, and wakes the worker.
-  void RequestShutDown() {
-    RequestShutDown([] {});
-  }
-
-  // The same, with a call of `before` under the lock: the worker sees nothing
-  // of the request until it has returned.
-  template <typename Before>
-  void RequestShutDown(Before before) {
-    StopSource wake{std::nostopstate};
-    {
-      const Lock lock(mutex_);
-      before();
-      shutting_down_ = true;
-      Announce(wake);
-    }
-    // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it is copied, not moved.
-    wake.request_stop();
-  }
-
   // Blocks until the worker is inside of `Rest` and has no mail. Returns
   // whether mail has come since the call before.
   bool AwaitRest() {
@@ -123,14 +104,12 @@ class BasicMailbox {
 
   bool has_mail() const { return has_mail_.load(std::memory_order_acquire); }
 
-  // Swaps the mail with `mail`, which should be empty. Returns whether the
-  // owner has requested to shut down.
-  bool Take(Mail& mail) {
+  // Swaps the mail with `mail`, which should be empty.
+  void Take(Mail& mail) {
     const Lock lock(mutex_);
     using std::swap;
     swap(mail_, mail);
     has_mail_.store(false, std::memory_order_relaxed);
-    return shutting_down_;
   }
 
   // Blocks until there is mail, or until `wake_up` on the real clock.
@@ -202,7 +181,6 @@ class BasicMailbox {
   // Written under the lock. The worker looks at it without.
   typename Sync::Flag has_mail_ = false;
   bool disturbed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool shutting_down_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   SleepKind sleep_ ABSL_GUARDED_BY(mutex_) = SleepKind::kAwake;
   StopSource wake_ ABSL_GUARDED_BY(mutex_){std::nostopstate};

@@ -171,6 +171,11 @@ class BasicTaskGate {
   bool abandoned() const {
     return (word_.load(std::memory_order_acquire) & kAbandoned) != 0;
   }
+  // Returns whether the wait should end early, for one of these two reasons.
+  bool must_end() const {
+    return (word_.load(std::memory_order_acquire) &
+            (kStopRequested | kAbandoned)) != 0;
+  }
   bool freed() const {
     return (word_.load(std::memory_order_acquire) & kFreed) != 0;
   }

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_worker.h"
 #include "waiter/internal/engine_ref.h"
@@ -45,14 +45,15 @@ absl::Status Validate(const WaitEngineOptions& options) {
   return absl::OkStatus();
 }
 
-WaitEngine::WaitEngine(const WaitEngineOptions& options) {
+WaitEngine::WaitEngine(const WaitEngineOptions& options)
+    : ends_(std::make_shared<std::atomic<bool>>(false)) {
   // With invalid options every wait ends at once, for which one thread is
   // enough. Without threads, the caller runs the waits in any case.
   const bool has_all_threads = Validate(options).ok() || options.threads == 0;
   const int threads = has_all_threads ? options.threads : 1;
   for (int ordinal = 0; ordinal < std::max(threads, 1); ++ordinal) {
     workers_.push_back(internal::EngineWorkerRef::Adopt(
-        *new internal::EngineWorker(options, ordinal)));
+        *new internal::EngineWorker(options, ordinal, ends_)));
   }
   try {
     for (const internal::EngineWorkerRef& worker : workers_) {
@@ -66,25 +67,15 @@ WaitEngine::WaitEngine(const WaitEngineOptions& options) {
 
 WaitEngine::~WaitEngine() { ShutDown(); }
 
-namespace {
-
-// Tells all workers at the same time: one that knew earlier could stop a poll,
-// which then starts a wait on a worker that does not know.
-void BeginShutDown(absl::Span<const internal::EngineWorkerRef> workers) {
-  if (workers.empty()) return;
-  workers.front()->BeginShutDown([&] { BeginShutDown(workers.subspan(1)); });
-}
-
-}  // namespace
-
 void WaitEngine::ShutDown() {
   for (const internal::EngineWorkerRef& worker : workers_) {
     worker->RequireOutside();
   }
-  BeginShutDown(workers_);
-  // A poll that is told so may start waits on any worker, which end at once.
+  // All workers know at the same time: one that knew earlier could stop a poll,
+  // which then starts a wait on a worker that does not know.
+  *ends_ = true;
   for (const internal::EngineWorkerRef& worker : workers_) {
-    worker->StopPolls();
+    worker->BeginShutDown();
   }
   // A wait of one worker may start a wait of another until all are at rest at
   // the same time.
@@ -101,9 +92,10 @@ void WaitEngine::ShutDown() {
 }
 
 internal::EngineWorker& WaitEngine::ChooseWorker() {
-  internal::EngineWorker* const current = internal::EngineWorker::Current();
+  const internal::EngineWorker* const current =
+      internal::EngineWorker::Current();
   for (const internal::EngineWorkerRef& worker : workers_) {
-    if (worker.get() == current) return *current;
+    if (worker.get() == current) return *worker.get();
   }
   if (workers_.size() == 1) return *workers_.front().get();
   const size_t turn = next_worker_.fetch_add(1, std::memory_order_relaxed);

@@ -120,7 +120,7 @@ class WaitGroupState {
   }
 
   // Keeps the result of the `i`th wait.
-  void End(size_t i, WaitResult<T>&& result) {
+  void End(size_t i, WaitResult<T>&& result) noexcept {
     auto stored = std::make_unique<WaitResult<T>>(std::move(result));
     bool decided = false;
     {
@@ -136,18 +136,23 @@ class WaitGroupState {
   void Leave() {
     Callback callback;
     std::vector<WaitResult<T>> results;
-    {
-      const MutexLock lock(mutex_);
-      if (--left_ > 0 || abandoned_) return;
-      callback = std::move(callback_);
-      results.reserve(results_.size());
-      for (auto& result : results_) results.push_back(std::move(*result));
-    }
-    callback(std::move(results));
+    if (IsLast(callback, results)) callback(std::move(results));
   }
 
  private:
   bool IsOwn(size_t i) const { return i == own_; }
+
+  // Counts a wait that has ended. After the last one, takes the callback and
+  // its argument, and returns true.
+  bool IsLast(Callback& callback,
+              std::vector<WaitResult<T>>& results) noexcept {
+    const MutexLock lock(mutex_);
+    if (--left_ > 0 || abandoned_) return false;
+    callback = std::move(callback_);
+    results.reserve(results_.size());
+    for (auto& result : results_) results.push_back(std::move(*result));
+    return true;
+  }
 
   // Returns whether enough waits have succeeded, or too many have not.
   bool IsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
