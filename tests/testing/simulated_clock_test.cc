@@ -454,6 +454,49 @@ TEST(SimulatedClockTest, TimeStandsStillWhileACallRuns) {
   }
 }
 
+// One of the calls runs in a sleep, the other one while the time is advanced.
+TEST(SimulatedClockTest, CallsOfTwoThreadsMaySleepAtOnce) {
+  SimulatedClock clock;
+  std::jthread other;
+  clock.CallAt(Seconds(1), [&] {
+    other = std::jthread([&] { clock.AdvanceTime(Seconds(1)); });
+    Sleep(clock, Seconds(30));
+  });
+  clock.CallAt(Seconds(2), [&] { Sleep(clock, Seconds(10)); });
+
+  Sleep(clock, Seconds(5));
+  other.join();
+  EXPECT_GE(clock.Elapsed(), Seconds(31));
+}
+
+// The stop arrives while the exception leaves the sleep.
+TEST(SimulatedClockTest, CallThatThrowsMayRaceWithAStop) {
+  for (int run = 0; run < 200; ++run) {
+    SimulatedClock clock;
+    std::stop_source stop;
+    std::jthread stopper;
+    clock.CallAt(Seconds(1), [&] {
+      stopper = std::jthread([&] { stop.request_stop(); });
+      throw std::runtime_error("a call");
+    });
+    EXPECT_THROW(Sleep(clock, Seconds(2), stop.get_token()),
+                 std::runtime_error);
+  }
+}
+
+// Ids of threads are used again.
+TEST(SimulatedClockTest, ParticipantWithTheIdOfAnEarlierSleeperIsNotLate) {
+  SimulatedClock clock;
+  std::thread([&] { Sleep(clock, Seconds(1)); }).join();
+  const SimulatedClock::Participant test(clock);
+  std::jthread worker([&, mine = SimulatedClock::Participant(clock)] {
+    Sleep(clock, Seconds(1));
+  });
+  Sleep(clock, Seconds(2));
+
+  EXPECT_EQ(clock.Elapsed(), Seconds(3));
+}
+
 TEST(SimulatedClockTest, CallThatThrowsLeavesTheClockUsable) {
   SimulatedClock clock(Mode::kAutomatic,
                        {.stall_limit = Seconds(5), .on_stall = nullptr});

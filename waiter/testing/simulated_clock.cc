@@ -141,13 +141,28 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
     sleepers_.erase(self);
     changed_.notify_all();
   };
-  if (is_late_ && stray_mover_ == thread) ReportLate(lock);
+  if (!is_participant && is_late_ && stray_mover_ == thread) ReportLate(lock);
+  // Another thread may move the time while a call of this one sleeps.
+  Caller* innermost = nullptr;
+  for (Caller& caller : callers_) {
+    if (caller.thread == thread) innermost = &caller;
+  }
+  if (innermost != nullptr) innermost->sleeps = true;
+  const absl::Cleanup go_on = [&] {
+    if (!lock.owns_lock()) lock.lock();
+    if (innermost != nullptr) innermost->sleeps = false;
+  };
   lock.unlock();
   const std::stop_callback on_stop(stop, [&] {
     const std::lock_guard stop_lock(mutex_);
     self->stopped = true;
     changed_.notify_all();
   });
+  // The destructor of `on_stop` may wait for the callback, which takes the
+  // lock.
+  const absl::Cleanup release = [&] {
+    if (lock.owns_lock()) lock.unlock();
+  };
   const auto stall_limit =
       std::chrono::ceil<std::chrono::steady_clock::duration>(
           absl::ToChronoNanoseconds(
@@ -174,8 +189,6 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
       quiet_since = std::chrono::steady_clock::now();
     }
   }
-  // The destructor of `on_stop` may wait for the callback, which takes it.
-  lock.unlock();
 }
 
 bool SimulatedClock::IsAsleep(const Sleeper& sleeper) const {
@@ -217,11 +230,7 @@ size_t SimulatedClock::CountAsleep() const {
 // or runs a call. A thread may sleep inside of a call that its own sleep runs;
 // the innermost sleep counts.
 bool SimulatedClock::MayMove() const {
-  if (!std::ranges::all_of(callers_, [](std::thread::id caller) {
-        return caller == std::this_thread::get_id();
-      })) {
-    return false;
-  }
+  if (!std::ranges::all_of(callers_, &Caller::sleeps)) return false;
   for (auto it = sleepers_.begin(); it != sleepers_.end(); ++it) {
     const bool sleeps_deeper =
         std::find_if(std::next(it), sleepers_.end(), [&](const Sleeper& other) {
@@ -245,15 +254,16 @@ void SimulatedClock::MoveTo(MonotonicTime time,
                             std::unique_lock<std::mutex>& lock) {
   while (!calls_.empty() && calls_.begin()->first <= time) {
     now_ = std::max(now_, calls_.begin()->first);
-    const std::function<void()> call = std::move(calls_.begin()->second);
-    calls_.erase(calls_.begin());
     const auto caller =
-        callers_.insert(callers_.end(), std::this_thread::get_id());
+        callers_.insert(callers_.end(), {.thread = std::this_thread::get_id()});
     const absl::Cleanup end_call = [&] {
       lock.lock();
       callers_.erase(caller);
       changed_.notify_all();
     };
+    // Destroyed without the lock, as its captures are the user's.
+    const std::function<void()> call = std::move(calls_.begin()->second);
+    calls_.erase(calls_.begin());
     lock.unlock();
     call();
   }

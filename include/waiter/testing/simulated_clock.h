@@ -138,6 +138,12 @@ class SimulatedClock final : public Clock {
     bool stopped;
   };
 
+  // A thread that runs one of the calls.
+  struct Caller {
+    std::thread::id thread;
+    bool sleeps = false;  // On this clock, inside of the call.
+  };
+
   // These require `mutex_`; the last four release it while they call functions
   // of the user.
   bool IsAsleep(const Sleeper& sleeper) const;
@@ -164,7 +170,7 @@ class SimulatedClock final : public Clock {
   bool is_late_ = false;  // Another thread was announced since then.
   std::list<Sleeper> sleepers_;
   std::multimap<MonotonicTime, std::function<void()>> calls_;
-  std::list<std::thread::id> callers_;  // Threads that run one of the calls.
+  std::list<Caller> callers_;
 };
 
 }  // namespace waiter
