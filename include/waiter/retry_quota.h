@@ -43,7 +43,7 @@ namespace waiter {
 enum class QuotaUse : uint8_t {
   kFirstPoll,  // `initial_cost`; a success gives back `success_increment`.
   kRetry,      // `retry_cost`: after an error of the server or the client.
-  kTimeout,    // `timeout_cost`: after a timeout or a lost connection.
+  kTimeout,    // `timeout_cost`: after an error kDeadlineExceeded.
   kThrottled,  // `throttle_cost`: after a throttled answer.
 };
 
@@ -54,8 +54,8 @@ struct RetryQuotaOptions {
   enum class WhenSpent : uint8_t {
     kRefuse,    // `Acquire` returns nullopt.
     kTakeRest,  // `Acquire` takes the tokens that are left, and returns nullopt
-                // only if there are none, as aws-c-io does. What it takes so
-                // stays spent: neither call below gives it back.
+                // if that is less than one, as in aws-c-io. Unlike there,
+                // neither `Release` nor `Refund` gives these tokens back.
     kWait,      // `Acquire` returns the time at which refill pays, first come
                 // first served. Requires refill, and no cost above the
                 // capacity.

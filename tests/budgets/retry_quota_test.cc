@@ -771,5 +771,24 @@ TEST(RetryQuotaThreadTest, SixtyFourWaitersGetEveryTurnOnceAndInOrder) {
   }
 }
 
+// Otherwise a little refill between any two polls would pay for each of them.
+TEST(RetryQuotaTest, RestOfLessThanATokenIsRefused) {
+  for (const bool compatible : {false, true}) {
+    const auto quota = MakeQuota({.capacity = 14,
+                                  .refill_per_second = 1,
+                                  .when_spent = WhenSpent::kTakeRest,
+                                  .compatible = compatible});
+    QuotaToken token;
+    quota->Acquire(QuotaUse::kRetry, kStart, token);
+
+    EXPECT_EQ(
+        quota->Acquire(QuotaUse::kRetry, kStart + milliseconds(900), token),
+        std::nullopt);
+    EXPECT_NE(
+        quota->Acquire(QuotaUse::kRetry, kStart + milliseconds(1100), token),
+        std::nullopt);
+  }
+}
+
 }  // namespace
 }  // namespace waiter

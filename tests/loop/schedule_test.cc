@@ -127,5 +127,24 @@ TEST(ScheduleTest, LeavesSharedBudgetsAlone) {
   EXPECT_EQ(options.retry_quota->Available(MonotonicTime()), 28);
 }
 
+// The sum of the delay and the refill would overflow.
+TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
+  WaitOptions options = {.timeout = absl::InfiniteDuration()};
+  options.retry_quota =
+      RetryQuota::Make({.capacity = 1,
+                        .retry_cost = 1,
+                        .timeout_cost = 1,
+                        .throttle_cost = 1,
+                        .refill_per_second = 1e-10,
+                        .when_spent = RetryQuotaOptions::WhenSpent::kWait})
+          .value();
+  SplitMix64 gen(1);
+  const auto delays =
+      Schedule(options, gen, /*max_delays=*/4, PollStatus::kServerError);
+
+  ASSERT_TRUE(delays.ok());
+  EXPECT_EQ(delays->size(), 1);
+}
+
 }  // namespace
 }  // namespace waiter

@@ -24,6 +24,10 @@ namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
+// With less, a quota with refill would refuse nothing: some comes back between
+// any two polls.
+constexpr double kLeastRest = 1;
+
 double Seconds(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / kNanosecondsPerSecond;
 }
@@ -164,7 +168,7 @@ RetryQuota::Taken RetryQuota::Take(double cost, MonotonicTime& time) {
     left = std::min(options_.capacity, level + refilled) - cost;
     if (left < -tolerance && options_.when_spent != WhenSpent::kWait) {
       if (options_.when_spent == WhenSpent::kRefuse ||
-          left + cost <= tolerance) {
+          left + cost < kLeastRest) {
         return Taken::kNothing;
       }
       left = 0;
@@ -204,7 +208,7 @@ RetryQuota::Taken RetryQuota::TakeCompatibly(double cost, MonotonicTime& time) {
   const internal::MutexLock lock(mutex_);
   tokens_ = TokensCompatibly(time);
   const double shortfall = cost - tokens_;
-  const bool takes_rest = shortfall > 0 && tokens_ > 0 &&
+  const bool takes_rest = shortfall > 0 && tokens_ >= kLeastRest &&
                           options_.when_spent == WhenSpent::kTakeRest;
   if (shortfall > 0 && !takes_rest && options_.when_spent != WhenSpent::kWait) {
     return Taken::kNothing;

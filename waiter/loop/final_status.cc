@@ -40,7 +40,8 @@ std::string DeadlineName(const FinalState& state) {
 std::string DeadlineText(const FinalState& state) {
   const std::string name = DeadlineName(state);
   if (state.report.late) {
-    return absl::StrCat(name, " missed by ", Between(state.deadline, state.now),
+    return absl::StrCat(name, " missed by ",
+                        Between(state.deadline, state.answered),
                         " (strict_deadline)");
   }
   if (state.now >= state.deadline) return absl::StrCat(name, " reached");

@@ -27,11 +27,12 @@ struct FinalState {
   const WaitReport& report;  // Complete up to the last poll.
   MonotonicTime start;
   MonotonicTime deadline;
+  MonotonicTime answered;  // Time of the answer that ends the wait, or `now`.
   MonotonicTime now;
   // Number of polls in a row that found the status of the last one.
   int64_t streak_length;
   MonotonicTime streak_started;
-  // Hint of the server after the last poll, or zero.
+  // Hint of the server after the last poll, or zero if it decides nothing.
   std::chrono::nanoseconds hint;
   // True if the wait was ended before a poll under way had answered.
   bool unanswered;

@@ -65,7 +65,7 @@ struct WaitLoop::Delay {
 struct WaitLoop::LastPollRules {
   Nanoseconds lead;         // The poll begins this long before the deadline.
   Nanoseconds gap;          // A delay that leaves no more time is the last one.
-  Nanoseconds least_delay;  // Of that delay, even if it uses up the lead.
+  Nanoseconds least_delay;  // Lower bound of that delay, even within the lead.
 };
 
 // Reads top-down: `Start`, `OnPoll` and `OnWake`, then what they call. Row
@@ -390,7 +390,10 @@ std::optional<NextStep> WaitLoop::BookPoll(MonotonicTime now, Delay& delay,
     state_.refused = true;
     return std::nullopt;
   }
-  if (*start > state_.deadline) return Finish(StopReason::kQuota, now);
+  // A quota that will never have the tokens says `max()`.
+  if (*start > state_.deadline || *start == MonotonicTime::max()) {
+    return Finish(StopReason::kQuota, now);
+  }
   if (*start > now) {
     delay = {delay.length + (*start - now), SleepReason::kRetryQuota};
     least_delay = std::max(least_delay, *start - now);
@@ -604,27 +607,30 @@ NextStep WaitLoop::Finish(StopReason reason, MonotonicTime answered,
   if (report_.late && policy_.options().strict_deadline) {
     reason = StopReason::kDeadline;
   }
-  Close(reason, now, StatusFor(reason, now));
+  Close(reason, now, StatusFor(reason, answered, now));
   return NextStep::Finish();
 }
 
-absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime now) {
+absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime answered,
+                                 MonotonicTime now) {
   if (reason == StopReason::kSuccess) return absl::OkStatus();
   // A caller that ends the wait on purpose needs no text.
   if (state_.brief_report &&
       (reason == StopReason::kCancelled || reason == StopReason::kShutDown)) {
     return {absl::StatusCode::kCancelled, ""};
   }
-  const internal::FinalState state = {.policy = policy_,
-                                      .name = name(),
-                                      .report = report_,
-                                      .start = state_.start,
-                                      .deadline = state_.deadline,
-                                      .now = now,
-                                      .streak_length = state_.streak_length,
-                                      .streak_started = state_.streak_started,
-                                      .hint = Hint(),
-                                      .unanswered = state_.unanswered};
+  const internal::FinalState state = {
+      .policy = policy_,
+      .name = name(),
+      .report = report_,
+      .start = state_.start,
+      .deadline = state_.deadline,
+      .answered = answered,
+      .now = now,
+      .streak_length = state_.streak_length,
+      .streak_started = state_.streak_started,
+      .hint = state_.final_poll ? Nanoseconds::zero() : Hint(),
+      .unanswered = state_.unanswered};
   return internal::FinalStatus(reason, state);
 }
 

@@ -184,7 +184,8 @@ class WaitLoop {
   Nanoseconds TimeAtDeadline() const;
   NextStep Finish(StopReason reason, MonotonicTime now);
   NextStep Finish(StopReason reason, MonotonicTime answered, MonotonicTime now);
-  absl::Status StatusFor(StopReason reason, MonotonicTime now);
+  absl::Status StatusFor(StopReason reason, MonotonicTime answered,
+                         MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);
 
   const WaitPolicy& policy_;
