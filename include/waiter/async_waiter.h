@@ -94,7 +94,8 @@ class AsyncWaiter {
       : AsyncWaiter(std::move(status_function),
                     WaitOptions{.timeout = timeout}) {}
   template <internal::Arithmetic Number>
-  AsyncWaiter(F, Number) = delete;  // A time has a unit: write absl::Seconds(5).
+  AsyncWaiter(F,
+              Number) = delete;  // A time has a unit: write absl::Seconds(5).
 
   // Shares `policy` with other waits. `policy` must not be null. (This is a
   // template so that braces still make options.)

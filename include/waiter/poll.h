@@ -94,6 +94,17 @@ class Poll<void> {
   PollStatus status_;
 };
 
+namespace internal {
+
+// Whether a `U` makes a `T`. A number makes no container, although it
+// constructs one.
+template <typename U, typename T>
+concept ValueFor = !std::is_void_v<U> && !std::same_as<U, T> &&
+                   std::constructible_from<T, U> &&
+                   (std::convertible_to<U, T> || !std::is_arithmetic_v<U>);
+
+}  // namespace internal
+
 // An answer with a value of type `T` exactly if the status is success. `T` must
 // be movable.
 template <typename T>
@@ -123,14 +134,18 @@ class Poll : public Poll<void> {
 
   // Converts the answer with a value of another type, so that a function that
   // returns `Poll<std::string>` may `return Success("text")`.
-  template <typename U>
-  requires(!std::is_void_v<U> && !std::same_as<U, T> &&
-           std::constructible_from<T, U>)
-      // NOLINTNEXTLINE(google-explicit-constructor): see above
-      Poll(Poll<U> other)
-      : Poll<void>(other) {
+  template <internal::ValueFor<T> U>
+  // NOLINTNEXTLINE(google-explicit-constructor): see above
+  Poll(Poll<U> other) : Poll<void>(other) {
     if (other.has_value()) value_.emplace(std::move(other).value());
   }
+  // Any other value would be lost.
+  template <typename U>
+  requires(!std::is_void_v<U> && !std::same_as<U, T> &&
+           !internal::ValueFor<U, T>)
+      // NOLINTNEXTLINE(google-explicit-constructor): see above
+      Poll(Poll<U> other)
+  = delete;
 
   // Returns true exactly for a success.
   bool has_value() const { return value_.has_value(); }

@@ -48,7 +48,7 @@ class PollCompletion {
   // poll counts. Hands the answer to the engine's thread and returns; takes a
   // lock for a short time, and runs neither callbacks nor polls. The time of
   // the call is the end of the poll.
-  template <typename Answer>
+  template <internal::AnswerFor<T> Answer>
   void operator()(Answer&& answer) const {
     auto given = std::make_unique<internal::EngineValueAnswer<T>>();
     if constexpr (std::is_void_v<T>) {

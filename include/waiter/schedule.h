@@ -12,8 +12,8 @@
 //
 //   waiter::WaitOptions options = waiter::AwsStandard2026();
 //   options.timeout = absl::Minutes(1);
-//   waiter::Schedule(options, gen, /*max_delays=*/10,
-//                    waiter::PollStatus::kThrottled);
+//   delays = waiter::Schedule(options, gen, /*max_delays=*/10,
+//                             waiter::PollStatus::kThrottled);
 //
 // The loop that drives every wait computes the schedule, so the schedule holds
 // for all of them: limits, last poll and delay rules included.

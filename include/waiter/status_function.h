@@ -27,17 +27,14 @@
 #ifndef WAITER_STATUS_FUNCTION_H_
 #define WAITER_STATUS_FUNCTION_H_
 
-#include <concepts>
-
 #include "waiter/internal/take_answer.h"
-#include "waiter/poll_context.h"
 
 namespace waiter {
 
 // Whether `F` can be called with a `const PollContext&`. If it can be called
 // both ways, it gets the context. Waits that hand out no context are cheaper.
 template <typename F>
-concept TakesContext = std::invocable<F&, const PollContext&>;
+concept TakesContext = internal::CallableWithContext<F>;
 
 // Whether `F` can be polled. `F` is called as an lvalue that is not const, so
 // that it may change its own state.

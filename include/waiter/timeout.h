@@ -32,7 +32,8 @@ concept Arithmetic = std::integral<T> || std::floating_point<T>;
 }  // namespace internal
 
 // An `absl::Duration` that may be unset, used like a `std::optional`. Converts
-// from `std::chrono` durations: those beyond 292 years are infinite.
+// from `std::chrono` durations: those beyond 292 years are infinite, and one
+// that is not a number is unset.
 class Timeout {
  public:
   // NOLINTBEGIN(google-explicit-constructor): `{.timeout = 90s}`
@@ -50,7 +51,8 @@ class Timeout {
   constexpr void reset() { time_.reset(); }
 
   // Requires `has_value()`.
-  constexpr absl::Duration operator*() const { return *time_; }
+  constexpr const absl::Duration& operator*() const { return *time_; }
+  constexpr absl::Duration& operator*() { return *time_; }
 
   constexpr absl::Duration value_or(absl::Duration if_unset) const {
     return time_.value_or(if_unset);
@@ -62,15 +64,21 @@ class Timeout {
 
  private:
   template <typename Rep, typename Period>
-  static absl::Duration From(std::chrono::duration<Rep, Period> time) {
+  static std::optional<absl::Duration> From(
+      std::chrono::duration<Rep, Period> time) {
     using Nanoseconds = std::chrono::duration<double, std::nano>;
     constexpr auto kLimit =
         static_cast<double>(std::numeric_limits<int64_t>::max());
     const double nanoseconds = Nanoseconds(time).count();
-    if (!(nanoseconds < kLimit)) return absl::InfiniteDuration();
+    if (nanoseconds >= kLimit) return absl::InfiniteDuration();
     if (nanoseconds <= -kLimit) return -absl::InfiniteDuration();
-    return absl::FromChrono(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(time));
+    if (!(nanoseconds < kLimit)) return std::nullopt;
+    if constexpr (std::ratio_divide<Period, std::nano>::den == 1) {
+      return absl::FromChrono(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(time));
+    }
+    // The cast would overflow on the way.
+    return absl::Nanoseconds(nanoseconds);
   }
 
   std::optional<absl::Duration> time_;

@@ -54,7 +54,8 @@ std::string_view StopReasonName(StopReason reason);
 
 // Returns the limit of a wait that `status`, or what it was copied from,
 // reports with kResourceExhausted; nullopt for all other statuses. So a limit
-// of a wait inside of a status function is told from a service that throttles.
+// of a wait inside of a status function is not taken for a service that
+// throttles.
 std::optional<StopReason> LimitOf(const absl::Status& status);
 
 // One poll of a report's history.

@@ -51,10 +51,12 @@ class [[nodiscard]] WaitResultBase {
   // Returns OK, or an error with the code of `reason()`; `StopReason` lists the
   // codes. If a limit ended the wait, the message names it and what the last
   // poll found; `WaitReport::status` has the details.
-  const absl::Status& status() const { return report_.status; }
+  const absl::Status& status() const& { return report_.status; }
+  // Returns by value, so that `wait.Wait().status()` does not dangle.
+  absl::Status status() && { return std::move(report_.status); }
 
   const WaitReport& report() const& { return report_; }
-  // Returns by value, so that `wait.Wait().report()` does not dangle.
+  // By value for the same reason.
   WaitReport report() && { return std::move(report_); }
 
  protected:

@@ -3,9 +3,12 @@
 
 #include "waiter/poll.h"
 
+#include <concepts>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -98,6 +101,15 @@ TEST(PollTest, StatusWithATextOrAnErrorConvertsToAnyValueType) {
   EXPECT_EQ(poll(PollStatus::kThrottled).retry_after(), absl::Seconds(1));
   EXPECT_EQ(poll(PollStatus::kSuccess).status(), PollStatus::kFailed);
   EXPECT_EQ(with_error().error(), absl::UnavailableError("503"));
+}
+
+// The sliced answer of a wrong type would be a success without a value.
+TEST(PollTest, AnswersWithValuesThatDoNotConvertAreRefused) {
+  static_assert(std::convertible_to<Poll<const char*>, Poll<std::string>>);
+  static_assert(std::convertible_to<Poll<std::string_view>, Poll<std::string>>);
+  static_assert(!std::convertible_to<Poll<const char*>, Poll<int>>);
+  static_assert(!std::convertible_to<Poll<int>, Poll<std::vector<int>>>);
+  static_assert(std::convertible_to<Poll<>, Poll<int>>);
 }
 
 }  // namespace

@@ -4,8 +4,11 @@
 #include "waiter/timeout.h"
 
 #include <chrono>
+#include <concepts>
+#include <cstdint>
 #include <limits>
 #include <optional>
+#include <ratio>
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -60,6 +63,31 @@ TEST(TimeoutTest, WaiterTakesADurationAlone) {
   EXPECT_EQ(Waiter([] { return false; }, 0s).Wait().reason(),
             StopReason::kDeadline);
   [[maybe_unused]] const AsyncWaiter wait([](const PollCompletion<>&) {}, 5s);
+}
+
+TEST(TimeoutTest, ConversionsDoNotOverflowOnTheWay) {
+  using Ticks = std::chrono::duration<int64_t, std::ratio<1, 90000>>;
+  constexpr int64_t kSeconds = int64_t{40} * 365 * 24 * 3600;
+
+  EXPECT_EQ(*Timeout(Ticks(kSeconds * 90000)), absl::Seconds(kSeconds));
+}
+
+// A wait without a time is an error; one that waits for ever would be none.
+TEST(TimeoutTest, WhatIsNotANumberIsUnset) {
+  EXPECT_FALSE(Timeout(std::chrono::duration<double>(
+                           std::numeric_limits<double>::quiet_NaN()))
+                   .has_value());
+}
+
+TEST(TimeoutTest, ValueCanBeChangedInPlace) {
+  WaitOptions options = {.timeout = absl::Seconds(3)};
+  *options.timeout *= 2;
+  EXPECT_EQ(options.timeout, absl::Seconds(6));
+}
+
+TEST(TimeoutTest, NumbersAreNoTimes) {
+  static_assert(!std::constructible_from<Timeout, int>);
+  static_assert(!std::constructible_from<Timeout, double>);
 }
 
 }  // namespace

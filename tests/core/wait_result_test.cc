@@ -13,6 +13,8 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -151,6 +153,45 @@ TEST(WaitReportTest, WaitAroundAnExhaustedWaitEndsAtOnce) {
   EXPECT_EQ(result.reason(), StopReason::kFailed);
   EXPECT_THAT(std::string(result.status().message()),
               HasSubstr("max_attempts of 2"));
+}
+
+TEST(WaitResultTest, StatusOfATemporaryIsAValue) {
+  using Status = decltype(std::declval<WaitResult<>>().status());
+  static_assert(std::same_as<Status, absl::Status>);
+}
+
+// A wrapper may have copied the payloads of a status to another one.
+TEST(WaitResultTest, OnlyExhaustionIsALimit) {
+  SimulatedClock clock;
+  const absl::Status exhausted =
+      Waiter([] { return false; },
+             {.timeout = absl::Seconds(9), .max_attempts = 1, .clock = &clock})
+          .Wait()
+          .status();
+  ASSERT_EQ(LimitOf(exhausted), StopReason::kAttempts);
+  absl::Status wrapped = absl::UnavailableError("wrapped");
+  exhausted.ForEachPayload([&](absl::string_view url, const absl::Cord& cord) {
+    wrapped.SetPayload(url, cord);
+  });
+
+  EXPECT_EQ(LimitOf(wrapped), std::nullopt);
+}
+
+// A rule decides the delays, so that the hint has ended nothing.
+TEST(WaitResultTest, HintIsNotBlamedForTheEndOfTheLastPoll) {
+  SimulatedClock clock;
+  WaitOptions options = {.timeout = absl::Seconds(10),
+                         .final_poll_lead = absl::Seconds(1),
+                         .clock = &clock};
+  options.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+    return absl::Seconds(3);
+  };
+  const WaitResult<> result =
+      Waiter([] { return NotReady("", absl::Seconds(5)); }, options).Wait();
+
+  EXPECT_EQ(result.report().attempts, 4);
+  EXPECT_THAT(result.status().message(),
+              HasSubstr("timeout of 10s leaves no time for another poll"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "waiter/async_waiter.h"
 
+#include <concepts>
 #include <future>
 #include <optional>
 #include <stdexcept>
@@ -466,6 +467,29 @@ TEST(PollCompletionTest, TakesEveryAnswerOfAWaitForABool) {
   start(absl::StatusOr<bool>(false));
   start(absl::StatusOr<bool>(absl::NotFoundError("gone")));
   EXPECT_EQ(ends, (std::vector<std::string>{"true", "false", "error"}));
+}
+
+// What merely converts to bool, or to the value, is a mistake.
+TEST(PollCompletionTest, NumbersAndTextsAreNoAnswers) {
+  using Done = const PollCompletion<>&;
+  using DoneWithInt = const PollCompletion<int>&;
+  static_assert(std::invocable<Done, bool>);
+  static_assert(std::invocable<Done, Poll<>>);
+  static_assert(std::invocable<Done, absl::Status>);
+  static_assert(std::invocable<Done, absl::StatusOr<bool>>);
+  static_assert(!std::invocable<Done, int>);
+  static_assert(!std::invocable<Done, const char*>);
+  static_assert(std::invocable<DoneWithInt, Poll<int>>);
+  static_assert(std::invocable<DoneWithInt, Poll<>>);
+  static_assert(std::invocable<DoneWithInt, absl::Status>);
+  static_assert(std::invocable<DoneWithInt, absl::StatusOr<int>>);
+  static_assert(!std::invocable<DoneWithInt, int>);
+  static_assert(!std::invocable<DoneWithInt, bool>);
+}
+
+TEST(AsyncWaiterTypesTest, FunctionMayBeNoexcept) {
+  const auto poll = [](const PollCompletion<>& done) noexcept { done(true); };
+  static_assert(AsyncStatusFunction<decltype(poll)>);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ std::string_view StopReasonName(StopReason reason) {
 }
 
 std::optional<StopReason> LimitOf(const absl::Status& status) {
-  if (status.ok()) return std::nullopt;
+  if (!absl::IsResourceExhausted(status)) return std::nullopt;
   const std::optional<absl::Cord> name = status.GetPayload(kLimitUrl);
   if (!name.has_value()) return std::nullopt;
   for (const StopReason reason : kReasons) {

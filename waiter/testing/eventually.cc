@@ -93,7 +93,9 @@ Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
   if (look.matched || look.skip.has_value()) return Success();
   if (look.threw) return ServerError();
   if (look.error.ok()) return NotReady();
-  const PollStatus status = errors.ClassOfStatus(look.error.code());
+  const PollStatus status = LimitOf(look.error).has_value()
+                                ? PollStatus::kFailed
+                                : errors.ClassOfStatus(look.error.code());
   if (status == PollStatus::kSuccess) return NotReady(look.error);
   if (status == PollStatus::kFailed) {
     look.hopeless = absl::StrCat("options.errors takes ",

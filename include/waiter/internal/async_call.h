@@ -35,12 +35,15 @@ struct AsyncCallOf<R(const PollCompletion<T>&)>
 template <typename R, typename T>
 struct AsyncCallOf<R(const PollContext&, const PollCompletion<T>&)>
     : AsyncCallOf<R(const PollContext&, PollCompletion<T>)> {};
-template <typename R, typename... Args>
-struct AsyncCallOf<R (*)(Args...)> : AsyncCallOf<R(Args...)> {};
-template <typename R, typename C, typename... Args>
-struct AsyncCallOf<R (C::*)(Args...)> : AsyncCallOf<R(Args...)> {};
-template <typename R, typename C, typename... Args>
-struct AsyncCallOf<R (C::*)(Args...) const> : AsyncCallOf<R(Args...)> {};
+template <bool kNoexcept, typename R, typename... Args>
+struct AsyncCallOf<R (*)(Args...) noexcept(kNoexcept)>
+    : AsyncCallOf<R(Args...)> {};
+template <bool kNoexcept, typename R, typename C, typename... Args>
+struct AsyncCallOf<R (C::*)(Args...) noexcept(kNoexcept)>
+    : AsyncCallOf<R(Args...)> {};
+template <bool kNoexcept, typename R, typename C, typename... Args>
+struct AsyncCallOf<R (C::*)(Args...) const noexcept(kNoexcept)>
+    : AsyncCallOf<R(Args...)> {};
 template <typename F>
 requires(requires { &F::operator(); }) struct AsyncCallOf<F>
     : AsyncCallOf<decltype(&F::operator())> {

@@ -83,6 +83,23 @@ requires(!std::same_as<T, bool>) struct ValueOfAnswer<absl::StatusOr<T>> {
 };
 
 // Whether `F` can be called with a context, which it then gets.
+// Whether a poll with a value of type `T` may be answered by an `Answer`. What
+// merely converts to bool or `T`, such as a number or a pointer, is no answer.
+template <typename Answer, typename T>
+inline constexpr bool kIsAnswerFor =
+    std::convertible_to<Answer, Poll<T>> ||
+    (std::convertible_to<Answer, absl::StatusOr<T>> &&
+     !std::convertible_to<Answer, T>);
+template <typename Answer>
+inline constexpr bool kIsAnswerFor<Answer, void> =
+    std::same_as<std::remove_cvref_t<Answer>, bool> ||
+    std::same_as<std::remove_cvref_t<Answer>, absl::StatusOr<bool>> ||
+    std::convertible_to<Answer, Poll<>> ||
+    std::convertible_to<Answer, absl::Status>;
+
+template <typename Answer, typename T>
+concept AnswerFor = kIsAnswerFor<Answer, T>;
+
 template <typename F>
 concept CallableWithContext = std::invocable<F&, const PollContext&>;
 

@@ -34,7 +34,7 @@ struct WaitGrowth {
   BackoffProgress throttled;
 };
 
-// A value of 88 bytes. `WaitLoop` writes it; drivers store it and, before the
+// A value of 96 bytes. `WaitLoop` writes it; drivers store it and, before the
 // first step, may set `brief_report`. Times are on the scale of the wait's
 // clock.
 struct WaitState {

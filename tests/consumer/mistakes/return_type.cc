@@ -11,7 +11,6 @@
 std::string GetState();
 
 void WaitUntilUp() {
-  waiter::Waiter wait([] { return GetState(); },
-                      {.timeout = absl::Minutes(5)});
+  waiter::Waiter wait([] { return GetState(); }, {.timeout = absl::Minutes(5)});
   (void)wait.Wait();
 }
