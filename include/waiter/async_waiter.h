@@ -50,7 +50,8 @@ namespace waiter {
 // Whether `F` is an asynchronous status function: a lambda or another type with
 // one call operator, or a pointer to a function, that takes a
 // `PollCompletion<T>`, or a `const PollContext&` followed by a
-// `PollCompletion<T>`. Its return value is ignored.
+// `PollCompletion<T>`, which may also be a const reference. Its return value is
+// ignored.
 template <typename F>
 concept AsyncStatusFunction = requires {
   typename internal::AsyncCallOf<F>::type;

@@ -13,7 +13,7 @@
 // Waits that start at different times need a window: a fraction of the usual
 // delay between two polls of a key. With delays of 2 s, this window lengthens
 // the time between two polls by up to a tenth, and a call holds the keys that
-// become due within 200 ms:
+// become due within 200 ms, about a tenth of all:
 //
 //   waiter::BatchOptions{.max_batch = 100, .window = absl::Milliseconds(200)};
 

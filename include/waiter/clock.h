@@ -33,7 +33,8 @@ namespace waiter {
 
 // A point on the monotonic scale of one clock, in nanoseconds, zero or more.
 // Only differences between readings of the same clock have a meaning.
-// `MonotonicTime::max()` is infinitely far in the future.
+// `MonotonicTime::max()` is infinitely far in the future. On the real clock,
+// times are those of `std::chrono::steady_clock::now()`.
 using MonotonicTime = std::chrono::steady_clock::time_point;
 
 // Returns `time + delay`, or `MonotonicTime::max()` if that would overflow.

@@ -153,8 +153,9 @@ class WaitEngine {
 
   // Makes the polls and callbacks that are due now, and returns the time of the
   // next ones, on the engine's clock, or `MonotonicTime::max()` if there is
-  // none. Call it then, and earlier if a wait was started, cancelled or
-  // answered in between. Same requirements as for `Run`.
+  // none; waits that these calls started count. Call it then, and earlier if a
+  // wait was started, cancelled or answered in between. Same requirements as
+  // for `Run`.
   MonotonicTime RunDue();
 
  private:

@@ -67,10 +67,10 @@ struct WaitEngineOptions {
   // Runs synchronous status functions in place of the engine's thread; unset:
   // that thread runs them. The executor gets one function for each poll and
   // should run it once, on any one thread and soon, because the wait goes on
-  // only afterwards. A poll that has not begun at the deadline of its wait, or,
-  // if it is the last one, `PollContext::timeout` later, is given up. A
-  // function that runs after its wait or the engine has ended, or again, does
-  // nothing.
+  // only afterwards. It may run it inside of its own call. A poll that has not
+  // begun at the deadline of its wait, or, if it is the last one,
+  // `PollContext::timeout` later, is given up. A function that runs after its
+  // wait or the engine has ended, or again, does nothing.
   //
   // If the executor destroys a function without running it, as pools do that
   // shut down, the wait ends with `StopReason::kFailed` and kUnavailable. If

@@ -63,7 +63,7 @@ class WaitGroupState {
     template <typename Result>
     void operator()(Result&& result) {
       if constexpr (std::is_same_v<Result, WaitResult<T>>) {
-        if (!state_->IsOwn(i_)) state_->End(i_, std::move(result));
+        if (!state_->IsOwn(i_)) state_->End(i_, std::forward<Result>(result));
       }
       state_->Leave();
     }

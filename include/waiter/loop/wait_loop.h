@@ -75,7 +75,8 @@ class WaitLoop {
       : policy_(policy), report_(report), state_(restore()) {}
 
   // Begins the wait. To be called once; `deadline` comes from
-  // `WaitPolicy::DeadlineFrom(now)`.
+  // `WaitPolicy::DeadlineFrom(now)`. Returns `kFinish` if the policy is
+  // invalid.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
                  StopRequested stop_requested);
 
