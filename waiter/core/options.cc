@@ -102,15 +102,15 @@ absl::Status Validate(const WaitOptions& options) {
       return Invalid(limit.name, *value, "at least 1, or unset for no limit");
     }
   }
+  for (const Curve& curve : kCurves) {
+    absl::Status status = Validate(options.*curve.field, curve.name);
+    if (!status.ok()) return status;
+  }
   for (const Span& span : kSpans) {
     const absl::Duration value = options.*span.field;
     if (!IsNotNegative(value, span.may_be_infinite)) {
       return Negative(span.name, value, span.may_be_infinite);
     }
-  }
-  for (const Curve& curve : kCurves) {
-    absl::Status status = Validate(options.*curve.field, curve.name);
-    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
