@@ -3,6 +3,7 @@
 
 #include "waiter/options.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -27,12 +28,12 @@ struct Limit {
   std::optional<int64_t> WaitOptions::*field;
 };
 
-constexpr Limit kLimits[] = {
+constexpr auto kLimits = std::to_array<Limit>({
     {"max_attempts", &WaitOptions::max_attempts},
     {"max_consecutive_server_errors",
      &WaitOptions::max_consecutive_server_errors},
     {"max_consecutive_throttles", &WaitOptions::max_consecutive_throttles},
-};
+});
 
 // A duration that is not negative.
 struct Span {
@@ -41,24 +42,24 @@ struct Span {
   bool may_be_infinite;
 };
 
-constexpr Span kSpans[] = {
+constexpr auto kSpans = std::to_array<Span>({
     {"max_server_error_time", &WaitOptions::max_server_error_time, true},
     {"first_poll_delay", &WaitOptions::first_poll_delay, false},
     {"hold_for", &WaitOptions::hold_for, false},
     {"final_poll_lead", &WaitOptions::final_poll_lead, false},
     {"poll_timeout", &WaitOptions::poll_timeout, true},
-};
+});
 
 struct Curve {
   std::string_view name;
   BackoffOptions WaitOptions::*field;
 };
 
-constexpr Curve kCurves[] = {
+constexpr auto kCurves = std::to_array<Curve>({
     {"backoff", &WaitOptions::backoff},
     {"server_error", &WaitOptions::server_error},
     {"throttled", &WaitOptions::throttled},
-};
+});
 
 bool IsNotNegative(absl::Duration value, bool may_be_infinite) {
   return value >= absl::ZeroDuration() &&
