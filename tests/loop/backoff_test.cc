@@ -196,6 +196,16 @@ TEST(BackoffTest, DelayStaysAtTheCapForHugeAttempts) {
   }
 }
 
+TEST(BackoffTest, CeilingsGrowByAnyMultiplier) {
+  const Backoff backoff({.initial_delay = absl::Seconds(1),
+                         .max_delay = absl::Minutes(1),
+                         .multiplier = 3});
+
+  EXPECT_EQ(backoff.Ceiling(2), seconds(3));
+  EXPECT_EQ(backoff.Ceiling(3), seconds(9));
+  EXPECT_EQ(backoff.Ceiling(5), seconds(60));
+}
+
 TEST(BackoffTest, GrowthBeyondTheTableFollowsTheFormula) {
   const Backoff backoff({.initial_delay = absl::Nanoseconds(1'000'000),
                          .max_delay = absl::Hours(1),
@@ -234,6 +244,14 @@ TEST(BackoffTest, CeilingsGrowFromOneNanosecond) {
   EXPECT_EQ(backoff.Ceiling(4), nanoseconds(8));
 }
 
+TEST(BackoffTest, DelaysGrowFromOneNanosecond) {
+  EXPECT_THAT(Delays({.initial_delay = absl::Nanoseconds(1),
+                      .jitter = Jitter::None(),
+                      .min_delay = absl::ZeroDuration()},
+                     3, NoBits()),
+              ElementsAre(nanoseconds(1), nanoseconds(2), nanoseconds(4)));
+}
+
 TEST(BackoffTest, CeilingOfAnInitialDelayOfZeroIsZeroForHugeAttempts) {
   const Backoff backoff({.initial_delay = absl::ZeroDuration()});
 
@@ -247,6 +265,9 @@ TEST(BackoffTest, MultiplierOfOneIsConstant) {
                       .jitter = Jitter::None()},
                      3, NoBits()),
               ElementsAre(seconds(3), seconds(3), seconds(3)));
+  EXPECT_EQ(Backoff({.initial_delay = absl::Seconds(3), .multiplier = 1.0})
+                .Ceiling(2),
+            seconds(3));
 }
 
 TEST(BackoffTest, InitialDelayOfZeroStaysAtTheFloor) {
