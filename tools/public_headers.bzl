@@ -15,11 +15,17 @@ def _documented(target):
     headers = target[CcInfo].compilation_context.direct_public_headers
     return {_include_path(header): True for header in headers}.keys()
 
+_LONE_INCLUDE = """#include "{}"
+#ifndef WAITER_VERSION
+#error "The header does not include waiter/version.h."
+#endif
+"""
+
 def _lone_includes_impl(ctx):
     sources = []
     for path in _documented(ctx.attr.target):
         source = ctx.actions.declare_file("{}/{}.cc".format(ctx.label.name, path))
-        ctx.actions.write(source, "#include \"{}\"\n".format(path))
+        ctx.actions.write(source, _LONE_INCLUDE.format(path))
         sources.append(source)
     return [DefaultInfo(files = depset(sources))]
 
@@ -65,7 +71,8 @@ def public_headers_tests(name, headers, targets):
     """Defines tests that hold for all public headers.
 
     * `NAME_listed_test`: each of `headers` is in exactly one of `targets`, which have no other headers.
-    * `NAME_alone_test`: each header compiles as the only include of a file that depends only on its target.
+    * `NAME_alone_test`: each header compiles as the only include of a file that depends only on its target, and
+      includes waiter/version.h.
 
     Args:
       name: the prefix of the tests' names.

@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "waiter/version.h"
 
 namespace waiter {
 

@@ -28,6 +28,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "waiter/version.h"
 
 namespace waiter {
 

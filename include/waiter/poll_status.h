@@ -23,6 +23,8 @@
 #include <ostream>
 #include <string_view>
 
+#include "waiter/version.h"
+
 namespace waiter {
 
 // Ordered from healthy to hopeless. After `kNotReady`, `kThrottled` and

@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "waiter/version.h"
 
 namespace waiter {
 

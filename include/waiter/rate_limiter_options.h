@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "waiter/version.h"
 
 namespace waiter {
 

@@ -32,6 +32,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "waiter/version.h"
 
 namespace waiter {
 

@@ -27,6 +27,7 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "waiter/version.h"
 
 namespace waiter {
 

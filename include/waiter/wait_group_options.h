@@ -19,6 +19,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "waiter/version.h"
+
 namespace waiter {
 
 // A value. No combination is invalid.

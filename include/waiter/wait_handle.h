@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "waiter/internal/wait_canceller.h"
+#include "waiter/version.h"
 
 namespace waiter {
 

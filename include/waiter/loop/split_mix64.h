@@ -25,6 +25,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "waiter/version.h"
+
 namespace waiter {
 
 // A `std::uniform_random_bit_generator` with a period of 2^64. Copies draw the
