@@ -38,7 +38,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "waiter/async_waiter.h"
 #include "waiter/batch_options.h"
 #include "waiter/internal/batch_call.h"
@@ -112,8 +111,8 @@ class BatchPoller {
             typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key, Policy policy,
                                                       Callback callback) {
-    if constexpr (std::convertible_to<const Key&, absl::AlphaNum>) {
-      std::string name = absl::StrCat(policy->options().name, " ", key);
+    if constexpr (internal::TextualKey<Key>) {
+      std::string name = internal::NameOfKey(policy->options().name, key);
       return engine_.Start(std::move(name),
                            Prepare(std::move(key), std::move(policy)),
                            std::move(callback));

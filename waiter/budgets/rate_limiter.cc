@@ -8,12 +8,12 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
@@ -35,8 +35,8 @@ MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
       time, std::chrono::nanoseconds(static_cast<int64_t>(nanoseconds)));
 }
 
-absl::Status Invalid(std::string_view field, const absl::AlphaNum& value,
-                     std::string_view range) {
+absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
+                     absl::string_view range) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is ", value, "; it must be ", range));
 }

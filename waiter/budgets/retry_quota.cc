@@ -10,12 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
 
@@ -42,8 +43,8 @@ MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
       time, std::chrono::nanoseconds(static_cast<int64_t>(nanoseconds)));
 }
 
-absl::Status Invalid(std::string_view field, double value,
-                     std::string_view range) {
+absl::Status Invalid(absl::string_view field, double value,
+                     absl::string_view range) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is ", value, "; it must be ", range));
 }
@@ -53,7 +54,7 @@ absl::Status Invalid(std::string_view field, double value,
 absl::Status Validate(const RetryQuotaOptions& options) {
   const bool waits = options.when_spent == RetryQuotaOptions::WhenSpent::kWait;
   struct Amount {
-    std::string_view field;
+    absl::string_view field;
     double value;
   };
   const auto amounts = std::to_array<Amount>({
@@ -82,7 +83,7 @@ absl::Status Validate(const RetryQuotaOptions& options) {
                    "above zero with when_spent kWait, which waits for refill");
   }
   for (const auto& [field, value] : amounts) {
-    if (field.ends_with("_cost") && value > options.capacity) {
+    if (absl::EndsWith(field, "_cost") && value > options.capacity) {
       return Invalid(field, value,
                      absl::StrCat("at most capacity, ", options.capacity,
                                   ", with when_spent kWait"));

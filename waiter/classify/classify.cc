@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
 #include "waiter/wait_report.h"
@@ -99,8 +100,9 @@ Poll<> FromHttp(int http_status, std::string_view text,
   const absl::StatusCode code = CodeOfHttp(http_status);
   if (code == absl::StatusCode::kOk) return {found, text, retry_after};
   return {found,
-          absl::Status(code, absl::StrCat("HTTP ", http_status,
-                                          text.empty() ? "" : ": ", text)),
+          absl::Status(
+              code, absl::StrCat("HTTP ", http_status, text.empty() ? "" : ": ",
+                                 internal::ToAbsl(text))),
           retry_after};
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
 
@@ -253,7 +254,8 @@ Poll<> ErrorClassifier::Answer(const ServiceError& error, std::string_view text,
                     error.http_status);
   }
   if (!text.empty()) {
-    absl::StrAppend(&message, message.empty() ? "" : ": ", text);
+    absl::StrAppend(&message, message.empty() ? "" : ": ",
+                    internal::ToAbsl(text));
   }
   return {found, absl::Status(CodeOf(error, found), message), retry_after};
 }

@@ -13,8 +13,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
+#include "waiter/internal/string_views.h"
 
 namespace waiter {
 namespace {
@@ -64,7 +66,7 @@ class Reader {
   bool Done() const { return ok_ && rest_.empty(); }
 
   Reader& Skip(std::string_view literal) {
-    Take(absl::StartsWith(rest_, literal), literal.size());
+    Take(rest_.starts_with(literal), literal.size());
     return *this;
   }
 
@@ -83,7 +85,7 @@ class Reader {
                int& position) {
     const auto* const found = std::find_if(
         names.begin(), names.end(),
-        [&](std::string_view name) { return absl::StartsWith(rest_, name); });
+        [&](std::string_view name) { return rest_.starts_with(name); });
     if (found == names.end()) {
       ok_ = false;
     } else {
@@ -251,12 +253,13 @@ RetryAfter ParseRetryAfterMs(std::string_view value) {
 
 RetryAfter ParseRetryAfterField(std::string_view name, std::string_view value,
                                 absl::Time now) {
-  if (absl::EqualsIgnoreCase(name, "retry-after")) {
+  const absl::string_view field = internal::ToAbsl(name);
+  if (absl::EqualsIgnoreCase(field, "retry-after")) {
     return ParseRetryAfter(value, now);
   }
-  if (absl::EqualsIgnoreCase(name, "retry-after-ms") ||
-      absl::EqualsIgnoreCase(name, "x-ms-retry-after-ms") ||
-      absl::EqualsIgnoreCase(name, "x-amz-retry-after")) {
+  if (absl::EqualsIgnoreCase(field, "retry-after-ms") ||
+      absl::EqualsIgnoreCase(field, "x-ms-retry-after-ms") ||
+      absl::EqualsIgnoreCase(field, "x-amz-retry-after")) {
     return ParseRetryAfterMs(value);
   }
   return {};
@@ -264,7 +267,7 @@ RetryAfter ParseRetryAfterField(std::string_view name, std::string_view value,
 
 RetryAfter ParseRetryInfoDelay(std::string_view json) {
   json = StripWhitespace(json);
-  if (!absl::EndsWith(json, "s")) return {};
+  if (!json.ends_with('s')) return {};
   json.remove_suffix(1);
   const size_t point = json.find('.');
   const std::optional<int64_t> seconds =

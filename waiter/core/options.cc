@@ -10,21 +10,22 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 
 namespace waiter {
 namespace {
 
-absl::Status Invalid(std::string_view field, const absl::AlphaNum& value,
-                     std::string_view range) {
+absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
+                     absl::string_view range) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is ", value, "; it must be ", range));
 }
 
 // A number that is unset or at least 1.
 struct Limit {
-  std::string_view name;
+  absl::string_view name;
   std::optional<int64_t> WaitOptions::*field;
 };
 
@@ -37,7 +38,7 @@ constexpr auto kLimits = std::to_array<Limit>({
 
 // A duration that is not negative.
 struct Span {
-  std::string_view name;
+  absl::string_view name;
   absl::Duration WaitOptions::*field;
   bool may_be_infinite;
 };
@@ -66,7 +67,7 @@ bool IsNotNegative(absl::Duration value, bool may_be_infinite) {
          (may_be_infinite || value < absl::InfiniteDuration());
 }
 
-absl::Status Negative(std::string_view field, absl::Duration value,
+absl::Status Negative(absl::string_view field, absl::Duration value,
                       bool may_be_infinite) {
   return Invalid(field, absl::FormatDuration(value),
                  may_be_infinite ? "zero or more" : "finite, and zero or more");

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/poll_status.h"
 
 namespace waiter {
@@ -17,9 +18,9 @@ Poll<void>::Poll(PollStatus status, absl::Status error,
                  absl::Duration retry_after)
     : error_(std::move(error)), retry_after_(retry_after), status_(status) {
   if (status_ != PollStatus::kSuccess && error_.ok()) {
-    error_ = absl::InternalError(
-        absl::StrCat("a poll answered ", PollStatusName(status_),
-                     ", but its error is OK; pass the error, or none"));
+    error_ = absl::InternalError(absl::StrCat(
+        "a poll answered ", internal::ToAbsl(PollStatusName(status_)),
+        ", but its error is OK; pass the error, or none"));
     status_ = PollStatus::kFailed;
   }
 }
@@ -29,7 +30,7 @@ Poll<void>::Poll(PollStatus status, std::string_view detail,
     : detail_(detail), retry_after_(retry_after), status_(status) {}
 
 std::string_view Poll<void>::detail() const {
-  return detail_.empty() ? error_.message() : detail_;
+  return detail_.empty() ? internal::ToStd(error_.message()) : detail_;
 }
 
 Poll<> NotReady(std::string_view detail, absl::Duration retry_after) {

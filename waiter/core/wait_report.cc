@@ -13,7 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/poll_status.h"
 
 namespace waiter {
@@ -30,7 +32,7 @@ constexpr std::array kStatuses = {
     PollStatus::kServerError, PollStatus::kFailed};
 
 // Type of the payload of `WithLimit`; the value is the name of the reason.
-constexpr std::string_view kLimitUrl = "waiter.StopReason";
+constexpr absl::string_view kLimitUrl = "waiter.StopReason";
 
 }  // namespace
 
@@ -62,22 +64,25 @@ std::string_view StopReasonName(StopReason reason) {
 
 std::optional<StopReason> LimitOf(const absl::Status& status) {
   if (!absl::IsResourceExhausted(status)) return std::nullopt;
-  const std::optional<absl::Cord> name = status.GetPayload(kLimitUrl);
+  // An optional of Abseil or of the standard, as Abseil was built.
+  const auto name = status.GetPayload(kLimitUrl);
   if (!name.has_value()) return std::nullopt;
   for (const StopReason reason : kReasons) {
-    if (*name == StopReasonName(reason)) return reason;
+    if (*name == internal::ToAbsl(StopReasonName(reason))) return reason;
   }
   return std::nullopt;
 }
 
 std::string Summary(const WaitReport& report) {
-  std::string text = absl::StrCat(
-      StopReasonName(report.reason), report.late ? " (late)" : "", " after ",
-      report.attempts, report.attempts == 1 ? " attempt" : " attempts");
-  std::string_view separator = " (";
+  std::string text =
+      absl::StrCat(internal::ToAbsl(StopReasonName(report.reason)),
+                   report.late ? " (late)" : "", " after ", report.attempts,
+                   report.attempts == 1 ? " attempt" : " attempts");
+  absl::string_view separator = " (";
   for (const PollStatus status : kStatuses) {
     if (const int64_t count = report.count(status); count > 0) {
-      absl::StrAppend(&text, separator, count, " ", PollStatusName(status));
+      absl::StrAppend(&text, separator, count, " ",
+                      internal::ToAbsl(PollStatusName(status)));
       separator = ", ";
     }
   }
@@ -103,7 +108,8 @@ std::ostream& operator<<(std::ostream& out, const WaitReport& report) {
 namespace internal {
 
 absl::Status WithLimit(absl::Status status, StopReason limit) {
-  status.SetPayload(kLimitUrl, absl::Cord(StopReasonName(limit)));
+  status.SetPayload(kLimitUrl,
+                    absl::Cord(internal::ToAbsl(StopReasonName(limit))));
   return status;
 }
 

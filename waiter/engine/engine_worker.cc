@@ -33,6 +33,7 @@
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/engine_task.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
@@ -861,7 +862,7 @@ void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
     return;
   }
   Die(absl::StrCat(
-      "a callback of the wait \"", step.loop_.name(),
+      "a callback of the wait \"", ToAbsl(step.loop_.name()),
       "\" threw an exception: ", WhatOf(exception),
       "; set WaitEngineOptions::on_callback_exception to handle exceptions of "
       "callbacks"));

@@ -8,8 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/wait_policy.h"
@@ -71,7 +73,7 @@ std::string ConsecutiveLimitText(const FinalState& state) {
       " reached");
 }
 
-std::string Message(const FinalState& state, std::string_view limit) {
+std::string Message(const FinalState& state, absl::string_view limit) {
   const WaitReport& report = state.report;
   std::string text =
       absl::StrCat(state.name, ": ", limit, " after ", report.attempts,
@@ -85,7 +87,8 @@ std::string Message(const FinalState& state, std::string_view limit) {
     return state.unanswered ? text : text + "; no poll was made";
   }
   const Poll<>& last = report.last_poll;
-  absl::StrAppend(&text, "; last poll: ", PollStatusName(last.status()));
+  absl::StrAppend(&text,
+                  "; last poll: ", ToAbsl(PollStatusName(last.status())));
   if (last.status() == PollStatus::kSuccess &&
       !state.policy.one_success_suffices()) {
     absl::StrAppend(&text, ", ", state.streak_length, " in a row for ",
@@ -94,7 +97,8 @@ std::string Message(const FinalState& state, std::string_view limit) {
   if (!last.error().ok()) {
     absl::StrAppend(&text, ": ", absl::StatusCodeToString(last.error().code()));
   }
-  if (!last.detail().empty()) absl::StrAppend(&text, ": ", last.detail());
+  if (!last.detail().empty())
+    absl::StrAppend(&text, ": ", ToAbsl(last.detail()));
   return text;
 }
 
@@ -103,13 +107,13 @@ absl::Status Failure(const Poll<>& last) {
   return absl::UnknownError(last.detail().empty()
                                 ? "the status function returned kFailed "
                                   "without an error or a detail"
-                                : last.detail());
+                                : ToAbsl(last.detail()));
 }
 
 }  // namespace
 
 absl::Status FinalStatus(StopReason reason, const FinalState& state) {
-  const auto used_up = [&](std::string_view limit) {
+  const auto used_up = [&](absl::string_view limit) {
     return WithLimit(absl::ResourceExhaustedError(Message(state, limit)),
                      reason);
   };
@@ -143,14 +147,14 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
                                           ", which is not a valid StopReason"));
 }
 
-absl::Status HintError(const Poll<>& last, std::string_view name,
+absl::Status HintError(const Poll<>& last, absl::string_view name,
                        const RetryAfterOptions& options) {
   if (!last.error().ok()) return last.error();
   return absl::UnavailableError(absl::StrCat(
       name, ": the server's retry_after of ",
       absl::FormatDuration(last.retry_after()), " exceeds max_retry_after of ",
       absl::FormatDuration(options.max_retry_after), " (fail_beyond_max)",
-      last.detail().empty() ? "" : "; last poll: ", last.detail()));
+      last.detail().empty() ? "" : "; last poll: ", ToAbsl(last.detail())));
 }
 
 }  // namespace waiter::internal

@@ -9,9 +9,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 #include "waiter/retry_after_options.h"
@@ -23,7 +23,7 @@ namespace waiter::internal {
 // State of a wait at its end.
 struct FinalState {
   const WaitPolicy& policy;
-  std::string_view name;
+  absl::string_view name;
   const WaitReport& report;  // Complete up to the last poll.
   MonotonicTime start;
   MonotonicTime deadline;
@@ -43,7 +43,7 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state);
 
 // Returns the error of a wait whose server asked, in `last`, for a longer delay
 // than `max_retry_after`: the error of the poll, or kUnavailable.
-absl::Status HintError(const Poll<>& last, std::string_view name,
+absl::Status HintError(const Poll<>& last, absl::string_view name,
                        const RetryAfterOptions& options);
 
 }  // namespace waiter::internal

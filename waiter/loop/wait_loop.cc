@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/loop/backoff.h"
 #include "waiter/loop/final_status.h"
 #include "waiter/loop/next_step.h"
@@ -295,8 +296,9 @@ inline nanoseconds WaitLoop::Hint() const {
 }
 
 NextStep WaitLoop::FailBeyondMax(MonotonicTime now) {
-  EndWithError(now, internal::HintError(report_.last_poll, name(),
-                                        policy_.options().retry_after));
+  EndWithError(now,
+               internal::HintError(report_.last_poll, internal::ToAbsl(name()),
+                                   policy_.options().retry_after));
   return NextStep::Finish();
 }
 
@@ -548,7 +550,7 @@ void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
   try {
     error = absl::UnknownError(
         absl::StrCat("the status function threw an exception",
-                     what.empty() ? "" : ": ", what));
+                     what.empty() ? "" : ": ", internal::ToAbsl(what)));
   } catch (const std::bad_alloc&) {
     // The exception may have been that memory ran out.
   }
@@ -621,7 +623,7 @@ absl::Status WaitLoop::StatusFor(StopReason reason, MonotonicTime answered,
   }
   const internal::FinalState state = {
       .policy = policy_,
-      .name = name(),
+      .name = internal::ToAbsl(name()),
       .report = report_,
       .start = state_.start,
       .deadline = state_.deadline,

@@ -15,9 +15,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/options.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_plan.h"
@@ -41,8 +43,10 @@ std::string Polls(int64_t count) {
 }
 
 std::string OneLine(std::string_view text) {
-  std::string line = absl::StrJoin(
-      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+  std::string line =
+      absl::StrJoin(absl::StrSplit(internal::ToAbsl(text),
+                                   absl::ByAnyChar(" \n"), absl::SkipEmpty()),
+                    " ");
   if (line.size() > kLongestHistoryText) {
     size_t end = kLongestHistoryText - 3;
     // Does not cut within a character of UTF-8.
@@ -85,7 +89,7 @@ std::string Holding(const WaitOptions& wait) {
 }
 
 // Returns the message of the wait without its name, which the headline has.
-std::string_view WithoutName(const Plan& plan, const WaitReport& report) {
+absl::string_view WithoutName(const Plan& plan, const WaitReport& report) {
   return absl::StripPrefix(report.status.message(),
                            absl::StrCat(plan.wait.name, ": "));
 }
@@ -207,7 +211,7 @@ std::vector<std::string> PollHistory::Lines() const {
 }
 
 std::string NameOf(const Site& site, const EventuallyOptions& options) {
-  const std::string_view expression =
+  const absl::string_view expression =
       site.expression == nullptr ? "" : site.expression;
   if (site.expression == nullptr) {
     return absl::StrCat(site.file, ":", site.line, ": ",

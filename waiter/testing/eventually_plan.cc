@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
@@ -69,7 +69,7 @@ WaitOptions MakeWaitOptions(const Site& site,
 // Rejects a delay that is longer than the whole wait, as the test would poll
 // less often than it says. The default delay is cut instead: the test did not
 // set it.
-absl::Status CheckDelay(const WaitOptions& wait, std::string_view whole_name,
+absl::Status CheckDelay(const WaitOptions& wait, absl::string_view whole_name,
                         absl::Duration whole) {
   const absl::Duration delay =
       std::max(wait.backoff.initial_delay, MinDelay(wait.backoff));
@@ -83,7 +83,7 @@ absl::Status CheckDelay(const WaitOptions& wait, std::string_view whole_name,
       absl::FormatDuration(whole), "; shorten the one or lengthen the other"));
 }
 
-absl::Status CheckFits(std::string_view name, absl::Duration duration,
+absl::Status CheckFits(absl::string_view name, absl::Duration duration,
                        const TestLimits& limits) {
   if (duration <= limits.whole || duration == absl::InfiniteDuration()) {
     return absl::OkStatus();

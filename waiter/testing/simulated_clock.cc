@@ -27,6 +27,7 @@
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/string_views.h"
 
 namespace waiter {
 namespace {
@@ -282,7 +283,7 @@ void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
       ". Asleep: ", CountAsleep(), " of ", participants_.size(),
       " participants.");
   for (const Sleeper& sleeper : sleepers_) {
-    absl::StrAppend(&text, "\n  \"", sleeper.who, "\" until ",
+    absl::StrAppend(&text, "\n  \"", internal::ToAbsl(sleeper.who), "\" until ",
                     absl::FormatDuration(SinceStart(sleeper.wake_up)));
   }
   Report(text, lock);

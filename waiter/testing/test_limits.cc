@@ -105,7 +105,7 @@ bool IsDebuggedBy(std::string_view process_status) {
   constexpr std::string_view kField = "\nTracerPid:\t";
   const size_t at = process_status.find(kField);
   return at != std::string_view::npos &&
-         !absl::StartsWith(process_status.substr(at + kField.size()), "0\n");
+         !process_status.substr(at + kField.size()).starts_with("0\n");
 }
 
 }  // namespace waiter

@@ -6,14 +6,34 @@
 #ifndef WAITER_INTERNAL_BATCHED_KEY_H_
 #define WAITER_INTERNAL_BATCHED_KEY_H_
 
+#include <concepts>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "waiter/internal/batch_state.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/poll_completion.h"
 #include "waiter/wait_policy.h"
 
 namespace waiter::internal {
+
+// A key that a name can have a part for.
+template <typename Key>
+concept TextualKey = std::convertible_to<const Key&, absl::AlphaNum> ||
+    std::convertible_to<const Key&, std::string_view>;
+
+// Returns the name of the wait for `key`, whose policy is called `name`.
+template <TextualKey Key>
+std::string NameOfKey(const std::string& name, const Key& key) {
+  if constexpr (std::convertible_to<const Key&, absl::AlphaNum>) {
+    return absl::StrCat(name, " ", key);
+  } else {
+    return absl::StrCat(name, " ", ToAbsl(key));
+  }
+}
 
 // An asynchronous status function that joins the next call. Movable. It exists
 // as long as the wait, and keeps its key registered with the poller.

@@ -34,6 +34,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/poll_status.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
@@ -51,7 +52,7 @@ void PrintTo(const WaitResult<T>& result, std::ostream* os) {
 // Matches a wait that ended for `reason`, a `StopReason`.
 MATCHER_P(EndedFor, reason,
           absl::StrCat(negation ? "did not end" : "ended", " with ",
-                       StopReasonName(reason))) {
+                       internal::ToAbsl(StopReasonName(reason)))) {
   return arg.reason() == reason;
 }
 
@@ -104,7 +105,7 @@ MATCHER_P(Elapsed, time,
 MATCHER_P(LastFound, status,
           absl::StrCat("whose last poll ",
                        negation ? "did not find " : "found ",
-                       PollStatusName(status))) {
+                       internal::ToAbsl(PollStatusName(status)))) {
   return arg.report().last_poll.status() == status;
 }
 
