@@ -35,7 +35,7 @@ begin() {
   rm -rf project
   mkdir -p project/{tools,docs,include/waiter,waiter,tests/consumer/mistakes} && cd project || exit 1
   cp "$lint" tools/lint
-  program bazelw 'echo "$PWD"'
+  program bazelw pwd
   echo '#include "waiter/poll.h"' | tee waiter/poll.cc tests/poll_test.cc tests/consumer/mistakes/wrong.cc >waiter/other.cc
   touch include/waiter/poll.h waiter/BUILD.bazel docs/faq.md
   git init -q . && git add . && git -c user.name=x -c user.email=x commit -qm 'Begin'
