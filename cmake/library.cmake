@@ -1,0 +1,108 @@
+# Copyright 2026 The Waiter Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# The files of the library, and how its targets are built. //tests/tools:build_lists_test compares these lists
+# with those of Bazel.
+
+set(WAITER_SOURCES
+  waiter/batch/batch_queue.cc
+  waiter/blocking/blocked_engine.cc
+  waiter/blocking/blocking_wait.cc
+  waiter/budgets/rate_limiter.cc
+  waiter/budgets/retry_quota.cc
+  waiter/classify/classify.cc
+  waiter/classify/error_classifier.cc
+  waiter/classify/retry_after.cc
+  waiter/core/backoff_options.cc
+  waiter/core/clock.cc
+  waiter/core/observer.cc
+  waiter/core/options.cc
+  waiter/core/poll.cc
+  waiter/core/poll_status.cc
+  waiter/core/wait_report.cc
+  waiter/core/wait_result.cc
+  waiter/engine/engine_record.h
+  waiter/engine/engine_ref.cc
+  waiter/engine/engine_worker.cc
+  waiter/engine/engine_worker.h
+  waiter/engine/mailbox.h
+  waiter/engine/page_memory.cc
+  waiter/engine/page_memory.h
+  waiter/engine/policy_table.cc
+  waiter/engine/policy_table.h
+  waiter/engine/poll_clock.h
+  waiter/engine/record_codec.cc
+  waiter/engine/record_codec.h
+  waiter/engine/record_pool.h
+  waiter/engine/stop_relay.h
+  waiter/engine/task_gate.h
+  waiter/engine/timer_queue.cc
+  waiter/engine/timer_queue.h
+  waiter/engine/wait_engine.cc
+  waiter/engine/wait_handle.cc
+  waiter/engine/wait_starter.cc
+  waiter/engine/wait_timers.h
+  waiter/loop/backoff.cc
+  waiter/loop/final_status.cc
+  waiter/loop/final_status.h
+  waiter/loop/schedule.cc
+  waiter/loop/split_mix64.cc
+  waiter/loop/wait_loop.cc
+  waiter/loop/wait_policy.cc
+  waiter/presets/presets.cc
+)
+
+set(WAITER_TESTING_SOURCES
+  waiter/testing/eventually.cc
+  waiter/testing/eventually_message.cc
+  waiter/testing/eventually_message.h
+  waiter/testing/eventually_plan.cc
+  waiter/testing/eventually_plan.h
+  waiter/testing/simulated_clock.cc
+  waiter/testing/test_limits.cc
+  waiter/testing/test_limits.h
+  waiter/testing/wait_result_matchers.cc
+)
+
+# The libraries of Abseil that waiter::waiter needs.
+set(WAITER_ABSEIL
+  absl::any_invocable
+  absl::cleanup
+  absl::cord
+  absl::core_headers
+  absl::flat_hash_map
+  absl::flat_hash_set
+  absl::function_ref
+  absl::hash
+  absl::int128
+  absl::memory
+  absl::random_bit_gen_ref
+  absl::random_random
+  absl::span
+  absl::status
+  absl::statusor
+  absl::str_format
+  absl::strings
+  absl::time
+)
+
+# waiter_library(TARGET NAME SOURCE...): adds the library TARGET, with the name waiter::NAME.
+function(waiter_library target name)
+  add_library(${target} ${ARGN})
+  add_library(waiter::${name} ALIAS ${target})
+  # Dependents compile as C++20 or newer, without flags of their own.
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(
+    ${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}
+  )
+  # Nothing is promised about binary compatibility before 1.0, so each minor version has a name of its own.
+  set_target_properties(
+    ${target}
+    PROPERTIES
+      EXPORT_NAME ${name}
+      VERSION ${PROJECT_VERSION}
+      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  )
+endfunction()
