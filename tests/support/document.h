@@ -6,17 +6,27 @@
 //   for (const std::string& code : CodeBlocks(ReadFile("README.md"))) {
 //     EXPECT_THAT(Words(source), HasSubstr(Words(code)));
 //   }
+//
+// A document whose code stands in the tests of one folder:
+//
+//   ExpectCodeStandsInTests("docs/cookbook.md", "tests/cookbook");
 
 #ifndef WAITER_TESTS_SUPPORT_DOCUMENT_H_
 #define WAITER_TESTS_SUPPORT_DOCUMENT_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
@@ -47,6 +57,74 @@ inline std::vector<std::string> CodeBlocks(std::string_view markdown) {
     blocks.push_back(parts[i].substr(0, parts[i].find("```")));
   }
   return blocks;
+}
+
+// Includes and other code, which has the includes of a whole test around it.
+struct Code {
+  std::set<std::string> includes;
+  std::string words;
+};
+
+inline Code CodeOf(std::string_view text) {
+  Code code;
+  std::string rest;
+  for (const std::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, "#include ")) {
+      code.includes.emplace(line);
+    } else {
+      absl::StrAppend(&rest, line, "\n");
+    }
+  }
+  code.words = Words(rest);
+  return code;
+}
+
+// Returns the code of each test of `folder`, by its path. Tests of documents,
+// whose names end in "_doc_test.cc", are left out.
+inline std::map<std::string, Code> CodeOfTests(const std::string& folder) {
+  std::map<std::string, Code> tests;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (absl::EndsWith(path, "_test.cc") &&
+        !absl::EndsWith(path, "_doc_test.cc")) {
+      tests[path] = CodeOf(ReadFile(path));
+    }
+  }
+  return tests;
+}
+
+// Fails the test for each block of C++ in `document` that no test of `folder`
+// has word for word, for each test of `folder` that has no block, and for each
+// line of code with more than 80 columns.
+inline void ExpectCodeStandsInTests(const std::string& document,
+                                    const std::string& folder) {
+  const std::map<std::string, Code> tests = CodeOfTests(folder);
+  std::set<std::string> without_block;
+  for (const auto& [path, test] : tests) without_block.insert(path);
+
+  for (const std::string& block : CodeBlocks(ReadFile(document))) {
+    const Code code = CodeOf(block);
+    const auto found =
+        std::find_if(tests.begin(), tests.end(), [&](const auto& test) {
+          return absl::StrContains(test.second.words, code.words);
+        });
+    if (found == tests.end()) {
+      ADD_FAILURE() << "no test of " << folder << " has this code:\n" << block;
+      continue;
+    }
+    const auto& [path, test] = *found;
+    EXPECT_TRUE(std::includes(test.includes.begin(), test.includes.end(),
+                              code.includes.begin(), code.includes.end()))
+        << path << " lacks an include of this code:\n"
+        << block;
+    without_block.erase(path);
+    for (const std::string_view line : absl::StrSplit(block, '\n')) {
+      EXPECT_LE(line.size(), 80) << line;
+    }
+  }
+
+  EXPECT_EQ(absl::StrJoin(without_block, ", "), "")
+      << "these tests have no block in " << document;
 }
 
 }  // namespace waiter
