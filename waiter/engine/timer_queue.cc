@@ -52,7 +52,7 @@ uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
   if (slack >= 2 * tick_) {
     // Rounds up to a multiple of a power of two, where timers meet.
     const auto step = static_cast<int64_t>(std::bit_floor(
-        static_cast<uint64_t>(std::min(slack / tick_, kHorizon))));
+        static_cast<uint64_t>(std::min<int64_t>(slack / tick_, kHorizon))));
     tick = (tick + step - 1) & ~(step - 1);
   }
   tick = std::max(tick, current_ + 1);
