@@ -11,9 +11,10 @@
 #include <memory>
 #include <semaphore>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "tests/support/joining_thread.h"
 
 namespace waiter {
 namespace {
@@ -46,7 +47,7 @@ class ThreadPool {
   void SetBody(size_t index, std::function<void()> body) {
     slots_[index].body = std::move(body);
     if (slots_[index].thread.joinable()) return;
-    slots_[index].thread = std::jthread([&slot = slots_[index]] {
+    slots_[index].thread = JoiningThread([&slot = slots_[index]] {
       for (;;) {
         slot.turn.acquire();
         if (slot.body == nullptr) return;
@@ -61,7 +62,7 @@ class ThreadPool {
   struct Slot {
     std::binary_semaphore turn{0};
     std::function<void()> body;
-    std::jthread thread;
+    JoiningThread thread;
   };
   std::array<Slot, kMostModelThreads> slots_;
 };
