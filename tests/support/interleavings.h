@@ -141,6 +141,12 @@ class ModelAtomic {
   T exchange(T value, std::memory_order order = std::memory_order_seq_cst) {
     return Modify(order, [&](T) { return value; });
   }
+  T fetch_add(T other, std::memory_order order = std::memory_order_seq_cst) {
+    return Modify(order, [&](T old) { return old + other; });
+  }
+  T fetch_sub(T other, std::memory_order order = std::memory_order_seq_cst) {
+    return Modify(order, [&](T old) { return old - other; });
+  }
   T fetch_or(T bits, std::memory_order order = std::memory_order_seq_cst) {
     return Modify(order, [&](T old) { return old | bits; });
   }

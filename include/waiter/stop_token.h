@@ -1,0 +1,70 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The stop tokens by which waits are cancelled. They are those of the standard
+// library, so code that uses `std::stop_token` works as it is:
+//
+//   std::stop_source stop;
+//   std::jthread worker([&] { wait_for_job.Wait(stop.get_token()); });
+//   stop.request_stop();
+//
+// Some standard libraries have none: libc++ before version 20, and that of
+// Apple Clang. With these, `waiter::stop_token` is an implementation of
+// Waiter's own, with the interface and the guarantees of the standard's. Code
+// that uses the names of this header compiles with every library:
+//
+//   waiter::stop_source stop;
+//   std::thread worker([&] { wait_for_job.Wait(stop.get_token()); });
+//   stop.request_stop();
+//   worker.join();
+//
+// A callback, which runs once a stop is requested:
+//
+//   const waiter::stop_callback on_stop(context.stop_token,
+//                                       [&] { call.Cancel(); });
+//
+// Waiter's own are used if the standard library does not define
+// `__cpp_lib_jthread`, or if the program is compiled with
+// `-DWAITER_OWN_STOP_TOKEN=1`. The choice must be the same in all files of a
+// program, Waiter's included; libc++ before version 20 also changes it with
+// `-fexperimental-library`. Including this header defines
+// `WAITER_OWN_STOP_TOKEN` as 1 or 0, for code that needs to know.
+
+#ifndef WAITER_STOP_TOKEN_H_
+#define WAITER_STOP_TOKEN_H_
+
+#include <version>
+
+#ifndef WAITER_OWN_STOP_TOKEN
+#if defined(__cpp_lib_jthread) && __cpp_lib_jthread >= 201911L
+#define WAITER_OWN_STOP_TOKEN 0
+#else
+#define WAITER_OWN_STOP_TOKEN 1
+#endif
+#endif
+
+#if WAITER_OWN_STOP_TOKEN
+#include "waiter/internal/own_stop_token.h"
+#else
+#include <stop_token>
+#endif
+
+namespace waiter {
+
+#if WAITER_OWN_STOP_TOKEN
+using internal::nostopstate;
+using internal::nostopstate_t;
+using internal::stop_callback;
+using internal::stop_source;
+using internal::stop_token;
+#else
+using std::nostopstate;
+using std::nostopstate_t;
+using std::stop_callback;
+using std::stop_source;
+using std::stop_token;
+#endif
+
+}  // namespace waiter
+
+#endif  // WAITER_STOP_TOKEN_H_
