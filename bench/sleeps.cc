@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
@@ -70,7 +70,7 @@ StopLatency::~StopLatency() {
 }
 
 std::chrono::nanoseconds StopLatency::OfWaiter() {
-  std::stop_source stop;
+  waiter::stop_source stop;
   Waiter wait([] { return PollStatus::kNotReady; },
               EveryDelay(std::chrono::hours(1), /*clock=*/nullptr));
   return Measure(

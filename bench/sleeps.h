@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
-#include <stop_token>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/poll.h"
+#include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
 namespace waiter::bench {
@@ -53,7 +53,7 @@ class Lateness {
    public:
     absl::Time TimeNow() override { return real_.TimeNow(); }
     MonotonicTime MonotonicNow() override { return real_.MonotonicNow(); }
-    void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+    void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                     std::string_view who) override {
       wake_up_ = wake_up;
       real_.SleepUntil(wake_up, stop, who);
@@ -82,7 +82,7 @@ class StopLatency {
   StopLatency(const StopLatency&) = delete;
   StopLatency& operator=(const StopLatency&) = delete;
 
-  // From `std::stop_source::request_stop` to the return of `Waiter::Wait`.
+  // From `waiter::stop_source::request_stop` to the return of `Waiter::Wait`.
   std::chrono::nanoseconds OfWaiter();
 
   // From `notify_one` to the return of `wait_until`.

@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -40,6 +39,7 @@
 #include "examples/file_descriptor.h"
 #include "examples/url.h"
 #include "waiter/retry_after.h"
+#include "waiter/stop_token.h"
 
 namespace waiter_examples {
 namespace {
@@ -62,7 +62,7 @@ SteadyTime DeadlineOf(absl::Duration timeout) {
 // The deadline and the stop token of a request.
 class Patience {
  public:
-  Patience(absl::Duration timeout, const std::stop_token& stop)
+  Patience(absl::Duration timeout, const waiter::stop_token& stop)
       : timeout_(timeout),
         deadline_(DeadlineOf(timeout)),
         stop_(stop),
@@ -110,9 +110,9 @@ class Patience {
 
   absl::Duration timeout_;
   SteadyTime deadline_;
-  std::stop_token stop_;
+  waiter::stop_token stop_;
   Pipe stop_pipe_;
-  std::stop_callback<WakeUp> wake_up_;
+  waiter::stop_callback<WakeUp> wake_up_;
 };
 
 struct FreeAddrInfo {
@@ -388,7 +388,7 @@ absl::StatusOr<HttpResponse> ParseResponseHead(std::string_view head,
 }
 
 absl::StatusOr<HttpResponse> HttpGet(const Url& url, absl::Duration timeout,
-                                     const std::stop_token& stop) {
+                                     const waiter::stop_token& stop) {
   const Patience patience(timeout, stop);
   if (!patience.valid()) return absl::ErrnoToStatus(errno, "pipe");
   const absl::StatusOr<FileDescriptor> connection = Connect(url, patience);

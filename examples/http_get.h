@@ -10,7 +10,6 @@
 #ifndef WAITER_EXAMPLES_HTTP_GET_H_
 #define WAITER_EXAMPLES_HTTP_GET_H_
 
-#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -18,6 +17,7 @@
 #include "absl/time/time.h"
 #include "examples/url.h"
 #include "waiter/retry_after.h"
+#include "waiter/stop_token.h"
 
 namespace waiter_examples {
 
@@ -40,7 +40,7 @@ struct HttpResponse {
 //
 // Other codes come from failed system calls. Thread-safe.
 absl::StatusOr<HttpResponse> HttpGet(const Url& url, absl::Duration timeout,
-                                     const std::stop_token& stop);
+                                     const waiter::stop_token& stop);
 
 // Parses the status line and the header fields of an answer that was received
 // at `now`. An interim answer (1xx) is not an error.

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +28,7 @@
 #include "examples/url.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "waiter/stop_token.h"
 
 namespace waiter_examples {
 namespace {
@@ -131,7 +131,7 @@ std::function<void(int)> Says(std::string_view answer) {
 }
 
 absl::StatusOr<HttpResponse> Get(uint16_t port, absl::Duration timeout = kAmple,
-                                 const std::stop_token& stop = {}) {
+                                 const waiter::stop_token& stop = {}) {
   return HttpGet({.host = "127.0.0.1", .port = port}, timeout, stop);
 }
 
@@ -264,7 +264,7 @@ TEST(HttpGetTest, SeesAtOnceThatAnotherProtocolIsSpoken) {
 }
 
 TEST(HttpGetTest, EndsAtOnceWhenAStopIsRequested) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   Server server([&stop](int fd) {
     ReceiveRequest(fd);
     stop.request_stop();

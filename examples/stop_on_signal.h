@@ -12,8 +12,9 @@
 
 #include <atomic>
 #include <csignal>
-#include <stop_token>
 #include <thread>
+
+#include "waiter/stop_token.h"
 
 namespace waiter_examples {
 
@@ -31,7 +32,7 @@ class StopOnSignal {
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
-  std::stop_token token() const { return stop_.get_token(); }
+  waiter::stop_token token() const { return stop_.get_token(); }
 
   // Returns the signal that came first, or 0 if none has.
   int signal() const { return signal_; }
@@ -39,7 +40,7 @@ class StopOnSignal {
  private:
   void TakeSignals();
 
-  std::stop_source stop_;
+  waiter::stop_source stop_;
   std::atomic<int> signal_ = 0;
   std::atomic<bool> done_ = false;
   sigset_t signals_;

@@ -24,10 +24,10 @@
 #define WAITER_CLOCK_H_
 
 #include <chrono>
-#include <stop_token>
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "waiter/stop_token.h"
 #include "waiter/version.h"
 
 namespace waiter {
@@ -76,7 +76,7 @@ class Clock {
   // without entering the kernel. `who` names the sleeper in diagnostics, such
   // as the list that a stalled `SimulatedClock` prints; it must stay valid
   // until the call returns.
-  virtual void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+  virtual void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                           std::string_view who) = 0;
 };
 

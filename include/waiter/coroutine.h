@@ -33,7 +33,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "waiter/internal/engine_step.h"
@@ -41,6 +40,7 @@
 #include "waiter/internal/wait_starter.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
@@ -64,7 +64,7 @@ class [[nodiscard]] WaitAwaiter {
   using value_type = typename W::value_type;
 
   // `engine` must exist when this is awaited.
-  WaitAwaiter(WaitEngine& engine, W waiter, std::stop_token stop)
+  WaitAwaiter(WaitEngine& engine, W waiter, waiter::stop_token stop)
       : engine_(engine),
         policy_(std::move(waiter.policy_)),
         adapter_{std::move(waiter.function_)},
@@ -139,10 +139,10 @@ class [[nodiscard]] WaitAwaiter {
   WaitEngine& engine_;
   std::shared_ptr<const WaitPolicy> policy_;
   PollAdapter adapter_;
-  std::stop_token stop_;
+  waiter::stop_token stop_;
   std::optional<WaitResult<value_type>> result_;
   WaitHandle wait_;
-  std::optional<std::stop_callback<Cancel>> on_stop_;
+  std::optional<waiter::stop_callback<Cancel>> on_stop_;
 };
 
 // Returns an awaitable that starts `waiter`, a `Waiter` or an `AsyncWaiter`,
@@ -156,7 +156,8 @@ class [[nodiscard]] WaitAwaiter {
 // the coroutine goes on with the reason `kShutDown`. One that awaits again and
 // again then is not resumed any more after 32 times (see `~WaitEngine`).
 template <typename W>
-WaitAwaiter<W> Await(WaitEngine& engine, W waiter, std::stop_token stop = {}) {
+WaitAwaiter<W> Await(WaitEngine& engine, W waiter,
+                     waiter::stop_token stop = {}) {
   return WaitAwaiter<W>(engine, std::move(waiter), std::move(stop));
 }
 

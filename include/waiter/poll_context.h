@@ -24,10 +24,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 
 #include "absl/time/time.h"
 #include "waiter/poll.h"
+#include "waiter/stop_token.h"
 
 namespace waiter {
 
@@ -64,7 +64,7 @@ struct PollContext {
   // destroyed, and when an engine gives up waiting for the answer. A poll that
   // stops early because of it should answer anything except success and
   // failure; the wait then ends as cancelled, or as shut down.
-  std::stop_token stop_token = {};
+  waiter::stop_token stop_token = {};
 
   // Status that the previous poll found; unset for the first one.
   std::optional<PollStatus> last_status = std::nullopt;

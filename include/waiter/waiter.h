@@ -18,7 +18,7 @@
 // A function that brings no value may return `bool`. Another thread can end the
 // wait with a stop request:
 //
-//   std::stop_source stop;
+//   waiter::stop_source stop;
 //   waiter::Waiter wait_for_job([&] { return job.IsDone(); },
 //                               {.timeout = absl::Hours(1)});
 //   if (wait_for_job.Wait(stop.get_token()).ok()) Archive(job);
@@ -33,7 +33,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "absl/random/bit_gen_ref.h"
@@ -43,6 +42,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/status_function.h"
+#include "waiter/stop_token.h"
 #include "waiter/timeout.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_result.h"
@@ -107,13 +107,13 @@ class Waiter {
   // A wait whose first poll succeeds costs about 20 ns, and about 50 ns with a
   // deadline. Does not allocate unless it sleeps, fails, or carries a text
   // longer than 15 characters.
-  WaitResult<value_type> Wait(const std::stop_token& stop = {}) {
+  WaitResult<value_type> Wait(const waiter::stop_token& stop = {}) {
     return Run(stop, std::nullopt);
   }
 
   // Like `Wait` above, with delays drawn from `gen` instead of a generator of
   // the wait's own. For tests of exact delays.
-  WaitResult<value_type> Wait(const std::stop_token& stop,
+  WaitResult<value_type> Wait(const waiter::stop_token& stop,
                               absl::BitGenRef gen) {
     return Run(stop, gen);
   }
@@ -123,7 +123,7 @@ class Waiter {
   template <typename W>
   friend class WaitAwaiter;
 
-  WaitResult<value_type> Run(const std::stop_token& stop,
+  WaitResult<value_type> Run(const waiter::stop_token& stop,
                              std::optional<absl::BitGenRef> gen) {
     WaitResult<value_type> result;
     const auto poll = [this, &result](const PollContext* context,

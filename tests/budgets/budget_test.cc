@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "waiter/poll.h"
 #include "waiter/rate_limiter.h"
 #include "waiter/retry_quota.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_result.h"
@@ -69,7 +69,7 @@ class BudgetTest : public testing::Test {
   }
 
   SimulatedClock clock_;
-  std::stop_source stop_;
+  waiter::stop_source stop_;
   absl::Duration timeout_ = absl::Minutes(10);
   std::vector<absl::Duration> polled_at_;
 };

@@ -15,7 +15,6 @@
 #include <queue>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/json.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/vectors.h"
@@ -856,7 +856,7 @@ TEST(AdaptiveRateLimiterThreadTest, SixtyFourThreadsShareTheRefill) {
   std::atomic<int> granted = 0;
   std::latch start(kThreads);
   {
-    std::vector<std::jthread> threads;
+    std::vector<JoiningThread> threads;
     threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&] {
@@ -887,7 +887,7 @@ TEST(AdaptiveRateLimiterThreadTest, ManyThreadsMayUpdate) {
   const auto limiter = MakeLimiter();
   limiter->Acquire(kStart);
   {
-    std::vector<std::jthread> threads;
+    std::vector<JoiningThread> threads;
     threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&, i] {
@@ -909,7 +909,7 @@ TEST(AdaptiveRateLimiterThreadTest, ThreadsThatStartTogetherAreAllCounted) {
     const auto limiter = MakeLimiter();
     std::latch start(kThreads);
     {
-      std::vector<std::jthread> threads;
+      std::vector<JoiningThread> threads;
       threads.reserve(kThreads);
       for (int i = 0; i < kThreads; ++i) {
         threads.emplace_back([&] {

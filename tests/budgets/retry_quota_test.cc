@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/json.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/vectors.h"
@@ -666,7 +667,7 @@ constexpr int kThreads = 64;
 template <typename Function>
 void RunThreads(const Function& function) {
   std::latch start(kThreads);
-  std::vector<std::jthread> threads;
+  std::vector<JoiningThread> threads;
   threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {

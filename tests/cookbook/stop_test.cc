@@ -11,7 +11,6 @@
 #include <exception>
 #include <functional>
 #include <latch>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -22,8 +21,10 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/async_waiter.h"
 #include "waiter/coroutine.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/waiter.h"
@@ -42,12 +43,12 @@ struct Job {
 // Returns a token of which Ctrl-C requests a stop; a second Ctrl-C ends the
 // program. Call this before you start threads, as they inherit which signals
 // are blocked.
-std::stop_token StopOnInterrupt() {
+waiter::stop_token StopOnInterrupt() {
   sigset_t interrupt;
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
   pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
-  std::stop_source stop;
+  waiter::stop_source stop;
   std::thread([interrupt, stop]() mutable {
     int signal = 0;
     sigwait(&interrupt, &signal);
@@ -59,7 +60,7 @@ std::stop_token StopOnInterrupt() {
 }
 
 // Returns the exit code of the program.
-int WaitForJob(const Job& job, const std::stop_token& stop) {
+int WaitForJob(const Job& job, const waiter::stop_token& stop) {
   waiter::Waiter wait([&] { return job.IsDone(); },
                       {.timeout = absl::Hours(1)});
   const waiter::WaitResult<> result = wait.Wait(stop);
@@ -71,7 +72,7 @@ int WaitForJob(const Job& job, const std::stop_token& stop) {
 TEST(StopDeathTest, InterruptEndsTheWait) {
   EXPECT_EXIT(
       {
-        const std::stop_token stop = StopOnInterrupt();
+        const waiter::stop_token stop = StopOnInterrupt();
         bool sent = false;
         const Job job{[&sent] {
           if (!std::exchange(sent, true)) kill(getpid(), SIGINT);
@@ -85,7 +86,7 @@ TEST(StopDeathTest, InterruptEndsTheWait) {
 TEST(StopDeathTest, SecondInterruptEndsTheProgram) {
   EXPECT_EXIT(
       {
-        const std::stop_token stop = StopOnInterrupt();
+        const waiter::stop_token stop = StopOnInterrupt();
         kill(getpid(), SIGINT);
         while (!stop.stop_requested()) std::this_thread::yield();
         kill(getpid(), SIGINT);
@@ -95,13 +96,13 @@ TEST(StopDeathTest, SecondInterruptEndsTheProgram) {
 }
 
 TEST(StopTest, AnotherThreadEndsTheWait) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   std::latch polled(1);
   const Job job{[&] {
     if (!polled.try_wait()) polled.count_down();
     return false;
   }};
-  std::jthread thread([&] {
+  waiter::JoiningThread thread([&] {
     polled.wait();
     stop.request_stop();
   });
@@ -165,7 +166,7 @@ void Print(std::string text) { Printed().push_back(std::move(text)); }
 
 // `engine` and `client` must outlive the coroutine.
 Task PrintAddress(waiter::WaitEngine& engine, AsyncClient& client,
-                  waiter::WaitOptions options, std::stop_token stop) {
+                  waiter::WaitOptions options, waiter::stop_token stop) {
   options.poll_timeout = absl::Seconds(10);
   waiter::AsyncWaiter wait(
       [&client](const waiter::PollContext& poll,
@@ -195,7 +196,7 @@ class StopCoroutineTest : public testing::Test {
   waiter::SimulatedClock clock_;
   waiter::WaitEngine engine_{{.threads = 0, .clock = &clock_}};
   AsyncClient client_;
-  std::stop_source stop_;
+  waiter::stop_source stop_;
 };
 
 TEST_F(StopCoroutineTest, CompletionEndsThePoll) {

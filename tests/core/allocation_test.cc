@@ -4,7 +4,6 @@
 // A wait that never sleeps allocates nothing.
 
 #include <cstdint>
-#include <stop_token>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,6 +16,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
@@ -32,7 +32,7 @@ constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration(),
 // Counts the allocations of a wait for `attempts` polls on the real clock.
 template <typename F>
 int64_t AllocationsOf(F status_function, const WaitOptions& options,
-                      int64_t attempts, const std::stop_token& stop = {}) {
+                      int64_t attempts, const waiter::stop_token& stop = {}) {
   Waiter wait(std::move(status_function), options);
   const int64_t before = AllocationCount();
   const auto result = wait.Wait(stop);
@@ -69,7 +69,7 @@ TEST(AllocationTest, FirstPollSuccessAllocatesNothing) {
 }
 
 TEST(AllocationTest, ZeroDelaysAllocateNothing) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   const auto tenth = [](const PollContext& context) {
     return context.attempt == 10;
   };

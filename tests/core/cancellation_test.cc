@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
@@ -22,6 +22,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_result.h"
@@ -47,7 +48,7 @@ constexpr BackoffOptions kEveryHour = {.initial_delay = Hours(1),
 
 TEST(CancellationTest, RequestBeforeTheStartPreventsEveryPoll) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   stop.request_stop();
   for (const absl::Duration timeout : {Hours(1), ZeroDuration(), -Hours(1)}) {
     ScriptedPoll<> script(clock, {PollStatus::kSuccess});
@@ -62,7 +63,7 @@ TEST(CancellationTest, RequestBeforeTheStartPreventsEveryPoll) {
 }
 
 TEST(CancellationTest, InvalidOptionsWinOverARequest) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   stop.request_stop();
   Waiter wait([] { return true; }, {});
 
@@ -71,7 +72,7 @@ TEST(CancellationTest, InvalidOptionsWinOverARequest) {
 
 TEST(CancellationTest, RequestEndsASleepAtOnce) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
   ScriptedPoll<> script(clock, {PollStatus::kNotReady});
   Waiter wait(std::ref(script),
@@ -88,7 +89,7 @@ TEST(CancellationTest, RequestEndsASleepAtOnce) {
 
 TEST(CancellationTest, RequestEndsTheFirstDelay) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
   Waiter wait(
       [] { return true; },
@@ -102,7 +103,7 @@ TEST(CancellationTest, RequestEndsTheFirstDelay) {
 
 TEST(CancellationTest, RequestEndsAnInfiniteWait) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   clock.CallAt(Hours(24 * 365), [&] { stop.request_stop(); });
   Waiter wait([] { return false; }, {.timeout = absl::InfiniteDuration(),
                                      .backoff = kEveryHour,
@@ -114,7 +115,7 @@ TEST(CancellationTest, RequestEndsAnInfiniteWait) {
 }
 
 TEST(CancellationTest, RequestEndsARealSleep) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   std::atomic<bool> polled = false;
   Waiter wait(
       [&] {
@@ -123,7 +124,7 @@ TEST(CancellationTest, RequestEndsARealSleep) {
         return false;
       },
       {.timeout = Hours(9), .backoff = kEveryHour});
-  std::jthread canceller([&] {
+  JoiningThread canceller([&] {
     polled.wait(false);
     stop.request_stop();
   });
@@ -136,9 +137,9 @@ TEST(CancellationTest, RequestEndsARealSleep) {
 
 TEST(CancellationTest, RequestTakesNoSimulatedTime) {
   SimulatedClock clock(SimulatedClock::Mode::kManual);
-  std::stop_source stop;
+  waiter::stop_source stop;
   std::optional<WaitResult<>> result;
-  std::jthread waiting([&] {
+  JoiningThread waiting([&] {
     Waiter wait([] { return false; },
                 {.timeout = Hours(9), .backoff = kEveryHour, .clock = &clock});
     result = wait.Wait(stop.get_token());
@@ -156,7 +157,7 @@ TEST(CancellationTest, RequestTakesNoSimulatedTime) {
 TEST(CancellationTest, FinalAnswerWinsOverARequestDuringItsPoll) {
   const auto reason = [](PollStatus found) {
     SimulatedClock clock;
-    std::stop_source stop;
+    waiter::stop_source stop;
     int polls = 0;
     Waiter wait(
         [&] {
@@ -181,7 +182,7 @@ TEST(CancellationTest, FinalAnswerWinsOverARequestDuringItsPoll) {
 }
 
 TEST(CancellationTest, RequestWinsOverAnUnconfirmedSuccess) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   Waiter wait(
       [&] {
         stop.request_stop();
@@ -193,7 +194,7 @@ TEST(CancellationTest, RequestWinsOverAnUnconfirmedSuccess) {
 }
 
 TEST(CancellationTest, LimitsWinOverARequest) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   Waiter wait(
       [&] {
         stop.request_stop();
@@ -206,13 +207,13 @@ TEST(CancellationTest, LimitsWinOverARequest) {
 
 TEST(CancellationTest, RequestAtTheDeadlineWinsOverIt) {
   SimulatedClock clock;
-  std::stop_source asleep;
+  waiter::stop_source asleep;
   clock.CallAt(Seconds(10), [&] { asleep.request_stop(); });
   ScriptedPoll<> script(clock, {PollStatus::kNotReady});
   Waiter sleeps(
       std::ref(script),
       {.timeout = Seconds(10), .backoff = kEveryHour, .clock = &clock});
-  std::stop_source polling;
+  waiter::stop_source polling;
   Waiter polls(
       [&] {
         clock.AdvanceTime(Seconds(10));
@@ -227,7 +228,7 @@ TEST(CancellationTest, RequestAtTheDeadlineWinsOverIt) {
 }
 
 TEST(CancellationTest, CancelledFromTheStatusFunctionIsAFailure) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   Waiter wait([] { return absl::CancelledError("mine"); },
               {.timeout = Hours(1)});
 
@@ -243,7 +244,7 @@ class StopsFromHook : public WaitObserver {
 
   explicit StopsFromHook(Hook hook) : hook_(hook) {}
 
-  std::stop_token token() const { return stop_.get_token(); }
+  waiter::stop_token token() const { return stop_.get_token(); }
   int dones() const { return dones_; }
 
   void BeforePoll(std::string_view, int64_t) override {
@@ -262,7 +263,7 @@ class StopsFromHook : public WaitObserver {
   }
 
   const Hook hook_;
-  std::stop_source stop_;
+  waiter::stop_source stop_;
   int dones_ = 0;
 };
 
@@ -303,12 +304,12 @@ TEST(CancellationTest, HookBeforeTheFirstDelayMayRequestAStop) {
 }
 
 TEST(CancellationTest, StatusFunctionCanCutItsPollShort) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   Waiter wait(
       [&](const PollContext& context) {
         int called = 0;
-        const std::stop_callback callback(context.stop_token,
-                                          [&] { ++called; });
+        const waiter::stop_callback callback(context.stop_token,
+                                             [&] { ++called; });
         stop.request_stop();
         EXPECT_EQ(called, 1);
         return false;
@@ -322,10 +323,10 @@ TEST(CancellationTest, StatusFunctionCanCutItsPollShort) {
 // between them. A lost request would leave the wait asleep for an hour.
 TEST(CancellationTest, RequestIsNeverLostBetweenPollAndSleep) {
   constexpr int kWaits = 20'000;
-  std::atomic<std::stop_source*> polled = nullptr;
-  std::jthread canceller([&] {
+  std::atomic<waiter::stop_source*> polled = nullptr;
+  JoiningThread canceller([&] {
     for (int i = 0; i < kWaits; ++i) {
-      std::stop_source* source = nullptr;
+      waiter::stop_source* source = nullptr;
       while ((source = polled.exchange(nullptr)) == nullptr) {
         std::this_thread::yield();
       }
@@ -333,8 +334,8 @@ TEST(CancellationTest, RequestIsNeverLostBetweenPollAndSleep) {
       source->request_stop();
     }
   });
-  std::vector<std::stop_source> sources(kWaits);
-  for (std::stop_source& source : sources) {
+  std::vector<waiter::stop_source> sources(kWaits);
+  for (waiter::stop_source& source : sources) {
     Waiter wait(
         [&] {
           polled = &source;
@@ -351,9 +352,9 @@ TEST(CancellationTest, RequestIsNeverLostBetweenPollAndSleep) {
 // Polls as fast as it can, so that requests also meet sleeps about to end.
 TEST(CancellationTest, RequestMayRaceWithTheEndOfASleep) {
   for (int i = 0; i < 2'000; ++i) {
-    std::stop_source stop;
+    waiter::stop_source stop;
     std::atomic<int> polls = 0;
-    std::jthread canceller([&] {
+    JoiningThread canceller([&] {
       while (polls < 3) std::this_thread::yield();
       stop.request_stop();
     });
@@ -372,9 +373,9 @@ TEST(CancellationTest, RequestMayRaceWithTheEndOfASleep) {
 
 TEST(CancellationTest, RequestsFromManyThreadsAreHarmless) {
   for (int i = 0; i < 200; ++i) {
-    std::stop_source stop;
+    waiter::stop_source stop;
     std::atomic<bool> polled = false;
-    std::vector<std::jthread> cancellers;
+    std::vector<JoiningThread> cancellers;
     cancellers.reserve(4);
     for (int j = 0; j < 4; ++j) {
       cancellers.emplace_back([&] {
@@ -396,8 +397,8 @@ TEST(CancellationTest, RequestsFromManyThreadsAreHarmless) {
 }
 
 TEST(CancellationTest, LateRequestsAreHarmless) {
-  auto stop = std::make_unique<std::stop_source>();
-  const std::stop_token token = stop->get_token();
+  auto stop = std::make_unique<waiter::stop_source>();
+  const waiter::stop_token token = stop->get_token();
   SimulatedClock clock;
   for (int i = 0; i < 1'000; ++i) {
     auto wait = std::make_unique<Waiter<ScriptedPoll<>>>(
@@ -412,7 +413,7 @@ TEST(CancellationTest, LateRequestsAreHarmless) {
 }
 
 TEST(CancellationTest, ExceptionLeavesNoListenerBehind) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   {
     SimulatedClock clock;
     Waiter wait(
@@ -429,7 +430,7 @@ TEST(CancellationTest, ExceptionLeavesNoListenerBehind) {
 
 TEST(CancellationTest, SourceMayDieBeforeItsWait) {
   SimulatedClock clock;
-  auto stop = std::make_unique<std::stop_source>();
+  auto stop = std::make_unique<waiter::stop_source>();
   Waiter wait(
       [&](const PollContext& context) {
         stop.reset();
@@ -443,9 +444,9 @@ TEST(CancellationTest, SourceMayDieBeforeItsWait) {
 TEST(CancellationTest, OneTokenEndsManyWaits) {
   constexpr int kThreads = 50;
   SimulatedClock clock(SimulatedClock::Mode::kManual);
-  std::stop_source stop;
+  waiter::stop_source stop;
   std::atomic<int> cancelled = 0;
-  std::vector<std::jthread> threads;
+  std::vector<JoiningThread> threads;
   threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {

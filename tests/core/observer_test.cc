@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "waiter/backoff_options.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_result.h"
@@ -82,7 +82,7 @@ class ObserverTest : public testing::Test {
 
   SimulatedClock clock_;
   Diary diary_;
-  std::stop_source stop_;
+  waiter::stop_source stop_;
 };
 
 TEST_F(ObserverTest, ObserverSeesEveryPollSleepAndTheEnd) {

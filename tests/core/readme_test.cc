@@ -8,7 +8,6 @@
 #include <exception>
 #include <filesystem>
 #include <future>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "tests/support/failures.h"
 #include "waiter/coroutine.h"
 #include "waiter/presets.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/eventually.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
@@ -54,7 +54,7 @@ class Client {
 
 TEST(ReadmeTest, FirstExampleWaitsUntilRunning) {
   const Client client;
-  const std::stop_token stop_token;
+  const waiter::stop_token stop_token;
 
   waiter::Waiter wait_until_running(
       [&](const waiter::PollContext& poll) -> waiter::Poll<Instance> {

@@ -6,14 +6,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <stop_token>
-#include <thread>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/clock.h"
+#include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -49,10 +49,11 @@ TEST(RealClockTest, SleepNeverEndsEarly) {
        {nanoseconds(1), nanoseconds(microseconds(50)),
         nanoseconds(milliseconds(1)), nanoseconds(milliseconds(5))}) {
     for (int i = 0; i < 5; ++i) {
-      std::stop_source stop;
+      waiter::stop_source stop;
       const MonotonicTime wake_up = clock.MonotonicNow() + delay;
-      clock.SleepUntil(
-          wake_up, i % 2 == 0 ? stop.get_token() : std::stop_token(), "test");
+      clock.SleepUntil(wake_up,
+                       i % 2 == 0 ? stop.get_token() : waiter::stop_token(),
+                       "test");
       EXPECT_GE(clock.MonotonicNow(), wake_up);
       EXPECT_GE(steady_clock::now(), wake_up);
     }
@@ -72,7 +73,7 @@ TEST(RealClockTest, SleepUntilAPastTimeReturnsAtOnce) {
 
 TEST(RealClockTest, StopBeforeASleepSkipsIt) {
   Clock& clock = GetRealClock();
-  std::stop_source stop;
+  waiter::stop_source stop;
   stop.request_stop();
   const MonotonicTime start = clock.MonotonicNow();
 
@@ -84,9 +85,9 @@ TEST(RealClockTest, StopBeforeASleepSkipsIt) {
 TEST(RealClockTest, StopEndsASleepThatWouldNeverEnd) {
   Clock& clock = GetRealClock();
   for (int i = 0; i < 100; ++i) {
-    std::stop_source stop;
+    waiter::stop_source stop;
     const MonotonicTime start = clock.MonotonicNow();
-    std::jthread canceller([&] { stop.request_stop(); });
+    JoiningThread canceller([&] { stop.request_stop(); });
 
     clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "test");
     ASSERT_TRUE(stop.stop_requested());
@@ -128,7 +129,7 @@ TEST(RealClockTest, ThreadsSleepIndependently) {
   Clock& clock = GetRealClock();
   std::atomic<int> early = 0;
   {
-    std::vector<std::jthread> threads;
+    std::vector<JoiningThread> threads;
     for (int i = 1; i <= 8; ++i) {
       threads.emplace_back([&, i] {
         const MonotonicTime wake_up =

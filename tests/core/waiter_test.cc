@@ -11,9 +11,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,12 +20,14 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/backoff_options.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/status_function.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_result.h"
@@ -355,7 +355,7 @@ TEST(WaiterTest, WallClockStepsChangeNothing) {
 TEST(WaiterTest, ContextDescribesTheWaitToEachPoll) {
   SimulatedClock clock;
   const absl::Time start = clock.TimeNow();
-  const std::stop_source stop;
+  const waiter::stop_source stop;
   std::vector<PollContext> seen;
   Waiter wait(
       [&](const PollContext& context) {
@@ -520,7 +520,7 @@ TEST(WaiterTest, ExceptionsPropagateAndTheWaiterStaysUsable) {
 
 TEST(WaiterTest, ExceptionAfterStopOrDeadlinePropagates) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   Waiter wait(
       [&]() -> bool {
         stop.request_stop();
@@ -536,7 +536,7 @@ TEST(WaiterTest, EveryFailingMessageHasOneShape) {
   const auto message = [](WaitOptions options, Script script) {
     SimulatedClock clock;
     ScriptedPoll<> play(clock, std::move(script));
-    std::stop_source stop;
+    waiter::stop_source stop;
     clock.CallAt(Hours(1), [&] { stop.request_stop(); });
     options.name = "job";
     options.backoff = options.server_error = options.throttled = kEverySecond;
@@ -768,7 +768,7 @@ TEST(WaiterTest, TwoThreadsMayShareAWaiter) {
   WaitResult<> results[] = {wait.Wait(), wait.Wait()};
   std::latch ready(2);
   {
-    std::vector<std::jthread> threads;
+    std::vector<JoiningThread> threads;
     for (WaitResult<>& result : results) {
       threads.emplace_back([&] {
         const SimulatedClock::Participant participant(clock);

@@ -13,7 +13,6 @@
 #include <numeric>
 #include <optional>
 #include <ostream>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -39,6 +38,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
@@ -89,7 +89,7 @@ WaitOptions OptionsOf(const Scenario& scenario, SimulatedClock& clock) {
 // `Waiter::Wait` on the calling thread.
 Outcome RunBlocking(const Scenario& scenario) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   if (scenario.stop_at == absl::ZeroDuration()) {
     stop.request_stop();
   } else if (scenario.stop_at.has_value()) {

@@ -24,7 +24,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -51,6 +50,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_group.h"
@@ -77,7 +77,7 @@ class StepClock final : public Clock {
     return absl::UnixEpoch() + absl::FromChrono(now_.time_since_epoch());
   }
   MonotonicTime MonotonicNow() override { return now_; }
-  void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                   std::string_view) override {
     if (!stop.stop_requested() && wake_up != MonotonicTime::max()) {
       now_ = std::max(now_, wake_up);
@@ -771,7 +771,7 @@ struct Task {
 
 template <typename W>
 Task AwaitWait(std::exception_ptr& /*thrown*/, Scene& scene, W wait,
-               std::stop_token stop) {
+               waiter::stop_token stop) {
   const WaitResult<> result =
       co_await Await(scene.engine, std::move(wait), std::move(stop));
   ++scene.ended;
@@ -784,8 +784,8 @@ void TestAwait(MakeWait make_wait, bool has_stop,
   const int64_t allocations = WithEveryFailure(
       [&](Scene& scene) {
         std::exception_ptr thrown;
-        std::stop_source stop(std::nostopstate);
-        if (has_stop) stop = std::stop_source();
+        waiter::stop_source stop(waiter::nostopstate);
+        if (has_stop) stop = waiter::stop_source();
         // An exception of `co_await` is kept by the coroutine; one of the call
         // comes from the coroutine's own frame.
         const bool succeeded = scene.TryCleanly([&] {
@@ -851,7 +851,7 @@ TEST(AwaitFailureTest, StartsNothingAsynchronously) {
 TEST(AwaitFailureTest, StopRequestDoesNotThrow) {
   WithEveryFailure([](Scene& scene) {
     std::exception_ptr thrown;
-    std::stop_source stop;
+    waiter::stop_source stop;
     Waiter wait([token = scene.token] { return false; }, scene.EverySecond());
     AwaitWait(thrown, scene, std::move(wait), stop.get_token());
     scene.engine.RunDue();

@@ -7,7 +7,6 @@
 #include <future>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,11 +17,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/poll_status.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_handle.h"
@@ -122,7 +123,7 @@ TEST_F(AsyncWaiterTest, DelayRunsFromTheAnswer) {
 }
 
 TEST_F(AsyncWaiterTest, AnswerMayComeFromAnotherThread) {
-  std::vector<std::jthread> threads;
+  std::vector<JoiningThread> threads;
   std::promise<int> ended;
   std::thread::id called_back_on;
   std::thread::id polled_on;
@@ -279,7 +280,7 @@ TEST_F(AsyncWaiterTest, CancelEndsAPollWithoutAnAnswer) {
 
 TEST_F(AsyncWaiterTest, CancelReachesTheTokenOfAPollWithoutAnAnswer) {
   WaitEngine engine(Simulated());
-  std::optional<std::stop_token> token;
+  std::optional<waiter::stop_token> token;
   WaitHandle wait = engine.Start(
       AsyncWaiter([&](const PollContext& context,
                       PollCompletion<>) { token = context.stop_token; },

@@ -18,7 +18,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +29,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
 #include "waiter/backoff_options.h"
@@ -665,7 +665,7 @@ class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
   std::atomic<int> ended_ = 0;
   std::atomic<bool> repeated_ = false;
   std::mutex mutex_;
-  std::vector<std::jthread> executor_threads_;
+  std::vector<JoiningThread> executor_threads_;
   std::vector<WaitHandle> left_;
 };
 
@@ -688,7 +688,7 @@ TEST_P(BatchPollerThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
         std::in_place, engine,
         [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
         BatchOptions{.max_batch = 7, .window = absl::Milliseconds(1)});
-    std::vector<std::jthread> threads;
+    std::vector<JoiningThread> threads;
     for (uint64_t seed = 0; seed < 3; ++seed) {
       threads.emplace_back([&, seed] {
         std::vector<WaitHandle> left = StartAndDestroy(*poller, policy, seed);

@@ -4,6 +4,7 @@
 #include "waiter/coroutine.h"
 
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 
 #ifdef WAITER_HAS_COROUTINES
 
@@ -14,7 +15,6 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,6 +25,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
@@ -119,7 +120,7 @@ TEST_F(CoroutineTest, WaitsRunOneAfterAnother) {
 }
 
 TEST_F(CoroutineTest, StopRequestEndsTheWaitAtOnce) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   clock_.CallAt(absl::Milliseconds(1500), [&] { stop.request_stop(); });
   std::optional<WaitResult<>> result;
   const auto wait = [&]() -> Task {
@@ -137,7 +138,7 @@ TEST_F(CoroutineTest, StopRequestEndsTheWaitAtOnce) {
 }
 
 TEST_F(CoroutineTest, StopRequestedBeforePreventsEveryPoll) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   stop.request_stop();
   int polls = 0;
   std::optional<WaitResult<>> result;
@@ -255,7 +256,7 @@ TEST(CoroutineThreadTest, EngineMayEndWhenTheCoroutineHasEnded) {
       (void)co_await Await(running, std::move(at_once));
       ended.count_down();
     };
-    std::jthread starter([&] { task.emplace(wait(*engine)); });
+    JoiningThread starter([&] { task.emplace(wait(*engine)); });
 
     ended.wait();
     engine.reset();

@@ -23,6 +23,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
 #include "waiter/poll_context.h"
@@ -89,7 +90,7 @@ class Pool {
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   bool ends_ = false;
-  std::vector<std::jthread> threads_;
+  std::vector<JoiningThread> threads_;
 };
 
 // An executor that runs its tasks when the test tells it to.
@@ -488,14 +489,14 @@ TEST_F(EngineExecutorTest, DestructorInACallOfTheExecutorAwaitsThePoll) {
   std::atomic<bool> ended = false;
   std::optional<WaitHandle> handle;
   std::optional<Task> queued;
-  std::jthread pool;
+  JoiningThread pool;
   WaitEngineOptions options = Simulated();
   options.executor = [&](Task task) {
     if (!queued.has_value()) {
       queued = std::move(task);
       return;
     }
-    pool = std::jthread(std::move(task));
+    pool = JoiningThread(std::move(task));
     began.wait();
     (*queued)();
   };

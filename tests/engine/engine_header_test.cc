@@ -19,7 +19,6 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -37,6 +36,7 @@
 #include "waiter/observer.h"
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
@@ -417,7 +417,7 @@ TEST_F(EngineHeaderTest, ShutDownRequestsAStopOfASynchronousPollAndAwaitsIt) {
                          [&](const PollContext& context) -> Poll<> {
                            inside.Add();
                            Counter stop;
-                           const std::stop_callback on_stop(
+                           const waiter::stop_callback on_stop(
                                context.stop_token, [&] { stop.Add(); });
                            stopped = stop.Await();
                            Spin(500);
@@ -444,7 +444,7 @@ TEST_F(EngineHeaderTest, ShutDownRequestsAStopOfAsynchronousPollsWithoutWait) {
   for (const int threads : {0, 1}) {
     auto seen = std::make_shared<Seen>();
     auto hooks = std::make_shared<Hooks>();
-    std::stop_token token;
+    waiter::stop_token token;
     Counter begun;
     std::optional<PollCompletion<>> kept;
     {
@@ -568,8 +568,8 @@ TEST_F(EngineHeaderTest, ShutDownCallsBackWaitsThatAPollUnderWayStarts) {
           .Start(MakeContext([&](const PollContext& context) -> Poll<> {
                    inside.Add();
                    Counter stop;
-                   const std::stop_callback on_stop(context.stop_token,
-                                                    [&] { stop.Add(); });
+                   const waiter::stop_callback on_stop(context.stop_token,
+                                                       [&] { stop.Add(); });
                    EXPECT_TRUE(stop.Await());
                    for (int i = 0; i < 10; ++i) {
                      engine
@@ -1167,7 +1167,7 @@ TEST_F(EngineHeaderTest, TheFunctionStateLivesUntilTheFunctionReturns) {
 TEST_F(EngineHeaderTest, StopCallbacksMayUseTheEngine) {
   enum class How { kCancel, kDestroy, kEngine, kDeadline };
   enum class Does { kAnswers, kSucceeds, kCancels, kDestroys, kStarts, kUnset };
-  using OnStop = std::stop_callback<std::function<void()>>;
+  using OnStop = waiter::stop_callback<std::function<void()>>;
   for (const int threads : {0, 1}) {
     for (const How how :
          {How::kCancel, How::kDestroy, How::kEngine, How::kDeadline}) {
@@ -1250,7 +1250,7 @@ TEST_F(EngineHeaderTest, StopCallbacksOfASynchronousPollMayCancelAndStart) {
     std::optional<WaitHandle> handle(engine.Start(
         MakeContext([&](const PollContext& context) -> Poll<> {
           Counter stop;
-          const std::stop_callback on_stop(context.stop_token, [&] {
+          const waiter::stop_callback on_stop(context.stop_token, [&] {
             other.Cancel();
             engine.Start(Make(Now), Into(started)).Detach();
             stop.Add();
@@ -2284,7 +2284,7 @@ TEST_F(EngineHeaderTest, AnAsyncPollWithoutAnswerEndsAtTheDeadline) {
     WaitEngine engine(Simulated(clock));
     auto seen = std::make_shared<Seen>();
     auto hooks = std::make_shared<Hooks>();
-    std::stop_token token;
+    waiter::stop_token token;
     std::optional<PollCompletion<>> kept;
     WaitOptions options =
         SimEvery(clock, absl::Seconds(1), absl::Seconds(10), hooks);
@@ -2494,7 +2494,7 @@ TEST_F(EngineHeaderTest, CancelDoesNotAwaitAnAsyncPoll) {
     auto seen = std::make_shared<Seen>();
     auto hooks = std::make_shared<Hooks>();
     std::optional<PollCompletion<>> kept;
-    std::stop_token token;
+    waiter::stop_token token;
     Counter begun;
     WaitHandle handle = engine.Start(
         MakeAsyncContext(
@@ -2521,9 +2521,9 @@ TEST_F(EngineHeaderTest, CancelDoesNotAwaitAnAsyncPoll) {
 TEST_F(EngineHeaderTest, DestroyingTheHandleRequestsAStopOfItsPoll) {
   for (const int threads : {0, 1}) {
     WaitEngine engine(Real(threads));
-    std::stop_token token;
+    waiter::stop_token token;
     Counter begun, stopped;
-    std::optional<std::stop_callback<std::function<void()>>> on_stop;
+    std::optional<waiter::stop_callback<std::function<void()>>> on_stop;
     std::optional<WaitHandle> handle(engine.Start(
         MakeAsyncContext(
             [&](const PollContext& context, const PollCompletion<>&) {
@@ -2542,7 +2542,7 @@ TEST_F(EngineHeaderTest, DestroyingTheHandleRequestsAStopOfItsPoll) {
 TEST_F(EngineHeaderTest, TheTokenOfAnAnsweredPollIsNotRequestedByTheEnd) {
   SimulatedClock clock;
   WaitEngine engine(Simulated(clock));
-  std::stop_token token;
+  waiter::stop_token token;
   engine
       .Start(MakeAsyncContext(
                  [&](const PollContext& context, const PollCompletion<>& done) {
@@ -3568,7 +3568,7 @@ struct CoSeen {
   std::thread::id thread;
 };
 
-Free AwaitFree(WaitEngine& engine, Waiter<Fn> waiter, std::stop_token stop,
+Free AwaitFree(WaitEngine& engine, Waiter<Fn> waiter, waiter::stop_token stop,
                std::shared_ptr<CoSeen> seen) {
   try {
     const WaitResult<> result =
@@ -3581,7 +3581,7 @@ Free AwaitFree(WaitEngine& engine, Waiter<Fn> waiter, std::stop_token stop,
   seen->done.Add();
 }
 
-Owned AwaitOwned(WaitEngine& engine, Waiter<Fn> waiter, std::stop_token stop,
+Owned AwaitOwned(WaitEngine& engine, Waiter<Fn> waiter, waiter::stop_token stop,
                  std::shared_ptr<CoSeen> seen) {
   const WaitResult<> result =
       co_await Await(engine, std::move(waiter), std::move(stop));
@@ -3633,7 +3633,7 @@ TEST_F(EngineHeaderTest, AStopTokenEndsTheWaitOfACoroutine) {
     for (const int threads : {0, 1}) {
       WaitEngine engine(Real(threads));
       auto seen = std::make_shared<CoSeen>();
-      std::stop_source stop;
+      waiter::stop_source stop;
       std::atomic<int> polls = 0;
       if (when == 0) stop.request_stop();
       AwaitFree(engine, Make([&]() -> Poll<> {
@@ -3715,7 +3715,7 @@ TEST_F(EngineHeaderTest, StopAgainstStartAndEndOfACoroutinesWait) {
   for (int run = 0; run < 2 * kRuns; ++run) {
     auto engine = std::make_unique<WaitEngine>(Real(1));
     auto seen = std::make_shared<CoSeen>();
-    std::stop_source stop;
+    waiter::stop_source stop;
     Race(
         run,
         [&] {
@@ -3739,7 +3739,7 @@ TEST_F(EngineHeaderTest, StopAgainstStartAndEndOfACoroutinesWait) {
 // --- More of what calls what. ---
 
 TEST_F(EngineHeaderTest, AnAnswerInAStopCallbackOfADestroyedHandleIsNoEnd) {
-  using OnStop = std::stop_callback<std::function<void()>>;
+  using OnStop = waiter::stop_callback<std::function<void()>>;
   WaitEngine engine(Real(1));
   int during = 0, after = 0;
   for (int run = 0; run < 2 * kRuns; ++run) {

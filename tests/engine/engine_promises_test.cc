@@ -12,12 +12,13 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "waiter/stop_token.h"
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -473,7 +474,7 @@ class CoarseClock final : public Clock {
     const auto since = MonotonicNow().time_since_epoch();
     return MonotonicTime(since - since % kTick);
   }
-  void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                   std::string_view who) override {
     clock_.SleepUntil(wake_up, stop, who);
   }

@@ -16,7 +16,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -28,11 +27,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
@@ -92,10 +93,10 @@ TEST(EngineShutdownTest, WaitsThatPollsStartDuringTheShutdownEnd) {
   for (int round = 0; round < 50; ++round) {
     Ends ends;
     std::latch began(1);
-    std::jthread pool;
+    JoiningThread pool;
     auto engine = std::make_unique<WaitEngine>(WaitEngineOptions{
         .threads = 2, .executor = [&](absl::AnyInvocable<void()> poll) {
-          if (!pool.joinable()) pool = std::jthread(std::move(poll));
+          if (!pool.joinable()) pool = JoiningThread(std::move(poll));
         }});
     WaitEngine& running = *engine;
     running
@@ -103,9 +104,9 @@ TEST(EngineShutdownTest, WaitsThatPollsStartDuringTheShutdownEnd) {
                    [&](const PollContext& context) {
                      began.count_down();
                      std::latch shutting_down(1);
-                     const std::stop_callback on_stop(context.stop_token, [&] {
-                       shutting_down.count_down();
-                     });
+                     const waiter::stop_callback on_stop(
+                         context.stop_token,
+                         [&] { shutting_down.count_down(); });
                      shutting_down.wait();
                      for (int i = 0; i < 8; ++i) {
                        running.Start(NeverReady(), ends.Take()).Detach();
@@ -149,11 +150,11 @@ TEST(EngineShutdownTest, CallbackThatAlwaysStartsItsWaitAgainDoesNotHoldItUp) {
 TEST(EngineShutdownTest, PollUnderWayIsToldByItsStopToken) {
   for (const bool on_executor : {false, true}) {
     Ends ends;
-    std::jthread pool;
+    JoiningThread pool;
     WaitEngineOptions options;
     if (on_executor) {
       options.executor = [&](absl::AnyInvocable<void()> poll) {
-        pool = std::jthread(std::move(poll));
+        pool = JoiningThread(std::move(poll));
       };
     }
     std::latch began(1);
@@ -163,7 +164,7 @@ TEST(EngineShutdownTest, PollUnderWayIsToldByItsStopToken) {
                     [&](const PollContext& context) {
                       began.count_down();
                       std::latch stopped(1);
-                      const std::stop_callback on_stop(
+                      const waiter::stop_callback on_stop(
                           context.stop_token, [&] { stopped.count_down(); });
                       stopped.wait();
                       return false;
@@ -182,7 +183,7 @@ TEST(EngineShutdownTest, PollUnderWayIsToldByItsStopToken) {
 TEST(EngineShutdownTest, AsynchronousPollUnderWayIsToldByItsStopToken) {
   Ends ends;
   std::latch began(1);
-  std::stop_token token;
+  waiter::stop_token token;
   auto engine = std::make_unique<WaitEngine>();
   engine
       ->Start(AsyncWaiter(

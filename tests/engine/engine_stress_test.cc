@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/first_seed.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/async_waiter.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/poll_context.h"
@@ -194,7 +195,7 @@ TEST_F(EngineStressTest, OutcomesRaceOnTheEngine) {
     for (const absl::Duration tick : {absl::ZeroDuration(), Microseconds(20)}) {
       WaitEngine engine(
           {.threads = threads, .tick = tick, .relative_slack = 0.1});
-      std::vector<std::jthread> users;
+      std::vector<JoiningThread> users;
       for (uint64_t i = 0; i < 3; ++i) {
         users.emplace_back([&, i] { StartAndEnd(engine, first + i, 2'000); });
       }
@@ -211,7 +212,7 @@ TEST_F(EngineStressTest, OutcomesRaceOnAnExecutor) {
   std::mutex mutex;
   std::vector<absl::AnyInvocable<void()>> tasks;
   std::atomic<bool> ends = false;
-  std::vector<std::jthread> workers;
+  std::vector<JoiningThread> workers;
   workers.reserve(2);
   for (int i = 0; i < 2; ++i) {
     workers.emplace_back([&] {
@@ -234,7 +235,7 @@ TEST_F(EngineStressTest, OutcomesRaceOnAnExecutor) {
                          const std::lock_guard lock(mutex);
                          tasks.push_back(std::move(task));
                        }});
-    std::vector<std::jthread> users;
+    std::vector<JoiningThread> users;
     for (uint64_t i = 0; i < 2; ++i) {
       users.emplace_back([&, i] { StartAndEnd(engine, first + i, 2'000); });
     }
@@ -332,7 +333,7 @@ TEST_F(EngineStressTest, EngineMayEndWhileCompletionsArrive) {
           .Detach();
     }
     std::atomic<bool> ends = false;
-    std::jthread completer([&] {
+    JoiningThread completer([&] {
       SplitMix64 gen(FirstSeed());
       while (!ends) Complete(gen);
     });

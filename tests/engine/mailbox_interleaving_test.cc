@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "tests/support/model_sync.h"
 #include "waiter/clock.h"
 #include "waiter/engine/mailbox.h"
+#include "waiter/stop_token.h"
 
 namespace waiter::internal {
 namespace {

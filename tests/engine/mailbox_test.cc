@@ -6,12 +6,12 @@
 
 #include "waiter/engine/mailbox.h"
 
-#include <stop_token>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
+#include "waiter/stop_token.h"
 
 namespace waiter::internal {
 namespace {
@@ -67,7 +67,7 @@ TEST(MailboxTest, NothingSleepsWhileThereIsMail) {
   Post(mailbox, 1);
 
   mailbox.SleepUntil(MonotonicTime::max());
-  mailbox.SleepBy([](const std::stop_token&) { FAIL() << "it sleeps"; });
+  mailbox.SleepBy([](const waiter::stop_token&) { FAIL() << "it sleeps"; });
   EXPECT_TRUE(mailbox.Rest());
 }
 
@@ -83,7 +83,7 @@ TEST(MailboxTest, MailStopsTheTokenOfASleepAndTheNextSleepHasAnother) {
   BasicMailbox<Mail> mailbox;
   for (int letter = 0; letter < 3; ++letter) {
     Mail mail;
-    mailbox.SleepBy([&](const std::stop_token& woken) {
+    mailbox.SleepBy([&](const waiter::stop_token& woken) {
       EXPECT_FALSE(woken.stop_requested());
       Post(mailbox, letter);
       EXPECT_TRUE(woken.stop_requested());

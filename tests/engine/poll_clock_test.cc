@@ -4,7 +4,6 @@
 #include "waiter/engine/poll_clock.h"
 
 #include <chrono>
-#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
+#include "waiter/stop_token.h"
 
 namespace waiter::internal {
 namespace {
@@ -35,7 +35,7 @@ class CountedClock : public Clock {
   MonotonicTime MonotonicNowBefore(MonotonicTime /*limit*/) override {
     return coarse_now_;
   }
-  void SleepUntil(MonotonicTime /*wake_up*/, const std::stop_token& /*stop*/,
+  void SleepUntil(MonotonicTime /*wake_up*/, const waiter::stop_token& /*stop*/,
                   std::string_view /*who*/) override {}
 
   MonotonicTime now_ = kStart;

@@ -3,17 +3,16 @@
 
 #include "waiter/engine/stop_relay.h"
 
-#include <stop_token>
-
 #include "gtest/gtest.h"
+#include "waiter/stop_token.h"
 
 namespace waiter::internal {
 namespace {
 
 TEST(StopRelayTest, RequestStopsThePollUnderWayAndEveryLaterOne) {
   StopRelay relay;
-  const std::stop_source under_way;
-  const std::stop_source later;
+  const waiter::stop_source under_way;
+  const waiter::stop_source later;
   {
     const StopRelay::Scope scope(relay, under_way);
     EXPECT_FALSE(under_way.stop_requested());
@@ -29,7 +28,7 @@ TEST(StopRelayTest, RequestStopsThePollUnderWayAndEveryLaterOne) {
 
 TEST(StopRelayTest, PollThatHasEndedIsNotStopped) {
   StopRelay relay;
-  const std::stop_source ended;
+  const waiter::stop_source ended;
   { const StopRelay::Scope scope(relay, ended); }
 
   relay.RequestStop();

@@ -33,6 +33,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/first_seed.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
 #include "waiter/clock.h"
@@ -201,7 +202,7 @@ TEST_F(WaitEngineTest, RunPollsAndCallsBackOnItsCaller) {
   WaitEngine engine(Simulated());
   std::vector<std::thread::id> threads;
   const auto note = [&] { threads.push_back(std::this_thread::get_id()); };
-  std::jthread([&] {
+  JoiningThread([&] {
     const WaitHandle wait = engine.Start(Waiter(
                                              [&] {
                                                note();

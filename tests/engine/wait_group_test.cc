@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_policy.h"
@@ -191,7 +191,7 @@ TEST_F(WaitGroupTest, CancelWakesPollsThatUseTheGroup) {
     for (const bool destroys : {false, true}) {
       SCOPED_TRACE(destroys);
       std::optional<WaitGroup<>> group;
-      std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
+      std::unique_ptr<waiter::stop_callback<std::function<void()>>> on_stop;
       int called_back = 0;
       std::vector<AsyncWaiter<
           std::function<void(const PollContext&, PollCompletion<>)>>>
@@ -200,7 +200,7 @@ TEST_F(WaitGroupTest, CancelWakesPollsThatUseTheGroup) {
           [&](const PollContext& context, const PollCompletion<>& done) {
             if (on_stop != nullptr) return;
             on_stop =
-                std::make_unique<std::stop_callback<std::function<void()>>>(
+                std::make_unique<waiter::stop_callback<std::function<void()>>>(
                     context.stop_token, [&, done] {
                       if (destroys) {
                         group.reset();

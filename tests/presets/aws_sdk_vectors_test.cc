@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/json.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
@@ -272,7 +272,7 @@ TEST_F(AwsStandard2026VectorsTest, CallsOnThreads) {
   for (const Json& entry : File()["multi_threaded"].array()) {
     const WaitOptions options = Given2026(entry["given"]);
     {
-      std::vector<std::jthread> threads;
+      std::vector<JoiningThread> threads;
       for (const Json& responses : entry["threads"].array()) {
         std::vector<Poll<>> answers;
         for (const Json& step : responses.array()) {

@@ -34,7 +34,6 @@
 #include <optional>
 #include <random>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -56,6 +55,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_group.h"
@@ -636,7 +636,8 @@ struct Task {
 };
 
 template <typename W>
-Task AwaitWait(Host& host, FunctionToken token, W wait, std::stop_token stop) {
+Task AwaitWait(Host& host, FunctionToken token, W wait,
+               waiter::stop_token stop) {
   try {
     const WaitResult<> result =
         co_await Await(host.engine, std::move(wait), std::move(stop));
@@ -652,7 +653,7 @@ Task AwaitWait(Host& host, FunctionToken token, W wait, std::stop_token stop) {
 
 struct OwnedCoroutine {
   OwnerToken token;
-  std::stop_source stop;
+  waiter::stop_source stop;
 };
 
 OwnedCoroutine StartCoroutine(Host& host, uint64_t seed, bool only_brief) {

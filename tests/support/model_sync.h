@@ -13,10 +13,10 @@
 #define WAITER_TESTS_SUPPORT_MODEL_SYNC_H_
 
 #include <memory>
-#include <stop_token>
 
 #include "absl/base/thread_annotations.h"
 #include "tests/support/interleavings.h"
+#include "waiter/stop_token.h"
 
 namespace waiter {
 
@@ -79,7 +79,7 @@ class ModelCondition {
 class ModelStopSource {
  public:
   ModelStopSource() : stopped_(std::make_shared<ModelAtomic<bool>>(false)) {}
-  explicit ModelStopSource(std::nostopstate_t /*unused*/) {}
+  explicit ModelStopSource(waiter::nostopstate_t /*unused*/) {}
 
   bool stop_possible() const { return stopped_ != nullptr; }
   bool stop_requested() const {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -25,6 +24,7 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/eventually.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
@@ -47,7 +47,7 @@ class DisguisedClock final : public Clock {
  public:
   absl::Time TimeNow() override { return clock_.TimeNow(); }
   MonotonicTime MonotonicNow() override { return clock_.MonotonicNow(); }
-  void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                   std::string_view who) override {
     clock_.SleepUntil(wake_up, stop, who);
   }

@@ -6,10 +6,8 @@
 #include <atomic>
 #include <latch>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,9 +15,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/failures.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/eventually.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
@@ -46,7 +46,7 @@ EventuallyOptions On(SimulatedClock& clock, absl::Duration timeout) {
 }
 
 void Sleep(SimulatedClock& clock, absl::Duration duration, std::string_view who,
-           const std::stop_token& stop = {}) {
+           const waiter::stop_token& stop = {}) {
   clock.SleepUntil(
       SaturatingAdd(clock.MonotonicNow(), absl::ToChronoNanoseconds(duration)),
       stop, who);
@@ -88,7 +88,7 @@ TEST(EventuallyThreadsTest, TimeMovesWhenAllParticipantsWait) {
   SimulatedClock clock;
   const SimulatedClock::Participant test(clock);
   std::atomic<int> finished = 0;
-  std::vector<std::jthread> workers;
+  std::vector<JoiningThread> workers;
   for (const absl::Duration job : {Minutes(7), Hours(2)}) {
     workers.emplace_back(
         [&, job, participant = SimulatedClock::Participant(clock)]() mutable {
@@ -112,7 +112,7 @@ TEST(EventuallyThreadsTest, TimeStandsStillWhileAParticipantWorks) {
   SimulatedClock clock;
   std::atomic<bool> done = false;
   std::latch polled(1);
-  std::jthread worker(
+  JoiningThread worker(
       [&, participant = SimulatedClock::Participant(clock)]() mutable {
         const SimulatedClock::Participant mine = std::move(participant);
         polled.wait();
@@ -134,17 +134,19 @@ TEST(EventuallyThreadsTest, EndlessPollingLoopDoesNotDelayTheEnd) {
   SimulatedClock clock;
   const SimulatedClock::Participant test(clock);
   std::atomic<int> rounds = 0;
-  std::jthread background([&, participant = SimulatedClock::Participant(clock)](
-                              const std::stop_token& stop) mutable {
-    const SimulatedClock::Participant mine = std::move(participant);
-    while (!stop.stop_requested()) {
-      ++rounds;
-      Sleep(clock, Minutes(1), "background", stop);
-    }
-  });
+  waiter::stop_source stop;
+  const JoiningThread background(
+      [&, participant = SimulatedClock::Participant(clock)]() mutable {
+        const SimulatedClock::Participant mine = std::move(participant);
+        while (!stop.stop_requested()) {
+          ++rounds;
+          Sleep(clock, Minutes(1), "background", stop.get_token());
+        }
+      });
 
   EXPECT_EVENTUALLY(rounds, Ge(10), On(clock, Hours(1)));
   EXPECT_GE(clock.Elapsed(), Minutes(9));
+  stop.request_stop();
 }
 
 TEST(EventuallyThreadsTest, WaitForAMissingNotificationEndsAtTheLimit) {
@@ -184,7 +186,7 @@ TEST(EventuallyThreadsTest, StalledClockNamesItsSleepers) {
 TEST(EventuallyThreadsTest, AssertionsOnSeveralThreadsStaySeparate) {
   SimulatedClock clock;
   std::latch ready(3);
-  std::vector<std::jthread> threads;
+  std::vector<JoiningThread> threads;
   std::vector<std::string> texts(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&, i] {
@@ -208,7 +210,7 @@ TEST(EventuallyThreadsTest, BlockLeavesFailuresOfOtherThreadsAlone) {
 
   EXPECT_EVENTUALLY_PASSES(
       {
-        std::jthread([&] {
+        JoiningThread([&] {
           others = PartsOf([] { ADD_FAILURE() << "elsewhere"; });
         }).join();
       },

@@ -11,7 +11,6 @@
 #include <optional>
 #include <random>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,7 +20,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/clock.h"
+#include "waiter/stop_token.h"
 
 namespace waiter {
 namespace {
@@ -35,7 +36,7 @@ using ::testing::HasSubstr;
 using Mode = SimulatedClock::Mode;
 
 void Sleep(SimulatedClock& clock, absl::Duration duration,
-           const std::stop_token& stop = {}, std::string_view who = "test") {
+           const waiter::stop_token& stop = {}, std::string_view who = "test") {
   clock.SleepUntil(
       SaturatingAdd(clock.MonotonicNow(), absl::ToChronoNanoseconds(duration)),
       stop, who);
@@ -140,7 +141,7 @@ TEST(SimulatedClockTest, WallStepsMoveOnlyTheWallClock) {
 }
 
 TEST(SimulatedClockTest, StopBeforeASleepSkipsIt) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   stop.request_stop();
   for (const Mode mode : {Mode::kAutomatic, Mode::kManual}) {
     SimulatedClock clock(mode);
@@ -152,7 +153,7 @@ TEST(SimulatedClockTest, StopBeforeASleepSkipsIt) {
 
 TEST(SimulatedClockTest, StopFromACallEndsASleep) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
 
   Sleep(clock, Hours(1), stop.get_token());
@@ -161,7 +162,7 @@ TEST(SimulatedClockTest, StopFromACallEndsASleep) {
 
 TEST(SimulatedClockTest, EndlessSleepEndsWithItsStop) {
   SimulatedClock clock;
-  std::stop_source stop;
+  waiter::stop_source stop;
   clock.CallAt(Hours(1), [&] { stop.request_stop(); });
 
   clock.SleepUntil(MonotonicTime::max(), stop.get_token(), "forever");
@@ -171,7 +172,7 @@ TEST(SimulatedClockTest, EndlessSleepEndsWithItsStop) {
 TEST(SimulatedClockTest, ManualClockJumpsOnlyWhenTold) {
   SimulatedClock clock(Mode::kManual);
   std::atomic<int> awake = 0;
-  std::vector<std::jthread> sleepers;
+  std::vector<JoiningThread> sleepers;
   for (const int seconds : {1, 2, 3}) {
     sleepers.emplace_back([&, seconds] {
       Sleep(clock, Seconds(seconds));
@@ -193,8 +194,8 @@ TEST(SimulatedClockTest, ManualClockJumpsOnlyWhenTold) {
 
 TEST(SimulatedClockTest, StopOnAManualClockTakesNoTime) {
   SimulatedClock clock(Mode::kManual);
-  std::stop_source stop;
-  std::jthread sleeper([&] { Sleep(clock, Hours(1), stop.get_token()); });
+  waiter::stop_source stop;
+  JoiningThread sleeper([&] { Sleep(clock, Hours(1), stop.get_token()); });
 
   clock.AwaitSleepers(1);
   stop.request_stop();
@@ -207,7 +208,7 @@ TEST(SimulatedClockTest, ParticipantsTakeTurnsInOrderOfTime) {
   std::latch ready(3);
   std::mutex mutex;
   std::vector<absl::Duration> wakes;
-  std::vector<std::jthread> threads;
+  std::vector<JoiningThread> threads;
   for (const int seconds : {2, 3, 7}) {
     threads.emplace_back([&, seconds] {
       const SimulatedClock::Participant participant(clock);
@@ -231,7 +232,7 @@ TEST(SimulatedClockTest, TimeWaitsForAParticipantThatRuns) {
   SimulatedClock clock;
   std::latch ready(2);
   std::atomic<bool> worked = false;
-  std::jthread sleeper([&] {
+  JoiningThread sleeper([&] {
     const SimulatedClock::Participant participant(clock);
     ready.arrive_and_wait();
     Sleep(clock, Seconds(1));
@@ -250,7 +251,7 @@ TEST(SimulatedClockTest, TimeWaitsForAParticipantThatRuns) {
 
 // A participant that only waits for another thread would hang the test.
 TEST(SimulatedClockTest, StallGuardNamesTheSleeper) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   std::string text;
   SimulatedClock clock(Mode::kAutomatic,
                        {.stall_limit = absl::Milliseconds(1),
@@ -259,7 +260,7 @@ TEST(SimulatedClockTest, StallGuardNamesTheSleeper) {
                           stop.request_stop();
                         }});
   const SimulatedClock::Participant runs(clock);
-  std::jthread sleeper([&] {
+  JoiningThread sleeper([&] {
     const SimulatedClock::Participant sleeps(clock);
     Sleep(clock, Seconds(90), stop.get_token(), "instance i-0abc");
   });
@@ -270,7 +271,7 @@ TEST(SimulatedClockTest, StallGuardNamesTheSleeper) {
 }
 
 TEST(SimulatedClockTest, StallGuardDetectsALoneEndlessSleep) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   SimulatedClock clock(Mode::kAutomatic, {.stall_limit = absl::Milliseconds(1),
                                           .on_stall = [&](std::string_view) {
                                             stop.request_stop();
@@ -299,8 +300,8 @@ TEST(SimulatedClockTest, AwaitSleepersOfZeroReturns) {
 TEST(SimulatedClockTest, StopMayRaceWithTheJump) {
   for (int i = 0; i < 2'000; ++i) {
     SimulatedClock clock;
-    std::stop_source stop;
-    std::jthread canceller([&] { stop.request_stop(); });
+    waiter::stop_source stop;
+    JoiningThread canceller([&] { stop.request_stop(); });
 
     Sleep(clock, Seconds(1), stop.get_token());
     ASSERT_LE(clock.Elapsed(), Seconds(1));
@@ -312,13 +313,13 @@ TEST(SimulatedClockTest, TimeWaitsForAParticipantWhileOthersSleep) {
   SimulatedClock clock;
   std::latch announced(1);
   std::latch may_end(1);
-  std::jthread worker([&] {
+  JoiningThread worker([&] {
     const SimulatedClock::Participant participant(clock);
     announced.count_down();
     may_end.wait();
   });
   announced.wait();
-  std::jthread other([&] { Sleep(clock, Hours(1)); });
+  JoiningThread other([&] { Sleep(clock, Hours(1)); });
   clock.AwaitSleepers(1);
 
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
@@ -333,7 +334,7 @@ TEST(SimulatedClockTest, MovedParticipantStandsForTheThreadThatSleepsNext) {
     const SimulatedClock::Participant test(clock);
     std::vector<absl::Duration> worked;
     {
-      std::jthread worker([&, mine = SimulatedClock::Participant(clock)] {
+      JoiningThread worker([&, mine = SimulatedClock::Participant(clock)] {
         for (int i = 0; i < 3; ++i) {
           Sleep(clock, Seconds(2));
           worked.push_back(clock.Elapsed());
@@ -366,7 +367,7 @@ void SleepOnTwoThreads(int participants, uint64_t seed) {
   };
   std::optional<SimulatedClock::Participant> announced;
   if (participants > 0) announced.emplace(clock);
-  std::jthread worker([&, mine = std::move(announced)] { sleep_often(2); });
+  JoiningThread worker([&, mine = std::move(announced)] { sleep_often(2); });
   sleep_often(1);
   test.reset();  // It joins the worker now, without this clock.
 }
@@ -389,7 +390,7 @@ TEST(SimulatedClockTest, ParticipantThatComesAfterTheTimeHasMovedIsReported) {
   Sleep(clock, Hours(3));
 
   std::optional<SimulatedClock::Participant> late;
-  std::jthread([&] { late.emplace(clock); }).join();
+  JoiningThread([&] { late.emplace(clock); }).join();
   EXPECT_EQ(text, "");
   clock.AdvanceTime(Hours(1));
   Sleep(clock, ZeroDuration());
@@ -405,22 +406,24 @@ TEST(SimulatedClockTest, ParticipantsMayFollowAPhaseWithoutThreads) {
   Sleep(clock, Hours(3));
 
   const SimulatedClock::Participant test(clock);
-  std::jthread([&] { const SimulatedClock::Participant worker(clock); }).join();
+  JoiningThread([&] {
+    const SimulatedClock::Participant worker(clock);
+  }).join();
   EXPECT_EQ(reports, 0);
 }
 
 // Another thread whose sleeps end at once wakes the sleeper over and over.
 TEST(SimulatedClockTest, StallGuardSpeaksAlsoWhileOthersUseTheClock) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   SimulatedClock clock(Mode::kAutomatic, {.stall_limit = absl::Milliseconds(20),
                                           .on_stall = [&](std::string_view) {
                                             stop.request_stop();
                                           }});
   const SimulatedClock::Participant runs(clock);
-  std::jthread busy([&] {
+  JoiningThread busy([&] {
     while (!stop.stop_requested()) Sleep(clock, ZeroDuration());
   });
-  std::jthread sleeper([&] { Sleep(clock, Seconds(1), stop.get_token()); });
+  JoiningThread sleeper([&] { Sleep(clock, Seconds(1), stop.get_token()); });
   sleeper.join();
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
 }
@@ -440,9 +443,9 @@ TEST(SimulatedClockTest, CallMaySleepBeyondTheSleepThatRunsIt) {
 TEST(SimulatedClockTest, TimeStandsStillWhileACallRuns) {
   for (int run = 0; run < 50; ++run) {
     SimulatedClock clock;
-    std::jthread other;
+    JoiningThread other;
     clock.CallAt(Seconds(1), [&] {
-      other = std::jthread([&] { Sleep(clock, Seconds(10)); });
+      other = JoiningThread([&] { Sleep(clock, Seconds(10)); });
       clock.AwaitSleepers(2);
       for (int i = 0; i < 20; ++i) std::this_thread::yield();
       ASSERT_EQ(clock.Elapsed(), Seconds(1));
@@ -457,9 +460,9 @@ TEST(SimulatedClockTest, TimeStandsStillWhileACallRuns) {
 // One of the calls runs in a sleep, the other one while the time is advanced.
 TEST(SimulatedClockTest, CallsOfTwoThreadsMaySleepAtOnce) {
   SimulatedClock clock;
-  std::jthread other;
+  JoiningThread other;
   clock.CallAt(Seconds(1), [&] {
-    other = std::jthread([&] { clock.AdvanceTime(Seconds(1)); });
+    other = JoiningThread([&] { clock.AdvanceTime(Seconds(1)); });
     Sleep(clock, Seconds(30));
   });
   clock.CallAt(Seconds(2), [&] { Sleep(clock, Seconds(10)); });
@@ -473,10 +476,10 @@ TEST(SimulatedClockTest, CallsOfTwoThreadsMaySleepAtOnce) {
 TEST(SimulatedClockTest, CallThatThrowsMayRaceWithAStop) {
   for (int run = 0; run < 200; ++run) {
     SimulatedClock clock;
-    std::stop_source stop;
-    std::jthread stopper;
+    waiter::stop_source stop;
+    JoiningThread stopper;
     clock.CallAt(Seconds(1), [&] {
-      stopper = std::jthread([&] { stop.request_stop(); });
+      stopper = JoiningThread([&] { stop.request_stop(); });
       throw std::runtime_error("a call");
     });
     EXPECT_THROW(Sleep(clock, Seconds(2), stop.get_token()),
@@ -489,7 +492,7 @@ TEST(SimulatedClockTest, ParticipantWithTheIdOfAnEarlierSleeperIsNotLate) {
   SimulatedClock clock;
   std::thread([&] { Sleep(clock, Seconds(1)); }).join();
   const SimulatedClock::Participant test(clock);
-  std::jthread worker([&, mine = SimulatedClock::Participant(clock)] {
+  JoiningThread worker([&, mine = SimulatedClock::Participant(clock)] {
     Sleep(clock, Seconds(1));
   });
   Sleep(clock, Seconds(2));
@@ -514,11 +517,11 @@ TEST(SimulatedClockTest, AnnouncementsOfAllThreadsEndALateOne) {
                         .on_stall = [&](std::string_view) { ++reports; }});
   Sleep(clock, Hours(3));
   std::optional<SimulatedClock::Participant> worker;
-  std::jthread([&] { worker.emplace(clock); }).join();
+  JoiningThread([&] { worker.emplace(clock); }).join();
   { const SimulatedClock::Participant test(clock); }
   worker.reset();
 
-  std::jthread([&] {
+  JoiningThread([&] {
     Sleep(clock, Seconds(1));
     Sleep(clock, Seconds(1));
   }).join();

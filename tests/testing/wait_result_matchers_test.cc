@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,6 +14,7 @@
 #include "waiter/backoff_options.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_result.h"
@@ -40,7 +40,7 @@ class WaitResultMatchersTest : public testing::Test {
  protected:
   template <typename T>
   WaitResult<T> Wait(std::vector<typename ScriptedPoll<T>::Step> steps,
-                     const std::stop_token& stop = {}) {
+                     const waiter::stop_token& stop = {}) {
     SimulatedClock clock;
     ScriptedPoll<T> script(clock, std::move(steps));
     return Waiter(std::ref(script), {.name = "job",
@@ -85,7 +85,7 @@ TEST_F(WaitResultMatchersTest, DeadlineMatchesTimedOut) {
 }
 
 TEST_F(WaitResultMatchersTest, RequestedStopMatchesCancelled) {
-  std::stop_source stop;
+  waiter::stop_source stop;
   stop.request_stop();
   const WaitResult<> result = Wait<void>({NotReady()}, stop.get_token());
 

@@ -9,19 +9,19 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string_view>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "waiter/stop_token.h"
 
 namespace waiter {
 namespace {
 
 // One sleep, shared by the sleeper and its stop callback. Notifying takes
-// longer than waking up, and the destructor of a `std::stop_callback` waits for
-// a callback that runs on another thread. So the last of the two to finish
+// longer than waking up, and the destructor of a `waiter::stop_callback` waits
+// for a callback that runs on another thread. So the last of the two to finish
 // destroys the sleep; a callback may destroy itself.
 struct Sleep {
   struct Stop {
@@ -40,7 +40,7 @@ struct Sleep {
   std::mutex mutex;
   std::condition_variable stopped_or_due;
   bool stopped = false;
-  std::optional<std::stop_callback<Stop>> on_stop;
+  std::optional<waiter::stop_callback<Stop>> on_stop;
 };
 
 class RealClock final : public Clock {
@@ -64,7 +64,7 @@ class RealClock final : public Clock {
   }
 #endif
 
-  void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                   std::string_view) override {
     if (wake_up <= MonotonicNow()) return;
     const auto sleep = std::make_shared<Sleep>();

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "waiter/clock.h"
@@ -24,6 +23,7 @@
 #include "waiter/loop/wait_loop.h"
 #include "waiter/loop/wait_state.h"
 #include "waiter/poll_status.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -39,13 +39,13 @@ struct ColdState {
   WaitLoop loop;
   std::optional<SplitMix64> gen;  // Set if the policy has a seed.
   // Has a state if the status function takes a context.
-  std::stop_source stop{std::nostopstate};
+  waiter::stop_source stop{waiter::nostopstate};
 };
 
 // Arguments of a start, held until the worker registers the wait.
 struct PendingStart {
   std::shared_ptr<const WaitPolicy> policy;
-  std::stop_source stop;
+  waiter::stop_source stop;
 };
 
 // A wait that descends from more waits with the reason `kShutDown` than this

@@ -14,7 +14,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,6 +38,7 @@
 #include "waiter/loop/wait_loop.h"
 #include "waiter/options.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
@@ -426,7 +426,7 @@ void EngineWorker::Sleep(MonotonicTime wake_up) noexcept {
     mailbox_.SleepUntil(wake_up);
     return;
   }
-  mailbox_.SleepBy([&](const std::stop_token& woken) {
+  mailbox_.SleepBy([&](const waiter::stop_token& woken) {
     // A simulated clock runs other code in this call. That code must post mail,
     // as another thread does, to wake the worker.
     SetCurrent(nullptr);
@@ -679,7 +679,7 @@ void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
   const auto restored = CountShutDown(record, reason);
   const bool awaits_answer = record.phase == Phase::kAwaitingAnswer;
   // Tells the poll, which an executor may be running.
-  if (awaits_answer) std::stop_source(record.cold->stop).request_stop();
+  if (awaits_answer) waiter::stop_source(record.cold->stop).request_stop();
   // If a poll on the executor has begun, its answer comes first.
   if (!EnterTask(record)) return;
   WithLoop(record, [&](EngineStep& step) {

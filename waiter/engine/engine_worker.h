@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -33,6 +32,7 @@
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"

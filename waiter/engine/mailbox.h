@@ -33,12 +33,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <stop_token>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
+#include "waiter/stop_token.h"
 
 namespace waiter::internal {
 
@@ -48,7 +48,7 @@ struct RealSync {
   using Lock = internal::MutexLock;
   using Condition = internal::Condition;
   using Flag = std::atomic<bool>;
-  using StopSource = std::stop_source;
+  using StopSource = waiter::stop_source;
 };
 
 // `Mail` is default-constructible and swappable. Thread-safe as each function
@@ -71,7 +71,7 @@ class BasicMailbox {
   // is posted.
   template <typename Put>
   bool Post(Put put) {
-    StopSource wake{std::nostopstate};
+    StopSource wake{waiter::nostopstate};
     {
       const Lock lock(mutex_);
       if (closed_) return false;
@@ -131,7 +131,7 @@ class BasicMailbox {
   // call it if there is mail.
   template <typename Sleep>
   void SleepBy(Sleep sleep) {
-    StopSource wake{std::nostopstate};
+    StopSource wake{waiter::nostopstate};
     {
       const Lock lock(mutex_);
       if (has_mail()) return;
@@ -183,7 +183,7 @@ class BasicMailbox {
   bool disturbed_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   SleepKind sleep_ ABSL_GUARDED_BY(mutex_) = SleepKind::kAwake;
-  StopSource wake_ ABSL_GUARDED_BY(mutex_){std::nostopstate};
+  StopSource wake_ ABSL_GUARDED_BY(mutex_){waiter::nostopstate};
   typename Sync::Condition woken_{mutex_};
   typename Sync::Condition at_rest_{mutex_};
 };

@@ -23,7 +23,6 @@
 #include <chrono>
 #include <memory>
 #include <new>
-#include <stop_token>
 #include <string_view>
 #include <utility>
 
@@ -35,6 +34,7 @@
 #include "waiter/loop/wait_state.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -50,7 +50,7 @@ class RecordCodec {
 
   // Fills in the record of a new wait, whose `ops` and `policy` are set.
   void Register(EngineRecord& record, const WaitPolicy& policy,
-                MonotonicTime now, std::stop_source stop) const {
+                MonotonicTime now, waiter::stop_source stop) const {
     record.start = now;
     record.deadline = MonotonicTime::max();
     record.attempts = 0;

@@ -7,11 +7,11 @@
 #ifndef WAITER_ENGINE_STOP_RELAY_H_
 #define WAITER_ENGINE_STOP_RELAY_H_
 
-#include <stop_token>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "waiter/internal/mutex.h"
+#include "waiter/stop_token.h"
 
 namespace waiter::internal {
 
@@ -21,10 +21,10 @@ class StopRelay {
   // Makes `stop` the one of the poll under way, until the result is destroyed.
   class [[nodiscard]] Scope {
    public:
-    Scope(StopRelay& relay, const std::stop_source& stop) : relay_(relay) {
+    Scope(StopRelay& relay, const waiter::stop_source& stop) : relay_(relay) {
       relay_.Set(stop);
     }
-    ~Scope() { relay_.Set(std::stop_source(std::nostopstate)); }
+    ~Scope() { relay_.Set(waiter::stop_source(waiter::nostopstate)); }
 
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -35,7 +35,7 @@ class StopRelay {
 
   // Requests a stop of the poll under way, and of every later one.
   void RequestStop() {
-    std::stop_source current(std::nostopstate);
+    waiter::stop_source current(waiter::nostopstate);
     {
       const MutexLock lock(mutex_);
       stopping_ = true;
@@ -47,7 +47,7 @@ class StopRelay {
 
  private:
   // Destroys the former stop source without the lock.
-  void Set(std::stop_source stop) {
+  void Set(waiter::stop_source stop) {
     bool stopping = false;
     {
       const MutexLock lock(mutex_);
@@ -58,7 +58,7 @@ class StopRelay {
   }
 
   Mutex mutex_;
-  std::stop_source current_ ABSL_GUARDED_BY(mutex_){std::nostopstate};
+  waiter::stop_source current_ ABSL_GUARDED_BY(mutex_){waiter::nostopstate};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -4,13 +4,13 @@
 #include "waiter/wait_handle.h"
 
 #include <atomic>
-#include <stop_token>
 #include <utility>
 
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_worker.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/wait_canceller.h"
+#include "waiter/stop_token.h"
 
 namespace waiter {
 namespace internal {
@@ -19,7 +19,7 @@ void WaitCanceller::Cancel() const {
   if (wait.worker.get() == nullptr) return;
   // The poll under way is told last: what it does then finds the wait
   // cancelled, and may destroy this.
-  std::stop_source poll = stop;
+  waiter::stop_source poll = stop;
   wait.worker->Cancel(*wait.record, wait.generation);
   poll.request_stop();
 }

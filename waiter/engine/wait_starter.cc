@@ -5,13 +5,13 @@
 
 #include <atomic>
 #include <memory>
-#include <stop_token>
 #include <utility>
 
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_worker.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_step.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
 
@@ -27,10 +27,10 @@ WaitStarter::~WaitStarter() {
 void* WaitStarter::storage() { return record_->task.data(); }
 
 WaitHandle WaitStarter::MakeHandle(const EngineOps& ops) {
-  std::stop_source stop(std::nostopstate);
+  waiter::stop_source stop(waiter::nostopstate);
   if (ops.takes_context) {
     try {
-      stop = std::stop_source();
+      stop = waiter::stop_source();
     } catch (...) {
       ops.destroy(storage());
       throw;

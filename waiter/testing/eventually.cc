@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -33,6 +32,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/poll_status.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/eventually_message.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_plan.h"
@@ -214,7 +214,7 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   };
 
   WaitReport report;
-  const std::stop_token stop;
+  const waiter::stop_token stop;
   const BlockingInputs inputs = {stop, std::nullopt, /*takes_context=*/true};
   std::optional<FirstPoll> first;
   if (one_success_suffices) {

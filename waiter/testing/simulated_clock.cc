@@ -16,7 +16,6 @@
 #include <iostream>
 #include <iterator>
 #include <mutex>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -28,6 +27,7 @@
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/internal/string_views.h"
+#include "waiter/stop_token.h"
 
 namespace waiter {
 namespace {
@@ -128,7 +128,7 @@ MonotonicTime SimulatedClock::MonotonicNow() {
 }
 
 void SimulatedClock::SleepUntil(MonotonicTime wake_up,
-                                const std::stop_token& stop,
+                                const waiter::stop_token& stop,
                                 std::string_view who) {
   const std::thread::id thread = std::this_thread::get_id();
   std::unique_lock lock(mutex_);
@@ -154,7 +154,7 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
     if (innermost != nullptr) innermost->sleeps = false;
   };
   lock.unlock();
-  const std::stop_callback on_stop(stop, [&] {
+  const waiter::stop_callback on_stop(stop, [&] {
     const std::lock_guard stop_lock(mutex_);
     self->stopped = true;
     changed_.notify_all();

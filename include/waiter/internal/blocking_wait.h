@@ -8,7 +8,6 @@
 #define WAITER_INTERNAL_BLOCKING_WAIT_H_
 
 #include <optional>
-#include <stop_token>
 
 #include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
@@ -16,6 +15,7 @@
 #include "waiter/internal/first_poll.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -24,7 +24,7 @@ namespace waiter::internal {
 // Inputs of one wait besides its policy. If `gen` is unset, the wait seeds a
 // generator of its own when it first draws a delay.
 struct BlockingInputs {
-  const std::stop_token& stop;
+  const waiter::stop_token& stop;
   std::optional<absl::BitGenRef> gen;
   bool takes_context;  // Whether the status function takes a `PollContext`.
 };

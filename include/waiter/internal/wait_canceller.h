@@ -6,9 +6,8 @@
 #ifndef WAITER_INTERNAL_WAIT_CANCELLER_H_
 #define WAITER_INTERNAL_WAIT_CANCELLER_H_
 
-#include <stop_token>
-
 #include "waiter/internal/engine_ref.h"
+#include "waiter/stop_token.h"
 
 namespace waiter::internal {
 
@@ -20,7 +19,7 @@ struct WaitCanceller {
 
   EngineWaitRef wait;
   // Has a state only if the status function takes a context.
-  std::stop_source stop{std::nostopstate};
+  waiter::stop_source stop{waiter::nostopstate};
 };
 
 }  // namespace waiter::internal

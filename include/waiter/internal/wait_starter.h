@@ -12,11 +12,11 @@
 #define WAITER_INTERNAL_WAIT_STARTER_H_
 
 #include <memory>
-#include <stop_token>
 
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/engine_task.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
 
@@ -46,7 +46,7 @@ class WaitStarter {
  private:
   EngineWorker& worker_;
   EngineRecord* record_;
-  std::stop_source stop_{std::nostopstate};
+  waiter::stop_source stop_{waiter::nostopstate};
 };
 
 }  // namespace waiter::internal

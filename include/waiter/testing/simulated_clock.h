@@ -17,21 +17,23 @@
 //
 //   std::optional<waiter::SimulatedClock::Participant> test(std::in_place,
 //                                                           clock);
-//   std::jthread worker(
+//   std::thread worker(
 //       [&, participant = waiter::SimulatedClock::Participant(clock)] {
 //         ...
 //       });
 //   ...
 //   test.reset();  // Before the test joins the worker, without this clock.
+//   worker.join();
 //
 // The time of a clock made with `kManual` moves only by `AdvanceTime`, so a
 // test can look at a wait during its sleep:
 //
 //   waiter::SimulatedClock clock(waiter::SimulatedClock::Mode::kManual);
-//   std::jthread thread([&] { (void)wait.Wait(); });
+//   std::thread thread([&] { (void)wait.Wait(); });
 //   clock.AwaitSleepers(1);  // The wait has polled, and sleeps.
 //   EXPECT_EQ(polls, 1);
 //   clock.AdvanceTime(absl::Minutes(1));
+//   thread.join();
 
 #ifndef WAITER_TESTING_SIMULATED_CLOCK_H_
 #define WAITER_TESTING_SIMULATED_CLOCK_H_
@@ -43,13 +45,13 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/stop_token.h"
 
 namespace waiter {
 
@@ -127,7 +129,7 @@ class SimulatedClock final : public Clock {
   // `StallGuard`.
   absl::Time TimeNow() override;
   MonotonicTime MonotonicNow() override;
-  void SleepUntil(MonotonicTime wake_up, const std::stop_token& stop,
+  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                   std::string_view who) override;
 
  private:
