@@ -471,8 +471,9 @@ TYPED_TEST(StopTokenTest, CallbackThatCannotBeMadeIsNotRegistered) {
   typename TypeParam::Source stop;
   auto token = stop.get_token();
 
-  EXPECT_THROW(Callback(token, 1), std::runtime_error);
-  EXPECT_THROW(Callback(std::move(token), 1), std::runtime_error);
+  EXPECT_THROW({ const Callback on_stop(token, 1); }, std::runtime_error);
+  EXPECT_THROW({ const Callback on_stop(std::move(token), 1); },
+               std::runtime_error);
   stop.request_stop();
 }
 
