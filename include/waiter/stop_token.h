@@ -35,6 +35,8 @@
 
 #include <version>
 
+#include "waiter/version.h"
+
 #ifndef WAITER_OWN_STOP_TOKEN
 #if defined(__cpp_lib_jthread) && __cpp_lib_jthread >= 201911L
 #define WAITER_OWN_STOP_TOKEN 0
