@@ -759,11 +759,19 @@ TEST(EngineBlockingTest, BlockingWaitThatDoesNotSleepIsNoReport) {
   EXPECT_EQ(engine.blocking_sleeps(), 0);
 }
 
-// An observer that takes no time changes nothing: an answer given in time
-// counts from then, although the thread was busy until after the deadline.
+// An answer given in time counts from then, although the thread was busy until
+// after the deadline. An observer adds only the time that it takes itself.
 TEST(EngineObserverTest, AnswerCountsByTheTimeItWasGivenWithAnObserver) {
-  struct Silent : WaitObserver {};
-  for (const bool observed : {false, true}) {
+  struct Slow : WaitObserver {
+    void AfterPoll(const PollEvent& /*poll*/) override {
+      clock->AdvanceTime(takes);
+    }
+    SimulatedClock* clock;
+    absl::Duration takes;
+  };
+  for (const std::optional<absl::Duration> takes :
+       {std::optional<absl::Duration>(), std::optional(absl::ZeroDuration()),
+        std::optional(absl::Seconds(2))}) {
     SimulatedClock clock;
     WaitEngine engine(
         {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock});
@@ -774,7 +782,12 @@ TEST(EngineObserverTest, AnswerCountsByTheTimeItWasGivenWithAnObserver) {
                            .backoff = {.initial_delay = absl::Seconds(4),
                                        .jitter = Jitter::None()},
                            .clock = &clock};
-    if (observed) options.observer = std::make_shared<Silent>();
+    if (takes.has_value()) {
+      auto observer = std::make_shared<Slow>();
+      observer->clock = &clock;
+      observer->takes = *takes;
+      options.observer = std::move(observer);
+    }
     engine
         .Start(
             AsyncWaiter(
@@ -796,7 +809,10 @@ TEST(EngineObserverTest, AnswerCountsByTheTimeItWasGivenWithAnObserver) {
 
     ASSERT_TRUE(report.has_value());
     EXPECT_EQ(report->reason, StopReason::kSuccess);
-    EXPECT_EQ(report->elapsed, absl::Seconds(5)) << "observed: " << observed;
+    // The answer came after a second, and the next poll 4 s later. The hook of
+    // each poll adds its time.
+    EXPECT_EQ(report->elapsed,
+              absl::Seconds(5) + 2 * takes.value_or(absl::ZeroDuration()));
   }
 }
 
@@ -828,6 +844,27 @@ TEST_F(EnginePromisesTest, TimeOfAnAsynchronousWaitBeginsWithItsFunction) {
       testing::UnorderedElementsAre(
           StopReason::kDeadline, StopReason::kDeadline, StopReason::kSuccess,
           StopReason::kSuccess, StopReason::kSuccess));
+}
+
+// The same for functions on an executor that runs them at once, but begins each
+// after 30 ms.
+TEST_F(EnginePromisesTest, TimeOfAWaitBeginsWithItsCallOfTheExecutor) {
+  WaitEngineOptions slow = Simulated();
+  slow.executor = [&](absl::AnyInvocable<void()> poll) {
+    clock_.AdvanceTime(absl::Milliseconds(30));
+    poll();
+  };
+  WaitEngine engine(slow);
+  for (int i = 0; i < 5; ++i) {
+    engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take())
+        .Detach();
+  }
+  engine.Run();
+
+  ASSERT_EQ(results_.reports().size(), 5);
+  for (const WaitReport& report : results_.reports()) {
+    EXPECT_EQ(report.elapsed, absl::Milliseconds(30));
+  }
 }
 
 // Counts the hooks that come after the handle of their wait was destroyed.
