@@ -706,7 +706,7 @@ TYPED_TEST(StopTokenTest, DestructorAwaitsNoFormerCallbackAtItsAddress) {
 
 TYPED_TEST(StopTokenTest, OneOfManyRequestsCounts) {
   constexpr int kThreads = 4;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 50; ++i) {
     typename TypeParam::Source stop;
     int runs = 0;
     const auto on_stop = OnStop<TypeParam>(stop.get_token(), [&] { ++runs; });
@@ -730,7 +730,7 @@ TYPED_TEST(StopTokenTest, OneOfManyRequestsCounts) {
 }
 
 TYPED_TEST(StopTokenTest, RequestPublishesWhatWasBefore) {
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 50; ++i) {
     typename TypeParam::Source stop;
     int written = 0;
     const JoiningThread requester([&] {
@@ -747,7 +747,7 @@ TYPED_TEST(StopTokenTest, RequestPublishesWhatWasBefore) {
 
 // Callbacks come and go on two threads while a third requests a stop.
 TYPED_TEST(StopTokenTest, CallbacksComeAndGoDuringARequest) {
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 50; ++i) {
     typename TypeParam::Source stop;
     std::latch start(3);
     const auto come_and_go = [&start, token = stop.get_token()] {
@@ -778,7 +778,7 @@ TYPED_TEST(StopTokenTest, CallbacksComeAndGoDuringARequest) {
 
 // Owners of the state on several threads go in any order.
 TYPED_TEST(StopTokenTest, LastOwnerMayBeOnAnyThread) {
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 50; ++i) {
     auto stop = std::make_unique<typename TypeParam::Source>();
     std::latch start(3);
     int runs = 0;
