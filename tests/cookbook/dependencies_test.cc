@@ -4,9 +4,7 @@
 // Waits for all, any, or the first few of many.
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <latch>
 #include <map>
 #include <string>
 #include <utility>
@@ -55,25 +53,23 @@ std::vector<waiter::Waiter<PingServer>> WaitsFor(
 }
 
 // Blocks until both shards, any cache and a majority of the replicas are up.
-// Returns false if that fails. Must not be called on a thread of the engine.
-bool AwaitDependencies(waiter::WaitEngine& engine, Client& client,
-                       const waiter::WaitOptions& options) {
-  std::atomic<bool> ok = true;
-  std::latch pending(3);
-  const auto need = [&](std::ptrdiff_t n) {
-    return [&ok, &pending, n](std::vector<waiter::WaitResult<>> results) {
+// Returns false if that fails.
+bool AwaitDependencies(Client& client, const waiter::WaitOptions& options) {
+  bool ok = true;
+  const auto need = [&ok](std::ptrdiff_t n) {
+    return [&ok, n](std::vector<waiter::WaitResult<>> results) {
       const auto is_up = [](const auto& result) { return result.ok(); };
       if (std::count_if(results.begin(), results.end(), is_up) < n) ok = false;
-      pending.count_down();
     };
   };
+  waiter::WaitEngine engine({.threads = 0, .clock = options.clock});
   const waiter::WaitGroup shards = waiter::All(
       engine, WaitsFor(client, {"shard-a", "shard-b"}, options), need(2));
   const waiter::WaitGroup caches = waiter::Any(
       engine, WaitsFor(client, {"cache-a", "cache-b"}, options), need(1));
   const waiter::WaitGroup replicas = waiter::FirstN(
       2, engine, WaitsFor(client, {"db-1", "db-2", "db-3"}, options), need(2));
-  pending.wait();
+  engine.Run();
   return ok;
 }
 
@@ -82,8 +78,7 @@ constexpr absl::Duration kNever = absl::InfiniteDuration();
 class DependenciesTest : public testing::Test {
  protected:
   bool Await(Client client) {
-    waiter::WaitEngine engine({.clock = &clock_});
-    return AwaitDependencies(engine, client,
+    return AwaitDependencies(client,
                              {.timeout = absl::Hours(1), .clock = &clock_});
   }
 
