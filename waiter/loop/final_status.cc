@@ -97,8 +97,9 @@ std::string Message(const FinalState& state, absl::string_view limit) {
   if (!last.error().ok()) {
     absl::StrAppend(&text, ": ", absl::StatusCodeToString(last.error().code()));
   }
-  if (!last.detail().empty())
+  if (!last.detail().empty()) {
     absl::StrAppend(&text, ": ", ToAbsl(last.detail()));
+  }
   return text;
 }
 
