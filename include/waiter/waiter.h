@@ -104,7 +104,7 @@ class Waiter {
   // An exception of the status function passes through unchanged and ends the
   // wait; the waiter can be used again.
   //
-  // A wait whose first poll succeeds costs about 20 ns, and about 50 ns with a
+  // A wait whose first poll succeeds costs about 30 ns, and about 50 ns with a
   // deadline. Does not allocate unless it sleeps, fails, or carries a text
   // longer than 15 characters.
   WaitResult<value_type> Wait(const waiter::stop_token& stop = {}) {

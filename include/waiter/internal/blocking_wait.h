@@ -41,7 +41,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   std::optional<FirstPoll> first_poll, BlockingPoll poll,
                   WaitReport& report);
 
-// The same, with a short cut for waits whose first poll succeeds: about 15 ns
+// The same, with a short cut for waits whose first poll succeeds: about 30 ns
 // if there is no deadline.
 template <typename PollFunction>
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
