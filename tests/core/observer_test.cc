@@ -33,22 +33,23 @@ using ::testing::ElementsAre;
 class Diary : public WaitObserver {
  public:
   void BeforePoll(std::string_view name, int64_t attempt) override {
-    Write(absl::StrCat(name, " polls ", attempt));
+    Write(absl::StrCat(std::string(name), " polls ", attempt));
   }
   void AfterPoll(const PollEvent& poll) override {
-    Write(absl::StrCat(poll.name, " polled ", poll.attempt, " at ",
+    Write(absl::StrCat(std::string(poll.name), " polled ", poll.attempt, " at ",
                        absl::FormatDuration(poll.elapsed), " in ",
                        absl::FormatDuration(poll.took), ": ",
-                       PollStatusName(poll.found.status())));
+                       std::string(PollStatusName(poll.found.status()))));
   }
   void BeforeSleep(const SleepEvent& sleep) override {
     Write(absl::StrCat(
-        sleep.name, " sleeps ", absl::FormatDuration(sleep.delay), " after ",
-        sleep.attempt, " at ", absl::FormatDuration(sleep.elapsed), ": ",
-        SleepReasonName(sleep.reason)));
+        std::string(sleep.name), " sleeps ", absl::FormatDuration(sleep.delay),
+        " after ", sleep.attempt, " at ", absl::FormatDuration(sleep.elapsed),
+        ": ", std::string(SleepReasonName(sleep.reason))));
   }
   void OnDone(std::string_view name, const WaitReport& report) override {
-    Write(absl::StrCat(name, " done: ", StopReasonName(report.reason)));
+    Write(absl::StrCat(std::string(name),
+                       " done: ", std::string(StopReasonName(report.reason))));
   }
 
   std::vector<std::string> lines;

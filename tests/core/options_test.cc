@@ -104,7 +104,8 @@ TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
 
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << test.field;
     EXPECT_THAT(std::string(status.message()),
-                AllOf(StartsWith(absl::StrCat(test.field, " is ", test.value)),
+                AllOf(StartsWith(absl::StrCat(std::string(test.field), " is ",
+                                              std::string(test.value))),
                       HasSubstr("; it must be ")));
   }
 }

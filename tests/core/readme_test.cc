@@ -197,7 +197,8 @@ TEST(ReadmeTest, EveryExampleIsInThisFile) {
 
   ASSERT_EQ(blocks.size(), 6);
   for (const std::string& code : blocks) {
-    for (std::string_view paragraph : absl::StrSplit(code, "\n\n")) {
+    const std::vector<std::string> paragraphs = absl::StrSplit(code, "\n\n");
+    for (const std::string& paragraph : paragraphs) {
       EXPECT_THAT(source, HasSubstr(Words(paragraph)));
     }
   }
@@ -222,8 +223,9 @@ TEST(ReadmeTest, MapHasExactlyThePublicHeaders) {
   const std::string readme = ReadFile("README.md");
   const std::string map = readme.substr(readme.find("\n| header in "));
   std::vector<std::string> named = {"waiter.h"};  // "Start with" it.
-  for (std::string_view part : absl::StrSplit(map, '`')) {
-    if (absl::EndsWith(part, ".h")) named.emplace_back(part);
+  const std::vector<std::string> parts = absl::StrSplit(map, '`');
+  for (const std::string& part : parts) {
+    if (absl::EndsWith(part, ".h")) named.push_back(part);
   }
   std::sort(named.begin(), named.end());
 

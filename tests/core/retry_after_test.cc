@@ -129,7 +129,7 @@ TEST_F(HintVectorsTest, DelaySeconds) {
 // Returns the hint of the first header that is one.
 RetryAfter FirstHint(const std::vector<std::string>& headers, absl::Time now) {
   for (const std::string& header : headers) {
-    const std::pair<std::string_view, std::string_view> field =
+    const std::pair<std::string, std::string> field =
         absl::StrSplit(header, absl::MaxSplits(": ", 1));
     const RetryAfter hint =
         ParseRetryAfterField(field.first, field.second, now);

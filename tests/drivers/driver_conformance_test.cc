@@ -273,9 +273,9 @@ Outcome RunBatch(ReportLevel level, bool on_executor,
 }
 
 std::string Describe(const Poll<>& poll) {
-  return absl::StrCat(PollStatusName(poll.status()), " '", poll.detail(), "' ",
-                      poll.error().ToString(), " ",
-                      absl::FormatDuration(poll.retry_after()));
+  return absl::StrCat(std::string(PollStatusName(poll.status())), " '",
+                      std::string(poll.detail()), "' ", poll.error().ToString(),
+                      " ", absl::FormatDuration(poll.retry_after()));
 }
 
 std::string Describe(const std::optional<Poll<>>& poll) {
@@ -295,11 +295,11 @@ std::string Describe(const WaitReport& report) {
       Describe(report.last_error), "\ncounts");
   for (const int64_t count : report.counts) absl::StrAppend(&text, " ", count);
   for (const PollRecord& poll : report.history) {
-    absl::StrAppend(&text, "\n", poll.attempt, ": ",
-                    absl::FormatDuration(poll.started), " + ",
-                    absl::FormatDuration(poll.took), " ",
-                    PollStatusName(poll.status), " '", poll.detail, "', then ",
-                    absl::FormatDuration(poll.delay));
+    absl::StrAppend(
+        &text, "\n", poll.attempt, ": ", absl::FormatDuration(poll.started),
+        " + ", absl::FormatDuration(poll.took), " ",
+        std::string(PollStatusName(poll.status)), " '",
+        std::string(poll.detail), "', then ", absl::FormatDuration(poll.delay));
   }
   return text;
 }
@@ -309,7 +309,7 @@ std::string DescribeLean(const WaitReport& report) {
   return absl::StrCat(absl::StatusCodeToString(report.status.code()), " after ",
                       report.attempts, " polls and ",
                       absl::FormatDuration(report.elapsed), ", last ",
-                      PollStatusName(report.last_poll.status()));
+                      std::string(PollStatusName(report.last_poll.status())));
 }
 
 // Writes down what the hooks are told.
@@ -320,22 +320,23 @@ class Transcript : public WaitObserver {
   const std::vector<std::string>& lines() const { return lines_; }
 
   void BeforePoll(std::string_view name, int64_t attempt) override {
-    lines_.push_back(absl::StrCat(name, " polls ", attempt));
+    lines_.push_back(absl::StrCat(std::string(name), " polls ", attempt));
   }
   void AfterPoll(const PollEvent& poll) override {
-    lines_.push_back(absl::StrCat(poll.name, " polled ", poll.attempt,
-                                  " until ", absl::FormatDuration(poll.elapsed),
-                                  " for ", absl::FormatDuration(poll.took),
-                                  ": ", Describe(poll.found)));
+    lines_.push_back(absl::StrCat(
+        std::string(poll.name), " polled ", poll.attempt, " until ",
+        absl::FormatDuration(poll.elapsed), " for ",
+        absl::FormatDuration(poll.took), ": ", Describe(poll.found)));
   }
   void BeforeSleep(const SleepEvent& sleep) override {
-    lines_.push_back(absl::StrCat(sleep.name, " sleeps after ", sleep.attempt,
-                                  " at ", absl::FormatDuration(sleep.elapsed),
-                                  " for ", absl::FormatDuration(sleep.delay),
-                                  ": ", SleepReasonName(sleep.reason)));
+    lines_.push_back(absl::StrCat(std::string(sleep.name), " sleeps after ",
+                                  sleep.attempt, " at ",
+                                  absl::FormatDuration(sleep.elapsed), " for ",
+                                  absl::FormatDuration(sleep.delay), ": ",
+                                  std::string(SleepReasonName(sleep.reason))));
   }
   void OnDone(std::string_view name, const WaitReport& report) override {
-    lines_.push_back(absl::StrCat(name, " is done: ",
+    lines_.push_back(absl::StrCat(std::string(name), " is done: ",
                                   level_ == ReportLevel::kFull
                                       ? Describe(report)
                                       : DescribeLean(report)));

@@ -67,7 +67,7 @@ using ::absl::Seconds;
 using Mode = FailingNew::Mode;
 
 // A text that no string holds inside of itself.
-constexpr std::string_view kLongText =
+constexpr char kLongText[] =
     "a text that is too long to be stored without an allocation";
 
 // Simulated time without allocations: a sleep sets the time.

@@ -568,7 +568,7 @@ TEST_F(WaitEngineTest, InvalidEngineOptionsAreNamedWithTheirValue) {
 
 TEST_F(WaitEngineTest, InvalidEngineOptionsAreReportedByEveryWait) {
   for (const InvalidOptions& invalid : AllInvalidOptions()) {
-    SCOPED_TRACE(absl::StrCat(invalid.field, " ", invalid.value));
+    SCOPED_TRACE(std::string(invalid.field) + " " + std::string(invalid.value));
     WaitEngineOptions options = {.clock = &clock_};
     invalid.change(options);
     std::vector<absl::Status> statuses;

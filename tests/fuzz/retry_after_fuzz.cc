@@ -33,7 +33,7 @@ using waiter::RetryAfter;
   } while (false)
 
 std::string Padded(std::string_view text) {
-  return absl::StrCat(" \t", text, "\t ");
+  return absl::StrCat(" \t", std::string(text), "\t ");
 }
 
 void CheckRange(const RetryAfter& hint) {

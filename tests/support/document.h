@@ -45,13 +45,15 @@ inline std::string ReadFile(const std::string& path) {
 
 // Reduces `text` to its words: a test indents its code, and prose is wrapped.
 inline std::string Words(std::string_view text) {
-  return absl::StrJoin(
-      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+  const std::vector<std::string> words = absl::StrSplit(
+      std::string(text), absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  return absl::StrJoin(words, " ");
 }
 
 // Returns the C++ code of `markdown`, block by block.
 inline std::vector<std::string> CodeBlocks(std::string_view markdown) {
-  const std::vector<std::string> parts = absl::StrSplit(markdown, "```cpp\n");
+  const std::vector<std::string> parts =
+      absl::StrSplit(std::string(markdown), "```cpp\n");
   std::vector<std::string> blocks;
   for (size_t i = 1; i < parts.size(); ++i) {
     blocks.push_back(parts[i].substr(0, parts[i].find("```")));
@@ -68,9 +70,11 @@ struct Code {
 inline Code CodeOf(std::string_view text) {
   Code code;
   std::string rest;
-  for (const std::string_view line : absl::StrSplit(text, '\n')) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(std::string(text), '\n');
+  for (const std::string& line : lines) {
     if (absl::StartsWith(line, "#include ")) {
-      code.includes.emplace(line);
+      code.includes.insert(line);
     } else {
       absl::StrAppend(&rest, line, "\n");
     }
@@ -118,7 +122,8 @@ inline void ExpectCodeStandsInTests(const std::string& document,
         << path << " lacks an include of this code:\n"
         << block;
     without_block.erase(path);
-    for (const std::string_view line : absl::StrSplit(block, '\n')) {
+    const std::vector<std::string> lines = absl::StrSplit(block, '\n');
+    for (const std::string& line : lines) {
       EXPECT_LE(line.size(), 80) << line;
     }
   }

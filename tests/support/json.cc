@@ -27,7 +27,8 @@ namespace {
 template <typename T, typename Variant>
 const T& Get(const Variant& value, std::string_view path) {
   const T* const found = std::get_if<T>(&value);
-  if (found == nullptr) Abort(absl::StrCat(path, " is of another type"));
+  if (found == nullptr)
+    Abort(absl::StrCat(std::string(path), " is of another type"));
   return *found;
 }
 
@@ -69,8 +70,8 @@ Json Json::Parse(std::string_view text) {
 }
 
 Json Json::ReadVectors(std::string_view name) {
-  std::ifstream file(absl::StrCat("tests/vectors/", name));
-  if (!file.good()) Abort(absl::StrCat("cannot read ", name));
+  std::ifstream file(absl::StrCat("tests/vectors/", std::string(name)));
+  if (!file.good()) Abort(absl::StrCat("cannot read ", std::string(name)));
   std::ostringstream text;
   text << file.rdbuf();
   return Parse(text.str());
@@ -96,7 +97,8 @@ const Json::Object& Json::object() const { return Get<Object>(value_, path_); }
 
 const Json& Json::operator[](std::string_view name) const {
   const auto member = object().find(name);
-  if (member == object().end()) Abort(absl::StrCat(path_, " has no ", name));
+  if (member == object().end())
+    Abort(absl::StrCat(path_, " has no ", std::string(name)));
   return member->second;
 }
 

@@ -126,7 +126,7 @@ class Choices {
   absl::FunctionRef<uint64_t()> choose_;
 };
 
-std::string CurveText(std::string_view name, const BackoffOptions& curve) {
+std::string CurveText(const std::string& name, const BackoffOptions& curve) {
   return absl::StrCat(name, " ", absl::FormatDuration(curve.initial_delay),
                       " * ", curve.multiplier, "^n in [",
                       absl::FormatDuration(MinDelay(curve)), ", ",
@@ -251,10 +251,10 @@ void Watched::RunPoll(WaitLoop& loop) {
   polling_ = false;
   report_.last_poll = choices_.Answer(polls_);
   ++counts_[static_cast<size_t>(report_.last_poll.status())];
-  absl::StrAppend(&result_.timeline, "poll ",
-                  absl::FormatDuration(context.elapsed), " ",
-                  PollStatusName(report_.last_poll.status()), ", hint ",
-                  absl::FormatDuration(report_.last_poll.retry_after()), "\n");
+  absl::StrAppend(
+      &result_.timeline, "poll ", absl::FormatDuration(context.elapsed), " ",
+      std::string(PollStatusName(report_.last_poll.status())), ", hint ",
+      absl::FormatDuration(report_.last_poll.retry_after()), "\n");
 }
 
 void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
@@ -301,7 +301,7 @@ void Watched::RunSleep(const NextStep& step) {
   Expect(sleep_->delay == delay, "the sleep is the one announced");
   CheckDelay(delay, sleep_->reason);
   absl::StrAppend(&result_.timeline, "sleep ", absl::FormatDuration(delay), " ",
-                  SleepReasonName(sleep_->reason), "\n");
+                  std::string(SleepReasonName(sleep_->reason)), "\n");
   absl::Duration slept = delay;
   if (choices_.OneIn(32)) stopped_ = true;
   if (stopped_ && choices_.OneIn(2)) slept = delay / 2;
@@ -379,7 +379,7 @@ void Watched::CheckReport() {
 RandomWait Watched::Run() {
   const std::shared_ptr<const WaitPolicy> policy = WaitPolicy::Make(options_);
   if (!policy->status().ok()) {
-    result_.broken = policy->status().message();
+    result_.broken = std::string(policy->status().message());
     return std::move(result_);
   }
   result_.timeline = OptionsText(options_);

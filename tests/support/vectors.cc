@@ -62,14 +62,14 @@ void VectorFile::RanEach(const Json& list) {
 
 void VectorFile::NotRun(const Json& entry, std::string_view reason) {
   Set(entry, Mark::kNotRun);
-  reasons_.insert(absl::StrCat(entry.path(), ": ", reason));
+  reasons_.insert(absl::StrCat(entry.path(), ": ", std::string(reason)));
 }
 
 void VectorFile::NotRunEach(const Json& list, std::string_view reason) {
   const std::vector<const Json*> entries = Entries(list);
   for (const Json* entry : entries) Set(*entry, Mark::kNotRun);
-  reasons_.insert(
-      absl::StrCat(list.path(), ", ", entries.size(), " cases: ", reason));
+  reasons_.insert(absl::StrCat(list.path(), ", ", entries.size(),
+                               " cases: ", std::string(reason)));
 }
 
 void VectorFile::Describes(const Json& text) { Set(text, Mark::kText); }
@@ -122,7 +122,7 @@ void VectorFile::Report(std::ostream& out) const {
 }
 
 Json CsvVectors(std::string_view name) {
-  std::ifstream file(absl::StrCat("tests/vectors/", name));
+  std::ifstream file(absl::StrCat("tests/vectors/", std::string(name)));
   EXPECT_TRUE(file.good()) << name << " cannot be read";
   std::vector<std::string> columns;
   std::vector<std::string> rows;
