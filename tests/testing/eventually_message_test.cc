@@ -343,7 +343,7 @@ TEST_F(EventuallyMessageTest, FunctionFormHasFileLineAndMessage) {
   const int line = __LINE__ + 1;
   const absl::StatusOr<int> got = Eventually([] { return 0; }, 100, options);
   EXPECT_EQ(got.status().message(),
-            absl::StrCat("tests/testing/eventually_message_test.cc:", line,
+            absl::StrCat(__FILE__, ":", line,
                          R"(: job 42 did not match within 5s
   Expected: is equal to 100
     Actual: 0 (poll 4, at 5s)
