@@ -146,9 +146,16 @@ struct WaitOptions {
   // Time that one poll should take. Zero or more. The status function finds it
   // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
   // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait.
-  // A poll that starts at the deadline gets this time; if it is infinite, twice
-  // the longest poll so far, within [1 s, 10 s].
+  // A poll that starts at the deadline gets `final_poll_timeout`, or, if that
+  // is zero, this time; if this is infinite, too, twice the longest poll so
+  // far, within [1 s, 10 s].
   absl::Duration poll_timeout = absl::InfiniteDuration();
+
+  // Least time that a poll gets which starts near the deadline or at it, but at
+  // most `poll_timeout`. Finite, zero or more. Such a poll may end this long
+  // after the deadline. With zero, a poll that starts before the deadline gets
+  // what remains until there, however little that is.
+  absl::Duration final_poll_timeout = absl::ZeroDuration();
 
   // Reporting and injection.
 

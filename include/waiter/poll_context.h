@@ -47,11 +47,13 @@ struct PollContext {
   absl::Duration remaining = absl::InfiniteDuration();
 
   // Time that this poll may take: the shorter of `WaitOptions::poll_timeout`
-  // and `remaining`. When nothing remains, as for the last poll at the
-  // deadline, it is `poll_timeout`, or, if that is infinite, twice the longest
-  // poll so far, at least 1 s and at most 10 s: a late success of that poll
-  // still counts. Finite unless the wait has no deadline. May be below 1 ms:
-  // round it up for a client that takes whole milliseconds, zero for no limit.
+  // and `remaining`, which `WaitOptions::final_poll_timeout` may lengthen. When
+  // nothing remains, as for the last poll at the deadline, it is
+  // `final_poll_timeout`, or, if that is zero, `poll_timeout`, or, if that is
+  // infinite, twice the longest poll so far, at least 1 s and at most 10 s: a
+  // late success of that poll still counts. Finite unless the wait has no
+  // deadline. May be below 1 ms: round it up for a client that takes whole
+  // milliseconds, zero for no limit.
   absl::Duration timeout = absl::InfiniteDuration();
 
   // End of `timeout` on the wall clock, for calls that take a deadline. If a

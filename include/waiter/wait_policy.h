@@ -134,6 +134,7 @@ class WaitPolicy {
     std::chrono::nanoseconds first_poll_delay;
     std::chrono::nanoseconds hold_for;
     std::chrono::nanoseconds final_poll_lead;
+    std::chrono::nanoseconds final_poll_timeout;  // At most `poll_timeout`.
     std::chrono::nanoseconds max_server_error_time;
     std::chrono::nanoseconds max_retry_after;
     std::chrono::nanoseconds retry_after_overshoot;

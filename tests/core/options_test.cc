@@ -94,6 +94,10 @@ TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
        [](auto& o) { o.final_poll_lead = -absl::Seconds(1); }},
       {"poll_timeout", "-1s",
        [](auto& o) { o.poll_timeout = -absl::Seconds(1); }},
+      {"final_poll_timeout", "-1s",
+       [](auto& o) { o.final_poll_timeout = -absl::Seconds(1); }},
+      {"final_poll_timeout", "inf",
+       [](auto& o) { o.final_poll_timeout = kForever; }},
       {"history_limit", "-1", [](auto& o) { o.history_limit = -1; }},
   };
   for (const InvalidCase& test : cases) {

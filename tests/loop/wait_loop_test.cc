@@ -185,6 +185,37 @@ TEST(WaitLoopTest, PollAtTheDeadlineMayTakeItsTimeout) {
   EXPECT_EQ(context.timeout, absl::Seconds(3));
 }
 
+TEST(WaitLoopTest, PollNearTheDeadlineMayTakeTheFinalPollTimeout) {
+  // Polls start 1 s before the deadline of 10 s, and at it.
+  for (const seconds start : {seconds(9), seconds(10)}) {
+    PlayedWait wait({.timeout = absl::Seconds(10),
+                     .backoff = {.initial_delay = absl::Seconds(60),
+                                 .max_delay = absl::Seconds(60)},
+                     .final_poll_lead = absl::FromChrono(seconds(10) - start),
+                     .poll_timeout = absl::Seconds(30),
+                     .final_poll_timeout = absl::Seconds(3)});
+    EXPECT_EQ(wait.Answer(NotReady()), start);
+
+    EXPECT_EQ(wait.loop().Context(absl::UnixEpoch()).timeout, absl::Seconds(3));
+    EXPECT_EQ(wait.loop().AnswerDeadline(), kStart + start + seconds(3));
+  }
+}
+
+TEST(WaitLoopTest, FinalPollTimeoutShortensNoPollAndStaysWithinPollTimeout) {
+  const auto first_poll = [](absl::Duration poll_timeout) {
+    PlayedWait wait({.timeout = absl::Seconds(1),
+                     .poll_timeout = poll_timeout,
+                     .final_poll_timeout = absl::Milliseconds(700)});
+    return std::pair(wait.loop().Context(absl::UnixEpoch()).timeout,
+                     absl::FromChrono(wait.loop().AnswerDeadline() - kStart));
+  };
+
+  EXPECT_EQ(first_poll(absl::Seconds(2)),
+            std::pair(absl::Seconds(1), absl::Seconds(1)));
+  EXPECT_EQ(first_poll(absl::Milliseconds(500)),
+            std::pair(absl::Milliseconds(500), absl::Seconds(1)));
+}
+
 TEST(WaitLoopTest, OnlyFiniteLimitsAreADeadline) {
   const auto has_deadline = [](WaitOptions options) {
     return WaitPolicy::Make(std::move(options))->has_deadline();

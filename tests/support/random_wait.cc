@@ -93,6 +93,7 @@ class Choices {
     if (OneIn(8)) options.successes_required = Between(1, 4);
     if (OneIn(8)) options.hold_for = Time();
     if (OneIn(4)) options.final_poll_lead = Time();
+    if (OneIn(4)) options.final_poll_timeout = Time();
     options.strict_deadline = OneIn(4);
     if (OneIn(4)) options.poll_timeout = Time();
     if (OneIn(4)) options.history_limit = Between(1, 4);
@@ -233,12 +234,16 @@ void Watched::RunPoll(WaitLoop& loop) {
   Expect(
       context.timeout ==
           (context.remaining > absl::ZeroDuration()
-               ? std::min(options_.poll_timeout, context.remaining)
+               ? std::min(
+                     options_.poll_timeout,
+                     std::max(context.remaining, options_.final_poll_timeout))
+           : options_.final_poll_timeout > absl::ZeroDuration()
+               ? std::min(options_.poll_timeout, options_.final_poll_timeout)
            : options_.poll_timeout < absl::InfiniteDuration()
                ? options_.poll_timeout
                : std::clamp(2 * longest_, absl::Seconds(1), absl::Seconds(10))),
-      "a poll may take poll_timeout, or what is left if anything is, and at "
-      "the deadline a bounded time");
+      "a poll may take poll_timeout, or what is left if anything is, near the "
+      "deadline final_poll_timeout, and at the deadline a bounded time");
   sleep_.reset();
   polling_ = true;
   absl::Duration takes;

@@ -49,6 +49,7 @@ constexpr auto kSpans = std::to_array<Span>({
     {"hold_for", &WaitOptions::hold_for, false},
     {"final_poll_lead", &WaitOptions::final_poll_lead, false},
     {"poll_timeout", &WaitOptions::poll_timeout, true},
+    {"final_poll_timeout", &WaitOptions::final_poll_timeout, false},
 });
 
 struct Curve {

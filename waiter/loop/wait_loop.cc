@@ -562,14 +562,21 @@ void WaitLoop::EndWithError(MonotonicTime now, absl::Status error) {
 }
 
 MonotonicTime WaitLoop::AnswerDeadline() const {
-  if (state_.step_started < state_.deadline) return state_.deadline;
+  if (state_.step_started < state_.deadline) {
+    return std::max(state_.deadline,
+                    SaturatingAdd(state_.step_started,
+                                  policy_.durations().final_poll_timeout));
+  }
   return SaturatingAdd(state_.step_started, TimeAtDeadline());
 }
 
 // Returns the time that a poll gets which begins at the deadline or later: what
-// the options give each poll, otherwise twice the longest poll so far, but at
-// least 1 s and at most 10 s.
+// the options give the last poll or each poll, otherwise twice the longest poll
+// so far, but at least 1 s and at most 10 s.
 nanoseconds WaitLoop::TimeAtDeadline() const {
+  if (policy_.durations().final_poll_timeout > nanoseconds::zero()) {
+    return policy_.durations().final_poll_timeout;
+  }
   const absl::Duration timeout = policy_.options().poll_timeout;
   if (timeout != absl::InfiniteDuration()) {
     return WaitPolicy::ToLoopDuration(timeout);
@@ -587,7 +594,9 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
       Between(std::min(state_.step_started, state_.deadline), state_.deadline);
   context.timeout =
       context.remaining > absl::ZeroDuration()
-          ? std::min(policy_.options().poll_timeout, context.remaining)
+          ? std::min(policy_.options().poll_timeout,
+                     std::max(context.remaining,
+                              policy_.options().final_poll_timeout))
           : absl::FromChrono(TimeAtDeadline());
   context.deadline = wall_now + context.timeout;
   if (report_.attempts > 0) context.last_status = report_.last_poll.status();

@@ -114,6 +114,8 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
                  .first_poll_delay = ToLoopDuration(options_.first_poll_delay),
                  .hold_for = ToLoopDuration(options_.hold_for),
                  .final_poll_lead = ToLoopDuration(options_.final_poll_lead),
+                 .final_poll_timeout = ToLoopDuration(std::min(
+                     options_.final_poll_timeout, options_.poll_timeout)),
                  .max_server_error_time =
                      absl::ToChronoNanoseconds(options_.max_server_error_time),
                  .max_retry_after =
