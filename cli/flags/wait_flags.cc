@@ -24,6 +24,10 @@ namespace {
 
 constexpr int kMostCounted = std::numeric_limits<int>::max();
 
+// A user who set a limit does not want to wait for `--probe-timeout` on top of
+// it.
+constexpr absl::Duration kFinalPollTimeout = absl::Seconds(1);
+
 }  // namespace
 
 void WaitFlags::AddTo(Flags& flags) {
@@ -97,6 +101,10 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   options.policy.hold_for = hold_;
   options.policy.successes_required = successes_;
   options.policy.poll_timeout = probe_timeout_;
+  // The only poll has all the time of a poll.
+  if (*options.policy.timeout > absl::ZeroDuration()) {
+    options.policy.final_poll_timeout = kFinalPollTimeout;
+  }
   if (absl::Status status = ApplyExpectation(flags, options.policy);
       !status.ok()) {
     return status;

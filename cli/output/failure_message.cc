@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "cli/output/target_hint.h"
 #include "cli/output/target_text.h"
+#include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
 #include "cli/text/fitted_text.h"
 #include "cli/text/time_text.h"
@@ -110,16 +111,25 @@ std::string TargetLine(const RunState& run, const TargetState& target) {
   return line;
 }
 
-// Returns the last answer before the errors that `target` ended with, if any.
-std::string FoundBefore(const TargetState& target) {
-  if (target.attempts == 0 || !target.last_good.has_value() ||
-      target.last.status == PollStatus::kSuccess ||
-      target.last.status == PollStatus::kNotReady) {
-    return "";
+// Returns the last answer before the time-out or the errors that `target` ended
+// with; null if there is none.
+const Finding* AnswerBefore(const TargetState& target) {
+  if (target.attempts == 0) return nullptr;
+  if (target.last_timed_out) {
+    return target.last_answer.has_value() ? &*target.last_answer : nullptr;
   }
-  return absl::StrCat("before: ", PollStatusName(target.last_good->status),
-                      target.last_good->detail.empty() ? "" : ": ",
-                      FoundText(*target.last_good, kDetailColumns));
+  const bool is_error = target.last.status != PollStatus::kSuccess &&
+                        target.last.status != PollStatus::kNotReady;
+  return is_error && target.last_good.has_value() ? &*target.last_good
+                                                  : nullptr;
+}
+
+std::string FoundBefore(const TargetState& target) {
+  const Finding* const answer = AnswerBefore(target);
+  if (answer == nullptr) return "";
+  return absl::StrCat("before: ", PollStatusName(answer->status),
+                      answer->detail.empty() ? "" : ": ",
+                      FoundText(*answer, kDetailColumns));
 }
 
 }  // namespace

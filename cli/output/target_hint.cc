@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/output/target_text.h"
+#include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
 #include "waiter/poll_status.h"
 
@@ -32,7 +33,10 @@ std::string HintForAbsent(std::string_view target) {
 }  // namespace
 
 std::string HintFor(const RunState& run, const TargetState& target) {
-  if (!target.last.hint.empty()) return target.last.hint;
+  const bool has_answer =
+      target.last_timed_out && target.last_answer.has_value();
+  const Finding& answer = has_answer ? *target.last_answer : target.last;
+  if (!answer.hint.empty()) return answer.hint;
   const auto count = [&](PollStatus status) {
     return target.counts[static_cast<size_t>(status)];
   };

@@ -50,6 +50,11 @@ struct TargetState {
   // so on; and the last finding that was success or not ready, if any.
   Finding last = {};
   std::optional<Finding> last_good = std::nullopt;
+
+  // Whether the last poll timed out, and the finding of the last one that did
+  // not, if any.
+  bool last_timed_out = false;
+  std::optional<Finding> last_answer = std::nullopt;
   absl::Duration last_ended = absl::ZeroDuration();
   absl::Duration last_took = absl::ZeroDuration();
 

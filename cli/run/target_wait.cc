@@ -3,7 +3,6 @@
 
 #include "cli/run/target_wait.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,20 +23,6 @@
 #include "waiter/wait_report.h"
 
 namespace waiter::cli {
-namespace {
-
-// Longest time for the poll at the deadline. A user who set a limit does not
-// want to wait for `--probe-timeout` on top of it.
-constexpr absl::Duration kLongestLastPoll = absl::Seconds(1);
-
-absl::Duration TimeFor(const PollContext& context) {
-  const bool is_last = context.remaining <= absl::ZeroDuration();
-  return is_last && context.attempt > 1
-             ? std::min(context.timeout, kLongestLastPoll)
-             : context.timeout;
-}
-
-}  // namespace
 
 Finding Inverted(Finding finding) {
   if (finding.absent) {
@@ -61,10 +46,11 @@ TargetWait::TargetWait(EventLoop& loop, Probe& probe, const FindingRules& rules,
       target_(target) {}
 
 void TargetWait::Ask(const PollContext& context, PollCompletion<> done) {
-  const absl::Duration timeout = TimeFor(context);
+  const absl::Duration timeout = context.timeout;
+  timed_out_ = false;
   if (timeout < absl::InfiniteDuration()) {
     time_out_ = loop_.CallAfter(timeout, [this, timeout] {
-      ++state_.timed_out;
+      timed_out_ = true;
       probe_.TimeOut(timeout);
     });
   }
@@ -98,6 +84,12 @@ void TargetWait::AfterPoll(const PollEvent& poll) {
                     : Finding{.status = poll.found.status(),
                               .detail = std::string(poll.found.detail())};
   found_.reset();
+  state_.last_timed_out = timed_out_;
+  if (timed_out_) {
+    ++state_.timed_out;
+  } else {
+    state_.last_answer = state_.last;
+  }
   if (state_.last.status == PollStatus::kSuccess ||
       state_.last.status == PollStatus::kNotReady) {
     state_.last_good = state_.last;

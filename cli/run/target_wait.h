@@ -95,6 +95,7 @@ class TargetWait : public WaitObserver {
 
   EventLoop::Watch time_out_;
   std::optional<Finding> found_;  // The answer that is not yet in `state_`.
+  bool timed_out_ = false;        // The poll under way, or the last one.
   bool poll_untold_ = false;
 };
 

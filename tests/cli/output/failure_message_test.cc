@@ -186,6 +186,30 @@ TEST(FailureMessageTest, LastAnswerBeforeErrorsIsShown) {
             "      before: not ready: 66% 2 of 3 replicas\n");
 }
 
+TEST(FailureMessageTest, AnswerBeforeATimeoutIsShownWithItsHint) {
+  Played played({"db"});
+  PlayedRun& run = played.run;
+  const Finding refused = {.status = PollStatus::kServerError,
+                           .detail = "TLS: self-signed certificate",
+                           .hint = "certificate self-signed: --insecure"};
+  run.Start();
+  run.Poll(0, kSecond, refused);
+  run.LastPoll(0, 2 * kSecond,
+               {.status = PollStatus::kServerError,
+                .detail = "no answer within 1s",
+                .hint = "is it slow?"},
+               StopReason::kDeadline);
+  run.state.targets[0].last_timed_out = true;
+  run.state.targets[0].last_answer = refused;
+  run.Done("deadline", 124);
+  EXPECT_EQ(played.err.str(),
+            "waiter: db was not ready when the limit of 5m was reached\n"
+            "  db  SERVER_ERROR: no answer within 1s (2 polls: 2 server "
+            "error)\n"
+            "      before: server error: TLS: self-signed certificate\n"
+            "      certificate self-signed: --insecure\n");
+}
+
 TEST(FailureMessageTest, UnfinishedPollIsNamed) {
   Played played({"db"});
   played.run.Start();

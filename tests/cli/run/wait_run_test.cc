@@ -135,7 +135,8 @@ class WaitRunTest : public testing::Test {
                        .backoff = every_second,
                        .server_error = every_second,
                        .throttled = every_second,
-                       .poll_timeout = absl::Seconds(10)};
+                       .poll_timeout = absl::Seconds(10),
+                       .final_poll_timeout = absl::Seconds(1)};
   }
 
   // Adds a target; the first one is "a".
@@ -218,12 +219,43 @@ TEST_F(WaitRunTest, EndThatDecidesTheRunGivesTheExitCode) {
 
 TEST_F(WaitRunTest, PollUnderWayEndsAtTheLimit) {
   Add({{NotYet()}, {NotYet(), absl::InfiniteDuration()}});
-  options_.policy.timeout = absl::Milliseconds(1500);
+  options_.policy.timeout = absl::Milliseconds(2500);
   // The second poll gets the remaining time.
   EXPECT_THAT(Run(),
               ElementsAre("0 start", "0 a not ready: starting, next in 1s",
-                          "1.5s a not ready: no answer within 500ms",
-                          "1.5s a ends: deadline", "1.5s done: 124 deadline"));
+                          "2.5s a not ready: no answer within 1.5s",
+                          "2.5s a ends: deadline", "2.5s done: 124 deadline"));
+}
+
+TEST_F(WaitRunTest, PollShortlyBeforeTheLimitHasASecond) {
+  // The third poll starts 50 ms before the limit and takes 300 ms.
+  Add({{NotYet(), absl::Milliseconds(300)},
+       {NotYet(), absl::Milliseconds(300)},
+       {Ready(), absl::Milliseconds(300)}});
+  options_.policy.timeout = absl::Milliseconds(2650);
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "300ms a not ready: starting, next in 1s",
+                  "1.6s a not ready: starting, next in 1s", "2.9s a success",
+                  "2.9s a ends: success", "2.9s done: 0 ready"));
+}
+
+TEST_F(WaitRunTest, AnswerBeforeATimeoutIsKept) {
+  Add({{Error()}, {NotYet(), absl::InfiniteDuration()}});
+  options_.policy.timeout = absl::Milliseconds(1500);
+  struct Keeper : RunListener {
+    void OnDone(const RunState& run, const RunEnd& /*end*/) override {
+      state = run.targets[0];
+    }
+    TargetState state;
+  } keeper;
+  WaitRun run(loop_, std::move(targets_), options_, {&keeper});
+  run.Run();
+  EXPECT_EQ(keeper.state.last.detail, "no answer within 1s");
+  EXPECT_TRUE(keeper.state.last_timed_out);
+  EXPECT_EQ(keeper.state.timed_out, 1);
+  ASSERT_TRUE(keeper.state.last_answer.has_value());
+  EXPECT_EQ(keeper.state.last_answer->detail, "broken");
 }
 
 TEST_F(WaitRunTest, EveryTargetPollsOnceMoreAtTheLimit) {
@@ -252,6 +284,7 @@ TEST_F(WaitRunTest, PollAtTheLimitTakesAtMostASecond) {
 TEST_F(WaitRunTest, LimitOfZeroPollsOnce) {
   Add({{NotYet(), absl::Seconds(2)}});
   options_.policy.timeout = absl::ZeroDuration();
+  options_.policy.final_poll_timeout = absl::ZeroDuration();
   EXPECT_THAT(Run(),
               ElementsAre("0 start", "2s a not ready: starting",
                           "2s a ends: deadline", "2s done: 124 deadline"));
