@@ -18,6 +18,7 @@
 #include "sim/duration_distribution.h"
 #include "sim/trade_off.h"
 #include "waiter/options.h"
+#include "waiter/retry_after_options.h"
 
 namespace waiter::cli {
 namespace {
@@ -105,6 +106,8 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   if (*options.policy.timeout > absl::ZeroDuration()) {
     options.policy.final_poll_timeout = kFinalPollTimeout;
   }
+  options.policy.retry_after.past_deadline =
+      RetryAfterOptions::PastDeadline::kPollAtDeadline;
   if (absl::Status status = ApplyExpectation(flags, options.policy);
       !status.ok()) {
     return status;

@@ -79,6 +79,10 @@ std::string PollsByClass(const RunState& run, const TargetState& target) {
   }
   std::string text = absl::StrCat(PollsText(target.attempts), ": ",
                                   absl::StrJoin(parts, ", "));
+  if (target.last.retry_after > absl::ZeroDuration()) {
+    absl::StrAppend(&text, "; it asked to wait ",
+                    TimeText(target.last.retry_after));
+  }
   const absl::Duration ago = run.elapsed - target.last_ended;
   if (ago >= absl::Seconds(1)) {
     absl::StrAppend(&text, "; last ", TimeText(ago), " ago");

@@ -59,6 +59,10 @@ std::string HintFor(const RunState& run, const TargetState& target) {
                         " polls, but not for long enough: see --hold and "
                         "--successes");
   }
+  if (answer.retry_after > run.timeout) {
+    return "it asked for more time than there was: try a longer --timeout, or "
+           "--retry-after=ignore";
+  }
   if (always(count(PollStatus::kThrottled))) {
     return "every poll was throttled: try a longer --backoff or --every";
   }

@@ -259,6 +259,24 @@ TEST_F(WaitCommandTest, MapGivesExitCodesTheirMeaning) {
   EXPECT_EQ(strict.Wait(), 1);
 }
 
+TEST_F(WaitCommandTest, HintBeyondTheLimitCountsUpToIt) {
+  // Ready at the second poll, before which the first one asks to wait an hour.
+  const std::string probe = absl::Substitute(
+      "exec:test -e $0 && exit; touch $0; "
+      R"(echo '{"waiter":"throttled","retry_after":"1h"}')",
+      Path("asked"));
+  WaiterProcess waiter({probe, "--timeout=100ms"});
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+
+  WaiterProcess never(
+      {R"(exec:echo '{"waiter":"throttled","retry_after":"1h"}')",
+       "--timeout=100ms"});
+  EXPECT_EQ(never.Wait(), 124);
+  EXPECT_THAT(never.err(),
+              AllOf(HasSubstr("2 polls"), HasSubstr("it asked to wait 1h"),
+                    HasSubstr("--retry-after=ignore")));
+}
+
 TEST_F(WaitCommandTest, ProbeLearnsItsPollFromVariables) {
   WaiterProcess waiter({"exec", "--every=10ms", "--timeout=1m", "--print-last",
                         "--", "sh", "-c",

@@ -27,6 +27,7 @@
 namespace waiter::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::Not;
@@ -208,6 +209,23 @@ TEST(FailureMessageTest, AnswerBeforeATimeoutIsShownWithItsHint) {
             "error)\n"
             "      before: server error: TLS: self-signed certificate\n"
             "      certificate self-signed: --insecure\n");
+}
+
+TEST(FailureMessageTest, DelayThatTheTargetAskedForIsNamed) {
+  Played played({"web"});
+  PlayedRun& run = played.run;
+  run.Start();
+  run.LastPoll(0, kSecond,
+               {.status = PollStatus::kThrottled,
+                .detail = "HTTP 503",
+                .retry_after = absl::Hours(1)},
+               StopReason::kDeadline);
+  run.Done("deadline", 124);
+  EXPECT_EQ(played.Lines()[1],
+            "  web  THROTTLED: HTTP 503 (1 poll: 1 throttled; it asked to wait "
+            "1h)");
+  EXPECT_THAT(played.Lines()[2], AllOf(HasSubstr("longer --timeout"),
+                                       HasSubstr("--retry-after=ignore")));
 }
 
 TEST(FailureMessageTest, UnfinishedPollIsNamed) {
