@@ -4,6 +4,8 @@
 #include "cli/commands/wait_arguments.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +41,18 @@ constexpr std::string_view kExecNotes =
     "3\",\"retry_after\":\"30s\"}\n"
     "PROBE can read WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
     "flags, each also a variable: --hold=5s is WAITER_HOLD=5s\n";
+
+// Makes the labels of URLs differ that differ only in parts that are not shown.
+void NumberEqualTexts(std::vector<Target>& targets) {
+  std::map<std::string, std::set<std::string>> urls;
+  for (Target& target : targets) {
+    if (target.url.empty() || target.label != target.text) continue;
+    std::set<std::string>& known = urls[target.text];
+    if (known.insert(target.url).second && known.size() > 1) {
+      absl::StrAppend(&target.label, " (", known.size(), ")");
+    }
+  }
+}
 
 }  // namespace
 
@@ -111,6 +125,7 @@ absl::Status WaitArguments::ReadTargets(
     if (!target.ok()) return target.status();
     targets_.push_back(*std::move(target));
   }
+  NumberEqualTexts(targets_);
   std::vector<std::string_view> labels;
   for (const Target& target : targets_) labels.push_back(target.label);
   std::sort(labels.begin(), labels.end());

@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "cli/probes/host_port.h"
 #include "cli/text/duration_text.h"
+#include "cli/text/percent.h"
 #include "cli/text/printable.h"
 
 namespace waiter::cli {
@@ -37,7 +38,7 @@ struct SchemeForm {
   std::string_view example;
 };
 
-constexpr std::array<SchemeForm, 13> kSchemes = {{
+constexpr std::array<SchemeForm, 14> kSchemes = {{
     {"tcp", Scheme::kTcp, 0, "tcp://localhost:8080"},
     {"unix", Scheme::kUnix, 0, "unix:/run/app.sock"},
     {"http", Scheme::kHttp, 80, "http://localhost:8080/health"},
@@ -45,6 +46,7 @@ constexpr std::array<SchemeForm, 13> kSchemes = {{
     {"dns", Scheme::kDns, 0, "dns:example.com?type=MX"},
     {"file", Scheme::kFile, 0, "file:build/app.o?stable=2s"},
     {"redis", Scheme::kRedis, 6379, "redis://localhost:6379"},
+    {"rediss", Scheme::kRediss, 6379, "rediss://localhost:6379"},
     {"postgres", Scheme::kPostgres, 5432, "postgres://localhost:5432"},
     {"postgresql", Scheme::kPostgres, 5432, "postgresql://localhost:5432"},
     {"mysql", Scheme::kMysql, 3306, "mysql://localhost:3306"},
@@ -64,41 +66,139 @@ absl::Status InvalidForm(std::string_view why, const SchemeForm& form) {
   return Invalid(absl::StrCat(why, "; write it as ", form.example));
 }
 
+absl::Status CheckSocketPath(std::string_view path) {
+  constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  return path.size() <= kLongest
+             ? absl::OkStatus()
+             : Invalid(absl::StrCat("a socket path has at most ", kLongest,
+                                    " characters; use a relative path"));
+}
+
+bool IsLabelCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
+         c == '.' || c == '-';
+}
+
 bool IsLabel(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-           c == '.' || c == '-';
-  });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), IsLabelCharacter);
 }
 
 // Returns the length of the scheme that `text` begins with, without its colon;
 // 0 if there is none.
 size_t SchemeLength(std::string_view text) {
   const size_t colon = text.find(':');
-  return colon != std::string_view::npos && IsLabel(text.substr(0, colon)) &&
-                 absl::ascii_isalpha(static_cast<unsigned char>(text[0]))
-             ? colon
-             : 0;
+  if (colon == std::string_view::npos || colon == 0) return 0;
+  const std::string_view scheme = text.substr(0, colon);
+  const bool is_scheme =
+      absl::ascii_isalpha(static_cast<unsigned char>(scheme[0])) &&
+      std::all_of(scheme.begin(), scheme.end(),
+                  [](char c) { return IsLabelCharacter(c) || c == '+'; });
+  return is_scheme ? colon : 0;
+}
+
+bool IsDatabase(Scheme scheme) {
+  return scheme == Scheme::kRedis || scheme == Scheme::kRediss ||
+         scheme == Scheme::kPostgres || scheme == Scheme::kMysql;
+}
+
+const SchemeForm* FindScheme(std::string_view text) {
+  const std::string name =
+      absl::AsciiStrToLower(text.substr(0, SchemeLength(text)));
+  // Some libraries append the name of a driver, as in postgresql+asyncpg:.
+  const std::string_view plain =
+      std::string_view(name).substr(0, name.find('+'));
+  const auto* const form = std::find_if(
+      kSchemes.begin(), kSchemes.end(),
+      [&](const SchemeForm& known) { return known.name == plain; });
+  const bool has_driver = plain.size() < name.size();
+  return form == kSchemes.end() || (has_driver && !IsDatabase(form->scheme))
+             ? nullptr
+             : form;
+}
+
+bool IsHttp(Scheme scheme) {
+  return scheme == Scheme::kHttp || scheme == Scheme::kHttps;
+}
+
+// Returns whether targets of `scheme` have the form SCHEME://HOST.
+bool IsUrl(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kUnix:
+    case Scheme::kDns:
+    case Scheme::kFile:
+    case Scheme::kPid:
+    case Scheme::kExec:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Returns whether `text` ends with a colon and a number, and contains nothing
+// that a host does not.
+bool IsHostAndPort(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  return colon != std::string_view::npos && colon > 0 &&
+         (text[0] == '[' || text.find(':') == colon) &&
+         IsDigits(text.substr(colon + 1)) &&
+         text.find_first_of("/?#@=") == std::string_view::npos;
+}
+
+// Returns whether `text` is HOST:PORT. The host may be called like a scheme, as
+// in redis:6379, except where a number may follow the scheme.
+bool IsBareTcp(std::string_view text) {
+  const SchemeForm* const form = FindScheme(text);
+  return (form == nullptr || IsUrl(form->scheme)) && IsHostAndPort(text);
+}
+
+// Splits `argument` into a label, if it has one, and the rest.
+std::pair<std::string_view, std::string_view> SplitLabel(
+    std::string_view argument) {
+  const size_t equals = argument.find('=');
+  if (equals == std::string_view::npos ||
+      !IsLabel(argument.substr(0, equals))) {
+    return {"", argument};
+  }
+  const std::string_view rest = argument.substr(equals + 1);
+  if (SchemeLength(rest) == 0 && !IsHostAndPort(rest)) return {"", argument};
+  return {argument.substr(0, equals), rest};
+}
+
+// Returns `url` without user, password and query.
+std::string ShownUrl(std::string_view url) {
+  const size_t begin = std::min(url.find("://"), url.size() - 3) + 3;
+  const std::string_view rest = url.substr(begin);
+  const std::string_view authority =
+      rest.substr(0, std::min(rest.find_first_of("/?#"), rest.size()));
+  const std::string_view shown = rest.substr(authority.rfind('@') + 1);
+  const size_t query = shown.find_first_of("?#");
+  return absl::StrCat(url.substr(0, begin), shown.substr(0, query),
+                      query == std::string_view::npos ? "" : "?...");
 }
 
 // Returns the error for `text`, which has no known scheme.
 absl::Status NoScheme(std::string_view text) {
+  size_t length = SchemeLength(text);
+  if (!absl::StartsWith(text.substr(length), "://")) {
+    // The user and password of a URL without a scheme.
+    text.remove_prefix(text.rfind('@') + 1);
+    length = SchemeLength(text);
+  }
   const size_t slash = std::min(text.find('/'), text.size());
-  const size_t colon = text.substr(0, slash).rfind(':');
-  if (colon != std::string_view::npos && colon > 0 &&
-      IsDigits(text.substr(colon + 1, slash - colon - 1))) {
+  if (IsHostAndPort(text.substr(0, slash))) {
     return Invalid(absl::StrCat("no scheme; write it as ",
                                 slash == text.size() ? "tcp" : "http", "://",
-                                text));
+                                text.substr(0, text.find('?'))));
   }
   if (absl::StartsWith(text, "/") || absl::StartsWith(text, ".")) {
-    return Invalid(absl::StrCat("no scheme; write it as file:", text));
+    return Invalid(absl::StrCat("no scheme; write it as file:",
+                                text.substr(0, text.find('?'))));
   }
   const std::string known =
       absl::StrJoin(kSchemes, ", ", [](std::string* out, const SchemeForm& s) {
         absl::StrAppend(out, s.name);
       });
-  const size_t length = SchemeLength(text);
   if (length == 0) {
     return Invalid(absl::StrCat(
         "no scheme; write it as tcp://HOST:PORT, or with one of: ", known));
@@ -107,25 +207,7 @@ absl::Status NoScheme(std::string_view text) {
                               "; the schemes are: ", known));
 }
 
-absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
-                     Target& target) {
-  if (!absl::ConsumePrefix(&rest, "//")) {
-    return InvalidForm(absl::StrCat("no // after ", form.name, ":"), form);
-  }
-  const bool is_http =
-      form.scheme == Scheme::kHttp || form.scheme == Scheme::kHttps;
-  const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
-  std::string_view authority = rest.substr(0, end);
-  if (is_http) authority.remove_prefix(authority.rfind('@') + 1);
-  absl::StatusOr<HostPort> host_port = ParseHostPort(authority, form.port);
-  if (!host_port.ok()) return InvalidForm(host_port.status().message(), form);
-  target.host = std::move(host_port->host);
-  target.port = host_port->port;
-  const std::string_view path = rest.substr(end);
-  if (!is_http) {
-    return path.empty() ? absl::OkStatus()
-                        : InvalidForm("nothing may follow host and port", form);
-  }
+absl::Status ReadHttpPath(std::string_view path, Target& target) {
   if (std::any_of(path.begin(), path.end(), IsBlankOrControl)) {
     return Invalid(
         "the URL contains a blank or a control character; write a blank as "
@@ -135,6 +217,56 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   target.path = absl::StrCat(absl::StartsWith(path, "/") ? "" : "/",
                              path.substr(0, path.find('#')));
   return absl::OkStatus();
+}
+
+// Reads the host of a URL of a database, which may be encoded. A host that is
+// a folder stands for the socket that PostgreSQL has there.
+absl::Status ReadDatabaseHost(const SchemeForm& form, Target& target) {
+  target.host = PercentDecoded(target.host);
+  if (!absl::StartsWith(target.host, "/")) {
+    return std::any_of(target.host.begin(), target.host.end(), IsBlankOrControl)
+               ? InvalidForm("not a valid host", form)
+               : absl::OkStatus();
+  }
+  if (form.scheme != Scheme::kPostgres) {
+    return Invalid("the host is a path; write it as unix:PATH");
+  }
+  target.path = absl::StrCat(target.host, "/.s.PGSQL.", target.port);
+  target.host.clear();
+  return CheckSocketPath(target.path);
+}
+
+absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
+                     Target& target) {
+  if (!absl::ConsumePrefix(&rest, "//")) {
+    return InvalidForm(absl::StrCat("no // after ", form.name, ":"), form);
+  }
+  const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+  std::string_view authority = rest.substr(0, end);
+  const size_t user_end = authority.rfind('@') + 1;
+  authority.remove_prefix(user_end);
+  const std::string_view path = rest.substr(end);
+  absl::StatusOr<HostPort> host_port = ParseHostPort(authority, form.port);
+  // What looks like a host and a port may be a user and part of a password,
+  // which must not be shown. An @ in the rest of a URL is common.
+  const std::string_view unlikely = !host_port.ok() ? path
+                                    : IsHttp(form.scheme)
+                                        ? std::string_view()
+                                        : path.substr(0, path.find('?'));
+  if (absl::StrContains(unlikely, '@')) {
+    return Invalid(
+        "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
+        "%23 and @ as %40");
+  }
+  if (!host_port.ok()) return InvalidForm(host_port.status().message(), form);
+  target.host = std::move(host_port->host);
+  target.port = host_port->port;
+  if (IsHttp(form.scheme)) return ReadHttpPath(path, target);
+  if (form.scheme != Scheme::kTcp) return ReadDatabaseHost(form, target);
+  if (path.empty() && user_end == 0) return absl::OkStatus();
+  return Invalid(absl::StrCat(path.empty() ? "no user or password is needed"
+                                           : "nothing may follow host and port",
+                              "; write it as tcp://", authority));
 }
 
 // Reads `rest` up to `?` into `value`, and the value of the only parameter,
@@ -222,11 +354,7 @@ absl::Status ReadUnix(std::string_view rest, const SchemeForm& form,
   if (absl::Status status = ReadPath(form, target); !status.ok()) {
     return status;
   }
-  constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
-  return target.path.size() <= kLongest
-             ? absl::OkStatus()
-             : Invalid(absl::StrCat("a socket path has at most ", kLongest,
-                                    " characters; use a relative path"));
+  return CheckSocketPath(target.path);
 }
 
 absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
@@ -256,47 +384,48 @@ absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
 
 absl::StatusOr<Target> Parse(std::string_view argument) {
   Target target;
-  std::string_view text = argument;
-  const size_t equals = argument.find('=');
-  if (equals != std::string_view::npos && IsLabel(argument.substr(0, equals)) &&
-      SchemeLength(argument.substr(equals + 1)) > 0) {
-    target.label = std::string(argument.substr(0, equals));
-    text = argument.substr(equals + 1);
+  const auto [label, text] = SplitLabel(argument);
+  target.label = std::string(label);
+  target.text = std::string(text);
+  absl::Status status;
+  if (IsBareTcp(text)) {
+    status = ReadUrl(absl::StrCat("//", text), kSchemes.front(), target);
+  } else {
+    const SchemeForm* const form = FindScheme(text);
+    if (form == nullptr) return NoScheme(text);
+    target.scheme = form->scheme;
+    if (IsHttp(form->scheme)) target.url = std::string(text);
+    if (IsUrl(form->scheme)) target.text = ShownUrl(text);
+    status = ReadRest(text.substr(SchemeLength(text) + 1), *form, target);
   }
-  const size_t length = SchemeLength(text);
-  const std::string name = absl::AsciiStrToLower(text.substr(0, length));
-  const auto* const form =
-      std::find_if(kSchemes.begin(), kSchemes.end(),
-                   [&](const SchemeForm& known) { return known.name == name; });
-  if (form == kSchemes.end()) return NoScheme(text);
-  target.scheme = form->scheme;
-  if (form->scheme == Scheme::kHttp || form->scheme == Scheme::kHttps) {
-    target.url = std::string(text);
-  }
-  target.text = target.url.empty() ? std::string(text) : WithoutUser(text);
-  if (target.label.empty()) target.label = target.text;
-  const absl::Status status = ReadRest(text.substr(length + 1), *form, target);
   if (!status.ok()) return status;
+  if (target.label.empty()) target.label = target.text;
   return target;
 }
 
 }  // namespace
 
-std::string WithoutUser(std::string_view url) {
-  const size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return std::string(url);
-  const size_t begin = scheme + 3;
-  const size_t end = std::min(url.find_first_of("/?#", begin), url.size());
-  const size_t at = url.substr(begin, end - begin).rfind('@');
-  if (at == std::string_view::npos) return std::string(url);
-  return absl::StrCat(url.substr(0, begin), url.substr(begin + at + 1));
+std::string WithoutSecrets(std::string_view argument) {
+  const auto [label, text] = SplitLabel(argument);
+  const SchemeForm* const form = FindScheme(text);
+  if (form != nullptr && !IsUrl(form->scheme)) return std::string(argument);
+  // In a wrong URL, a password may contain anything.
+  std::string_view shown = text.substr(text.rfind('@') + 1);
+  const size_t query = shown.find_first_of("?#");
+  const std::string_view kept = text.substr(
+      0, shown.size() == text.size() || form == nullptr
+             ? 0
+             : SchemeLength(text) + (absl::StrContains(text, "://") ? 3 : 1));
+  return absl::StrCat(argument.substr(0, label.empty() ? 0 : label.size() + 1),
+                      kept, shown.substr(0, query),
+                      query == std::string_view::npos ? "" : "?...");
 }
 
 absl::StatusOr<Target> ParseTarget(std::string_view argument) {
   absl::StatusOr<Target> target = Parse(argument);
   if (target.ok()) return target;
   return Invalid(Printable(
-      absl::StrCat(WithoutUser(argument), ": ", target.status().message())));
+      absl::StrCat(WithoutSecrets(argument), ": ", target.status().message())));
 }
 
 }  // namespace waiter::cli

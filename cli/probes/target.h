@@ -6,6 +6,10 @@
 //   absl::StatusOr<waiter::cli::Target> target =
 //       waiter::cli::ParseTarget("db=postgres://localhost");
 //   // target->label == "db", target->host == "localhost", target->port == 5432
+//
+// A URL of a database is taken as programs have it in DATABASE_URL. What a
+// probe does not need, such as the user and the name of the database, is
+// ignored. Secrets stay out of everything that is shown.
 
 #ifndef WAITER_CLI_PROBES_TARGET_H_
 #define WAITER_CLI_PROBES_TARGET_H_
@@ -20,15 +24,18 @@
 namespace waiter::cli {
 
 enum class Scheme : uint8_t {
-  kTcp,       // tcp://HOST:PORT
+  kTcp,       // tcp://HOST:PORT, or HOST:PORT alone
   kUnix,      // unix:PATH; @NAME is an abstract socket
   kHttp,      // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
   kHttps,     // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
   kDns,       // dns:NAME[?type=MX]
   kFile,      // file:PATH[?stable=2s]
-  kRedis,     // redis://HOST[:6379]
-  kPostgres,  // postgres://HOST[:5432], also postgresql:
-  kMysql,     // mysql://HOST[:3306], also mariadb:
+  kRedis,     // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
+  kRediss,    // rediss://..., which is Redis over TLS
+  kPostgres,  // postgres://[USER:PASSWORD@]HOST[:5432][/DATABASE][?OPTIONS],
+              // also postgresql:
+  kMysql,     // mysql://[USER:PASSWORD@]HOST[:3306][/DATABASE][?OPTIONS], also
+              // mariadb:
   kPid,       // pid:N
   kExec,      // exec:'SHELL COMMAND'
 };
@@ -41,7 +48,8 @@ struct Target {
   // given.
   std::string label = {};
 
-  // The target as given, without the label, user and password.
+  // The target as given, without the label, user, password and query, any of
+  // which may be or contain a secret.
   std::string text = {};
 
   // http, https: the URL as given, with user and password. Must not be shown.
@@ -52,9 +60,9 @@ struct Target {
   std::string host = {};
   uint16_t port = 0;
 
-  // unix, file: the path as given, relative or absolute. http, https: path and
-  // query, beginning with `/`. exec: the shell command. Contains no zero bytes,
-  // except for exec.
+  // unix, file: the path, relative or absolute. postgres: the path of a socket
+  // if the host is a folder. http, https: path and query, beginning with `/`.
+  // exec: the shell command. Contains no zero bytes, except for exec.
   std::string path = {};
 
   // dns: the type of the records, in capitals. Empty: addresses, found as any
@@ -68,12 +76,13 @@ struct Target {
   int32_t pid = 0;
 };
 
-// Returns `url` without user and password, which may be shown.
-std::string WithoutUser(std::string_view url);
+// Returns `argument`, which need not be valid, as it may be shown: everything
+// that may be or contain a secret is left out.
+std::string WithoutSecrets(std::string_view argument);
 
-// Parses `argument`. Text before the first `=` is a label only if a scheme
-// follows. kInvalidArgument has one line that names the argument, what is wrong
-// with it, and how to write it.
+// Parses `argument`. Text before the first `=` is a label only if a scheme, or
+// a host and a port, follow. kInvalidArgument has one line that names the
+// argument, without secrets, what is wrong with it, and how to write it.
 absl::StatusOr<Target> ParseTarget(std::string_view argument);
 
 }  // namespace waiter::cli

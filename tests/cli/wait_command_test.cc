@@ -374,7 +374,6 @@ TEST_F(WaitCommandTest, FlagsAreVariables) {
 TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"gopher://example.com"}, "gopher"},
-      {{"localhost:80"}, "tcp://localhost:80"},
       {{"tcp://localhost"}, "tcp://localhost"},
       {{"tcp://localhost:http"}, "http"},
       {{"--timeout=5s"}, "nothing to wait for"},

@@ -60,6 +60,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
   switch (target.scheme) {
     case Scheme::kTcp:
     case Scheme::kUnix:
+    case Scheme::kRediss:  // Nothing here speaks TLS.
       return std::make_unique<SocketProbe>(
           loop_, resolver_, target, /*new_conversation=*/nullptr, family);
     case Scheme::kRedis:

@@ -63,7 +63,7 @@ void SocketProbe::Start(const PollContext& /*context*/, Done done) {
   const auto connected = [this](Connector::Result result) {
     OnConnected(std::move(result));
   };
-  if (target_.scheme == Scheme::kUnix) {
+  if (!target_.path.empty()) {
     connector_.ConnectUnix(target_.path, connected);
   } else {
     connector_.Connect(target_.host, target_.port, family_, connected);
@@ -97,8 +97,11 @@ void SocketProbe::OnConnected(Connector::Result result) {
   }
   connection_ = std::get<Connection>(std::move(result));
   if (new_conversation_ == nullptr) {
-    return Finish({.status = PollStatus::kSuccess,
-                   .detail = absl::StrCat("connected to ", connection_.peer)});
+    return Finish(
+        {.status = PollStatus::kSuccess,
+         .detail = absl::StrCat(
+             "connected to ", connection_.peer,
+             target_.scheme == Scheme::kRediss ? ", TLS not checked" : "")});
   }
   conversation_ = new_conversation_();
   sending_ = conversation_->Opening();

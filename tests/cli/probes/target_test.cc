@@ -3,6 +3,7 @@
 
 #include "cli/probes/target.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,10 +14,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace waiter::cli {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Written {
   std::string_view argument;
@@ -36,6 +41,10 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"tcp://[::1]:5432", Scheme::kTcp, "::1", 5432},
       {"tcp://[fe80::1%eth0]:1", Scheme::kTcp, "fe80::1%eth0", 1},
       {"TCP://Host:00080", Scheme::kTcp, "Host", 80},
+      {"localhost:80", Scheme::kTcp, "localhost", 80},
+      {"127.0.0.1:80", Scheme::kTcp, "127.0.0.1", 80},
+      {"[::1]:80", Scheme::kTcp, "::1", 80},
+      {"redis:6379", Scheme::kTcp, "redis", 6379},
       {"unix:/run/a.sock", Scheme::kUnix, "", 0, "/run/a.sock"},
       {"unix:///run/a.sock", Scheme::kUnix, "", 0, "/run/a.sock"},
       {"unix:a?b=c", Scheme::kUnix, "", 0, "a?b=c"},
@@ -58,6 +67,12 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"postgresql://[::1]", Scheme::kPostgres, "::1", 5432},
       {"mysql://h", Scheme::kMysql, "h", 3306},
       {"mariadb://h:3307", Scheme::kMysql, "h", 3307},
+      {"redis://h:1/0", Scheme::kRedis, "h", 1},
+      {"rediss://h", Scheme::kRediss, "h", 6379},
+      {"postgresql+asyncpg://h/app", Scheme::kPostgres, "h", 5432},
+      {"postgres://my%2dhost:5433/app", Scheme::kPostgres, "my-host", 5433},
+      {"postgresql://%2Frun%2Fpostgresql/app", Scheme::kPostgres, "", 5432,
+       "/run/postgresql/.s.PGSQL.5432"},
       {"pid:1", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(), 1},
       {"pid:2147483647", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(),
        2147483647},
@@ -69,8 +84,12 @@ TEST(TargetTest, EverySchemeIsParsed) {
       SCOPED_TRACE(argument);
       const absl::StatusOr<Target> target = ParseTarget(argument);
       ASSERT_TRUE(target.ok()) << target.status();
-      EXPECT_EQ(target->label, label.empty() ? written.argument : "my.db-2_x");
-      EXPECT_EQ(target->text, written.argument);
+      EXPECT_EQ(target->label, label.empty() ? target->text : "my.db-2_x");
+      const size_t query = written.argument.find('?');
+      EXPECT_EQ(target->text,
+                target->url.empty() || query == std::string_view::npos
+                    ? written.argument
+                    : absl::StrCat(written.argument.substr(0, query), "?..."));
       EXPECT_EQ(target->scheme, written.scheme);
       EXPECT_EQ(target->host, written.host);
       EXPECT_EQ(target->port, written.port);
@@ -84,8 +103,8 @@ TEST(TargetTest, EverySchemeIsParsed) {
 
 TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   constexpr std::string_view kSchemes =
-      "tcp, unix, http, https, dns, file, redis, postgres, postgresql, mysql, "
-      "mariadb, pid, exec";
+      "tcp, unix, http, https, dns, file, redis, rediss, postgres, postgresql, "
+      "mysql, mariadb, pid, exec";
   const std::vector<std::pair<std::string_view, std::string>> cases = {
       {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
                         "of: ",
@@ -97,10 +116,6 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        absl::StrCat("unknown scheme ftp; the schemes are: ", kSchemes)},
       {"db=ftp:a",
        absl::StrCat("unknown scheme ftp; the schemes are: ", kSchemes)},
-      {"localhost:80", "no scheme; write it as tcp://localhost:80"},
-      {"db=localhost:80", "no scheme; write it as tcp://localhost:80"},
-      {"127.0.0.1:80", "no scheme; write it as tcp://127.0.0.1:80"},
-      {"[::1]:80", "no scheme; write it as tcp://[::1]:80"},
       {"localhost:80/health",
        "no scheme; write it as http://localhost:80/health"},
       {"./a", "no scheme; write it as file:./a"},
@@ -119,13 +134,12 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"tcp://h:+1",
        "the port must be a number from 1 to 65535, not \"+1\"; write it as "
        "tcp://localhost:8080"},
-      {"tcp://h:80/",
-       "nothing may follow host and port; write it as tcp://localhost:8080"},
-      {"redis://h/0",
-       "nothing may follow host and port; write it as redis://localhost:6379"},
-      {"postgres://u:p@h",
-       "no user or password is needed; write it as "
-       "postgres://localhost:5432"},
+      {"tcp://h:81/",
+       "nothing may follow host and port; write it as tcp://h:81"},
+      {"tcp://u@h:81", "no user or password is needed; write it as tcp://h:81"},
+      {"mysql://%2Frun/", "the host is a path; write it as unix:PATH"},
+      {"pid+x:a",
+       absl::StrCat("unknown scheme pid+x; the schemes are: ", kSchemes)},
       {"tcp://::1:80",
        "an IPv6 address needs brackets, as in [::1]:8080; write it as "
        "tcp://localhost:8080"},
@@ -177,7 +191,8 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   for (const auto& [argument, why] : cases) {
     const absl::Status status = ParseTarget(argument).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
-    EXPECT_EQ(status.message(), absl::StrCat(WithoutUser(argument), ": ", why));
+    EXPECT_EQ(status.message(),
+              absl::StrCat(WithoutSecrets(argument), ": ", why));
   }
 }
 
@@ -188,18 +203,74 @@ TEST(TargetTest, PasswordIsNeverShown) {
   EXPECT_EQ(target->host, "h");
   EXPECT_EQ(target->port, 1);
   EXPECT_EQ(target->path, "/a?b@c");
-  EXPECT_EQ(target->text, "https://h:1/a?b@c");
+  EXPECT_EQ(target->text, "https://h:1/a?...");
   EXPECT_EQ(target->label, target->text);
   EXPECT_EQ(target->url, "https://user:p@ss@h:1/a?b@c");
 
   EXPECT_EQ(ParseTarget("http://user:secret@h:0/").status().message(),
             "http://h:0/: the port must be a number from 1 to 65535, not "
             "\"0\"; write it as http://localhost:8080/health");
+}
 
-  EXPECT_EQ(WithoutUser("http://h/user@b"), "http://h/user@b");
-  EXPECT_EQ(WithoutUser("http://user@h"), "http://h");
-  EXPECT_EQ(WithoutUser("http://h?q=a@b"), "http://h?q=a@b");
-  EXPECT_EQ(WithoutUser("nothing@all"), "nothing@all");
+TEST(TargetTest, DatabaseUrlIsTakenAsProgramsHaveIt) {
+  struct Case {
+    std::string_view url;
+    Scheme scheme;
+    std::string_view host;
+    uint16_t port;
+    std::string_view text;
+  };
+  const std::vector<Case> cases = {
+      {"postgres://user:secret@db:5433/app?sslmode=require", Scheme::kPostgres,
+       "db", 5433, "postgres://db:5433/app?..."},
+      {"postgresql://user@db", Scheme::kPostgres, "db", 5432,
+       "postgresql://db"},
+      {"postgres://me%40server:s%2Fcret@[::1]/app", Scheme::kPostgres, "::1",
+       5432, "postgres://[::1]/app"},
+      {"mysql://user:secret@db/app?password=secret", Scheme::kMysql, "db", 3306,
+       "mysql://db/app?..."},
+      {"mariadb://user:@db:3307/", Scheme::kMysql, "db", 3307,
+       "mariadb://db:3307/"},
+      {"redis://:secret@cache:6380/0", Scheme::kRedis, "cache", 6380,
+       "redis://cache:6380/0"},
+      {"rediss://:secret@cache", Scheme::kRediss, "cache", 6379,
+       "rediss://cache"},
+      {"postgres://db/app?user=me@server&password=secret", Scheme::kPostgres,
+       "db", 5432, "postgres://db/app?..."},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.url);
+    const absl::StatusOr<Target> target = ParseTarget(c.url);
+    ASSERT_TRUE(target.ok()) << target.status();
+    EXPECT_EQ(target->scheme, c.scheme);
+    EXPECT_EQ(target->host, c.host);
+    EXPECT_EQ(target->port, c.port);
+    EXPECT_EQ(target->text, c.text);
+    EXPECT_EQ(target->label, c.text);
+    EXPECT_EQ(target->url, "");
+  }
+}
+
+TEST(TargetTest, ErrorShowsNoSecret) {
+  for (const std::string_view argument :
+       {"postgres://u:secret/x@h", "db=postgres://u:secret/x@h",
+        "postgres://u:secret?x@h", "postgres://u:secret#x@h",
+        "postgres://u:p@secret/x@h", "postgres://u:secret@h:0",
+        "u:secret@host:5432", "db=u:secret@host:5432", "redis:secret@h",
+        "redis://:secret@", "tcp://u:secret@h:1", "http://u:secret/x@h:0/",
+        "http://u:secret@h:0/?token=secret", "ftp://u:secret@h/?a=secret",
+        "http://h:x/?token=secret", "/a?token=secret", "h:1/a?token=secret"}) {
+    const absl::Status status = ParseTarget(argument).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret")))
+        << argument;
+  }
+  EXPECT_EQ(ParseTarget("postgres://u:secret/x@h").status().message(),
+            "postgres://h: an @ after the host; in a password, write / as "
+            "%2F, ? as %3F, # as %23 and @ as %40");
+  EXPECT_EQ(ParseTarget("u:secret@host:5432").status().message(),
+            "host:5432: no scheme; write it as tcp://host:5432");
+  EXPECT_EQ(WithoutSecrets("file:a@b?c"), "file:a@b?c");
 }
 
 TEST(TargetTest, TooLongTargetIsRefused) {
