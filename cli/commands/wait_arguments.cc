@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "cli/flags/flags.h"
@@ -41,6 +42,27 @@ constexpr std::string_view kExecNotes =
     "3\",\"retry_after\":\"30s\"}\n"
     "PROBE can read WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
     "flags, each also a variable: --hold=5s is WAITER_HOLD=5s\n";
+
+bool IsLikeTarget(std::string_view argument) {
+  return absl::StrContains(argument, ':');
+}
+
+// Returns whether a word that is neither a target nor a flag comes after a
+// target. It is probably the PROGRAM, whose flags were read as flags of this.
+bool FollowsProgram(absl::Span<const std::string> args) {
+  const auto* const target =
+      std::find_if(args.begin(), args.end(), [](const std::string& argument) {
+        return !absl::StartsWith(argument, "-") && IsLikeTarget(argument);
+      });
+  return std::any_of(target, args.end(), [](const std::string& argument) {
+    return !absl::StartsWith(argument, "-") && !IsLikeTarget(argument);
+  });
+}
+
+absl::Status WithSeparatorHint(const absl::Status& status) {
+  return {status.code(),
+          absl::StrCat(status.message(), "; PROGRAM comes after --")};
+}
 
 // Makes the labels of URLs differ that differ only in parts that are not shown.
 void NumberEqualTexts(std::vector<Target>& targets) {
@@ -95,7 +117,11 @@ absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
   const absl::StatusOr<std::vector<std::string>> rest = flags_.Parse(
       args.subspan(0, static_cast<size_t>(separator - args.begin())),
       environment);
-  if (!rest.ok()) return rest.status();
+  if (!rest.ok()) {
+    return kind_ == Kind::kTargets && !has_words && FollowsProgram(args)
+               ? WithSeparatorHint(rest.status())
+               : rest.status();
+  }
   if (flags_.HelpWanted()) return absl::OkStatus();
   if (kind_ == Kind::kExec) {
     if (!rest->empty()) {
@@ -122,7 +148,11 @@ absl::Status WaitArguments::ReadTargets(
   }
   for (const std::string& argument : arguments) {
     absl::StatusOr<Target> target = ParseTarget(argument);
-    if (!target.ok()) return target.status();
+    if (!target.ok()) {
+      return words_.empty() && !targets_.empty() && !IsLikeTarget(argument)
+                 ? WithSeparatorHint(target.status())
+                 : target.status();
+    }
     targets_.push_back(*std::move(target));
   }
   NumberEqualTexts(targets_);

@@ -19,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "cli/flags/closest_name.h"
 #include "cli/flags/variables.h"
 #include "cli/text/duration_text.h"
 
@@ -117,6 +118,10 @@ void Flags::AddSwitch(std::string name, std::string help, bool& value) {
        .topic = ""});
 }
 
+void Flags::HideValues(std::string_view name) {
+  Find(name)->has_secrets = true;
+}
+
 void Flags::BeginTopic(std::string name, std::string summary) {
   topics_.emplace_back(std::move(name), std::move(summary));
 }
@@ -189,10 +194,7 @@ absl::Status Flags::ReadFlag(const std::string& argument,
     flag = Find(name.substr(2));
     if (flag != nullptr && flag->reader != nullptr) flag = nullptr;
   }
-  if (flag == nullptr) {
-    return Invalid(argument,
-                   absl::StrCat("no such flag; see ", command_, " --help"));
-  }
+  if (flag == nullptr) return UnknownFlag(name);
   if (flag->source != Source::kNone && !flag->is_repeatable) {
     return Invalid(argument, "given twice");
   }
@@ -209,8 +211,19 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   }
   absl::Status status = flag->reader(used_next ? *next : value);
   if (status.ok()) return status;
-  return Invalid(used_next ? absl::StrCat(argument, " ", *next) : argument,
+  return Invalid(flag->has_secrets ? absl::StrCat("--", name, "=...")
+                 : used_next       ? absl::StrCat(argument, " ", *next)
+                                   : argument,
                  status.message());
+}
+
+absl::Status Flags::UnknownFlag(std::string_view name) const {
+  const std::string closest = ClosestName(name, Names());
+  return Invalid(
+      absl::StrCat("--", name),
+      closest.empty()
+          ? absl::StrCat("no such flag; see ", command_, " --help")
+          : absl::StrCat("no such flag; did you mean --", closest, "?"));
 }
 
 absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
@@ -222,8 +235,9 @@ absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
           : absl::InvalidArgumentError(
                 "it must be true, false, 1, 0, yes or no");
   if (status.ok()) return status;
-  return Invalid(absl::StrCat(VariableOf(flag.name), "=", text),
-                 status.message());
+  return Invalid(
+      absl::StrCat(VariableOf(flag.name), "=", flag.has_secrets ? "..." : text),
+      status.message());
 }
 
 std::vector<const Flags::Flag*> Flags::Chosen(

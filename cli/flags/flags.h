@@ -71,6 +71,9 @@ class Flags {
   // count. The error ends with `why`.
   void AddAlternatives(std::vector<std::string> names, std::string why = "");
 
+  // Keeps the values of a flag, which was added before, out of error messages.
+  void HideValues(std::string_view name);
+
   // Begins a topic. `--help=NAME` shows the flags that are added from here on;
   // `--help` has one line for each topic.
   void BeginTopic(std::string name, std::string summary);
@@ -80,7 +83,8 @@ class Flags {
 
   // Reads all flags, and then the variables of flags that were not given.
   // Returns the other arguments, or kInvalidArgument with one line that names
-  // the argument or variable. Must be called at most once.
+  // the argument or variable. The value of an unknown flag, which may be a
+  // secret, is not shown. Must be called at most once.
   absl::StatusOr<std::vector<std::string>> Parse(
       absl::Span<const std::string> args,
       absl::Span<const std::string> environment = {});
@@ -116,6 +120,7 @@ class Flags {
     bool* value;        // Null unless it is a switch.
     std::string topic;  // Empty if `--help` shows it.
     bool is_repeatable = false;
+    bool has_secrets = false;
     Source source = Source::kNone;
   };
 
@@ -136,6 +141,9 @@ class Flags {
 
   // Returns whether the command line has the flag, or one that contradicts it.
   bool Settled(const Flag& flag) const;
+
+  // Returns the error for an unknown flag, without its value.
+  absl::Status UnknownFlag(std::string_view name) const;
 
   // Returns which of the flags were given, without switches that are off.
   std::vector<const Flag*> Chosen(const Alternatives& alternatives) const;

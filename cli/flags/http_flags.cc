@@ -159,6 +159,7 @@ void HttpFlags::AddTo(Flags& flags) {
   flags.AddRepeated(
       "header", "NAME:VALUE", "header to send; repeatable",
       [&](std::string_view text) { return ReadHeader(text, options); });
+  flags.HideValues("header");
   flags.Add("data", "TEXT|@FILE", "body to send",
             [&](std::string_view text) { return ReadData(text, options); });
   flags.Add("status", "200-299", "HTTP statuses that mean ready",

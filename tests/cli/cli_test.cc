@@ -81,7 +81,15 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"plan --every=inf", "--every=inf: it must be finite"},
       {"plan --every", "--every: it needs a value, such as --every=1s"},
       {"plan --every=1s --every=2s", "--every=2s: given twice"},
-      {"plan --bogus=1", "--bogus=1: no such flag; see waiter plan --help"},
+      {"plan --bogus=1", "--bogus: no such flag; see waiter plan --help"},
+      {"plan --tiemout=5s", "--tiemout: no such flag; did you mean --timeout?"},
+      {"pid:1 --header=secret", "waiter: --header=...: it must have the form"},
+      {"pid:1 --header secret", "waiter: --header=...: it must have the form"},
+      {"pid:1 --haeder=secret", "--haeder: no such flag; did you mean --head"},
+      {"pid:1 ./serve",
+       "./serve: no scheme; write it as file:./serve; PROGRAM "
+       "comes after --"},
+      {"pid:1 ./serve --port=80", "help; PROGRAM comes after --"},
       {"plan now", "now: unexpected argument; only flags are allowed"},
       {"plan --every=1s --backoff=1s,2,9s", "--backoff: contradicts --every"},
       {"plan --intervals=1s --jitter=full", "--jitter: contradicts --inter"},
@@ -129,6 +137,7 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
     EXPECT_THAT(ended.err, HasSubstr(message)) << line;
     EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << line;
     EXPECT_TRUE(absl::EndsWith(ended.err, "\n")) << line;
+    EXPECT_THAT(ended.err, Not(HasSubstr("secret"))) << line;
   }
 }
 
@@ -241,6 +250,9 @@ TEST(CliTest, ErrorNamesTheVariable) {
            {"plan",
             {"WAITER_CHART=detection", "WAITER_VEGA=" + folder + "/v"},
             "WAITER_CHART=detection: it needs --expect or --ready"},
+           {"pid:1",
+            {"WAITER_HEADER=secret"},
+            "WAITER_HEADER=...: it must have the form"},
            {"simulate fleet",
             {"WAITER_SHARED_READY=maybe"},
             "WAITER_SHARED_READY=maybe: it must be true, false, 1, 0, yes or"},

@@ -112,7 +112,7 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
       {{"--method=G T"}, "--method=G T: not an HTTP method"},
       {{"--method="}, "not an HTTP method"},
       {{"--method=GET", "--method=PUT"}, "--method=PUT: given twice"},
-      {{"--header=abc"}, "--header=abc: it must have the form NAME:VALUE"},
+      {{"--header=abc"}, "--header=...: it must have the form NAME:VALUE"},
       {{"--header=: v"}, "it must have the form NAME:VALUE"},
       {{"--header=a b: v"}, "it must have the form NAME:VALUE"},
       {{"--header=a: b\r\nc: d"}, "a header must be one line"},
