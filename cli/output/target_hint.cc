@@ -14,6 +14,7 @@
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
 #include "waiter/poll_status.h"
+#include "waiter/wait_report.h"
 
 namespace waiter::cli {
 namespace {
@@ -44,7 +45,9 @@ std::string HintFor(const RunState& run, const TargetState& target) {
     return target.attempts > 0 && polls == target.attempts;
   };
   if (target.attempts == 0) {
-    return target.phase == TargetState::Phase::kStarting
+    // A wait that was interrupted was not too short.
+    return target.phase == TargetState::Phase::kStarting ||
+                   target.reason == StopReason::kCancelled
                ? ""
                : "no poll has ended: try a shorter --probe-timeout or a "
                  "longer --timeout";

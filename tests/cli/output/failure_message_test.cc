@@ -315,6 +315,20 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
        polled(PollStatus::kNotReady, 3, {.hint = "certificate: --insecure"}),
        "certificate: --insecure"},
       {"never polled", {}, ""},
+      {"interrupted in the first poll",
+       with(TargetState(),
+            [](TargetState& t) {
+              t.phase = TargetState::Phase::kEnded;
+              t.reason = StopReason::kCancelled;
+            }),
+       ""},
+      {"out of time in the first poll",
+       with(TargetState(),
+            [](TargetState& t) {
+              t.phase = TargetState::Phase::kEnded;
+              t.reason = StopReason::kDeadline;
+            }),
+       "--probe-timeout"},
       {"always timed out",
        with(polled(PollStatus::kServerError, 3, {}),
             [](TargetState& t) { t.timed_out = 3; }),
