@@ -30,6 +30,14 @@ bool IsOwn(std::string_view name) {
          absl::StartsWith(name, "WAITER_TEST_");
 }
 
+// Returns whether Kubernetes sets this variable for a service called waiter, in
+// every container of its namespace.
+bool IsOfService(std::string_view name) {
+  return name == "WAITER_SERVICE_HOST" || name == "WAITER_SERVICE_PORT" ||
+         absl::StartsWith(name, "WAITER_SERVICE_PORT_") ||
+         name == "WAITER_PORT" || absl::StartsWith(name, "WAITER_PORT_");
+}
+
 }  // namespace
 
 std::vector<std::string> ProcessEnvironment() {
@@ -72,7 +80,10 @@ void WarnOfUnknownVariables(absl::Span<const std::string> environment,
     const std::string_view name = variable.substr(0, equals);
     const bool is_set =
         equals != std::string_view::npos && equals + 1 < variable.size();
-    if (!is_set || !absl::StartsWith(name, kPrefix) || IsOwn(name)) continue;
+    if (!is_set || !absl::StartsWith(name, kPrefix) || IsOwn(name) ||
+        IsOfService(name)) {
+      continue;
+    }
     const bool is_flag = std::any_of(
         flags.begin(), flags.end(),
         [&](const std::string& flag) { return VariableOf(flag) == name; });

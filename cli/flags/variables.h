@@ -41,7 +41,8 @@ bool HasOwnVariables(absl::Span<const std::string> environment);
 // `WAITER_`, and that stands for none of `flags`. Writes none for variables
 // that `waiter` sets for its probes (WAITER_ATTEMPT, WAITER_ELAPSED_MS,
 // WAITER_DEADLINE_MS, WAITER_TARGET), so that a probe may call `waiter`, and
-// none for WAITER_TEST_...
+// none for WAITER_TEST_... and for those that Kubernetes sets for a service
+// called waiter, such as WAITER_PORT=tcp://10.0.0.1:80.
 void WarnOfUnknownVariables(absl::Span<const std::string> environment,
                             absl::Span<const std::string> flags,
                             std::ostream& err);

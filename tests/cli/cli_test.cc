@@ -272,7 +272,10 @@ TEST(CliTest, UnknownVariableIsReportedOnce) {
       "plan --every=5s",
       {"WAITER_TIMEOT=1m", "HOME=/", "WAITER_ATTEMPT=3", "WAITER_ELAPSED_MS=1",
        "WAITER_DEADLINE_MS=2", "WAITER_TARGET=db", "WAITER_TEST_SEED=4",
-       "WAITER_CLIENTS=10", "WAITER_EMPTY=", "WAITERS=1", "WAITER_\x1b=1"});
+       "WAITER_CLIENTS=10", "WAITER_EMPTY=", "WAITERS=1", "WAITER_\x1b=1",
+       "WAITER_SERVICE_HOST=10.0.0.1", "WAITER_SERVICE_PORT=80",
+       "WAITER_SERVICE_PORT_HTTP=80", "WAITER_PORT=tcp://10.0.0.1:80",
+       "WAITER_PORT_80_TCP_ADDR=10.0.0.1"});
 
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.err,
