@@ -30,13 +30,23 @@
 namespace waiter::cli {
 namespace {
 
+// Shorter delays count as this long: without any delay, a poll that takes
+// microseconds would be repeated for the whole time of the wait.
+constexpr absl::Duration kLeastDelay = absl::Milliseconds(10);
+
+absl::StatusOr<absl::Duration> ReadDelay(std::string_view text) {
+  const absl::StatusOr<absl::Duration> delay = ParseDurationText(text);
+  if (!delay.ok()) return delay.status();
+  return std::max(*delay, kLeastDelay);
+}
+
 absl::Status ReadBackoff(std::string_view text, BackoffOptions& backoff) {
   const std::vector<std::string_view> parts = absl::StrSplit(text, ',');
   if (parts.size() != 3) {
     return absl::InvalidArgumentError(
         "it needs three parts, INITIAL,FACTOR,CAP, such as 1s,1.5,15s");
   }
-  const absl::StatusOr<absl::Duration> initial = ParseDurationText(parts[0]);
+  const absl::StatusOr<absl::Duration> initial = ReadDelay(parts[0]);
   if (!initial.ok()) return initial.status();
   double factor = 0;
   if (!absl::SimpleAtod(parts[1], &factor)) {
@@ -48,7 +58,7 @@ absl::Status ReadBackoff(std::string_view text, BackoffOptions& backoff) {
   if (!cap.ok()) return cap.status();
   backoff.initial_delay = *initial;
   backoff.multiplier = factor;
-  backoff.max_delay = *cap;
+  backoff.max_delay = std::max(*cap, kLeastDelay);
   return Validate(backoff, "backoff");
 }
 
@@ -127,23 +137,22 @@ void PolicyFlags::AddTimeoutTo(Flags& flags) {
 }
 
 void PolicyFlags::AddDelaysTo(Flags& flags) {
-  flags.Add(
-      "every", "1s", "constant delay between polls",
-      [this](std::string_view text) {
-        const absl::StatusOr<absl::Duration> delay = ParseDurationText(text);
-        if (!delay.ok()) return delay.status();
-        delays_ = {
-            .initial_delay = *delay, .max_delay = *delay, .multiplier = 1};
-        return absl::OkStatus();
-      });
+  flags.Add("every", "1s", "constant delay between polls",
+            [this](std::string_view text) {
+              const absl::StatusOr<absl::Duration> delay = ReadDelay(text);
+              if (!delay.ok()) return delay.status();
+              delays_ = {.initial_delay = *delay,
+                         .max_delay = *delay,
+                         .multiplier = 1};
+              return absl::OkStatus();
+            });
   flags.Add(
       "backoff", "1s,1.5,15s", "growing delays: first, factor, cap",
       [this](std::string_view text) { return ReadBackoff(text, delays_); });
   flags.Add("intervals", "1s,2s,5s", "list of delays; the last one repeats",
             [this](std::string_view text) {
               for (const std::string_view part : absl::StrSplit(text, ',')) {
-                const absl::StatusOr<absl::Duration> delay =
-                    ParseDurationText(part);
+                const absl::StatusOr<absl::Duration> delay = ReadDelay(part);
                 if (!delay.ok()) return delay.status();
                 intervals_.push_back(*delay);
               }

@@ -331,6 +331,15 @@ TEST(PlanCommandTest, EveryIsTheMeanOfItsDelays) {
               HasSubstr("  2  10s       "));
 }
 
+TEST(PlanCommandTest, NoDelayIsShorterThanTenMilliseconds) {
+  for (const char* delays : {"--every=0s --jitter=none", "--intervals=0s,1ms",
+                             "--backoff=0s,1,0s --jitter=none"}) {
+    EXPECT_THAT(Call(absl::StrCat("plan --timeout=1s ", delays)).out,
+                AllOf(HasSubstr("  2  10ms "), HasSubstr("  3  10ms ")))
+        << delays;
+  }
+}
+
 TEST(PlanCommandTest, IntervalsHaveNoJitter) {
   const Ended ended = Call("plan --intervals=1s,2s,5s --timeout=14s");
 
