@@ -31,6 +31,9 @@ namespace {
 // Largest size of a file that is sent as a body, in bytes.
 constexpr size_t kMaxData = size_t{16} << 20;
 
+// The longest registered method has 17 characters.
+constexpr size_t kLongestMethod = 64;
+
 constexpr std::array<std::string_view, 11> kNames = {
     "method",     "header",  "data",          "status",
     "body-regex", "json",    "expect-header", "not-ready-on",
@@ -47,7 +50,7 @@ bool IsToken(std::string_view text) {
 }
 
 absl::Status ReadMethod(std::string_view text, std::string& method) {
-  if (!IsToken(text)) {
+  if (!IsToken(text) || text.size() > kLongestMethod) {
     return absl::InvalidArgumentError(
         "not an HTTP method, such as GET or POST");
   }

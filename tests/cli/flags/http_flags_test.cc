@@ -111,6 +111,7 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
   const std::vector<Row> rows = {
       {{"--method=G T"}, "--method=G T: not an HTTP method"},
       {{"--method="}, "not an HTTP method"},
+      {{"--method=" + std::string(65, 'A')}, "not an HTTP method"},
       {{"--method=GET", "--method=PUT"}, "--method=PUT: given twice"},
       {{"--header=abc"}, "--header=...: it must have the form NAME:VALUE"},
       {{"--header=: v"}, "it must have the form NAME:VALUE"},
