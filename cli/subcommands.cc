@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
@@ -21,6 +22,7 @@
 #include "cli/commands/wait_arguments.h"
 #include "cli/commands/wait_command.h"
 #include "cli/flags/variables.h"
+#include "cli/run/exit_code.h"
 
 namespace waiter::cli {
 namespace {
@@ -74,8 +76,9 @@ int RunWaiter(absl::Span<const std::string> args,
   if (first == "help" || first == "--help" || first == "-h") {
     const std::array<std::string, 1> help = {"--help"};
     const int code = wait.Run({help, environment, out, err});
+    if (code != 0) return code;
     PrintSubcommands(subcommands, out);
-    return code;
+    return WrittenExitCode(out, "waiter", err);
   }
   if (HasOwnVariables(environment)) {
     WarnOfUnknownVariables(environment, FlagsOf(subcommands), err);
@@ -83,7 +86,10 @@ int RunWaiter(absl::Span<const std::string> args,
   const Invocation invocation = {args, environment, out, err};
   for (const auto& subcommand : subcommands) {
     if (first.empty() || subcommand->name() != first) continue;
-    return subcommand->Run(invocation.AfterFirst());
+    const int code = subcommand->Run(invocation.AfterFirst());
+    // The others are asked for what they write, a wait is not.
+    if (code != 0 || first == "exec") return code;
+    return WrittenExitCode(out, absl::StrCat("waiter ", first), err);
   }
   return wait.Run(invocation);
 }

@@ -187,7 +187,7 @@ int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
   }
   if (arguments.flags().HelpWanted()) {
     out << arguments.flags().Help();
-    return 0;
+    return WrittenExitCode(out, name, err);
   }
   const absl::StatusOr<RunEnd> end = Wait(arguments, out, err);
   if (!end.ok()) return ExitCode(end.status(), name, err);

@@ -18,4 +18,13 @@ int ExitCode(const absl::Status& status, std::string_view command,
   return absl::IsInvalidArgument(status) ? kUsageError : kOwnFailure;
 }
 
+int WrittenExitCode(std::ostream& out, std::string_view command,
+                    std::ostream& err) {
+  out << std::flush;
+  return ExitCode(
+      out ? absl::OkStatus()
+          : absl::UnavailableError("standard output cannot be written"),
+      command, err);
+}
+
 }  // namespace waiter::cli

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -310,6 +311,18 @@ TEST(CliTest, UnwritableFileHasItsOwnExitCode) {
   const Ended ended = Call("plan --html=" + testing::TempDir() + "/x.html");
   EXPECT_EQ(ended.code, 125);
   EXPECT_THAT(ended.err, HasSubstr("the program waiter-page is neither"));
+}
+
+TEST(CliTest, OutputThatCannotBeWrittenIsAFailure) {
+  for (const std::string_view line :
+       {"--help", "plan --help", "exec --help", "pid:1 --help=when", "plan"}) {
+    const std::vector<std::string> args = absl::StrSplit(line, ' ');
+    std::ostringstream out;
+    std::ostringstream err;
+    out.setstate(std::ios::badbit);
+    EXPECT_EQ(RunWaiter(args, {}, out, err), 125) << line;
+    EXPECT_THAT(err.str(), HasSubstr("standard output cannot be written"));
+  }
 }
 
 TEST(PlanCommandTest, PlanShowsTheRequestedSchedule) {
