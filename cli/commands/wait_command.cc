@@ -36,6 +36,7 @@
 #include "cli/run/guard.h"
 #include "cli/run/run_state.h"
 #include "cli/run/wait_run.h"
+#include "cli/text/printable.h"
 #include "waiter/clock.h"
 
 namespace waiter::cli {
@@ -171,7 +172,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   }
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   for (const auto& listener : *listeners) {
-    if (absl::Status status = listener->status(); !status.ok()) return status;
+    const absl::Status status = listener->status();
+    if (!status.ok()) err << "waiter: " << Printable(status.message()) << '\n';
   }
   return end;
 }

@@ -113,8 +113,8 @@ class RunListener {
   // Called last, when the run is over.
   virtual void OnDone(const RunState& /*run*/, const RunEnd& /*end*/) {}
 
-  // Returns what went wrong in the listener, such as a full disk. An error is a
-  // failure of `waiter` itself.
+  // Returns what went wrong in the listener, such as a full disk. An error is
+  // worth a warning; the outcome of the run stays what it is.
   virtual absl::Status status() const { return absl::OkStatus(); }
 };
 

@@ -362,6 +362,23 @@ TEST_F(WaitCommandTest, ReportReadsALog) {
   EXPECT_THAT(report.out(), AllOf(HasSubstr("web"), HasSubstr("ready")));
 }
 
+TEST_F(WaitCommandTest, LogThatCannotBeWrittenIsOneWarning) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  WaiterProcess waiter(
+      {"exec:true", "--log-json=/dev/full", "--quiet", "--", "echo", "RAN"});
+  EXPECT_EQ(waiter.Wait(), 0);
+  EXPECT_EQ(waiter.out(), "RAN\n");
+  EXPECT_EQ(waiter.err(),
+            "waiter: --log-json=/dev/full: No space left on device\n");
+  WaiterProcess failed({"exec:exit 64", "--log-json=/dev/full"});
+  EXPECT_EQ(failed.Wait(), 1);
+  WaiterProcess json(
+      {"-c", "exec \"$0\" exec:true --progress=json >/dev/full", WaiterPath()},
+      {.program = "/bin/sh"});
+  EXPECT_EQ(json.Wait(), 0);
+  EXPECT_THAT(json.err(), HasSubstr("cannot write to standard output"));
+}
+
 TEST_F(WaitCommandTest, FlagsAreVariables) {
   WaiterProcess waiter({DeadUrl()}, {.environment = {"WAITER_TIMEOUT=0"}});
   EXPECT_EQ(waiter.Wait(), 124);

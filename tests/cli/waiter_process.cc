@@ -37,11 +37,6 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string WaiterPath() {
-  return Variable("TEST_SRCDIR") + "/" + Variable("TEST_WORKSPACE") +
-         "/cli/waiter";
-}
-
 std::vector<char*> Pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
@@ -51,6 +46,11 @@ std::vector<char*> Pointers(std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::string WaiterPath() {
+  return Variable("TEST_SRCDIR") + "/" + Variable("TEST_WORKSPACE") +
+         "/cli/waiter";
+}
 
 WaiterProcess::WaiterProcess(std::vector<std::string> arguments)
     : WaiterProcess(std::move(arguments), Options()) {}

@@ -66,6 +66,9 @@ class WaiterProcess {
   std::string err_;
 };
 
+// Returns the path of the `waiter` program.
+std::string WaiterPath();
+
 // Returns a port of 127.0.0.1, or of ::1, on which nothing listens.
 int FreePort(int family);
 
