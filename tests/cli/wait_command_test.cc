@@ -379,6 +379,20 @@ TEST_F(WaitCommandTest, LogThatCannotBeWrittenIsOneWarning) {
   EXPECT_THAT(json.err(), HasSubstr("cannot write to standard output"));
 }
 
+TEST_F(WaitCommandTest, LogHoldsNoMessagesIfStandardErrorIsClosed) {
+  WaiterProcess waiter(
+      {"-c", R"(exec "$0" exec:true --log-json="$1" -- ls /proc/self/fd 2>&-)",
+       WaiterPath(), Path("log")},
+      {.program = "/bin/sh"});
+  WaiterProcess without({"-c", "exec ls /proc/self/fd 2>&-"},
+                        {.program = "/bin/sh"});
+  EXPECT_EQ(waiter.Wait(), 0);
+  EXPECT_EQ(without.Wait(), 0);
+  EXPECT_EQ(waiter.out(), without.out());
+  WaiterProcess report({"report", Path("log")});
+  EXPECT_EQ(report.Wait(), 0) << report.err();
+}
+
 TEST_F(WaitCommandTest, FlagsAreVariables) {
   WaiterProcess waiter({DeadUrl()}, {.environment = {"WAITER_TIMEOUT=0"}});
   EXPECT_EQ(waiter.Wait(), 124);
