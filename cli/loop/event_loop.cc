@@ -3,26 +3,22 @@
 
 #include "cli/loop/event_loop.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <iterator>
 #include <mutex>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cli/loop/wake_pipe.h"
 #include "waiter/clock.h"
 
 namespace waiter::cli {
@@ -33,13 +29,7 @@ constexpr std::chrono::hours kLongestPoll(24);
 
 }  // namespace
 
-EventLoop::EventLoop(Clock& clock) : clock_(clock) {
-  if (pipe2(wake_up_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    std::cerr << "waiter: cannot create a pipe: "
-              << std::generic_category().message(errno) << '\n';
-    std::abort();
-  }
-}
+EventLoop::EventLoop(Clock& clock) : clock_(clock), wake_up_(MakeWakePipe()) {}
 
 EventLoop::~EventLoop() {
   for (const int fd : wake_up_) close(fd);

@@ -110,7 +110,7 @@ class EventLoop {
   std::vector<uint64_t> polled_ids_;
   bool sockets_changed_ = true;
 
-  std::array<int, 2> wake_up_ = {-1, -1};
+  std::array<int, 2> wake_up_;
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;  // Guarded by `mutex_`.
 };

@@ -3,7 +3,6 @@
 
 #include "cli/loop/signals.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -12,13 +11,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
-#include <iostream>
-#include <system_error>
 #include <utility>
 
 #include "cli/loop/event_loop.h"
+#include "cli/loop/wake_pipe.h"
 
 namespace waiter::cli {
 namespace {
@@ -39,12 +36,7 @@ extern "C" void WritePipe(int signal) {
 SignalWatch::SignalWatch(EventLoop& loop, int signal,
                          std::function<void()> call)
     : signal_(signal) {
-  std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    std::cerr << "waiter: cannot create a pipe: "
-              << std::generic_category().message(errno) << '\n';
-    std::abort();
-  }
+  const std::array<int, 2> ends = MakeWakePipe();
   reading_ = ends[0];
   pipes[static_cast<size_t>(signal)] = ends[1] + 1;
   watch_ = loop.WhenReady(

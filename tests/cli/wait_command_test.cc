@@ -393,6 +393,14 @@ TEST_F(WaitCommandTest, LogHoldsNoMessagesIfStandardErrorIsClosed) {
   EXPECT_EQ(report.Wait(), 0) << report.err();
 }
 
+TEST_F(WaitCommandTest, TooFewFilesAreAFailureOfItsOwn) {
+  WaiterProcess waiter(
+      {"-c", R"(ulimit -n 8; exec "$0" exec:true)", WaiterPath()},
+      {.program = "/bin/sh"});
+  EXPECT_EQ(waiter.Wait(), 125);
+  EXPECT_THAT(waiter.err(), HasSubstr("Too many open files"));
+}
+
 TEST_F(WaitCommandTest, FlagsAreVariables) {
   WaiterProcess waiter({DeadUrl()}, {.environment = {"WAITER_TIMEOUT=0"}});
   EXPECT_EQ(waiter.Wait(), 124);

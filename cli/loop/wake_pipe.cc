@@ -1,0 +1,33 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/loop/wake_pipe.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <iostream>
+#include <system_error>
+
+namespace waiter::cli {
+namespace {
+
+// `kOwnFailure` of cli/run/exit_code.h, which is above this level.
+constexpr int kOwnFailure = 125;
+
+}  // namespace
+
+std::array<int, 2> MakeWakePipe() {
+  std::array<int, 2> ends = {-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    std::cerr << "waiter: cannot create a pipe: "
+              << std::generic_category().message(errno) << std::endl;
+    std::_Exit(kOwnFailure);
+  }
+  return ends;
+}
+
+}  // namespace waiter::cli
