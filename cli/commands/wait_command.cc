@@ -46,9 +46,9 @@ struct EndingSignal {
   int number;
   std::string_view name;
 };
-constexpr std::array kEndingSignals = {EndingSignal{SIGINT, "SIGINT"},
-                                       EndingSignal{SIGTERM, "SIGTERM"},
-                                       EndingSignal{SIGHUP, "SIGHUP"}};
+constexpr std::array kEndingSignals = {
+    EndingSignal{SIGINT, "SIGINT"}, EndingSignal{SIGTERM, "SIGTERM"},
+    EndingSignal{SIGQUIT, "SIGQUIT"}, EndingSignal{SIGHUP, "SIGHUP"}};
 constexpr int kSignalCode = 128;
 
 // Raises the limit on open files for a number of targets, for its lifetime.
@@ -71,9 +71,30 @@ class FileLimit {
   rlimit before_ = {};
 };
 
-// Ends the process by `signal`, so that its parent sees why. Returns if the
-// signal has no effect.
+// Ignores SIGPIPE for its lifetime. A reader that goes away, such as head(1),
+// ends neither the wait nor this process before its children.
+class IgnoredPipe {
+ public:
+  IgnoredPipe() {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &before_);
+  }
+  ~IgnoredPipe() { sigaction(SIGPIPE, &before_, nullptr); }
+  IgnoredPipe(const IgnoredPipe&) = delete;
+  IgnoredPipe& operator=(const IgnoredPipe&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+// Ends the process by `signal`, so that its parent sees why, and without a core
+// file. Returns if the signal has no effect.
 void DieOf(int signal) {
+  rlimit core = {};
+  getrlimit(RLIMIT_CORE, &core);
+  core.rlim_cur = 0;
+  setrlimit(RLIMIT_CORE, &core);
   std::signal(signal, SIG_DFL);  // NOLINT(concurrency-mt-unsafe)
   sigset_t mask;
   sigemptyset(&mask);
@@ -183,6 +204,7 @@ int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
   const std::string_view name =
       kind == WaitArguments::Kind::kExec ? "waiter exec" : "waiter";
   const InitialState initial;
+  const IgnoredPipe pipe;
   WaitArguments arguments(kind);
   if (absl::Status status = arguments.Parse(args, environment); !status.ok()) {
     return ExitCode(status, name, err);

@@ -4,16 +4,17 @@
 // `waiter TARGET...` waits for targets, which URLs name, and then replaces
 // itself with a program. `waiter exec -- PROBE` waits until a probe succeeds.
 //
-// | exit code     | meaning                                             |
-// | ------------- | --------------------------------------------------- |
-// | 0             | ready; with PROGRAM, the exit code of PROGRAM       |
-// | 1             | a target failed for good, or a guard ended the wait |
-// | 2             | the command line makes no sense                     |
-// | 3             | attempts or errors are used up                      |
-// | 124           | the limit was reached                               |
-// | 125           | `waiter` itself failed                              |
-// | 126, 127      | PROGRAM cannot run, or was not found                |
-// | 129, 130, 143 | SIGHUP, SIGINT or SIGTERM ended the process         |
+// | exit code   | meaning                                              |
+// | ----------- | ---------------------------------------------------- |
+// | 0           | ready; with PROGRAM, the exit code of PROGRAM        |
+// | 1           | a target failed for good, or a guard ended the wait  |
+// | 2           | the command line makes no sense                      |
+// | 3           | attempts or errors are used up                       |
+// | 124         | the limit was reached                                |
+// | 125         | `waiter` itself failed                               |
+// | 126, 127    | PROGRAM cannot run, or was not found                 |
+// | 129 to 131, | SIGHUP, SIGINT, SIGQUIT or SIGTERM ended the process |
+// | 143         |                                                      |
 
 #ifndef WAITER_CLI_COMMANDS_WAIT_COMMAND_H_
 #define WAITER_CLI_COMMANDS_WAIT_COMMAND_H_

@@ -3,14 +3,10 @@
 
 #include "cli/process/process.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -21,22 +17,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/process/exec_error.h"
 #include "cli/process/process_reaper.h"
+#include "cli/process/spawn.h"
 #include "cli/text/printable.h"
-
-// glibc 2.34 and later can close the inherited files in a child. Files that
-// this program opens are closed by exec(2) everywhere.
-#if defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 34)
-#define WAITER_HAS_CLOSEFROM 1
-#endif
-#endif
 
 namespace waiter::cli {
 namespace {
@@ -64,57 +52,6 @@ std::vector<std::string> With(const Environment& changes) {
     if (value.has_value()) variables.push_back(absl::StrCat(name, "=", *value));
   }
   return variables;
-}
-
-// Returns `texts` in the form that exec(2) requires; it does not change them.
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) {
-    pointers.push_back(const_cast<char*>(text.c_str()));
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// Starts `command`, and sets `pid`. Returns 0 or an errno. posix_spawn is safe
-// and fast in a program with threads, and reports why exec(2) failed.
-int Spawn(const Command& command, int out, int err, pid_t& pid) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  const absl::Cleanup destroy_files = [&files] {
-    posix_spawn_file_actions_destroy(&files);
-  };
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY,
-                                   0);
-  posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-#ifdef WAITER_HAS_CLOSEFROM
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-#endif
-
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  const absl::Cleanup destroy_attributes = [&attributes] {
-    posix_spawnattr_destroy(&attributes);
-  };
-  sigset_t none;
-  sigemptyset(&none);
-  sigset_t all;
-  sigfillset(&all);
-  sigdelset(&all, SIGKILL);
-  sigdelset(&all, SIGSTOP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP |
-                                            POSIX_SPAWN_SETSIGMASK |
-                                            POSIX_SPAWN_SETSIGDEF);
-
-  const std::vector<std::string> environment = With(command.environment);
-  return posix_spawnp(&pid, command.words[0].c_str(), &files, &attributes,
-                      Pointers(command.words).data(),
-                      Pointers(environment).data());
 }
 
 }  // namespace
@@ -162,7 +99,9 @@ Process::Process(ProcessReaper& reaper, const Command& command, Done done)
       err_(reaper.loop(), kKeptErr, [this] { FinishIfComplete(); }) {
   int error = out_.error() != 0 ? out_.error() : err_.error();
   if (error == 0) {
-    error = Spawn(command, out_.writing_end(), err_.writing_end(), pid_);
+    error = Spawn(
+        {.words = command.words, .environment = With(command.environment)},
+        out_.writing_end(), err_.writing_end(), pid_);
   }
   out_.CloseWritingEnd();
   err_.CloseWritingEnd();

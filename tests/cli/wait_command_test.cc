@@ -4,10 +4,14 @@
 // Runs the `waiter` program as a shell does. The cases are mistakes of other
 // waiters, and requests of their users.
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -287,7 +291,7 @@ TEST_F(WaitCommandTest, ProbeLearnsItsPollFromVariables) {
 }
 
 TEST_F(WaitCommandTest, ProcessDiesOfTheSignalThatInterruptsIt) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     WaiterProcess waiter({DeadUrl(), "--progress=plain"});
     ASSERT_TRUE(waiter.ReadUntil("refused"));
     waiter.Signal(signal);
@@ -312,6 +316,34 @@ TEST_F(WaitCommandTest, ProbesEndWithTheProcess) {
   file >> pid;
   ASSERT_GT(pid, 0);
   EXPECT_EQ(kill(pid, 0), -1) << "the probe still runs";
+}
+
+TEST_F(WaitCommandTest, ProbesEndWithAKilledProcess) {
+  const std::string fifo = Path("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  WaiterProcess waiter(
+      {absl::Substitute("exec:exec 3>$0; echo up >&3; exec sleep 1000", fifo)});
+  // The FIFO has an end once no process has it open for writing.
+  const int reading = open(fifo.c_str(), O_RDONLY | O_CLOEXEC);
+  std::array<char, 16> bytes = {};
+  ASSERT_EQ(read(reading, bytes.data(), bytes.size()), 3);
+  waiter.Signal(SIGKILL);
+  EXPECT_EQ(waiter.Wait(), kKilledBy + SIGKILL);
+  pollfd closed = {.fd = reading, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&closed, 1, /*timeout=*/10'000), 1) << "the probe still runs";
+  close(reading);
+}
+
+TEST_F(WaitCommandTest, WaitGoesOnWithoutAReaderOfItsMessages) {
+  // The loop ends once the other end of the pipe is closed.
+  WaiterProcess waiter(
+      {"-c",
+       R"({ (trap "" PIPE; while printf x; do :; done) 2>/dev/null
+            "$0" exec:true -- touch "$1" 2>&1; } | :)",
+       WaiterPath(), Path("ran")},
+      {.program = "/bin/sh"});
+  EXPECT_EQ(waiter.Wait(), 0);
+  EXPECT_TRUE(std::filesystem::exists(Path("ran")));
 }
 
 TEST_F(WaitCommandTest, WaitEndsWhenTheGuardedProcessIsGone) {
