@@ -10,54 +10,18 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <fstream>
 #include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
+#include "cli/process/proc_stat.h"
 
 namespace waiter::cli {
 namespace {
 
 constexpr absl::Duration kLookEvery = absl::Milliseconds(500);
-
-// State of a process in /proc. `started` is in clock ticks since boot.
-struct Stat {
-  bool dead;
-  uint64_t started;
-};
-
-std::optional<Stat> ReadStat(pid_t pid) {
-  std::string line;
-  std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/stat")), line);
-  // The second field is a name in parentheses, which may contain parentheses.
-  const size_t name_end = line.rfind(") ");
-  if (name_end == std::string::npos) return std::nullopt;
-  const std::string_view rest = line;
-  const std::vector<std::string_view> fields =
-      absl::StrSplit(rest.substr(name_end + 2), ' ');
-  // proc(5) counts fields from 1, and `fields` begins with the third: these are
-  // fields 20 and 22.
-  int64_t threads = 0;
-  uint64_t started = 0;
-  if (fields.size() < 20 || !absl::SimpleAtoi(fields[17], &threads) ||
-      !absl::SimpleAtoi(fields[19], &started)) {
-    return std::nullopt;
-  }
-  // The first thread is a zombie, too, if it has ended before the others.
-  const bool zombie = fields[0] == "Z" && threads <= 1;
-  return Stat{.dead = zombie || fields[0] == "X", .started = started};
-}
 
 int OpenPid([[maybe_unused]] pid_t pid) {
 #ifdef SYS_pidfd_open
@@ -70,13 +34,13 @@ int OpenPid([[maybe_unused]] pid_t pid) {
 }  // namespace
 
 KnownPid::KnownPid(pid_t pid) : pid_(pid) {
-  const std::optional<Stat> stat = ReadStat(pid);
+  const std::optional<ProcStat> stat = ReadProcStat(pid);
   if (stat.has_value()) started_ = stat->started;
 }
 
 bool KnownPid::Running() const {
   if (kill(pid_, 0) != 0 && errno == ESRCH) return false;
-  const std::optional<Stat> stat = ReadStat(pid_);
+  const std::optional<ProcStat> stat = ReadProcStat(pid_);
   if (!stat.has_value()) return true;
   return !stat->dead && stat->started == started_.value_or(stat->started);
 }

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
+#include "cli/process/proc_stat.h"
 #include "waiter/clock.h"
 
 namespace waiter::cli {
@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kGiveUpAfter(1);
 
 // Interval between looks whether a group whose leader has ended is empty, which
 // nothing reports. The number of a group is not reused while the group has
-// members.
+// members. One that has ended may stay: its parent need not notice.
 constexpr milliseconds kLookEvery(10);
 
 MonotonicTime Now() { return GetRealClock().MonotonicNow(); }
@@ -120,7 +120,7 @@ void ProcessReaper::LookAt(pid_t pid) {
     child.killed = true;
   }
   if (!child.alive) {
-    if (child.killed || (kill(-pid, 0) != 0 && errno == ESRCH)) {
+    if (child.killed || !GroupRuns(pid)) {
       children_.erase(found);
       return;
     }

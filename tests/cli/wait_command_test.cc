@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -332,6 +334,22 @@ TEST_F(WaitCommandTest, ProbesEndWithAKilledProcess) {
   pollfd closed = {.fd = reading, .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&closed, 1, /*timeout=*/10'000), 1) << "the probe still runs";
   close(reading);
+}
+
+TEST_F(WaitCommandTest, ZombieOfAProbeDoesNotDelayTheEnd) {
+  // As in a container whose process 1 reaps no orphans: the child of the
+  // probe's shell becomes a child of the test.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  WaiterProcess waiter(
+      {absl::Substitute("exec:: > $0; sleep 1000; exit 1", Path("up")),
+       absl::StrCat("up=file:", Path("up")), "--progress=plain", "--every=10ms",
+       "--kill-after=1h"});
+  ASSERT_TRUE(waiter.ReadUntil("up: ready"));
+  waiter.Signal(SIGINT);
+  EXPECT_EQ(waiter.Wait(), kKilledBy + SIGINT);
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
 }
 
 TEST_F(WaitCommandTest, WaitGoesOnWithoutAReaderOfItsMessages) {
