@@ -51,13 +51,15 @@ std::string_view TlsText(std::string_view text) {
 CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
                            const std::string& url,
                            std::shared_ptr<const HttpOptions> options,
-                           Proxy proxy, HttpClient::Done done)
+                           Proxy proxy, std::string target_port,
+                           HttpClient::Done done)
     : curl_(curl),
       multi_(multi),
       options_(std::move(options)),
       done_(std::move(done)),
       easy_(curl.easy_init()) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
+  answer_.target_port = std::move(target_port);
   Set(CURLOPT_PRIVATE, this);
   Set(CURLOPT_URL, url.c_str());
   if (proxy == Proxy::kNever) Set(CURLOPT_PROXY, "");
@@ -211,6 +213,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
     // A redirect: the answer so far is not the final one.
     answer.status = 0;
     answer.addresses.clear();
+    answer.target_port.clear();
     transfer.handshake_begun_ = false;
   }
   SocketAddress& tried = answer.addresses.emplace_back();
@@ -278,8 +281,11 @@ void CurlTransfer::ReadError(CURLcode code) {
   // CURLE_OUT_OF_MEMORY instead.
   if (static_cast<int>(code) == 100) code = CURLE_OUT_OF_MEMORY;
   switch (code) {
-    case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
+      absl::ConsumePrefix(&text, "Could not resolve proxy: ");
+      return set(Error::kNameNotFound,
+                 absl::StrCat("the proxy: name not found: ", text));
+    case CURLE_COULDNT_RESOLVE_HOST:
       absl::ConsumePrefix(&text, "Could not resolve host: ");
       return set(Error::kNameNotFound, absl::StrCat("name not found: ", text));
     case CURLE_COULDNT_CONNECT:

@@ -35,7 +35,7 @@ class CurlTransfer final : public HttpTransfer {
   // this object.
   CurlTransfer(const CurlLibrary& curl, CURLM* multi, const std::string& url,
                std::shared_ptr<const HttpOptions> options, Proxy proxy,
-               HttpClient::Done done);
+               std::string target_port, HttpClient::Done done);
   ~CurlTransfer() override;
   CurlTransfer(const CurlTransfer&) = delete;
   CurlTransfer& operator=(const CurlTransfer&) = delete;

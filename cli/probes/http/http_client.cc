@@ -80,17 +80,18 @@ class CurlClient final : public HttpClient {
         curl_, multi_, url, std::move(options),
         may_be_proxied ? CurlTransfer::Proxy::kOfEnvironment
                        : CurlTransfer::Proxy::kNever,
-        std::move(done));
+        Part(url, CURLUPART_PORT), std::move(done));
   }
 
  private:
-  // Returns a part of `url`; empty if it has no such part or is not a URL.
+  // Returns a part of `url`; empty if it has no such part or is not a URL. The
+  // port may be that of the scheme.
   std::string Part(const std::string& url, CURLUPart part) const {
     CURLU* const parsed = curl_.url();
     char* text = nullptr;
     std::string found;
     if (curl_.url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK &&
-        curl_.url_get(parsed, part, &text, 0) == CURLUE_OK) {
+        curl_.url_get(parsed, part, &text, CURLU_DEFAULT_PORT) == CURLUE_OK) {
       found = text;
       curl_.free(text);
     }

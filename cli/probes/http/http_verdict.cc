@@ -3,6 +3,7 @@
 
 #include "cli/probes/http/http_verdict.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -132,6 +133,17 @@ std::string Mismatch(const HttpOptions& options, const HttpAnswer& answer) {
   return BodyMismatch(options, answer);
 }
 
+// Returns whether the connection was certainly one to a proxy.
+bool WentToProxy(const HttpAnswer& answer) {
+  return answer.may_be_proxied && !answer.target_port.empty() &&
+         std::none_of(answer.addresses.begin(), answer.addresses.end(),
+                      [&](const SocketAddress& address) {
+                        return absl::EndsWith(
+                            address.ToString(),
+                            absl::StrCat(":", answer.target_port));
+                      });
+}
+
 // Describes the failure as for any other target. libcurl reports one error for
 // all addresses; `error` is 0 if there is none yet.
 Finding NotConnected(const HttpAnswer& answer, int error,
@@ -143,6 +155,12 @@ Finding NotConnected(const HttpAnswer& answer, int error,
   }
   Finding finding = DescribeFailures(failures, timeout);
   finding.absent &= !answer.may_be_proxied;
+  if (WentToProxy(answer)) {
+    finding.detail = absl::StrCat("the proxy: ", finding.detail);
+    finding.hint =
+        "is the proxy right? see http_proxy, https_proxy, all_proxy and "
+        "no_proxy";
+  }
   return finding;
 }
 

@@ -263,6 +263,25 @@ TEST(HttpVerdictTest, OnlyARefusingTargetIsAbsent) {
   EXPECT_FALSE(unreachable.absent);
 }
 
+TEST(HttpVerdictTest, DeadProxyIsNotCalledTheTarget) {
+  HttpAnswer answer;
+  answer.error = Error::kNotConnected;
+  answer.addresses = {FixedAddresses("10.0.0.1", 3128).front()};
+  answer.connect_error = ECONNREFUSED;
+  answer.may_be_proxied = true;
+  answer.target_port = "80";
+
+  const Finding refused = JudgeHttp({}, answer, kNow);
+  EXPECT_EQ(refused.status, PollStatus::kNotReady);
+  EXPECT_EQ(refused.detail, "the proxy: refused by 10.0.0.1:3128");
+  EXPECT_THAT(refused.hint, ::testing::HasSubstr("no_proxy"));
+  EXPECT_FALSE(refused.absent);
+
+  // The target itself, which no_proxy names.
+  answer.target_port = "3128";
+  EXPECT_EQ(JudgeHttp({}, answer, kNow).detail, "refused by 10.0.0.1:3128");
+}
+
 TEST(HttpVerdictTest, TimeoutSaysHowFarThePollCame) {
   const auto judge = [](HttpStage stage) {
     HttpAnswer answer;
