@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 
@@ -28,6 +29,32 @@ constexpr int kMostCounted = std::numeric_limits<int>::max();
 // A user who set a limit does not want to wait for `--probe-timeout` on top of
 // it.
 constexpr absl::Duration kFinalPollTimeout = absl::Seconds(1);
+
+// Refuses a confirmation for which the limits leave no room.
+absl::Status CheckCanSucceed(const Flags& flags, const WaitOptions& policy) {
+  const bool holds = policy.hold_for > absl::ZeroDuration();
+  const int64_t polls =
+      std::max<int64_t>(policy.successes_required, holds ? 2 : 1);
+  const std::string_view cause = holds && policy.successes_required < 2
+                                     ? std::string_view("hold")
+                                     : std::string_view("successes");
+  if (policy.hold_for > *policy.timeout) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.Label("hold"), "=", absl::FormatDuration(policy.hold_for),
+        ": longer than the limit of the wait; see --timeout"));
+  }
+  if (polls > 1 && *policy.timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.Label(cause), ": it needs ", polls,
+                     " polls; --timeout=0 polls once"));
+  }
+  if (polls > policy.max_attempts.value_or(polls)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.Label(cause), ": it needs ", polls, " polls; ",
+        flags.Label("max-attempts"), " allows ", *policy.max_attempts));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -113,6 +140,10 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
     return status;
   }
   if (absl::Status status = Validate(options.policy); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = CheckCanSucceed(flags, options.policy);
+      !status.ok()) {
     return status;
   }
   return options;
