@@ -149,16 +149,14 @@ class MysqlConversation : public Conversation {
       case 1053:  // The server shuts down.
       case 3032:  // Only administrators may connect.
         return {.status = PollStatus::kNotReady, .detail = detail};
-      // Waiting does not help: the server refuses every connection from this
-      // host, whoever logs in, until somebody changes that.
+      // Waiting does not help: after errors of connections the server has
+      // blocked this host until somebody changes that.
       case 1129:
         return {.status = PollStatus::kFailed,
                 .detail = detail,
                 .hint = "unblock this host with mysqladmin flush-hosts"};
-      case 1130:
-        return {.status = PollStatus::kFailed,
-                .detail = detail,
-                .hint = "allow a user from this host, or use tcp:"};
+      case 1130:  // No user may log in from this host: the server works.
+        return {.status = PollStatus::kSuccess, .detail = detail};
       default:
         // All other answers to a login refuse the user, for which a server must
         // work.
