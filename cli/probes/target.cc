@@ -337,6 +337,7 @@ absl::Status ReadFile(std::string_view rest, const SchemeForm& form,
   std::string_view stable;
   absl::Status status =
       ReadParameter(rest, "stable", form, target.path, stable);
+  target.path = PercentDecoded(target.path);
   if (status.ok() && !stable.empty()) {
     const absl::StatusOr<absl::Duration> duration = ParseDurationText(stable);
     if (!duration.ok()) {

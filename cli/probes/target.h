@@ -29,7 +29,7 @@ enum class Scheme : uint8_t {
   kHttp,      // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
   kHttps,     // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
   kDns,       // dns:NAME[?type=MX]
-  kFile,      // file:PATH[?stable=2s]
+  kFile,      // file:PATH[?stable=2s]; PATH may be percent-encoded
   kRedis,     // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
   kRediss,    // rediss://..., which is Redis over TLS
   kPostgres,  // postgres://[USER:PASSWORD@]HOST[:5432][/DATABASE][?OPTIONS],

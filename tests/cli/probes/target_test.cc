@@ -61,6 +61,10 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"file:build/out.o?stable=1m30s", Scheme::kFile, "", 0, "build/out.o", "",
        absl::Seconds(90)},
       {"file:a=b", Scheme::kFile, "", 0, "a=b"},
+      {"file:///my%20file%3F?stable=1s", Scheme::kFile, "", 0, "/my file?", "",
+       absl::Seconds(1)},
+      {"file:100%", Scheme::kFile, "", 0, "100%"},
+      {"file:a%2", Scheme::kFile, "", 0, "a%2"},
       {"redis://h", Scheme::kRedis, "h", 6379},
       {"redis://h:1", Scheme::kRedis, "h", 1},
       {"postgres://h", Scheme::kPostgres, "h", 5432},
@@ -166,6 +170,9 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"file:?stable=2s", "no path; write it as file:build/app.o?stable=2s"},
       {"file:a?stabel=2s",
        "unknown parameter \"stabel\", only stable is known; write it as "
+       "file:build/app.o?stable=2s"},
+      {"file:a%00b",
+       "the path contains a zero byte; write it as "
        "file:build/app.o?stable=2s"},
       {"file:a?stable",
        "stable has no value; write it as file:build/app.o?stable=2s"},
