@@ -60,6 +60,10 @@ Command ShellCommand(std::string text) {
   return {.words = {"/bin/sh", "-c", std::move(text)}};
 }
 
+Command ShellSyntaxCheck(std::string text) {
+  return {.words = {"/bin/sh", "-n", "-c", std::move(text)}};
+}
+
 std::string Describe(const ProcessEnd& end) {
   switch (end.how) {
     case How::kExited:

@@ -44,6 +44,10 @@ struct Command {
 // Returns a command that runs `text` with /bin/sh.
 Command ShellCommand(std::string text);
 
+// Returns a command that fails if /bin/sh does not understand `text`, which it
+// does not run.
+Command ShellSyntaxCheck(std::string text);
+
 struct ProcessEnd {
   enum class How : uint8_t {
     kExited,      // Exited with `code`.

@@ -86,6 +86,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
   }
   return std::make_unique<ExecProbe>(
       reaper_, ExecProbeOptions{.command = ShellCommand(target.path),
+                                .check = ShellSyntaxCheck(target.path),
                                 .codes = codes_,
                                 .target = target.text});
 }

@@ -51,9 +51,26 @@ void ExecProbe::Start(const PollContext& context, Done done) {
                                   Finding finding = Judge(end);
                                   finding.output = std::move(end.out);
                                   process_ = nullptr;
-                                  // The call may destroy this.
-                                  done(std::move(finding));
+                                  Check(std::move(finding), done);
                                 });
+}
+
+void ExecProbe::Check(Finding finding, Done done) {
+  if (options_.check.words.empty() || finding.status != PollStatus::kNotReady) {
+    // The call may destroy this.
+    return done(std::move(finding));
+  }
+  const Command check = std::exchange(options_.check, {});
+  process_ = std::make_unique<Process>(
+      reaper_, check,
+      [this, finding = std::move(finding),
+       done = std::move(done)](const ProcessEnd& end) mutable {
+        process_ = nullptr;
+        if (end.how == How::kExited && end.code != 0 && !end.terminated) {
+          finding = {.status = PollStatus::kFailed, .detail = Summary(end)};
+        }
+        done(std::move(finding));
+      });
 }
 
 void ExecProbe::TimeOut(absl::Duration timeout) {

@@ -34,6 +34,11 @@ struct ExecProbeOptions {
   // The program to run. The probe sets its environment.
   Command command;
 
+  // A program that fails if `command` makes no sense. Runs once, after the
+  // first poll that found the target not ready: that exit code may also stand
+  // for an error in `command`. No words: none.
+  Command check = {};
+
   CodeMap codes = {};
   std::string target = {};  // The value of WAITER_TARGET.
 };
@@ -43,7 +48,8 @@ struct ExecProbeOptions {
 // answer (probe_answer.h), that counts. Otherwise `codes` decides by the exit
 // code or signal, where 126 and 127 stand for a program that cannot be executed
 // or does not exist. The detail is the last line of stderr or stdout, with the
-// code. Only an exit can mean that the target is absent.
+// code. Only an exit can mean that the target is absent. A program that `check`
+// refuses is failed.
 class ExecProbe : public Probe {
  public:
   ExecProbe(ProcessReaper& reaper, ExecProbeOptions options);
@@ -58,6 +64,9 @@ class ExecProbe : public Probe {
 
  private:
   Finding Judge(const ProcessEnd& end) const;
+
+  // Calls `done` with `finding`, unless the check fails.
+  void Check(Finding finding, Done done);
 
   ProcessReaper& reaper_;
   ExecProbeOptions options_;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -109,6 +111,24 @@ TEST_F(ExecProbeTest, ExitCodesHaveTheirMeanings) {
     EXPECT_EQ(found.detail, test.detail);
     EXPECT_EQ(found.absent, test.absent) << test.detail;
   }
+}
+
+TEST_F(ExecProbeTest, ShellCommandWithASyntaxErrorIsFailed) {
+  const auto shell = [](const std::string& text) {
+    return ExecProbeOptions{.command = ShellCommand(text),
+                            .check = ShellSyntaxCheck(text)};
+  };
+  const Finding wrong = Poll(shell("if true; then"));
+  EXPECT_EQ(wrong.status, PollStatus::kFailed);
+  EXPECT_TRUE(absl::StrContains(absl::AsciiStrToLower(wrong.detail), "syntax"))
+      << wrong.detail;
+  EXPECT_FALSE(wrong.absent);
+
+  // The check runs nothing.
+  const Finding late = Poll(shell("echo a >>ran; exit 2"));
+  EXPECT_EQ(late.status, PollStatus::kNotReady);
+  EXPECT_EQ(late.detail, "exit code 2");
+  EXPECT_EQ(std::filesystem::file_size(Path("ran")), 2U);
 }
 
 TEST_F(ExecProbeTest, AnswerOverridesTheExitCode) {
