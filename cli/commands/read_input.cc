@@ -3,35 +3,34 @@
 
 #include "cli/commands/read_input.h"
 
-#include <cerrno>
-#include <fstream>
+#include <cstddef>
 #include <iostream>
 #include <sstream>
 #include <string>
-#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/text/read_file.h"
 
 namespace waiter::cli {
+namespace {
+
+// Far more than any log of a run has.
+constexpr size_t kLargest = size_t{256} << 20;
+
+}  // namespace
 
 absl::StatusOr<std::string> ReadInput(const std::string& name) {
-  std::ostringstream text;
   if (name == "-") {
+    std::ostringstream text;
     text << std::cin.rdbuf();
     return text.str();
   }
-  std::ifstream file(name, std::ios::binary);
-  // Opening a directory succeeds; reading it does not.
-  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) {
-    text << file.rdbuf();
-  }
-  if (!file.is_open() || file.bad()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": cannot be read: ", std::generic_category().message(errno)));
-  }
-  return text.str();
+  absl::StatusOr<std::string> file = ReadFile(name, kLargest);
+  if (file.ok()) return file;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": cannot be read: ", file.status().message()));
 }
 
 }  // namespace waiter::cli

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
-#include <ios>
-#include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -24,6 +24,7 @@
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/json_path.h"
 #include "cli/probes/http/text_regex.h"
+#include "cli/text/read_file.h"
 
 namespace waiter::cli {
 namespace {
@@ -80,18 +81,13 @@ absl::Status ReadData(std::string_view text, HttpOptions& options) {
     options.data = text;
     return absl::OkStatus();
   }
-  std::ifstream file(std::string(text.substr(1)), std::ios::binary);
-  if (!file) return absl::InvalidArgumentError("cannot open the file");
-  std::string data(kMaxData + 1, '\0');
-  file.read(data.data(), static_cast<std::streamsize>(data.size()));
-  if (file.bad() || (file.fail() && !file.eof())) {
-    return absl::InvalidArgumentError("cannot read the file");
+  absl::StatusOr<std::string> data =
+      ReadFile(std::string(text.substr(1)), kMaxData);
+  if (!data.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the file: ", data.status().message()));
   }
-  data.resize(static_cast<size_t>(file.gcount()));
-  if (data.size() > kMaxData) {
-    return absl::InvalidArgumentError("the file is larger than 16 MiB");
-  }
-  options.data = std::move(data);
+  options.data = *std::move(data);
   return absl::OkStatus();
 }
 
@@ -147,6 +143,12 @@ absl::Status ReadExpectedHeader(std::string_view text, HttpOptions& options) {
 
 absl::Status ReadCaFile(std::string_view text, std::string& path) {
   path = text;
+  // Every poll reads it, which a pipe does not allow.
+  std::error_code error;
+  if (std::filesystem::exists(path, error) &&
+      !std::filesystem::is_regular_file(path, error)) {
+    return absl::InvalidArgumentError("it must be a regular file");
+  }
   return std::ifstream(path)
              ? absl::OkStatus()
              : absl::InvalidArgumentError("cannot open the file");

@@ -3,6 +3,8 @@
 
 #include "cli/flags/output_flags.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -62,8 +64,12 @@ struct CloseFile {
 
 // Empties the file at `path`, and returns a function that appends lines to it.
 absl::StatusOr<JsonProgress::Write> WriteToFile(const std::string& path) {
-  // "e" closes the file in the programs that are started.
-  std::unique_ptr<std::FILE, CloseFile> opened(std::fopen(path.c_str(), "we"));
+  // Without O_NONBLOCK, a pipe that nobody reads would stop everything.
+  const int number =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK,
+           0666);
+  std::unique_ptr<std::FILE, CloseFile> opened(
+      number < 0 ? nullptr : fdopen(number, "w"));
   if (opened == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("--log-json=", path, ": ", SystemError()));

@@ -3,8 +3,11 @@
 
 #include "cli/flags/output_flags.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -195,6 +198,16 @@ TEST(OutputFlagsTest, ContradictionsAreNamed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << line;
     EXPECT_EQ(status.message(), message);
   }
+}
+
+TEST(OutputFlagsTest, LogThatNobodyReadsIsRefused) {
+  const std::string path = testing::TempDir() + "/log.fifo";
+  std::filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const absl::Status status = Tell("--log-json=" + path, {}).status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "--log-json=" + path + ": No such device or address");
 }
 
 TEST(OutputFlagsTest, LogHoldsOnlyThisRun) {

@@ -1,0 +1,58 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/text/read_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace waiter::cli {
+namespace {
+
+absl::Status SystemError(int error) {
+  return absl::InvalidArgumentError(std::generic_category().message(error));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
+                                     absl::Duration patience) {
+  // Without O_NONBLOCK, opening a pipe waits for somebody who writes to it.
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return SystemError(errno);
+  const absl::Cleanup close_file = [file] { close(file); };
+  std::string text;
+  std::array<char, size_t{64} << 10> bytes;
+  while (text.size() <= most) {
+    pollfd readable = {.fd = file, .events = POLLIN, .revents = 0};
+    if (poll(&readable, 1,
+             static_cast<int>(absl::ToInt64Milliseconds(patience))) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("nothing came for ", absl::FormatDuration(patience)));
+    }
+    const ssize_t count = read(file, bytes.data(), bytes.size());
+    if (count == 0) return text;
+    if (count > 0) {
+      text.append(bytes.data(), static_cast<size_t>(count));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      return SystemError(errno);
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("larger than ", most >> 20, " MiB"));
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,29 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Reads a file that a user named, whatever it is:
+//
+//   absl::StatusOr<std::string> text =
+//       waiter::cli::ReadFile("body.json", size_t{16} << 20);
+
+#ifndef WAITER_CLI_TEXT_READ_FILE_H_
+#define WAITER_CLI_TEXT_READ_FILE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace waiter::cli {
+
+// Returns the content of `path`. Returns kInvalidArgument with the reason if
+// the file cannot be read, is larger than `most` bytes, or is a pipe through
+// which nothing comes for `patience`, for example because nobody writes to it.
+absl::StatusOr<std::string> ReadFile(
+    const std::string& path, size_t most,
+    absl::Duration patience = absl::Seconds(10));
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_TEXT_READ_FILE_H_
