@@ -51,6 +51,21 @@ TEST(TextRegexTest, LargeTextsNeedLittleStackAndTime) {
   EXPECT_TRUE(Matches("^a.*c$", large + "b\n" + large + "c"));
 }
 
+// Compiling one of these takes longer than any wait.
+TEST(TextRegexTest, RepetitionsThatMultiplyAreRefused) {
+  for (const char* pattern :
+       {"(((a{100}){100}){100}){100}", "(a{0,1000}){1000}", "x(y(a{50}b){50})c",
+        "[a-z]{2001}", "((((a{9}){9}){9}){9}){9}"}) {
+    EXPECT_THAT(TextRegex::Parse(pattern).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("longer than 2000 characters")))
+        << pattern;
+  }
+  EXPECT_TRUE(Matches("^([0-9]{1,3}[.]){3}[0-9]{1,3}$", "192.168.0.1"));
+  EXPECT_TRUE(Matches("^(a{10}){10}$", std::string(100, 'a')));
+  EXPECT_TRUE(Matches(R"(\{"a":\{\})", R"({"a":{})"));
+}
+
 TEST(TextRegexTest, UnsupportedPatternIsRefused) {
   EXPECT_THAT(TextRegex::Parse("a(b").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
