@@ -105,7 +105,7 @@ WaitArguments::WaitArguments(Kind kind)
   flags_.BeginTopic("output", "progress, messages and logs");
   output_.AddTo(flags_);
   if (kind == Kind::kExec) return;
-  flags_.BeginTopic("http", "requests to http targets, and expected answers");
+  flags_.BeginTopic("http", "http targets; --header@LABEL and so on for one");
   http_.AddTo(flags_);
 }
 

@@ -9,9 +9,11 @@
 #include <array>
 #include <csignal>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,10 +21,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/subcommand.h"
 #include "cli/commands/wait_arguments.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/http_flags.h"
 #include "cli/flags/output_flags.h"
 #include "cli/flags/wait_flags.h"
 #include "cli/loop/event_loop.h"
@@ -116,22 +121,56 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
   for (const Target& target : arguments.targets()) {
     absl::StatusOr<std::unique_ptr<Probe>> probe = factory.Make(target);
     if (!probe.ok()) return probe.status();
-    targets.push_back({.label = target.label,
-                       .text = target.text,
-                       .probe = *std::move(probe)});
+    targets.push_back(
+        {.label = target.label,
+         .text = target.text,
+         .probe = *std::move(probe),
+         .probe_timeout = arguments.wait().ProbeTimeoutOf(target.label)});
   }
   return targets;
 }
 
+bool IsHttp(const Target& target) {
+  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps;
+}
+
+absl::Status CheckLabels(const WaitArguments& arguments) {
+  for (const Flags::Labelled& given : arguments.flags().labelled()) {
+    const bool for_any = given.name == "probe-timeout";
+    const bool known = std::any_of(
+        arguments.targets().begin(), arguments.targets().end(),
+        [&](const Target& target) {
+          return target.label == given.label && (for_any || IsHttp(target));
+        });
+    if (known) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", given.name, "@", given.label, ": no ",
+                     for_any ? "" : "http ", "target has this label"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckHttpFlags(const WaitArguments& arguments) {
-  const bool has_http =
-      std::any_of(arguments.targets().begin(), arguments.targets().end(),
-                  [](const Target& target) {
-                    return target.scheme == Scheme::kHttp ||
-                           target.scheme == Scheme::kHttps;
-                  });
-  if (has_http) return absl::OkStatus();
-  return HttpFlags::CheckNoneGiven(arguments.flags());
+  std::set<std::string> hosts;
+  for (const Target& target : arguments.targets()) {
+    if (IsHttp(target)) hosts.insert(absl::AsciiStrToLower(target.host));
+  }
+  if (hosts.empty()) return HttpFlags::CheckNoneGiven(arguments.flags());
+  return HttpFlags::CheckHosts(arguments.flags(), hosts);
+}
+
+// Returns the options of http targets, by label.
+absl::StatusOr<std::map<std::string, HttpOptions>> HttpOptionsByLabel(
+    const WaitArguments& arguments) {
+  std::map<std::string, HttpOptions> options;
+  for (const Target& target : arguments.targets()) {
+    if (!IsHttp(target)) continue;
+    absl::StatusOr<HttpOptions> own =
+        arguments.http().Options(arguments.flags(), target.label);
+    if (!own.ok()) return own.status();
+    options[target.label] = *std::move(own);
+  }
+  return options;
 }
 
 // Waits as `arguments` ask. All processes that it started have ended when it
@@ -148,8 +187,11 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   const absl::StatusOr<HttpOptions> http =
       arguments.http().Options(arguments.flags());
   if (!http.ok()) return http.status();
-  if (absl::Status status = CheckHttpFlags(arguments); !status.ok()) {
-    return status;
+  absl::StatusOr<std::map<std::string, HttpOptions>> http_of =
+      HttpOptionsByLabel(arguments);
+  if (!http_of.ok()) return http_of.status();
+  for (const auto check : {CheckLabels, CheckHttpFlags}) {
+    if (absl::Status status = check(arguments); !status.ok()) return status;
   }
   std::vector<RunListener*> listening;
   listening.reserve(listeners->size());
@@ -174,7 +216,9 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   RunEnd end;
   {
     ProbeFactory factory(loop, reaper,
-                         {.codes = arguments.code_map(), .http = *http});
+                         {.codes = arguments.code_map(),
+                          .http = *http,
+                          .http_of = *std::move(http_of)});
     absl::StatusOr<std::vector<WaitTarget>> targets =
         MakeTargets(arguments, factory);
     if (!targets.ok()) return targets.status();

@@ -17,6 +17,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cli/flags/closest_name.h"
@@ -118,6 +120,10 @@ void Flags::AddSwitch(std::string name, std::string help, bool& value) {
        .topic = ""});
 }
 
+void Flags::AllowLabels(std::string_view name, LabelReader reader) {
+  Find(name)->label_reader = std::move(reader);
+}
+
 void Flags::HideValues(std::string_view name) {
   Find(name)->has_secrets = true;
 }
@@ -187,6 +193,9 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   const std::string_view value = has_value ? name.substr(equals + 1) : "";
   name = name.substr(0, equals);
   if (has_value && name == "help") return ReadHelp(argument, value);
+  if (absl::StrContains(name, '@')) {
+    return ReadLabelled(argument, next, used_next);
+  }
 
   Flag* flag = Find(name);
   const bool negated = flag == nullptr && absl::StartsWith(name, "no");
@@ -214,6 +223,41 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   return Invalid(flag->has_secrets ? absl::StrCat("--", name, "=...")
                  : used_next       ? absl::StrCat(argument, " ", *next)
                                    : argument,
+                 status.message());
+}
+
+absl::Status Flags::ReadLabelled(const std::string& argument,
+                                 const std::string* next, bool& used_next) {
+  const std::pair<std::string_view, std::string_view> parts =
+      absl::StrSplit(argument, absl::MaxSplits('=', 1));
+  const bool has_value = parts.first.size() < argument.size();
+  const std::pair<std::string_view, std::string_view> names = absl::StrSplit(
+      absl::StripPrefix(absl::StripPrefix(parts.first, "-"), "-"),
+      absl::MaxSplits('@', 1));
+  const auto& [name, label] = names;
+  Flag* const flag = Find(name);
+  if (flag == nullptr) return UnknownFlag(name);
+  if (flag->label_reader == nullptr || label.empty()) {
+    return Invalid(parts.first,
+                   absl::StrCat("--", name, " cannot be given for one target"));
+  }
+  const bool is_switch = flag->reader == nullptr;
+  if (is_switch && has_value) {
+    return Invalid(parts.first, "this flag takes no value");
+  }
+  used_next = !is_switch && !has_value;
+  if (used_next && next == nullptr) {
+    return Invalid(argument, absl::StrCat("it needs a value, such as ",
+                                          argument, "=", flag->example));
+  }
+  labelled_.push_back({.name = std::string(name), .label = std::string(label)});
+  absl::Status status =
+      flag->label_reader(label, used_next ? *next : parts.second);
+  if (status.ok()) return status;
+  return Invalid(absl::StrCat(parts.first, "=",
+                              flag->has_secrets ? "..."
+                              : used_next       ? std::string_view(*next)
+                                                : parts.second),
                  status.message());
 }
 

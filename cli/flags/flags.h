@@ -63,6 +63,14 @@ class Flags {
   void AddRepeated(std::string name, std::string example, std::string help,
                    Reader reader);
 
+  // Lets a flag, which was added before, also be given for one target, as
+  // `--name@LABEL=value` or, if it is a switch, `--name@LABEL`, any number of
+  // times and with other labels. `reader` gets the label and the value, which
+  // is empty for a switch. There is no variable for that.
+  using LabelReader =
+      std::function<absl::Status(std::string_view, std::string_view)>;
+  void AllowLabels(std::string_view name, LabelReader reader);
+
   // Adds a switch, `--name` or `--noname`. Its variable is true, false, 1, 0,
   // yes or no.
   void AddSwitch(std::string name, std::string help, bool& value);
@@ -95,6 +103,13 @@ class Flags {
   // Returns whether the flag was given as a variable.
   bool FromVariable(std::string_view name) const;
 
+  // A flag that was given for a target.
+  struct Labelled {
+    std::string name;
+    std::string label;
+  };
+  const std::vector<Labelled>& labelled() const { return labelled_; }
+
   // Returns whether `--help`, `--help=TOPIC` or `-h` was given.
   bool HelpWanted() const { return help_wanted_; }
 
@@ -121,6 +136,7 @@ class Flags {
     std::string topic;  // Empty if `--help` shows it.
     bool is_repeatable = false;
     bool has_secrets = false;
+    LabelReader label_reader = nullptr;  // Null if it takes no labels.
     Source source = Source::kNone;
   };
 
@@ -137,6 +153,8 @@ class Flags {
   // Reads `argument`, whose value may be in `next`; sets `used_next` if so.
   absl::Status ReadFlag(const std::string& argument, const std::string* next,
                         bool& used_next);
+  absl::Status ReadLabelled(const std::string& argument,
+                            const std::string* next, bool& used_next);
   absl::Status ReadVariable(Flag& flag, std::string_view text);
 
   // Returns whether the command line has the flag, or one that contradicts it.
@@ -153,6 +171,7 @@ class Flags {
   std::string summary_;
   std::vector<Flag> flags_;
   std::vector<Alternatives> alternatives_;
+  std::vector<Labelled> labelled_;
   std::string notes_;
   std::vector<std::pair<std::string, std::string>> topics_;  // With summaries.
   bool help_wanted_ = false;

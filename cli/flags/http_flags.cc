@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -154,62 +155,112 @@ absl::Status ReadCaFile(std::string_view text, std::string& path) {
              : absl::InvalidArgumentError("cannot open the file");
 }
 
+// Reads the value of the flag `name` of `kNames` into its option.
+absl::Status ReadOption(std::string_view name, std::string_view text,
+                        HttpOptions& options) {
+  if (name == "method") return ReadMethod(text, options.method);
+  if (name == "header") return ReadHeader(text, options);
+  if (name == "data") return ReadData(text, options);
+  if (name == "status") return ReadStatuses(text, options.status);
+  if (name == "body-regex") return ReadBodyRegex(text, options);
+  if (name == "json") return ReadJson(text, options);
+  if (name == "expect-header") return ReadExpectedHeader(text, options);
+  if (name == "not-ready-on") return ReadStatuses(text, options.not_ready_on);
+  if (name == "ca-file") return ReadCaFile(text, options.ca_file);
+  if (name == "insecure") options.verify = false;
+  if (name == "no-redirect") options.follow_redirects = false;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void HttpFlags::AddTo(Flags& flags) {
-  HttpOptions& options = options_;
-  flags.Add(
-      "method", "GET", "HTTP method; default GET, or POST with --data",
-      [&](std::string_view text) { return ReadMethod(text, options.method); });
-  flags.AddRepeated(
-      "header", "NAME:VALUE", "header to send; repeatable",
-      [&](std::string_view text) { return ReadHeader(text, options); });
+  const auto reader = [this](std::string_view name) {
+    return [this, name](std::string_view text) {
+      return ReadOption(name, text, options_);
+    };
+  };
+  flags.Add("method", "GET", "HTTP method; default GET, or POST with --data",
+            reader("method"));
+  flags.AddRepeated("header", "NAME:VALUE", "header to send; repeatable",
+                    reader("header"));
   flags.HideValues("header");
-  flags.Add("data", "TEXT|@FILE", "body to send",
-            [&](std::string_view text) { return ReadData(text, options); });
+  flags.Add("data", "TEXT|@FILE", "body to send", reader("data"));
   flags.Add("status", "200-299", "HTTP statuses that mean ready",
-            [&](std::string_view text) {
-              return ReadStatuses(text, options.status);
-            });
-  flags.AddRepeated(
-      "body-regex", "RE", "a line of the body must match; repeatable",
-      [&](std::string_view text) { return ReadBodyRegex(text, options); });
-  flags.AddRepeated(
-      "json", "'.status==\"UP\"'",
-      "the JSON body must satisfy this; repeatable",
-      [&](std::string_view text) { return ReadJson(text, options); });
-  flags.AddRepeated(
-      "expect-header", "NAME=RE", "this header must match; repeatable",
-      [&](std::string_view text) { return ReadExpectedHeader(text, options); });
+            reader("status"));
+  flags.AddRepeated("body-regex", "RE",
+                    "a line of the body must match; repeatable",
+                    reader("body-regex"));
+  flags.AddRepeated("json", "'.status==\"UP\"'",
+                    "the JSON body must satisfy this; repeatable",
+                    reader("json"));
+  flags.AddRepeated("expect-header", "NAME=RE",
+                    "this header must match; repeatable",
+                    reader("expect-header"));
   flags.Add("not-ready-on", "401,403", "HTTP statuses that mean not ready yet",
-            [&](std::string_view text) {
-              return ReadStatuses(text, options.not_ready_on);
-            });
+            reader("not-ready-on"));
   flags.AddSwitch("insecure", "accept any certificate", insecure_);
-  flags.Add(
-      "ca-file", "FILE", "file of trusted certificate authorities (PEM)",
-      [&](std::string_view text) { return ReadCaFile(text, options.ca_file); });
+  flags.Add("ca-file", "FILE", "file of trusted certificate authorities (PEM)",
+            reader("ca-file"));
   flags.AddSwitch("no-redirect", "do not follow redirects", no_redirect_);
   flags.AddSwitch("ipv4", "use IPv4 only", ipv4_);
   flags.AddSwitch("ipv6", "use IPv6 only", ipv6_);
   flags.AddAlternatives({"insecure", "ca-file"});
   flags.AddAlternatives({"ipv4", "ipv6"});
+  for (const std::string_view name : kNames) {
+    flags.AllowLabels(
+        name, [this, name](std::string_view label, std::string_view value) {
+          HttpOptions checked;
+          absl::Status status = ReadOption(name, value, checked);
+          labelled_.push_back({.name = std::string(name),
+                               .label = std::string(label),
+                               .value = std::string(value),
+                               .data = std::move(checked.data)});
+          return status;
+        });
+  }
 }
 
-absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags) const {
+absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
+                                               std::string_view label) const {
   HttpOptions options = options_;
-  if (options.method == "HEAD") {
-    for (const std::string_view name : {"data", "body-regex", "json"}) {
-      if (!flags.Given(name)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(flags.Label(name), ": HEAD has no body"));
-    }
-  }
   options.verify = !insecure_;
   options.follow_redirects = !no_redirect_;
   if (ipv4_) options.family = HttpOptions::Family::kIpv4;
   if (ipv6_) options.family = HttpOptions::Family::kIpv6;
+  for (const Labelled& given : labelled_) {
+    if (given.label != label) continue;
+    if (given.data.has_value()) {
+      options.data = given.data;
+      continue;
+    }
+    absl::Status status = ReadOption(given.name, given.value, options);
+    if (!status.ok()) return status;
+  }
+  if (options.method == "HEAD") {
+    const std::string_view cause = options.data.has_value() ? "data"
+                                   : !options.body.empty()  ? "body-regex"
+                                   : !options.json.empty()  ? "json"
+                                                            : "";
+    if (!cause.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.Label(cause), ": HEAD has no body"));
+    }
+  }
   return options;
+}
+
+absl::Status HttpFlags::CheckHosts(const Flags& flags,
+                                   const std::set<std::string>& hosts) {
+  if (hosts.size() < 2) return absl::OkStatus();
+  for (const std::string_view name : {"header", "data"}) {
+    if (!flags.Given(name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.Label(name), ": it would go to ", hosts.size(),
+                     " hosts; name the target that it is for, as in --", name,
+                     "@LABEL=..."));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status HttpFlags::CheckNoneGiven(const Flags& flags) {

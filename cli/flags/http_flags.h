@@ -6,11 +6,19 @@
 //   waiter::cli::HttpFlags http;
 //   http.AddTo(flags);
 //   ...
-//   absl::StatusOr<waiter::cli::HttpOptions> options = http.Options(flags);
+//   absl::StatusOr<waiter::cli::HttpOptions> options =
+//       http.Options(flags, target.label);
 
 #ifndef WAITER_CLI_FLAGS_HTTP_FLAGS_H_
 #define WAITER_CLI_FLAGS_HTTP_FLAGS_H_
 
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/flags/flags.h"
 #include "cli/probes/http/http_options.h"
@@ -30,9 +38,16 @@ class HttpFlags {
   // --ipv4 and --ipv6.
   void AddTo(Flags& flags);
 
-  // Returns the options that the flags ask for, or an error that names a flag
-  // that contradicts another.
-  absl::StatusOr<HttpOptions> Options(const Flags& flags) const;
+  // Returns the options for the target that is called `label`: those of flags
+  // without a label, and of flags with this one, which add to them or win over
+  // them. Returns an error that names a flag that contradicts another.
+  absl::StatusOr<HttpOptions> Options(const Flags& flags,
+                                      std::string_view label = {}) const;
+
+  // Checks that --header and --data, which may hold secrets, name their target
+  // if the http targets have different hosts.
+  static absl::Status CheckHosts(const Flags& flags,
+                                 const std::set<std::string>& hosts);
 
   // Checks the flags of a run without http targets. Returns an error that names
   // a flag of the command line that has no effect on such a run. A variable is
@@ -41,7 +56,15 @@ class HttpFlags {
   static absl::Status CheckNoneGiven(const Flags& flags);
 
  private:
+  struct Labelled {
+    std::string name;
+    std::string label;
+    std::string value;
+    std::optional<std::string> data;  // What --data read, once.
+  };
+
   HttpOptions options_;
+  std::vector<Labelled> labelled_;  // Valid.
   bool insecure_ = false;
   bool no_redirect_ = false;
   bool ipv4_ = false;

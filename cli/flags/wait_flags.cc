@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -16,6 +18,7 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
 #include "cli/run/wait_run.h"
+#include "cli/text/duration_text.h"
 #include "sim/duration_distribution.h"
 #include "sim/trade_off.h"
 #include "waiter/options.h"
@@ -81,6 +84,16 @@ void WaitFlags::AddTimesTo(Flags& flags) {
             expected_);
   flags.Add("probe-timeout", "10s", "longest time that one poll may take",
             probe_timeout_);
+  flags.AllowLabels(
+      "probe-timeout", [this](std::string_view label, std::string_view text) {
+        const absl::StatusOr<absl::Duration> timeout = ParseDurationText(text);
+        if (!timeout.ok()) return timeout.status();
+        if (*timeout == absl::ZeroDuration()) {
+          return absl::InvalidArgumentError("a poll needs some time");
+        }
+        probe_timeouts_[std::string(label)] = *timeout;
+        return absl::OkStatus();
+      });
   flags.Add("max-errors", "5",
             "errors of a target to tolerate; default any number", max_errors_,
             0, kMostCounted);
@@ -147,6 +160,13 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
     return status;
   }
   return options;
+}
+
+std::optional<absl::Duration> WaitFlags::ProbeTimeoutOf(
+    const std::string& label) const {
+  const auto found = probe_timeouts_.find(label);
+  if (found == probe_timeouts_.end()) return std::nullopt;
+  return found->second;
 }
 
 absl::StatusOr<size_t> WaitFlags::Needed(const Flags& flags,

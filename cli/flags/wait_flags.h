@@ -14,7 +14,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,6 +48,10 @@ class WaitFlags {
   absl::StatusOr<WaitRunOptions> Options(const Flags& flags,
                                          size_t targets) const;
 
+  // Returns the time for each poll of the target that is called `label`, if it
+  // has one of its own.
+  std::optional<absl::Duration> ProbeTimeoutOf(const std::string& label) const;
+
   // Whether PROGRAM runs even if the wait failed.
   bool run_anyway() const { return run_anyway_; }
 
@@ -64,6 +70,7 @@ class WaitFlags {
   absl::Duration hold_;
   int successes_ = 1;
   absl::Duration probe_timeout_ = absl::Seconds(10);
+  std::map<std::string, absl::Duration> probe_timeouts_;  // By label.
   int max_errors_ = 0;
   bool ignore_retry_after_ = false;
   absl::Duration expected_;

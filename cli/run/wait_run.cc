@@ -77,6 +77,8 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
   options.name = targets_[target].label;
   options.clock = &loop_.clock();
   options.observer = waits_[target];
+  options.poll_timeout =
+      targets_[target].probe_timeout.value_or(options.poll_timeout);
   if (options_.max_errors.has_value()) {
     absl::StatusOr<std::shared_ptr<RetryQuota>> budget =
         RetryQuota::Make({.capacity = static_cast<double>(*options_.max_errors),

@@ -37,6 +37,9 @@ struct WaitTarget {
   std::string label;  // Not empty.
   std::string text;   // The target as it was given.
   std::unique_ptr<Probe> probe;
+
+  // Replaces the `poll_timeout` of the policy.
+  std::optional<absl::Duration> probe_timeout = std::nullopt;
 };
 
 struct WaitRunOptions {

@@ -96,6 +96,13 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
        "--successes: it needs 3 polls; --max-attempts allows 2"},
       {"pid:1 --successes=2 --timeout=0",
        "--successes: it needs 2 polls; --timeout=0 polls once"},
+      {"web=http://a/ --header@wbe=A:b",
+       "--header@wbe: no http target has this label"},
+      {"db=pid:1 --header@db=A:b",
+       "--header@db: no http target has this label"},
+      {"pid:1 --probe-timeout@db=1s", "--probe-timeout@db: no target has this"},
+      {"pid:1 --probe-timeout@db=0s", "--probe-timeout@db=0s: a poll needs"},
+      {"http://a/ http://b/ --header=A:secret", "--header: it would go to 2"},
       {"pid:1 ./serve",
        "./serve: no scheme; write it as file:./serve; PROGRAM "
        "comes after --"},

@@ -51,6 +51,7 @@ ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
       reaper_(reaper),
       codes_(options.codes),
       http_(std::make_shared<const HttpOptions>(std::move(options.http))),
+      http_of_(std::move(options.http_of)),
       calls_(loop),
       resolver_(calls_) {}
 
@@ -107,7 +108,11 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
     if (!client.ok()) return client.status();
     http_client_ = *std::move(client);
   }
-  return MakeHttpProbe(*http_client_, target.url, http_);
+  const auto own = http_of_.find(target.label);
+  return MakeHttpProbe(*http_client_, target.url,
+                       own == http_of_.end()
+                           ? http_
+                           : std::make_shared<const HttpOptions>(own->second));
 }
 
 }  // namespace waiter::cli

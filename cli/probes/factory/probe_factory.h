@@ -11,6 +11,7 @@
 #ifndef WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
 #define WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ namespace waiter::cli {
 struct ProbeOptions {
   CodeMap codes = {};
   HttpOptions http = {};
+
+  // Options of http targets that have their own, by label.
+  std::map<std::string, HttpOptions> http_of = {};
 };
 
 // Thread-compatible. Must outlive its probes.
@@ -55,6 +59,7 @@ class ProbeFactory {
   ProcessReaper& reaper_;
   const CodeMap codes_;
   const std::shared_ptr<const HttpOptions> http_;
+  const std::map<std::string, HttpOptions> http_of_;
   BlockingCalls calls_;
   Resolver resolver_;
   std::unique_ptr<HttpClient> http_client_;  // Null until it is needed.

@@ -32,6 +32,16 @@ namespace {
 
 constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
 
+// Returns scheme, host and port of `url`, as far as it has them.
+std::string OriginOf(std::string_view url) {
+  const size_t host = std::min(url.find("://"), url.size() - 3) + 3;
+  const std::string_view rest = url.substr(host);
+  const std::string_view authority =
+      rest.substr(0, std::min(rest.find_first_of("/?#"), rest.size()));
+  return absl::AsciiStrToLower(absl::StrCat(
+      url.substr(0, host), authority.substr(authority.rfind('@') + 1)));
+}
+
 // Returns the cause in a message of OpenSSL, without the place in OpenSSL.
 std::string_view TlsText(std::string_view text) {
   absl::ConsumePrefix(&text, "SSL certificate problem: ");
@@ -57,7 +67,8 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
       multi_(multi),
       options_(std::move(options)),
       done_(std::move(done)),
-      easy_(curl.easy_init()) {
+      easy_(curl.easy_init()),
+      origin_(OriginOf(url)) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
   answer_.target_port = std::move(target_port);
   Set(CURLOPT_PRIVATE, this);
@@ -86,8 +97,9 @@ void CurlTransfer::Remove() {
   curl_.multi_remove_handle(multi_, easy_);
   curl_.easy_cleanup(easy_);
   curl_.slist_free_all(headers_);
+  curl_.slist_free_all(plain_headers_);
   easy_ = nullptr;
-  headers_ = nullptr;
+  headers_ = plain_headers_ = nullptr;
 }
 
 void CurlTransfer::SetRequest() {
@@ -111,6 +123,7 @@ void CurlTransfer::SetRequest() {
   };
   // Otherwise a large body waits for "100 Continue", which few servers send.
   append("Expect:");
+  plain_headers_ = curl_.slist_append(plain_headers_, "Expect:");
   for (const HttpOptions::Header& header : options_->headers) {
     // "Name:" would remove a header that libcurl adds itself.
     append(header.value.empty()
@@ -211,6 +224,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
   HttpAnswer& answer = transfer.answer_;
   if (answer.status != 0) {
     // A redirect: the answer so far is not the final one.
+    if (!transfer.FollowRedirect()) return CURL_SOCKET_BAD;
     answer.status = 0;
     answer.addresses.clear();
     answer.target_port.clear();
@@ -221,6 +235,18 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
   std::memcpy(&tried.storage, &address->addr, tried.size);
   return socket(address->family, address->socktype | SOCK_CLOEXEC,
                 address->protocol);
+}
+
+// Every request has a connection of its own, so that this is called for each
+// redirect. libcurl itself holds back only passwords and some headers.
+bool CurlTransfer::FollowRedirect() {
+  const char* const url = Info<char*>(CURLINFO_EFFECTIVE_URL);
+  if (url == nullptr || OriginOf(url) == origin_) return true;
+  Set(CURLOPT_HTTPHEADER, plain_headers_);
+  // After other statuses, the next request has no body.
+  const bool repeats_body = answer_.status == 307 || answer_.status == 308;
+  redirect_refused_ = repeats_body && options_->data.has_value();
+  return !redirect_refused_;
 }
 
 CURLcode CurlTransfer::OnHandshake(CURL* /*easy*/, void* /*tls*/, void* self) {
@@ -289,6 +315,10 @@ void CurlTransfer::ReadError(CURLcode code) {
       absl::ConsumePrefix(&text, "Could not resolve host: ");
       return set(Error::kNameNotFound, absl::StrCat("name not found: ", text));
     case CURLE_COULDNT_CONNECT:
+      if (redirect_refused_) {
+        return set(Error::kProtocol,
+                   "redirected to another host, to which --data is not sent");
+      }
       answer_.connect_error = static_cast<int>(Info<long>(CURLINFO_OS_ERRNO));
       return set(Error::kNotConnected, std::string(text));
     case CURLE_OPERATION_TIMEDOUT:

@@ -70,6 +70,10 @@ class CurlTransfer final : public HttpTransfer {
 
   bool ReadHeader(std::string_view line);
 
+  // Prepares a request to the place to which the last answer redirects. Returns
+  // false if it must not be sent.
+  bool FollowRedirect();
+
   const CurlLibrary& curl_;
   CURLM* const multi_;
   const std::shared_ptr<const HttpOptions> options_;
@@ -77,6 +81,9 @@ class CurlTransfer final : public HttpTransfer {
 
   CURL* easy_;
   curl_slist* headers_ = nullptr;
+  curl_slist* plain_headers_ = nullptr;  // Without those of the options.
+  std::string origin_;                   // To which the options belong.
+  bool redirect_refused_ = false;
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   HttpAnswer answer_;
   size_t header_bytes_ = 0;

@@ -102,6 +102,53 @@ TEST(HttpFlagsTest, VariableSetsOneValueOfARepeatedFlag) {
   EXPECT_EQ(given->headers[0].name, "C");
 }
 
+TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
+  Flags flags("waiter", "", "");
+  HttpFlags http;
+  http.AddTo(flags);
+  ASSERT_TRUE(flags
+                  .Parse({"--header=Accept: a/b", "--status=200",
+                          "--header@web=X-Key: 1", "--header@web", "X-Too: 2",
+                          "--status@web=401", "--insecure@web",
+                          "--data@api=@/dev/null", "--header@api=Y: 3"})
+                  .ok());
+  const absl::StatusOr<HttpOptions> web = http.Options(flags, "web");
+  ASSERT_TRUE(web.ok()) << web.status();
+  ASSERT_EQ(web->headers.size(), 3U);
+  EXPECT_EQ(web->headers[1].name, "X-Key");
+  EXPECT_EQ(web->headers[2].value, "2");
+  EXPECT_FALSE(web->status.Contains(200));
+  EXPECT_TRUE(web->status.Contains(401));
+  EXPECT_FALSE(web->verify);
+  EXPECT_FALSE(web->data.has_value());
+
+  const absl::StatusOr<HttpOptions> api = http.Options(flags, "api");
+  ASSERT_TRUE(api.ok()) << api.status();
+  EXPECT_EQ(api->headers.size(), 2U);
+  EXPECT_TRUE(api->status.Contains(200));
+  EXPECT_TRUE(api->verify);
+  EXPECT_EQ(api->data, "");
+
+  EXPECT_EQ(http.Options(flags, "other")->headers.size(), 1U);
+}
+
+TEST(HttpFlagsTest, SecretsNameTheirHost) {
+  Flags flags("waiter", "", "");
+  HttpFlags http;
+  http.AddTo(flags);
+  ASSERT_TRUE(flags.Parse({"--header=Authorization: secret"}).ok());
+  EXPECT_TRUE(HttpFlags::CheckHosts(flags, {"a"}).ok());
+  EXPECT_EQ(HttpFlags::CheckHosts(flags, {"a", "b"}).message(),
+            "--header: it would go to 2 hosts; name the target that it is for, "
+            "as in --header@LABEL=...");
+
+  Flags named("waiter", "", "");
+  HttpFlags http_of_named;
+  http_of_named.AddTo(named);
+  ASSERT_TRUE(named.Parse({"--header@web=Authorization: secret"}).ok());
+  EXPECT_TRUE(HttpFlags::CheckHosts(named, {"a", "b"}).ok());
+}
+
 struct Row {
   std::vector<std::string> args;
   std::string_view error;
@@ -119,6 +166,11 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
       {{"--header=a: b\r\nc: d"}, "a header must be one line"},
       {{"--data=@/no/such/file"}, "cannot read the file: No such file"},
       {{"--data=@/dev/zero"}, "cannot read the file: larger than 16 MiB"},
+      {{"--header@web=secret"}, "--header@web=...: it must have the form"},
+      {{"--insecure@web=1"}, "--insecure@web: this flag takes no value"},
+      {{"--status@web"}, "--status@web: it needs a value, such as --status@w"},
+      {{"--status@=200"}, "--status@: --status cannot be given for one target"},
+      {{"--ipv4@web"}, "--ipv4@web: --ipv4 cannot be given for one target"},
       {{"--ca-file=/dev/null"}, "it must be a regular file"},
       {{"--data=@/"}, "cannot "},
       {{"--status=20"},

@@ -349,6 +349,31 @@ TEST_F(HttpProbeTest, AnswerIsThatAfterTheRedirects) {
               ElementsAre(StartsWith("GET /a "), StartsWith("GET /b ")));
 }
 
+TEST_F(HttpProbeTest, RedirectToAnotherHostGetsNoSecrets) {
+  HttpServer other(loop_);
+  other.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  const auto redirect = [](HttpServer& from, std::string_view status,
+                           std::string_view url) {
+    from.Play({absl::StrCat("HTTP/1.1 ", status, "\r\nLocation: ", url,
+                            "\r\nContent-Length: 0\r\n\r\n")});
+  };
+  redirect(server_, "302 Found", "/b");
+  redirect(server_, "302 Found", other.Url("/c"));
+  EXPECT_EQ(Poll(server_.Url("/a"), "--header=X-Key:secret").detail,
+            "HTTP 200 OK");
+  ASSERT_EQ(server_.requests().size(), 2U);
+  EXPECT_THAT(server_.requests()[1], HasSubstr("X-Key: secret"))
+      << "the host is the same";
+  ASSERT_EQ(other.requests().size(), 1U);
+  EXPECT_THAT(other.requests()[0], Not(HasSubstr("secret")));
+
+  HttpServer repeating(loop_);
+  redirect(repeating, "307 Temporary Redirect", other.Url("/c"));
+  EXPECT_EQ(Poll(repeating.Url("/a"), "--data=secret").detail,
+            "redirected to another host, to which --data is not sent");
+  EXPECT_EQ(other.requests().size(), 1U);
+}
+
 TEST_F(HttpProbeTest, RefusalIsAbsent) {
   std::string url;
   std::string address;

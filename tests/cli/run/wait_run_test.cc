@@ -309,6 +309,19 @@ TEST_F(WaitRunTest, PollWithoutAnAnswerTimesOutAndIsRepeated) {
                   "3s a success", "3s a ends: success", "3s done: 0 ready"));
 }
 
+TEST_F(WaitRunTest, TargetMayHaveAProbeTimeoutOfItsOwn) {
+  Add({{NotYet(), absl::InfiniteDuration()}, {Ready()}});
+  Add({{NotYet(), absl::InfiniteDuration()}, {Ready()}});
+  options_.policy.poll_timeout = absl::Seconds(2);
+  targets_[1].probe_timeout = absl::Seconds(1);
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "1s b not ready: no answer within 1s, next in 1s",
+                  "2s a not ready: no answer within 2s, next in 1s",
+                  "2s b success", "2s b ends: success", "3s a success",
+                  "3s a ends: success", "3s done: 0 ready"));
+}
+
 TEST_F(WaitRunTest, ErrorBeyondTheBudgetEndsTheRun) {
   Add({{Error()}, {NotYet()}, {Error()}, {NotYet()}, {Error()}});
   options_.max_errors = 2;
