@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
@@ -46,12 +47,12 @@ TargetWait::TargetWait(EventLoop& loop, Probe& probe, const FindingRules& rules,
       target_(target) {}
 
 void TargetWait::Ask(const PollContext& context, PollCompletion<> done) {
-  const absl::Duration timeout = context.timeout;
+  timeout_ = context.timeout;
   timed_out_ = false;
-  if (timeout < absl::InfiniteDuration()) {
-    time_out_ = loop_.CallAfter(timeout, [this, timeout] {
+  if (timeout_ < absl::InfiniteDuration()) {
+    time_out_ = loop_.CallAfter(timeout_, [this] {
       timed_out_ = true;
-      probe_.TimeOut(timeout);
+      probe_.TimeOut(timeout_);
     });
   }
   probe_.Start(context, [this, done = std::move(done)](Finding finding) {
@@ -65,7 +66,18 @@ void TargetWait::Answer(Finding finding, const PollCompletion<>& done) {
   if (rules_.ignore_retry_after) finding.retry_after = absl::ZeroDuration();
   Poll<> poll(finding.status, finding.detail, finding.retry_after);
   found_ = std::move(finding);
-  done(std::move(poll));
+  if (!is_over_) done(std::move(poll));
+}
+
+bool TargetWait::TakeDropped(const PollEvent& poll) {
+  if (!absl::IsDeadlineExceeded(poll.found.error())) return false;
+  is_over_ = true;
+  if (!found_.has_value()) {
+    time_out_ = {};
+    timed_out_ = true;
+    probe_.TimeOut(timeout_);
+  }
+  return found_.has_value();
 }
 
 void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
@@ -75,15 +87,15 @@ void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
 }
 
 void TargetWait::AfterPoll(const PollEvent& poll) {
-  if (!poll.answered) return;
+  if (!poll.answered && !TakeDropped(poll)) return;
   state_.attempts = poll.attempt;
-  ++state_.counts[static_cast<size_t>(poll.found.status())];
   // A poll that was cut short by the end of the wait has no finding.
   state_.last = found_.has_value()
                     ? *std::move(found_)
                     : Finding{.status = poll.found.status(),
                               .detail = std::string(poll.found.detail())};
   found_.reset();
+  ++state_.counts[static_cast<size_t>(state_.last.status)];
   state_.last_timed_out = timed_out_;
   if (timed_out_) {
     ++state_.timed_out;

@@ -83,6 +83,11 @@ class TargetWait : public WaitObserver {
   void Ask(const PollContext& context, PollCompletion<> done);
   void Answer(Finding finding, const PollCompletion<>& done);
 
+  // Takes the finding of a poll that the limit has ended. The engine drops its
+  // answer, which comes a moment too late at best; users want to know why there
+  // was none. Returns false if there is no finding.
+  bool TakeDropped(const PollEvent& poll);
+
   // Reports the last poll, unless it has been reported.
   void TellOfPoll(absl::Duration next_delay);
 
@@ -95,6 +100,8 @@ class TargetWait : public WaitObserver {
 
   EventLoop::Watch time_out_;
   std::optional<Finding> found_;  // The answer that is not yet in `state_`.
+  absl::Duration timeout_;        // Of the poll under way.
+  bool is_over_ = false;          // The engine wants no more answers.
   bool timed_out_ = false;        // The poll under way, or the last one.
   bool poll_untold_ = false;
 };

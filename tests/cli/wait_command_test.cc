@@ -235,6 +235,14 @@ TEST_F(WaitCommandTest, MessageNamesTheLastFinding) {
                                   HasSubstr("NOT_READY")));
 }
 
+TEST_F(WaitCommandTest, MessageSaysWhyTheLimitEndedAPoll) {
+  const Listener listener;
+  WaiterProcess waiter(
+      {absl::StrCat("redis://127.0.0.1:", listener.port()), "--timeout=100ms"});
+  EXPECT_EQ(waiter.Wait(), 124);
+  EXPECT_THAT(waiter.err(), HasSubstr("no answer to PING within 1s (1 poll"));
+}
+
 TEST_F(WaitCommandTest, ExitCodesCanBeChosen) {
   WaiterProcess waiter({DeadUrl(), "--timeout=0", "--timeout-code=1"});
   EXPECT_EQ(waiter.Wait(), 1);
