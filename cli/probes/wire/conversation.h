@@ -42,8 +42,9 @@ class Conversation {
   // Returns the bytes to send first; empty if the server begins.
   virtual std::string Opening() { return {}; }
 
-  // Handles `received`, which is not empty, and removes the bytes that are no
-  // longer needed. The others come again with the bytes that follow.
+  // Handles all messages in `received`, which is not empty, and removes the
+  // bytes that are no longer needed. The others, part of a message, come again
+  // with the bytes that follow.
   virtual Step Receive(std::string& received) = 0;
 
   // Returns what the server must send next, such as "answer to PING".

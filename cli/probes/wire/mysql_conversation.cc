@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -83,6 +84,7 @@ std::string Product(std::string_view version) {
 class MysqlConversation : public Conversation {
  public:
   Step Receive(std::string& received) override {
+    std::string sending;
     while (received.size() >= kHeaderSize) {
       const size_t length =
           static_cast<unsigned char>(received[0]) |
@@ -90,15 +92,17 @@ class MysqlConversation : public Conversation {
           static_cast<size_t>(static_cast<unsigned char>(received[2])) << 16;
       const int sequence = static_cast<unsigned char>(received[3]);
       if (length == 0 || length > kLongestBody) return {.is_foreign = true};
-      if (received.size() < kHeaderSize + length) return {};
+      if (received.size() < kHeaderSize + length) break;
       const std::string body = received.substr(kHeaderSize, length);
       received.erase(0, kHeaderSize + length);
       Step step = greeted_ ? FromAnswer(sequence, body) : FromGreeting(body);
-      if (!step.send.empty() || step.finding.has_value() || step.is_foreign) {
+      sending.append(step.send);
+      if (step.finding.has_value() || step.is_foreign) {
+        step.send = std::move(sending);
         return step;
       }
     }
-    return {};
+    return {.send = std::move(sending)};
   }
 
   std::string_view Awaited() const override {

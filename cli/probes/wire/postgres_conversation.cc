@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/probes/probe.h"
+#include "cli/probes/wire/byte_reader.h"
 #include "cli/probes/wire/conversation.h"
 #include "waiter/poll_status.h"
 
@@ -30,19 +31,8 @@ constexpr uint32_t kLongestMessage = 30'000;
 
 std::string Number(uint32_t number) {
   std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    bytes.push_back(static_cast<char>(number >> shift & 0xff));
-  }
+  AppendBig(number, bytes);
   return bytes;
-}
-
-// Requires four bytes.
-uint32_t ReadNumber(std::string_view bytes) {
-  uint32_t number = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    number = number << 8 | static_cast<unsigned char>(bytes[i]);
-  }
-  return number;
 }
 
 // Returns a field of an error. Each field is a letter, a text and a zero.
@@ -93,8 +83,8 @@ class PostgresConversation : public Conversation {
     while (received.size() >= kHeaderSize) {
       const char type = received[0];
       if (!IsKnown(type)) return {.is_foreign = true};
-      const std::string_view message = received;
-      const size_t length = ReadNumber(message.substr(1));
+      ByteReader reader(std::string_view(received).substr(1));
+      const auto length = reader.Big<uint32_t>();
       if (length < kLengthSize || length > kLongestMessage) {
         return FromOldError(received);
       }
@@ -125,7 +115,7 @@ class PostgresConversation : public Conversation {
     switch (type) {
       case 'R':
         if (body.size() < 4) return {.is_foreign = true};
-        if (ReadNumber(body) != 0) {
+        if (ByteReader(body).Big<uint32_t>() != 0) {
           return {.finding =
                       Finding{.status = PollStatus::kSuccess,
                               .detail = "PostgreSQL requests authentication"}};
