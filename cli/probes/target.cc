@@ -38,7 +38,7 @@ struct SchemeForm {
   std::string_view example;
 };
 
-constexpr std::array<SchemeForm, 14> kSchemes = {{
+constexpr std::array<SchemeForm, 20> kSchemes = {{
     {"tcp", Scheme::kTcp, 0, "tcp://localhost:8080"},
     {"unix", Scheme::kUnix, 0, "unix:/run/app.sock"},
     {"http", Scheme::kHttp, 80, "http://localhost:8080/health"},
@@ -51,6 +51,12 @@ constexpr std::array<SchemeForm, 14> kSchemes = {{
     {"postgresql", Scheme::kPostgres, 5432, "postgresql://localhost:5432"},
     {"mysql", Scheme::kMysql, 3306, "mysql://localhost:3306"},
     {"mariadb", Scheme::kMysql, 3306, "mariadb://localhost:3306"},
+    {"amqp", Scheme::kAmqp, 5672, "amqp://localhost:5672"},
+    {"amqps", Scheme::kAmqps, 5671, "amqps://localhost:5671"},
+    {"kafka", Scheme::kKafka, 9092, "kafka://localhost:9092"},
+    {"mongodb", Scheme::kMongodb, 27017, "mongodb://localhost:27017"},
+    {"memcached", Scheme::kMemcached, 11211, "memcached://localhost:11211"},
+    {"nats", Scheme::kNats, 4222, "nats://localhost:4222"},
     {"pid", Scheme::kPid, 0, "pid:4711"},
     {"exec", Scheme::kExec, 0, "exec:'pg_isready -q'"},
 }};
@@ -97,7 +103,8 @@ size_t SchemeLength(std::string_view text) {
   return is_scheme ? colon : 0;
 }
 
-bool IsDatabase(Scheme scheme) {
+// Returns whether the name of a driver may follow the name of the scheme.
+bool MayNameDriver(Scheme scheme) {
   return scheme == Scheme::kRedis || scheme == Scheme::kRediss ||
          scheme == Scheme::kPostgres || scheme == Scheme::kMysql;
 }
@@ -112,7 +119,7 @@ const SchemeForm* FindScheme(std::string_view text) {
       kSchemes.begin(), kSchemes.end(),
       [&](const SchemeForm& known) { return known.name == plain; });
   const bool has_driver = plain.size() < name.size();
-  return form == kSchemes.end() || (has_driver && !IsDatabase(form->scheme))
+  return form == kSchemes.end() || (has_driver && !MayNameDriver(form->scheme))
              ? nullptr
              : form;
 }
@@ -195,6 +202,11 @@ absl::Status NoScheme(std::string_view text) {
     return Invalid(absl::StrCat("no scheme; write it as file:",
                                 text.substr(0, text.find('?'))));
   }
+  if (absl::EqualsIgnoreCase(text.substr(0, length), "mongodb+srv")) {
+    return Invalid(
+        "the name has SRV records instead of an address; write one of its "
+        "hosts as mongodb://HOST");
+  }
   const std::string known =
       absl::StrJoin(kSchemes, ", ", [](std::string* out, const SchemeForm& s) {
         absl::StrAppend(out, s.name);
@@ -246,6 +258,9 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   const size_t user_end = authority.rfind('@') + 1;
   authority.remove_prefix(user_end);
   const std::string_view path = rest.substr(end);
+  if (absl::StrContains(authority, ',')) {
+    return InvalidForm("a target has one host: give a target for each", form);
+  }
   absl::StatusOr<HostPort> host_port = ParseHostPort(authority, form.port);
   // What looks like a host and a port may be a user and part of a password,
   // which must not be shown. An @ in the rest of a URL is common.

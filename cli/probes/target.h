@@ -24,20 +24,26 @@
 namespace waiter::cli {
 
 enum class Scheme : uint8_t {
-  kTcp,       // tcp://HOST:PORT, or HOST:PORT alone
-  kUnix,      // unix:PATH; @NAME is an abstract socket
-  kHttp,      // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
-  kHttps,     // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
-  kDns,       // dns:NAME[?type=MX]
-  kFile,      // file:PATH[?stable=2s]; PATH may be percent-encoded
-  kRedis,     // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
-  kRediss,    // rediss://..., which is Redis over TLS
-  kPostgres,  // postgres://[USER:PASSWORD@]HOST[:5432][/DATABASE][?OPTIONS],
-              // also postgresql:
-  kMysql,     // mysql://[USER:PASSWORD@]HOST[:3306][/DATABASE][?OPTIONS], also
-              // mariadb:
-  kPid,       // pid:N
-  kExec,      // exec:'SHELL COMMAND'
+  kTcp,        // tcp://HOST:PORT, or HOST:PORT alone
+  kUnix,       // unix:PATH; @NAME is an abstract socket
+  kHttp,       // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
+  kHttps,      // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
+  kDns,        // dns:NAME[?type=MX]
+  kFile,       // file:PATH[?stable=2s]; PATH may be percent-encoded
+  kRedis,      // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
+  kRediss,     // rediss://..., which is Redis over TLS
+  kPostgres,   // postgres://[USER:PASSWORD@]HOST[:5432][/DATABASE][?OPTIONS],
+               // also postgresql:
+  kMysql,      // mysql://[USER:PASSWORD@]HOST[:3306][/DATABASE][?OPTIONS], also
+               // mariadb:
+  kAmqp,       // amqp://[USER:PASSWORD@]HOST[:5672][/VHOST]
+  kAmqps,      // amqps://..., which is AMQP over TLS
+  kKafka,      // kafka://HOST[:9092]
+  kMongodb,    // mongodb://[USER:PASSWORD@]HOST[:27017][/DATABASE][?OPTIONS]
+  kMemcached,  // memcached://HOST[:11211]
+  kNats,       // nats://[USER:PASSWORD@]HOST[:4222]
+  kPid,        // pid:N
+  kExec,       // exec:'SHELL COMMAND'
 };
 
 // A parsed target. Fields that its scheme does not use keep their defaults.

@@ -154,6 +154,25 @@ std::vector<Server> Servers() {
                     "--bind-address=127.0.0.1", absl::StrCat("--port=", port)});
        },
        "mysql", ""},
+      {"Memcached", "memcached", nothing,
+       [](const Folder& /*folder*/, int port) -> Words {
+         return {
+             *FindProgram("memcached"), "-u", "nobody", "-l", "127.0.0.1", "-p",
+             absl::StrCat(port)};
+       },
+       "memcached", "memcached 1."},
+      {"Nats", "nats-server", nothing,
+       [](const Folder& /*folder*/, int port) -> Words {
+         return {*FindProgram("nats-server"), "-a", "127.0.0.1", "-p",
+                 absl::StrCat(port)};
+       },
+       "nats", "NATS 2."},
+      {"NatsWithToken", "nats-server", nothing,
+       [](const Folder& /*folder*/, int port) -> Words {
+         return {*FindProgram("nats-server"), "-a",     "127.0.0.1", "-p",
+                 absl::StrCat(port),          "--auth", "secret"};
+       },
+       "nats", "auth_required"},
       {"Nginx", "nginx",
        [](const Folder& folder, int port) {
          std::ofstream(folder.Path("nginx.conf"))

@@ -4,6 +4,7 @@
 #include "cli/probes/factory/probe_factory.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,13 @@
 #include "cli/probes/socket/dns_probe.h"
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
+#include "cli/probes/wire/amqp_conversation.h"
+#include "cli/probes/wire/conversation.h"
+#include "cli/probes/wire/kafka_conversation.h"
+#include "cli/probes/wire/memcached_conversation.h"
+#include "cli/probes/wire/mongodb_conversation.h"
 #include "cli/probes/wire/mysql_conversation.h"
+#include "cli/probes/wire/nats_conversation.h"
 #include "cli/probes/wire/postgres_conversation.h"
 #include "cli/probes/wire/redis_conversation.h"
 #include "cli/process/process.h"
@@ -43,6 +50,36 @@ AddressFamily FamilyOf(const HttpOptions& http) {
   return AddressFamily::kAny;
 }
 
+// Returns the protocol of a scheme that names a server, null if a connection is
+// enough, and nothing for other schemes.
+std::optional<NewConversation> ConversationOf(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kTcp:
+    case Scheme::kUnix:
+    case Scheme::kRediss:  // Nothing here speaks TLS.
+    case Scheme::kAmqps:
+      return nullptr;
+    case Scheme::kRedis:
+      return NewRedisConversation;
+    case Scheme::kPostgres:
+      return NewPostgresConversation;
+    case Scheme::kMysql:
+      return NewMysqlConversation;
+    case Scheme::kAmqp:
+      return NewAmqpConversation;
+    case Scheme::kKafka:
+      return NewKafkaConversation;
+    case Scheme::kMongodb:
+      return NewMongodbConversation;
+    case Scheme::kMemcached:
+      return NewMemcachedConversation;
+    case Scheme::kNats:
+      return NewNatsConversation;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
@@ -58,21 +95,12 @@ ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
 absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
     const Target& target) {
   const AddressFamily family = FamilyOf(*http_);
+  if (const std::optional<NewConversation> conversation =
+          ConversationOf(target.scheme)) {
+    return std::make_unique<SocketProbe>(loop_, resolver_, target,
+                                         *conversation, family);
+  }
   switch (target.scheme) {
-    case Scheme::kTcp:
-    case Scheme::kUnix:
-    case Scheme::kRediss:  // Nothing here speaks TLS.
-      return std::make_unique<SocketProbe>(
-          loop_, resolver_, target, /*new_conversation=*/nullptr, family);
-    case Scheme::kRedis:
-      return std::make_unique<SocketProbe>(loop_, resolver_, target,
-                                           NewRedisConversation, family);
-    case Scheme::kPostgres:
-      return std::make_unique<SocketProbe>(loop_, resolver_, target,
-                                           NewPostgresConversation, family);
-    case Scheme::kMysql:
-      return std::make_unique<SocketProbe>(loop_, resolver_, target,
-                                           NewMysqlConversation, family);
     case Scheme::kHttp:
     case Scheme::kHttps:
       return MakeHttp(target);
@@ -82,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
       return std::make_unique<FileProbe>(loop_, calls_, target);
     case Scheme::kPid:
       return std::make_unique<PidProbe>(target);
-    case Scheme::kExec:
+    default:
       break;
   }
   return std::make_unique<ExecProbe>(

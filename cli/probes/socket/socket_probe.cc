@@ -48,6 +48,10 @@ std::string HintFor(std::string_view received, std::string_view server) {
   return absl::StrCat("is this the port of ", server, "?");
 }
 
+bool IsOverTls(Scheme scheme) {
+  return scheme == Scheme::kRediss || scheme == Scheme::kAmqps;
+}
+
 }  // namespace
 
 SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
@@ -97,11 +101,10 @@ void SocketProbe::OnConnected(Connector::Result result) {
   }
   connection_ = std::get<Connection>(std::move(result));
   if (new_conversation_ == nullptr) {
-    return Finish(
-        {.status = PollStatus::kSuccess,
-         .detail = absl::StrCat(
-             "connected to ", connection_.peer,
-             target_.scheme == Scheme::kRediss ? ", TLS not checked" : "")});
+    return Finish({.status = PollStatus::kSuccess,
+                   .detail = absl::StrCat(
+                       "connected to ", connection_.peer,
+                       IsOverTls(target_.scheme) ? ", TLS not checked" : "")});
   }
   conversation_ = new_conversation_();
   sending_ = conversation_->Opening();

@@ -77,6 +77,12 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"postgres://my%2dhost:5433/app", Scheme::kPostgres, "my-host", 5433},
       {"postgresql://%2Frun%2Fpostgresql/app", Scheme::kPostgres, "", 5432,
        "/run/postgresql/.s.PGSQL.5432"},
+      {"amqp://h", Scheme::kAmqp, "h", 5672},
+      {"amqps://h", Scheme::kAmqps, "h", 5671},
+      {"kafka://h", Scheme::kKafka, "h", 9092},
+      {"mongodb://h", Scheme::kMongodb, "h", 27017},
+      {"memcached://h", Scheme::kMemcached, "h", 11211},
+      {"nats://h", Scheme::kNats, "h", 4222},
       {"pid:1", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(), 1},
       {"pid:2147483647", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(),
        2147483647},
@@ -108,7 +114,7 @@ TEST(TargetTest, EverySchemeIsParsed) {
 TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   constexpr std::string_view kSchemes =
       "tcp, unix, http, https, dns, file, redis, rediss, postgres, postgresql, "
-      "mysql, mariadb, pid, exec";
+      "mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, nats, pid, exec";
   const std::vector<std::pair<std::string_view, std::string>> cases = {
       {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
                         "of: ",
@@ -120,6 +126,12 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        absl::StrCat("unknown scheme ftp; the schemes are: ", kSchemes)},
       {"db=ftp:a",
        absl::StrCat("unknown scheme ftp; the schemes are: ", kSchemes)},
+      {"mongodb+srv://cluster.example.com",
+       "the name has SRV records instead of an address; write one of its hosts "
+       "as mongodb://HOST"},
+      {"kafka://a:9092,b:9092",
+       "a target has one host: give a target for each; write it as "
+       "kafka://localhost:9092"},
       {"localhost:80/health",
        "no scheme; write it as http://localhost:80/health"},
       {"./a", "no scheme; write it as file:./a"},
@@ -244,6 +256,11 @@ TEST(TargetTest, DatabaseUrlIsTakenAsProgramsHaveIt) {
        "rediss://cache"},
       {"postgres://db/app?user=me@server&password=secret", Scheme::kPostgres,
        "db", 5432, "postgres://db/app?..."},
+      {"amqp://user:secret@rabbit/app", Scheme::kAmqp, "rabbit", 5672,
+       "amqp://rabbit/app"},
+      {"mongodb://user:secret@db:1/app?replicaSet=rs0", Scheme::kMongodb, "db",
+       1, "mongodb://db:1/app?..."},
+      {"nats://secret@h", Scheme::kNats, "h", 4222, "nats://h"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.url);
