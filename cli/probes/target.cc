@@ -38,7 +38,7 @@ struct SchemeForm {
   std::string_view example;
 };
 
-constexpr std::array<SchemeForm, 20> kSchemes = {{
+constexpr std::array<SchemeForm, 21> kSchemes = {{
     {"tcp", Scheme::kTcp, 0, "tcp://localhost:8080"},
     {"unix", Scheme::kUnix, 0, "unix:/run/app.sock"},
     {"http", Scheme::kHttp, 80, "http://localhost:8080/health"},
@@ -57,6 +57,7 @@ constexpr std::array<SchemeForm, 20> kSchemes = {{
     {"mongodb", Scheme::kMongodb, 27017, "mongodb://localhost:27017"},
     {"memcached", Scheme::kMemcached, 11211, "memcached://localhost:11211"},
     {"nats", Scheme::kNats, 4222, "nats://localhost:4222"},
+    {"systemd", Scheme::kSystemd, 0, "systemd:nginx.service"},
     {"pid", Scheme::kPid, 0, "pid:4711"},
     {"exec", Scheme::kExec, 0, "exec:'pg_isready -q'"},
 }};
@@ -134,6 +135,7 @@ bool IsUrl(Scheme scheme) {
     case Scheme::kUnix:
     case Scheme::kDns:
     case Scheme::kFile:
+    case Scheme::kSystemd:
     case Scheme::kPid:
     case Scheme::kExec:
       return false;
@@ -373,6 +375,28 @@ absl::Status ReadUnix(std::string_view rest, const SchemeForm& form,
   return CheckSocketPath(target.path);
 }
 
+// Reads the name of a unit: https://www.freedesktop.org/software/systemd/man/
+// latest/systemd.unit.html. As systemctl, takes a name without a type for that
+// of a service.
+absl::Status ReadSystemd(std::string_view rest, const SchemeForm& form,
+                         Target& target) {
+  constexpr size_t kLongest = 255;
+  const bool is_valid = std::all_of(rest.begin(), rest.end(), [](char c) {
+    return IsLabelCharacter(c) || absl::StrContains(":@\\", c);
+  });
+  if (rest.empty() || !is_valid) return InvalidForm("no name of a unit", form);
+  constexpr std::array<std::string_view, 11> kTypes = {
+      ".service", ".socket", ".device", ".mount", ".automount", ".swap",
+      ".target",  ".path",   ".timer",  ".slice", ".scope"};
+  const bool has_type = std::any_of(
+      kTypes.begin(), kTypes.end(),
+      [&](std::string_view type) { return absl::EndsWith(rest, type); });
+  target.path = absl::StrCat(rest, has_type ? "" : ".service");
+  return target.path.size() <= kLongest
+             ? absl::OkStatus()
+             : Invalid("the name is longer than 255 characters");
+}
+
 absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
                       Target& target) {
   switch (form.scheme) {
@@ -382,6 +406,8 @@ absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
       return ReadDns(rest, form, target);
     case Scheme::kFile:
       return ReadFile(rest, form, target);
+    case Scheme::kSystemd:
+      return ReadSystemd(rest, form, target);
     case Scheme::kPid:
       return IsDigits(rest) && absl::SimpleAtoi(rest, &target.pid) &&
                      target.pid >= 1

@@ -42,6 +42,7 @@ enum class Scheme : uint8_t {
   kMongodb,    // mongodb://[USER:PASSWORD@]HOST[:27017][/DATABASE][?OPTIONS]
   kMemcached,  // memcached://HOST[:11211]
   kNats,       // nats://[USER:PASSWORD@]HOST[:4222]
+  kSystemd,    // systemd:UNIT; `.service` may be left out
   kPid,        // pid:N
   kExec,       // exec:'SHELL COMMAND'
 };
@@ -68,7 +69,8 @@ struct Target {
 
   // unix, file: the path, relative or absolute. postgres: the path of a socket
   // if the host is a folder. http, https: path and query, beginning with `/`.
-  // exec: the shell command. Contains no zero bytes, except for exec.
+  // exec: the shell command. systemd: the name of the unit. Contains no zero
+  // bytes, except for exec.
   std::string path = {};
 
   // dns: the type of the records, in capitals. Empty: addresses, found as any

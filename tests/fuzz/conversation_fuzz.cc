@@ -25,6 +25,7 @@
 #include "cli/probes/wire/nats_conversation.h"
 #include "cli/probes/wire/postgres_conversation.h"
 #include "cli/probes/wire/redis_conversation.h"
+#include "cli/probes/wire/systemd_conversation.h"
 
 namespace {
 
@@ -39,11 +40,20 @@ using waiter::cli::Finding;
     }                                                                   \
   } while (false)
 
-constexpr std::array<std::unique_ptr<Conversation> (*)(), 8> kProtocols = {
-    waiter::cli::NewAmqpConversation,      waiter::cli::NewKafkaConversation,
-    waiter::cli::NewMemcachedConversation, waiter::cli::NewMongodbConversation,
-    waiter::cli::NewMysqlConversation,     waiter::cli::NewNatsConversation,
-    waiter::cli::NewPostgresConversation,  waiter::cli::NewRedisConversation,
+std::unique_ptr<Conversation> NewUnit() {
+  return waiter::cli::NewSystemdConversation("a.service", 0);
+}
+
+constexpr std::array<std::unique_ptr<Conversation> (*)(), 9> kProtocols = {
+    waiter::cli::NewAmqpConversation,
+    waiter::cli::NewKafkaConversation,
+    waiter::cli::NewMemcachedConversation,
+    waiter::cli::NewMongodbConversation,
+    waiter::cli::NewMysqlConversation,
+    waiter::cli::NewNatsConversation,
+    NewUnit,
+    waiter::cli::NewPostgresConversation,
+    waiter::cli::NewRedisConversation,
 };
 
 std::optional<Finding> Play(Conversation& conversation, std::string_view bytes,

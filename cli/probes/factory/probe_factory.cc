@@ -3,14 +3,19 @@
 
 #include "cli/probes/factory/probe_factory.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/strip.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/http_client.h"
@@ -32,6 +37,7 @@
 #include "cli/probes/wire/nats_conversation.h"
 #include "cli/probes/wire/postgres_conversation.h"
 #include "cli/probes/wire/redis_conversation.h"
+#include "cli/probes/wire/systemd_conversation.h"
 #include "cli/process/process.h"
 #include "cli/process/process_reaper.h"
 
@@ -80,6 +86,16 @@ std::optional<NewConversation> ConversationOf(Scheme scheme) {
   }
 }
 
+// Returns the path of the socket of the system bus.
+std::string SystemBusPath() {
+  const char* const variable = std::getenv("DBUS_SYSTEM_BUS_ADDRESS");
+  std::string_view address = variable == nullptr ? "" : variable;
+  if (!absl::ConsumePrefix(&address, "unix:path=")) {
+    return "/run/dbus/system_bus_socket";
+  }
+  return std::string(address.substr(0, address.find_first_of(",;")));
+}
+
 }  // namespace
 
 ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
@@ -106,6 +122,14 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
       return MakeHttp(target);
     case Scheme::kDns:
       return std::make_unique<DnsProbe>(resolver_, target, family);
+    case Scheme::kSystemd: {
+      Target bus = target;
+      bus.path = SystemBusPath();
+      return std::make_unique<SocketProbe>(
+          loop_, resolver_, std::move(bus), [unit = target.path] {
+            return NewSystemdConversation(unit, geteuid());
+          });
+    }
     case Scheme::kFile:
       return std::make_unique<FileProbe>(loop_, calls_, target);
     case Scheme::kPid:

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -23,6 +24,7 @@
 #include "cli/probes/wire/memcached_conversation.h"
 #include "cli/probes/wire/mongodb_conversation.h"
 #include "cli/probes/wire/nats_conversation.h"
+#include "cli/probes/wire/systemd_conversation.h"
 #include "gtest/gtest.h"
 #include "waiter/poll_status.h"
 
@@ -122,6 +124,73 @@ std::string MongoHello(std::string_view elements) {
                    Element('\x0a', "nothing", ""), Ok()));
 }
 
+// Returns a message of D-Bus from systemd: a field with the serial number of
+// the call, one with the signature, and a body.
+std::string BusMessage(char type, char call, char signature,
+                       std::string_view body, std::string_view more = {}) {
+  const std::string fields = absl::StrCat(
+      Bytes("\5\1u\0"), std::string(1, call), Bytes("\0\0\0\x08\1g\0\1"),
+      std::string(1, signature), Bytes("\0"), more);
+  std::string message = absl::StrCat("l", std::string(1, type), Bytes("\0\1"));
+  AppendLittle(static_cast<uint32_t>(body.size()), message);
+  AppendLittle(uint32_t{9}, message);
+  AppendLittle(static_cast<uint32_t>(fields.size()), message);
+  message += fields;
+  message.append((8 - message.size() % 8) % 8, '\0');
+  return absl::StrCat(message, body);
+}
+
+std::string BusText(std::string_view text) {
+  std::string bytes;
+  AppendLittle(static_cast<uint32_t>(text.size()), bytes);
+  return absl::StrCat(bytes, text, Bytes("\0"));
+}
+
+// Returns what the bus sends about a unit in these states.
+std::string UnitStates(std::string_view load, std::string_view active,
+                       std::string_view sub) {
+  const auto property = [](char call, std::string_view value) {
+    return BusMessage('\2', call, 'v',
+                      absl::StrCat(Bytes("\1s\0\0"), BusText(value)));
+  };
+  return absl::StrCat(
+      "OK 1234deadbeef\r\n", BusMessage('\2', '\1', 's', BusText(":1.7")),
+      BusMessage('\4', '\0', 's', BusText(":1.7")), property('\2', load),
+      property('\3', active), property('\4', sub));
+}
+
+std::unique_ptr<Conversation> NewUnit() {
+  return NewSystemdConversation("a-b.service", 1000);
+}
+
+// Returns the calls for that unit. Each part of a call begins at a multiple of
+// 8 bytes, and each text at one of 4.
+std::string UnitCalls() {
+  const std::string path = "/org/freedesktop/systemd1/unit/a_2db_2eservice";
+  std::string calls = Bytes(
+      "BEGIN\r\nl\1\0\1\0\0\0\0\1\0\0\0\x6e\0\0\0"
+      "\1\1o\0\x15\0\0\0/org/freedesktop/DBus\0\0\0"
+      "\6\1s\0\x14\0\0\0org.freedesktop.DBus\0\0\0\0"
+      "\2\1s\0\x14\0\0\0org.freedesktop.DBus\0\0\0\0"
+      "\3\1s\0\5\0\0\0Hello\0\0\0");
+  char serial = '\2';
+  for (const std::string_view property :
+       {"LoadState", "ActiveState", "SubState"}) {
+    const std::string body =
+        absl::StrCat(Bytes("\x1d\0\0\0org.freedesktop.systemd1.Unit\0\0\0"),
+                     BusText(property));
+    absl::StrAppend(
+        &calls, Bytes("l\1\0\1"),
+        std::string(1, static_cast<char>(body.size())), Bytes("\0\0\0"),
+        std::string(1, serial++), Bytes("\0\0\0\xa0\0\0\0"),
+        Bytes("\1\1o\0\x2e\0\0\0"), path, Bytes("\0\0"),
+        Bytes("\6\1s\0\x18\0\0\0org.freedesktop.systemd1\0\0\0\0\0\0\0\0"),
+        Bytes("\2\1s\0\x1f\0\0\0org.freedesktop.DBus.Properties\0"),
+        Bytes("\3\1s\0\3\0\0\0Get\0\0\0\0\0"), Bytes("\x08\1g\0\2ss\0"), body);
+  }
+  return calls;
+}
+
 struct Case {
   std::string_view name;
   std::unique_ptr<Conversation> (*make)();
@@ -139,6 +208,9 @@ std::vector<Case> Cases() {
   const std::string mongo = Bytes(
       "\x34\0\0\0tiaw\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
       "\x1f\0\0\0\x10hello\0\1\0\0\0\2$db\0\6\0\0\0admin\0\0");
+  const std::string auth =
+      absl::StrCat(Bytes("\0"), "AUTH EXTERNAL 31303030\r\n");
+  const std::string calls = UnitCalls();
   const std::string nats =
       "CONNECT {\"verbose\":false,\"pedantic\":false,\"name\":\"waiter\","
       "\"lang\":\"waiter\",\"version\":\"1\",\"protocol\":1}\r\nPING\r\n";
@@ -252,6 +324,32 @@ std::vector<Case> Cases() {
                                 Text("errmsg", "shutdown"),
                                 Element('\x10', "code", Bytes("\x5b\0\0\0")))),
        kNotReady, "MongoDB answers: shutdown (error 91)"},
+      {"unit is active", NewUnit, auth,
+       UnitStates("loaded", "active", "running"), kSuccess, "active (running)",
+       calls},
+      {"unit reloads", NewUnit, auth,
+       UnitStates("loaded", "reloading", "reload"), kSuccess,
+       "reloading (reload)", calls},
+      {"unit starts", NewUnit, auth,
+       UnitStates("loaded", "activating", "auto-restart"), kNotReady,
+       "activating (auto-restart)", calls},
+      {"unit is inactive", NewUnit, auth,
+       UnitStates("loaded", "inactive", "dead"), kNotReady, "inactive (dead)",
+       calls},
+      {"unit has failed", NewUnit, auth,
+       UnitStates("loaded", "failed", "failed"), kNotReady, "failed", calls},
+      {"there is no unit", NewUnit, auth,
+       UnitStates("not-found", "inactive", "dead"), kNotReady,
+       "there is no such unit", calls},
+      {"there is no systemd", NewUnit, auth,
+       absl::StrCat("OK 12\r\n",
+                    BusMessage('\3', '\2', 's', BusText("no such name"),
+                               absl::StrCat(Bytes("\0\4\1s\0"),
+                                            BusText("a.ServiceUnknown")))),
+       kServerError, "systemd answers: no such name (a.ServiceUnknown)", calls},
+      {"the bus refuses the user", NewUnit, auth, "REJECTED EXTERNAL\r\n",
+       kServerError, "the system bus refuses this user"},
+
       {"MongoDB has an error", NewMongodbConversation, mongo,
        MongoAnswer(absl::StrCat(Text("errmsg", "broken"),
                                 Element('\x10', "code", Bytes("\1\0\0\0")))),
@@ -360,6 +458,28 @@ TEST(ConversationTest, ReplicaSetWithoutConfigurationHasAdvice) {
       *conversation, MongoHello(Flag("isreplicaset", true)), size_t{1} << 16);
   ASSERT_TRUE(played.finding.has_value());
   EXPECT_EQ(played.finding->hint, "call rs.initiate(), or use tcp:");
+}
+
+TEST(SystemdConversationTest, UnitThatEndedIsAbsent) {
+  for (const auto& [load, active, absent] :
+       std::vector<std::tuple<std::string, std::string, bool>>{
+           {"loaded", "active", false},
+           {"loaded", "activating", false},
+           {"loaded", "deactivating", false},
+           {"loaded", "inactive", true},
+           {"loaded", "failed", true},
+           {"not-found", "inactive", true}}) {
+    const std::unique_ptr<Conversation> conversation = NewUnit();
+    const std::string states = UnitStates(load, active, "a");
+    const Played played = Play(*conversation, states, states.size());
+    ASSERT_TRUE(played.finding.has_value());
+    EXPECT_EQ(played.finding->absent, absent) << load << " " << active;
+  }
+}
+
+TEST(SystemdConversationTest, PathEncodesWhatIsNeitherLetterNorDigit) {
+  EXPECT_EQ(SystemdUnitPath("1a@\xc3.service"),
+            "/org/freedesktop/systemd1/unit/_31a_40_c3_2eservice");
 }
 
 TEST(ByteReaderTest, ReadsIntegersAndTextsUntilTheEnd) {

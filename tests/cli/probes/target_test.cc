@@ -83,6 +83,10 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"mongodb://h", Scheme::kMongodb, "h", 27017},
       {"memcached://h", Scheme::kMemcached, "h", 11211},
       {"nats://h", Scheme::kNats, "h", 4222},
+      {"systemd:nginx", Scheme::kSystemd, "", 0, "nginx.service"},
+      {"systemd:getty@tty1.service", Scheme::kSystemd, "", 0,
+       "getty@tty1.service"},
+      {"systemd:a.b.mount", Scheme::kSystemd, "", 0, "a.b.mount"},
       {"pid:1", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(), 1},
       {"pid:2147483647", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(),
        2147483647},
@@ -114,7 +118,8 @@ TEST(TargetTest, EverySchemeIsParsed) {
 TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   constexpr std::string_view kSchemes =
       "tcp, unix, http, https, dns, file, redis, rediss, postgres, postgresql, "
-      "mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, nats, pid, exec";
+      "mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, nats, systemd, "
+      "pid, exec";
   const std::vector<std::pair<std::string_view, std::string>> cases = {
       {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
                         "of: ",
@@ -129,6 +134,8 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"mongodb+srv://cluster.example.com",
        "the name has SRV records instead of an address; write one of its hosts "
        "as mongodb://HOST"},
+      {"systemd:", "no name of a unit; write it as systemd:nginx.service"},
+      {"systemd://a", "no name of a unit; write it as systemd:nginx.service"},
       {"kafka://a:9092,b:9092",
        "a target has one host: give a target for each; write it as "
        "kafka://localhost:9092"},
