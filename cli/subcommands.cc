@@ -23,9 +23,12 @@
 #include "cli/commands/wait_command.h"
 #include "cli/flags/variables.h"
 #include "cli/run/exit_code.h"
+#include "waiter/version.h"
 
 namespace waiter::cli {
 namespace {
+
+constexpr std::string_view kVersionFlag = "--version";
 
 using Subcommands = std::vector<std::unique_ptr<const Subcommand>>;
 
@@ -59,6 +62,12 @@ void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
   }
   out << absl::StrFormat("  %-26s commands; each has its own --help\n",
                          absl::StrJoin(names, ", "));
+  out << absl::StrFormat("  %-26s print the version\n", kVersionFlag);
+}
+
+void PrintVersion(std::ostream& out) {
+  out << absl::StrFormat("waiter %d.%d.%d\n", WAITER_VERSION_MAJOR,
+                         WAITER_VERSION_MINOR, WAITER_VERSION_PATCH);
 }
 
 }  // namespace
@@ -78,6 +87,10 @@ int RunWaiter(absl::Span<const std::string> args,
     const int code = wait.Run({help, environment, out, err});
     if (code != 0) return code;
     PrintSubcommands(subcommands, out);
+    return WrittenExitCode(out, "waiter", err);
+  }
+  if (first == kVersionFlag) {
+    PrintVersion(out);
     return WrittenExitCode(out, "waiter", err);
   }
   if (HasOwnVariables(environment)) {

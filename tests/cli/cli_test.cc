@@ -27,6 +27,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "sim/plan.h"
+#include "waiter/version.h"
 
 namespace waiter::cli {
 namespace {
@@ -314,6 +315,16 @@ TEST(CliTest, HelpFitsOneScreen) {
       EXPECT_LE(text.size(), 80) << text;
     }
   }
+}
+
+TEST(CliTest, VersionIsThatOfTheLibrary) {
+  // A variable that stands for no flag is no matter here.
+  const Ended version = Call("--version", {"WAITER_TIMEOT=1m"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out,
+            absl::StrFormat("waiter %d.%d.%d\n", WAITER_VERSION_MAJOR,
+                            WAITER_VERSION_MINOR, WAITER_VERSION_PATCH));
+  EXPECT_THAT(version.err, IsEmpty());
 }
 
 TEST(CliTest, UnwritableFileHasItsOwnExitCode) {
