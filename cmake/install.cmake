@@ -6,6 +6,8 @@
 
 include(CMakePackageConfigHelpers)
 
+# The command has a component of its own.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/waiter)
 
 install(

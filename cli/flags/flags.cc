@@ -223,7 +223,7 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   return Invalid(flag->has_secrets ? absl::StrCat("--", name, "=...")
                  : used_next       ? absl::StrCat(argument, " ", *next)
                                    : argument,
-                 status.message());
+                 std::string(status.message()));
 }
 
 absl::Status Flags::ReadLabelled(const std::string& argument,
@@ -258,7 +258,7 @@ absl::Status Flags::ReadLabelled(const std::string& argument,
                               flag->has_secrets ? "..."
                               : used_next       ? std::string_view(*next)
                                                 : parts.second),
-                 status.message());
+                 std::string(status.message()));
 }
 
 absl::Status Flags::UnknownFlag(std::string_view name) const {
@@ -281,7 +281,7 @@ absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
   if (status.ok()) return status;
   return Invalid(
       absl::StrCat(VariableOf(flag.name), "=", flag.has_secrets ? "..." : text),
-      status.message());
+      std::string(status.message()));
 }
 
 std::vector<const Flags::Flag*> Flags::Chosen(

@@ -275,7 +275,8 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
         "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
         "%23 and @ as %40");
   }
-  if (!host_port.ok()) return InvalidForm(host_port.status().message(), form);
+  if (!host_port.ok())
+    return InvalidForm(std::string(host_port.status().message()), form);
   target.host = std::move(host_port->host);
   target.port = host_port->port;
   if (IsHttp(form.scheme)) return ReadHttpPath(path, target);

@@ -4,6 +4,7 @@
 #include "cli/run/exit_code.h"
 
 #include <ostream>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -14,7 +15,7 @@ namespace waiter::cli {
 int ExitCode(const absl::Status& status, std::string_view command,
              std::ostream& err) {
   if (status.ok()) return 0;
-  err << command << ": " << Printable(status.message()) << '\n';
+  err << command << ": " << Printable(std::string(status.message())) << '\n';
   return absl::IsInvalidArgument(status) ? kUsageError : kOwnFailure;
 }
 

@@ -30,6 +30,14 @@ begin() {
   file waiter/testing/clock.cc
   file cmake/library.cmake 'set(WAITER_SOURCES' '  waiter/core/poll.cc' '  waiter/core/step.h' ')' \
     'set(WAITER_TESTING_SOURCES' '  waiter/testing/clock.cc' ')'
+  file cli/BUILD.bazel '    srcs = ["main.cc", "page_main.cc"],'
+  file cli/main.cc
+  file cli/page_main.cc
+  file sim/BUILD.bazel '    hdrs = ["plan.h"],'
+  file sim/plan.h
+  file charts/page/BUILD.bazel '    hdrs = ["page_parts.h"],'
+  file charts/page/page_parts.h
+  file cmake/command.cmake 'set(WAITER_COMMAND_SOURCES' '  cli/main.cc' '  sim/plan.h' ')'
   for folder in budgets core drivers engine loop presets testing; do
     file "tests/$folder/BUILD.bazel" 'cc_library(' '    name = "fixture",' ')'
   done
@@ -48,7 +56,7 @@ expect() {
   local status=0
   "$build_lists" . >out 2>&1 || status=$?
   if [[ -z ${2:-} ]]; then
-    ((status == 0)) && grep -qx 'tools/build_lists: version 1.2.3: 3 sources, 2 headers and 1 tests agree' out && return
+    ((status == 0)) && grep -qx 'tools/build_lists: version 1.2.3: 5 sources, 2 headers and 1 tests agree' out && return
   else
     ((status == 1)) && [[ $(<out) == "tools/build_lists: $2" ]] && return
   fi
@@ -68,6 +76,15 @@ expect 'a source that CMake does not build' 'sources of waiter::waiter: waiter/c
 begin
 file waiter/testing/BUILD.bazel
 expect 'a source that only CMake builds' 'sources of waiter::testing: waiter/testing/clock.cc is unknown to Bazel'
+
+begin
+file sim/BUILD.bazel '    srcs = ["plan.cc"],' '    hdrs = ["plan.h"],'
+file sim/plan.cc
+expect 'a source of the command that CMake does not build' 'sources of the command: sim/plan.cc is missing in CMake'
+
+begin
+file cli/BUILD.bazel '    srcs = ["page_main.cc"],'
+expect 'a source of the command that only CMake builds' 'sources of the command: cli/main.cc is unknown to Bazel'
 
 begin
 file tests/engine/BUILD.bazel 'cc_test(' '    name = "engine_test",' ')'
