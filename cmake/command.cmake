@@ -26,6 +26,8 @@ set(WAITER_COMMAND_SOURCES
   cli/commands/wait_arguments.h
   cli/commands/wait_command.cc
   cli/commands/wait_command.h
+  cli/flags/closest_name.cc
+  cli/flags/closest_name.h
   cli/flags/flags.cc
   cli/flags/flags.h
   cli/flags/guard_flags.cc
@@ -47,6 +49,8 @@ set(WAITER_COMMAND_SOURCES
   cli/loop/signals.cc
   cli/loop/signals.h
   cli/loop/unique_fd.h
+  cli/loop/wake_pipe.cc
+  cli/loop/wake_pipe.h
   cli/main.cc
   cli/net/connect_failure.cc
   cli/net/connect_failure.h
@@ -111,14 +115,28 @@ set(WAITER_COMMAND_SOURCES
   cli/probes/socket/socket_probe.h
   cli/probes/target.cc
   cli/probes/target.h
+  cli/probes/wire/amqp_conversation.cc
+  cli/probes/wire/amqp_conversation.h
+  cli/probes/wire/byte_reader.cc
+  cli/probes/wire/byte_reader.h
   cli/probes/wire/conversation.cc
   cli/probes/wire/conversation.h
+  cli/probes/wire/kafka_conversation.cc
+  cli/probes/wire/kafka_conversation.h
+  cli/probes/wire/memcached_conversation.cc
+  cli/probes/wire/memcached_conversation.h
+  cli/probes/wire/mongodb_conversation.cc
+  cli/probes/wire/mongodb_conversation.h
   cli/probes/wire/mysql_conversation.cc
   cli/probes/wire/mysql_conversation.h
+  cli/probes/wire/nats_conversation.cc
+  cli/probes/wire/nats_conversation.h
   cli/probes/wire/postgres_conversation.cc
   cli/probes/wire/postgres_conversation.h
   cli/probes/wire/redis_conversation.cc
   cli/probes/wire/redis_conversation.h
+  cli/probes/wire/systemd_conversation.cc
+  cli/probes/wire/systemd_conversation.h
   cli/process/exec_error.cc
   cli/process/exec_error.h
   cli/process/exec_program.cc
@@ -127,10 +145,14 @@ set(WAITER_COMMAND_SOURCES
   cli/process/pid_watch.h
   cli/process/pipe_tail.cc
   cli/process/pipe_tail.h
+  cli/process/proc_stat.cc
+  cli/process/proc_stat.h
   cli/process/process.cc
   cli/process/process.h
   cli/process/process_reaper.cc
   cli/process/process_reaper.h
+  cli/process/spawn.cc
+  cli/process/spawn.h
   cli/run/exit_code.cc
   cli/run/exit_code.h
   cli/run/guard.cc
@@ -148,8 +170,12 @@ set(WAITER_COMMAND_SOURCES
   cli/text/fitted_text.h
   cli/text/json.cc
   cli/text/json.h
+  cli/text/percent.cc
+  cli/text/percent.h
   cli/text/printable.cc
   cli/text/printable.h
+  cli/text/read_file.cc
+  cli/text/read_file.h
   cli/text/time_text.cc
   cli/text/time_text.h
   cli/text/utf8.cc

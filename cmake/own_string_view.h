@@ -27,6 +27,7 @@
 #include "absl/base/config.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -138,10 +139,35 @@ bool StrContains(const A& text, const B& part) {
   return std::string_view(text).find(part) != std::string_view::npos;
 }
 
+template <typename A, typename B>
+requires waiter_command::HasStdView<A, B>
+bool EqualsIgnoreCase(const A& a, const B& b) {
+  return EqualsIgnoreCase(waiter_command::ToAbsl(a), waiter_command::ToAbsl(b));
+}
+
+template <typename A, typename B>
+requires waiter_command::HasStdView<A, B>
+bool StartsWithIgnoreCase(const A& text, const B& prefix) {
+  return StartsWithIgnoreCase(waiter_command::ToAbsl(text),
+                              waiter_command::ToAbsl(prefix));
+}
+
+inline bool ConsumeSuffix(std::string_view* text, std::string_view suffix) {
+  if (!text->ends_with(suffix)) return false;
+  text->remove_suffix(suffix.size());
+  return true;
+}
+
 inline bool ConsumePrefix(std::string_view* text, std::string_view prefix) {
   if (!text->starts_with(prefix)) return false;
   text->remove_prefix(prefix.size());
   return true;
+}
+
+template <waiter_command::StdView S>
+S StripPrefix(S text, std::string_view prefix) {
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return text;
 }
 
 template <waiter_command::StdView S>
@@ -176,6 +202,11 @@ std::string AsciiStrToLower(S text) {
 template <waiter_command::StdView S>
 std::string AsciiStrToUpper(S text) {
   return AsciiStrToUpper(waiter_command::ToAbsl(text));
+}
+
+template <waiter_command::StdView S>
+std::string HexStringToBytes(S digits) {
+  return HexStringToBytes(waiter_command::ToAbsl(digits));
 }
 
 template <waiter_command::StdView S, typename Number>

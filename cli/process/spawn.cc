@@ -54,8 +54,9 @@ std::vector<std::string> Candidates(const std::string& program) {
   const char* const path =
       std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
   std::vector<std::string> candidates;
-  for (const std::string_view folder :
-       absl::StrSplit(path == nullptr ? "/bin:/usr/bin" : path, ':')) {
+  const std::vector<std::string> folders =
+      absl::StrSplit(path == nullptr ? "/bin:/usr/bin" : path, ':');
+  for (const std::string& folder : folders) {
     candidates.push_back(
         absl::StrCat(folder.empty() ? "." : folder, "/", program));
   }
