@@ -15,6 +15,7 @@ set(WAITER_SOURCES
   waiter/classify/retry_after.cc
   waiter/core/backoff_options.cc
   waiter/core/clock.cc
+  waiter/core/exceptions.cc
   waiter/core/observer.cc
   waiter/core/options.cc
   waiter/core/poll.cc

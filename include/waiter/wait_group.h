@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/internal/wait_group_state.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_result.h"
@@ -57,7 +58,7 @@ class [[nodiscard]] WaitGroup {
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)
       : state_(new State(waits.size(), options, std::move(callback))) {
-    try {
+    WAITER_TRY {
       for (size_t i = 0; i < waits.size(); ++i) {
         state_->Add(i, engine.Start(std::move(waits[i]),
                                     typename State::OnEnd(*state_, i)));
@@ -67,9 +68,10 @@ class [[nodiscard]] WaitGroup {
                   engine.Start(Waiter([] { return true; },
                                       {.timeout = absl::ZeroDuration()}),
                                typename State::OnEnd(*state_, waits.size())));
-    } catch (...) {
+    }
+    WAITER_CATCH(...) {
       Destroy();
-      throw;
+      WAITER_RETHROW;
     }
   }
 

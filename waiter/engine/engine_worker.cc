@@ -32,6 +32,7 @@
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/engine_task.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
@@ -113,16 +114,6 @@ class TaskScope {
 };
 thread_local const TaskScope* TaskScope::innermost_ = nullptr;
 
-std::string WhatOf(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "";
-  }
-}
-
 [[noreturn]] void Die(const std::string& message) {
   std::fprintf(stderr, "waiter: %s\n", message.c_str());
   std::abort();
@@ -185,11 +176,8 @@ EngineWorker* EngineWorker::SetCurrent(EngineWorker* worker) {
 
 void EngineWorker::WaitRefs::Push(EngineRecord& record,
                                   Generation generation) noexcept {
-  try {
-    refs.push_back({&record, generation});
-  } catch (const std::bad_alloc&) {
-    overflown = true;
-  }
+  WAITER_TRY { refs.push_back({&record, generation}); }
+  WAITER_CATCH(const std::bad_alloc&) { overflown = true; }
 }
 
 template <typename Put>
@@ -299,14 +287,13 @@ void EngineWorker::PollOnExecutor(EngineStep& step) {
   HandOver hand_over = {.answer = answer.get(), .dropped = nullptr};
   hand_over_ = &hand_over;
   std::exception_ptr exception;
-  try {
+  WAITER_TRY {
     // The executor may run another poll, which destroys the handle of this one.
     const TaskScope::Pause outside;
     options_.executor(
         ExecutorPoll(ticket, std::move(context), std::move(answer)));
-  } catch (...) {
-    exception = std::current_exception();
   }
+  WAITER_CATCH(...) { exception = std::current_exception(); }
   hand_over_ = nullptr;
   CountPollTime();
   if (hand_over.dropped == nullptr) {
@@ -332,11 +319,8 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
   if (!record.gate.EnterToPoll(ticket.wait.generation)) return;
   {
     const TaskScope scope(*this, record);
-    try {
-      record.ops->poll_away(record.task.data(), &context, *answer);
-    } catch (...) {
-      answer->exception = std::current_exception();
-    }
+    WAITER_TRY { record.ops->poll_away(record.task.data(), &context, *answer); }
+    WAITER_CATCH(...) { answer->exception = std::current_exception(); }
   }
   if (record.gate.Leave()) {
     Answer(ticket, std::move(answer));
@@ -730,11 +714,8 @@ void EngineWorker::TakeAnswer(EngineAnswer& answer) {
       step.next_ = step.loop_.End(poll_clock_.now(), StopReason::kDeadline,
                                   /*unanswered=*/true);
     } else {
-      try {
-        record.ops->take(record.task.data(), answer, step);
-      } catch (...) {
-        OnException(step, std::current_exception());
-      }
+      WAITER_TRY { record.ops->take(record.task.data(), answer, step); }
+      WAITER_CATCH(...) { OnException(step, std::current_exception()); }
     }
     Park(step);
   });
@@ -781,11 +762,8 @@ void EngineWorker::PollWithContext(EngineStep& step) {
 
 inline void EngineWorker::CallStatusFunction(EngineStep& step) {
   EngineRecord& record = step.record_;
-  try {
-    record.ops->poll(record.task.data(), step);
-  } catch (...) {
-    OnException(step, std::current_exception());
-  }
+  WAITER_TRY { record.ops->poll(record.task.data(), step); }
+  WAITER_CATCH(...) { OnException(step, std::current_exception()); }
 }
 
 PollContext EngineWorker::ContextOf(EngineStep& step) {
@@ -908,11 +886,10 @@ void EngineWorker::CallBack(EngineStep& step) {
   EngineRecord& record = step.record_;
   if (record.gate.abandoned()) return;
   step.called_back_ = true;
-  try {
+  WAITER_TRY {
     record.ops->finish(record.task.data(), std::move(step.report_));
-  } catch (...) {
-    OnException(step, std::current_exception());
   }
+  WAITER_CATCH(...) { OnException(step, std::current_exception()); }
 }
 
 inline bool EngineWorker::EnterTask(EngineRecord& record) const {

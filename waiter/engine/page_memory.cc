@@ -5,11 +5,12 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <new>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+
+#include "waiter/internal/exceptions.h"
 
 namespace waiter::internal {
 namespace {
@@ -29,7 +30,7 @@ PageMemory AllocatePageMemory(size_t size) {
   const size_t alignment = size < kHugePage ? kCacheLine : kHugePage;
   const size_t whole = RoundUp(size, alignment);
   void* const memory = std::aligned_alloc(alignment, whole);
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) ThrowBadAlloc();
 #if defined(__linux__)
   // Advice only: an error makes no difference except in speed.
   if (alignment == kHugePage) madvise(memory, whole, MADV_HUGEPAGE);

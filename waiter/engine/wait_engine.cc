@@ -14,6 +14,7 @@
 #include "waiter/clock.h"
 #include "waiter/engine/engine_worker.h"
 #include "waiter/internal/engine_ref.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/wait_engine_options.h"
 
 namespace waiter {
@@ -55,13 +56,14 @@ WaitEngine::WaitEngine(const WaitEngineOptions& options)
     workers_.push_back(internal::EngineWorkerRef::Adopt(
         *new internal::EngineWorker(options, ordinal, ends_)));
   }
-  try {
+  WAITER_TRY {
     for (const internal::EngineWorkerRef& worker : workers_) {
       if (threads > 0) worker->StartThread();
     }
-  } catch (...) {
+  }
+  WAITER_CATCH(...) {
     ShutDown();
-    throw;
+    WAITER_RETHROW;
   }
 }
 

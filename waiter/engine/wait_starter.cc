@@ -11,6 +11,7 @@
 #include "waiter/engine/engine_worker.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_step.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/stop_token.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
@@ -29,11 +30,10 @@ void* WaitStarter::storage() { return record_->task.data(); }
 WaitHandle WaitStarter::MakeHandle(const EngineOps& ops) {
   waiter::stop_source stop(waiter::nostopstate);
   if (ops.takes_context) {
-    try {
-      stop = waiter::stop_source();
-    } catch (...) {
+    WAITER_TRY { stop = waiter::stop_source(); }
+    WAITER_CATCH(...) {
       ops.destroy(storage());
-      throw;
+      WAITER_RETHROW;
     }
   }
   record_->ops = &ops;

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/loop/backoff.h"
 #include "waiter/loop/final_status.h"
@@ -547,11 +548,12 @@ NextStep WaitLoop::End(MonotonicTime now, StopReason reason, bool unanswered) {
 
 void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
   absl::Status error(absl::StatusCode::kUnknown, "");
-  try {
+  WAITER_TRY {
     error = absl::UnknownError(
         absl::StrCat("the status function threw an exception",
                      what.empty() ? "" : ": ", internal::ToAbsl(what)));
-  } catch (const std::bad_alloc&) {
+  }
+  WAITER_CATCH(const std::bad_alloc&) {
     // The exception may have been that memory ran out.
   }
   EndWithError(now, std::move(error));

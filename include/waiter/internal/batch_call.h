@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/types/span.h"
 #include "waiter/batch_answer.h"
 #include "waiter/internal/batch_queue.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
 
@@ -39,13 +41,11 @@ struct BatchRecipient {
 template <typename Key, typename T>
 absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
                                                  const std::vector<Key>& keys) {
-  try {
-    return call(keys);
-  } catch (const std::exception& exception) {
+  WAITER_TRY { return call(keys); }
+  WAITER_CATCH(...) {
+    const std::string what = WhatOf(std::current_exception());
     return absl::UnknownError(
-        absl::StrCat("the batch call threw: ", exception.what()));
-  } catch (...) {
-    return absl::UnknownError("the batch call threw");
+        absl::StrCat("the batch call threw", what.empty() ? "" : ": ", what));
   }
 }
 
