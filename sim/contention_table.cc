@@ -133,11 +133,10 @@ absl::StatusOr<std::vector<ContentionRow>> SimulateContentionTable(
   const auto work = [&] {
     for (size_t i; (i = next++) < cells.size();) Fill(cells[i], options.runs);
   };
-  {
-    std::vector<std::jthread> helpers;
-    for (int i = 1; i < options.threads; ++i) helpers.emplace_back(work);
-    work();
-  }
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < options.threads; ++i) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
   return rows;
 }
 

@@ -13,8 +13,9 @@ namespace {
 
 TEST(EventuallyTest, PollsUntilAThreadIsDone) {
   std::atomic<int> done = 0;
-  std::jthread worker([&] { done = 7; });
+  std::thread worker([&] { done = 7; });
   EXPECT_EVENTUALLY(done.load(), testing::Gt(6));
+  worker.join();
   ASSERT_EVENTUALLY(done.load(), 7);
 }
 

@@ -33,9 +33,12 @@ class ThreadPool {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
   }
   ~ThreadPool() {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
   }
 
   void Schedule(absl::AnyInvocable<void()> task) {
@@ -45,7 +48,7 @@ class ThreadPool {
   }
 
   bool HasThisThread() const {
-    return std::ranges::any_of(threads_, [](const std::jthread& thread) {
+    return std::ranges::any_of(threads_, [](const std::thread& thread) {
       return thread.get_id() == std::this_thread::get_id();
     });
   }
@@ -69,7 +72,7 @@ class ThreadPool {
   std::condition_variable changed_;
   std::deque<absl::AnyInvocable<void()>> tasks_;
   bool ended_ = false;
-  std::vector<std::jthread> threads_;
+  std::vector<std::thread> threads_;
 };
 
 // The jobs are done when they are polled for the second time. Job 7 is unknown.

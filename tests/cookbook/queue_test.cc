@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,6 +23,15 @@ namespace {
 // Saves documents on a thread of its own; one without text is damaged.
 class Indexer {
  public:
+  ~Indexer() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      changed_.notify_one();
+    }
+    worker_.join();
+  }
+
   void Push(std::string document) {
     const std::lock_guard lock(mutex_);
     pending_.push_back(std::move(document));
@@ -44,9 +52,11 @@ class Indexer {
   }
 
  private:
-  void Work(const std::stop_token& stop) {
+  void Work() {
     std::unique_lock lock(mutex_);
-    while (changed_.wait(lock, stop, [this] { return !pending_.empty(); })) {
+    while (true) {
+      changed_.wait(lock, [this] { return ended_ || !pending_.empty(); });
+      if (pending_.empty()) return;
       if (pending_.front().empty()) {
         ++damaged_;
       } else {
@@ -57,11 +67,12 @@ class Indexer {
   }
 
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  std::condition_variable changed_;
+  bool ended_ = false;
   std::deque<std::string> pending_;
   std::vector<std::string> saved_;
   int damaged_ = 0;
-  std::jthread worker_{[this](const std::stop_token& stop) { Work(stop); }};
+  std::thread worker_{[this] { Work(); }};
 };
 
 using ::testing::ElementsAre;
