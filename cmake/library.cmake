@@ -10,6 +10,7 @@ set(WAITER_SOURCES
   waiter/blocking/blocking_wait.cc
   waiter/budgets/rate_limiter.cc
   waiter/budgets/retry_quota.cc
+  waiter/budgets/seconds.h
   waiter/classify/classify.cc
   waiter/classify/error_classifier.cc
   waiter/classify/retry_after.cc
@@ -106,4 +107,10 @@ function(waiter_library target name)
       VERSION ${PROJECT_VERSION}
       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
   )
+  # A project that hides its own symbols must still find those of a shared Waiter. In a static library they are
+  # hidden like the project's.
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
+  endif()
 endfunction()

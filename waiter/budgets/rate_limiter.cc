@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "waiter/budgets/seconds.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/poll_status.h"
@@ -22,18 +23,7 @@
 namespace waiter {
 namespace {
 
-constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kNanosecond = 1e-9;
-
-// Returns the time that is `seconds` after `time`, rounded to a nanosecond and
-// saturated. Requires that `seconds` is not negative.
-MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
-  const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
-  constexpr double kLimit = 9.2e18;  // Below 2^63.
-  if (nanoseconds >= kLimit) return MonotonicTime::max();
-  return SaturatingAdd(
-      time, std::chrono::nanoseconds(static_cast<int64_t>(nanoseconds)));
-}
 
 absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
                      absl::string_view range) {
@@ -162,7 +152,7 @@ MonotonicTime AdaptiveRateLimiter::Acquire(MonotonicTime now) {
     const internal::MutexLock lock(mutex_);
     wait = bucket_.Acquire(1, time);
   }
-  return wait == 0 ? now : SecondsAfter(now, wait);
+  return wait == 0 ? now : internal::SecondsAfter(now, wait);
 }
 
 absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
@@ -179,7 +169,7 @@ absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
                      bucket_.max_capacity(), " pass at once"));
   }
   const double wait = bucket_.Acquire(cost, time);
-  return wait == 0 ? now : SecondsAfter(now, wait);
+  return wait == 0 ? now : internal::SecondsAfter(now, wait);
 }
 
 void AdaptiveRateLimiter::Update(MonotonicTime now, PollStatus status) {
@@ -221,7 +211,7 @@ double AdaptiveRateLimiter::Elapsed(MonotonicTime now) {
   }
   return std::max(
       0.0, static_cast<double>(std::chrono::nanoseconds{now - start_}.count()) /
-               kNanosecondsPerSecond);
+               internal::kNanosecondsPerSecond);
 }
 
 }  // namespace waiter

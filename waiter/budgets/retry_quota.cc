@@ -17,30 +17,20 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "waiter/budgets/seconds.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
 
 namespace waiter {
 namespace {
 
-constexpr double kNanosecondsPerSecond = 1e9;
-
 // With less, a quota with refill would refuse nothing: some comes back between
 // any two polls.
 constexpr double kLeastRest = 1;
 
 double Seconds(std::chrono::nanoseconds duration) {
-  return static_cast<double>(duration.count()) / kNanosecondsPerSecond;
-}
-
-// Returns the time that is `seconds` after `time`, rounded to a nanosecond and
-// saturated. Requires that `seconds` is not negative.
-MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
-  const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
-  constexpr double kLimit = 9.2e18;  // Below 2^63.
-  if (nanoseconds >= kLimit) return MonotonicTime::max();
-  return SaturatingAdd(
-      time, std::chrono::nanoseconds(static_cast<int64_t>(nanoseconds)));
+  return static_cast<double>(duration.count()) /
+         internal::kNanosecondsPerSecond;
 }
 
 absl::Status Invalid(absl::string_view field, double value,
@@ -102,7 +92,8 @@ RetryQuota::RetryQuota(const RetryQuotaOptions& options)
     : options_(options),
       costs_{options.initial_cost, options.retry_cost, options.timeout_cost,
              options.throttle_cost, 0},
-      refill_per_nanosecond_(options.refill_per_second / kNanosecondsPerSecond),
+      refill_per_nanosecond_(options.refill_per_second /
+                             internal::kNanosecondsPerSecond),
       level_(options.capacity),
       tokens_(options.capacity) {}
 
@@ -178,7 +169,7 @@ RetryQuota::Taken RetryQuota::Take(double cost, MonotonicTime& time) {
   } while (!level_.compare_exchange_weak(level, left - refilled,
                                          std::memory_order_relaxed));
   if (left < -tolerance) {
-    time = SecondsAfter(time, -left / options_.refill_per_second);
+    time = internal::SecondsAfter(time, -left / options_.refill_per_second);
   }
   return taken;
 }
@@ -216,8 +207,8 @@ RetryQuota::Taken RetryQuota::TakeCompatibly(double cost, MonotonicTime& time) {
   }
   time = std::max(mark_, time);
   if (shortfall > 0 && !takes_rest) {
-    time =
-        SecondsAfter(time, std::ceil(shortfall / options_.refill_per_second));
+    time = internal::SecondsAfter(
+        time, std::ceil(shortfall / options_.refill_per_second));
   }
   tokens_ = std::max(tokens_ - cost, 0.0);
   mark_ = time;

@@ -17,8 +17,8 @@
 namespace waiter {
 namespace {
 
-absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
-                     absl::string_view range) {
+absl::Status OutOfRange(absl::string_view field, const absl::AlphaNum& value,
+                        absl::string_view range) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is ", value, "; it must be ", range));
 }
@@ -70,8 +70,9 @@ bool IsNotNegative(absl::Duration value, bool may_be_infinite) {
 
 absl::Status Negative(absl::string_view field, absl::Duration value,
                       bool may_be_infinite) {
-  return Invalid(field, absl::FormatDuration(value),
-                 may_be_infinite ? "zero or more" : "finite, and zero or more");
+  return OutOfRange(
+      field, absl::FormatDuration(value),
+      may_be_infinite ? "zero or more" : "finite, and zero or more");
 }
 
 }  // namespace
@@ -83,17 +84,17 @@ absl::Status Validate(const WaitOptions& options) {
         "absl::InfiniteDuration() to wait for ever");
   }
   if (options.successes_required < 1) {
-    return Invalid("successes_required", options.successes_required,
-                   "at least 1");
+    return OutOfRange("successes_required", options.successes_required,
+                      "at least 1");
   }
   if (options.history_limit < 0) {
-    return Invalid("history_limit", options.history_limit, "zero or more");
+    return OutOfRange("history_limit", options.history_limit, "zero or more");
   }
   if (!(options.retry_after.max_retry_after > absl::ZeroDuration() &&
         options.retry_after.max_retry_after < absl::InfiniteDuration())) {
-    return Invalid("retry_after.max_retry_after",
-                   absl::FormatDuration(options.retry_after.max_retry_after),
-                   "finite, and above zero");
+    return OutOfRange("retry_after.max_retry_after",
+                      absl::FormatDuration(options.retry_after.max_retry_after),
+                      "finite, and above zero");
   }
   if (!IsNotNegative(options.retry_after.overshoot, false)) {
     return Negative("retry_after.overshoot", options.retry_after.overshoot,
@@ -102,7 +103,8 @@ absl::Status Validate(const WaitOptions& options) {
   for (const Limit& limit : kLimits) {
     const std::optional<int64_t>& value = options.*limit.field;
     if (value.value_or(1) < 1) {
-      return Invalid(limit.name, *value, "at least 1, or unset for no limit");
+      return OutOfRange(limit.name, *value,
+                        "at least 1, or unset for no limit");
     }
   }
   for (const Curve& curve : kCurves) {
