@@ -85,7 +85,8 @@ struct WaitEngineOptions {
   std::function<void(absl::AnyInvocable<void()>)> executor = nullptr;
 
   // Called on the engine's thread with an exception that a callback threw.
-  // Unset: the engine prints the exception and terminates the program.
+  // Unset: the engine prints the exception and terminates the program. With
+  // `-fno-exceptions` it is never called.
   std::function<void(std::exception_ptr)> on_callback_exception = nullptr;
 
   // Clock of the engine. Not owned; must outlive the engine. Null:

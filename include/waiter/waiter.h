@@ -102,7 +102,8 @@ class Waiter {
   // and no poll starts afterwards.
   //
   // An exception of the status function passes through unchanged and ends the
-  // wait; the waiter can be used again.
+  // wait; the waiter can be used again. If the program is compiled with
+  // `-fno-exceptions`, no function that a wait calls may throw.
   //
   // A wait whose first poll succeeds costs about 30 ns, and about 50 ns with a
   // deadline. Does not allocate unless it sleeps, fails, or carries a text
