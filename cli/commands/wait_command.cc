@@ -238,7 +238,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   for (const auto& listener : *listeners) {
     const absl::Status status = listener->status();
-    if (!status.ok()) err << "waiter: " << Printable(status.message()) << '\n';
+    if (status.ok()) continue;
+    err << "waiter: " << Printable(std::string(status.message())) << '\n';
   }
   return end;
 }

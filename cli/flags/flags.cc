@@ -229,7 +229,7 @@ absl::Status Flags::ReadFlag(const std::string& argument,
 absl::Status Flags::ReadLabelled(const std::string& argument,
                                  const std::string* next, bool& used_next) {
   const std::pair<std::string_view, std::string_view> parts =
-      absl::StrSplit(argument, absl::MaxSplits('=', 1));
+      absl::StrSplit(std::string_view(argument), absl::MaxSplits('=', 1));
   const bool has_value = parts.first.size() < argument.size();
   const std::pair<std::string_view, std::string_view> names = absl::StrSplit(
       absl::StripPrefix(absl::StripPrefix(parts.first, "-"), "-"),
