@@ -360,6 +360,46 @@ TEST_F(EnginePromisesTest, RecordsOfEndedWaitsServeLaterStarts) {
 }
 #endif
 
+TEST_F(EnginePromisesTest, LateAnswerIsNotTakenForThatOfALaterWait) {
+  WaitEngine engine(Simulated());
+  std::vector<PollCompletion<>> completions;
+  const auto start = [&] {
+    return engine.Start(
+        AsyncWaiter(
+            [&](const PollCompletion<>& done) { completions.push_back(done); },
+            EverySecond(absl::Seconds(1))),
+        results_.Take());
+  };
+  // The first wait ends at its deadline, 1 s, without an answer. A poll at 2 s
+  // starts the second, which gets the memory of the first.
+  const WaitHandle first = start();
+  WaitOptions at_two = EverySecond();
+  at_two.first_poll_delay = absl::Seconds(2);
+  std::optional<WaitHandle> second;
+  const WaitHandle starter = engine.Start(Waiter(
+                                              [&] {
+                                                second = start();
+                                                return true;
+                                              },
+                                              at_two),
+                                          [](const WaitResult<>&) {});
+  MonotonicTime next = engine.RunDue();
+  while (completions.size() < 2) {
+    clock_.SleepUntil(next, {}, "the next timer");
+    next = engine.RunDue();
+  }
+  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
+
+  completions[0](true);
+  engine.RunDue();
+  EXPECT_EQ(results_.reports().size(), 1U);
+
+  completions[1](true);
+  engine.RunDue();
+  EXPECT_THAT(results_.reasons(),
+              ElementsAre(StopReason::kDeadline, StopReason::kSuccess));
+}
+
 TEST_F(EnginePromisesTest, SlackDoesNotStretchAPollThatNeverAnswers) {
   WaitEngineOptions options = Simulated();
   options.relative_slack = 0.125;
