@@ -104,7 +104,7 @@ void DieOf(int signal) {
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, signal);
-  sigprocmask(SIG_UNBLOCK, &mask, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &mask, nullptr);
   std::raise(signal);
 }
 
@@ -204,6 +204,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   // The first signal ends the wait. The next one kills processes that still
   // run.
   std::vector<std::unique_ptr<SignalWatch>> signals;
+  signals.reserve(kEndingSignals.size());
   for (const EndingSignal& signal : kEndingSignals) {
     signals.push_back(
         std::make_unique<SignalWatch>(loop, signal.number, [&, signal] {
