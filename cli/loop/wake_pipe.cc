@@ -8,8 +8,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <string>
 #include <system_error>
 
 namespace waiter::cli {
@@ -23,8 +24,9 @@ constexpr int kOwnFailure = 125;
 std::array<int, 2> MakeWakePipe() {
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    std::cerr << "waiter: cannot create a pipe: "
-              << std::generic_category().message(errno) << std::endl;
+    const std::string why = std::generic_category().message(errno);
+    // Not a stream, as UBSan needs a file to check the type of one.
+    std::fprintf(stderr, "waiter: cannot create a pipe: %s\n", why.c_str());
     std::_Exit(kOwnFailure);
   }
   return ends;
