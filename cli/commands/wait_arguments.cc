@@ -26,9 +26,10 @@ namespace {
 constexpr std::string_view kTargetsNotes =
     "targets, with a label if you like, such as db=tcp://localhost:5432\n"
     "  tcp://HOST:PORT  unix:PATH  http://HOST/PATH  https://...  "
-    "redis://HOST\n"
-    "  postgres://HOST  mysql://HOST  dns:NAME[?type=MX]  pid:NUMBER\n"
-    "  file:PATH[?stable=2s]  exec:'SHELL COMMAND'\n"
+    "dns:NAME[?type=MX]\n"
+    "  file:PATH[?stable=2s]  pid:NUMBER  systemd:UNIT  exec:'SHELL COMMAND'\n"
+    "  redis://HOST, and postgres, mysql, mongodb, memcached, amqp, kafka, "
+    "nats\n"
     "exit codes: 0 ready, or PROGRAM's own; 1 failed; 2 usage; 3 attempts or\n"
     "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"
     "flags, each also a variable: --at-least=2 is WAITER_AT_LEAST=2\n";

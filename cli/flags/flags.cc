@@ -228,8 +228,9 @@ absl::Status Flags::ReadFlag(const std::string& argument,
 
 absl::Status Flags::ReadLabelled(const std::string& argument,
                                  const std::string* next, bool& used_next) {
+  const std::string_view text = argument;
   const std::pair<std::string_view, std::string_view> parts =
-      absl::StrSplit(std::string_view(argument), absl::MaxSplits('=', 1));
+      absl::StrSplit(text, absl::MaxSplits('=', 1));
   const bool has_value = parts.first.size() < argument.size();
   const std::pair<std::string_view, std::string_view> names = absl::StrSplit(
       absl::StripPrefix(absl::StripPrefix(parts.first, "-"), "-"),
@@ -251,14 +252,12 @@ absl::Status Flags::ReadLabelled(const std::string& argument,
                                           argument, "=", flag->example));
   }
   labelled_.push_back({.name = std::string(name), .label = std::string(label)});
-  absl::Status status =
-      flag->label_reader(label, used_next ? *next : parts.second);
+  const std::string_view value = used_next ? *next : parts.second;
+  absl::Status status = flag->label_reader(label, value);
   if (status.ok()) return status;
-  return Invalid(absl::StrCat(parts.first, "=",
-                              flag->has_secrets ? "..."
-                              : used_next       ? std::string_view(*next)
-                                                : parts.second),
-                 std::string(status.message()));
+  return Invalid(
+      absl::StrCat(parts.first, "=", flag->has_secrets ? "..." : value),
+      std::string(status.message()));
 }
 
 absl::Status Flags::UnknownFlag(std::string_view name) const {
@@ -272,12 +271,11 @@ absl::Status Flags::UnknownFlag(std::string_view name) const {
 
 absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
   flag.source = Source::kVariable;
-  const absl::Status status =
-      flag.reader != nullptr ? flag.reader(text)
-      : absl::SimpleAtob(text, flag.value)
-          ? absl::OkStatus()
-          : absl::InvalidArgumentError(
-                "it must be true, false, 1, 0, yes or no");
+  absl::Status status = flag.reader != nullptr ? flag.reader(text)
+                        : absl::SimpleAtob(text, flag.value)
+                            ? absl::OkStatus()
+                            : absl::InvalidArgumentError(
+                                  "it must be true, false, 1, 0, yes or no");
   if (status.ok()) return status;
   return Invalid(
       absl::StrCat(VariableOf(flag.name), "=", flag.has_secrets ? "..." : text),

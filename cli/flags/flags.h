@@ -155,7 +155,7 @@ class Flags {
                         bool& used_next);
   absl::Status ReadLabelled(const std::string& argument,
                             const std::string* next, bool& used_next);
-  absl::Status ReadVariable(Flag& flag, std::string_view text);
+  static absl::Status ReadVariable(Flag& flag, std::string_view text);
 
   // Returns whether the command line has the flag, or one that contradicts it.
   bool Settled(const Flag& flag) const;

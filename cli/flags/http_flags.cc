@@ -56,7 +56,8 @@ absl::Status ReadMethod(std::string_view text, std::string& method) {
     return absl::InvalidArgumentError(
         "not an HTTP method, such as GET or POST");
   }
-  method = text;
+  // Every registered method is in capitals, and case matters to servers.
+  method = absl::AsciiStrToUpper(text);
   return absl::OkStatus();
 }
 

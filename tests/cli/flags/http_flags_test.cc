@@ -54,7 +54,7 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
   std::ofstream(file, std::ios::binary) << std::string("a\0\n", 3);
 
   const absl::StatusOr<HttpOptions> options =
-      Read({"--method=PUT", "--header", "Accept: a/b",
+      Read({"--method=put", "--header", "Accept: a/b",
             "--header=X-Empty:", "--data=@" + file, "--status=200-204,401",
             "--body-regex=a", "--body-regex=b", "--json=.a==1", "--json", ".b",
             "--expect-header=X-A=b=c", "--not-ready-on=403,500-502",
