@@ -114,8 +114,7 @@ const SchemeForm* FindScheme(std::string_view text) {
   const std::string name =
       absl::AsciiStrToLower(text.substr(0, SchemeLength(text)));
   // Some libraries append the name of a driver, as in postgresql+asyncpg:.
-  const std::string_view plain =
-      std::string_view(name).substr(0, name.find('+'));
+  const std::string plain = name.substr(0, name.find('+'));
   const auto* const form = std::find_if(
       kSchemes.begin(), kSchemes.end(),
       [&](const SchemeForm& known) { return known.name == plain; });
@@ -275,8 +274,9 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
         "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
         "%23 and @ as %40");
   }
-  if (!host_port.ok())
+  if (!host_port.ok()) {
     return InvalidForm(std::string(host_port.status().message()), form);
+  }
   target.host = std::move(host_port->host);
   target.port = host_port->port;
   if (IsHttp(form.scheme)) return ReadHttpPath(path, target);

@@ -88,7 +88,8 @@ std::optional<NewConversation> ConversationOf(Scheme scheme) {
 
 // Returns the path of the socket of the system bus.
 std::string SystemBusPath() {
-  const char* const variable = std::getenv("DBUS_SYSTEM_BUS_ADDRESS");
+  const char* const variable =
+      std::getenv("DBUS_SYSTEM_BUS_ADDRESS");  // NOLINT(concurrency-mt-unsafe)
   std::string_view address = variable == nullptr ? "" : variable;
   if (!absl::ConsumePrefix(&address, "unix:path=")) {
     return "/run/dbus/system_bus_socket";

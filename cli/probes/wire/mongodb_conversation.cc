@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -54,16 +55,14 @@ struct Hello {
   int32_t code = 0;
 };
 
-// Skips a value. Returns whether its type is known.
+// Skips a value of one of the other types. Returns whether its type is known.
 bool SkipValue(char type, ByteReader& reader) {
   switch (type) {
-    case 0x01:  // double
     case 0x09:  // date
     case 0x11:  // timestamp
     case 0x12:  // integer of 64 bits
       reader.Take(8);
       return true;
-    case 0x02:  // string
     case 0x0d:  // code
     case 0x0e:  // symbol
       reader.Take(reader.Little<uint32_t>());
@@ -80,14 +79,8 @@ bool SkipValue(char type, ByteReader& reader) {
     case 0x07:  // identifier
       reader.Take(12);
       return true;
-    case 0x08:  // bool
-      reader.Take(1);
-      return true;
     case 0x06:  // undefined
     case 0x0a:  // null
-      return true;
-    case 0x10:  // integer of 32 bits
-      reader.Take(4);
       return true;
     case 0x13:  // decimal
       reader.Take(16);
@@ -103,40 +96,53 @@ std::string ReadString(ByteReader& reader) {
   return Excerpt(text);
 }
 
+void ReadFlag(std::string_view name, bool value, Hello& hello) {
+  // Servers before 5.0 say "ismaster".
+  if (name == "isWritablePrimary" || name == "ismaster") {
+    hello.is_primary |= value;
+  } else if (name == "secondary") {
+    hello.is_secondary = value;
+  } else if (name == "arbiterOnly") {
+    hello.is_arbiter = value;
+  } else if (name == "isreplicaset") {
+    hello.is_uninitialized = value;
+  }
+}
+
+void ReadText(std::string_view name, std::string text, Hello& hello) {
+  if (name == "setName") {
+    hello.set = std::move(text);
+  } else if (name == "errmsg") {
+    hello.error = std::move(text);
+  } else if (name == "msg") {
+    hello.is_router = text == "isdbgrid";
+  }
+}
+
 // Reads an element. Returns whether its type is known.
 bool ReadElement(char type, std::string_view name, ByteReader& reader,
                  Hello& hello) {
-  if (type == kBool) {
-    const bool value = reader.Little<uint8_t>() != 0;
-    // Servers before 5.0 say "ismaster".
-    if (name == "isWritablePrimary" || name == "ismaster") {
-      hello.is_primary |= value;
+  switch (type) {
+    case kBool:
+      ReadFlag(name, reader.Little<uint8_t>() != 0, hello);
+      return true;
+    case kString:
+      ReadText(name, ReadString(reader), hello);
+      return true;
+    case kDouble: {
+      const auto bits = reader.Little<uint64_t>();
+      if (name == "ok") std::memcpy(&hello.ok, &bits, sizeof(bits));
+      return true;
     }
-    if (name == "secondary") hello.is_secondary = value;
-    if (name == "arbiterOnly") hello.is_arbiter = value;
-    if (name == "isreplicaset") hello.is_uninitialized = value;
-    return true;
+    case kInt32: {
+      const auto value = reader.Little<int32_t>();
+      if (name == "ok") hello.ok = value;
+      if (name == "code") hello.code = value;
+      return true;
+    }
+    default:
+      return SkipValue(type, reader);
   }
-  if (type == kString && (name == "setName" || name == "errmsg")) {
-    (name == "setName" ? hello.set : hello.error) = ReadString(reader);
-    return true;
-  }
-  if (type == kString && name == "msg") {
-    hello.is_router = ReadString(reader) == "isdbgrid";
-    return true;
-  }
-  if (type == kDouble && name == "ok") {
-    const auto bits = reader.Little<uint64_t>();
-    std::memcpy(&hello.ok, &bits, sizeof(bits));
-    return true;
-  }
-  if (type == kInt32 && (name == "ok" || name == "code")) {
-    const auto value = reader.Little<int32_t>();
-    if (name == "ok") hello.ok = value;
-    if (name == "code") hello.code = value;
-    return true;
-  }
-  return SkipValue(type, reader);
 }
 
 std::optional<Hello> ReadHello(std::string_view document) {
@@ -226,8 +232,7 @@ class MongodbConversation : public Conversation {
     if (!reader.ok()) return {};
     if (request != kRequest || kind != kMessage) return {.is_foreign = true};
     if (received.size() < length) return {};
-    ByteReader sections(
-        std::string_view(received).substr(kHeaderSize, length - kHeaderSize));
+    ByteReader sections(reader.Take(length - kHeaderSize));
     sections.Take(4);  // Flags.
     if (sections.Little<uint8_t>() != kBody) return {.is_foreign = true};
     const std::optional<Hello> hello = ReadHello(sections.left());
