@@ -64,11 +64,11 @@ for line in '' exec plan report 'simulate fleet' 'simulate contention'; do
     "$(sed -nE "s/^complete -c waiter -n '__waiter_is${line:+ $line}' -l ([a-z0-9-]+) .*/--\1/p" "$texts/waiter.fish")"
 done
 
-same 'subcommands and targets' 'tcp:// unix: http:// https:// redis:// postgres:// mysql:// dns: pid: file: exec: exec plan report simulate' \
+same 'subcommands and targets' 'tcp:// unix: http:// https:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// dns: file: systemd: pid: exec: exec plan report simulate' \
   "$(complete_words waiter '')"
 same 'a scheme' 'postgres:// pid: plan' "$(complete_words waiter p)"
 same 'a target after a flag has no subcommand' 'pid: postgres://' "$(complete_words waiter --any p)"
-same 'a target after its label' 'redis://' "$(complete_words waiter db = re)"
+same 'a target after its label' 'redis:// rediss://' "$(complete_words waiter db = re)"
 same 'a flag' '--timeout= --timeout-code=' "$(complete_words waiter tcp : //localhost:1 --timeo)"
 same 'the value of a flag' 'plain' "$(complete_words waiter --progress = pl)"
 same 'all values of a flag' 'auto always never' "$(complete_words waiter --color =)"
