@@ -263,8 +263,8 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
     return InvalidForm("a target has one host: give a target for each", form);
   }
   absl::StatusOr<HostPort> host_port = ParseHostPort(authority, form.port);
-  // What looks like a host and a port may be a user and part of a password,
-  // which must not be shown. An @ in the rest of a URL is common.
+  // Text that looks like a host and a port may be a user and part of a
+  // password, which must not be shown. An @ in the rest of a URL is common.
   const std::string_view unlikely = !host_port.ok() ? path
                                     : IsHttp(form.scheme)
                                         ? std::string_view()

@@ -48,7 +48,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 }
 
 // Returns the paths to try for `program`, in this order, as execvp(3) does.
-// That would also run a file without a valid format by a shell.
+// Unlike execvp(3), the caller does not pass a file of unknown format to a
+// shell.
 std::vector<std::string> Candidates(const std::string& program) {
   if (program.empty() || absl::StrContains(program, '/')) return {program};
   const char* const path =
@@ -63,7 +64,7 @@ std::vector<std::string> Candidates(const std::string& program) {
   return candidates;
 }
 
-// What the child needs, made before fork(2).
+// Data for the child, made before fork(2).
 struct ChildPlan {
   pid_t parent;
   char* const* paths;  // To try in this order.

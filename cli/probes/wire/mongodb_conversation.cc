@@ -42,7 +42,7 @@ constexpr int32_t kCommandNotFound = 59;
 constexpr int32_t kShutdownInProgress = 91;
 constexpr int32_t kInterruptedAtShutdown = 11600;
 
-// What an answer to `hello` says.
+// The parsed answer to `hello`.
 struct Hello {
   double ok = 0;
   bool is_primary = false;  // Or a server on its own.

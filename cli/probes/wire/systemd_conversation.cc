@@ -127,7 +127,7 @@ std::string CallGet(uint32_t serial, std::string_view unit_path,
                  .body = body});
 }
 
-// What matters of a message.
+// The parts of a message that are used.
 struct Message {
   uint8_t type = 0;
   uint32_t reply_serial = 0;

@@ -101,9 +101,8 @@ class WaitLoop {
 
   // Returns the time at which the current poll, if it has no answer by then,
   // should end the wait by `End(now, kDeadline, true)`: the deadline, or, for a
-  // poll that began there, the end of `PollContext::timeout`. A poll that began
-  // before has at least `final_poll_timeout`. For asynchronous polls, which a
-  // driver need not await.
+  // poll that began near it or there, the end of `PollContext::timeout`. For
+  // asynchronous polls, which a driver need not await.
   MonotonicTime AnswerDeadline() const;
 
   // Ends a wait whose status function threw instead of answering. The driver
