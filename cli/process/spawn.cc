@@ -57,6 +57,7 @@ std::vector<std::string> Candidates(const std::string& program) {
   std::vector<std::string> candidates;
   const std::vector<std::string> folders =
       absl::StrSplit(path == nullptr ? "/bin:/usr/bin" : path, ':');
+  candidates.reserve(folders.size());
   for (const std::string& folder : folders) {
     candidates.push_back(
         absl::StrCat(folder.empty() ? "." : folder, "/", program));
@@ -114,7 +115,7 @@ void ResetSignals() {
   }
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 // Returns if none of the paths can be run; sets `errno`.

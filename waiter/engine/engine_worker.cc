@@ -538,9 +538,8 @@ void EngineWorker::BeginNew() {
       EndWithoutCallback(record, StopReason::kCancelled);
     } else if (record.shut_downs > kMostShutDowns) {
       if (EnterTask(record)) EndWithoutCallback(record, StopReason::kShutDown);
-    } else if (ending_) {
-      EndFromOutside(record, StopReason::kShutDown);
-    } else {
+    } else if (!ending_) {
+      // `EndAll` follows otherwise.
       Fire(record);
     }
     if (begun % kStartsPerLook == 0 && !ending_ &&
