@@ -4,6 +4,8 @@
 #include "cli/commands/wait_arguments.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -13,15 +15,24 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "cli/flags/flags.h"
+#include "cli/flags/variables.h"
 #include "cli/probes/code_map.h"
 #include "cli/probes/target.h"
+#include "cli/text/read_file.h"
 
 namespace waiter::cli {
 namespace {
+
+constexpr std::string_view kTargetsVariable = "WAITER_TARGETS";
+
+// Most bytes of a file of targets.
+constexpr size_t kLargestFile = size_t{1} << 20;
 
 constexpr std::string_view kTargetsNotes =
     "targets, with a label if you like, such as db=tcp://localhost:5432\n"
@@ -32,7 +43,8 @@ constexpr std::string_view kTargetsNotes =
     "nats\n"
     "exit codes: 0 ready, or PROGRAM's own; 1 failed; 2 usage; 3 attempts or\n"
     "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"
-    "flags, each also a variable: --at-least=2 is WAITER_AT_LEAST=2\n";
+    "flags, each also a variable such as WAITER_ANY=1; -t is --timeout, -q "
+    "--quiet\n";
 
 constexpr std::string_view kExecNotes =
     "exit codes of PROBE: 0 ready; 75 throttled; 69, 70, 124 or a signal "
@@ -42,7 +54,8 @@ constexpr std::string_view kExecNotes =
     "  {\"waiter\":\"not_ready\",\"detail\":\"2 of "
     "3\",\"retry_after\":\"30s\"}\n"
     "PROBE can read WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
-    "flags, each also a variable: --hold=5s is WAITER_HOLD=5s\n";
+    "flags, each also a variable such as WAITER_HOLD=5s; -t is --timeout, -q "
+    "--quiet\n";
 
 bool IsLikeTarget(std::string_view argument) {
   return absl::StrContains(argument, ':');
@@ -63,6 +76,19 @@ bool FollowsProgram(absl::Span<const std::string> args) {
 absl::Status WithSeparatorHint(const absl::Status& status) {
   return {status.code(),
           absl::StrCat(status.message(), "; PROGRAM comes after --")};
+}
+
+// Removes targets that come again in the same words.
+void RemoveRepeated(std::vector<Target>& targets) {
+  std::set<std::array<std::string_view, 4>> known;
+  std::vector<Target> kept;
+  for (const Target& target : targets) {
+    if (known.insert({target.label, target.text, target.url, target.path})
+            .second) {
+      kept.push_back(target);
+    }
+  }
+  targets = std::move(kept);
 }
 
 // Makes the labels of URLs differ that differ only in parts that are not shown.
@@ -90,6 +116,15 @@ WaitArguments::WaitArguments(Kind kind)
                       "with PROGRAM.")) {
   flags_.SetNotes(
       std::string(kind == Kind::kExec ? kExecNotes : kTargetsNotes));
+  if (kind == Kind::kTargets) {
+    flags_.AddRepeated("targets", "FILE",
+                       "more targets, one in a line; or set WAITER_TARGETS",
+                       [this](std::string_view path) {
+                         target_files_.emplace_back(path);
+                         return absl::OkStatus();
+                       });
+    flags_.HasNoVariable("targets");
+  }
   wait_.AddTo(flags_);
   flags_.BeginTopic("when", "delays, limits and exit codes");
   wait_.AddTimesTo(flags_);
@@ -105,6 +140,8 @@ WaitArguments::WaitArguments(Kind kind)
   guards_.AddTo(flags_);
   flags_.BeginTopic("output", "progress, messages and logs");
   output_.AddTo(flags_);
+  flags_.AddShortForm('t', "timeout");
+  flags_.AddShortForm('q', "quiet");
   if (kind == Kind::kExec) return;
   flags_.BeginTopic("http", "http targets; --header@LABEL and so on for one");
   http_.AddTo(flags_);
@@ -138,32 +175,72 @@ absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
   if (has_words && words_.empty()) {
     return absl::InvalidArgumentError("--: PROGRAM is missing after it");
   }
-  return ReadTargets(*rest);
+  const absl::StatusOr<std::vector<GivenTarget>> given =
+      GivenTargets(*rest, environment);
+  return given.ok() ? ReadTargets(*given) : given.status();
 }
 
-absl::Status WaitArguments::ReadTargets(
-    const std::vector<std::string>& arguments) {
-  if (arguments.empty()) {
-    return absl::InvalidArgumentError(
-        "nothing to wait for; give a target, such as tcp://localhost:5432");
-  }
+absl::StatusOr<std::vector<WaitArguments::GivenTarget>>
+WaitArguments::GivenTargets(const std::vector<std::string>& arguments,
+                            absl::Span<const std::string> environment) const {
+  std::vector<GivenTarget> given;
   for (const std::string& argument : arguments) {
-    absl::StatusOr<Target> target = ParseTarget(argument);
+    given.push_back({.text = argument, .where = ""});
+  }
+  for (const std::string& path : target_files_) {
+    const absl::StatusOr<std::string> content = ReadFile(path, kLargestFile);
+    if (!content.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--targets=", path, ": ", content.status().message()));
+    }
+    int number = 0;
+    for (const std::string_view line : absl::StrSplit(*content, '\n')) {
+      ++number;
+      const std::string_view text = absl::StripAsciiWhitespace(line);
+      if (text.empty() || text[0] == '#') continue;
+      given.push_back({.text = std::string(text),
+                       .where = absl::StrCat(path, ":", number, ": ")});
+    }
+  }
+  if (!arguments.empty() || !target_files_.empty()) return given;
+  for (const std::string_view text :
+       absl::StrSplit(FindVariable(environment, kTargetsVariable),
+                      absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
+    given.push_back({.text = std::string(text),
+                     .where = absl::StrCat(kTargetsVariable, ": ")});
+  }
+  return given;
+}
+
+absl::Status WaitArguments::ReadTargets(const std::vector<GivenTarget>& given) {
+  if (given.empty()) {
+    return absl::InvalidArgumentError(
+        target_files_.empty()
+            ? "nothing to wait for; give a target, such as "
+              "tcp://localhost:5432"
+            : absl::StrCat("--targets=", target_files_.front(),
+                           ": no target in it; write one in each line"));
+  }
+  for (const auto& [text, where] : given) {
+    absl::StatusOr<Target> target = ParseTarget(text);
     if (!target.ok()) {
-      return words_.empty() && !targets_.empty() && !IsLikeTarget(argument)
-                 ? WithSeparatorHint(target.status())
-                 : target.status();
+      const absl::Status status(target.status().code(),
+                                absl::StrCat(where, target.status().message()));
+      return words_.empty() && !targets_.empty() && !IsLikeTarget(text)
+                 ? WithSeparatorHint(status)
+                 : status;
     }
     targets_.push_back(*std::move(target));
   }
+  RemoveRepeated(targets_);
   NumberEqualTexts(targets_);
   std::vector<std::string_view> labels;
   for (const Target& target : targets_) labels.push_back(target.label);
   std::sort(labels.begin(), labels.end());
   const auto twice = std::adjacent_find(labels.begin(), labels.end());
   if (twice != labels.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(*twice, ": given twice; add labels, such as a=... b=..."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        *twice, ": the label of two targets; give each one of its own"));
   }
   return absl::OkStatus();
 }

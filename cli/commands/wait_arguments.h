@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Parses the command line of a wait: flags, targets or a probe, and PROGRAM.
+// Targets may also come from files and from the variable WAITER_TARGETS.
 //
 //   using waiter::cli::WaitArguments;
 //   WaitArguments arguments(WaitArguments::Kind::kTargets);
@@ -50,14 +51,27 @@ class WaitArguments {
   const HttpFlags& http() const { return http_; }
   const CodeMap& code_map() const { return code_map_; }
 
-  // The targets, each with a label of its own. Empty for `waiter exec`.
+  // The targets, each with a label of its own, and none twice. Empty for
+  // `waiter exec`.
   const std::vector<Target>& targets() const { return targets_; }
 
   // The words after `--`: PROGRAM, which is empty if there is none, or PROBE.
   const std::vector<std::string>& words() const { return words_; }
 
  private:
-  absl::Status ReadTargets(const std::vector<std::string>& arguments);
+  // A target that is not parsed yet.
+  struct GivenTarget {
+    std::string text;
+    std::string where;  // Such as "FILE:3: "; empty for the command line.
+  };
+
+  // Returns the targets of the command line and of --targets or, if there are
+  // none, those of WAITER_TARGETS.
+  absl::StatusOr<std::vector<GivenTarget>> GivenTargets(
+      const std::vector<std::string>& arguments,
+      absl::Span<const std::string> environment) const;
+
+  absl::Status ReadTargets(const std::vector<GivenTarget>& given);
 
   const Kind kind_;
   Flags flags_;
@@ -66,6 +80,7 @@ class WaitArguments {
   OutputFlags output_;
   HttpFlags http_;
   CodeMap code_map_;
+  std::vector<std::string> target_files_;
   std::vector<Target> targets_;
   std::vector<std::string> words_;
 };

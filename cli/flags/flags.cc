@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -126,6 +127,38 @@ void Flags::AllowLabels(std::string_view name, LabelReader reader) {
 
 void Flags::HideValues(std::string_view name) {
   Find(name)->has_secrets = true;
+}
+
+void Flags::AddShortForm(char letter, std::string_view name) {
+  short_forms_[letter] = std::string(name);
+}
+
+void Flags::HasNoVariable(std::string_view name) {
+  Find(name)->has_variable = false;
+}
+
+std::vector<std::string> Flags::LongForms(const std::string& argument) const {
+  const std::string_view all = argument;
+  if (absl::StartsWith(all, "--") ||
+      Find(all.substr(1, all.find('=') - 1)) != nullptr) {
+    return {argument};
+  }
+  std::vector<std::string> forms;
+  for (size_t i = 1; i < all.size(); ++i) {
+    const auto known = short_forms_.find(all[i]);
+    if (known == short_forms_.end()) return {argument};
+    std::string& form = forms.emplace_back(absl::StrCat("--", known->second));
+    const std::string_view value = all.substr(i + 1);
+    if (Find(known->second)->reader == nullptr || value.empty()) continue;
+    const bool has_equals = value[0] == '=';
+    if (!has_equals &&
+        !absl::ascii_isdigit(static_cast<unsigned char>(value[0]))) {
+      return {argument};
+    }
+    absl::StrAppend(&form, has_equals ? "" : "=", value);
+    break;
+  }
+  return forms;
 }
 
 void Flags::BeginTopic(std::string name, std::string summary) {
@@ -322,13 +355,15 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
       continue;
     }
     bool used_next = false;
-    absl::Status status = ReadFlag(
-        args[i], i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
-    if (!status.ok()) return status;
+    for (const std::string& argument : LongForms(args[i])) {
+      absl::Status status = ReadFlag(
+          argument, i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
+      if (!status.ok()) return status;
+    }
     if (used_next) ++i;
   }
   for (Flag& flag : flags_) {
-    if (Settled(flag)) continue;
+    if (!flag.has_variable || Settled(flag)) continue;
     const std::string_view text =
         FindVariable(environment, VariableOf(flag.name));
     if (text.empty()) continue;

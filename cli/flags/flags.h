@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Parses the flags of one subcommand strictly: an unknown flag, a missing unit
-// and a value out of range are errors that name the argument.
+// Parses the flags of one subcommand strictly: an unknown flag and a value out
+// of range are errors that name the argument.
 //
 //   absl::Duration timeout = absl::Minutes(5);
 //   waiter::cli::Flags flags("waiter plan", "[FLAG...]",
@@ -12,16 +12,18 @@
 //       flags.Parse(args, waiter::cli::ProcessEnvironment());
 //
 // The forms are those of Abseil: `--timeout=5m`, `--timeout 5m`, `-timeout=5m`,
-// `--any`, `--noany`; `--` ends the flags. Each flag is also an environment
-// variable, such as WAITER_TIMEOUT=5m (cli/flags/variables.h). The command line
-// wins: a variable is not even read if its flag, or a flag that contradicts it,
-// is given there.
+// `--any`, `--noany`; `--` ends the flags. A flag may have a short form, `-t
+// 5m` or `-t5m`, and short forms may be joined, `-qt5m`. Each flag is also an
+// environment variable, such as WAITER_TIMEOUT=5m (cli/flags/variables.h). The
+// command line wins: a variable is not even read if its flag, or a flag that
+// contradicts it, is given there.
 
 #ifndef WAITER_CLI_FLAGS_FLAGS_H_
 #define WAITER_CLI_FLAGS_FLAGS_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +76,15 @@ class Flags {
   // Adds a switch, `--name` or `--noname`. Its variable is true, false, 1, 0,
   // yes or no.
   void AddSwitch(std::string name, std::string help, bool& value);
+
+  // Lets a flag, which was added before, also be given as `-letter`. A value
+  // that follows the letter at once must begin with a digit, so that a long
+  // name that is misspelled does not pass for a value.
+  void AddShortForm(char letter, std::string_view name);
+
+  // Declares that the variable of a flag, which was added before, means
+  // something else: `Parse` does not read it.
+  void HasNoVariable(std::string_view name);
 
   // Makes it an error to give two of these flags. A switch that is off does not
   // count. The error ends with `why`.
@@ -136,6 +147,7 @@ class Flags {
     std::string topic;  // Empty if `--help` shows it.
     bool is_repeatable = false;
     bool has_secrets = false;
+    bool has_variable = true;
     LabelReader label_reader = nullptr;  // Null if it takes no labels.
     Source source = Source::kNone;
   };
@@ -149,6 +161,9 @@ class Flags {
   absl::Status ReadHelp(const std::string& argument, std::string_view topic);
   Flag* Find(std::string_view name);
   const Flag* Find(std::string_view name) const;
+
+  // Returns the long forms of short forms, or `argument` itself if it has none.
+  std::vector<std::string> LongForms(const std::string& argument) const;
 
   // Reads `argument`, whose value may be in `next`; sets `used_next` if so.
   absl::Status ReadFlag(const std::string& argument, const std::string* next,
@@ -170,6 +185,7 @@ class Flags {
   std::string arguments_;
   std::string summary_;
   std::vector<Flag> flags_;
+  std::map<char, std::string> short_forms_;  // Names by letter.
   std::vector<Alternatives> alternatives_;
   std::vector<Labelled> labelled_;
   std::string notes_;

@@ -66,8 +66,6 @@ void WaitFlags::AddTo(Flags& flags) {
   flags.AddSwitch("any", "one ready target is enough", any_);
   flags.Add("at-least", "2", "this many ready targets are enough", at_least_, 1,
             kMostCounted);
-  flags.AddSwitch("all", "all targets must be ready; this is the default",
-                  all_);
   flags.AddSwitch("gone", "wait until targets are gone; an error is not gone",
                   gone_);
   flags.Add("hold", "5s", "how long a target must stay ready", hold_);
@@ -75,7 +73,6 @@ void WaitFlags::AddTo(Flags& flags) {
             successes_, 1, kMostCounted);
   flags.AddSwitch("run-anyway", "run PROGRAM even if the wait failed",
                   run_anyway_);
-  flags.AddAlternatives({"all", "any", "at-least"});
 }
 
 void WaitFlags::AddTimesTo(Flags& flags) {
@@ -94,6 +91,10 @@ void WaitFlags::AddTimesTo(Flags& flags) {
         probe_timeouts_[std::string(label)] = *timeout;
         return absl::OkStatus();
       });
+  flags.AddSwitch("all", "all targets must be ready; this is the default",
+                  all_);
+  flags.AddSwitch("at-once", "targets must be ready together, not in turn",
+                  at_once_);
   flags.Add("max-errors", "5",
             "errors of a target to tolerate; default any number", max_errors_,
             0, kMostCounted);
@@ -113,6 +114,7 @@ void WaitFlags::AddTimesTo(Flags& flags) {
             timeout_code_, 0, 255);
   flags.Add("failure-code", "1", "exit code when a target has failed",
             failure_code_, 0, 255);
+  flags.AddAlternatives({"all", "any", "at-least"});
   for (const char* delays :
        {"every", "backoff", "intervals", "jitter", "initial-delay"}) {
     flags.AddAlternatives({"expect", delays}, ", which chooses the delays");
@@ -135,6 +137,7 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
       .policy = *policy,
       .needed = *needed,
       .rules = {.gone = gone_, .ignore_retry_after = ignore_retry_after_},
+      .at_once = at_once_,
       .timeout_code = timeout_code_,
       .failure_code = failure_code_};
   if (flags.Given("max-errors")) options.max_errors = max_errors_;

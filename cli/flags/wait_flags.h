@@ -67,6 +67,7 @@ class WaitFlags {
   bool any_ = false;
   int at_least_ = 0;
   bool gone_ = false;
+  bool at_once_ = false;
   absl::Duration hold_;
   int successes_ = 1;
   absl::Duration probe_timeout_ = absl::Seconds(10);

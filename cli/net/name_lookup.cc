@@ -206,30 +206,28 @@ absl::Status NoRecords(int error, const std::string& type) {
   }
 }
 
-}  // namespace
-
-NameAnswer LookUpName(const NameQuestion& question) {
-  return question.type.empty() ? LookUpAddresses(question)
-                               : LookUpRecords(question, nullptr);
-}
-
-NameAnswer LookUpRecords(const NameQuestion& question,
-                         const sockaddr_in* server) {
+NameAnswer LookUpRecords(const NameQuestion& question) {
   ResolverState resolver;
   if (!resolver.ready) {
     return {.status = absl::UnavailableError("cannot read /etc/resolv.conf")};
   }
-  if (server != nullptr) {
-    resolver.state.nsaddr_list[0] = *server;
+  if (!question.server.empty()) {
+    sockaddr_in& server = resolver.state.nsaddr_list[0];
+    server = {};
+    server.sin_family = AF_INET;
+    server.sin_port = htons(question.server_port);
+    if (inet_pton(AF_INET, question.server.c_str(), &server.sin_addr) != 1) {
+      return {.status = absl::UnavailableError(absl::StrCat(
+                  question.server, " is not the address of a name server"))};
+    }
     resolver.state.nscount = 1;
   }
-  // Applies the search domains of /etc/resolv.conf, as for addresses.
   std::string message(NS_MAXMSG, '\0');
-  const int length =
-      res_nsearch(&resolver.state, question.name.c_str(), ns_c_in,
-                  TypeNumber(question.type),
-                  reinterpret_cast<unsigned char*>(message.data()),
-                  static_cast<int>(message.size()));
+  const auto ask = question.server.empty() ? res_nsearch : res_nquery;
+  const int length = ask(&resolver.state, question.name.c_str(), ns_c_in,
+                         TypeNumber(question.type),
+                         reinterpret_cast<unsigned char*>(message.data()),
+                         static_cast<int>(message.size()));
   if (length < 0) {
     return {.status = NoRecords(resolver.state.res_h_errno, question.type)};
   }
@@ -239,6 +237,13 @@ NameAnswer LookUpRecords(const NameQuestion& question,
   if (!records.ok()) return {.status = records.status()};
   if (records->empty()) return {.status = NoRecords(NO_DATA, question.type)};
   return {.texts = *std::move(records)};
+}
+
+}  // namespace
+
+NameAnswer LookUpName(const NameQuestion& question) {
+  return question.type.empty() ? LookUpAddresses(question)
+                               : LookUpRecords(question);
 }
 
 absl::StatusOr<std::vector<std::string>> ReadDnsAnswer(std::string_view message,

@@ -10,9 +10,8 @@
 #ifndef WAITER_CLI_NET_NAME_LOOKUP_H_
 #define WAITER_CLI_NET_NAME_LOOKUP_H_
 
-#include <netinet/in.h>
-
 #include <compare>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +31,11 @@ struct NameQuestion {
 
   // Family of the addresses.
   AddressFamily family = AddressFamily::kAny;
+
+  // IPv4 address and port of the name server to ask, for records. Empty: those
+  // in /etc/resolv.conf, whose search domains then apply, too.
+  std::string server = {};
+  uint16_t server_port = 53;
 
   // NOLINTNEXTLINE(modernize-use-nullptr): taken for a comparison with zero
   auto operator<=>(const NameQuestion&) const = default;
@@ -53,11 +57,6 @@ struct NameAnswer {
 // Looks up a name, within the time that the system's resolver allows.
 // Thread-safe.
 NameAnswer LookUpName(const NameQuestion& question);
-
-// Looks up records at `server` or, if that is null, at the name servers in
-// /etc/resolv.conf.
-NameAnswer LookUpRecords(const NameQuestion& question,
-                         const sockaddr_in* server);
 
 // Returns the values of the records of `type` in the DNS answer `message`, or
 // kUnavailable if it is malformed. There may be none.

@@ -3,6 +3,9 @@
 
 #include "cli/probes/target.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -23,6 +26,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "cli/probes/host_port.h"
 #include "cli/text/duration_text.h"
 #include "cli/text/percent.h"
@@ -287,36 +291,78 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
                               "; write it as tcp://", authority));
 }
 
-// Reads `rest` up to `?` into `value`, and the value of the only parameter,
-// which is optional and called `name`, into `parameter`.
-absl::Status ReadParameter(std::string_view rest, std::string_view name,
-                           const SchemeForm& form, std::string& value,
-                           std::string_view& parameter) {
+// A parameter of a target, such as stable=2s, and its value, which is empty if
+// it is not given.
+struct Parameter {
+  std::string_view name;
+  std::string_view value = {};
+};
+
+// Reads `rest` up to `?` into `value`, and what follows into `parameters`, all
+// of which are optional.
+absl::Status ReadParameters(std::string_view rest, const SchemeForm& form,
+                            std::string& value,
+                            absl::Span<Parameter> parameters) {
   const size_t mark = rest.find('?');
   value = std::string(rest.substr(0, mark));
   if (mark == std::string_view::npos) return absl::OkStatus();
-  const std::pair<std::string_view, std::string_view> given =
-      absl::StrSplit(rest.substr(mark + 1), absl::MaxSplits('=', 1));
-  if (given.first != name) {
-    return InvalidForm(absl::StrCat("unknown parameter \"", given.first,
-                                    "\", only ", name, " is known"),
-                       form);
+  for (const std::string_view text :
+       absl::StrSplit(rest.substr(mark + 1), '&')) {
+    const std::pair<std::string_view, std::string_view> given =
+        absl::StrSplit(text, absl::MaxSplits('=', 1));
+    const auto known = std::find_if(
+        parameters.begin(), parameters.end(),
+        [&](const Parameter& each) { return each.name == given.first; });
+    if (known == parameters.end()) {
+      const std::string names = absl::StrJoin(
+          parameters, ", ", [](std::string* out, const Parameter& each) {
+            absl::StrAppend(out, each.name);
+          });
+      return InvalidForm(
+          absl::StrCat("unknown parameter \"", given.first, "\", only ", names,
+                       parameters.size() == 1 ? " is" : " are", " known"),
+          form);
+    }
+    if (given.second.empty()) {
+      return InvalidForm(absl::StrCat(given.first, " has no value"), form);
+    }
+    if (!known->value.empty()) {
+      return InvalidForm(absl::StrCat(given.first, " is given twice"), form);
+    }
+    known->value = given.second;
   }
-  if (given.second.empty()) {
-    return InvalidForm(absl::StrCat(name, " has no value"), form);
+  return absl::OkStatus();
+}
+
+absl::Status ReadNameServer(std::string_view text, const SchemeForm& form,
+                            Target& target) {
+  constexpr uint16_t kNameServerPort = 53;
+  const absl::StatusOr<HostPort> server = ParseHostPort(text, kNameServerPort);
+  in_addr address;
+  if (!server.ok() || inet_pton(AF_INET, server->host.c_str(), &address) != 1) {
+    return Invalid(absl::StrCat("server=", text,
+                                ": write the IPv4 address of a name server, "
+                                "as in server=10.0.0.2 or server=10.0.0.2:53"));
   }
-  parameter = given.second;
+  if (target.dns_type.empty()) {
+    return InvalidForm("a server needs a type of records to ask for", form);
+  }
+  target.dns_server = server->host;
+  target.port = server->port;
   return absl::OkStatus();
 }
 
 absl::Status ReadDns(std::string_view rest, const SchemeForm& form,
                      Target& target) {
-  std::string_view type;
+  std::array<Parameter, 3> parameters = {
+      {{.name = "type"}, {.name = "value"}, {.name = "server"}}};
   if (absl::Status status =
-          ReadParameter(rest, "type", form, target.host, type);
+          ReadParameters(rest, form, target.host, absl::MakeSpan(parameters));
       !status.ok()) {
     return status;
   }
+  const std::string_view type = parameters[0].value;
+  const std::string_view server = parameters[2].value;
   if (target.host.empty()) return InvalidForm("no name", form);
   if (target.host.size() > kLongestHost) {
     return InvalidForm("the name is longer than 253 characters", form);
@@ -332,7 +378,9 @@ absl::Status ReadDns(std::string_view rest, const SchemeForm& form,
     return Invalid(absl::StrCat("unknown type ", type, "; the types are: ",
                                 absl::StrJoin(kDnsTypes, ", ")));
   }
-  return absl::OkStatus();
+  target.dns_value = PercentDecoded(parameters[1].value);
+  return server.empty() ? absl::OkStatus()
+                        : ReadNameServer(server, form, target);
 }
 
 // Checks a path, such as /a or a/b, and shortens ///a to /a.
@@ -352,9 +400,10 @@ absl::Status ReadPath(const SchemeForm& form, Target& target) {
 
 absl::Status ReadFile(std::string_view rest, const SchemeForm& form,
                       Target& target) {
-  std::string_view stable;
+  std::array<Parameter, 1> parameters = {{{.name = "stable"}}};
   absl::Status status =
-      ReadParameter(rest, "stable", form, target.path, stable);
+      ReadParameters(rest, form, target.path, absl::MakeSpan(parameters));
+  const std::string_view stable = parameters[0].value;
   target.path = PercentDecoded(target.path);
   if (status.ok() && !stable.empty()) {
     const absl::StatusOr<absl::Duration> duration = ParseDurationText(stable);

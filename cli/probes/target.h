@@ -28,7 +28,7 @@ enum class Scheme : uint8_t {
   kUnix,       // unix:PATH; @NAME is an abstract socket
   kHttp,       // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
   kHttps,      // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
-  kDns,        // dns:NAME[?type=MX]
+  kDns,        // dns:NAME[?type=MX][&value=...][&server=10.0.0.2[:53]]
   kFile,       // file:PATH[?stable=2s]; PATH may be percent-encoded
   kRedis,      // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
   kRediss,     // rediss://..., which is Redis over TLS
@@ -65,7 +65,7 @@ struct Target {
   // A name, or a numeric address without brackets; for dns, the name. Not
   // empty; contains no blanks and control characters.
   std::string host = {};
-  uint16_t port = 0;
+  uint16_t port = 0;  // dns: that of `dns_server`.
 
   // unix, file: the path, relative or absolute. postgres: the path of a socket
   // if the host is a folder. http, https: path and query, beginning with `/`.
@@ -76,6 +76,13 @@ struct Target {
   // dns: the type of the records, in capitals. Empty: addresses, found as any
   // program finds them, also in /etc/hosts.
   std::string dns_type = {};
+
+  // dns: a value that an address or a record must have; empty if any will do.
+  std::string dns_value = {};
+
+  // dns: the IPv4 address of the name server to ask, which requires a type.
+  // Empty: the system's.
+  std::string dns_server = {};
 
   // file: how long the file must have been unchanged.
   absl::Duration stable = absl::ZeroDuration();

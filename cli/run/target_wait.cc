@@ -44,7 +44,8 @@ TargetWait::TargetWait(EventLoop& loop, Probe& probe, const FindingRules& rules,
       rules_(rules),
       state_(state),
       events_(events),
-      target_(target) {}
+      target_(target),
+      earlier_attempts_(state.attempts) {}
 
 void TargetWait::Ask(const PollContext& context, PollCompletion<> done) {
   timeout_ = context.timeout;
@@ -88,7 +89,7 @@ void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
 
 void TargetWait::AfterPoll(const PollEvent& poll) {
   if (!poll.answered && !TakeDropped(poll)) return;
-  state_.attempts = poll.attempt;
+  state_.attempts = earlier_attempts_ + poll.attempt;
   // A poll that was cut short by the end of the wait has no finding.
   state_.last = found_.has_value()
                     ? *std::move(found_)

@@ -97,6 +97,7 @@ class TargetWait : public WaitObserver {
   TargetState& state_;
   TargetEvents& events_;
   const size_t target_;
+  const int64_t earlier_attempts_;  // Of earlier waits for the target.
 
   EventLoop::Watch time_out_;
   std::optional<Finding> found_;  // The answer that is not yet in `state_`.

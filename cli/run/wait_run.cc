@@ -3,9 +3,11 @@
 
 #include "cli/run/wait_run.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
+#include "waiter/poll_status.h"
 #include "waiter/retry_quota.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_group.h"
@@ -44,6 +47,34 @@ RunState InitialState(const std::vector<WaitTarget>& targets,
   return state;
 }
 
+// Returns the number of polls that did not find the target ready.
+int64_t Misses(const TargetState& target) {
+  return target.attempts -
+         target.counts[static_cast<size_t>(PollStatus::kSuccess)];
+}
+
+// Returns whether the wait for the target has ended in vain.
+bool HasFailed(const TargetState& target) {
+  return target.reason.has_value() && target.reason != StopReason::kSuccess &&
+         target.reason != StopReason::kCancelled;
+}
+
+// Returns the budget for the errors that a target may still have.
+std::shared_ptr<RetryQuota> ErrorBudget(std::optional<int64_t> max_errors,
+                                        const TargetState& target) {
+  if (!max_errors.has_value()) return nullptr;
+  const int64_t errors =
+      target.counts[static_cast<size_t>(PollStatus::kServerError)];
+  absl::StatusOr<std::shared_ptr<RetryQuota>> budget =
+      RetryQuota::Make({.capacity = static_cast<double>(
+                            std::max<int64_t>(0, *max_errors - errors)),
+                        .success_increment = 0,
+                        .retry_cost = 1,
+                        .timeout_cost = 1,
+                        .throttle_cost = 0});
+  return budget.ok() ? *std::move(budget) : nullptr;
+}
+
 // Cheaper than an `absl::BitGen`, which is set up to draw many numbers.
 uint64_t RandomSeed() {
   std::random_device device;
@@ -65,11 +96,7 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
                .tick = absl::ZeroDuration(),
                .clock = &loop.clock(),
                .seed = options.policy.seed.value_or(RandomSeed())}) {
-  for (size_t i = 0; i < targets_.size(); ++i) {
-    waits_.push_back(std::make_shared<TargetWait>(
-        loop_, *targets_[i].probe, options_.rules, state_.targets[i],
-        static_cast<TargetEvents&>(*this), i));
-  }
+  waits_.resize(targets_.size());
 }
 
 WaitOptions WaitRun::OptionsFor(size_t target) {
@@ -79,14 +106,17 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
   options.observer = waits_[target];
   options.poll_timeout =
       targets_[target].probe_timeout.value_or(options.poll_timeout);
-  if (options_.max_errors.has_value()) {
-    absl::StatusOr<std::shared_ptr<RetryQuota>> budget =
-        RetryQuota::Make({.capacity = static_cast<double>(*options_.max_errors),
-                          .success_increment = 0,
-                          .retry_cost = 1,
-                          .timeout_cost = 1,
-                          .throttle_cost = 0});
-    if (budget.ok()) options.retry_quota = *std::move(budget);
+  const TargetState& state = state_.targets[target];
+  options.retry_quota = ErrorBudget(options_.max_errors, state);
+  if (rounds_ == 0) return options;
+  // What the rounds before have left, but a poll in any case.
+  options.first_poll_delay = absl::ZeroDuration();
+  options.timeout =
+      std::max(absl::ZeroDuration(),
+               options.timeout.value_or(absl::InfiniteDuration()) - Elapsed());
+  if (options.max_attempts.has_value()) {
+    options.max_attempts =
+        std::max<int64_t>(1, *options.max_attempts - state.attempts);
   }
   return options;
 }
@@ -94,9 +124,33 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
 RunEnd WaitRun::Run() {
   Tell([&](RunListener& listener) { listener.OnStart(state_); });
   Tick();
+  do {
+    RunRound();
+    ++rounds_;
+  } while (MustLookAgain());
+  tick_ = {};
+  Tell([&](RunListener& listener) { listener.OnDone(state_, *end_); });
+  return *end_;
+}
+
+void WaitRun::RunRound() {
+  end_.reset();
+  ready_ = unready_ = 0;
+  misses_before_.clear();
   std::vector<AsyncWaiter<TargetWait::AskTarget>> waits;
   for (size_t i = 0; i < targets_.size(); ++i) {
+    TargetState& target = state_.targets[i];
+    misses_before_.push_back(Misses(target));
+    if (HasFailed(target)) {
+      ++unready_;
+      continue;
+    }
+    waits_[i] = std::make_shared<TargetWait>(
+        loop_, *targets_[i].probe, options_.rules, target,
+        static_cast<TargetEvents&>(*this), i);
     waits.emplace_back(waits_[i]->StatusFunction(), OptionsFor(i));
+    target.reason.reset();
+    target.phase = TargetState::Phase::kStarting;
   }
   bool over = false;
   group_.emplace(engine_, std::move(waits), WaitGroupOptions(),
@@ -106,13 +160,24 @@ RunEnd WaitRun::Run() {
     loop_.RunOnce(next);
     next = engine_.RunDue();
   }
-  tick_ = {};
-  Tell([&](RunListener& listener) { listener.OnDone(state_, *end_); });
-  return *end_;
+}
+
+bool WaitRun::MustLookAgain() const {
+  if (!options_.at_once || end_->exit_code != 0 || options_.needed == 1) {
+    return false;
+  }
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    const TargetState& target = state_.targets[i];
+    if (target.reason == StopReason::kSuccess &&
+        Misses(target) > misses_before_[i]) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void WaitRun::Stop(const RunEnd& end) {
-  if (!end_.has_value()) end_ = end;
+  if (!end_.has_value() || MustLookAgain()) end_ = end;
   if (group_.has_value()) group_->Cancel();
 }
 

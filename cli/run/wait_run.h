@@ -53,6 +53,11 @@ struct WaitRunOptions {
 
   FindingRules rules = {};
 
+  // Whether the needed targets must be ready at the same time: when they have
+  // been ready one after another, the run waits for all of them again, until it
+  // finds no target unready on the way.
+  bool at_once = false;
+
   // Number of server errors of one target to tolerate; the next one ends its
   // wait.
   std::optional<int64_t> max_errors = std::nullopt;
@@ -85,6 +90,14 @@ class WaitRun : private TargetEvents {
   void WaitEnded(size_t target) override;
 
   WaitOptions OptionsFor(size_t target);
+
+  // Waits for all targets whose waits have not failed.
+  void RunRound();
+
+  // Returns whether the run is ready and must be so at once, but a poll of this
+  // round has found one of the ready targets unready.
+  bool MustLookAgain() const;
+
   RunEnd EndFor(StopReason reason) const;
   void Tick();
 
@@ -101,10 +114,13 @@ class WaitRun : private TargetEvents {
   RunState state_;
   EventLoop::Watch tick_;
 
-  // Set once the end of the run is decided.
+  size_t rounds_ = 0;  // That have ended.
+
+  // Set once the end of the run, or of a round, is decided.
   std::optional<RunEnd> end_;
-  size_t ready_ = 0;
+  size_t ready_ = 0;  // Targets that this round has found ready.
   size_t unready_ = 0;
+  std::vector<int64_t> misses_before_;  // By target, at the begin of the round.
 
   std::vector<WaitTarget> targets_;
   std::vector<std::shared_ptr<TargetWait>> waits_;

@@ -468,6 +468,76 @@ TEST_F(WaitCommandTest, FlagsAreVariables) {
   EXPECT_THAT(unknown.err(), HasSubstr("WAITER_BOGUS"));
 }
 
+TEST_F(WaitCommandTest, ShortFormsStandForLongOnes) {
+  for (const std::vector<std::string>& forms :
+       std::vector<std::vector<std::string>>{{"-q", "-t", "0.01"},
+                                             {"-qt0.01"},
+                                             {"-qt=0.01"},
+                                             {"-qt", "10ms"},
+                                             {"--quiet", "--timeout=0.01"}}) {
+    std::vector<std::string> arguments = {"file:/no/such/file"};
+    arguments.insert(arguments.end(), forms.begin(), forms.end());
+    WaiterProcess waiter(arguments);
+    EXPECT_EQ(waiter.Wait(), 124) << forms[0];
+    EXPECT_THAT(waiter.err(),
+                AllOf(StartsWith("waiter: "), HasSubstr("limit of 10ms")));
+    EXPECT_EQ(waiter.err().find('\n'), waiter.err().size() - 1) << waiter.err();
+  }
+}
+
+TEST_F(WaitCommandTest, TargetsComeFromFiles) {
+  Write(Path("ready"));
+  Write(Path("targets"),
+        absl::StrCat("# what the program needs\n\n  a=file:", Path("ready"),
+                     "  \r\nb=exec:test -e '", Path("ready"), "'\n"));
+  Write(Path("more"), absl::StrCat("c=file:", Path("absent")));
+  WaiterProcess waiter({"--targets", Path("targets")});
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_THAT(waiter.err(), HasSubstr("2 of 2 targets ready"));
+  WaiterProcess all({absl::StrCat("d=file:", Path("ready")), "--timeout=0",
+                     absl::StrCat("--targets=", Path("targets")),
+                     absl::StrCat("--targets=", Path("more"))});
+  EXPECT_EQ(all.Wait(), 124);
+  EXPECT_THAT(all.err(), HasSubstr("1 of 4 targets was not ready"));
+  Write(Path("wrong"), "\ntcp://localhost\n");
+  WaiterProcess wrong({absl::StrCat("--targets=", Path("wrong"))});
+  EXPECT_EQ(wrong.Wait(), 2);
+  EXPECT_THAT(wrong.err(),
+              HasSubstr(absl::StrCat(Path("wrong"), ":2: tcp://localhost: ")));
+}
+
+TEST_F(WaitCommandTest, VariableHasTheTargetsIfNoneAreGiven) {
+  Write(Path("ready"));
+  const std::string ready = absl::StrCat("file:", Path("ready"));
+  const std::string both =
+      absl::StrCat("WAITER_TARGETS=", ready, "\n  b=file:", Path("absent"));
+  WaiterProcess waiter({"--timeout=0", "--", "echo", "RAN"},
+                       {.environment = {both}});
+  EXPECT_EQ(waiter.Wait(), 124);
+  EXPECT_THAT(waiter.err(), AllOf(HasSubstr("1 of 2 targets was not ready"),
+                                  Not(HasSubstr("ignored"))));
+  WaiterProcess given({ready, "--timeout=0"}, {.environment = {both}});
+  EXPECT_EQ(given.Wait(), 0) << given.err();
+  WaiterProcess wrong({}, {.environment = {"WAITER_TARGETS=localhost"}});
+  EXPECT_EQ(wrong.Wait(), 2);
+  EXPECT_THAT(wrong.err(), HasSubstr("WAITER_TARGETS: localhost: no scheme"));
+  WaiterProcess none({}, {.environment = {"WAITER_TARGETS= \n"}});
+  EXPECT_EQ(none.Wait(), 2);
+  EXPECT_THAT(none.err(), HasSubstr("nothing to wait for"));
+}
+
+TEST_F(WaitCommandTest, TargetThatIsGivenTwiceIsWaitedForOnce) {
+  Write(Path("ready"));
+  const std::string ready = absl::StrCat("file:", Path("ready"));
+  WaiterProcess waiter(
+      {ready, absl::StrCat("a=", ready), ready, absl::StrCat("a=", ready)});
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_THAT(waiter.err(), HasSubstr("2 of 2 targets ready"));
+  WaiterProcess needed({ready, ready, "--at-least=2"});
+  EXPECT_EQ(needed.Wait(), 2);
+  EXPECT_THAT(needed.err(), HasSubstr("there is only 1 target"));
+}
+
 TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"gopher://example.com"}, "gopher"},
@@ -475,12 +545,17 @@ TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
       {{"tcp://localhost:http"}, "http"},
       {{"--timeout=5s"}, "nothing to wait for"},
       {{"pid:1", "--timeout=1sec"}, "--timeout=1sec"},
-      {{"pid:1", "--timeout=60"}, "--timeout=60: a duration needs a unit"},
+      {{"pid:1", "-t5x"}, "--timeout=5x: not a duration"},
+      {{"pid:1", "-tiemout=5s"}, "--tiemout: no such flag; did you mean"},
+      {{"pid:1", "-qx"}, "--qx: no such flag"},
+      {{"pid:1", "-t5s", "--timeout=6s"}, "--timeout=6s: given twice"},
+      {{"--targets=/no/such/file"}, "--targets=/no/such/file: "},
+      {{"--targets=/dev/null"}, "--targets=/dev/null: no target in it"},
       {{"pid:1", "--any", "--all"}, "--any"},
       {{"pid:1", "--at-least=2"}, "--at-least=2: there is only 1 target"},
       {{"pid:1", "--every=1s", "--backoff=1s,2,3s"}, "--backoff"},
       {{"pid:1", "--expect=1m", "--every=1s"}, "--e"},
-      {{"a=pid:1", "a=pid:2"}, "a"},
+      {{"a=pid:1", "a=pid:2"}, "a: the label of two targets"},
       {{"pid:1", "--"}, "--"},
       {{"exec"}, "waiter exec"},
       {{"exec", "true"}, "true"},

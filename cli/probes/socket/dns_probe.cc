@@ -3,12 +3,21 @@
 
 #include "cli/probes/socket/dns_probe.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "cli/net/name_lookup.h"
 #include "cli/net/resolver.h"
@@ -22,19 +31,27 @@
 namespace waiter::cli {
 namespace {
 
-Finding FromAnswer(const NameAnswer& answer) {
-  if (answer.status.ok()) {
-    return {.status = PollStatus::kSuccess,
-            .detail = Excerpt(absl::StrJoin(answer.texts, ", "))};
+// Returns a value without what does not matter: capital letters and the final
+// dot of names, and the form of addresses.
+std::string Canonical(std::string_view value) {
+  const std::string text(value);
+  in6_addr address;
+  std::array<char, INET6_ADDRSTRLEN> written;
+  if (inet_pton(AF_INET6, text.c_str(), &address) == 1) {
+    return inet_ntop(AF_INET6, &address, written.data(), written.size());
   }
-  const bool is_absent = absl::IsNotFound(answer.status);
-  return {
-      .status = is_absent ? PollStatus::kNotReady : PollStatus::kServerError,
-      .detail = std::string(answer.status.message()),
-      .hint = is_absent ? ""
-                        : "are the name servers in /etc/resolv.conf "
-                          "up and reachable?",
-      .absent = is_absent};
+  return absl::AsciiStrToLower(absl::StripSuffix(text, "."));
+}
+
+// Returns whether a record has the value. Records of mail servers and services
+// may be named without the numbers before the name.
+bool Has(std::string_view record, std::string_view type,
+         std::string_view value) {
+  if (type == "TXT" || type == "CAA") return record == value;
+  const bool has_numbers = type == "MX" || type == "SRV";
+  return Canonical(record) == Canonical(value) ||
+         (has_numbers &&
+          Canonical(record.substr(record.rfind(' ') + 1)) == Canonical(value));
 }
 
 }  // namespace
@@ -42,8 +59,40 @@ Finding FromAnswer(const NameAnswer& answer) {
 DnsProbe::DnsProbe(Resolver& resolver, const Target& target,
                    AddressFamily family)
     : resolver_(resolver),
-      question_(
-          {.name = target.host, .type = target.dns_type, .family = family}) {}
+      question_({.name = target.host,
+                 .type = target.dns_type,
+                 .family = family,
+                 .server = target.dns_server,
+                 .server_port = target.port}),
+      value_(target.dns_value) {}
+
+Finding DnsProbe::FromAnswer(const NameAnswer& answer) const {
+  if (answer.status.ok()) {
+    const std::string found = Excerpt(absl::StrJoin(answer.texts, ", "));
+    const bool is_there =
+        value_.empty() ||
+        std::any_of(answer.texts.begin(), answer.texts.end(),
+                    [this](const std::string& text) {
+                      return Has(text, question_.type, value_);
+                    });
+    if (is_there) return {.status = PollStatus::kSuccess, .detail = found};
+    return {.detail = absl::StrCat(found, ", and not ", Excerpt(value_)),
+            .absent = true};
+  }
+  const bool is_absent = absl::IsNotFound(answer.status);
+  return {
+      .status = is_absent ? PollStatus::kNotReady : PollStatus::kServerError,
+      .detail = std::string(answer.status.message()),
+      .hint = is_absent ? "" : absl::StrCat(Servers(), " up and reachable?"),
+      .absent = is_absent};
+}
+
+std::string DnsProbe::Servers() const {
+  return question_.server.empty()
+             ? "are the name servers in /etc/resolv.conf"
+             : absl::StrCat("is the name server ", question_.server, ":",
+                            question_.server_port);
+}
 
 void DnsProbe::Start(const PollContext& /*context*/, Done done) {
   done_ = std::move(done);
@@ -56,8 +105,7 @@ void DnsProbe::TimeOut(absl::Duration timeout) {
   Finish({.status = PollStatus::kServerError,
           .detail = absl::StrCat("no answer from the name servers within ",
                                  absl::FormatDuration(timeout)),
-          .hint = "are the name servers in /etc/resolv.conf up and "
-                  "reachable?"});
+          .hint = absl::StrCat(Servers(), " up and reachable?")});
 }
 
 void DnsProbe::Cancel() {

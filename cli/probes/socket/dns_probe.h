@@ -1,13 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks whether a name has records:
+// Checks whether a name has records, or one of a certain value:
 //
 //   waiter::cli::DnsProbe probe(
 //       resolver, *waiter::cli::ParseTarget("dns:example.com?type=MX"));
 
 #ifndef WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
 #define WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
+
+#include <string>
 
 #include "absl/time/time.h"
 #include "cli/net/name_lookup.h"
@@ -19,8 +21,8 @@
 
 namespace waiter::cli {
 
-// A name or record that does not exist, according to the name servers, is
-// absent. Their silence and their failures are server errors.
+// A name, record or value that does not exist, according to the name servers,
+// is absent. Their silence and their failures are server errors.
 class DnsProbe : public Probe {
  public:
   // The resolver must outlive this. `family` applies if the target names no
@@ -33,10 +35,16 @@ class DnsProbe : public Probe {
   void Cancel() override;
 
  private:
+  Finding FromAnswer(const NameAnswer& answer) const;
+
+  // Returns who is asked, for messages.
+  std::string Servers() const;
+
   void Finish(Finding finding);
 
   Resolver& resolver_;
   const NameQuestion question_;
+  const std::string value_;  // Empty if any will do.
   Done done_;
   Resolver::Request request_;
 };

@@ -175,7 +175,7 @@ class NameServer {
     watch_ = loop.WhenReady(socket_.get(), POLLIN, [this](short) { Answer(); });
   }
 
-  const sockaddr_in& address() const { return address_; }
+  uint16_t port() const { return ntohs(address_.sin_port); }
 
  private:
   static sockaddr* Address(sockaddr_in& address) {
@@ -204,14 +204,20 @@ class NameServer {
 class DnsProbeTest : public testing::Test {
  protected:
   Finding Poll(int code, const std::vector<std::string>& records) {
+    return PollFor("", "MX", code, records);
+  }
+
+  // Asks a name server that answers with `records` for one with a value.
+  Finding PollFor(const std::string& value, const std::string& type, int code,
+                  const std::vector<std::string>& records) {
     const NameServer server(loop_, code, records);
-    Resolver resolver(
-        calls_, [address = server.address()](const NameQuestion& question) {
-          return LookUpRecords(question, &address);
-        });
-    DnsProbe probe(
-        resolver,
-        {.scheme = Scheme::kDns, .host = "a.test.", .dns_type = "MX"});
+    Resolver resolver(calls_);
+    DnsProbe probe(resolver, {.scheme = Scheme::kDns,
+                              .host = "a.test.",
+                              .port = server.port(),
+                              .dns_type = type,
+                              .dns_value = value,
+                              .dns_server = "127.0.0.1"});
     found_.reset();
     probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
     EXPECT_TRUE(RunUntil(loop_, [&] { return found_.has_value(); }));
@@ -247,8 +253,62 @@ TEST_F(DnsProbeTest, NameThatTheServerDeniesIsAbsent) {
   EXPECT_TRUE(found_->absent);
 }
 
+TEST_F(DnsProbeTest, RecordMayHaveToHaveAValue) {
+  struct Case {
+    std::string type;
+    int number;
+    std::string data;
+    std::string value;
+    bool has;
+  };
+  const std::string address("\x20\1\xd\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+  for (const Case& test : std::vector<Case>{
+           {"A", 1, {127, 0, 0, 1}, "127.0.0.1", true},
+           {"A", 1, {127, 0, 0, 1}, "127.0.0.10", false},
+           {"AAAA", 28, address, "2001:DB8:0::1", true},
+           {"AAAA", 28, address, "2001:db8::2", false},
+           {"CNAME", 5, Name("B.test"), "b.TEST.", true},
+           {"CNAME", 5, Name("b.test"), "test", false},
+           {"MX", 15, Number(10) + Name("mx.test"), "mx.test", true},
+           {"MX", 15, Number(10) + Name("mx.test"), "10 mx.test.", true},
+           {"MX", 15, Number(10) + Name("mx.test"), "20 mx.test", false},
+           {"TXT", 16, "\3v=A", "v=A", true},
+           {"TXT", 16, "\3v=A", "v=a", false}}) {
+    SCOPED_TRACE(absl::StrCat(test.type, " ", test.value));
+    PollFor(test.value, test.type, 0, {Record(test.number, test.data)});
+    EXPECT_EQ(found_->status,
+              test.has ? PollStatus::kSuccess : PollStatus::kNotReady);
+    EXPECT_EQ(found_->absent, !test.has);
+  }
+  const std::vector<std::string> two = {Record(1, std::string("\12\0\0\1", 4)),
+                                        Record(1, std::string("\12\0\0\2", 4))};
+  PollFor("10.0.0.9", "A", 0, two);
+  EXPECT_EQ(found_->detail, "10.0.0.1, 10.0.0.2, and not 10.0.0.9");
+  PollFor("10.0.0.2", "A", 0, two);
+  EXPECT_EQ(found_->status, PollStatus::kSuccess);
+}
+
+TEST_F(DnsProbeTest, AddressMayHaveToHaveAValue) {
+  Resolver resolver(calls_);
+  for (const auto& [value, status] :
+       std::vector<std::pair<std::string, PollStatus>>{
+           {"127.0.0.1", PollStatus::kSuccess},
+           {"127.0.0.2", PollStatus::kNotReady}}) {
+    DnsProbe probe(
+        resolver,
+        {.scheme = Scheme::kDns, .host = "localhost", .dns_value = value},
+        AddressFamily::kIpv4);
+    found_.reset();
+    probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
+    ASSERT_TRUE(RunUntil(loop_, [&] { return found_.has_value(); }));
+    EXPECT_EQ(found_->status, status) << value;
+  }
+}
+
 TEST_F(DnsProbeTest, FailingServerProvesNothing) {
   Poll(kServerFailure, {});
+  EXPECT_THAT(found_->hint,
+              testing::HasSubstr("is the name server 127.0.0.1:"));
   EXPECT_EQ(found_->status, PollStatus::kServerError);
   EXPECT_FALSE(found_->absent);
 }

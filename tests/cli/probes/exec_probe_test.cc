@@ -278,9 +278,9 @@ TEST(ProbeAnswerTest, AnswerIsAJsonLineWithWaiterInIt) {
        broken + "\"progress\" is not a number from 0 to 1"},
       {R"({"waiter":"success","retry_after":30})", kBroken,
        broken + "\"retry_after\" is not a string such as \"30s\""},
-      {R"({"waiter":"success","retry_after":"30"})", kBroken,
+      {R"({"waiter":"success","retry_after":"soon"})", kBroken,
        broken +
-           "\"retry_after\": a duration needs a unit, such as 30s or 30ms"},
+           "\"retry_after\": not a duration; write it as 300ms, 5s or 1m30s"},
       {R"({"waiter":"success","retry_after":"inf"})", kBroken,
        broken + "\"retry_after\": it must be finite"},
   };

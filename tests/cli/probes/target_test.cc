@@ -56,6 +56,8 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"dns:example.com", Scheme::kDns, "example.com"},
       {"dns:_ldap._tcp.a.?type=srv", Scheme::kDns, "_ldap._tcp.a.", 0, "",
        "SRV"},
+      {"dns:a?server=10.0.0.2&type=TXT", Scheme::kDns, "a", 53, "", "TXT"},
+      {"dns:a?type=a&server=10.0.0.2:5353", Scheme::kDns, "a", 5353, "", "A"},
       {"file:/a", Scheme::kFile, "", 0, "/a"},
       {"file:///a", Scheme::kFile, "", 0, "/a"},
       {"file:build/out.o?stable=1m30s", Scheme::kFile, "", 0, "build/out.o", "",
@@ -113,6 +115,17 @@ TEST(TargetTest, EverySchemeIsParsed) {
       EXPECT_EQ(target->pid, written.pid);
     }
   }
+}
+
+TEST(TargetTest, DnsTargetMayNameAValueAndAServer) {
+  const absl::StatusOr<Target> target = ParseTarget(
+      "dns:a.test?value=v%3D1%26x=y&type=TXT&server=127.0.0.1:5353");
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_EQ(target->host, "a.test");
+  EXPECT_EQ(target->dns_type, "TXT");
+  EXPECT_EQ(target->dns_value, "v=1&x=y");
+  EXPECT_EQ(target->dns_server, "127.0.0.1");
+  EXPECT_EQ(target->port, 5353);
 }
 
 TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
@@ -195,16 +208,30 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "file:build/app.o?stable=2s"},
       {"file:a?stable",
        "stable has no value; write it as file:build/app.o?stable=2s"},
-      {"file:a?stable=2",
-       "stable=2: a duration needs a unit, such as 2s or 2ms"},
+      {"file:a?stable=2 s",
+       "stable=2 s: not a duration; write it as 300ms, 5s or 1m30s"},
       {"file:a?stable=inf", "stable=inf: it must be finite"},
       {"dns:", "no name; write it as dns:example.com?type=MX"},
       {"dns://h/a", "not a DNS name; write it as dns:example.com?type=MX"},
+      {"dns:h?type=A&server=ns.test",
+       "server=ns.test: write the IPv4 address of a name server, as in "
+       "server=10.0.0.2 or server=10.0.0.2:53"},
+      {"dns:h?type=A&server=::1",
+       "server=::1: write the IPv4 address of a name server, as in "
+       "server=10.0.0.2 or server=10.0.0.2:53"},
+      {"dns:h?server=10.0.0.2",
+       "a server needs a type of records to ask for; write it as "
+       "dns:example.com?type=MX"},
+      {"dns:h?type=A&type=A",
+       "type is given twice; write it as dns:example.com?type=MX"},
+      {"dns:h?value=",
+       "value has no value; write it as dns:example.com?type=MX"},
       {"dns:h?type=B",
        "unknown type B; the types are: A, AAAA, CAA, CNAME, MX, NS, PTR, SOA, "
        "SRV, TXT"},
       {"dns:h?kind=A",
-       "unknown parameter \"kind\", only type is known; write it as "
+       "unknown parameter \"kind\", only type, value, server are known; "
+       "write it as "
        "dns:example.com?type=MX"},
       {"pid:0",
        "the process number must be from 1 to 2147483647; write it as pid:4711"},

@@ -427,5 +427,105 @@ TEST_F(WaitRunTest, ThousandTargetsAreAwaitedAtOnce) {
   EXPECT_EQ(Run().back(), "2s done: 0 ready");
 }
 
+class AtOnceTest : public WaitRunTest {
+ protected:
+  AtOnceTest() { options_.at_once = true; }
+};
+
+TEST_F(AtOnceTest, TargetsAreLookedAtAgainIfOneWasReadyLater) {
+  Add({{NotYet()}, {Ready()}});
+  Add({{Ready()}});
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                  "0 b success", "0 b ends: success", "1s a success",
+                  "1s a ends: success", "1s a success", "1s a ends: success",
+                  "1s b success", "1s b ends: success", "1s done: 0 ready"));
+}
+
+TEST_F(AtOnceTest, TargetThatWentAwayIsWaitedForAgain) {
+  Add({{NotYet()}, {Ready()}});
+  Add({{Ready()}, {NotYet()}, {Ready()}});
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                  "0 b success", "0 b ends: success", "1s a success",
+                  "1s a ends: success", "1s a success", "1s a ends: success",
+                  "1s b not ready: starting, next in 1s", "2s b success",
+                  "2s b ends: success", "2s a success", "2s a ends: success",
+                  "2s b success", "2s b ends: success", "2s done: 0 ready"));
+}
+
+TEST_F(AtOnceTest, TargetsThatAreReadyTogetherAreLookedAtOnce) {
+  Add({{Ready()}});
+  Add({{Ready(), absl::Milliseconds(10)}});
+  EXPECT_THAT(Run(), ElementsAre("0 start", "0 a success", "0 a ends: success",
+                                 "10ms b success", "10ms b ends: success",
+                                 "10ms done: 0 ready"));
+}
+
+TEST_F(AtOnceTest, LimitCountsFromTheStartOfTheRun) {
+  Add({{NotYet()}, {NotYet()}, {Ready()}});
+  Add({{Ready()}, {NotYet()}});
+  options_.policy.timeout = absl::Milliseconds(3500);
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                  "0 b success", "0 b ends: success",
+                  "1s a not ready: starting, next in 1s", "2s a success",
+                  "2s a ends: success", "2s a success", "2s a ends: success",
+                  "2s b not ready: starting, next in 1s",
+                  "3s b not ready: starting, next in 500ms",
+                  "3.5s b not ready: starting", "3.5s b ends: deadline",
+                  "3.5s done: 124 deadline"));
+}
+
+TEST_F(AtOnceTest, LimitOnPollsCountsThoseOfAllRounds) {
+  Add({{NotYet()}, {Ready()}});
+  Add({{Ready()}, {NotYet()}});
+  options_.policy.max_attempts = 3;
+  EXPECT_EQ(Run().back(), "2s done: 3 attempts");
+}
+
+TEST_F(AtOnceTest, ErrorsOfAllRoundsCount) {
+  Add({{Error()}, {Ready()}});
+  Add({{Error()}, {Ready()}, {Error()}, {Ready()}});
+  options_.max_errors = 1;
+  EXPECT_EQ(Run().back(), "1s done: 3 errors");
+}
+
+TEST_F(AtOnceTest, TargetsBeyondThoseThatAreNeededMayFail) {
+  Add({{Fatal()}});
+  Add({{Ready()}, {NotYet()}, {Ready()}});
+  Add({{NotYet()}, {Ready()}});
+  options_.needed = 2;
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "0 a failed: gone for good", "0 a ends: failed",
+                  "0 b success", "0 b ends: success",
+                  "0 c not ready: starting, next in 1s", "1s c success",
+                  "1s c ends: success", "1s b not ready: starting, next in 1s",
+                  "1s c success", "1s c ends: success", "2s b success",
+                  "2s b ends: success", "2s b success", "2s b ends: success",
+                  "2s c success", "2s c ends: success", "2s done: 0 ready"));
+}
+
+TEST_F(AtOnceTest, StopBetweenTwoRoundsEndsTheRun) {
+  Add({{NotYet()}, {Ready()}});
+  Add({{Ready()}});
+  // Stops the run when the first round is decided.
+  struct Stopper : RunListener {
+    void OnEnd(const RunState& /*run*/, size_t target) override {
+      if (target == 0) {
+        run->Stop({.exit_code = 130, .reason = "interrupted"});
+      }
+    }
+    WaitRun* run = nullptr;
+  } stopper;
+  WaitRun run(loop_, std::move(targets_), options_, {&recorder_, &stopper});
+  stopper.run = &run;
+  EXPECT_EQ(run.Run().reason, "interrupted");
+}
+
 }  // namespace
 }  // namespace waiter::cli
