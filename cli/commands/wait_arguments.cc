@@ -78,12 +78,19 @@ absl::Status WithSeparatorHint(const absl::Status& status) {
           absl::StrCat(status.message(), "; PROGRAM comes after --")};
 }
 
+bool HasLogin(const Target& target) {
+  return !target.user.empty() || !target.password.empty() ||
+         !target.database.empty();
+}
+
 // Removes targets that come again in the same words.
 void RemoveRepeated(std::vector<Target>& targets) {
-  std::set<std::array<std::string_view, 4>> known;
+  std::set<std::array<std::string_view, 7>> known;
   std::vector<Target> kept;
   for (const Target& target : targets) {
-    if (known.insert({target.label, target.text, target.url, target.path})
+    if (known
+            .insert({target.label, target.text, target.url, target.path,
+                     target.user, target.password, target.database})
             .second) {
       kept.push_back(target);
     }
@@ -137,6 +144,10 @@ WaitArguments::WaitArguments(Kind kind)
                code_map_ = *std::move(map);
                return absl::OkStatus();
              });
+  if (kind == Kind::kTargets) {
+    flags_.AddSwitch("login", "log in as redis: and postgres: URLs say",
+                     login_);
+  }
   guards_.AddTo(flags_);
   flags_.BeginTopic("output", "progress, messages and logs");
   output_.AddTo(flags_);
@@ -231,6 +242,12 @@ absl::Status WaitArguments::ReadTargets(const std::vector<GivenTarget>& given) {
                  : status;
     }
     targets_.push_back(*std::move(target));
+  }
+  if (login_ && std::none_of(targets_.begin(), targets_.end(), HasLogin)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags_.Label("login"),
+                     ": no target is redis://USER:PASSWORD@HOST or "
+                     "postgres://USER@HOST/DATABASE"));
   }
   RemoveRepeated(targets_);
   NumberEqualTexts(targets_);

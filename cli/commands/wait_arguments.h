@@ -51,6 +51,9 @@ class WaitArguments {
   const HttpFlags& http() const { return http_; }
   const CodeMap& code_map() const { return code_map_; }
 
+  // Whether probes log in with the user and password of their target.
+  bool login() const { return login_; }
+
   // The targets, each with a label of its own, and none twice. Empty for
   // `waiter exec`.
   const std::vector<Target>& targets() const { return targets_; }
@@ -81,6 +84,7 @@ class WaitArguments {
   HttpFlags http_;
   CodeMap code_map_;
   std::vector<std::string> target_files_;
+  bool login_ = false;
   std::vector<Target> targets_;
   std::vector<std::string> words_;
 };

@@ -219,6 +219,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     ProbeFactory factory(loop, reaper,
                          {.codes = arguments.code_map(),
                           .http = *http,
+                          .login = arguments.login(),
                           .http_of = *std::move(http_of)});
     absl::StatusOr<std::vector<WaitTarget>> targets =
         MakeTargets(arguments, factory);

@@ -253,6 +253,29 @@ absl::Status ReadDatabaseHost(const SchemeForm& form, Target& target) {
   return CheckSocketPath(target.path);
 }
 
+// Reads what a login needs: USER:PASSWORD, and the path of the URL.
+absl::Status ReadLogin(std::string_view user_info, std::string_view path,
+                       const SchemeForm& form, Target& target) {
+  if (form.scheme != Scheme::kRedis && form.scheme != Scheme::kPostgres) {
+    return absl::OkStatus();
+  }
+  const std::pair<std::string_view, std::string_view> parts =
+      absl::StrSplit(user_info, absl::MaxSplits(':', 1));
+  target.user = PercentDecoded(parts.first);
+  target.password = PercentDecoded(parts.second);
+  if (form.scheme == Scheme::kPostgres) {
+    absl::ConsumePrefix(&path, "/");
+    target.database = PercentDecoded(path.substr(0, path.find_first_of("/?#")));
+  }
+  for (const std::string* const text :
+       {&target.user, &target.password, &target.database}) {
+    if (absl::StrContains(*text, '\0')) {
+      return InvalidForm("the URL contains a zero byte", form);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
                      Target& target) {
   if (!absl::ConsumePrefix(&rest, "//")) {
@@ -261,6 +284,8 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   std::string_view authority = rest.substr(0, end);
   const size_t user_end = authority.rfind('@') + 1;
+  const std::string_view user_info =
+      authority.substr(0, std::max<size_t>(user_end, 1) - 1);
   authority.remove_prefix(user_end);
   const std::string_view path = rest.substr(end);
   if (absl::StrContains(authority, ',')) {
@@ -284,7 +309,10 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   target.host = std::move(host_port->host);
   target.port = host_port->port;
   if (IsHttp(form.scheme)) return ReadHttpPath(path, target);
-  if (form.scheme != Scheme::kTcp) return ReadDatabaseHost(form, target);
+  if (form.scheme != Scheme::kTcp) {
+    const absl::Status status = ReadLogin(user_info, path, form, target);
+    return status.ok() ? ReadDatabaseHost(form, target) : status;
+  }
   if (path.empty() && user_end == 0) return absl::OkStatus();
   return Invalid(absl::StrCat(path.empty() ? "no user or password is needed"
                                            : "nothing may follow host and port",

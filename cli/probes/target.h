@@ -62,6 +62,12 @@ struct Target {
   // http, https: the URL as given, with user and password. Must not be shown.
   std::string url = {};
 
+  // redis, postgres: those of the URL, decoded; the last for postgres only.
+  // Must not be shown. Contain no zero bytes.
+  std::string user = {};
+  std::string password = {};
+  std::string database = {};
+
   // A name, or a numeric address without brackets; for dns, the name. Not
   // empty; contains no blanks and control characters.
   std::string host = {};

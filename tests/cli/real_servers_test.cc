@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -256,6 +258,51 @@ TEST_P(RealServersTest, KilledServerIsGone) {
   ASSERT_TRUE(waiter.ReadUntil("still there")) << waiter.err();
   Kill();
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+}
+
+// A server and URLs of it: one that it lets in, and one that it does not.
+struct Login {
+  std::string server;  // Name of one of `Servers`.
+  std::string right;   // PORT stands for its port.
+  std::string wrong;
+  std::string_view refusal;
+};
+
+TEST(RealLoginTest, UserOfTheUrlMustBeLetIn) {
+  for (const Login& login : std::vector<Login>{
+           {"RedisWithPassword", "redis://:secret@127.0.0.1:PORT",
+            "redis://:wrong@127.0.0.1:PORT", "Redis refuses the login"},
+           {"Redis", "redis://default:any@127.0.0.1:PORT",
+            "redis://nobody:any@127.0.0.1:PORT", "WRONGPASS"},
+           {"Postgres", "postgres://waiter@127.0.0.1:PORT/postgres",
+            "postgres://waiter@127.0.0.1:PORT/other", "3D000"}}) {
+    SCOPED_TRACE(login.right);
+    const std::vector<Server> servers = Servers();
+    const auto server = std::find_if(
+        servers.begin(), servers.end(),
+        [&](const Server& each) { return each.name == login.server; });
+    if (!FindProgram(server->program).has_value()) {
+      GTEST_SKIP() << server->program << " is not installed";
+    }
+    const Folder folder;
+    const int port = FreePort(AF_INET);
+    server->prepare(folder, port);
+    Words words = server->command(folder, port);
+    const std::string program = words.front();
+    words.erase(words.begin());
+    const WaiterProcess running(std::move(words), {.program = program});
+    const auto at = [port](const std::string& url) {
+      return absl::StrReplaceAll(url, {{"PORT", absl::StrCat(port)}});
+    };
+    WaiterProcess right(
+        {at(login.right), "--login", "--timeout=1m", "--every=100ms"});
+    EXPECT_EQ(right.Wait(), 0) << right.err();
+    WaiterProcess wrong({at(login.wrong), "--login", "--timeout=0"});
+    EXPECT_EQ(wrong.Wait(), 124);
+    EXPECT_THAT(wrong.err(), HasSubstr(login.refusal));
+    WaiterProcess without({at(login.wrong), "--timeout=0"});
+    EXPECT_EQ(without.Wait(), 0) << without.err();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, RealServersTest, testing::ValuesIn(Servers()),

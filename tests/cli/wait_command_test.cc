@@ -545,6 +545,7 @@ TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
       {{"tcp://localhost:http"}, "http"},
       {{"--timeout=5s"}, "nothing to wait for"},
       {{"pid:1", "--timeout=1sec"}, "--timeout=1sec"},
+      {{"redis://h", "--login"}, "--login: no target is redis://USER:"},
       {{"pid:1", "-t5x"}, "--timeout=5x: not a duration"},
       {{"pid:1", "-tiemout=5s"}, "--tiemout: no such flag; did you mean"},
       {{"pid:1", "-qx"}, "--qx: no such flag"},

@@ -44,7 +44,15 @@ std::unique_ptr<Conversation> NewUnit() {
   return waiter::cli::NewSystemdConversation("a.service", 0);
 }
 
-constexpr std::array<std::unique_ptr<Conversation> (*)(), 9> kProtocols = {
+std::unique_ptr<Conversation> NewRedisUser() {
+  return waiter::cli::NewRedisLogin({.user = "me", .password = "secret"});
+}
+
+std::unique_ptr<Conversation> NewPostgresUser() {
+  return waiter::cli::NewPostgresLogin({.user = "me"});
+}
+
+constexpr std::array<std::unique_ptr<Conversation> (*)(), 11> kProtocols = {
     waiter::cli::NewAmqpConversation,
     waiter::cli::NewKafkaConversation,
     waiter::cli::NewMemcachedConversation,
@@ -54,6 +62,8 @@ constexpr std::array<std::unique_ptr<Conversation> (*)(), 9> kProtocols = {
     NewUnit,
     waiter::cli::NewPostgresConversation,
     waiter::cli::NewRedisConversation,
+    NewRedisUser,
+    NewPostgresUser,
 };
 
 std::optional<Finding> Play(Conversation& conversation, std::string_view bytes,

@@ -33,7 +33,9 @@ namespace {
 bool Same(const waiter::cli::Target& a, const waiter::cli::Target& b) {
   return a.scheme == b.scheme && a.text == b.text && a.host == b.host &&
          a.port == b.port && a.path == b.path && a.dns_type == b.dns_type &&
-         a.stable == b.stable && a.pid == b.pid;
+         a.dns_value == b.dns_value && a.dns_server == b.dns_server &&
+         a.user == b.user && a.password == b.password &&
+         a.database == b.database && a.stable == b.stable && a.pid == b.pid;
 }
 
 void CheckTarget(const std::string& argument) {

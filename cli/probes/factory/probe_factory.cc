@@ -58,16 +58,22 @@ AddressFamily FamilyOf(const HttpOptions& http) {
 
 // Returns the protocol of a scheme that names a server, null if a connection is
 // enough, and nothing for other schemes.
-std::optional<NewConversation> ConversationOf(Scheme scheme) {
-  switch (scheme) {
+std::optional<NewConversation> ConversationOf(const Target& target,
+                                              bool login) {
+  const Login who = {.user = target.user,
+                     .password = target.password,
+                     .database = target.database};
+  switch (target.scheme) {
     case Scheme::kTcp:
     case Scheme::kUnix:
     case Scheme::kRediss:  // Nothing here speaks TLS.
     case Scheme::kAmqps:
       return nullptr;
     case Scheme::kRedis:
+      if (login) return [who] { return NewRedisLogin(who); };
       return NewRedisConversation;
     case Scheme::kPostgres:
+      if (login) return [who] { return NewPostgresLogin(who); };
       return NewPostgresConversation;
     case Scheme::kMysql:
       return NewMysqlConversation;
@@ -105,6 +111,7 @@ ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
       reaper_(reaper),
       codes_(options.codes),
       http_(std::make_shared<const HttpOptions>(std::move(options.http))),
+      login_(options.login),
       http_of_(std::move(options.http_of)),
       calls_(loop),
       resolver_(calls_) {}
@@ -113,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
     const Target& target) {
   const AddressFamily family = FamilyOf(*http_);
   if (const std::optional<NewConversation> conversation =
-          ConversationOf(target.scheme)) {
+          ConversationOf(target, login_)) {
     return std::make_unique<SocketProbe>(loop_, resolver_, target,
                                          *conversation, family);
   }

@@ -34,6 +34,10 @@ struct ProbeOptions {
   CodeMap codes = {};
   HttpOptions http = {};
 
+  // Whether probes log in with the user and password of the target, where that
+  // is simple.
+  bool login = false;
+
   // Options of http targets that have their own, by label.
   std::map<std::string, HttpOptions> http_of = {};
 };
@@ -59,6 +63,7 @@ class ProbeFactory {
   ProcessReaper& reaper_;
   const CodeMap codes_;
   const std::shared_ptr<const HttpOptions> http_;
+  const bool login_;
   const std::map<std::string, HttpOptions> http_of_;
   BlockingCalls calls_;
   Resolver resolver_;

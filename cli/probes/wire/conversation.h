@@ -58,6 +58,13 @@ class Conversation {
   virtual std::string_view Server() const = 0;
 };
 
+// Who logs in. Must not be shown.
+struct Login {
+  std::string user = {};
+  std::string password = {};
+  std::string database = {};
+};
+
 using NewConversation = std::function<std::unique_ptr<Conversation>()>;
 
 // Returns at most about 120 characters of `bytes`, printable, for messages.

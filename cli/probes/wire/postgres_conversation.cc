@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -50,28 +52,32 @@ PollStatus StatusFor(std::string_view sql_state) {
   if (absl::StartsWith(sql_state, "57P")) return PollStatus::kNotReady;
   // All connections are taken.
   if (sql_state == "53300") return PollStatus::kThrottled;
-  // The user is refused, or there is no such database: the server works.
-  if (absl::StartsWith(sql_state, "28") || sql_state == "3D000") {
-    return PollStatus::kSuccess;
-  }
   return PollStatus::kServerError;
 }
 
-Finding FromError(std::string_view body) {
-  const std::string_view sql_state = Field(body, 'C');
-  return {
-      .status = StatusFor(sql_state),
-      .detail = absl::StrCat("PostgreSQL answers: ", Excerpt(Field(body, 'M')),
-                             " (SQLSTATE ", Excerpt(sql_state), ")")};
+// Returns whether the user is refused, or there is no such database.
+bool RefusesLogin(std::string_view sql_state) {
+  return absl::StartsWith(sql_state, "28") || sql_state == "3D000";
 }
 
 class PostgresConversation : public Conversation {
  public:
+  // Without a login, any answer that a working server gives will do.
+  explicit PostgresConversation(std::optional<Login> login)
+      : login_(std::move(login)) {}
+
   std::string Opening() override {
     std::string body = Number(kVersion);
+    const std::string user =
+        login_.has_value() && !login_->user.empty() ? login_->user : "postgres";
+    const std::string database = login_.has_value() && !login_->database.empty()
+                                     ? login_->database
+                                     : user;
     for (const std::string_view text :
-         {"user", "postgres", "database", "postgres", "application_name",
-          "waiter", ""}) {
+         {std::string_view("user"), std::string_view(user),
+          std::string_view("database"), std::string_view(database),
+          std::string_view("application_name"), std::string_view("waiter"),
+          std::string_view()}) {
       body.append(text);
       body.push_back('\0');
     }
@@ -130,10 +136,24 @@ class PostgresConversation : public Conversation {
             .finding = Finding{.status = PollStatus::kSuccess,
                                .detail = "PostgreSQL is ready for queries"}};
       case 'E':
-        return {.finding = FromError(body)};
+        return {.finding = FromServerError(body)};
       default:
         return {};
     }
+  }
+
+  Finding FromServerError(std::string_view body) const {
+    const std::string_view sql_state = Field(body, 'C');
+    const bool refuses = RefusesLogin(sql_state);
+    const std::string detail =
+        absl::StrCat("PostgreSQL answers: ", Excerpt(Field(body, 'M')),
+                     " (SQLSTATE ", Excerpt(sql_state), ")");
+    if (refuses && login_.has_value()) {
+      return {.detail = detail,
+              .hint = "are user and database of the URL right?"};
+    }
+    return {.status = refuses ? PollStatus::kSuccess : StatusFor(sql_state),
+            .detail = detail};
   }
 
   // A server that cannot create a process for the connection reports it as in
@@ -148,13 +168,18 @@ class PostgresConversation : public Conversation {
                                        Excerpt(received.substr(1, end - 1)))}};
   }
 
+  const std::optional<Login> login_;
   bool logged_in_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Conversation> NewPostgresConversation() {
-  return std::make_unique<PostgresConversation>();
+  return std::make_unique<PostgresConversation>(std::nullopt);
+}
+
+std::unique_ptr<Conversation> NewPostgresLogin(Login login) {
+  return std::make_unique<PostgresConversation>(std::move(login));
 }
 
 }  // namespace waiter::cli

@@ -17,6 +17,10 @@ namespace waiter::cli {
 // data it is not ready.
 std::unique_ptr<Conversation> NewRedisConversation();
 
+// Sends AUTH before PING, if there is a password. A user or password that the
+// server does not know is not ready, because it may still be created.
+std::unique_ptr<Conversation> NewRedisLogin(Login login);
+
 }  // namespace waiter::cli
 
 #endif  // WAITER_CLI_PROBES_WIRE_REDIS_CONVERSATION_H_

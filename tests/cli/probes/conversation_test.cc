@@ -24,6 +24,8 @@
 #include "cli/probes/wire/memcached_conversation.h"
 #include "cli/probes/wire/mongodb_conversation.h"
 #include "cli/probes/wire/nats_conversation.h"
+#include "cli/probes/wire/postgres_conversation.h"
+#include "cli/probes/wire/redis_conversation.h"
 #include "cli/probes/wire/systemd_conversation.h"
 #include "gtest/gtest.h"
 #include "waiter/poll_status.h"
@@ -201,8 +203,21 @@ struct Case {
   std::string sent = {};  // After the opening.
 };
 
+std::unique_ptr<Conversation> RedisLogin() {
+  return NewRedisLogin({.user = "me", .password = "secret"});
+}
+
+std::unique_ptr<Conversation> PostgresLogin() {
+  return NewPostgresLogin({.user = "me", .password = "", .database = "app"});
+}
+
 std::vector<Case> Cases() {
   using enum PollStatus;
+  const std::string redis_login =
+      "*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$6\r\nsecret\r\nPING\r\n";
+  const std::string postgres_login = Bytes(
+      "\0\0\0\x36\0\3\0\0user\0me\0database\0app\0"
+      "application_name\0waiter\0\0");
   const std::string amqp = Bytes("AMQP\0\0\x09\1");
   const std::string kafka = Bytes("\0\0\0\x10\0\x12\0\0wait\0\6waiter");
   const std::string mongo = Bytes(
@@ -226,6 +241,51 @@ std::vector<Case> Cases() {
       {"memcached has no memory", NewMemcachedConversation, "version\r\n",
        "SERVER_ERROR out of memory\r\n", kServerError,
        "memcached answers: SERVER_ERROR out of memory"},
+
+      {"Redis accepts a login", RedisLogin, redis_login, "+OK\r\n+PONG\r\n",
+       kSuccess, "Redis answers"},
+      {"Redis accepts a password alone",
+       [] { return NewRedisLogin({.password = "a b\r\n"}); },
+       "*2\r\n$4\r\nAUTH\r\n$5\r\na b\r\n\r\nPING\r\n", "+OK\r\n+PONG\r\n",
+       kSuccess, "Redis answers"},
+      {"Redis needs no login", RedisLogin, redis_login,
+       "-ERR AUTH <password> called without any password configured for the "
+       "default user. Are you sure your configuration is correct?\r\n"
+       "+PONG\r\n",
+       kSuccess, "Redis answers"},
+      {"Redis before 6 needs no login", RedisLogin, redis_login,
+       "-ERR Client sent AUTH, but no password is set\r\n+PONG\r\n", kSuccess,
+       "Redis answers"},
+      {"Redis refuses a login", RedisLogin, redis_login,
+       "-WRONGPASS invalid username-password pair\r\n", kNotReady,
+       "Redis refuses the login: WRONGPASS invalid username-password pair"},
+      {"Redis before 6 refuses a login", RedisLogin, redis_login,
+       "-ERR invalid password\r\n", kNotReady,
+       "Redis refuses the login: ERR invalid password"},
+      {"Redis loads its data after a login", RedisLogin, redis_login,
+       "+OK\r\n-LOADING Redis is loading\r\n", kNotReady,
+       "Redis answers: LOADING Redis is loading"},
+      {"Redis has no more clients for a login", RedisLogin, redis_login,
+       "-ERR max number of clients reached\r\n", kThrottled,
+       "Redis answers: ERR max number of clients reached"},
+
+      {"PostgreSQL requests a password", PostgresLogin, postgres_login,
+       Bytes("R\0\0\0\x08\0\0\0\3"), kSuccess,
+       "PostgreSQL requests authentication"},
+      {"PostgreSQL refuses a user", PostgresLogin, postgres_login,
+       Bytes("E\0\0\0\x10"
+             "C28000\0Mno\0\0"),
+       kNotReady, "PostgreSQL answers: no (SQLSTATE 28000)"},
+      {"PostgreSQL has no such database", PostgresLogin, postgres_login,
+       Bytes("E\0\0\0\x10"
+             "C3D000\0Mno\0\0"),
+       kNotReady, "PostgreSQL answers: no (SQLSTATE 3D000)"},
+      {"PostgreSQL has a database of the user's name",
+       [] { return NewPostgresLogin({.user = "u"}); },
+       Bytes("\0\0\0\x33\0\3\0\0user\0u\0database\0u\0"
+             "application_name\0waiter\0\0"),
+       Bytes("R\0\0\0\x08\0\0\0\3"), kSuccess,
+       "PostgreSQL requests authentication"},
 
       {"NATS answers", NewNatsConversation, "",
        "INFO {\"server_id\":\"N\",\"version\":\"2.9.10\"}\r\nPING\r\nPONG\r\n",

@@ -117,6 +117,34 @@ TEST(TargetTest, EverySchemeIsParsed) {
   }
 }
 
+TEST(TargetTest, UrlsOfDatabasesMayNameALogin) {
+  struct Case {
+    std::string_view url;
+    std::string_view user;
+    std::string_view password;
+    std::string_view database;
+  };
+  for (const Case& test : std::vector<Case>{
+           {"redis://h", "", "", ""},
+           {"redis://:p%40ss@h/3", "", "p@ss", ""},
+           {"redis://me:a:b@h", "me", "a:b", ""},
+           {"postgres://h", "", "", ""},
+           {"postgres://me@h/", "me", "", ""},
+           {"postgresql://me:pw@h/my%20app?x=y", "me", "pw", "my app"},
+           {"postgres://h/app/more#x", "", "", "app"},
+           {"mysql://me:pw@h/app", "", "", ""}}) {
+    const absl::StatusOr<Target> target = ParseTarget(test.url);
+    ASSERT_TRUE(target.ok()) << target.status();
+    EXPECT_EQ(target->user, test.user) << test.url;
+    EXPECT_EQ(target->password, test.password) << test.url;
+    EXPECT_EQ(target->database, test.database) << test.url;
+  }
+  for (const std::string_view url :
+       {"postgres://a%00b@h", "postgres://h/a%00", "redis://:%00@h"}) {
+    EXPECT_FALSE(ParseTarget(url).ok()) << url;
+  }
+}
+
 TEST(TargetTest, DnsTargetMayNameAValueAndAServer) {
   const absl::StatusOr<Target> target = ParseTarget(
       "dns:a.test?value=v%3D1%26x=y&type=TXT&server=127.0.0.1:5353");
