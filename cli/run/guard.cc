@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,7 +42,8 @@ class Guard::RepeatedCommand {
                   const GuardOptions& options, Broken broken)
       : reaper_(reaper),
         name_(absl::StrCat(flag, "='", text, "'")),
-        command_(ShellCommand(std::move(text))),
+        command_(ShellCommand(text)),
+        check_(ShellSyntaxCheck(std::move(text))),
         breaks_by_success_(breaks_by_success),
         every_(options.every),
         timeout_(options.timeout),
@@ -59,6 +61,30 @@ class Guard::RepeatedCommand {
 
   void OnEnd(const ProcessEnd& end) {
     process_ = nullptr;
+    if (check_.has_value() && end.how == How::kExited && end.code != 0) {
+      return Check(end);
+    }
+    Judge(end);
+  }
+
+  // Judges `end` unless the shell does not even understand the command.
+  void Check(const ProcessEnd& end) {
+    process_ = std::make_unique<Process>(
+        reaper_, *check_, [this, end](const ProcessEnd& checked) {
+          process_ = nullptr;
+          check_.reset();
+          if (checked.how == How::kExited && checked.code != 0 &&
+              !checked.terminated) {
+            Break(absl::StatusCode::kInvalidArgument, Summary(checked));
+          } else {
+            Judge(end);
+          }
+        });
+    timer_ =
+        reaper_.loop().CallAfter(timeout_, [this] { process_->Terminate(); });
+  }
+
+  void Judge(const ProcessEnd& end) {
     timer_ = reaper_.loop().CallAfter(every_, [this] { Run(); });
     const bool succeeded =
         end.how == How::kExited && end.code == 0 && !end.terminated;
@@ -90,6 +116,7 @@ class Guard::RepeatedCommand {
   ProcessReaper& reaper_;
   std::string name_;
   Command command_;
+  std::optional<Command> check_;  // Until it has run.
   bool breaks_by_success_;
   absl::Duration every_;
   absl::Duration timeout_;

@@ -54,8 +54,9 @@ class Guard {
 
   // Checks all conditions at once, and then again and again. Calls `broken`, on
   // the loop and at most once, when a condition no longer holds. The status is
-  // kAborted, or kInvalidArgument if a shell command cannot be run. Its message
-  // is one line with the flag of the condition and what was seen.
+  // kAborted, or kInvalidArgument if a shell command cannot be run or has a
+  // syntax error. Its message is one line with the flag of the condition and
+  // what was seen.
   Guard(ProcessReaper& reaper, const GuardOptions& options, Broken broken);
   ~Guard();
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/process/pid_watch.h"
@@ -98,6 +99,18 @@ TEST_F(GuardTest, GuardBreaksAtOnceOnABadAnswer) {
     RunUntil([&] { return broken_.has_value(); });
     EXPECT_EQ(broken_->code(), test.code) << test.message;
     EXPECT_EQ(broken_->message(), test.message);
+  }
+}
+
+TEST_F(GuardTest, CommandThatTheShellDoesNotUnderstandCannotGuard) {
+  for (const GuardOptions& options :
+       {GuardOptions{.while_running = "if"}, GuardOptions{.fail_if = "if"}}) {
+    broken_ = std::nullopt;
+    const std::unique_ptr<Guard> guard = Start(options);
+    RunUntil([&] { return broken_.has_value(); });
+    EXPECT_EQ(broken_->code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(absl::StrContains(broken_->message(), "yntax error"))
+        << broken_->message();
   }
 }
 
