@@ -27,6 +27,7 @@
 #   HTTP, HTTPS                URLs of servers; Handler in servers.py has the paths. Nobody signed the certificate
 #   LATE, LATE_SOCKET          a port (HTTP) and a Unix socket that accept after 300 ms
 #   REDIS, POSTGRES, MYSQL, AMQP, KAFKA, MONGODB   ports of servers that know the first answer of the protocol
+#   DNS                        a port of UDP where a name server knows one record of each type for every name
 #   DIR                        a fresh folder, where the command starts
 set -uo pipefail
 

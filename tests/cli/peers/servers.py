@@ -178,6 +178,43 @@ MONGODB = after_length(
     order="little", more=4)
 
 
+def dns_name(text):
+    return b"".join(bytes([len(part)]) + part for part in text.split(b".")) + b"\0"
+
+
+# Records of every name, by the number of their type.
+DNS_RECORDS = {
+    1: bytes([192, 0, 2, 1]),
+    2: dns_name(b"ns.test"),
+    5: dns_name(b"b.test"),
+    15: b"\0\x0a" + dns_name(b"mx.test"),
+    16: b"\3v=1",
+    28: bytes.fromhex("20010db8") + bytes(11) + b"\1",
+}
+
+
+def dns_reply(query):
+    """Answers a query, which is a header of 12 bytes and one question."""
+    end = query.index(b"\0", 12) + 5
+    record = DNS_RECORDS.get(int.from_bytes(query[end - 4:end - 2], "big"))
+    found = b"" if record is None else (
+        b"\xc0\x0c" + query[end - 4:end] + bytes([0, 0, 0, 60]) + after_length(record, 2))
+    return query[:2] + bytes([0x81, 0x80, 0, 1, 0, 1 if found else 0, 0, 0, 0, 0]) + query[12:end] + found
+
+
+def start_dns():
+    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    bound.bind(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            query, client = bound.recvfrom(512)
+            bound.sendto(dns_reply(query), client)
+
+    in_thread(serve)
+    return port_of(bound)
+
+
 def start_all(folder, keep):
     refusing = bound_socket()  # Bound, so that nobody else listens there.
     keep.append(refusing)
@@ -197,6 +234,7 @@ def start_all(folder, keep):
         "AMQP": start_talker(then=AMQP),
         "KAFKA": start_talker(then=KAFKA),
         "MONGODB": start_talker(then=MONGODB),
+        "DNS": start_dns(),
     }
 
 
