@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -306,6 +307,20 @@ TEST_F(WaitCommandTest, ProcessDiesOfTheSignalThatInterruptsIt) {
     ASSERT_TRUE(waiter.ReadUntil("refused"));
     waiter.Signal(signal);
     EXPECT_EQ(waiter.Wait(), kKilledBy + signal) << waiter.err();
+  }
+}
+
+// The kernel keeps signals from process 1 that it does not handle.
+TEST_F(WaitCommandTest, FirstProcessEndsBySignals) {
+  constexpr std::string_view kUnshare = "/usr/bin/unshare";
+  WaiterProcess possible({"-Urpf", "true"}, {.program = std::string(kUnshare)});
+  if (possible.Wait() != 0) GTEST_SKIP() << "no new PID namespace is allowed";
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    WaiterProcess waiter(
+        {"-Urpf", WaiterPath(), "--timeout=1m",
+         absl::Substitute("exec:kill -$0 1; sleep 60", signal)},
+        {.program = std::string(kUnshare)});
+    EXPECT_EQ(waiter.Wait(), 128 + signal) << waiter.err();
   }
 }
 
