@@ -131,7 +131,14 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
 }
 
 bool IsHttp(const Target& target) {
-  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps;
+  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps ||
+         target.scheme == Scheme::kHttpUnix;
+}
+
+// Returns the name of the machine, or of the socket, that gets the requests.
+std::string HostOf(const Target& target) {
+  return target.socket.empty() ? absl::AsciiStrToLower(target.host)
+                               : target.socket;
 }
 
 absl::Status CheckLabels(const WaitArguments& arguments) {
@@ -153,7 +160,7 @@ absl::Status CheckLabels(const WaitArguments& arguments) {
 absl::Status CheckHttpFlags(const WaitArguments& arguments) {
   std::set<std::string> hosts;
   for (const Target& target : arguments.targets()) {
-    if (IsHttp(target)) hosts.insert(absl::AsciiStrToLower(target.host));
+    if (IsHttp(target)) hosts.insert(HostOf(target));
   }
   if (hosts.empty()) return HttpFlags::CheckNoneGiven(arguments.flags());
   return HttpFlags::CheckHosts(arguments.flags(), hosts);

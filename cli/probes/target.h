@@ -28,6 +28,8 @@ enum class Scheme : uint8_t {
   kUnix,       // unix:PATH; @NAME is an abstract socket
   kHttp,       // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
   kHttps,      // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
+  kHttpUnix,   // http+unix://[USER[:PASSWORD]@]SOCKET[/PATH], where SOCKET is
+               // percent-encoded; also http://unix:SOCKET:[/PATH]
   kDns,        // dns:NAME[?type=MX]
   kFile,       // file:PATH[?stable=2s]; PATH may be percent-encoded
   kRedis,      // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
@@ -59,19 +61,25 @@ struct Target {
   // which may be or contain a secret.
   std::string text = {};
 
-  // http, https: the URL as given, with user and password. Must not be shown.
+  // http, https: the URL as given, with user and password. http+unix: the same
+  // with localhost as host. Must not be shown.
   std::string url = {};
 
   // A name, or a numeric address without brackets; for dns, the name. Not
-  // empty; contains no blanks and control characters.
+  // empty; contains no blanks and control characters. Empty if a socket has a
+  // path instead.
   std::string host = {};
   uint16_t port = 0;
 
   // unix, file: the path, relative or absolute. postgres: the path of a socket
-  // if the host is a folder. http, https: path and query, beginning with `/`.
-  // exec: the shell command. systemd: the name of the unit. Contains no zero
-  // bytes, except for exec.
+  // if the host is a folder. http, https, http+unix: path and query, beginning
+  // with `/`. exec: the shell command. systemd: the name of the unit. Contains
+  // no zero bytes, except for exec.
   std::string path = {};
+
+  // http+unix: the path of the socket, or `@NAME` for an abstract one. Contains
+  // no zero bytes, and fits into an address.
+  std::string socket = {};
 
   // dns: the type of the records, in capitals. Empty: addresses, found as any
   // program finds them, also in /etc/hosts.

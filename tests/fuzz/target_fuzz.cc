@@ -32,8 +32,8 @@ namespace {
 
 bool Same(const waiter::cli::Target& a, const waiter::cli::Target& b) {
   return a.scheme == b.scheme && a.text == b.text && a.host == b.host &&
-         a.port == b.port && a.path == b.path && a.dns_type == b.dns_type &&
-         a.stable == b.stable && a.pid == b.pid;
+         a.port == b.port && a.path == b.path && a.socket == b.socket &&
+         a.dns_type == b.dns_type && a.stable == b.stable && a.pid == b.pid;
 }
 
 void CheckTarget(const std::string& argument) {
@@ -60,6 +60,10 @@ void CheckTarget(const std::string& argument) {
   if (target->scheme != waiter::cli::Scheme::kExec) {
     CHECK_THAT(target->path.find('\0') == std::string::npos);
   }
+  CHECK_THAT(target->socket.empty() ==
+             (target->scheme != waiter::cli::Scheme::kHttpUnix));
+  CHECK_THAT(target->socket.size() <= 107);
+  CHECK_THAT(target->socket.find('\0') == std::string::npos);
 
   // A label changes nothing else.
   if (target->label != target->text) return;

@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/loop/event_loop.h"
+#include "cli/net/socket_address.h"
 
 namespace waiter::cli {
 namespace {
@@ -73,8 +74,17 @@ HttpServer::HttpServer(EventLoop& loop, Family family)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     port_ = Bind(listener_, address, &sockaddr_in::sin_port);
   }
-  accepting_ = loop_.WhenReady(listener_, POLLIN,
-                               [this](short /*events*/) { Accept(); });
+  listens_ = port_ != 0;
+  AcceptAll();
+}
+
+HttpServer::HttpServer(EventLoop& loop, const std::string& socket_path)
+    : loop_(loop), family_(Family::kIpv4) {
+  const SocketAddress address = UnixAddress(socket_path);
+  listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  listens_ = bind(listener_, address.get(), address.size) == 0 &&
+             listen(listener_, 128) == 0;
+  AcceptAll();
 }
 
 HttpServer::~HttpServer() {
@@ -86,6 +96,11 @@ std::string HttpServer::Url(std::string_view path) const {
   return absl::StrCat("http://",
                       family_ == Family::kIpv6 ? "[::1]:" : "127.0.0.1:", port_,
                       path);
+}
+
+void HttpServer::AcceptAll() {
+  accepting_ = loop_.WhenReady(listener_, POLLIN,
+                               [this](short /*events*/) { Accept(); });
 }
 
 void HttpServer::Accept() {

@@ -44,6 +44,10 @@ class HttpServer {
   // Listens on a free port of the loopback address of `family`, if this machine
   // has one; see `listens()`.
   explicit HttpServer(EventLoop& loop, Family family = Family::kIpv4);
+
+  // Listens on a Unix socket; `@NAME` is an abstract one.
+  HttpServer(EventLoop& loop, const std::string& socket_path);
+
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -51,7 +55,9 @@ class HttpServer {
   // Adds the reply to the next connection. The last reply repeats.
   void Play(HttpReply reply) { replies_.push_back(std::move(reply)); }
 
-  bool listens() const { return port_ != 0; }
+  bool listens() const { return listens_; }
+
+  // Must not be called for a Unix socket.
   uint16_t port() const { return port_; }
   std::string Url(std::string_view path) const;
 
@@ -71,6 +77,7 @@ class HttpServer {
   };
   using Position = std::list<Connection>::iterator;
 
+  void AcceptAll();
   void Accept();
   void Read(Position at);
   void Write(Position at);
@@ -79,6 +86,7 @@ class HttpServer {
   EventLoop& loop_;
   const Family family_;
   int listener_ = -1;
+  bool listens_ = false;
   uint16_t port_ = 0;
   EventLoop::Watch accepting_;
   std::deque<HttpReply> replies_;

@@ -120,6 +120,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
   switch (target.scheme) {
     case Scheme::kHttp:
     case Scheme::kHttps:
+    case Scheme::kHttpUnix:
       return MakeHttp(target);
     case Scheme::kDns:
       return std::make_unique<DnsProbe>(resolver_, target, family);
@@ -162,10 +163,10 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
     http_client_ = *std::move(client);
   }
   const auto own = http_of_.find(target.label);
-  return MakeHttpProbe(*http_client_, target.url,
-                       own == http_of_.end()
-                           ? http_
-                           : std::make_shared<const HttpOptions>(own->second));
+  return MakeHttpProbe(
+      *http_client_, {.url = target.url, .socket = target.socket},
+      own == http_of_.end() ? http_
+                            : std::make_shared<const HttpOptions>(own->second));
 }
 
 }  // namespace waiter::cli

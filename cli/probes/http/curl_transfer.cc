@@ -59,7 +59,7 @@ std::string_view TlsText(std::string_view text) {
 }  // namespace
 
 CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
-                           const std::string& url,
+                           const HttpDestination& destination,
                            std::shared_ptr<const HttpOptions> options,
                            Proxy proxy, std::string target_port,
                            HttpClient::Done done)
@@ -68,11 +68,12 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
       options_(std::move(options)),
       done_(std::move(done)),
       easy_(curl.easy_init()),
-      origin_(OriginOf(url)) {
+      origin_(OriginOf(destination.url)),
+      has_socket_(!destination.socket.empty()) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
   answer_.target_port = std::move(target_port);
   Set(CURLOPT_PRIVATE, this);
-  Set(CURLOPT_URL, url.c_str());
+  SetDestination(destination);
   if (proxy == Proxy::kNever) Set(CURLOPT_PROXY, "");
   Set(CURLOPT_ERRORBUFFER, error_.data());
   Set(CURLOPT_HEADERFUNCTION, &OnHeader);
@@ -100,6 +101,17 @@ void CurlTransfer::Remove() {
   curl_.slist_free_all(plain_headers_);
   easy_ = nullptr;
   headers_ = plain_headers_ = nullptr;
+}
+
+void CurlTransfer::SetDestination(const HttpDestination& destination) {
+  Set(CURLOPT_URL, destination.url.c_str());
+  if (!has_socket_) return;
+  const std::string& socket = destination.socket;
+  if (socket[0] == '@') {
+    Set(CURLOPT_ABSTRACT_UNIX_SOCKET, socket.c_str() + 1);
+  } else {
+    Set(CURLOPT_UNIX_SOCKET_PATH, socket.c_str());
+  }
 }
 
 void CurlTransfer::SetRequest() {
@@ -242,11 +254,20 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
 bool CurlTransfer::FollowRedirect() {
   const char* const url = Info<char*>(CURLINFO_EFFECTIVE_URL);
   if (url == nullptr || OriginOf(url) == origin_) return true;
+  // libcurl would send the request for another host to the socket.
+  if (has_socket_) {
+    redirect_refusal_ = absl::StrCat("redirected to ", OriginOf(url),
+                                     ", to which the socket does not lead");
+    return false;
+  }
   Set(CURLOPT_HTTPHEADER, plain_headers_);
   // After other statuses, the next request has no body.
   const bool repeats_body = answer_.status == 307 || answer_.status == 308;
-  redirect_refused_ = repeats_body && options_->data.has_value();
-  return !redirect_refused_;
+  if (repeats_body && options_->data.has_value()) {
+    redirect_refusal_ =
+        "redirected to another host, to which --data is not sent";
+  }
+  return redirect_refusal_.empty();
 }
 
 CURLcode CurlTransfer::OnHandshake(CURL* /*easy*/, void* /*tls*/, void* self) {
@@ -315,9 +336,8 @@ void CurlTransfer::ReadError(CURLcode code) {
       absl::ConsumePrefix(&text, "Could not resolve host: ");
       return set(Error::kNameNotFound, absl::StrCat("name not found: ", text));
     case CURLE_COULDNT_CONNECT:
-      if (redirect_refused_) {
-        return set(Error::kProtocol,
-                   "redirected to another host, to which --data is not sent");
+      if (!redirect_refusal_.empty()) {
+        return set(Error::kProtocol, redirect_refusal_);
       }
       answer_.connect_error = static_cast<int>(Info<long>(CURLINFO_OS_ERRNO));
       return set(Error::kNotConnected, std::string(text));

@@ -4,7 +4,6 @@
 #include "cli/probes/http/http_probe.h"
 
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,15 +22,18 @@ namespace {
 
 class HttpProbe final : public Probe {
  public:
-  HttpProbe(HttpClient& client, std::string url,
+  HttpProbe(HttpClient& client, HttpDestination destination,
             std::shared_ptr<const HttpOptions> options)
-      : client_(client), url_(std::move(url)), options_(std::move(options)) {}
+      : client_(client),
+        destination_(std::move(destination)),
+        options_(std::move(options)) {}
 
   void Start(const PollContext& /*context*/, Done done) override {
     done_ = std::move(done);
-    transfer_ = client_.Start(url_, options_, [this](const HttpAnswer& answer) {
-      End(JudgeHttp(*options_, answer, GetRealClock().TimeNow()));
-    });
+    transfer_ =
+        client_.Start(destination_, options_, [this](const HttpAnswer& answer) {
+          End(JudgeHttp(*options_, answer, GetRealClock().TimeNow()));
+        });
   }
 
   void TimeOut(absl::Duration timeout) override {
@@ -53,7 +55,7 @@ class HttpProbe final : public Probe {
   }
 
   HttpClient& client_;
-  const std::string url_;
+  const HttpDestination destination_;
   const std::shared_ptr<const HttpOptions> options_;
   Done done_;
   std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
@@ -62,10 +64,12 @@ class HttpProbe final : public Probe {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
-    HttpClient& client, std::string url,
+    HttpClient& client, HttpDestination destination,
     std::shared_ptr<const HttpOptions> options) {
-  if (absl::Status status = client.CheckUrl(url); !status.ok()) return status;
-  return std::make_unique<HttpProbe>(client, std::move(url),
+  if (absl::Status status = client.Check(destination); !status.ok()) {
+    return status;
+  }
+  return std::make_unique<HttpProbe>(client, std::move(destination),
                                      std::move(options));
 }
 

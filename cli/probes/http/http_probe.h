@@ -4,15 +4,14 @@
 // Requests a URL, and judges the answer as http_verdict.h says.
 //
 //   absl::StatusOr<std::unique_ptr<waiter::cli::Probe>> probe =
-//       waiter::cli::MakeHttpProbe(client, "http://localhost:8080/ready",
-//                                  options);
+//       waiter::cli::MakeHttpProbe(
+//           client, {.url = "http://localhost:8080/ready"}, options);
 //   if (!probe.ok()) return probe.status();
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_PROBE_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_PROBE_H_
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "cli/probes/http/http_client.h"
@@ -21,10 +20,10 @@
 
 namespace waiter::cli {
 
-// Returns a probe for `url`, or kInvalidArgument if `url` is not valid.
+// Returns a probe for `destination`, or kInvalidArgument if that is not valid.
 // `client` must outlive the probe. All targets share the options.
 absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
-    HttpClient& client, std::string url,
+    HttpClient& client, HttpDestination destination,
     std::shared_ptr<const HttpOptions> options);
 
 }  // namespace waiter::cli

@@ -4,7 +4,7 @@
 """Servers on free ports of loopback, for the rows of the tables of peers.
 
   servers.py all FOLDER    starts all servers
-  servers.py late FOLDER   starts one HTTP server 300 ms late, and one at a Unix socket
+  servers.py late FOLDER   starts two HTTP servers 300 ms late, one of them at a Unix socket
 
 Writes their addresses to FOLDER/addresses as assignments, then serves until it is killed or its parent ends.
 """
@@ -100,6 +100,14 @@ def start_http(bound):
     return port_of(bound)
 
 
+def start_local_http(path):
+    bound = socket.socket(socket.AF_UNIX)
+    bound.bind(path)
+    bound.listen(64)
+    in_thread(HttpServer(bound).serve_forever)
+    return path
+
+
 def answer(connection, first, then):
     """Sends `first`, then an answer to whatever the client sends."""
     with connection:
@@ -191,6 +199,7 @@ def start_all(folder, keep):
         "FULL": full_port(keep),
         "HTTP": f"http://127.0.0.1:{start_http(bound_socket())}",
         "HTTPS": start_https(folder),
+        "HTTP_SOCKET": start_local_http(os.path.join(folder, "http_socket")),
         "REDIS": start_talker(then=REDIS),
         "POSTGRES": start_talker(then=POSTGRES),
         "MYSQL": start_talker(MYSQL, MYSQL_REFUSAL),
@@ -200,16 +209,14 @@ def start_all(folder, keep):
     }
 
 
-def start_late(folder, keep):
-    bound, local = bound_socket(), socket.socket(socket.AF_UNIX)
-    keep.append(local)
+def start_late(folder, _):
+    bound = bound_socket()
     path = os.path.join(folder, "socket")
 
     def listen():
         time.sleep(0.3)
         start_http(bound)
-        local.bind(path)
-        local.listen(64)
+        start_local_http(path)
 
     in_thread(listen)
     return {"LATE": port_of(bound), "LATE_SOCKET": path}

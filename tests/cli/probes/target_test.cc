@@ -34,6 +34,54 @@ struct Written {
   int32_t pid = 0;
 };
 
+struct WrittenSocket {
+  std::string_view argument;
+  std::string_view socket;
+  std::string_view path;
+  std::string_view url;
+  std::string_view text;
+};
+
+TEST(TargetTest, HttpOverASocketIsParsed) {
+  const std::vector<WrittenSocket> cases = {
+      {"http+unix://%2Frun%2Fapp.sock/health?x=y", "/run/app.sock",
+       "/health?x=y", "http://localhost/health?x=y",
+       "http+unix://%2Frun%2Fapp.sock/health?..."},
+      {"HTTP+UNIX://%2frun%2Fa", "/run/a", "/", "http://localhost/",
+       "HTTP+UNIX://%2frun%2Fa"},
+      {"http+unix://app.sock?x", "app.sock", "/?x", "http://localhost/?x",
+       "http+unix://app.sock?..."},
+      {"http+unix://%40name/a#b", "@name", "/a", "http://localhost/a",
+       "http+unix://%40name/a?..."},
+      {"http+unix://u:secret@%2Fa%3Ab/c@d", "/a:b", "/c@d",
+       "http://u:secret@localhost/c@d", "http+unix://%2Fa%3Ab/c@d"},
+      {"http://unix:/run/app.sock:/health?x=y", "/run/app.sock", "/health?x=y",
+       "http://localhost/health?x=y", "http://unix:/run/app.sock:/health?..."},
+      {"http://unix:/run/app.sock:", "/run/app.sock", "/", "http://localhost/",
+       "http://unix:/run/app.sock:"},
+      {"http://unix:/a:b%20c:/d:/e?f=:/g", "/a:b%20c", "/d:/e?f=:/g",
+       "http://localhost/d:/e?f=:/g", "http://unix:/a:b%20c:/d:/e?..."},
+      {"http://unix:./a@b:/", "./a@b", "/", "http://localhost/",
+       "http://unix:./a@b:/"},
+  };
+  for (const WrittenSocket& written : cases) {
+    SCOPED_TRACE(written.argument);
+    const absl::StatusOr<Target> target =
+        ParseTarget(absl::StrCat("web=", written.argument));
+    ASSERT_TRUE(target.ok()) << target.status();
+    EXPECT_EQ(target->label, "web");
+    EXPECT_EQ(target->scheme, Scheme::kHttpUnix);
+    EXPECT_EQ(target->socket, written.socket);
+    EXPECT_EQ(target->path, written.path);
+    EXPECT_EQ(target->url, written.url);
+    EXPECT_EQ(target->text, written.text);
+    EXPECT_EQ(target->host, "");
+  }
+  // A host that is called so, and a user.
+  EXPECT_EQ(ParseTarget("http://unix:80/run")->scheme, Scheme::kHttp);
+  EXPECT_EQ(ParseTarget("http://unix:secret@h/run")->host, "h");
+}
+
 TEST(TargetTest, EverySchemeIsParsed) {
   const std::vector<Written> cases = {
       {"tcp://localhost:80", Scheme::kTcp, "localhost", 80},
@@ -117,8 +165,9 @@ TEST(TargetTest, EverySchemeIsParsed) {
 
 TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   constexpr std::string_view kSchemes =
-      "tcp, unix, http, https, dns, file, redis, rediss, postgres, postgresql, "
-      "mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, nats, systemd, "
+      "tcp, unix, http, https, http+unix, dns, file, redis, rediss, postgres, "
+      "postgresql, mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, "
+      "nats, systemd, "
       "pid, exec";
   const std::vector<std::pair<std::string_view, std::string>> cases = {
       {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
@@ -142,6 +191,29 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"localhost:80/health",
        "no scheme; write it as http://localhost:80/health"},
       {"./a", "no scheme; write it as file:./a"},
+      {"http+unix:%2Fa",
+       "no // after http+unix:; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix:///run/app.sock",
+       "no path of a socket, in which / must be written as %2F; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://%2Fa%00b/",
+       "the path of the socket contains a zero byte; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://@name/",
+       "the @ of an abstract socket must be written as %40; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://%40/",
+       "the abstract socket has no name; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://%2Fa/b c",
+       "the URL contains a blank or a control character; write a blank as "
+       "%20"},
+      {"http://unix:/run/app.sock/health",
+       "no : after the path of the socket; write it as "
+       "http://unix:/run/app.sock:/health"},
+      {"https+unix://%2Fa",
+       absl::StrCat("unknown scheme https+unix; the schemes are: ", kSchemes)},
       {"tcp:h:80", "no // after tcp:; write it as tcp://localhost:8080"},
       {"tcp://h", "no port; write it as tcp://localhost:8080"},
       {"tcp://:80", "no host; write it as tcp://localhost:8080"},
@@ -283,14 +355,26 @@ TEST(TargetTest, DatabaseUrlIsTakenAsProgramsHaveIt) {
 }
 
 TEST(TargetTest, ErrorShowsNoSecret) {
-  for (const std::string_view argument :
-       {"postgres://u:secret/x@h", "db=postgres://u:secret/x@h",
-        "postgres://u:secret?x@h", "postgres://u:secret#x@h",
-        "postgres://u:p@secret/x@h", "postgres://u:secret@h:0",
-        "u:secret@host:5432", "db=u:secret@host:5432", "redis:secret@h",
-        "redis://:secret@", "tcp://u:secret@h:1", "http://u:secret/x@h:0/",
-        "http://u:secret@h:0/?token=secret", "ftp://u:secret@h/?a=secret",
-        "http://h:x/?token=secret", "/a?token=secret", "h:1/a?token=secret"}) {
+  for (const std::string_view argument : {"postgres://u:secret/x@h",
+                                          "db=postgres://u:secret/x@h",
+                                          "postgres://u:secret?x@h",
+                                          "postgres://u:secret#x@h",
+                                          "postgres://u:p@secret/x@h",
+                                          "postgres://u:secret@h:0",
+                                          "u:secret@host:5432",
+                                          "db=u:secret@host:5432",
+                                          "redis:secret@h",
+                                          "redis://:secret@",
+                                          "tcp://u:secret@h:1",
+                                          "http://u:secret/x@h:0/",
+                                          "http://u:secret@h:0/?token=secret",
+                                          "ftp://u:secret@h/?a=secret",
+                                          "http://h:x/?token=secret",
+                                          "http+unix://u:secret/x@%2Fa/",
+                                          "http+unix:///?token=secret",
+                                          "http://unix:/a?token=secret",
+                                          "/a?token=secret",
+                                          "h:1/a?token=secret"}) {
     const absl::Status status = ParseTarget(argument).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret")))
@@ -314,6 +398,9 @@ TEST(TargetTest, TooLongTargetIsRefused) {
   const std::string path(107, 'p');
   EXPECT_TRUE(ParseTarget(absl::StrCat("unix:", path)).ok());
   EXPECT_FALSE(ParseTarget(absl::StrCat("unix:", path, "p")).ok());
+  EXPECT_TRUE(ParseTarget(absl::StrCat("http+unix://", path, "/a")).ok());
+  EXPECT_FALSE(ParseTarget(absl::StrCat("http+unix://", path, "p/a")).ok());
+  EXPECT_FALSE(ParseTarget(absl::StrCat("http://unix:/", path, ":/a")).ok());
 }
 
 TEST(TargetTest, ErrorIsOnePrintableLine) {
