@@ -27,6 +27,7 @@
 #include "cli/text/duration_text.h"
 #include "cli/text/percent.h"
 #include "cli/text/printable.h"
+#include "cli/text/utf8.h"
 
 namespace waiter::cli {
 namespace {
@@ -38,12 +39,14 @@ struct SchemeForm {
   std::string_view example;
 };
 
-constexpr std::array<SchemeForm, 22> kSchemes = {{
+constexpr std::array<SchemeForm, 24> kSchemes = {{
     {"tcp", Scheme::kTcp, 0, "tcp://localhost:8080"},
     {"unix", Scheme::kUnix, 0, "unix:/run/app.sock"},
     {"http", Scheme::kHttp, 80, "http://localhost:8080/health"},
     {"https", Scheme::kHttps, 443, "https://example.com/health"},
     {"http+unix", Scheme::kHttpUnix, 0, "http+unix://%2Frun%2Fapp.sock/health"},
+    {"grpc", Scheme::kGrpc, 0, "grpc://localhost:50051"},
+    {"grpcs", Scheme::kGrpcs, 443, "grpcs://example.com/my.package.Service"},
     {"dns", Scheme::kDns, 0, "dns:example.com?type=MX"},
     {"file", Scheme::kFile, 0, "file:build/app.o?stable=2s"},
     {"redis", Scheme::kRedis, 6379, "redis://localhost:6379"},
@@ -340,6 +343,23 @@ absl::Status ReadHttpWithSocket(std::string_view rest, Target& target) {
                             rest.substr(colon + 1), kForm, target);
 }
 
+// Reads the name of a service, which follows host and port after a slash.
+absl::Status ReadGrpcService(std::string_view authority, std::string_view path,
+                             const SchemeForm& form, Target& target) {
+  if (path.find_first_of("?#") != std::string_view::npos) {
+    return InvalidForm("a service has no parameters", form);
+  }
+  absl::ConsumePrefix(&path, "/");
+  target.path = PercentDecoded(path);
+  if (std::any_of(target.path.begin(), target.path.end(), IsBlankOrControl) ||
+      ToUtf8(target.path) != target.path) {
+    return InvalidForm("not a name of a service", form);
+  }
+  target.url = absl::StrCat(
+      form.scheme == Scheme::kGrpcs ? "https://" : "http://", authority);
+  return absl::OkStatus();
+}
+
 absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
                      Target& target) {
   if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(form);
@@ -365,6 +385,10 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   target.host = std::move(host_port->host);
   target.port = host_port->port;
   if (IsHttp(form.scheme)) return ReadHttpPath(path, target);
+  if (form.scheme == Scheme::kGrpc || form.scheme == Scheme::kGrpcs) {
+    return user_end == 0 ? ReadGrpcService(authority, path, form, target)
+                         : InvalidForm("no user or password is needed", form);
+  }
   if (form.scheme != Scheme::kTcp) return ReadDatabaseHost(form, target);
   if (path.empty() && user_end == 0) return absl::OkStatus();
   return Invalid(absl::StrCat(path.empty() ? "no user or password is needed"

@@ -30,6 +30,8 @@ enum class Scheme : uint8_t {
   kHttps,      // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
   kHttpUnix,   // http+unix://[USER[:PASSWORD]@]SOCKET[/PATH], where SOCKET is
                // percent-encoded; also http://unix:SOCKET:[/PATH]
+  kGrpc,       // grpc://HOST:PORT[/SERVICE]
+  kGrpcs,      // grpcs://HOST[:443][/SERVICE], which is gRPC over TLS
   kDns,        // dns:NAME[?type=MX]
   kFile,       // file:PATH[?stable=2s]; PATH may be percent-encoded
   kRedis,      // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
@@ -62,7 +64,8 @@ struct Target {
   std::string text = {};
 
   // http, https: the URL as given, with user and password. http+unix: the same
-  // with localhost as host. Must not be shown.
+  // with localhost as host. grpc, grpcs: the URL of the server with http and
+  // https, without a path. Must not be shown.
   std::string url = {};
 
   // A name, or a numeric address without brackets; for dns, the name. Not
@@ -73,8 +76,9 @@ struct Target {
 
   // unix, file: the path, relative or absolute. postgres: the path of a socket
   // if the host is a folder. http, https, http+unix: path and query, beginning
-  // with `/`. exec: the shell command. systemd: the name of the unit. Contains
-  // no zero bytes, except for exec.
+  // with `/`. grpc, grpcs: the name of the service, empty for the server as a
+  // whole. exec: the shell command. systemd: the name of the unit. Contains no
+  // zero bytes, except for exec.
   std::string path = {};
 
   // http+unix: the path of the socket, or `@NAME` for an abstract one. Contains

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "cli/probes/target.h"
 #include "cli/text/printable.h"
+#include "cli/text/utf8.h"
 
 namespace {
 
@@ -59,6 +60,11 @@ void CheckTarget(const std::string& argument) {
   CHECK_THAT(target->stable < absl::InfiniteDuration());
   if (target->scheme != waiter::cli::Scheme::kExec) {
     CHECK_THAT(target->path.find('\0') == std::string::npos);
+  }
+  if (target->scheme == waiter::cli::Scheme::kGrpc ||
+      target->scheme == waiter::cli::Scheme::kGrpcs) {
+    CHECK_THAT(waiter::cli::ToUtf8(target->path) == target->path);
+    CHECK_THAT(!target->url.empty());
   }
   CHECK_THAT(target->socket.empty() ==
              (target->scheme != waiter::cli::Scheme::kHttpUnix));

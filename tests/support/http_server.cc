@@ -20,6 +20,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/socket_address.h"
 
@@ -38,8 +39,30 @@ uint16_t Bind(int fd, Address address, in_port_t Address::*port) {
   return ntohs(address.*port);
 }
 
+// Returns true if the frames of HTTP/2 in `frames` end a stream (RFC
+// 9113, 4.1).
+bool EndsStream(std::string_view frames) {
+  constexpr size_t kHeaderSize = 9;
+  constexpr int kHighestType = 1;  // DATA is 0, HEADERS is 1.
+  constexpr int kEndStream = 1;
+  while (frames.size() >= kHeaderSize) {
+    size_t length = 0;
+    for (const char byte : frames.substr(0, 3)) {
+      length = length << 8 | static_cast<unsigned char>(byte);
+    }
+    if (frames.size() < kHeaderSize + length) return false;
+    if (frames[3] <= kHighestType && (frames[4] & kEndStream) != 0) return true;
+    frames.remove_prefix(kHeaderSize + length);
+  }
+  return false;
+}
+
 // Returns true if `request` is complete.
 bool IsWhole(std::string_view request) {
+  if (absl::ConsumePrefix(&request, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")) {
+    return EndsStream(request);
+  }
+  if (absl::StartsWith(request, "PRI ")) return false;
   const size_t end = request.find("\r\n\r\n");
   if (end == std::string_view::npos) return false;
   constexpr std::string_view kLength = "\r\nContent-Length: ";

@@ -8,6 +8,9 @@
 //   server.Play({.bytes = "HTTP/1.1 503 Busy\r\n\r\n"});
 //   ... poll server.Url("/ready") ...
 //   EXPECT_THAT(server.requests(), ElementsAre(StartsWith("GET /ready ")));
+//
+// A request of HTTP/2 is one of bytes, up to the end of its first stream, and
+// the script must have the frames of the answer.
 
 #ifndef WAITER_TESTS_SUPPORT_HTTP_SERVER_H_
 #define WAITER_TESTS_SUPPORT_HTTP_SERVER_H_

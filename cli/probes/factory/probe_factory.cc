@@ -15,9 +15,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/socket_address.h"
+#include "cli/probes/http/grpc_health.h"
+#include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/http_probe.h"
@@ -121,7 +125,17 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
     case Scheme::kHttp:
     case Scheme::kHttps:
     case Scheme::kHttpUnix:
-      return MakeHttp(target);
+      return MakeHttp({.url = target.url, .socket = target.socket},
+                      OptionsOf(target));
+    case Scheme::kGrpc:
+    case Scheme::kGrpcs:
+      return MakeHttp(
+          {.url = absl::StrCat(target.url, kGrpcHealthPath), .http2 = true},
+          std::make_shared<const HttpOptions>(
+              GrpcHealthOptions(*OptionsOf(target), target.path)),
+          [service = target.path](const HttpAnswer& answer, absl::Time now) {
+            return JudgeGrpcHealth(service, answer, now);
+          });
     case Scheme::kDns:
       return std::make_unique<DnsProbe>(resolver_, target, family);
     case Scheme::kSystemd: {
@@ -154,19 +168,25 @@ std::unique_ptr<Probe> ProbeFactory::MakeExec(std::vector<std::string> words,
                                 .target = std::move(text)});
 }
 
+std::shared_ptr<const HttpOptions> ProbeFactory::OptionsOf(
+    const Target& target) const {
+  const auto own = http_of_.find(target.label);
+  return own == http_of_.end()
+             ? http_
+             : std::make_shared<const HttpOptions>(own->second);
+}
+
 absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
-    const Target& target) {
+    HttpDestination destination, std::shared_ptr<const HttpOptions> options,
+    HttpJudge judge) {
   if (http_client_ == nullptr) {
     absl::StatusOr<std::unique_ptr<HttpClient>> client =
         HttpClient::Make(loop_);
     if (!client.ok()) return client.status();
     http_client_ = *std::move(client);
   }
-  const auto own = http_of_.find(target.label);
-  return MakeHttpProbe(
-      *http_client_, {.url = target.url, .socket = target.socket},
-      own == http_of_.end() ? http_
-                            : std::make_shared<const HttpOptions>(own->second));
+  return MakeHttpProbe(*http_client_, std::move(destination),
+                       std::move(options), std::move(judge));
 }
 
 }  // namespace waiter::cli

@@ -40,7 +40,8 @@ bool FindAll(void* library, CurlLibrary& curl) {
          Find(library, "curl_url", curl.url) &&
          Find(library, "curl_url_cleanup", curl.url_cleanup) &&
          Find(library, "curl_url_get", curl.url_get) &&
-         Find(library, "curl_url_set", curl.url_set);
+         Find(library, "curl_url_set", curl.url_set) &&
+         Find(library, "curl_version_info", curl.version_info);
 }
 
 absl::StatusOr<CurlLibrary> Open() {

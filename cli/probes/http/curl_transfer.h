@@ -86,6 +86,7 @@ class CurlTransfer final : public HttpTransfer {
   curl_slist* plain_headers_ = nullptr;  // Without those of the options.
   const std::string origin_;             // To which the options belong.
   const bool has_socket_;
+  const bool http2_;
   std::string redirect_refusal_;  // Empty: no redirect was refused.
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   HttpAnswer answer_;

@@ -67,6 +67,13 @@ class CurlClient final : public HttpClient {
       return absl::InvalidArgumentError(
           "not a valid URL; write it as http://HOST[:PORT][/PATH]");
     }
+    const int features = curl_.version_info(CURLVERSION_NOW)->features;
+    if (destination.http2 && (features & CURL_VERSION_HTTP2) == 0) {
+      return absl::InvalidArgumentError(
+          "grpc targets need HTTP/2, which the libcurl.so.4 here was built "
+          "without: install another, or use exec:'grpc_health_probe "
+          "-addr=HOST:PORT'");
+    }
     return absl::OkStatus();
   }
 

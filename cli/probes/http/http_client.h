@@ -41,6 +41,10 @@ struct HttpDestination {
   // Path of a Unix socket that leads to the host of `url`, or `@NAME` for an
   // abstract one. Empty: the host is looked up.
   std::string socket = {};
+
+  // Whether the request is one of HTTP/2 from its first byte, as gRPC requires.
+  // Over TLS, the server may choose HTTP/1.1 nevertheless.
+  bool http2 = false;
 };
 
 // A request under way. The destructor ends it without an answer.

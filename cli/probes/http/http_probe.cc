@@ -23,16 +23,19 @@ namespace {
 class HttpProbe final : public Probe {
  public:
   HttpProbe(HttpClient& client, HttpDestination destination,
-            std::shared_ptr<const HttpOptions> options)
+            std::shared_ptr<const HttpOptions> options, HttpJudge judge)
       : client_(client),
         destination_(std::move(destination)),
-        options_(std::move(options)) {}
+        options_(std::move(options)),
+        judge_(std::move(judge)) {}
 
   void Start(const PollContext& /*context*/, Done done) override {
     done_ = std::move(done);
     transfer_ =
         client_.Start(destination_, options_, [this](const HttpAnswer& answer) {
-          End(JudgeHttp(*options_, answer, GetRealClock().TimeNow()));
+          const absl::Time now = GetRealClock().TimeNow();
+          End(judge_ == nullptr ? JudgeHttp(*options_, answer, now)
+                                : judge_(answer, now));
         });
   }
 
@@ -57,6 +60,7 @@ class HttpProbe final : public Probe {
   HttpClient& client_;
   const HttpDestination destination_;
   const std::shared_ptr<const HttpOptions> options_;
+  const HttpJudge judge_;  // Null: `JudgeHttp`.
   Done done_;
   std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
 };
@@ -65,12 +69,12 @@ class HttpProbe final : public Probe {
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
     HttpClient& client, HttpDestination destination,
-    std::shared_ptr<const HttpOptions> options) {
+    std::shared_ptr<const HttpOptions> options, HttpJudge judge) {
   if (absl::Status status = client.Check(destination); !status.ok()) {
     return status;
   }
   return std::make_unique<HttpProbe>(client, std::move(destination),
-                                     std::move(options));
+                                     std::move(options), std::move(judge));
 }
 
 }  // namespace waiter::cli

@@ -28,6 +28,7 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/http_flags.h"
 #include "cli/loop/event_loop.h"
+#include "cli/probes/http/grpc_health.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
@@ -170,6 +171,12 @@ TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
        "--body-regex=^ready$ --expect-header=X-A=^b$",
        kSuccess,
        "HTTP 200 OK"},
+      {"has a header in the trailer alone",
+       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "2\r\nup\r\n0\r\nX-A: b\r\n\r\n"},
+       "--expect-header=X-A=b",
+       kNotReady,
+       "HTTP 200, no header X-A"},
       {"answers without a body",
        {"HTTP/1.1 204 No Content\r\n\r\n"},
        "",
@@ -676,6 +683,121 @@ TEST_F(HttpProbeTest, RedirectStaysOnTheSocket) {
             "redirected to https://localhost, to which the socket does not "
             "lead");
   unlink(absl::StrCat(socket, ".tls").c_str());
+}
+
+// Returns a frame of HTTP/2 (RFC 9113, 4.1) for the first stream of a client,
+// or for the connection.
+std::string Frame(int type, int flags, std::string_view payload,
+                  int stream = 1) {
+  std::string frame(2, '\0');
+  for (const int byte :
+       {static_cast<int>(payload.size()), type, flags, 0, 0, 0, stream}) {
+    frame.push_back(static_cast<char>(byte));
+  }
+  return absl::StrCat(frame, payload);
+}
+
+// Returns a header as HPACK writes one without tables (RFC 7541, 6.2.2).
+std::string Field(std::string_view name, std::string_view value) {
+  return absl::StrCat(std::string(1, '\0'),
+                      std::string(1, static_cast<char>(name.size())), name,
+                      std::string(1, static_cast<char>(value.size())), value);
+}
+
+constexpr int kData = 0;
+constexpr int kHeaders = 1;
+constexpr int kReset = 3;
+constexpr int kSettings = 4;
+constexpr int kGoAway = 7;
+constexpr int kEndStream = 1;
+constexpr int kEndHeaders = 4;
+
+TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
+  using std::string_literals::operator""s;
+  const std::string settings = Frame(kSettings, 0, "", 0);
+  const std::string headers = Frame(
+      kHeaders, kEndHeaders,
+      Field(":status", "200") + Field("content-type", "application/grpc"));
+  const std::string serving = Frame(kData, 0, "\0\0\0\0\x02\x08\x01"s);
+  const auto trailers = [](std::string_view status) {
+    return Frame(kHeaders, kEndHeaders | kEndStream,
+                 Field("grpc-status", status));
+  };
+  const auto poll = [&](HttpReply reply) {
+    HttpServer server(loop_);
+    server.Play(std::move(reply));
+    absl::StatusOr<std::unique_ptr<Probe>> probe = MakeHttpProbe(
+        *client_, {.url = server.Url(kGrpcHealthPath), .http2 = true},
+        std::make_shared<const HttpOptions>(
+            GrpcHealthOptions(*OptionsOf("--header=X-Key:secret"), "my.S")),
+        [](const HttpAnswer& answer, absl::Time now) {
+          return JudgeGrpcHealth("my.S", answer, now);
+        });
+    EXPECT_TRUE(probe.ok()) << probe.status();
+    const Finding finding = Poll(**probe);
+    EXPECT_EQ(server.requests().size(), 1U);
+    EXPECT_THAT(server.requests(),
+                ElementsAre(HasSubstr("\0\0\0\0\x06\x0a\x04my.S"s)));
+    return finding;
+  };
+
+  const Finding good = poll({settings + headers + serving + trailers("0")});
+  EXPECT_EQ(good.status, PollStatus::kSuccess) << good.detail;
+  EXPECT_EQ(good.detail, "SERVING");
+
+  const Finding pieces =
+      poll({.bytes = settings + headers + serving + trailers("0"),
+            .byte_by_byte = true});
+  EXPECT_EQ(pieces.status, PollStatus::kSuccess) << pieces.detail;
+
+  // The trailers are those of the answer, not of the interim answer before it.
+  const Finding late =
+      poll({settings +
+            Frame(kHeaders, kEndHeaders,
+                  Field(":status", "103") + Field("grpc-status", "0")) +
+            headers + serving + trailers("14")});
+  EXPECT_EQ(late.status, PollStatus::kNotReady);
+  EXPECT_EQ(late.detail, "gRPC status 14 UNAVAILABLE");
+
+  const Finding trailers_alone =
+      poll({settings + Frame(kHeaders, kEndHeaders | kEndStream,
+                             Field(":status", "200") +
+                                 Field("content-type", "application/grpc") +
+                                 Field("grpc-status", "12"))});
+  EXPECT_EQ(trailers_alone.status, PollStatus::kFailed);
+  EXPECT_EQ(trailers_alone.detail, "gRPC status 12 UNIMPLEMENTED");
+
+  const Finding without = poll(
+      {settings + headers + Frame(kData, kEndStream, "\0\0\0\0\x02\x08\x01"s)});
+  EXPECT_EQ(without.status, PollStatus::kServerError);
+  EXPECT_EQ(without.detail, "HTTP 200, which is no answer of gRPC");
+
+  // Errors are no answers, whatever came before.
+  for (const std::string& bytes :
+       {settings + headers + serving,
+        settings + headers + serving + Frame(kReset, 0, "\0\0\0\x02"s),
+        settings + Frame(kGoAway, 0, "\0\0\0\0\0\0\0\x0b"s, 0),
+        settings + headers + serving + "garbage, as no frame is"}) {
+    const Finding broken = poll({bytes});
+    EXPECT_EQ(broken.status, PollStatus::kServerError);
+    EXPECT_FALSE(broken.detail.empty());
+    EXPECT_FALSE(broken.absent);
+  }
+}
+
+TEST_F(HttpProbeTest, OtherProtocolsAreNotHttp2) {
+  using std::string_literals::operator""s;
+  for (const std::string& bytes :
+       {"HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\nbad"s,
+        "\x15\x03\x01\0\x02\x02\x46"s, "220 smtp.example.com ESMTP\r\n"s, ""s,
+        Frame(kSettings, 0, "", 0)}) {
+    HttpServer server(loop_);
+    server.Play({bytes});
+    const Finding finding = Poll(
+        HttpDestination{.url = server.Url("/"), .http2 = true}, "--data=a");
+    EXPECT_EQ(finding.status, PollStatus::kServerError);
+    EXPECT_EQ(finding.detail, "connection ended without an answer of HTTP/2");
+  }
 }
 
 TEST_F(HttpProbeTest, InvalidUrlIsRefused) {

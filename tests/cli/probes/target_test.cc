@@ -101,6 +101,11 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"http://h:8080/a?b=c#d", Scheme::kHttp, "h", 8080, "/a?b=c"},
       {"https://h?b=c", Scheme::kHttps, "h", 443, "/?b=c"},
       {"https://[::1]/", Scheme::kHttps, "::1", 443, "/"},
+      {"grpc://h:50051", Scheme::kGrpc, "h", 50051},
+      {"grpc://[::1]:1/", Scheme::kGrpc, "::1", 1},
+      {"grpc://h:1/my.package.Service", Scheme::kGrpc, "h", 1,
+       "my.package.Service"},
+      {"grpcs://h/a%2Fb/c", Scheme::kGrpcs, "h", 443, "a/b/c"},
       {"dns:example.com", Scheme::kDns, "example.com"},
       {"dns:_ldap._tcp.a.?type=srv", Scheme::kDns, "_ldap._tcp.a.", 0, "",
        "SRV"},
@@ -165,7 +170,8 @@ TEST(TargetTest, EverySchemeIsParsed) {
 
 TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   constexpr std::string_view kSchemes =
-      "tcp, unix, http, https, http+unix, dns, file, redis, rediss, postgres, "
+      "tcp, unix, http, https, http+unix, grpc, grpcs, dns, file, redis, "
+      "rediss, postgres, "
       "postgresql, mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, "
       "nats, systemd, "
       "pid, exec";
@@ -212,6 +218,17 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"http://unix:/run/app.sock/health",
        "no : after the path of the socket; write it as "
        "http://unix:/run/app.sock:/health"},
+      {"grpc://h", "no port; write it as grpc://localhost:50051"},
+      {"grpc:h:1", "no // after grpc:; write it as grpc://localhost:50051"},
+      {"grpc://u:p@h:1",
+       "no user or password is needed; write it as grpc://localhost:50051"},
+      {"grpc://h:1/a?b",
+       "a service has no parameters; write it as grpc://localhost:50051"},
+      {"grpc://h:1/a%00",
+       "not a name of a service; write it as grpc://localhost:50051"},
+      {"grpcs://h/%ff",
+       "not a name of a service; write it as "
+       "grpcs://example.com/my.package.Service"},
       {"https+unix://%2Fa",
        absl::StrCat("unknown scheme https+unix; the schemes are: ", kSchemes)},
       {"tcp:h:80", "no // after tcp:; write it as tcp://localhost:8080"},
