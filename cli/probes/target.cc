@@ -39,7 +39,7 @@ struct SchemeForm {
   std::string_view example;
 };
 
-constexpr std::array<SchemeForm, 24> kSchemes = {{
+constexpr std::array<SchemeForm, 25> kSchemes = {{
     {"tcp", Scheme::kTcp, 0, "tcp://localhost:8080"},
     {"unix", Scheme::kUnix, 0, "unix:/run/app.sock"},
     {"http", Scheme::kHttp, 80, "http://localhost:8080/health"},
@@ -62,6 +62,7 @@ constexpr std::array<SchemeForm, 24> kSchemes = {{
     {"memcached", Scheme::kMemcached, 11211, "memcached://localhost:11211"},
     {"nats", Scheme::kNats, 4222, "nats://localhost:4222"},
     {"systemd", Scheme::kSystemd, 0, "systemd:nginx.service"},
+    {"docker", Scheme::kDocker, 0, "docker:web"},
     {"pid", Scheme::kPid, 0, "pid:4711"},
     {"exec", Scheme::kExec, 0, "exec:'pg_isready -q'"},
 }};
@@ -145,6 +146,7 @@ bool IsUrl(Scheme scheme) {
     case Scheme::kDns:
     case Scheme::kFile:
     case Scheme::kSystemd:
+    case Scheme::kDocker:
     case Scheme::kPid:
     case Scheme::kExec:
       return false;
@@ -164,10 +166,17 @@ bool IsHostAndPort(std::string_view text) {
 }
 
 // Returns whether `text` is HOST:PORT. The host may be called like a scheme, as
-// in redis:6379, except where a number may follow the scheme.
+// in redis:6379, except where a number may follow the scheme. An engine in a
+// container of its own is often at docker:2375; few containers are called so,
+// and their ids are longer.
 bool IsBareTcp(std::string_view text) {
+  constexpr size_t kLongestPort = 5;
   const SchemeForm* const form = FindScheme(text);
-  return (form == nullptr || IsUrl(form->scheme)) && IsHostAndPort(text);
+  const bool may_be_host =
+      form == nullptr || IsUrl(form->scheme) ||
+      (form->scheme == Scheme::kDocker &&
+       text.size() <= form->name.size() + 1 + kLongestPort);
+  return may_be_host && IsHostAndPort(text);
 }
 
 // Splits `argument` into a label, if it has one, and the rest.
@@ -507,6 +516,21 @@ absl::Status ReadSystemd(std::string_view rest, const SchemeForm& form,
              : Invalid("the name is longer than 255 characters");
 }
 
+// Reads the name or the id of a container, in the characters that Docker
+// allows.
+absl::Status ReadDocker(std::string_view rest, const SchemeForm& form,
+                        Target& target) {
+  const auto is_alnum = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c));
+  };
+  if (rest.empty() || !is_alnum(rest[0]) ||
+      !std::all_of(rest.begin(), rest.end(), IsLabelCharacter)) {
+    return InvalidForm("no name of a container", form);
+  }
+  target.path = std::string(rest);
+  return absl::OkStatus();
+}
+
 absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
                       Target& target) {
   switch (form.scheme) {
@@ -523,6 +547,8 @@ absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
       return ReadFile(rest, form, target);
     case Scheme::kSystemd:
       return ReadSystemd(rest, form, target);
+    case Scheme::kDocker:
+      return ReadDocker(rest, form, target);
     case Scheme::kPid:
       return IsDigits(rest) && absl::SimpleAtoi(rest, &target.pid) &&
                      target.pid >= 1

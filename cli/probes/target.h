@@ -47,6 +47,8 @@ enum class Scheme : uint8_t {
   kMemcached,  // memcached://HOST[:11211]
   kNats,       // nats://[USER:PASSWORD@]HOST[:4222]
   kSystemd,    // systemd:UNIT; `.service` may be left out
+  kDocker,     // docker:CONTAINER, a name or an id; docker:2375 is a host and
+               // a port
   kPid,        // pid:N
   kExec,       // exec:'SHELL COMMAND'
 };
@@ -77,7 +79,8 @@ struct Target {
   // unix, file: the path, relative or absolute. postgres: the path of a socket
   // if the host is a folder. http, https, http+unix: path and query, beginning
   // with `/`. grpc, grpcs: the name of the service, empty for the server as a
-  // whole. exec: the shell command. systemd: the name of the unit. Contains no
+  // whole. exec: the shell command. systemd: the name of the unit. docker: the
+  // name or the id of the container. Contains no
   // zero bytes, except for exec.
   std::string path = {};
 

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/socket_address.h"
+#include "cli/probes/http/docker_container.h"
 #include "cli/probes/http/grpc_health.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_client.h"
@@ -90,11 +91,15 @@ std::optional<NewConversation> ConversationOf(Scheme scheme) {
   }
 }
 
+// Returns a variable of the environment, empty if it is not set.
+std::string_view Variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
+}
+
 // Returns the path of the socket of the system bus.
 std::string SystemBusPath() {
-  const char* const variable =
-      std::getenv("DBUS_SYSTEM_BUS_ADDRESS");  // NOLINT(concurrency-mt-unsafe)
-  std::string_view address = variable == nullptr ? "" : variable;
+  std::string_view address = Variable("DBUS_SYSTEM_BUS_ADDRESS");
   if (!absl::ConsumePrefix(&address, "unix:path=")) {
     return "/run/dbus/system_bus_socket";
   }
@@ -146,6 +151,8 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
             return NewSystemdConversation(unit, geteuid());
           });
     }
+    case Scheme::kDocker:
+      return MakeDocker(target);
     case Scheme::kFile:
       return std::make_unique<FileProbe>(loop_, calls_, target);
     case Scheme::kPid:
@@ -174,6 +181,21 @@ std::shared_ptr<const HttpOptions> ProbeFactory::OptionsOf(
   return own == http_of_.end()
              ? http_
              : std::make_shared<const HttpOptions>(own->second);
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeDocker(
+    const Target& target) {
+  absl::StatusOr<HttpDestination> container = DockerContainer(
+      Variable("DOCKER_HOST"),
+      /*wants_tls=*/!Variable("DOCKER_TLS_VERIFY").empty(), target.path);
+  if (!container.ok()) return container.status();
+  return MakeHttp(
+      *std::move(container),
+      std::make_shared<const HttpOptions>(
+          HttpOptions{.follow_redirects = false, .family = http_->family}),
+      [name = target.path](const HttpAnswer& answer, absl::Time now) {
+        return JudgeDockerContainer(name, answer, now);
+      });
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(

@@ -57,6 +57,7 @@ class ProbeFactory {
   absl::StatusOr<std::unique_ptr<Probe>> MakeHttp(
       HttpDestination destination, std::shared_ptr<const HttpOptions> options,
       HttpJudge judge = nullptr);
+  absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target);
   std::shared_ptr<const HttpOptions> OptionsOf(const Target& target) const;
 
   EventLoop& loop_;

@@ -140,6 +140,11 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"systemd:getty@tty1.service", Scheme::kSystemd, "", 0,
        "getty@tty1.service"},
       {"systemd:a.b.mount", Scheme::kSystemd, "", 0, "a.b.mount"},
+      {"docker:web", Scheme::kDocker, "", 0, "web"},
+      {"docker:my_app-web.1", Scheme::kDocker, "", 0, "my_app-web.1"},
+      {"docker:4711abcdef01", Scheme::kDocker, "", 0, "4711abcdef01"},
+      {"docker:471112345678", Scheme::kDocker, "", 0, "471112345678"},
+      {"docker:2375", Scheme::kTcp, "docker", 2375},
       {"pid:1", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(), 1},
       {"pid:2147483647", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(),
        2147483647},
@@ -174,7 +179,7 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       "rediss, postgres, "
       "postgresql, mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, "
       "nats, systemd, "
-      "pid, exec";
+      "docker, pid, exec";
   const std::vector<std::pair<std::string_view, std::string>> cases = {
       {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
                         "of: ",
@@ -191,6 +196,12 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "as mongodb://HOST"},
       {"systemd:", "no name of a unit; write it as systemd:nginx.service"},
       {"systemd://a", "no name of a unit; write it as systemd:nginx.service"},
+      {"docker:", "no name of a container; write it as docker:web"},
+      {"docker://web", "no name of a container; write it as docker:web"},
+      {"docker:.web", "no name of a container; write it as docker:web"},
+      {"docker:a/b", "no name of a container; write it as docker:web"},
+      {"docker:a%2fb", "no name of a container; write it as docker:web"},
+      {"docker:a b", "no name of a container; write it as docker:web"},
       {"kafka://a:9092,b:9092",
        "a target has one host: give a target for each; write it as "
        "kafka://localhost:9092"},
