@@ -200,7 +200,7 @@ absl::StatusOr<HttpDestination> EngineAt(std::string_view address,
   }
   absl::ConsumeSuffix(&address, "/");
   const absl::StatusOr<HostPort> engine = ParseHostPort(address, kDefaultPort);
-  if (!engine.ok()) return Invalid(engine.status().message());
+  if (!engine.ok()) return Invalid(std::string(engine.status().message()));
   const std::string& host = engine->host;
   if (host.find_first_of("/?#") != std::string::npos) {
     return Invalid("only a host and a port may follow tcp://");
