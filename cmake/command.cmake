@@ -88,6 +88,10 @@ set(WAITER_COMMAND_SOURCES
   cli/probes/http/curl_library.h
   cli/probes/http/curl_transfer.cc
   cli/probes/http/curl_transfer.h
+  cli/probes/http/docker_container.cc
+  cli/probes/http/docker_container.h
+  cli/probes/http/grpc_health.cc
+  cli/probes/http/grpc_health.h
   cli/probes/http/http_answer.h
   cli/probes/http/http_client.cc
   cli/probes/http/http_client.h

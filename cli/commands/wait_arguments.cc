@@ -36,10 +36,12 @@ constexpr size_t kLargestFile = size_t{1} << 20;
 
 constexpr std::string_view kTargetsNotes =
     "targets, with a label if you like, such as db=tcp://localhost:5432\n"
-    "  tcp://HOST:PORT  unix:PATH  http://HOST/PATH  https://...  "
-    "dns:NAME[?type=MX]\n"
-    "  file:PATH[?stable=2s]  pid:NUMBER  systemd:UNIT  exec:'SHELL COMMAND'\n"
-    "  redis://HOST, and postgres, mysql, mongodb, memcached, amqp, kafka, "
+    "  tcp://HOST:PORT  unix:PATH  http[s]://HOST/PATH  "
+    "http+unix://SOCKET/PATH\n"
+    "  dns:NAME  file:PATH  pid:N  systemd:UNIT  docker:CONTAINER  "
+    "exec:'COMMAND'\n"
+    "  redis://HOST, and grpc, postgres, mysql, mongodb, memcached, amqp, "
+    "kafka, "
     "nats\n"
     "exit codes: 0 ready, or PROGRAM's own; 1 failed; 2 usage; 3 attempts or\n"
     "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"

@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -131,17 +130,31 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
 }
 
 bool IsHttp(const Target& target) {
-  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps;
+  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps ||
+         target.scheme == Scheme::kHttpUnix;
+}
+
+bool IsGrpc(const Target& target) {
+  return target.scheme == Scheme::kGrpc || target.scheme == Scheme::kGrpcs;
+}
+
+// Returns the name of the machine, or of the socket, that gets the requests.
+std::string HostOf(const Target& target) {
+  return target.socket.empty() ? absl::AsciiStrToLower(target.host)
+                               : target.socket;
 }
 
 absl::Status CheckLabels(const WaitArguments& arguments) {
   for (const Flags::Labelled& given : arguments.flags().labelled()) {
     const bool for_any = given.name == "probe-timeout";
-    const bool known = std::any_of(
-        arguments.targets().begin(), arguments.targets().end(),
-        [&](const Target& target) {
-          return target.label == given.label && (for_any || IsHttp(target));
-        });
+    const bool known =
+        std::any_of(arguments.targets().begin(), arguments.targets().end(),
+                    [&](const Target& target) {
+                      const bool applies =
+                          for_any || IsHttp(target) ||
+                          (IsGrpc(target) && HttpFlags::IsForGrpc(given.name));
+                      return target.label == given.label && applies;
+                    });
     if (known) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--", given.name, "@", given.label, ": no ",
@@ -151,20 +164,21 @@ absl::Status CheckLabels(const WaitArguments& arguments) {
 }
 
 absl::Status CheckHttpFlags(const WaitArguments& arguments) {
-  std::set<std::string> hosts;
+  HttpFlags::Hosts hosts;
   for (const Target& target : arguments.targets()) {
-    if (IsHttp(target)) hosts.insert(absl::AsciiStrToLower(target.host));
+    if (IsHttp(target)) hosts.http.insert(HostOf(target));
+    if (IsGrpc(target)) hosts.grpc.insert(HostOf(target));
   }
-  if (hosts.empty()) return HttpFlags::CheckNoneGiven(arguments.flags());
-  return HttpFlags::CheckHosts(arguments.flags(), hosts);
+  absl::Status used = HttpFlags::CheckUsed(arguments.flags(), hosts);
+  return used.ok() ? HttpFlags::CheckHosts(arguments.flags(), hosts) : used;
 }
 
-// Returns the options of http targets, by label.
+// Returns the options of http and grpc targets, by label.
 absl::StatusOr<std::map<std::string, HttpOptions>> HttpOptionsByLabel(
     const WaitArguments& arguments) {
   std::map<std::string, HttpOptions> options;
   for (const Target& target : arguments.targets()) {
-    if (!IsHttp(target)) continue;
+    if (!IsHttp(target) && !IsGrpc(target)) continue;
     absl::StatusOr<HttpOptions> own =
         arguments.http().Options(arguments.flags(), target.label);
     if (!own.ok()) return own.status();

@@ -251,11 +251,17 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
   return options;
 }
 
-absl::Status HttpFlags::CheckHosts(const Flags& flags,
-                                   const std::set<std::string>& hosts) {
-  if (hosts.size() < 2) return absl::OkStatus();
+bool HttpFlags::IsForGrpc(std::string_view name) {
+  return name == "header" || name == "insecure" || name == "ca-file";
+}
+
+absl::Status HttpFlags::CheckHosts(const Flags& flags, const Hosts& hosts_by) {
   for (const std::string_view name : {"header", "data"}) {
-    if (!flags.Given(name)) continue;
+    std::set<std::string> hosts = hosts_by.http;
+    if (IsForGrpc(name)) {
+      hosts.insert(hosts_by.grpc.begin(), hosts_by.grpc.end());
+    }
+    if (!flags.Given(name) || hosts.size() < 2) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(flags.Label(name), ": it would go to ", hosts.size(),
                      " hosts; name the target that it is for, as in --", name,
@@ -264,11 +270,17 @@ absl::Status HttpFlags::CheckHosts(const Flags& flags,
   return absl::OkStatus();
 }
 
-absl::Status HttpFlags::CheckNoneGiven(const Flags& flags) {
+absl::Status HttpFlags::CheckUsed(const Flags& flags, const Hosts& hosts) {
+  if (!hosts.http.empty()) return absl::OkStatus();
   for (const std::string_view name : kNames) {
-    if (!flags.Given(name) || flags.FromVariable(name)) continue;
+    const bool for_grpc = IsForGrpc(name);
+    if (!flags.Given(name) || flags.FromVariable(name) ||
+        (for_grpc && !hosts.grpc.empty())) {
+      continue;
+    }
     return absl::InvalidArgumentError(
-        absl::StrCat("--", name, ": no target is http:// or https://"));
+        absl::StrCat("--", name, ": no target is http:// or https://",
+                     for_grpc ? ", grpc:// or grpcs://" : ""));
   }
   return absl::OkStatus();
 }

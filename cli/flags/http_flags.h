@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Flags for http and https targets:
+// Flags for http and https targets, some of which apply to grpc, too:
 //
 //   waiter::cli::HttpFlags http;
 //   http.AddTo(flags);
@@ -44,16 +44,25 @@ class HttpFlags {
   absl::StatusOr<HttpOptions> Options(const Flags& flags,
                                       std::string_view label = {}) const;
 
-  // Checks that --header and --data, which may hold secrets, name their target
-  // if the http targets have different hosts.
-  static absl::Status CheckHosts(const Flags& flags,
-                                 const std::set<std::string>& hosts);
+  // Hosts that get requests.
+  struct Hosts {
+    std::set<std::string> http = {};
+    std::set<std::string> grpc = {};
+  };
 
-  // Checks the flags of a run without http targets. Returns an error that names
-  // a flag of the command line that has no effect on such a run. A variable is
-  // not an error, as it may be meant for other runs. --ipv4 and --ipv6 have an
-  // effect on all targets.
-  static absl::Status CheckNoneGiven(const Flags& flags);
+  // Returns whether the flag `name` has an effect on grpc targets: --header,
+  // --insecure and --ca-file.
+  static bool IsForGrpc(std::string_view name);
+
+  // Checks that --header and --data, which may hold secrets, name their target
+  // if they would go to different hosts.
+  static absl::Status CheckHosts(const Flags& flags, const Hosts& hosts);
+
+  // Returns an error that names a flag of the command line that has no effect
+  // because there is no target that it applies to. A variable is not an error,
+  // as it may be meant for other runs. --ipv4 and --ipv6 have an effect on all
+  // targets.
+  static absl::Status CheckUsed(const Flags& flags, const Hosts& hosts);
 
  private:
   struct Labelled {

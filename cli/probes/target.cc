@@ -31,6 +31,7 @@
 #include "cli/text/duration_text.h"
 #include "cli/text/percent.h"
 #include "cli/text/printable.h"
+#include "cli/text/utf8.h"
 
 namespace waiter::cli {
 namespace {
@@ -42,11 +43,14 @@ struct SchemeForm {
   std::string_view example;
 };
 
-constexpr std::array<SchemeForm, 21> kSchemes = {{
+constexpr std::array<SchemeForm, 25> kSchemes = {{
     {"tcp", Scheme::kTcp, 0, "tcp://localhost:8080"},
     {"unix", Scheme::kUnix, 0, "unix:/run/app.sock"},
     {"http", Scheme::kHttp, 80, "http://localhost:8080/health"},
     {"https", Scheme::kHttps, 443, "https://example.com/health"},
+    {"http+unix", Scheme::kHttpUnix, 0, "http+unix://%2Frun%2Fapp.sock/health"},
+    {"grpc", Scheme::kGrpc, 0, "grpc://localhost:50051"},
+    {"grpcs", Scheme::kGrpcs, 443, "grpcs://example.com/my.package.Service"},
     {"dns", Scheme::kDns, 0, "dns:example.com?type=MX"},
     {"file", Scheme::kFile, 0, "file:build/app.o?stable=2s"},
     {"redis", Scheme::kRedis, 6379, "redis://localhost:6379"},
@@ -62,6 +66,7 @@ constexpr std::array<SchemeForm, 21> kSchemes = {{
     {"memcached", Scheme::kMemcached, 11211, "memcached://localhost:11211"},
     {"nats", Scheme::kNats, 4222, "nats://localhost:4222"},
     {"systemd", Scheme::kSystemd, 0, "systemd:nginx.service"},
+    {"docker", Scheme::kDocker, 0, "docker:web"},
     {"pid", Scheme::kPid, 0, "pid:4711"},
     {"exec", Scheme::kExec, 0, "exec:'pg_isready -q'"},
 }};
@@ -114,20 +119,26 @@ bool MayNameDriver(Scheme scheme) {
          scheme == Scheme::kPostgres || scheme == Scheme::kMysql;
 }
 
+const SchemeForm* FormOf(std::string_view name) {
+  const auto* const form =
+      std::find_if(kSchemes.begin(), kSchemes.end(),
+                   [&](const SchemeForm& known) { return known.name == name; });
+  return form == kSchemes.end() ? nullptr : form;
+}
+
 const SchemeForm* FindScheme(std::string_view text) {
   const std::string name =
       absl::AsciiStrToLower(text.substr(0, SchemeLength(text)));
+  const SchemeForm* const form = FormOf(name);
+  const size_t plus = name.find('+');
+  if (form != nullptr || plus == std::string::npos) return form;
   // Some libraries append the name of a driver, as in postgresql+asyncpg:.
-  const std::string plain = name.substr(0, name.find('+'));
-  const auto* const form = std::find_if(
-      kSchemes.begin(), kSchemes.end(),
-      [&](const SchemeForm& known) { return known.name == plain; });
-  const bool has_driver = plain.size() < name.size();
-  return form == kSchemes.end() || (has_driver && !MayNameDriver(form->scheme))
-             ? nullptr
-             : form;
+  const SchemeForm* const plain = FormOf(name.substr(0, plus));
+  return plain != nullptr && MayNameDriver(plain->scheme) ? plain : nullptr;
 }
 
+// Returns whether targets of `scheme` have the form SCHEME://HOST[:PORT] and
+// are requested as they stand.
 bool IsHttp(Scheme scheme) {
   return scheme == Scheme::kHttp || scheme == Scheme::kHttps;
 }
@@ -139,6 +150,7 @@ bool IsUrl(Scheme scheme) {
     case Scheme::kDns:
     case Scheme::kFile:
     case Scheme::kSystemd:
+    case Scheme::kDocker:
     case Scheme::kPid:
     case Scheme::kExec:
       return false;
@@ -158,10 +170,17 @@ bool IsHostAndPort(std::string_view text) {
 }
 
 // Returns whether `text` is HOST:PORT. The host may be called like a scheme, as
-// in redis:6379, except where a number may follow the scheme.
+// in redis:6379, except where a number may follow the scheme. An engine in a
+// container of its own is often at docker:2375; few containers are called so,
+// and their ids are longer.
 bool IsBareTcp(std::string_view text) {
+  constexpr size_t kLongestPort = 5;
   const SchemeForm* const form = FindScheme(text);
-  return (form == nullptr || IsUrl(form->scheme)) && IsHostAndPort(text);
+  const bool may_be_host =
+      form == nullptr || IsUrl(form->scheme) ||
+      (form->scheme == Scheme::kDocker &&
+       text.size() <= form->name.size() + 1 + kLongestPort);
+  return may_be_host && IsHostAndPort(text);
 }
 
 // Splits `argument` into a label, if it has one, and the rest.
@@ -276,11 +295,110 @@ absl::Status ReadLogin(std::string_view user_info, std::string_view path,
   return absl::OkStatus();
 }
 
+absl::Status NoSlashes(const SchemeForm& form) {
+  return InvalidForm(absl::StrCat("no // after ", form.name, ":"), form);
+}
+
+// Returns the error for a URL with an @ where no password may have it.
+absl::Status MisplacedAt() {
+  return Invalid(
+      "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
+      "%23 and @ as %40");
+}
+
+// Reads the URL of a request that goes over the socket `socket`. `user` is
+// empty or ends with @.
+absl::Status ReadHttpOverSocket(std::string_view socket, std::string_view user,
+                                std::string_view path, const SchemeForm& form,
+                                Target& target) {
+  target.scheme = Scheme::kHttpUnix;
+  target.socket = std::string(socket);
+  if (target.socket == "@") {
+    return InvalidForm("the abstract socket has no name", form);
+  }
+  if (absl::StrContains(target.socket, '\0')) {
+    return InvalidForm("the path of the socket contains a zero byte", form);
+  }
+  if (absl::Status status = CheckSocketPath(target.socket); !status.ok()) {
+    return status;
+  }
+  absl::Status status = ReadHttpPath(path, target);
+  target.url = absl::StrCat("http://", user, "localhost", target.path);
+  return status;
+}
+
+// Reads http+unix://SOCKET/PATH.
+absl::Status ReadHttpUnix(std::string_view rest, const SchemeForm& form,
+                          Target& target) {
+  if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(form);
+  const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+  const std::string_view path = rest.substr(end);
+  const size_t user_end = rest.substr(0, end).rfind('@') + 1;
+  const std::string_view socket = rest.substr(user_end, end - user_end);
+  // Text before a colon may be a user, and what follows part of a password.
+  if (absl::StrContains(socket, ':') && absl::StrContains(path, '@')) {
+    return MisplacedAt();
+  }
+  if (user_end == 1) {
+    return InvalidForm("the @ of an abstract socket must be written as %40",
+                       form);
+  }
+  if (socket.empty()) {
+    return InvalidForm("no path of a socket, in which / must be written as %2F",
+                       form);
+  }
+  return ReadHttpOverSocket(PercentDecoded(socket), rest.substr(0, user_end),
+                            path, form, target);
+}
+
+// Returns whether `rest` of an http URL has the form //unix:SOCKET:/PATH, which
+// some programs use. The first slash tells it from a port or a password.
+bool HasSocket(std::string_view rest) {
+  return absl::ConsumePrefix(&rest, "//unix:") &&
+         (absl::StartsWith(rest, "/") || absl::StartsWith(rest, "./") ||
+          absl::StartsWith(rest, "../"));
+}
+
+// Reads //unix:SOCKET:/PATH.
+absl::Status ReadHttpWithSocket(std::string_view rest, Target& target) {
+  absl::ConsumePrefix(&rest, "//unix:");
+  const std::string_view before_query =
+      rest.substr(0, rest.find_first_of("?#"));
+  size_t colon = before_query.find(":/");
+  if (colon == std::string_view::npos && absl::EndsWith(before_query, ":")) {
+    colon = before_query.size() - 1;
+  }
+  constexpr SchemeForm kForm = {.name = "http",
+                                .scheme = Scheme::kHttpUnix,
+                                .port = 0,
+                                .example = "http://unix:/run/app.sock:/health"};
+  if (colon == std::string_view::npos) {
+    return InvalidForm("no : after the path of the socket", kForm);
+  }
+  return ReadHttpOverSocket(rest.substr(0, colon), /*user=*/"",
+                            rest.substr(colon + 1), kForm, target);
+}
+
+// Reads the name of a service, which follows host and port after a slash.
+absl::Status ReadGrpcService(std::string_view authority, std::string_view path,
+                             const SchemeForm& form, Target& target) {
+  if (path.find_first_of("?#") != std::string_view::npos) {
+    return InvalidForm("a service has no parameters", form);
+  }
+  absl::ConsumePrefix(&path, "/");
+  target.path = PercentDecoded(path);
+  if (std::any_of(target.path.begin(), target.path.end(), IsBlankOrControl) ||
+      ToUtf8(target.path) != target.path) {
+    return InvalidForm("not a name of a service", form);
+  }
+  target.url = absl::StrCat(
+      form.scheme == Scheme::kGrpcs ? "https://" : "http://", authority);
+  return absl::OkStatus();
+}
+
 absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
                      Target& target) {
-  if (!absl::ConsumePrefix(&rest, "//")) {
-    return InvalidForm(absl::StrCat("no // after ", form.name, ":"), form);
-  }
+  if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(form);
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   std::string_view authority = rest.substr(0, end);
   const size_t user_end = authority.rfind('@') + 1;
@@ -298,17 +416,17 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
                                     : IsHttp(form.scheme)
                                         ? std::string_view()
                                         : path.substr(0, path.find('?'));
-  if (absl::StrContains(unlikely, '@')) {
-    return Invalid(
-        "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
-        "%23 and @ as %40");
-  }
+  if (absl::StrContains(unlikely, '@')) return MisplacedAt();
   if (!host_port.ok()) {
     return InvalidForm(std::string(host_port.status().message()), form);
   }
   target.host = std::move(host_port->host);
   target.port = host_port->port;
   if (IsHttp(form.scheme)) return ReadHttpPath(path, target);
+  if (form.scheme == Scheme::kGrpc || form.scheme == Scheme::kGrpcs) {
+    return user_end == 0 ? ReadGrpcService(authority, path, form, target)
+                         : InvalidForm("no user or password is needed", form);
+  }
   if (form.scheme != Scheme::kTcp) {
     const absl::Status status = ReadLogin(user_info, path, form, target);
     return status.ok() ? ReadDatabaseHost(form, target) : status;
@@ -475,9 +593,29 @@ absl::Status ReadSystemd(std::string_view rest, const SchemeForm& form,
              : Invalid("the name is longer than 255 characters");
 }
 
+// Reads the name or the id of a container, in the characters that Docker
+// allows.
+absl::Status ReadDocker(std::string_view rest, const SchemeForm& form,
+                        Target& target) {
+  const auto is_alnum = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c));
+  };
+  if (rest.empty() || !is_alnum(rest[0]) ||
+      !std::all_of(rest.begin(), rest.end(), IsLabelCharacter)) {
+    return InvalidForm("no name of a container", form);
+  }
+  target.path = std::string(rest);
+  return absl::OkStatus();
+}
+
 absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
                       Target& target) {
   switch (form.scheme) {
+    case Scheme::kHttp:
+      return HasSocket(rest) ? ReadHttpWithSocket(rest, target)
+                             : ReadUrl(rest, form, target);
+    case Scheme::kHttpUnix:
+      return ReadHttpUnix(rest, form, target);
     case Scheme::kUnix:
       return ReadUnix(rest, form, target);
     case Scheme::kDns:
@@ -486,6 +624,8 @@ absl::Status ReadRest(std::string_view rest, const SchemeForm& form,
       return ReadFile(rest, form, target);
     case Scheme::kSystemd:
       return ReadSystemd(rest, form, target);
+    case Scheme::kDocker:
+      return ReadDocker(rest, form, target);
     case Scheme::kPid:
       return IsDigits(rest) && absl::SimpleAtoi(rest, &target.pid) &&
                      target.pid >= 1

@@ -28,6 +28,10 @@ enum class Scheme : uint8_t {
   kUnix,       // unix:PATH; @NAME is an abstract socket
   kHttp,       // http://[USER[:PASSWORD]@]HOST[:80][/PATH]
   kHttps,      // https://[USER[:PASSWORD]@]HOST[:443][/PATH]
+  kHttpUnix,   // http+unix://[USER[:PASSWORD]@]SOCKET[/PATH], where SOCKET is
+               // percent-encoded; also http://unix:SOCKET:[/PATH]
+  kGrpc,       // grpc://HOST:PORT[/SERVICE]
+  kGrpcs,      // grpcs://HOST[:443][/SERVICE], which is gRPC over TLS
   kDns,        // dns:NAME[?type=MX][&value=...][&server=10.0.0.2[:53]]
   kFile,       // file:PATH[?stable=2s]; PATH may be percent-encoded
   kRedis,      // redis://[USER:PASSWORD@]HOST[:6379][/DATABASE]
@@ -43,6 +47,8 @@ enum class Scheme : uint8_t {
   kMemcached,  // memcached://HOST[:11211]
   kNats,       // nats://[USER:PASSWORD@]HOST[:4222]
   kSystemd,    // systemd:UNIT; `.service` may be left out
+  kDocker,     // docker:CONTAINER, a name or an id; docker:2375 is a host and
+               // a port
   kPid,        // pid:N
   kExec,       // exec:'SHELL COMMAND'
 };
@@ -59,7 +65,9 @@ struct Target {
   // which may be or contain a secret.
   std::string text = {};
 
-  // http, https: the URL as given, with user and password. Must not be shown.
+  // http, https: the URL as given, with user and password. http+unix: the same
+  // with localhost as host. grpc, grpcs: the URL of the server with http and
+  // https, without a path. Must not be shown.
   std::string url = {};
 
   // redis, postgres: those of the URL, decoded; the last for postgres only.
@@ -69,15 +77,22 @@ struct Target {
   std::string database = {};
 
   // A name, or a numeric address without brackets; for dns, the name. Not
-  // empty; contains no blanks and control characters.
+  // empty; contains no blanks and control characters. Empty if a socket has a
+  // path instead.
   std::string host = {};
   uint16_t port = 0;  // dns: that of `dns_server`.
 
   // unix, file: the path, relative or absolute. postgres: the path of a socket
-  // if the host is a folder. http, https: path and query, beginning with `/`.
-  // exec: the shell command. systemd: the name of the unit. Contains no zero
-  // bytes, except for exec.
+  // if the host is a folder. http, https, http+unix: path and query, beginning
+  // with `/`. grpc, grpcs: the name of the service, empty for the server as a
+  // whole. exec: the shell command. systemd: the name of the unit. docker: the
+  // name or the id of the container. Contains no
+  // zero bytes, except for exec.
   std::string path = {};
+
+  // http+unix: the path of the socket, or `@NAME` for an abstract one. Contains
+  // no zero bytes, and fits into an address.
+  std::string socket = {};
 
   // dns: the type of the records, in capitals. Empty: addresses, found as any
   // program finds them, also in /etc/hosts.

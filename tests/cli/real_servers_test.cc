@@ -74,6 +74,44 @@ std::optional<std::string> FindProgram(const std::string& name) {
   return std::nullopt;
 }
 
+int RunQuietly(Words words) {
+  const std::string program = words.front();
+  words.erase(words.begin());
+  return WaiterProcess(std::move(words), {.program = program}).Wait();
+}
+
+// Debian's package of the module; it is for Debian's own python3.
+constexpr std::string_view kGrpcPackage = "python3-grpcio";
+
+// Finds a python3 that has the module grpc.
+std::optional<std::string> FindGrpcPython() {
+  for (const std::optional<std::string>& python :
+       {FindProgram("python3"),
+        std::optional<std::string>("/usr/bin/python3")}) {
+    if (python.has_value() && access(python->c_str(), X_OK) == 0 &&
+        RunQuietly({*python, "-c", "import grpc"}) == 0) {
+      return python;
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsInstalled(const std::string& program) {
+  return program == kGrpcPackage ? FindGrpcPython().has_value()
+                                 : FindProgram(program).has_value();
+}
+
+// Returns the words that start a gRPC server.
+Words GrpcServer(int port, const Words& more = {}) {
+  Words words = {
+      *FindGrpcPython(),
+      absl::StrCat(std::getenv("TEST_SRCDIR"), "/",
+                   std::getenv("TEST_WORKSPACE"), "/tests/cli/grpc_server.py"),
+      absl::StrCat(port)};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 // Returns the words that run a program as `user` if root must not run it.
 Words As(const char* user, Words words) {
   if (getuid() != 0 || getpwnam(user) == nullptr) return words;
@@ -193,13 +231,16 @@ std::vector<Server> Servers() {
                  folder.Path("nginx.conf"), "-e", "stderr"};
        },
        "http", "200"},
+      {"Grpc", std::string(kGrpcPackage), nothing,
+       [](const Folder& /*folder*/, int port) { return GrpcServer(port); },
+       "grpc", "SERVING"},
   };
 }
 
 class RealServersTest : public testing::TestWithParam<Server> {
  protected:
   void SetUp() override {
-    if (!FindProgram(GetParam().program).has_value()) {
+    if (!IsInstalled(GetParam().program)) {
       GTEST_SKIP() << GetParam().program << " is not installed";
     }
     port_ = FreePort(AF_INET);
@@ -303,6 +344,113 @@ TEST(RealLoginTest, UserOfTheUrlMustBeLetIn) {
     WaiterProcess without({at(login.wrong), "--timeout=0"});
     EXPECT_EQ(without.Wait(), 0) << without.err();
   }
+}
+
+class GrpcServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!IsInstalled(std::string(kGrpcPackage))) {
+      GTEST_SKIP() << kGrpcPackage << " is not installed";
+    }
+    port_ = FreePort(AF_INET);
+  }
+
+  void Start(const Words& more = {}) {
+    Words words = GrpcServer(port_, more);
+    const std::string program = words.front();
+    words.erase(words.begin());
+    server_ = std::make_unique<WaiterProcess>(
+        std::move(words), WaiterProcess::Options{.program = program});
+    ASSERT_TRUE(server_->ReadUntil("ready")) << server_->err();
+  }
+
+  std::string Target(std::string_view service) const {
+    return absl::StrCat("it=grpc://127.0.0.1:", port_, "/", service);
+  }
+
+  // Waits for `target`. Returns the exit code.
+  int Wait(std::string target, Words flags = {"--timeout=0"}) {
+    flags.insert(flags.begin(), std::move(target));
+    flags.insert(flags.end(), {"--every=50ms", "--verbose"});
+    WaiterProcess waiter(std::move(flags));
+    const int code = waiter.Wait();
+    text_ = waiter.err();
+    return code;
+  }
+
+  const Folder folder_;
+  int port_ = 0;
+  std::unique_ptr<WaiterProcess> server_;
+  std::string text_;  // Output of the last wait.
+};
+
+TEST_F(GrpcServerTest, ServiceThatDoesNotServeMayServeLater) {
+  Start();
+  EXPECT_EQ(Wait(Target("")), 0) << text_;
+  EXPECT_EQ(Wait(Target("my.Down")), 124) << text_;
+  EXPECT_THAT(text_, HasSubstr("NOT_READY: NOT_SERVING"));
+  EXPECT_EQ(Wait(Target("my.Late"), {"--timeout=1m"}), 0) << text_;
+  EXPECT_THAT(text_, HasSubstr("NOT_READY: NOT_SERVING"));
+  EXPECT_THAT(text_, HasSubstr("SUCCESS"));
+}
+
+TEST_F(GrpcServerTest, UnknownServiceIsNotReadyAndGone) {
+  Start();
+  EXPECT_EQ(Wait(Target("my.Other")), 124) << text_;
+  EXPECT_THAT(text_, HasSubstr("the server knows no service my.Other"));
+  EXPECT_EQ(Wait(Target("my.Other"), {"--timeout=0", "--gone"}), 0) << text_;
+}
+
+TEST_F(GrpcServerTest, ServerWithoutAHealthServiceIsFailed) {
+  Start({"none"});
+  EXPECT_EQ(Wait(Target("")), 1) << text_;
+  EXPECT_THAT(text_, HasSubstr("gRPC status 12 UNIMPLEMENTED"));
+  EXPECT_THAT(text_, HasSubstr("the server has no health service; tcp://"));
+}
+
+TEST_F(GrpcServerTest, HeaderMayBeNeeded) {
+  Start();
+  EXPECT_EQ(Wait(Target("my.Secret")), 1) << text_;
+  EXPECT_THAT(text_,
+              HasSubstr("gRPC status 16 UNAUTHENTICATED: no token: 100 %"));
+  EXPECT_THAT(text_, HasSubstr("--header@LABEL"));
+  EXPECT_EQ(
+      Wait(Target("my.Secret"), {"--timeout=0", "--header@it=x-token: sesame"}),
+      0)
+      << text_;
+}
+
+TEST_F(GrpcServerTest, CertificateMustBeTrusted) {
+  if (!FindProgram("openssl").has_value()) {
+    GTEST_SKIP() << "openssl is not installed";
+  }
+  const std::string key = folder_.Path("key.pem");
+  const std::string certificate = folder_.Path("certificate.pem");
+  RunToEnd({*FindProgram("openssl"), "req", "-x509", "-newkey", "rsa:2048",
+            "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+            "subjectAltName=DNS:localhost", "-keyout", key, "-out",
+            certificate});
+  Start({"tls", key, certificate});
+  const std::string target = absl::StrCat("it=grpcs://localhost:", port_);
+  EXPECT_EQ(Wait(target), 124) << text_;
+  EXPECT_THAT(text_, HasSubstr("certificate self-signed: --insecure"));
+  EXPECT_EQ(Wait(target, {"--timeout=0", "--insecure"}), 0) << text_;
+  EXPECT_EQ(Wait(target, {"--timeout=0", "--ca-file@it", certificate}), 0)
+      << text_;
+  // Without TLS, the server closes the connection.
+  EXPECT_EQ(Wait(Target("")), 124) << text_;
+  EXPECT_THAT(text_, HasSubstr("connection ended without an answer of HTTP/2"));
+  EXPECT_THAT(text_, HasSubstr("grpcs:// is with TLS"));
+}
+
+TEST_F(GrpcServerTest, ServerOfHttpIsNoGrpcServer) {
+  const std::optional<std::string> python = FindProgram("python3");
+  WaiterProcess server(
+      {"-u", "-m", "http.server", "--bind", "127.0.0.1", absl::StrCat(port_)},
+      {.program = *python});
+  ASSERT_TRUE(server.ReadUntil("Serving HTTP"));
+  EXPECT_EQ(Wait(Target("")), 124) << text_;
+  EXPECT_THAT(text_, HasSubstr("connection ended without an answer of HTTP/2"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, RealServersTest, testing::ValuesIn(Servers()),

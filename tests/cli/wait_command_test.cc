@@ -23,9 +23,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
+#include "cli/net/socket_address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
@@ -34,6 +36,7 @@ namespace waiter::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Lt;
@@ -86,6 +89,64 @@ class Listener {
 
 std::string DeadUrl() {
   return absl::StrCat("tcp://127.0.0.1:", FreePort(AF_INET));
+}
+
+// A socket at which the test answers like Docker's engine.
+class Engine {
+ public:
+  explicit Engine(std::string path)
+      : path_(std::move(path)), fd_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    const SocketAddress address = UnixAddress(path_);
+    EXPECT_EQ(bind(fd_, address.get(), address.size), 0) << path_;
+    EXPECT_EQ(listen(fd_, 64), 0);
+  }
+  ~Engine() {
+    close(fd_);
+    unlink(path_.c_str());
+  }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  std::string docker_host() const {
+    return absl::StrCat("DOCKER_HOST=unix://", path_);
+  }
+
+  // Answers the next request, for which it waits. Returns the request.
+  std::string Answer(int status, std::string_view body) const {
+    constexpr int kHangs = 30'000;  // Milliseconds.
+    pollfd comes = {.fd = fd_, .events = POLLIN, .revents = 0};
+    std::string request;
+    EXPECT_EQ(poll(&comes, 1, kHangs), 1) << "nobody asks";
+    if (comes.revents == 0) return request;
+    const int client = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+    std::array<char, 1024> buffer;
+    while (!absl::StrContains(request, "\r\n\r\n")) {
+      const ssize_t size = read(client, buffer.data(), buffer.size());
+      if (size <= 0) break;
+      request.append(buffer.data(), static_cast<size_t>(size));
+    }
+    const std::string answer = absl::StrCat(
+        "HTTP/1.1 ", status, " Reason\r\nContent-Length: ", body.size(),
+        "\r\n\r\n", body);
+    EXPECT_EQ(send(client, answer.data(), answer.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(answer.size()));
+    close(client);
+    return request;
+  }
+
+ private:
+  const std::string path_;
+  const int fd_;
+};
+
+// Returns a path for an engine, short enough for an address.
+std::string EnginePath() {
+  return absl::StrCat("/tmp/waiter.engine.", getpid());
+}
+
+// Returns whether this machine has libcurl.
+bool HasHttp() {
+  return WaiterProcess({"http://127.0.0.1:1", "--timeout=0"}).Wait() == 124;
 }
 
 class WaitCommandTest : public testing::Test {
@@ -551,6 +612,61 @@ TEST_F(WaitCommandTest, TargetThatIsGivenTwiceIsWaitedForOnce) {
   WaiterProcess needed({ready, ready, "--at-least=2"});
   EXPECT_EQ(needed.Wait(), 2);
   EXPECT_THAT(needed.err(), HasSubstr("there is only 1 target"));
+}
+
+constexpr std::string_view kExited =
+    R"({"State":{"Status":"exited","ExitCode":3},)"
+    R"("HostConfig":{"RestartPolicy":{"Name":"no"}}})";
+
+TEST_F(WaitCommandTest, ContainerIsAskedForAtDockerHost) {
+  if (!HasHttp()) GTEST_SKIP() << "no libcurl here";
+  const Engine engine(EnginePath());
+  WaiterProcess waiter(
+      {"docker:my_app-1", "--every=10ms", "--timeout=1m"},
+      {.environment = {engine.docker_host(), "http_proxy=http://127.0.0.1:1"}});
+  std::vector<std::string> requests;
+  requests.push_back(engine.Answer(404, R"({"message":"No such container"})"));
+  requests.push_back(engine.Answer(200, R"({"State":{"Status":"created"}})"));
+  requests.push_back(engine.Answer(
+      200, R"({"State":{"Status":"running","Health":{"Status":"starting"}}})"));
+  requests.push_back(engine.Answer(
+      200, R"({"State":{"Status":"running","Health":{"Status":"healthy"}}})"));
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_THAT(requests,
+              Each(AllOf(StartsWith("GET /containers/my_app-1/json HTTP/1.1"),
+                         HasSubstr("\r\nHost: localhost\r\n"))));
+}
+
+TEST_F(WaitCommandTest, ExitedContainerIsFailedAndGone) {
+  if (!HasHttp()) GTEST_SKIP() << "no libcurl here";
+  const Engine engine(EnginePath());
+  const WaiterProcess::Options options = {
+      .environment = {engine.docker_host()}};
+  WaiterProcess ready({"docker:web", "--timeout=1m"}, options);
+  engine.Answer(200, kExited);
+  EXPECT_EQ(ready.Wait(), 1);
+  EXPECT_THAT(ready.err(), AllOf(HasSubstr("exited with code 3"),
+                                 HasSubstr("docker logs web")));
+
+  WaiterProcess gone({"docker:web", "--gone", "--every=10ms"}, options);
+  engine.Answer(200, R"({"State":{"Status":"running"}})");
+  engine.Answer(200, kExited);
+  EXPECT_EQ(gone.Wait(), 0) << gone.err();
+}
+
+TEST_F(WaitCommandTest, ContainerOfNoEngineIsNotGone) {
+  if (!HasHttp()) GTEST_SKIP() << "no libcurl here";
+  WaiterProcess waiter({"docker:web", "--gone", "--timeout=0"},
+                       {.environment = {"DOCKER_HOST=unix:///no/such/socket"}});
+  EXPECT_EQ(waiter.Wait(), 124);
+  EXPECT_THAT(waiter.err(),
+              AllOf(HasSubstr("/no/such/socket: No such file or directory"),
+                    HasSubstr("is Docker started? DOCKER_HOST names")));
+
+  WaiterProcess invalid({"docker:web"},
+                        {.environment = {"DOCKER_HOST=ssh://me@h"}});
+  EXPECT_EQ(invalid.Wait(), 2);
+  EXPECT_THAT(invalid.err(), StartsWith("waiter: DOCKER_HOST: only unix://"));
 }
 
 TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {

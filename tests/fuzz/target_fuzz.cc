@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "cli/probes/target.h"
 #include "cli/text/printable.h"
+#include "cli/text/utf8.h"
 
 namespace {
 
@@ -32,10 +33,11 @@ namespace {
 
 bool Same(const waiter::cli::Target& a, const waiter::cli::Target& b) {
   return a.scheme == b.scheme && a.text == b.text && a.host == b.host &&
-         a.port == b.port && a.path == b.path && a.dns_type == b.dns_type &&
-         a.dns_value == b.dns_value && a.dns_server == b.dns_server &&
-         a.user == b.user && a.password == b.password &&
-         a.database == b.database && a.stable == b.stable && a.pid == b.pid;
+         a.port == b.port && a.path == b.path && a.socket == b.socket &&
+         a.dns_type == b.dns_type && a.dns_value == b.dns_value &&
+         a.dns_server == b.dns_server && a.user == b.user &&
+         a.password == b.password && a.database == b.database &&
+         a.stable == b.stable && a.pid == b.pid;
 }
 
 void CheckTarget(const std::string& argument) {
@@ -62,6 +64,15 @@ void CheckTarget(const std::string& argument) {
   if (target->scheme != waiter::cli::Scheme::kExec) {
     CHECK_THAT(target->path.find('\0') == std::string::npos);
   }
+  if (target->scheme == waiter::cli::Scheme::kGrpc ||
+      target->scheme == waiter::cli::Scheme::kGrpcs) {
+    CHECK_THAT(waiter::cli::ToUtf8(target->path) == target->path);
+    CHECK_THAT(!target->url.empty());
+  }
+  CHECK_THAT(target->socket.empty() ==
+             (target->scheme != waiter::cli::Scheme::kHttpUnix));
+  CHECK_THAT(target->socket.size() <= 107);
+  CHECK_THAT(target->socket.find('\0') == std::string::npos);
 
   // A label changes nothing else.
   if (target->label != target->text) return;

@@ -20,7 +20,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/loop/event_loop.h"
+#include "cli/net/socket_address.h"
 
 namespace waiter::cli {
 namespace {
@@ -37,8 +39,30 @@ uint16_t Bind(int fd, Address address, in_port_t Address::*port) {
   return ntohs(address.*port);
 }
 
+// Returns true if the frames of HTTP/2 in `frames` end a stream (RFC
+// 9113, 4.1).
+bool EndsStream(std::string_view frames) {
+  constexpr size_t kHeaderSize = 9;
+  constexpr int kHighestType = 1;  // DATA is 0, HEADERS is 1.
+  constexpr int kEndStream = 1;
+  while (frames.size() >= kHeaderSize) {
+    size_t length = 0;
+    for (const char byte : frames.substr(0, 3)) {
+      length = length << 8 | static_cast<unsigned char>(byte);
+    }
+    if (frames.size() < kHeaderSize + length) return false;
+    if (frames[3] <= kHighestType && (frames[4] & kEndStream) != 0) return true;
+    frames.remove_prefix(kHeaderSize + length);
+  }
+  return false;
+}
+
 // Returns true if `request` is complete.
 bool IsWhole(std::string_view request) {
+  if (absl::ConsumePrefix(&request, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")) {
+    return EndsStream(request);
+  }
+  if (absl::StartsWith(request, "PRI ")) return false;
   const size_t end = request.find("\r\n\r\n");
   if (end == std::string_view::npos) return false;
   constexpr std::string_view kLength = "\r\nContent-Length: ";
@@ -73,8 +97,17 @@ HttpServer::HttpServer(EventLoop& loop, Family family)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     port_ = Bind(listener_, address, &sockaddr_in::sin_port);
   }
-  accepting_ = loop_.WhenReady(listener_, POLLIN,
-                               [this](short /*events*/) { Accept(); });
+  listens_ = port_ != 0;
+  AcceptAll();
+}
+
+HttpServer::HttpServer(EventLoop& loop, const std::string& socket_path)
+    : loop_(loop), family_(Family::kIpv4) {
+  const SocketAddress address = UnixAddress(socket_path);
+  listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  listens_ = bind(listener_, address.get(), address.size) == 0 &&
+             listen(listener_, 128) == 0;
+  AcceptAll();
 }
 
 HttpServer::~HttpServer() {
@@ -86,6 +119,11 @@ std::string HttpServer::Url(std::string_view path) const {
   return absl::StrCat("http://",
                       family_ == Family::kIpv6 ? "[::1]:" : "127.0.0.1:", port_,
                       path);
+}
+
+void HttpServer::AcceptAll() {
+  accepting_ = loop_.WhenReady(listener_, POLLIN,
+                               [this](short /*events*/) { Accept(); });
 }
 
 void HttpServer::Accept() {

@@ -8,6 +8,9 @@
 //   server.Play({.bytes = "HTTP/1.1 503 Busy\r\n\r\n"});
 //   ... poll server.Url("/ready") ...
 //   EXPECT_THAT(server.requests(), ElementsAre(StartsWith("GET /ready ")));
+//
+// A request of HTTP/2 is one of bytes, up to the end of its first stream, and
+// the script must have the frames of the answer.
 
 #ifndef WAITER_TESTS_SUPPORT_HTTP_SERVER_H_
 #define WAITER_TESTS_SUPPORT_HTTP_SERVER_H_
@@ -44,6 +47,10 @@ class HttpServer {
   // Listens on a free port of the loopback address of `family`, if this machine
   // has one; see `listens()`.
   explicit HttpServer(EventLoop& loop, Family family = Family::kIpv4);
+
+  // Listens on a Unix socket; `@NAME` is an abstract one.
+  HttpServer(EventLoop& loop, const std::string& socket_path);
+
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -51,7 +58,9 @@ class HttpServer {
   // Adds the reply to the next connection. The last reply repeats.
   void Play(HttpReply reply) { replies_.push_back(std::move(reply)); }
 
-  bool listens() const { return port_ != 0; }
+  bool listens() const { return listens_; }
+
+  // Must not be called for a Unix socket.
   uint16_t port() const { return port_; }
   std::string Url(std::string_view path) const;
 
@@ -71,6 +80,7 @@ class HttpServer {
   };
   using Position = std::list<Connection>::iterator;
 
+  void AcceptAll();
   void Accept();
   void Read(Position at);
   void Write(Position at);
@@ -79,6 +89,7 @@ class HttpServer {
   EventLoop& loop_;
   const Family family_;
   int listener_ = -1;
+  bool listens_ = false;
   uint16_t port_ = 0;
   EventLoop::Watch accepting_;
   std::deque<HttpReply> replies_;

@@ -15,9 +15,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/socket_address.h"
+#include "cli/probes/http/docker_container.h"
+#include "cli/probes/http/grpc_health.h"
+#include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/http_probe.h"
@@ -92,11 +97,15 @@ std::optional<NewConversation> ConversationOf(const Target& target,
   }
 }
 
+// Returns a variable of the environment, empty if it is not set.
+std::string_view Variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
+}
+
 // Returns the path of the socket of the system bus.
 std::string SystemBusPath() {
-  const char* const variable =
-      std::getenv("DBUS_SYSTEM_BUS_ADDRESS");  // NOLINT(concurrency-mt-unsafe)
-  std::string_view address = variable == nullptr ? "" : variable;
+  std::string_view address = Variable("DBUS_SYSTEM_BUS_ADDRESS");
   if (!absl::ConsumePrefix(&address, "unix:path=")) {
     return "/run/dbus/system_bus_socket";
   }
@@ -127,7 +136,18 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
   switch (target.scheme) {
     case Scheme::kHttp:
     case Scheme::kHttps:
-      return MakeHttp(target);
+    case Scheme::kHttpUnix:
+      return MakeHttp({.url = target.url, .socket = target.socket},
+                      OptionsOf(target));
+    case Scheme::kGrpc:
+    case Scheme::kGrpcs:
+      return MakeHttp(
+          {.url = absl::StrCat(target.url, kGrpcHealthPath), .http2 = true},
+          std::make_shared<const HttpOptions>(
+              GrpcHealthOptions(*OptionsOf(target), target.path)),
+          [service = target.path](const HttpAnswer& answer, absl::Time now) {
+            return JudgeGrpcHealth(service, answer, now);
+          });
     case Scheme::kDns:
       return std::make_unique<DnsProbe>(resolver_, target, family);
     case Scheme::kSystemd: {
@@ -138,6 +158,8 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
             return NewSystemdConversation(unit, geteuid());
           });
     }
+    case Scheme::kDocker:
+      return MakeDocker(target);
     case Scheme::kFile:
       return std::make_unique<FileProbe>(loop_, calls_, target);
     case Scheme::kPid:
@@ -160,19 +182,40 @@ std::unique_ptr<Probe> ProbeFactory::MakeExec(std::vector<std::string> words,
                                 .target = std::move(text)});
 }
 
-absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
+std::shared_ptr<const HttpOptions> ProbeFactory::OptionsOf(
+    const Target& target) const {
+  const auto own = http_of_.find(target.label);
+  return own == http_of_.end()
+             ? http_
+             : std::make_shared<const HttpOptions>(own->second);
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeDocker(
     const Target& target) {
+  absl::StatusOr<HttpDestination> container = DockerContainer(
+      Variable("DOCKER_HOST"),
+      /*wants_tls=*/!Variable("DOCKER_TLS_VERIFY").empty(), target.path);
+  if (!container.ok()) return container.status();
+  return MakeHttp(
+      *std::move(container),
+      std::make_shared<const HttpOptions>(
+          HttpOptions{.follow_redirects = false, .family = http_->family}),
+      [name = target.path](const HttpAnswer& answer, absl::Time now) {
+        return JudgeDockerContainer(name, answer, now);
+      });
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
+    HttpDestination destination, std::shared_ptr<const HttpOptions> options,
+    HttpJudge judge) {
   if (http_client_ == nullptr) {
     absl::StatusOr<std::unique_ptr<HttpClient>> client =
         HttpClient::Make(loop_);
     if (!client.ok()) return client.status();
     http_client_ = *std::move(client);
   }
-  const auto own = http_of_.find(target.label);
-  return MakeHttpProbe(*http_client_, target.url,
-                       own == http_of_.end()
-                           ? http_
-                           : std::make_shared<const HttpOptions>(own->second));
+  return MakeHttpProbe(*http_client_, std::move(destination),
+                       std::move(options), std::move(judge));
 }
 
 }  // namespace waiter::cli

@@ -23,6 +23,7 @@
 #include "cli/probes/code_map.h"
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
+#include "cli/probes/http/http_probe.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "cli/process/process_reaper.h"
@@ -38,7 +39,7 @@ struct ProbeOptions {
   // is simple.
   bool login = false;
 
-  // Options of http targets that have their own, by label.
+  // Options of http and grpc targets that have their own, by label.
   std::map<std::string, HttpOptions> http_of = {};
 };
 
@@ -57,7 +58,11 @@ class ProbeFactory {
                                   std::string text);
 
  private:
-  absl::StatusOr<std::unique_ptr<Probe>> MakeHttp(const Target& target);
+  absl::StatusOr<std::unique_ptr<Probe>> MakeHttp(
+      HttpDestination destination, std::shared_ptr<const HttpOptions> options,
+      HttpJudge judge = nullptr);
+  absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target);
+  std::shared_ptr<const HttpOptions> OptionsOf(const Target& target) const;
 
   EventLoop& loop_;
   ProcessReaper& reaper_;

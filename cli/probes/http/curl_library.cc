@@ -40,7 +40,8 @@ bool FindAll(void* library, CurlLibrary& curl) {
          Find(library, "curl_url", curl.url) &&
          Find(library, "curl_url_cleanup", curl.url_cleanup) &&
          Find(library, "curl_url_get", curl.url_get) &&
-         Find(library, "curl_url_set", curl.url_set);
+         Find(library, "curl_url_set", curl.url_set) &&
+         Find(library, "curl_version_info", curl.version_info);
 }
 
 absl::StatusOr<CurlLibrary> Open() {
@@ -48,8 +49,9 @@ absl::StatusOr<CurlLibrary> Open() {
   void* const library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return absl::InvalidArgumentError(
-        "http targets need libcurl.so.4, which is not installed here: install "
-        "the package libcurl4, or use exec:'curl -fsS URL'");
+        "http, grpc and docker targets need libcurl.so.4, which is not "
+        "installed here: install the package libcurl4, or use exec:'curl -fsS "
+        "URL'");
   }
   CurlLibrary curl;
   if (!FindAll(library, curl) || curl.global_init(CURL_GLOBAL_DEFAULT) != 0) {

@@ -46,6 +46,7 @@ struct CurlLibrary {
   decltype(&curl_url_cleanup) url_cleanup;
   decltype(&curl_url_get) url_get;
   decltype(&curl_url_set) url_set;
+  decltype(&curl_version_info) version_info;
 };
 
 // Opens the library in the first call, and returns it. It stays open until the

@@ -56,10 +56,18 @@ std::string_view TlsText(std::string_view text) {
   return text;
 }
 
+// Returns whether `code` says that a connection ended or that an answer is not
+// HTTP.
+bool IsBrokenConnection(CURLcode code) {
+  return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR ||
+         code == CURLE_GOT_NOTHING || code == CURLE_PARTIAL_FILE ||
+         code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_UNSUPPORTED_PROTOCOL;
+}
+
 }  // namespace
 
 CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
-                           const std::string& url,
+                           const HttpDestination& destination,
                            std::shared_ptr<const HttpOptions> options,
                            Proxy proxy, std::string target_port,
                            HttpClient::Done done)
@@ -68,11 +76,13 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
       options_(std::move(options)),
       done_(std::move(done)),
       easy_(curl.easy_init()),
-      origin_(OriginOf(url)) {
+      origin_(OriginOf(destination.url)),
+      has_socket_(!destination.socket.empty()),
+      http2_(destination.http2) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
   answer_.target_port = std::move(target_port);
   Set(CURLOPT_PRIVATE, this);
-  Set(CURLOPT_URL, url.c_str());
+  SetDestination(destination);
   if (proxy == Proxy::kNever) Set(CURLOPT_PROXY, "");
   Set(CURLOPT_ERRORBUFFER, error_.data());
   Set(CURLOPT_HEADERFUNCTION, &OnHeader);
@@ -100,6 +110,25 @@ void CurlTransfer::Remove() {
   curl_.slist_free_all(plain_headers_);
   easy_ = nullptr;
   headers_ = plain_headers_ = nullptr;
+}
+
+void CurlTransfer::SetDestination(const HttpDestination& destination) {
+  Set(CURLOPT_URL, destination.url.c_str());
+  if (http2_) {
+    const bool has_tls = absl::StartsWith(origin_, "https:");
+    Set(CURLOPT_HTTP_VERSION,
+        static_cast<long>(has_tls ? CURL_HTTP_VERSION_2TLS
+                                  : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
+    // Few proxies speak HTTP/2.
+    Set(CURLOPT_HTTPPROXYTUNNEL, 1L);
+  }
+  if (!has_socket_) return;
+  const std::string& socket = destination.socket;
+  if (socket[0] == '@') {
+    Set(CURLOPT_ABSTRACT_UNIX_SOCKET, socket.c_str() + 1);
+  } else {
+    Set(CURLOPT_UNIX_SOCKET_PATH, socket.c_str());
+  }
 }
 
 void CurlTransfer::SetRequest() {
@@ -191,6 +220,8 @@ bool CurlTransfer::ReadHeader(std::string_view line) {
              (header_ended_ || answer_.headers.empty())) {
     answer_.headers.clear();
     answer_.body.clear();
+    answer_.trailers.clear();
+    answer_.is_http2 = absl::StartsWith(line, "HTTP/2");
     header_ended_ = false;
     header_bytes_ = line.size();
     const size_t space = std::min(line.find(' '), line.size());
@@ -200,12 +231,11 @@ bool CurlTransfer::ReadHeader(std::string_view line) {
         line.substr(std::min<size_t>(3, line.size())));
     // An interim answer; the final one follows.
     if (answer_.status < 200 && answer_.status != 101) answer_.status = 0;
-  } else if (!header_ended_) {
-    const size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return true;
-    answer_.headers.emplace_back(
-        line.substr(0, colon),
-        absl::StripAsciiWhitespace(line.substr(colon + 1)));
+  } else if (const size_t colon = line.find(':');
+             colon != std::string_view::npos) {
+    auto& fields = header_ended_ ? answer_.trailers : answer_.headers;
+    fields.emplace_back(line.substr(0, colon),
+                        absl::StripAsciiWhitespace(line.substr(colon + 1)));
   }
   return true;
 }
@@ -242,11 +272,20 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
 bool CurlTransfer::FollowRedirect() {
   const char* const url = Info<char*>(CURLINFO_EFFECTIVE_URL);
   if (url == nullptr || OriginOf(url) == origin_) return true;
+  // libcurl would send the request for another host to the socket.
+  if (has_socket_) {
+    redirect_refusal_ = absl::StrCat("redirected to ", OriginOf(url),
+                                     ", to which the socket does not lead");
+    return false;
+  }
   Set(CURLOPT_HTTPHEADER, plain_headers_);
   // After other statuses, the next request has no body.
   const bool repeats_body = answer_.status == 307 || answer_.status == 308;
-  redirect_refused_ = repeats_body && options_->data.has_value();
-  return !redirect_refused_;
+  if (repeats_body && options_->data.has_value()) {
+    redirect_refusal_ =
+        "redirected to another host, to which --data is not sent";
+  }
+  return redirect_refusal_.empty();
 }
 
 CURLcode CurlTransfer::OnHandshake(CURL* /*easy*/, void* /*tls*/, void* self) {
@@ -306,6 +345,12 @@ void CurlTransfer::ReadError(CURLcode code) {
   // CURLE_TOO_LARGE, which older headers lack. Older libraries return
   // CURLE_OUT_OF_MEMORY instead.
   if (static_cast<int>(code) == 100) code = CURLE_OUT_OF_MEMORY;
+  // libcurl sees no difference between other protocols and no answer at all.
+  if (http2_ && !answer_.may_be_proxied && answer_.status == 0 &&
+      IsBrokenConnection(code)) {
+    return set(Error::kNotHttp2,
+               "connection ended without an answer of HTTP/2");
+  }
   switch (code) {
     case CURLE_COULDNT_RESOLVE_PROXY:
       absl::ConsumePrefix(&text, "Could not resolve proxy: ");
@@ -315,9 +360,8 @@ void CurlTransfer::ReadError(CURLcode code) {
       absl::ConsumePrefix(&text, "Could not resolve host: ");
       return set(Error::kNameNotFound, absl::StrCat("name not found: ", text));
     case CURLE_COULDNT_CONNECT:
-      if (redirect_refused_) {
-        return set(Error::kProtocol,
-                   "redirected to another host, to which --data is not sent");
+      if (!redirect_refusal_.empty()) {
+        return set(Error::kProtocol, redirect_refusal_);
       }
       answer_.connect_error = static_cast<int>(Info<long>(CURLINFO_OS_ERRNO));
       return set(Error::kNotConnected, std::string(text));

@@ -31,9 +31,10 @@ class CurlTransfer final : public HttpTransfer {
  public:
   enum class Proxy { kNever, kOfEnvironment };
 
-  // Adds a request for `url` to `multi`. The CURLOPT_PRIVATE of its handle is
-  // this object.
-  CurlTransfer(const CurlLibrary& curl, CURLM* multi, const std::string& url,
+  // Adds a request to `multi`. The CURLOPT_PRIVATE of its handle is this
+  // object.
+  CurlTransfer(const CurlLibrary& curl, CURLM* multi,
+               const HttpDestination& destination,
                std::shared_ptr<const HttpOptions> options, Proxy proxy,
                std::string target_port, HttpClient::Done done);
   ~CurlTransfer() override;
@@ -54,6 +55,7 @@ class CurlTransfer final : public HttpTransfer {
   template <typename T>
   T Info(CURLINFO info) const;
 
+  void SetDestination(const HttpDestination& destination);
   void SetRequest();
   void SetLimits();
   void SetTrust();
@@ -82,8 +84,10 @@ class CurlTransfer final : public HttpTransfer {
   CURL* easy_;
   curl_slist* headers_ = nullptr;
   curl_slist* plain_headers_ = nullptr;  // Without those of the options.
-  std::string origin_;                   // To which the options belong.
-  bool redirect_refused_ = false;
+  const std::string origin_;             // To which the options belong.
+  const bool has_socket_;
+  const bool http2_;
+  std::string redirect_refusal_;  // Empty: no redirect was refused.
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   HttpAnswer answer_;
   size_t header_bytes_ = 0;

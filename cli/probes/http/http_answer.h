@@ -41,6 +41,7 @@ struct HttpAnswer {
     kCertificate,   // The certificate is not trusted.
     kTls,           // Another failure of TLS.
     kProtocol,      // The answer is invalid or incomplete.
+    kNotHttp2,      // HTTP/2 was required, and the answer is something else.
     kOptions,       // Nothing was sent, because the options cannot be met.
   };
   Error error = Error::kNone;
@@ -62,10 +63,14 @@ struct HttpAnswer {
 
   // 0 until a status line has arrived; the members below are empty until then.
   int status = 0;
+  bool is_http2 = false;
   std::string reason = {};  // The reason phrase; HTTP/2 has none.
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
   bool body_is_cut = false;  // The body is longer than `kMaxBody`.
+
+  // What came after the body.
+  std::vector<std::pair<std::string, std::string>> trailers = {};
 };
 
 }  // namespace waiter::cli

@@ -61,23 +61,31 @@ class CurlClient final : public HttpClient {
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
 
-  absl::Status CheckUrl(const std::string& url) const override {
-    const std::string scheme = Part(url, CURLUPART_SCHEME);
+  absl::Status Check(const HttpDestination& destination) const override {
+    const std::string scheme = Part(destination.url, CURLUPART_SCHEME);
     if (scheme != "http" && scheme != "https") {
       return absl::InvalidArgumentError(
           "not a valid URL; write it as http://HOST[:PORT][/PATH]");
+    }
+    const int features = curl_.version_info(CURLVERSION_NOW)->features;
+    if (destination.http2 && (features & CURL_VERSION_HTTP2) == 0) {
+      return absl::InvalidArgumentError(
+          "grpc targets need HTTP/2, which the libcurl.so.4 here was built "
+          "without: install another, or use exec:'grpc_health_probe "
+          "-addr=HOST:PORT'");
     }
     return absl::OkStatus();
   }
 
   std::unique_ptr<HttpTransfer> Start(
-      const std::string& url, std::shared_ptr<const HttpOptions> options,
-      Done done) override {
+      const HttpDestination& destination,
+      std::shared_ptr<const HttpOptions> options, Done done) override {
+    const std::string& url = destination.url;
     const bool may_be_proxied =
-        !IsLoopback(Part(url, CURLUPART_HOST)) &&
+        destination.socket.empty() && !IsLoopback(Part(url, CURLUPART_HOST)) &&
         EnvironmentHasProxy(Part(url, CURLUPART_SCHEME));
     return std::make_unique<CurlTransfer>(
-        curl_, multi_, url, std::move(options),
+        curl_, multi_, destination, std::move(options),
         may_be_proxied ? CurlTransfer::Proxy::kOfEnvironment
                        : CurlTransfer::Proxy::kNever,
         Part(url, CURLUPART_PORT), std::move(done));

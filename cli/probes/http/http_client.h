@@ -7,14 +7,15 @@
 //   absl::StatusOr<std::unique_ptr<waiter::cli::HttpClient>> client =
 //       waiter::cli::HttpClient::Make(loop);
 //   if (!client.ok()) return client.status();
-//   transfer = (*client)->Start("http://localhost/ready", options,
+//   transfer = (*client)->Start({.url = "http://localhost/ready"}, options,
 //       [](waiter::cli::HttpAnswer answer) { ... });
 //
 // Each request opens its own connection and resolves the name anew. A poll must
 // see what the next client would see, and an old connection may lead to a
-// server that accepts no new ones. The environment sets proxies (http_proxy,
-// https_proxy, all_proxy, no_proxy), except for this machine itself. The client
-// reads nothing else of the environment, and no .netrc.
+// server that accepts no new ones. A socket is used without a proxy, and no
+// redirect leaves it. For other requests the environment sets proxies
+// (http_proxy, https_proxy, all_proxy, no_proxy), except for this machine
+// itself. The client reads nothing else of the environment, and no .netrc.
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_CLIENT_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_CLIENT_H_
@@ -30,6 +31,21 @@
 #include "cli/probes/http/http_options.h"
 
 namespace waiter::cli {
+
+// Where a request goes. The target says so, unlike `HttpOptions`, which are the
+// user's.
+struct HttpDestination {
+  // http or https. May contain a user and a password.
+  std::string url;
+
+  // Path of a Unix socket that leads to the host of `url`, or `@NAME` for an
+  // abstract one. Empty: the host is looked up.
+  std::string socket = {};
+
+  // Whether the request is one of HTTP/2 from its first byte, as gRPC requires.
+  // Over TLS, the server may choose HTTP/1.1 nevertheless.
+  bool http2 = false;
+};
 
 // A request under way. The destructor ends it without an answer.
 class HttpTransfer {
@@ -54,16 +70,16 @@ class HttpClient {
 
   virtual ~HttpClient() = default;
 
-  // Returns kInvalidArgument if `Start` cannot take `url`. The message contains
-  // no password.
-  virtual absl::Status CheckUrl(const std::string& url) const = 0;
+  // Returns kInvalidArgument if `Start` cannot take `destination`. The message
+  // contains no password.
+  virtual absl::Status Check(const HttpDestination& destination) const = 0;
 
   // Starts a request, and calls `done` once, later and not inside this call,
   // unless the transfer is destroyed before. `done` may destroy the transfer.
-  // Requires `CheckUrl(url).ok()`.
+  // Requires `Check(destination).ok()`.
   virtual std::unique_ptr<HttpTransfer> Start(
-      const std::string& url, std::shared_ptr<const HttpOptions> options,
-      Done done) = 0;
+      const HttpDestination& destination,
+      std::shared_ptr<const HttpOptions> options, Done done) = 0;
 };
 
 }  // namespace waiter::cli

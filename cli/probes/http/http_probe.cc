@@ -4,7 +4,6 @@
 #include "cli/probes/http/http_probe.h"
 
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,15 +22,21 @@ namespace {
 
 class HttpProbe final : public Probe {
  public:
-  HttpProbe(HttpClient& client, std::string url,
-            std::shared_ptr<const HttpOptions> options)
-      : client_(client), url_(std::move(url)), options_(std::move(options)) {}
+  HttpProbe(HttpClient& client, HttpDestination destination,
+            std::shared_ptr<const HttpOptions> options, HttpJudge judge)
+      : client_(client),
+        destination_(std::move(destination)),
+        options_(std::move(options)),
+        judge_(std::move(judge)) {}
 
   void Start(const PollContext& /*context*/, Done done) override {
     done_ = std::move(done);
-    transfer_ = client_.Start(url_, options_, [this](const HttpAnswer& answer) {
-      End(JudgeHttp(*options_, answer, GetRealClock().TimeNow()));
-    });
+    transfer_ =
+        client_.Start(destination_, options_, [this](const HttpAnswer& answer) {
+          const absl::Time now = GetRealClock().TimeNow();
+          End(judge_ == nullptr ? JudgeHttp(*options_, answer, now)
+                                : judge_(answer, now));
+        });
   }
 
   void TimeOut(absl::Duration timeout) override {
@@ -53,8 +58,9 @@ class HttpProbe final : public Probe {
   }
 
   HttpClient& client_;
-  const std::string url_;
+  const HttpDestination destination_;
   const std::shared_ptr<const HttpOptions> options_;
+  const HttpJudge judge_;  // Null: `JudgeHttp`.
   Done done_;
   std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
 };
@@ -62,11 +68,13 @@ class HttpProbe final : public Probe {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
-    HttpClient& client, std::string url,
-    std::shared_ptr<const HttpOptions> options) {
-  if (absl::Status status = client.CheckUrl(url); !status.ok()) return status;
-  return std::make_unique<HttpProbe>(client, std::move(url),
-                                     std::move(options));
+    HttpClient& client, HttpDestination destination,
+    std::shared_ptr<const HttpOptions> options, HttpJudge judge) {
+  if (absl::Status status = client.Check(destination); !status.ok()) {
+    return status;
+  }
+  return std::make_unique<HttpProbe>(client, std::move(destination),
+                                     std::move(options), std::move(judge));
 }
 
 }  // namespace waiter::cli

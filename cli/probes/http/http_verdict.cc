@@ -193,6 +193,7 @@ Finding JudgeError(const HttpAnswer& answer) {
     case Error::kNone:
     case Error::kTls:
     case Error::kProtocol:
+    case Error::kNotHttp2:
       break;
   }
   return finding;

@@ -137,16 +137,59 @@ TEST(HttpFlagsTest, SecretsNameTheirHost) {
   HttpFlags http;
   http.AddTo(flags);
   ASSERT_TRUE(flags.Parse({"--header=Authorization: secret"}).ok());
-  EXPECT_TRUE(HttpFlags::CheckHosts(flags, {"a"}).ok());
-  EXPECT_EQ(HttpFlags::CheckHosts(flags, {"a", "b"}).message(),
-            "--header: it would go to 2 hosts; name the target that it is for, "
-            "as in --header@LABEL=...");
+  EXPECT_TRUE(HttpFlags::CheckHosts(flags, {.http = {"a"}}).ok());
+  EXPECT_TRUE(
+      HttpFlags::CheckHosts(flags, {.http = {"a"}, .grpc = {"a"}}).ok());
+  for (const HttpFlags::Hosts& hosts :
+       {HttpFlags::Hosts{.http = {"a", "b"}},
+        HttpFlags::Hosts{.http = {"a"}, .grpc = {"b"}},
+        HttpFlags::Hosts{.grpc = {"a", "b"}}}) {
+    EXPECT_EQ(HttpFlags::CheckHosts(flags, hosts).message(),
+              "--header: it would go to 2 hosts; name the target that it is "
+              "for, as in --header@LABEL=...");
+  }
 
   Flags named("waiter", "", "");
   HttpFlags http_of_named;
   http_of_named.AddTo(named);
   ASSERT_TRUE(named.Parse({"--header@web=Authorization: secret"}).ok());
-  EXPECT_TRUE(HttpFlags::CheckHosts(named, {"a", "b"}).ok());
+  EXPECT_TRUE(HttpFlags::CheckHosts(named, {.http = {"a", "b"}}).ok());
+
+  // A call of gRPC has a body of its own.
+  Flags data("waiter", "", "");
+  HttpFlags http_of_data;
+  http_of_data.AddTo(data);
+  ASSERT_TRUE(data.Parse({"--data=secret"}).ok());
+  EXPECT_TRUE(HttpFlags::CheckHosts(data, {.http = {"a"}, .grpc = {"b"}}).ok());
+}
+
+TEST(HttpFlagsTest, FlagWithoutATargetIsRefused) {
+  const auto check = [](std::string_view flag, const HttpFlags::Hosts& hosts) {
+    Flags flags("waiter", "", "");
+    HttpFlags http;
+    http.AddTo(flags);
+    EXPECT_TRUE(flags.Parse({std::string(flag)}).ok()) << flag;
+    return std::string(HttpFlags::CheckUsed(flags, hosts).message());
+  };
+  EXPECT_EQ(check("--status=200", {}),
+            "--status: no target is http:// or https://");
+  EXPECT_EQ(check("--status=200", {.http = {"a"}}), "");
+  EXPECT_EQ(check("--insecure", {}),
+            "--insecure: no target is http:// or https://, grpc:// or "
+            "grpcs://");
+  EXPECT_EQ(check("--ipv4", {}), "");
+  for (const std::string_view flag :
+       {"--header=A:b", "--insecure", "--ca-file=/proc/self/status"}) {
+    EXPECT_EQ(check(flag, {.grpc = {"a"}}), "") << flag;
+  }
+  for (const std::string_view flag :
+       {"--method=PUT", "--data=a", "--status=200", "--body-regex=a",
+        "--json=.a", "--expect-header=A=b", "--not-ready-on=401",
+        "--no-redirect"}) {
+    EXPECT_THAT(check(flag, {.grpc = {"a"}}),
+                HasSubstr("no target is http:// or https://"))
+        << flag;
+  }
 }
 
 struct Row {

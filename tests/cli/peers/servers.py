@@ -4,7 +4,7 @@
 """Servers on free ports of loopback, for the rows of the tables of peers.
 
   servers.py all FOLDER    starts all servers
-  servers.py late FOLDER   starts one HTTP server 300 ms late, and one at a Unix socket
+  servers.py late FOLDER   starts two HTTP servers 300 ms late, one of them at a Unix socket
 
 Writes their addresses to FOLDER/addresses as assignments, then serves until it is killed or its parent ends.
 """
@@ -100,6 +100,14 @@ def start_http(bound):
     return port_of(bound)
 
 
+def start_local_http(path):
+    bound = socket.socket(socket.AF_UNIX)
+    bound.bind(path)
+    bound.listen(64)
+    in_thread(HttpServer(bound).serve_forever)
+    return path
+
+
 def answer(connection, first, then):
     """Sends `first`, then an answer to whatever the client sends."""
     with connection:
@@ -117,6 +125,60 @@ def start_talker(first=b"", then=b"", host="127.0.0.1"):
     def serve():
         while True:
             in_thread(answer, bound.accept()[0], first, then)
+
+    in_thread(serve)
+    return port_of(bound)
+
+
+def frame(kind, flags, payload, stream=1):
+    """A frame of HTTP/2: RFC 9113, 4.1."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def fields(*headers):
+    """Headers as HPACK writes them without tables: RFC 7541, 6.2.2."""
+    return b"".join(b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in headers)
+
+
+def ends_stream(received):
+    """Whether a client has sent a frame of headers or data that ends a stream."""
+    at = 24  # The preface.
+    while len(received) >= at + 9:
+        length = int.from_bytes(received[at:at + 3], "big")
+        if received[at + 3] <= 1 and received[at + 4] & 1:
+            return len(received) >= at + 9 + length
+        at += 9 + length
+    return False
+
+
+def answer_grpc(connection):
+    """Answers one call of the health service; the name of the service says how."""
+    with connection:
+        received = b""
+        while not ends_stream(received):
+            part = connection.recv(4096)
+            if not part:
+                return
+            received += part
+        status = b"5" if b"my.Other" in received else b"0"
+        serving = b"\2" if b"my.Down" in received else b"\1"
+        if b"my.Slow" in received:
+            time.sleep(5)
+        connection.sendall(
+            frame(4, 0, b"", 0)
+            + frame(1, 4, fields((b":status", b"200"), (b"content-type", b"application/grpc")))
+            + frame(0, 0, b"\0\0\0\0\2\x08" + serving)
+            + frame(1, 5, fields((b"grpc-status", status))))
+        connection.recv(4096)
+
+
+def start_grpc():
+    bound = bound_socket()
+    bound.listen(64)
+
+    def serve():
+        while True:
+            in_thread(answer_grpc, bound.accept()[0])
 
     in_thread(serve)
     return port_of(bound)
@@ -228,6 +290,8 @@ def start_all(folder, keep):
         "FULL": full_port(keep),
         "HTTP": f"http://127.0.0.1:{start_http(bound_socket())}",
         "HTTPS": start_https(folder),
+        "HTTP_SOCKET": start_local_http(os.path.join(folder, "http_socket")),
+        "GRPC": start_grpc(),
         "REDIS": start_talker(then=REDIS),
         "POSTGRES": start_talker(then=POSTGRES),
         "MYSQL": start_talker(MYSQL, MYSQL_REFUSAL),
@@ -238,16 +302,14 @@ def start_all(folder, keep):
     }
 
 
-def start_late(folder, keep):
-    bound, local = bound_socket(), socket.socket(socket.AF_UNIX)
-    keep.append(local)
+def start_late(folder, _):
+    bound = bound_socket()
     path = os.path.join(folder, "socket")
 
     def listen():
         time.sleep(0.3)
         start_http(bound)
-        local.bind(path)
-        local.listen(64)
+        start_local_http(path)
 
     in_thread(listen)
     return {"LATE": port_of(bound), "LATE_SOCKET": path}

@@ -28,6 +28,7 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/http_flags.h"
 #include "cli/loop/event_loop.h"
+#include "cli/probes/http/grpc_health.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
@@ -86,10 +87,10 @@ class HttpProbeTest : public ::testing::Test {
     return true;
   }
 
-  std::unique_ptr<Probe> MakeProbe(std::string url,
+  std::unique_ptr<Probe> MakeProbe(HttpDestination destination,
                                    std::string_view flags = "") {
     absl::StatusOr<std::unique_ptr<Probe>> probe =
-        MakeHttpProbe(*client_, std::move(url), OptionsOf(flags));
+        MakeHttpProbe(*client_, std::move(destination), OptionsOf(flags));
     EXPECT_TRUE(probe.ok()) << probe.status();
     return *std::move(probe);
   }
@@ -102,13 +103,30 @@ class HttpProbeTest : public ::testing::Test {
         << "the poll hangs";
     return found.value_or(Finding());
   }
+  Finding Poll(HttpDestination destination, std::string_view flags = "") {
+    return Poll(*MakeProbe(std::move(destination), flags));
+  }
   Finding Poll(std::string url, std::string_view flags = "") {
-    return Poll(*MakeProbe(std::move(url), flags));
+    return Poll(HttpDestination{.url = std::move(url)}, flags);
+  }
+
+  // Returns a path at which nothing is. The test removes it at the end.
+  std::string NewSocketPath() {
+    std::string path = absl::StrCat(testing::TempDir(), "/s", getpid());
+    if (path.size() > 80) path = absl::StrCat("s", getpid());
+    unlink(path.c_str());
+    sockets_.push_back(path);
+    return path;
+  }
+
+  void TearDown() override {
+    for (const std::string& path : sockets_) unlink(path.c_str());
   }
 
   EventLoop loop_;
   HttpServer server_{loop_};
   std::unique_ptr<HttpClient> client_;
+  std::vector<std::string> sockets_;
 };
 
 struct Row {
@@ -153,6 +171,12 @@ TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
        "--body-regex=^ready$ --expect-header=X-A=^b$",
        kSuccess,
        "HTTP 200 OK"},
+      {"has a header in the trailer alone",
+       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "2\r\nup\r\n0\r\nX-A: b\r\n\r\n"},
+       "--expect-header=X-A=b",
+       kNotReady,
+       "HTTP 200, no header X-A"},
       {"answers without a body",
        {"HTTP/1.1 204 No Content\r\n\r\n"},
        "",
@@ -322,7 +346,7 @@ TEST_F(HttpProbeTest, EachPollSendsTheWholeRequestOnItsOwnConnection) {
   server_.Play({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
                 .then = Then::kHang});
   const std::unique_ptr<Probe> probe =
-      MakeProbe(server_.Url("/"), "--data=the-body");
+      MakeProbe({server_.Url("/")}, "--data=the-body");
 
   EXPECT_EQ(Poll(*probe).status, PollStatus::kNotReady);
   EXPECT_TRUE(RunUntil([&] { return server_.connections() == 0; }));
@@ -448,7 +472,7 @@ TEST_F(HttpProbeTest, TimeoutSaysHowFarTheServerCame) {
   const auto time_out = [&](HttpReply reply) {
     HttpServer server(loop_);
     server.Play(std::move(reply));
-    const std::unique_ptr<Probe> probe = MakeProbe(server.Url("/"));
+    const std::unique_ptr<Probe> probe = MakeProbe({server.Url("/")});
     std::optional<Finding> found;
     probe->Start({}, [&](Finding finding) { found = std::move(finding); });
     EXPECT_TRUE(RunUntil([&] { return !server.requests().empty(); }));
@@ -490,7 +514,7 @@ TEST_F(HttpProbeTest, FullBacklogIsNotAConnection) {
     (void)connect(filler, generic, size);
   }
   const std::string where = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
-  const std::unique_ptr<Probe> probe = MakeProbe("http://" + where);
+  const std::unique_ptr<Probe> probe = MakeProbe({"http://" + where});
   std::optional<Finding> found;
 
   probe->Start({}, [&](Finding finding) { found = std::move(finding); });
@@ -510,7 +534,7 @@ TEST_F(HttpProbeTest, FullBacklogIsNotAConnection) {
 TEST_F(HttpProbeTest, CancelledPollDoesNotAnswer) {
   server_.Play({.then = Then::kHang});
   server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
-  const std::unique_ptr<Probe> probe = MakeProbe(server_.Url("/"));
+  const std::unique_ptr<Probe> probe = MakeProbe({server_.Url("/")});
   bool answered = false;
   probe->Start({}, [&](const Finding& /*finding*/) { answered = true; });
   ASSERT_TRUE(RunUntil([&] { return !server_.requests().empty(); }));
@@ -525,7 +549,7 @@ TEST_F(HttpProbeTest, CancelledPollDoesNotAnswer) {
 
 TEST_F(HttpProbeTest, AnswerMayStartTheNextPollOrEndTheProbe) {
   server_.Play({"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"});
-  std::unique_ptr<Probe> probe = MakeProbe(server_.Url("/"));
+  std::unique_ptr<Probe> probe = MakeProbe({server_.Url("/")});
   int polls = 0;
   std::function<void(Finding)> again = [&](const Finding& /*finding*/) {
     if (++polls < 3) {
@@ -548,7 +572,7 @@ TEST_F(HttpProbeTest, ManyTargetsArePolledAtOnce) {
   std::vector<std::unique_ptr<Probe>> probes;
   int successes = 0;
   for (int i = 0; i < 50; ++i) {
-    probes.push_back(MakeProbe(server_.Url("/")));
+    probes.push_back(MakeProbe({server_.Url("/")}));
     probes.back()->Start({}, [&](const Finding& finding) {
       successes += finding.status == PollStatus::kSuccess ? 1 : 0;
       // The last probe ends inside the answer of another.
@@ -559,13 +583,231 @@ TEST_F(HttpProbeTest, ManyTargetsArePolledAtOnce) {
   EXPECT_TRUE(RunUntil([&] { return successes >= 49; }));
 }
 
+TEST_F(HttpProbeTest, SocketGetsTheRequestWithAllFlags) {
+  const std::string socket = NewSocketPath();
+  HttpServer server(loop_, socket);
+  ASSERT_TRUE(server.listens());
+  server.Play({"HTTP/1.1 401 No\r\nContent-Length: 8\r\n\r\n{\"a\": 1}"});
+  setenv("http_proxy", "http://127.0.0.1:1/", 1);
+
+  const Finding finding =
+      Poll({.url = "http://user:pass@localhost/health?x=y", .socket = socket},
+           "--status=401 --json=.a==1 --header=X-Key:secret");
+
+  unsetenv("http_proxy");
+  EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
+  ASSERT_EQ(server.requests().size(), 1U);
+  EXPECT_THAT(server.requests()[0], StartsWith("GET /health?x=y HTTP/1.1\r\n"));
+  EXPECT_THAT(server.requests()[0], HasSubstr("\r\nHost: localhost\r\n"));
+  EXPECT_THAT(server.requests()[0], HasSubstr("\r\nX-Key: secret\r\n"));
+  EXPECT_THAT(server.requests()[0], HasSubstr("dXNlcjpwYXNz"));
+}
+
+TEST_F(HttpProbeTest, AbstractSocketGetsTheRequest) {
+  const std::string socket = absl::StrCat("@waiter.http_probe_test.", getpid());
+  const HttpDestination destination = {.url = "http://localhost/",
+                                       .socket = socket};
+  {
+    HttpServer server(loop_, socket);
+    ASSERT_TRUE(server.listens());
+    server.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+    EXPECT_EQ(Poll(destination).status, PollStatus::kSuccess);
+  }
+  const Finding gone = Poll(destination);
+  EXPECT_EQ(gone.detail, absl::StrCat("refused by ", socket));
+  EXPECT_TRUE(gone.absent);
+}
+
+TEST_F(HttpProbeTest, SocketThatIsMissingOrRefusesIsAbsent) {
+  const std::string socket = NewSocketPath();
+  const HttpDestination destination = {.url = "http://localhost/",
+                                       .socket = socket};
+  const Finding missing = Poll(destination);
+  EXPECT_EQ(missing.status, PollStatus::kNotReady);
+  EXPECT_EQ(missing.detail,
+            absl::StrCat(socket, ": No such file or directory"));
+  EXPECT_TRUE(missing.absent);
+
+  // The file of a socket stays when its server ends.
+  EXPECT_TRUE(HttpServer(loop_, socket).listens());
+  const Finding refused = Poll(destination);
+  EXPECT_EQ(refused.status, PollStatus::kNotReady);
+  EXPECT_EQ(refused.detail, absl::StrCat("refused by ", socket));
+  EXPECT_TRUE(refused.absent);
+}
+
+TEST_F(HttpProbeTest, LongestPathOfASocketIsTaken) {
+  // 107 bytes and the zero that ends them.
+  const std::string folder = absl::StrCat(NewSocketPath(), ".");
+  const std::string socket =
+      absl::StrCat(folder, std::string(107 - folder.size(), 's'));
+  HttpServer server(loop_, socket);
+  ASSERT_TRUE(server.listens());
+  server.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+
+  const Finding finding = Poll({.url = "http://localhost/", .socket = socket});
+
+  EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
+  unlink(socket.c_str());
+}
+
+TEST_F(HttpProbeTest, RedirectStaysOnTheSocket) {
+  const std::string socket = NewSocketPath();
+  HttpServer server(loop_, socket);
+  ASSERT_TRUE(server.listens());
+  const auto redirect = [&](std::string_view url) {
+    server.Play({absl::StrCat("HTTP/1.1 302 Found\r\nLocation: ", url,
+                              "\r\nContent-Length: 0\r\n\r\n")});
+  };
+  const HttpDestination destination = {.url = "http://localhost/a",
+                                       .socket = socket};
+  redirect("/b");
+  redirect("http://localhost/c");
+  redirect(server_.Url("/d?token=secret"));
+  const Finding finding = Poll(destination, "--header=X-Key:secret");
+
+  EXPECT_EQ(finding.status, PollStatus::kServerError);
+  EXPECT_EQ(finding.detail,
+            absl::StrCat("redirected to ", server_.Url(""),
+                         ", to which the socket does not lead"));
+  EXPECT_THAT(server.requests(),
+              ElementsAre(StartsWith("GET /a "), StartsWith("GET /b "),
+                          StartsWith("GET /c ")));
+  EXPECT_TRUE(server_.requests().empty());
+
+  HttpServer to_tls(loop_, absl::StrCat(socket, ".tls"));
+  to_tls.Play({"HTTP/1.1 302 Found\r\nLocation: https://localhost/\r\n\r\n"});
+  EXPECT_EQ(Poll({.url = "http://localhost/a",
+                  .socket = absl::StrCat(socket, ".tls")})
+                .detail,
+            "redirected to https://localhost, to which the socket does not "
+            "lead");
+  unlink(absl::StrCat(socket, ".tls").c_str());
+}
+
+// Returns a frame of HTTP/2 (RFC 9113, 4.1) for the first stream of a client,
+// or for the connection.
+std::string Frame(int type, int flags, std::string_view payload,
+                  int stream = 1) {
+  std::string frame(2, '\0');
+  for (const int byte :
+       {static_cast<int>(payload.size()), type, flags, 0, 0, 0, stream}) {
+    frame.push_back(static_cast<char>(byte));
+  }
+  return absl::StrCat(frame, payload);
+}
+
+// Returns a header as HPACK writes one without tables (RFC 7541, 6.2.2).
+std::string Field(std::string_view name, std::string_view value) {
+  return absl::StrCat(std::string(1, '\0'),
+                      std::string(1, static_cast<char>(name.size())), name,
+                      std::string(1, static_cast<char>(value.size())), value);
+}
+
+constexpr int kData = 0;
+constexpr int kHeaders = 1;
+constexpr int kReset = 3;
+constexpr int kSettings = 4;
+constexpr int kGoAway = 7;
+constexpr int kEndStream = 1;
+constexpr int kEndHeaders = 4;
+
+TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
+  using std::string_literals::operator""s;
+  const std::string settings = Frame(kSettings, 0, "", 0);
+  const std::string headers = Frame(
+      kHeaders, kEndHeaders,
+      Field(":status", "200") + Field("content-type", "application/grpc"));
+  const std::string serving = Frame(kData, 0, "\0\0\0\0\x02\x08\x01"s);
+  const auto trailers = [](std::string_view status) {
+    return Frame(kHeaders, kEndHeaders | kEndStream,
+                 Field("grpc-status", status));
+  };
+  const auto poll = [&](HttpReply reply) {
+    HttpServer server(loop_);
+    server.Play(std::move(reply));
+    absl::StatusOr<std::unique_ptr<Probe>> probe = MakeHttpProbe(
+        *client_, {.url = server.Url(kGrpcHealthPath), .http2 = true},
+        std::make_shared<const HttpOptions>(
+            GrpcHealthOptions(*OptionsOf("--header=X-Key:secret"), "my.S")),
+        [](const HttpAnswer& answer, absl::Time now) {
+          return JudgeGrpcHealth("my.S", answer, now);
+        });
+    EXPECT_TRUE(probe.ok()) << probe.status();
+    const Finding finding = Poll(**probe);
+    EXPECT_EQ(server.requests().size(), 1U);
+    EXPECT_THAT(server.requests(),
+                ElementsAre(HasSubstr("\0\0\0\0\x06\x0a\x04my.S"s)));
+    return finding;
+  };
+
+  const Finding good = poll({settings + headers + serving + trailers("0")});
+  EXPECT_EQ(good.status, PollStatus::kSuccess) << good.detail;
+  EXPECT_EQ(good.detail, "SERVING");
+
+  const Finding pieces =
+      poll({.bytes = settings + headers + serving + trailers("0"),
+            .byte_by_byte = true});
+  EXPECT_EQ(pieces.status, PollStatus::kSuccess) << pieces.detail;
+
+  // The trailers are those of the answer, not of the interim answer before it.
+  const Finding late =
+      poll({settings +
+            Frame(kHeaders, kEndHeaders,
+                  Field(":status", "103") + Field("grpc-status", "0")) +
+            headers + serving + trailers("14")});
+  EXPECT_EQ(late.status, PollStatus::kNotReady);
+  EXPECT_EQ(late.detail, "gRPC status 14 UNAVAILABLE");
+
+  const Finding trailers_alone =
+      poll({settings + Frame(kHeaders, kEndHeaders | kEndStream,
+                             Field(":status", "200") +
+                                 Field("content-type", "application/grpc") +
+                                 Field("grpc-status", "12"))});
+  EXPECT_EQ(trailers_alone.status, PollStatus::kFailed);
+  EXPECT_EQ(trailers_alone.detail, "gRPC status 12 UNIMPLEMENTED");
+
+  const Finding without = poll(
+      {settings + headers + Frame(kData, kEndStream, "\0\0\0\0\x02\x08\x01"s)});
+  EXPECT_EQ(without.status, PollStatus::kServerError);
+  EXPECT_EQ(without.detail, "HTTP 200, which is no answer of gRPC");
+
+  // Errors are no answers, whatever came before.
+  for (const std::string& bytes :
+       {settings + headers + serving,
+        settings + headers + serving + Frame(kReset, 0, "\0\0\0\x02"s),
+        settings + Frame(kGoAway, 0, "\0\0\0\0\0\0\0\x0b"s, 0),
+        settings + headers + serving + "garbage, as no frame is"}) {
+    const Finding broken = poll({bytes});
+    EXPECT_EQ(broken.status, PollStatus::kServerError);
+    EXPECT_FALSE(broken.detail.empty());
+    EXPECT_FALSE(broken.absent);
+  }
+}
+
+TEST_F(HttpProbeTest, OtherProtocolsAreNotHttp2) {
+  using std::string_literals::operator""s;
+  for (const std::string& bytes :
+       {"HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\nbad"s,
+        "\x15\x03\x01\0\x02\x02\x46"s, "220 smtp.example.com ESMTP\r\n"s, ""s,
+        Frame(kSettings, 0, "", 0)}) {
+    HttpServer server(loop_);
+    server.Play({bytes});
+    const Finding finding = Poll(
+        HttpDestination{.url = server.Url("/"), .http2 = true}, "--data=a");
+    EXPECT_EQ(finding.status, PollStatus::kServerError);
+    EXPECT_EQ(finding.detail, "connection ended without an answer of HTTP/2");
+  }
+}
+
 TEST_F(HttpProbeTest, InvalidUrlIsRefused) {
   for (const std::string_view url :
        {"", "localhost", "ftp://localhost/", "http://", "http://user:secret@/",
         "http://localhost:99999/", "http://user:secret@a b/",
         "file:///etc/passwd"}) {
     const absl::Status status =
-        MakeHttpProbe(*client_, std::string(url), OptionsOf("")).status();
+        MakeHttpProbe(*client_, {.url = std::string(url)}, OptionsOf(""))
+            .status();
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                  Not(HasSubstr("secret"))))
         << url;

@@ -136,7 +136,7 @@ class HttpTlsTest : public ::testing::Test {
 
   Finding Poll(std::string url, HttpOptions options) {
     absl::StatusOr<std::unique_ptr<Probe>> probe =
-        MakeHttpProbe(*client_, std::move(url),
+        MakeHttpProbe(*client_, {.url = std::move(url)},
                       std::make_shared<const HttpOptions>(std::move(options)));
     EXPECT_TRUE(probe.ok()) << probe.status();
     std::optional<Finding> found;
@@ -211,9 +211,9 @@ TEST_F(HttpTlsTest, ServerWithoutTlsIsAnError) {
 TEST_F(HttpTlsTest, SilentServerDoesNotSetUpTls) {
   HttpServer server(loop_);
   ASSERT_TRUE(server.listens());
-  const absl::StatusOr<std::unique_ptr<Probe>> probe =
-      MakeHttpProbe(*client_, absl::StrCat("https://127.0.0.1:", server.port()),
-                    std::make_shared<const HttpOptions>());
+  const absl::StatusOr<std::unique_ptr<Probe>> probe = MakeHttpProbe(
+      *client_, {.url = absl::StrCat("https://127.0.0.1:", server.port())},
+      std::make_shared<const HttpOptions>());
   ASSERT_TRUE(probe.ok()) << probe.status();
   std::optional<Finding> found;
 

@@ -34,6 +34,54 @@ struct Written {
   int32_t pid = 0;
 };
 
+struct WrittenSocket {
+  std::string_view argument;
+  std::string_view socket;
+  std::string_view path;
+  std::string_view url;
+  std::string_view text;
+};
+
+TEST(TargetTest, HttpOverASocketIsParsed) {
+  const std::vector<WrittenSocket> cases = {
+      {"http+unix://%2Frun%2Fapp.sock/health?x=y", "/run/app.sock",
+       "/health?x=y", "http://localhost/health?x=y",
+       "http+unix://%2Frun%2Fapp.sock/health?..."},
+      {"HTTP+UNIX://%2frun%2Fa", "/run/a", "/", "http://localhost/",
+       "HTTP+UNIX://%2frun%2Fa"},
+      {"http+unix://app.sock?x", "app.sock", "/?x", "http://localhost/?x",
+       "http+unix://app.sock?..."},
+      {"http+unix://%40name/a#b", "@name", "/a", "http://localhost/a",
+       "http+unix://%40name/a?..."},
+      {"http+unix://u:secret@%2Fa%3Ab/c@d", "/a:b", "/c@d",
+       "http://u:secret@localhost/c@d", "http+unix://%2Fa%3Ab/c@d"},
+      {"http://unix:/run/app.sock:/health?x=y", "/run/app.sock", "/health?x=y",
+       "http://localhost/health?x=y", "http://unix:/run/app.sock:/health?..."},
+      {"http://unix:/run/app.sock:", "/run/app.sock", "/", "http://localhost/",
+       "http://unix:/run/app.sock:"},
+      {"http://unix:/a:b%20c:/d:/e?f=:/g", "/a:b%20c", "/d:/e?f=:/g",
+       "http://localhost/d:/e?f=:/g", "http://unix:/a:b%20c:/d:/e?..."},
+      {"http://unix:./a@b:/", "./a@b", "/", "http://localhost/",
+       "http://unix:./a@b:/"},
+  };
+  for (const WrittenSocket& written : cases) {
+    SCOPED_TRACE(written.argument);
+    const absl::StatusOr<Target> target =
+        ParseTarget(absl::StrCat("web=", written.argument));
+    ASSERT_TRUE(target.ok()) << target.status();
+    EXPECT_EQ(target->label, "web");
+    EXPECT_EQ(target->scheme, Scheme::kHttpUnix);
+    EXPECT_EQ(target->socket, written.socket);
+    EXPECT_EQ(target->path, written.path);
+    EXPECT_EQ(target->url, written.url);
+    EXPECT_EQ(target->text, written.text);
+    EXPECT_EQ(target->host, "");
+  }
+  // A host that is called so, and a user.
+  EXPECT_EQ(ParseTarget("http://unix:80/run")->scheme, Scheme::kHttp);
+  EXPECT_EQ(ParseTarget("http://unix:secret@h/run")->host, "h");
+}
+
 TEST(TargetTest, EverySchemeIsParsed) {
   const std::vector<Written> cases = {
       {"tcp://localhost:80", Scheme::kTcp, "localhost", 80},
@@ -53,6 +101,11 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"http://h:8080/a?b=c#d", Scheme::kHttp, "h", 8080, "/a?b=c"},
       {"https://h?b=c", Scheme::kHttps, "h", 443, "/?b=c"},
       {"https://[::1]/", Scheme::kHttps, "::1", 443, "/"},
+      {"grpc://h:50051", Scheme::kGrpc, "h", 50051},
+      {"grpc://[::1]:1/", Scheme::kGrpc, "::1", 1},
+      {"grpc://h:1/my.package.Service", Scheme::kGrpc, "h", 1,
+       "my.package.Service"},
+      {"grpcs://h/a%2Fb/c", Scheme::kGrpcs, "h", 443, "a/b/c"},
       {"dns:example.com", Scheme::kDns, "example.com"},
       {"dns:_ldap._tcp.a.?type=srv", Scheme::kDns, "_ldap._tcp.a.", 0, "",
        "SRV"},
@@ -89,6 +142,11 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"systemd:getty@tty1.service", Scheme::kSystemd, "", 0,
        "getty@tty1.service"},
       {"systemd:a.b.mount", Scheme::kSystemd, "", 0, "a.b.mount"},
+      {"docker:web", Scheme::kDocker, "", 0, "web"},
+      {"docker:my_app-web.1", Scheme::kDocker, "", 0, "my_app-web.1"},
+      {"docker:4711abcdef01", Scheme::kDocker, "", 0, "4711abcdef01"},
+      {"docker:471112345678", Scheme::kDocker, "", 0, "471112345678"},
+      {"docker:2375", Scheme::kTcp, "docker", 2375},
       {"pid:1", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(), 1},
       {"pid:2147483647", Scheme::kPid, "", 0, "", "", absl::ZeroDuration(),
        2147483647},
@@ -158,9 +216,11 @@ TEST(TargetTest, DnsTargetMayNameAValueAndAServer) {
 
 TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
   constexpr std::string_view kSchemes =
-      "tcp, unix, http, https, dns, file, redis, rediss, postgres, postgresql, "
-      "mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, nats, systemd, "
-      "pid, exec";
+      "tcp, unix, http, https, http+unix, grpc, grpcs, dns, file, redis, "
+      "rediss, postgres, "
+      "postgresql, mysql, mariadb, amqp, amqps, kafka, mongodb, memcached, "
+      "nats, systemd, "
+      "docker, pid, exec";
   const std::vector<std::pair<std::string_view, std::string>> cases = {
       {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
                         "of: ",
@@ -177,12 +237,52 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "as mongodb://HOST"},
       {"systemd:", "no name of a unit; write it as systemd:nginx.service"},
       {"systemd://a", "no name of a unit; write it as systemd:nginx.service"},
+      {"docker:", "no name of a container; write it as docker:web"},
+      {"docker://web", "no name of a container; write it as docker:web"},
+      {"docker:.web", "no name of a container; write it as docker:web"},
+      {"docker:a/b", "no name of a container; write it as docker:web"},
+      {"docker:a%2fb", "no name of a container; write it as docker:web"},
+      {"docker:a b", "no name of a container; write it as docker:web"},
       {"kafka://a:9092,b:9092",
        "a target has one host: give a target for each; write it as "
        "kafka://localhost:9092"},
       {"localhost:80/health",
        "no scheme; write it as http://localhost:80/health"},
       {"./a", "no scheme; write it as file:./a"},
+      {"http+unix:%2Fa",
+       "no // after http+unix:; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix:///run/app.sock",
+       "no path of a socket, in which / must be written as %2F; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://%2Fa%00b/",
+       "the path of the socket contains a zero byte; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://@name/",
+       "the @ of an abstract socket must be written as %40; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://%40/",
+       "the abstract socket has no name; write it as "
+       "http+unix://%2Frun%2Fapp.sock/health"},
+      {"http+unix://%2Fa/b c",
+       "the URL contains a blank or a control character; write a blank as "
+       "%20"},
+      {"http://unix:/run/app.sock/health",
+       "no : after the path of the socket; write it as "
+       "http://unix:/run/app.sock:/health"},
+      {"grpc://h", "no port; write it as grpc://localhost:50051"},
+      {"grpc:h:1", "no // after grpc:; write it as grpc://localhost:50051"},
+      {"grpc://u:p@h:1",
+       "no user or password is needed; write it as grpc://localhost:50051"},
+      {"grpc://h:1/a?b",
+       "a service has no parameters; write it as grpc://localhost:50051"},
+      {"grpc://h:1/a%00",
+       "not a name of a service; write it as grpc://localhost:50051"},
+      {"grpcs://h/%ff",
+       "not a name of a service; write it as "
+       "grpcs://example.com/my.package.Service"},
+      {"https+unix://%2Fa",
+       absl::StrCat("unknown scheme https+unix; the schemes are: ", kSchemes)},
       {"tcp:h:80", "no // after tcp:; write it as tcp://localhost:8080"},
       {"tcp://h", "no port; write it as tcp://localhost:8080"},
       {"tcp://:80", "no host; write it as tcp://localhost:8080"},
@@ -338,14 +438,26 @@ TEST(TargetTest, DatabaseUrlIsTakenAsProgramsHaveIt) {
 }
 
 TEST(TargetTest, ErrorShowsNoSecret) {
-  for (const std::string_view argument :
-       {"postgres://u:secret/x@h", "db=postgres://u:secret/x@h",
-        "postgres://u:secret?x@h", "postgres://u:secret#x@h",
-        "postgres://u:p@secret/x@h", "postgres://u:secret@h:0",
-        "u:secret@host:5432", "db=u:secret@host:5432", "redis:secret@h",
-        "redis://:secret@", "tcp://u:secret@h:1", "http://u:secret/x@h:0/",
-        "http://u:secret@h:0/?token=secret", "ftp://u:secret@h/?a=secret",
-        "http://h:x/?token=secret", "/a?token=secret", "h:1/a?token=secret"}) {
+  for (const std::string_view argument : {"postgres://u:secret/x@h",
+                                          "db=postgres://u:secret/x@h",
+                                          "postgres://u:secret?x@h",
+                                          "postgres://u:secret#x@h",
+                                          "postgres://u:p@secret/x@h",
+                                          "postgres://u:secret@h:0",
+                                          "u:secret@host:5432",
+                                          "db=u:secret@host:5432",
+                                          "redis:secret@h",
+                                          "redis://:secret@",
+                                          "tcp://u:secret@h:1",
+                                          "http://u:secret/x@h:0/",
+                                          "http://u:secret@h:0/?token=secret",
+                                          "ftp://u:secret@h/?a=secret",
+                                          "http://h:x/?token=secret",
+                                          "http+unix://u:secret/x@%2Fa/",
+                                          "http+unix:///?token=secret",
+                                          "http://unix:/a?token=secret",
+                                          "/a?token=secret",
+                                          "h:1/a?token=secret"}) {
     const absl::Status status = ParseTarget(argument).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret")))
@@ -369,6 +481,9 @@ TEST(TargetTest, TooLongTargetIsRefused) {
   const std::string path(107, 'p');
   EXPECT_TRUE(ParseTarget(absl::StrCat("unix:", path)).ok());
   EXPECT_FALSE(ParseTarget(absl::StrCat("unix:", path, "p")).ok());
+  EXPECT_TRUE(ParseTarget(absl::StrCat("http+unix://", path, "/a")).ok());
+  EXPECT_FALSE(ParseTarget(absl::StrCat("http+unix://", path, "p/a")).ok());
+  EXPECT_FALSE(ParseTarget(absl::StrCat("http://unix:/", path, ":/a")).ok());
 }
 
 TEST(TargetTest, ErrorIsOnePrintableLine) {

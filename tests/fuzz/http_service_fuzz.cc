@@ -1,0 +1,89 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Checks what is found in the answers of services whose protocol is HTTP: the
+// health service of gRPC, and Docker's engine. The first byte of the input
+// chooses the service and the status of HTTP, the second one that of gRPC.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/probes/http/docker_container.h"
+#include "cli/probes/http/grpc_health.h"
+#include "cli/probes/http/http_answer.h"
+#include "cli/probes/probe.h"
+#include "waiter/poll_status.h"
+
+namespace {
+
+using waiter::PollStatus;
+using waiter::cli::Finding;
+using waiter::cli::HttpAnswer;
+
+#define CHECK_THAT(rule)                                                \
+  do {                                                                  \
+    if (!(rule)) {                                                      \
+      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
+      std::abort();                                                     \
+    }                                                                   \
+  } while (false)
+
+void CheckBoth(const Finding& finding) {
+  CHECK_THAT(!finding.detail.empty());
+  CHECK_THAT(finding.detail.size() < 400);
+  CHECK_THAT(finding.hint.size() < 400);
+  CHECK_THAT(!finding.absent || finding.status == PollStatus::kNotReady ||
+             finding.status == PollStatus::kFailed);
+}
+
+void CheckGrpc(HttpAnswer answer, int grpc_status) {
+  answer.is_http2 = true;
+  answer.trailers = {{"grpc-status", absl::StrCat(grpc_status)},
+                     {"grpc-message", answer.body}};
+  const Finding finding =
+      waiter::cli::JudgeGrpcHealth("a.B", answer, absl::UnixEpoch());
+  CheckBoth(finding);
+  if (finding.status != PollStatus::kSuccess) return;
+  CHECK_THAT(finding.detail == "SERVING");
+  CHECK_THAT(answer.status == 200 && grpc_status == 0);
+  CHECK_THAT(answer.body.size() >= 7);
+  // Each byte of the prefix counts.
+  for (size_t i = 0; i < 5; ++i) {
+    HttpAnswer other = answer;
+    other.body[i] = static_cast<char>(other.body[i] + 1);
+    CHECK_THAT(
+        waiter::cli::JudgeGrpcHealth("a.B", other, absl::UnixEpoch()).status ==
+        PollStatus::kServerError);
+  }
+}
+
+void CheckDocker(const HttpAnswer& answer) {
+  const Finding finding =
+      waiter::cli::JudgeDockerContainer("web", answer, absl::UnixEpoch());
+  CheckBoth(finding);
+  if (finding.status != PollStatus::kSuccess) return;
+  CHECK_THAT(answer.status == 200);
+  CHECK_THAT(finding.detail == "running" || finding.detail == "healthy");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  HttpAnswer answer;
+  // 200, mostly.
+  answer.status = data[0] < 0xc0 ? 200 : 100 + 8 * (data[0] - 0xc0);
+  answer.body = std::string(reinterpret_cast<const char*>(data) + 2, size - 2);
+  if (data[0] % 2 == 0) {
+    CheckGrpc(std::move(answer), data[1] < 0x80 ? 0 : data[1] - 0x80);
+  } else {
+    CheckDocker(answer);
+  }
+  return 0;
+}
