@@ -207,20 +207,23 @@ WaitArguments::GivenTargets(const std::vector<std::string>& arguments,
           absl::StrCat("--targets=", path, ": ", content.status().message()));
     }
     int number = 0;
-    for (const std::string_view line : absl::StrSplit(*content, '\n')) {
+    const std::vector<std::string> lines = absl::StrSplit(*content, '\n');
+    for (const std::string& line : lines) {
       ++number;
-      const std::string_view text = absl::StripAsciiWhitespace(line);
+      const std::string_view text =
+          absl::StripAsciiWhitespace(std::string_view(line));
       if (text.empty() || text[0] == '#') continue;
       given.push_back({.text = std::string(text),
                        .where = absl::StrCat(path, ":", number, ": ")});
     }
   }
   if (!arguments.empty() || !target_files_.empty()) return given;
-  for (const std::string_view text :
-       absl::StrSplit(FindVariable(environment, kTargetsVariable),
-                      absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
-    given.push_back({.text = std::string(text),
-                     .where = absl::StrCat(kTargetsVariable, ": ")});
+  const std::vector<std::string> texts =
+      absl::StrSplit(std::string(FindVariable(environment, kTargetsVariable)),
+                     absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+  for (const std::string& text : texts) {
+    given.push_back(
+        {.text = text, .where = absl::StrCat(kTargetsVariable, ": ")});
   }
   return given;
 }

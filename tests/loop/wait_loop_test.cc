@@ -26,9 +26,12 @@
 #include "waiter/clock.h"
 #include "waiter/delay_rule.h"
 #include "waiter/loop/split_mix64.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/retry_after_options.h"
+#include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
@@ -80,6 +83,10 @@ class PlayedWait {
   void End(nanoseconds pause, StopReason reason, bool unanswered) {
     now_ += pause;
     loop_.End(now_, reason, unanswered);
+  }
+
+  void EndWithException(std::string_view what) {
+    loop_.EndWithException(now_, what);
   }
 
   std::string message() const { return std::string(report_.status.message()); }
@@ -541,6 +548,150 @@ TEST(WaitLoopTest, HintBeyondMaxMayFailAtOnce) {
   with_error.Answer(
       Throttled(absl::ResourceExhaustedError("quota"), absl::Minutes(1)));
   EXPECT_EQ(with_error.message(), "quota");
+}
+
+// Records the reason of every sleep.
+class SleepRecorder : public WaitObserver {
+ public:
+  void BeforeSleep(const SleepEvent& sleep) override {
+    reasons.push_back(sleep.reason);
+  }
+  std::vector<SleepReason> reasons;
+};
+
+// Every delay is `delay`.
+BackoffOptions Every(absl::Duration delay) {
+  return {.initial_delay = delay,
+          .max_delay = delay,
+          .multiplier = 1,
+          .jitter = Jitter::None()};
+}
+
+TEST(WaitLoopTest, GrowthRestartsAfterASuccessThatIsNotConfirmed) {
+  PlayedWait wait =
+      HighestDraws({.timeout = absl::Hours(1), .successes_required = 2});
+  EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
+  EXPECT_EQ(wait.Answer(NotReady()), milliseconds(200));
+  wait.Answer(Success());
+  EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
+}
+
+TEST(WaitLoopTest, HintAsLongAsTheDelayDecidesOnlyAsALowerBound) {
+  using Rule = RetryAfterOptions::Rule;
+  for (const auto& [rule, reason] : {
+           std::pair(Rule::kClamp, SleepReason::kNotReady),
+           std::pair(Rule::kLowerBound, SleepReason::kRetryAfter),
+       }) {
+    const auto sleeps = std::make_shared<SleepRecorder>();
+    PlayedWait wait({.timeout = absl::Hours(1),
+                     .backoff = Every(absl::Seconds(1)),
+                     .retry_after = {.rule = rule},
+                     .observer = sleeps});
+    EXPECT_EQ(wait.Answer(NotReady("", absl::Seconds(1))), seconds(1));
+    EXPECT_THAT(sleeps->reasons, testing::ElementsAre(reason));
+  }
+}
+
+TEST(WaitLoopTest, EndlessHintIsNone) {
+  PlayedWait wait({.timeout = absl::Hours(1),
+                   .backoff = Every(absl::Seconds(1)),
+                   .retry_after = {.fail_beyond_max = true}});
+  Poll<> endless(PollStatus::kNotReady, "", absl::InfiniteDuration());
+  EXPECT_EQ(wait.Answer(endless), seconds(1));
+}
+
+TEST(WaitLoopTest, DelayRuleMayAskForNoDelay) {
+  const auto sleeps = std::make_shared<SleepRecorder>();
+  PlayedWait wait(
+      {.timeout = absl::Hours(1),
+       .backoff = Every(absl::Seconds(1)),
+       .delay_rule = [](const DelayRequest&,
+                        absl::BitGenRef) { return absl::ZeroDuration(); },
+       .observer = sleeps});
+  EXPECT_EQ(wait.Answer(NotReady(), seconds(3)), seconds(0));
+  EXPECT_THAT(sleeps->reasons, testing::IsEmpty());
+  // The next poll begins when the last one has ended.
+  EXPECT_EQ(wait.loop().Context(absl::UnixEpoch()).elapsed, absl::Seconds(3));
+}
+
+TEST(WaitLoopTest, LeadThatDoesNotFitIsDropped) {
+  for (const seconds took : {seconds(4), seconds(5)}) {
+    PlayedWait wait({.timeout = absl::Seconds(10),
+                     .backoff = Every(absl::Seconds(1)),
+                     .final_poll_lead = absl::Seconds(6)});
+    EXPECT_EQ(wait.Answer(NotReady(), took), seconds(1));
+  }
+}
+
+TEST(WaitLoopTest, PollBeyondTheDeadlineMayTakeTwiceTheLongestOne) {
+  for (const auto& [took, may_take] : {
+           std::pair(milliseconds(100), absl::Seconds(1)),
+           std::pair(milliseconds(600), absl::Milliseconds(1200)),
+           std::pair(milliseconds(4900), absl::Milliseconds(9800)),
+           std::pair(milliseconds(9000), absl::Seconds(10)),
+       }) {
+    PlayedWait wait(
+        {.timeout = absl::Seconds(10), .backoff = Every(absl::Seconds(60))});
+    EXPECT_EQ(wait.Answer(NotReady(), took), seconds(10) - took);
+    EXPECT_EQ(wait.loop().Context(absl::UnixEpoch()).timeout, may_take);
+  }
+}
+
+TEST(WaitLoopTest, QuotaWithTokensDoesNotExplainADelay) {
+  const auto sleeps = std::make_shared<SleepRecorder>();
+  PlayedWait wait({.timeout = absl::Hours(1),
+                   .server_error = Every(absl::Seconds(1)),
+                   .retry_quota = *RetryQuota::Make({.capacity = 100}),
+                   .observer = sleeps});
+  EXPECT_EQ(wait.Answer(ServerError()), seconds(1));
+  EXPECT_THAT(sleeps->reasons, testing::ElementsAre(SleepReason::kServerError));
+}
+
+TEST(WaitLoopTest, LastPollIsNotMadeBeforeItsTokensAreThere) {
+  // The tokens are there after 3 s. The last poll would begin 2 s before the
+  // deadline of 4 s.
+  PlayedWait wait({.timeout = absl::Seconds(4),
+                   .server_error = Every(absl::Seconds(1)),
+                   .retry_quota = *RetryQuota::Make(
+                       {.capacity = 1,
+                        .initial_cost = 1,
+                        .retry_cost = 1,
+                        .timeout_cost = 1,
+                        .throttle_cost = 1,
+                        .refill_per_second = 1.0 / 3,
+                        .when_spent = RetryQuotaOptions::WhenSpent::kWait}),
+                   .final_poll_lead = absl::Seconds(2)});
+  EXPECT_EQ(wait.Answer(ServerError()), seconds(3));
+}
+
+TEST(WaitLoopReportTest, ThrottledPollsAreErrors) {
+  PlayedWait wait({.timeout = absl::Hours(1)});
+  wait.Answer(Throttled("slow down"));
+  wait.Answer(Success());
+  ASSERT_TRUE(wait.report().first_error.has_value());
+  EXPECT_EQ(wait.report().first_error->detail(), "slow down");
+  EXPECT_EQ(wait.report().last_error->detail(), "slow down");
+}
+
+TEST(WaitLoopReportTest, HistoryOfOnePollHasItsDelay) {
+  PlayedWait wait({.timeout = absl::Hours(1),
+                   .backoff = Every(absl::Seconds(7)),
+                   .history_limit = 1});
+  wait.Answer(NotReady("first"));
+  wait.Answer(NotReady("second"));
+  ASSERT_EQ(wait.report().history.size(), 1);
+  EXPECT_EQ(wait.report().history[0].detail, "second");
+  EXPECT_EQ(wait.report().history[0].delay, absl::Seconds(7));
+}
+
+TEST(WaitLoopMessageTest, ExceptionIsNamed) {
+  PlayedWait wait({.timeout = absl::Hours(1)});
+  wait.EndWithException("out of luck");
+  EXPECT_EQ(wait.message(),
+            "the status function threw an exception: out of luck");
+  PlayedWait silent({.timeout = absl::Hours(1)});
+  silent.EndWithException("");
+  EXPECT_EQ(silent.message(), "the status function threw an exception");
 }
 
 }  // namespace
