@@ -405,6 +405,11 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   const std::string_view user_info =
       authority.substr(0, std::max<size_t>(user_end, 1) - 1);
   authority.remove_prefix(user_end);
+  // Go's driver of MySQL writes user:password@tcp(host:port)/database.
+  if (form.scheme == Scheme::kMysql && absl::EndsWith(authority, ")") &&
+      absl::ConsumePrefix(&authority, "tcp(")) {
+    authority.remove_suffix(1);
+  }
   const std::string_view path = rest.substr(end);
   if (absl::StrContains(authority, ',')) {
     return InvalidForm("a target has one host: give a target for each", form);

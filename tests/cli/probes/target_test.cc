@@ -126,6 +126,8 @@ TEST(TargetTest, EverySchemeIsParsed) {
       {"postgresql://[::1]", Scheme::kPostgres, "::1", 5432},
       {"mysql://h", Scheme::kMysql, "h", 3306},
       {"mariadb://h:3307", Scheme::kMysql, "h", 3307},
+      {"mysql://tcp(h:3307)/app", Scheme::kMysql, "h", 3307},
+      {"mysql://tcp([::1])/app", Scheme::kMysql, "::1", 3306},
       {"redis://h:1/0", Scheme::kRedis, "h", 1},
       {"rediss://h", Scheme::kRediss, "h", 6379},
       {"postgresql+asyncpg://h/app", Scheme::kPostgres, "h", 5432},
