@@ -120,6 +120,14 @@ bool StaysDown(const nlohmann::json& container) {
   return name != nullptr && (name->empty() || *name == "no");
 }
 
+std::string StaysDownHint(std::string_view name, const nlohmann::json& state) {
+  if (FindNumber(state, "ExitCode") == 0.0) {
+    return "it is done; --gone waits for the end of a container";
+  }
+  return absl::StrCat("nothing starts it again, by its restart policy; ",
+                      LogsHint(name));
+}
+
 Finding JudgeState(std::string_view name, const nlohmann::json& container,
                    const nlohmann::json& state, std::string_view status) {
   if (status == "running" && !IsTrue(state, "Paused") &&
@@ -129,20 +137,13 @@ Finding JudgeState(std::string_view name, const nlohmann::json& container,
   if (status == "running") {
     return {.detail = IsTrue(state, "Paused") ? "paused" : "restarting"};
   }
-  // Podman calls a container so that was stopped.
+  // In Podman, a container may also be stopped.
   if (status == "exited" || status == "dead" || status == "stopped") {
     const bool stays_down = StaysDown(container);
-    const bool is_done = FindNumber(state, "ExitCode") == 0.0;
-    return {
-        .status = stays_down ? PollStatus::kFailed : PollStatus::kNotReady,
-        .detail = EndText(status, state),
-        .hint = is_done ? "it is done; --gone waits for the end of a container"
-                : stays_down
-                    ? absl::StrCat("nothing starts it again, by its restart "
-                                   "policy; ",
-                                   LogsHint(name))
-                    : LogsHint(name),
-        .absent = true};
+    return {.status = stays_down ? PollStatus::kFailed : PollStatus::kNotReady,
+            .detail = EndText(status, state),
+            .hint = stays_down ? StaysDownHint(name, state) : LogsHint(name),
+            .absent = true};
   }
   if (status == "restarting") {
     return {.detail = EndText(status, state), .hint = LogsHint(name)};
