@@ -45,8 +45,8 @@ absl::Status Invalid(std::string_view why) {
 
 bool IsTrue(const nlohmann::json& object, std::string_view name) {
   const nlohmann::json* const found = FindMember(object, name);
-  const bool* const value =
-      found == nullptr ? nullptr : found->get_ptr<const bool*>();
+  if (found == nullptr) return false;
+  const auto* const value = found->get_ptr<const bool*>();
   return value != nullptr && *value;
 }
 
@@ -154,10 +154,11 @@ Finding JudgeState(std::string_view name, const nlohmann::json& container,
 
 Finding JudgeContainer(std::string_view name, const nlohmann::json& container) {
   const nlohmann::json* const state = FindMember(container, "State");
-  const std::string_view status =
-      state == nullptr ? std::string_view() : TextOf(*state, "Status");
-  return status.empty() ? NotAnEngine("it has no state of a container")
-                        : JudgeState(name, container, *state, status);
+  const std::string* const status =
+      state == nullptr ? nullptr : FindString(*state, "Status");
+  return status == nullptr || status->empty()
+             ? NotAnEngine("it has no state of a container")
+             : JudgeState(name, container, *state, *status);
 }
 
 // Judges an answer with another status than 200. An engine says why.
