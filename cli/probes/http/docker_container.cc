@@ -45,8 +45,8 @@ absl::Status Invalid(std::string_view why) {
 
 bool IsTrue(const nlohmann::json& object, std::string_view name) {
   const nlohmann::json* const found = FindMember(object, name);
-  const bool* const value =
-      found == nullptr ? nullptr : found->get_ptr<const bool*>();
+  if (found == nullptr) return false;
+  const auto* const value = found->get_ptr<const bool*>();
   return value != nullptr && *value;
 }
 
@@ -120,6 +120,14 @@ bool StaysDown(const nlohmann::json& container) {
   return name != nullptr && (name->empty() || *name == "no");
 }
 
+std::string StaysDownHint(std::string_view name, const nlohmann::json& state) {
+  if (FindNumber(state, "ExitCode") == 0.0) {
+    return "it is done; --gone waits for the end of a container";
+  }
+  return absl::StrCat("nothing starts it again, by its restart policy; ",
+                      LogsHint(name));
+}
+
 Finding JudgeState(std::string_view name, const nlohmann::json& container,
                    const nlohmann::json& state, std::string_view status) {
   if (status == "running" && !IsTrue(state, "Paused") &&
@@ -129,20 +137,13 @@ Finding JudgeState(std::string_view name, const nlohmann::json& container,
   if (status == "running") {
     return {.detail = IsTrue(state, "Paused") ? "paused" : "restarting"};
   }
-  // Podman calls a container so that was stopped.
+  // In Podman, a container may also be stopped.
   if (status == "exited" || status == "dead" || status == "stopped") {
     const bool stays_down = StaysDown(container);
-    const bool is_done = FindNumber(state, "ExitCode") == 0.0;
-    return {
-        .status = stays_down ? PollStatus::kFailed : PollStatus::kNotReady,
-        .detail = EndText(status, state),
-        .hint = is_done ? "it is done; --gone waits for the end of a container"
-                : stays_down
-                    ? absl::StrCat("nothing starts it again, by its restart "
-                                   "policy; ",
-                                   LogsHint(name))
-                    : LogsHint(name),
-        .absent = true};
+    return {.status = stays_down ? PollStatus::kFailed : PollStatus::kNotReady,
+            .detail = EndText(status, state),
+            .hint = stays_down ? StaysDownHint(name, state) : LogsHint(name),
+            .absent = true};
   }
   if (status == "restarting") {
     return {.detail = EndText(status, state), .hint = LogsHint(name)};
@@ -153,10 +154,11 @@ Finding JudgeState(std::string_view name, const nlohmann::json& container,
 
 Finding JudgeContainer(std::string_view name, const nlohmann::json& container) {
   const nlohmann::json* const state = FindMember(container, "State");
-  const std::string_view status =
-      state == nullptr ? std::string_view() : TextOf(*state, "Status");
-  return status.empty() ? NotAnEngine("it has no state of a container")
-                        : JudgeState(name, container, *state, status);
+  const std::string* const status =
+      state == nullptr ? nullptr : FindString(*state, "Status");
+  return status == nullptr || status->empty()
+             ? NotAnEngine("it has no state of a container")
+             : JudgeState(name, container, *state, *status);
 }
 
 // Judges an answer with another status than 200. An engine says why.

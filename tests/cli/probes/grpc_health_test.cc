@@ -106,7 +106,7 @@ TEST(GrpcHealthTest, StatusOfAMessageIsFound) {
        PollStatus::kSuccess, "SERVING"},
       {"the last status", "\x08\x01\x08\x02"s, kNotReady, "NOT_SERVING"},
       {"fields of newer versions",
-       "\x10\x07\x1a\x02zz\x21" + "12345678\x2d"s + "1234\x08\x01"s,
+       "\x10\x07\x1a\x02zz\x21"s + "12345678" + "\x2d\x31\x32\x33\x34\x08\x01"s,
        PollStatus::kSuccess, "SERVING"},
       {"a negative status", "\x08" + std::string(9, '\xff') + "\x01", kNotReady,
        "unknown status 18446744073709551615"},
