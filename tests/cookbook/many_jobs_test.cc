@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <latch>
 #include <mutex>
@@ -78,12 +79,13 @@ class ThreadPool {
 // The jobs are done when they are polled for the second time. Job 7 is unknown.
 class Client {
  public:
-  Client(const ThreadPool& pool, int jobs) : pool_(pool), polls_(jobs) {}
+  Client(const ThreadPool& pool, int jobs)
+      : pool_(pool), polls_(static_cast<size_t>(jobs)) {}
 
   absl::StatusOr<bool> IsDone(int job) {
     if (!pool_.HasThisThread()) ++polls_elsewhere_;
     if (job == 7) return absl::NotFoundError("no job 7");
-    return ++polls_[job] == 2;
+    return ++polls_[static_cast<size_t>(job)] == 2;
   }
 
   int polls_elsewhere() const { return polls_elsewhere_; }

@@ -560,8 +560,8 @@ using EngineExecutorDeathTest = EngineExecutorTest;
 // The thread is inside of a function of the outer engine, although the inner
 // one runs on it.
 TEST_F(EngineExecutorDeathTest, RunDueInANestedEngineTerminates) {
-  WaitEngine outer(Simulated());
   bool nests = false;  // In the process that dies.
+  WaitEngine outer(Simulated());
   const auto run_nested = [&] {
     WaitEngine inner(Simulated());
     inner

@@ -219,9 +219,9 @@ TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreExaminedInPlace) {
 
 // A user's type with functions of its own, named like internal ones.
 struct Printable {
-  friend void Print(const Printable& /*value*/) {}
-  friend void Snapshot(const Printable& /*value*/) {}
-  friend void ErrorIn(const Printable& /*value*/) {}
+  [[maybe_unused]] friend void Print(const Printable& /*value*/) {}
+  [[maybe_unused]] friend void Snapshot(const Printable& /*value*/) {}
+  [[maybe_unused]] friend void ErrorIn(const Printable& /*value*/) {}
 };
 
 TEST_F(EventuallyTest, FunctionsOfAUsersTypeDoNotInterfere) {
