@@ -45,15 +45,14 @@ absl::Status Invalid(std::string_view why) {
 
 bool IsTrue(const nlohmann::json& object, std::string_view name) {
   const nlohmann::json* const found = FindMember(object, name);
-  if (found == nullptr) return false;
-  const auto* const value = found->get_ptr<const bool*>();
-  return value != nullptr && *value;
+  return found != nullptr && *found == nlohmann::json(true);
 }
 
 // Returns the text of a member, or an empty one.
 std::string_view TextOf(const nlohmann::json& object, std::string_view name) {
   const std::string* const text = FindString(object, name);
-  return text == nullptr ? std::string_view() : std::string_view(*text);
+  if (text == nullptr) return {};
+  return *text;
 }
 
 // Returns the last line with text, without blanks at its ends.

@@ -49,7 +49,7 @@ struct StateRow {
   PollStatus found;
   std::string_view detail;
   bool absent = false;
-  std::string_view hint = "";
+  std::string_view hint = {};
 };
 
 TEST(DockerContainerTest, EachStateHasItsClass) {
@@ -260,12 +260,9 @@ TEST(DockerContainerTest, EngineIsThatOfDockerHost) {
 TEST(DockerContainerTest, OtherEnginesAreRefusedInOneLine) {
   const std::string long_path = absl::StrCat("unix://", std::string(108, 'p'));
   for (const std::string_view docker_host :
-       {std::string_view("ssh://me:secret@h"), std::string_view("npipe:////a"),
-        std::string_view("h:2375"), std::string_view("unix://"),
-        std::string_view("unix://@"), std::string_view(long_path),
-        std::string_view("tcp://"), std::string_view("tcp://me:secret@h"),
-        std::string_view("tcp://h:0"), std::string_view("tcp://h/a"),
-        std::string_view("tcp://h?a:1"), std::string_view("tcp://a b")}) {
+       {"ssh://me:secret@h", "npipe:////a", "h:2375", "unix://", "unix://@",
+        long_path.c_str(), "tcp://", "tcp://me:secret@h", "tcp://h:0",
+        "tcp://h/a", "tcp://h?a:1", "tcp://a b"}) {
     const absl::Status status =
         DockerContainer(docker_host, /*wants_tls=*/false, "a").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << docker_host;

@@ -734,7 +734,7 @@ TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
           return JudgeGrpcHealth("my.S", answer, now);
         });
     EXPECT_TRUE(probe.ok()) << probe.status();
-    const Finding finding = Poll(**probe);
+    Finding finding = Poll(**probe);
     EXPECT_EQ(server.requests().size(), 1U);
     EXPECT_THAT(server.requests(),
                 ElementsAre(HasSubstr("\0\0\0\0\x06\x0a\x04my.S"s)));
@@ -774,10 +774,11 @@ TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
 
   // Errors are no answers, whatever came before.
   for (const std::string& bytes :
-       {settings + headers + serving,
-        settings + headers + serving + Frame(kReset, 0, "\0\0\0\x02"s),
-        settings + Frame(kGoAway, 0, "\0\0\0\0\0\0\0\x0b"s, 0),
-        settings + headers + serving + "garbage, as no frame is"}) {
+       {absl::StrCat(settings, headers, serving),
+        absl::StrCat(settings, headers, serving,
+                     Frame(kReset, 0, "\0\0\0\x02"s)),
+        absl::StrCat(settings, Frame(kGoAway, 0, "\0\0\0\0\0\0\0\x0b"s, 0)),
+        absl::StrCat(settings, headers, serving, "garbage, as no frame is")}) {
     const Finding broken = poll({bytes});
     EXPECT_EQ(broken.status, PollStatus::kServerError);
     EXPECT_FALSE(broken.detail.empty());
