@@ -197,6 +197,7 @@ absl::StatusOr<std::vector<WaitArguments::GivenTarget>>
 WaitArguments::GivenTargets(const std::vector<std::string>& arguments,
                             absl::Span<const std::string> environment) const {
   std::vector<GivenTarget> given;
+  given.reserve(arguments.size());
   for (const std::string& argument : arguments) {
     given.push_back({.text = argument, .where = ""});
   }
@@ -207,11 +208,11 @@ WaitArguments::GivenTargets(const std::vector<std::string>& arguments,
           absl::StrCat("--targets=", path, ": ", content.status().message()));
     }
     int number = 0;
-    const std::vector<std::string> lines = absl::StrSplit(*content, '\n');
-    for (const std::string& line : lines) {
+    const std::string_view all = *content;
+    const std::vector<std::string_view> lines = absl::StrSplit(all, '\n');
+    for (const std::string_view line : lines) {
       ++number;
-      const std::string_view text =
-          absl::StripAsciiWhitespace(std::string_view(line));
+      const std::string_view text = absl::StripAsciiWhitespace(line);
       if (text.empty() || text[0] == '#') continue;
       given.push_back({.text = std::string(text),
                        .where = absl::StrCat(path, ":", number, ": ")});
