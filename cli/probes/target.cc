@@ -461,7 +461,7 @@ absl::Status ReadParameters(std::string_view rest, const SchemeForm& form,
        absl::StrSplit(rest.substr(mark + 1), '&')) {
     const std::pair<std::string_view, std::string_view> given =
         absl::StrSplit(text, absl::MaxSplits('=', 1));
-    const auto known = std::find_if(
+    auto* const known = std::find_if(
         parameters.begin(), parameters.end(),
         [&](const Parameter& each) { return each.name == given.first; });
     if (known == parameters.end()) {
