@@ -4,6 +4,7 @@
 #include "cli/probes/wire/postgres_conversation.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,11 +74,9 @@ class PostgresConversation : public Conversation {
     const std::string database = login_.has_value() && !login_->database.empty()
                                      ? login_->database
                                      : user;
-    for (const std::string_view text :
-         {std::string_view("user"), std::string_view(user),
-          std::string_view("database"), std::string_view(database),
-          std::string_view("application_name"), std::string_view("waiter"),
-          std::string_view()}) {
+    const std::array<std::string_view, 7> texts = {
+        "user", user, "database", database, "application_name", "waiter", ""};
+    for (const std::string_view text : texts) {
       body.append(text);
       body.push_back('\0');
     }
@@ -89,7 +88,8 @@ class PostgresConversation : public Conversation {
     while (received.size() >= kHeaderSize) {
       const char type = received[0];
       if (!IsKnown(type)) return {.is_foreign = true};
-      ByteReader reader(std::string_view(received).substr(1));
+      const std::string_view bytes = received;
+      ByteReader reader(bytes.substr(1));
       const auto length = reader.Big<uint32_t>();
       if (length < kLengthSize || length > kLongestMessage) {
         return FromOldError(received);
