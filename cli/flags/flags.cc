@@ -259,6 +259,15 @@ absl::Status Flags::ReadFlag(const std::string& argument,
                  std::string(status.message()));
 }
 
+absl::Status Flags::ReadForms(const std::string& argument,
+                              const std::string* next, bool& used_next) {
+  for (const std::string& form : LongForms(argument)) {
+    absl::Status status = ReadFlag(form, next, used_next);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Flags::ReadLabelled(const std::string& argument,
                                  const std::string* next, bool& used_next) {
   const std::string_view text = argument;
@@ -355,11 +364,9 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
       continue;
     }
     bool used_next = false;
-    for (const std::string& argument : LongForms(args[i])) {
-      absl::Status status = ReadFlag(
-          argument, i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
-      if (!status.ok()) return status;
-    }
+    absl::Status status = ReadForms(
+        args[i], i + 1 < args.size() ? &args[i + 1] : nullptr, used_next);
+    if (!status.ok()) return status;
     if (used_next) ++i;
   }
   for (Flag& flag : flags_) {

@@ -165,7 +165,10 @@ class Flags {
   // Returns the long forms of short forms, or `argument` itself if it has none.
   std::vector<std::string> LongForms(const std::string& argument) const;
 
-  // Reads `argument`, whose value may be in `next`; sets `used_next` if so.
+  // Reads all flags of `argument`, which may join short forms. The value of the
+  // last may be in `next`; sets `used_next` if so.
+  absl::Status ReadForms(const std::string& argument, const std::string* next,
+                         bool& used_next);
   absl::Status ReadFlag(const std::string& argument, const std::string* next,
                         bool& used_next);
   absl::Status ReadLabelled(const std::string& argument,
