@@ -274,11 +274,11 @@ TEST(RetryQuotaTest, CancelledWaiterLeavesItsTurnToTheNext) {
   QuotaToken next;
   quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
   quota->Acquire(QuotaUse::kFirstPoll, kStart, cancelled);
-  ASSERT_EQ(quota->Available(kStart), -4);
+  ASSERT_DOUBLE_EQ(quota->Available(kStart), -4);
 
   quota->Refund(kStart, cancelled);
 
-  EXPECT_EQ(quota->Available(kStart), 0);
+  EXPECT_DOUBLE_EQ(quota->Available(kStart), 0);
   const MonotonicTime start = *quota->Acquire(QuotaUse::kRetry, kStart, next);
   EXPECT_EQ(std::chrono::round<milliseconds>(start - kStart), seconds(2));
 }
