@@ -8,6 +8,7 @@ set(WAITER_SOURCES
   waiter/batch/batch_queue.cc
   waiter/blocking/blocked_engine.cc
   waiter/blocking/blocking_wait.cc
+  waiter/blocking/poll_notifier.cc
   waiter/budgets/rate_limiter.cc
   waiter/budgets/retry_quota.cc
   waiter/budgets/seconds.h
@@ -23,6 +24,7 @@ set(WAITER_SOURCES
   waiter/core/poll_status.cc
   waiter/core/wait_report.cc
   waiter/core/wait_result.cc
+  waiter/engine/engine_counters.h
   waiter/engine/engine_record.h
   waiter/engine/engine_ref.cc
   waiter/engine/engine_worker.cc

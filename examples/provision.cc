@@ -77,7 +77,8 @@ class Progress : public waiter::WaitObserver {
   std::string_view last_seen() const { return last_seen_; }
 
  private:
-  void BeforePoll(std::string_view /*name*/, int64_t attempt) override {
+  void BeforePoll(const waiter::WaitIdentity& /*wait*/,
+                  int64_t attempt) override {
     if (attempt == 1) {
       absl::PrintF("%7s  %7s  %-12s  %-39s  %7s\n", "time", "attempt", "status",
                    "detail", "delay");
@@ -107,7 +108,7 @@ class Progress : public waiter::WaitObserver {
     PrintPoll(Seconds(sleep.delay));
   }
 
-  void OnDone(std::string_view /*name*/,
+  void OnDone(const waiter::WaitIdentity& /*wait*/,
               const waiter::WaitReport& /*report*/) override {
     PrintPoll("-");
   }

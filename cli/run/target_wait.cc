@@ -81,7 +81,7 @@ bool TargetWait::TakeDropped(const PollEvent& poll) {
   return found_.has_value();
 }
 
-void TargetWait::BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {
+void TargetWait::BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) {
   TellOfPoll(absl::ZeroDuration());
   state_.phase = TargetState::Phase::kPolling;
   state_.poll_started = events_.Elapsed();
@@ -118,7 +118,8 @@ void TargetWait::BeforeSleep(const SleepEvent& sleep) {
   TellOfPoll(sleep.delay);
 }
 
-void TargetWait::OnDone(std::string_view /*name*/, const WaitReport& report) {
+void TargetWait::OnDone(const WaitIdentity& /*wait*/,
+                        const WaitReport& report) {
   time_out_ = {};
   probe_.Cancel();
   state_.phase = TargetState::Phase::kEnded;

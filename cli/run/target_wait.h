@@ -74,10 +74,10 @@ class TargetWait : public WaitObserver {
 
   AskTarget StatusFunction() { return {this}; }
 
-  void BeforePoll(std::string_view name, int64_t attempt) override;
+  void BeforePoll(const WaitIdentity& wait, int64_t attempt) override;
   void AfterPoll(const PollEvent& poll) override;
   void BeforeSleep(const SleepEvent& sleep) override;
-  void OnDone(std::string_view name, const WaitReport& report) override;
+  void OnDone(const WaitIdentity& wait, const WaitReport& report) override;
 
  private:
   void Ask(const PollContext& context, PollCompletion<> done);

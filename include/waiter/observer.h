@@ -16,19 +16,25 @@
 // One observer may watch all waits of a program, here to count how they end:
 //
 //   class Outcomes : public waiter::WaitObserver {
-//     void OnDone(std::string_view name,
+//     void OnDone(const waiter::WaitIdentity& wait,
 //                 const waiter::WaitReport& report) override {
 //       const absl::MutexLock lock(&mutex_);
-//       ++counts_[report.reason];
+//       ++counts_[{std::string(wait.operation), report.reason}];
 //     }
 //     ...
 //   };
+//   waiter::ObserveEveryWait(std::make_shared<Outcomes>());
+//
+// telemetry/ has observers that write logs and metrics.
 
 #ifndef WAITER_OBSERVER_H_
 #define WAITER_OBSERVER_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "waiter/poll.h"
@@ -53,10 +59,26 @@ enum class SleepReason : uint8_t {
 // Returns "not ready", "retry after", and so on.
 std::string_view SleepReasonName(SleepReason reason);
 
-// A poll that is over. References and views in events are valid until the hook
-// returns.
+// What tells a wait from others. Views and references in events are valid until
+// the hook returns.
+struct WaitIdentity {
+  uint64_t id;                 // Unique in the process; never 0.
+  std::string_view name;       // From the options or from `Start`.
+  std::string_view operation;  // `WaitOptions::operation`; may be empty.
+};
+
+// A wait that begins.
+struct StartEvent {
+  WaitIdentity wait;
+  // Until the deadline. Infinite if there is none, if the options are invalid,
+  // or if the handle was destroyed before the wait began.
+  absl::Duration timeout;
+  absl::Duration first_poll_delay;  // As in the options.
+};
+
+// A poll that is over.
 struct PollEvent {
-  std::string_view name;   // Name from the options or from `Start`.
+  WaitIdentity wait;
   int64_t attempt;         // Ordinal of the poll, from 1.
   absl::Duration elapsed;  // From the start of the wait to the poll's end.
   absl::Duration took;     // From the poll's start to its end.
@@ -66,40 +88,65 @@ struct PollEvent {
   bool answered = true;
 };
 
+// What follows a poll: another one after `delay`, or the end. Exactly one of
+// `reason` and `ended` is set.
+struct DecisionEvent {
+  const PollEvent& poll;
+  absl::Duration delay;               // Zero: at once, or the wait has ended.
+  std::optional<SleepReason> reason;  // The rule that decided the delay.
+  std::optional<StopReason> ended;
+};
+
 // A sleep that is about to begin.
 struct SleepEvent {
-  std::string_view name;   // Name from the options or from `Start`.
+  WaitIdentity wait;
   int64_t attempt;         // Ordinal of the poll before; 0 before the first.
   absl::Duration elapsed;  // From the start of the wait to the sleep's start.
-  absl::Duration delay;    // The exact length; a stop request may cut it short.
+  // The exact length. A stop request or a notification may cut it short.
+  absl::Duration delay;
   SleepReason reason;
 };
 
-// Hooks run on the thread that drives the wait: that of `Wait`, or that of the
+// For every wait, the hooks are called in this order:
+//
+//   OnStart
+//   BeforeSleep           if there is a first delay
+//   BeforePoll, AfterPoll, OnDecision, then BeforeSleep if a sleep follows
+//   ...                   the same for each poll
+//   OnDone
+//
+// They run on the thread that drives the wait: that of `Wait`, or that of the
 // engine. For each wait they run one at a time and under no lock; an observer
 // that waits on several threads share must be thread-safe.
 //
-// The wait shares ownership of its observer. On an engine, `AfterPoll` and
-// `OnDone` may still come shortly after the handle of the wait was destroyed,
-// and no other hook; so an observer must not refer to objects that go with the
-// handle.
+// The wait shares ownership of its observer. On an engine, the last hooks may
+// still come shortly after the handle of the wait was destroyed: those of the
+// end, and `OnStart` before them if the wait had not begun. So an observer must
+// not refer to objects that go with the handle.
 //
-// The time that hooks take counts as the wait's. Hooks may request a stop,
-// which ends the wait before its next poll, or, in `BeforePoll`, after this
-// poll; on an executor, whose polls begin later, before it. They may destroy
-// the handle of the wait. An exception that leaves a hook terminates the
-// program.
+// The time that hooks take counts as the wait's. Hooks may start waits. They
+// may request a stop, which ends the wait before its next poll; in `BeforePoll`
+// and, without a delay, in `OnDecision`, after the poll that follows; on an
+// executor, whose polls begin later, before it. They may destroy the handle of
+// the wait. An exception that leaves a hook terminates the program.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
 
-  // Called before every poll; `attempt` counts from 1. `AfterPoll` follows for
-  // each.
-  virtual void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) {}
+  // Called exactly once for every wait, before all other hooks; also for one
+  // that ends before its first poll.
+  virtual void OnStart(const StartEvent& /*start*/) {}
+
+  // Called before every poll; `attempt` counts from 1.
+  virtual void BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) {}
 
   // Called after every poll, also one that ends the wait, throws or never
   // answers.
   virtual void AfterPoll(const PollEvent& /*poll*/) {}
+
+  // Called after every poll and its `AfterPoll`, when it is decided what
+  // follows.
+  virtual void OnDecision(const DecisionEvent& /*decision*/) {}
 
   // Called before every sleep. Not called when the next poll follows at once;
   // called again if a rate limiter lengthens a sleep.
@@ -108,9 +155,40 @@ class WaitObserver {
   // Called exactly once for every wait and after all other hooks, whatever
   // ended it. That includes invalid options, a wait whose handle was destroyed
   // (`kCancelled`), and a status function that threw (`kFailed`, kUnknown).
-  virtual void OnDone(std::string_view /*name*/, const WaitReport& /*report*/) {
-  }
+  virtual void OnDone(const WaitIdentity& /*wait*/,
+                      const WaitReport& /*report*/) {}
 };
+
+// Several observers in one. Calls each hook of the first, then of the second,
+// and so on. Null pointers are left out. Thread-safe if its observers are.
+class ObserverList : public WaitObserver {
+ public:
+  explicit ObserverList(std::vector<std::shared_ptr<WaitObserver>> observers);
+
+  void OnStart(const StartEvent& start) override;
+  void BeforePoll(const WaitIdentity& wait, int64_t attempt) override;
+  void AfterPoll(const PollEvent& poll) override;
+  void OnDecision(const DecisionEvent& decision) override;
+  void BeforeSleep(const SleepEvent& sleep) override;
+  void OnDone(const WaitIdentity& wait, const WaitReport& report) override;
+
+ private:
+  std::vector<std::shared_ptr<WaitObserver>> observers_;
+};
+
+// From now on, `observer` watches every wait whose `WaitPolicy` or `Waiter` is
+// made, before the observer of its own options if it has one; so call this at
+// the beginning of `main`. Replaces the observer of an earlier call, which
+// waits that it watches keep. Null: no further wait is watched. Thread-safe.
+void ObserveEveryWait(std::shared_ptr<WaitObserver> observer);
+
+namespace internal {
+
+// Returns the observer of a wait with `own` in its options: `own`, that of
+// `ObserveEveryWait`, both, or null.
+std::shared_ptr<WaitObserver> ObserverOfWait(std::shared_ptr<WaitObserver> own);
+
+}  // namespace internal
 
 }  // namespace waiter
 

@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 #include "waiter/delay_rule.h"
+#include "waiter/give_up.h"
 #include "waiter/retry_after_options.h"
 #include "waiter/timeout.h"
 
@@ -46,6 +47,10 @@ class WaitObserver;
 struct WaitOptions {
   // Name of the wait, used in messages and hooks.
   std::string name = "wait";
+
+  // Kind of the wait, such as "create instance": a label of metrics, so a
+  // program should have few. May be empty.
+  std::string operation = {};
 
   // Limits. The first one that is reached ends the wait.
 
@@ -156,6 +161,14 @@ struct WaitOptions {
   // after the deadline. With zero, a poll that starts before the deadline gets
   // what remains until there, however little that is.
   absl::Duration final_poll_timeout = absl::ZeroDuration();
+
+  // Called once if the wait ends without success, to cancel the operation that
+  // it waited for; see give_up.h.
+  GiveUpFunction on_give_up = nullptr;
+
+  // Time that `on_give_up` should take, which finds it in its argument. Zero or
+  // more.
+  absl::Duration give_up_timeout = absl::Seconds(10);
 
   // Reporting and injection.
 

@@ -4,7 +4,8 @@
 // Ownership of a wait that runs on a `WaitEngine` (wait_engine.h):
 //
 //   waiter::WaitHandle wait = engine.Start(wait_until_running, Use);
-//   wait.Cancel();  // `Use` gets a result with the reason `kCancelled`.
+//   wait.PollNow();  // A webhook says that something has changed.
+//   wait.Cancel();   // `Use` gets a result with the reason `kCancelled`.
 //
 // Keep the handle next to the objects that the status function and the callback
 // refer to, and declare it after them. It is then destroyed first, and neither
@@ -71,6 +72,18 @@ class [[nodiscard]] WaitHandle {
   // No poll starts after this call. A synchronous poll under way is awaited,
   // and its success or failure wins; an asynchronous one is not awaited.
   void Cancel() { wait_.Cancel(); }
+
+  // Says that a poll is worthwhile now, because a message or an event announced
+  // a change. Returns at once; the engine then ends the sleep of the wait, a
+  // first delay included, and polls. Delays grow from their beginning again.
+  //
+  // Of many calls, those before the poll begins cause one poll. A call during a
+  // poll causes another poll after it. `BackoffOptions::min_delay`, the
+  // server's `retry_after`, quotas and rate limiters hold, so the poll may come
+  // later. Sleeps that confirm a success keep their length, and so do, for a
+  // `ReportLevel::kLean`, sleeps after a hint or on a curve with a `min_delay`.
+  // Does nothing if the wait has ended.
+  void PollNow() { wait_.PollNow(); }
 
   // Gives up ownership: the wait goes on by itself until its callback has run.
   // Afterwards this handle owns no wait.

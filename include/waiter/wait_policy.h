@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -31,6 +32,7 @@
 #include "waiter/loop/backoff.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 
@@ -76,6 +78,10 @@ class WaitPolicy {
   // Returns whether an observer or a history records every poll.
   bool keeps_details() const { return keeps_details_; }
 
+  // Returns the observer of every wait with this policy: that of the options,
+  // that of `ObserveEveryWait` (observer.h), a list of both, or null.
+  WaitObserver* observer() const { return observer_.get(); }
+
   bool has_delay_rule() const { return has_delay_rule_; }
 
   // Returns whether a quota or a rate limiter takes part.
@@ -92,8 +98,8 @@ class WaitPolicy {
   }
 
   // Returns whether a first poll that finds success in time ends the wait, with
-  // nothing left to record: no confirmation, first delay, budget, observer or
-  // history.
+  // nothing left to record: no confirmation, first delay, budget, observer,
+  // history or `on_give_up`.
   bool first_success_suffices() const { return first_success_suffices_; }
 
   // Returns what `first_success_suffices` returns for a policy with these
@@ -127,6 +133,16 @@ class WaitPolicy {
     }
   }
 
+  // Calls `on_give_up` of the options, if there is one and `report` is not that
+  // of a success. To be called once for each wait, after its end.
+  void GiveUpAfter(std::string_view name, const WaitReport& report) const {
+    if (MustGiveUpAfter(report)) CallOnGiveUp(name, report);
+  }
+  bool MustGiveUpAfter(const WaitReport& report) const {
+    return report.reason != StopReason::kSuccess &&
+           options_.on_give_up != nullptr;
+  }
+
   // Durations of `options()` in the unit of the loop. Where infinity is
   // allowed, it is `max()`.
   struct Durations {
@@ -152,12 +168,15 @@ class WaitPolicy {
  private:
   WaitPolicy(WaitOptions&& options, absl::Status&& status);
 
+  void CallOnGiveUp(std::string_view name, const WaitReport& report) const;
+
   // Converts `options().deadline`, which must be set.
   MonotonicTime AbsoluteDeadlineFrom(MonotonicTime start) const;
 
   WaitOptions options_;
   absl::Status status_;
   Clock& clock_;
+  std::shared_ptr<WaitObserver> observer_;
   bool has_deadline_;
   bool keeps_details_;
   bool has_delay_rule_;

@@ -41,6 +41,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/poll_notifier.h"
 #include "waiter/status_function.h"
 #include "waiter/stop_token.h"
 #include "waiter/timeout.h"
@@ -112,6 +113,12 @@ class Waiter {
     return Run(stop, std::nullopt);
   }
 
+  // The same; another thread can end its sleeps early, to have it poll at once.
+  WaitResult<value_type> Wait(const PollNotifier& notifier,
+                              const waiter::stop_token& stop = {}) {
+    return Run(stop, std::nullopt, &notifier);
+  }
+
   // Like `Wait` above, with delays drawn from `gen` instead of a generator of
   // the wait's own. For tests of exact delays.
   WaitResult<value_type> Wait(const waiter::stop_token& stop,
@@ -125,14 +132,15 @@ class Waiter {
   friend class WaitAwaiter;
 
   WaitResult<value_type> Run(const waiter::stop_token& stop,
-                             std::optional<absl::BitGenRef> gen) {
+                             std::optional<absl::BitGenRef> gen,
+                             const PollNotifier* notifier = nullptr) {
     WaitResult<value_type> result;
     const auto poll = [this, &result](const PollContext* context,
                                       Poll<>& found) {
       PollOnce(function_, context, found, result.value_);
     };
-    internal::BlockingWait(*policy_, {stop, gen, TakesContext<F>}, poll,
-                           result.report_);
+    internal::BlockingWait(*policy_, {stop, gen, TakesContext<F>, notifier},
+                           poll, result.report_);
     if (!result.ok()) internal::DropValue(result.value_);
     return result;
   }

@@ -70,16 +70,16 @@ class WaitMetrics : public waiter::WaitObserver {
     metrics_->Count("polls", waiter::PollStatusName(poll.found.status()));
     metrics_->Observe("poll_time", poll.took);
     if (poll.found.status() == waiter::PollStatus::kServerError) {
-      Log(absl::StrCat(poll.name, ", poll ", poll.attempt, ": ",
+      Log(absl::StrCat(poll.wait.name, ", poll ", poll.attempt, ": ",
                        poll.found.detail()));
     }
   }
 
-  void OnDone(std::string_view name,
+  void OnDone(const waiter::WaitIdentity& wait,
               const waiter::WaitReport& report) override {
     metrics_->Count("waits", waiter::StopReasonName(report.reason));
     if (!report.status.ok()) {
-      Log(absl::StrCat(name, ": ", waiter::Summary(report)));
+      Log(absl::StrCat(wait.name, ": ", waiter::Summary(report)));
     }
   }
 

@@ -247,12 +247,12 @@ class StopsFromHook : public WaitObserver {
   waiter::stop_token token() const { return stop_.get_token(); }
   int dones() const { return dones_; }
 
-  void BeforePoll(std::string_view, int64_t) override {
+  void BeforePoll(const WaitIdentity&, int64_t) override {
     StopIn(Hook::kBeforePoll);
   }
   void AfterPoll(const PollEvent&) override { StopIn(Hook::kAfterPoll); }
   void BeforeSleep(const SleepEvent&) override { StopIn(Hook::kBeforeSleep); }
-  void OnDone(std::string_view, const WaitReport&) override {
+  void OnDone(const WaitIdentity&, const WaitReport&) override {
     ++dones_;
     StopIn(Hook::kOnDone);
   }

@@ -3,10 +3,14 @@
 
 #include "waiter/observer.h"
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +25,8 @@
 #include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
@@ -32,23 +38,24 @@ using ::testing::ElementsAre;
 // Writes down every call, and can run a callback at each.
 class Diary : public WaitObserver {
  public:
-  void BeforePoll(std::string_view name, int64_t attempt) override {
-    Write(absl::StrCat(std::string(name), " polls ", attempt));
+  void BeforePoll(const WaitIdentity& wait, int64_t attempt) override {
+    Write(absl::StrCat(std::string(wait.name), " polls ", attempt));
   }
   void AfterPoll(const PollEvent& poll) override {
-    Write(absl::StrCat(std::string(poll.name), " polled ", poll.attempt, " at ",
-                       absl::FormatDuration(poll.elapsed), " in ",
+    Write(absl::StrCat(std::string(poll.wait.name), " polled ", poll.attempt,
+                       " at ", absl::FormatDuration(poll.elapsed), " in ",
                        absl::FormatDuration(poll.took), ": ",
                        std::string(PollStatusName(poll.found.status()))));
   }
   void BeforeSleep(const SleepEvent& sleep) override {
-    Write(absl::StrCat(
-        std::string(sleep.name), " sleeps ", absl::FormatDuration(sleep.delay),
-        " after ", sleep.attempt, " at ", absl::FormatDuration(sleep.elapsed),
-        ": ", std::string(SleepReasonName(sleep.reason))));
+    Write(absl::StrCat(std::string(sleep.wait.name), " sleeps ",
+                       absl::FormatDuration(sleep.delay), " after ",
+                       sleep.attempt, " at ",
+                       absl::FormatDuration(sleep.elapsed), ": ",
+                       std::string(SleepReasonName(sleep.reason))));
   }
-  void OnDone(std::string_view name, const WaitReport& report) override {
-    Write(absl::StrCat(std::string(name),
+  void OnDone(const WaitIdentity& wait, const WaitReport& report) override {
+    Write(absl::StrCat(std::string(wait.name),
                        " done: ", std::string(StopReasonName(report.reason))));
   }
 
@@ -249,6 +256,206 @@ TEST_F(ObserverTest, HoldThatEndsDuringAHookIsFollowedByAPollAtOnce) {
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(result.report().attempts, 2);
   EXPECT_EQ(result.report().elapsed, absl::Seconds(3));
+}
+
+// Identity, and decisions.
+
+// Writes down what is decided, and the identities that hooks have.
+class Decisions : public WaitObserver {
+ public:
+  void OnStart(const StartEvent& start) override {
+    Add(start.wait,
+        absl::StrCat("start, ", absl::FormatDuration(start.timeout), ", ",
+                     absl::FormatDuration(start.first_poll_delay)));
+  }
+  void BeforePoll(const WaitIdentity& wait, int64_t /*attempt*/) override {
+    Add(wait, "before");
+  }
+  void AfterPoll(const PollEvent& poll) override { Add(poll.wait, "after"); }
+  void OnDecision(const DecisionEvent& decision) override {
+    Add(decision.poll.wait,
+        decision.ended.has_value()
+            ? absl::StrCat("ended by ",
+                           std::string(StopReasonName(*decision.ended)),
+                           decision.poll.answered ? "" : ", unanswered")
+            : absl::StrCat(absl::FormatDuration(decision.delay), " by ",
+                           std::string(SleepReasonName(*decision.reason))));
+    if (on_decision) on_decision();
+  }
+  void BeforeSleep(const SleepEvent& sleep) override {
+    Add(sleep.wait, "sleep");
+  }
+  void OnDone(const WaitIdentity& wait, const WaitReport& /*report*/) override {
+    Add(wait, "done");
+  }
+
+  std::vector<std::string> lines;
+  std::set<uint64_t> ids;
+  std::set<std::string> operations;
+  std::function<void()> on_decision;
+
+ private:
+  void Add(const WaitIdentity& wait, std::string line) {
+    lines.push_back(std::move(line));
+    ids.insert(wait.id);
+    operations.emplace(wait.operation);
+  }
+};
+
+class DecisionTest : public ObserverTest {
+ protected:
+  WaitOptions Options(absl::Duration timeout) {
+    WaitOptions options = ObserverTest::Options(timeout);
+    options.operation = "create instance";
+    options.observer = Unowned(decisions_);
+    return options;
+  }
+
+  Decisions decisions_;
+};
+
+TEST_F(DecisionTest, EachPollHasOneDecisionWithItsDelay) {
+  ScriptedPoll<> script(
+      clock_, {NotReady(), NotReady("", absl::Seconds(3)), Success()});
+  WaitOptions options = Options(absl::Minutes(1));
+  options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  options.first_poll_delay = absl::Seconds(2);
+
+  (void)Waiter(std::ref(script), options).Wait();
+
+  EXPECT_THAT(decisions_.lines,
+              ElementsAre("start, 1m, 2s", "sleep",                       //
+                          "before", "after", "1s by not ready", "sleep",  //
+                          "before", "after", "3s by retry after", "sleep",
+                          "before", "after", "ended by success", "done"));
+  EXPECT_EQ(decisions_.ids.size(), 1U);
+  EXPECT_THAT(decisions_.operations, ElementsAre("create instance"));
+}
+
+TEST_F(DecisionTest, DelayOfZeroIsADecisionWithoutASleep) {
+  WaitOptions options = Options(absl::Minutes(1));
+  options.backoff = {.initial_delay = absl::ZeroDuration(),
+                     .max_delay = absl::ZeroDuration(),
+                     .jitter = Jitter::None()};
+  options.max_attempts = 2;
+
+  (void)Waiter([] { return false; }, options).Wait();
+
+  EXPECT_THAT(decisions_.lines,
+              ElementsAre("start, 1m, 0", "before", "after", "0 by not ready",
+                          "before", "after", "ended by attempts", "done"));
+}
+
+TEST_F(DecisionTest, ExceptionIsDecidedAboutToo) {
+  Waiter wait([]() -> bool { throw std::runtime_error("boom"); },
+              Options(absl::Minutes(1)));
+
+  EXPECT_THROW(wait.Wait(), std::runtime_error);
+
+  EXPECT_THAT(decisions_.lines,
+              ElementsAre("start, 1m, 0", "before", "after",
+                          "ended by failed, unanswered", "done"));
+}
+
+TEST_F(DecisionTest, WaitThatEndsBeforeItsFirstPollStartsAndIsDone) {
+  stop_.request_stop();
+  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
+      .Wait(stop_.get_token());
+  WaitOptions invalid = Options(absl::Minutes(1));
+  invalid.max_attempts = 0;
+  (void)Waiter([] { return false; }, invalid).Wait();
+
+  EXPECT_THAT(decisions_.lines,
+              ElementsAre("start, 1m, 0", "done", "start, inf, 0", "done"));
+}
+
+TEST_F(DecisionTest, StopInADecisionEndsTheSleepThatFollows) {
+  decisions_.on_decision = [&] { stop_.request_stop(); };
+
+  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
+      .Wait(stop_.get_token());
+
+  EXPECT_THAT(decisions_.lines,
+              ElementsAre("start, 1m, 0", "before", "after", "1s by not ready",
+                          "sleep", "done"));
+  EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
+}
+
+TEST_F(DecisionTest, IdentityIsUniqueAmongWaits) {
+  for (int i = 0; i < 3; ++i) {
+    (void)Waiter([] { return true; }, Options(absl::Minutes(1))).Wait();
+  }
+
+  EXPECT_EQ(decisions_.ids.size(), 3U);
+  EXPECT_FALSE(decisions_.ids.contains(0));
+}
+
+// Several observers.
+
+TEST_F(DecisionTest, ListCallsAllInOrderAndLeavesOutNull) {
+  std::vector<std::string> order;
+  Decisions second;
+  decisions_.on_decision = [&] { order.emplace_back("first"); };
+  second.on_decision = [&] { order.emplace_back("second"); };
+  WaitOptions options = Options(absl::Minutes(1));
+  options.observer =
+      std::make_shared<ObserverList>(std::vector<std::shared_ptr<WaitObserver>>{
+          Unowned(decisions_), nullptr, Unowned(second)});
+
+  (void)Waiter([] { return true; }, options).Wait();
+
+  EXPECT_EQ(decisions_.lines.size(), 5U);
+  EXPECT_EQ(second.lines, decisions_.lines);
+  EXPECT_THAT(order, ElementsAre("first", "second"));
+}
+
+class ObserveEveryWaitTest : public DecisionTest {
+ protected:
+  ~ObserveEveryWaitTest() override { ObserveEveryWait(nullptr); }
+};
+
+TEST_F(ObserveEveryWaitTest, WatchesWaitsThatAreMadeAfterwards) {
+  WaitOptions options = {.timeout = absl::Minutes(1), .clock = &clock_};
+  Waiter before([] { return true; }, options);
+  ObserveEveryWait(Unowned(decisions_));
+
+  (void)before.Wait();
+  EXPECT_TRUE(decisions_.lines.empty());
+  Waiter watched([] { return true; }, options);
+  (void)watched.Wait();
+  EXPECT_EQ(decisions_.lines.size(), 5U);
+
+  ObserveEveryWait(nullptr);
+  (void)Waiter([] { return true; }, options).Wait();
+  EXPECT_EQ(decisions_.lines.size(), 5U);
+  // A wait keeps what watches it.
+  (void)watched.Wait();
+  EXPECT_EQ(decisions_.lines.size(), 10U);
+}
+
+TEST_F(ObserveEveryWaitTest, WatchesBesideTheObserverOfTheOptionsAndOnce) {
+  Decisions own;
+  ObserveEveryWait(Unowned(decisions_));
+  WaitOptions options = Options(absl::Minutes(1));
+  options.observer = Unowned(own);
+
+  const auto policy = WaitPolicy::Make(options);
+  // A policy that is made of the options of another.
+  (void)Waiter([] { return true; }, WaitPolicy::Make(policy->options())).Wait();
+
+  EXPECT_EQ(decisions_.lines.size(), 5U);
+  EXPECT_EQ(own.lines.size(), 5U);
+}
+
+TEST_F(ObserveEveryWaitTest, SameObserverInTheOptionsIsCalledOnce) {
+  const std::shared_ptr<WaitObserver> shared = Unowned(decisions_);
+  ObserveEveryWait(shared);
+  WaitOptions options = Options(absl::Minutes(1));
+  options.observer = shared;
+
+  (void)Waiter([] { return true; }, options).Wait();
+
+  EXPECT_EQ(decisions_.lines.size(), 5U);
 }
 
 }  // namespace

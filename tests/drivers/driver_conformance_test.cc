@@ -319,24 +319,43 @@ class Transcript : public WaitObserver {
 
   const std::vector<std::string>& lines() const { return lines_; }
 
-  void BeforePoll(std::string_view name, int64_t attempt) override {
-    lines_.push_back(absl::StrCat(std::string(name), " polls ", attempt));
+  void OnStart(const StartEvent& start) override {
+    lines_.push_back(
+        absl::StrCat(std::string(start.wait.name), " starts with ",
+                     absl::FormatDuration(start.timeout), " and a delay of ",
+                     absl::FormatDuration(start.first_poll_delay)));
+  }
+  void OnDecision(const DecisionEvent& decision) override {
+    EXPECT_NE(decision.reason.has_value(), decision.ended.has_value());
+    lines_.push_back(absl::StrCat(
+        "decided about ", decision.poll.attempt, " of ",
+        absl::FormatDuration(decision.poll.elapsed), " and ",
+        absl::FormatDuration(decision.poll.took), ", ",
+        decision.poll.answered ? "answered" : "unanswered", " ",
+        Describe(decision.poll.found), ": ",
+        decision.ended.has_value()
+            ? std::string(StopReasonName(*decision.ended))
+            : absl::StrCat("in ", absl::FormatDuration(decision.delay), " by ",
+                           std::string(SleepReasonName(*decision.reason)))));
+  }
+  void BeforePoll(const WaitIdentity& wait, int64_t attempt) override {
+    lines_.push_back(absl::StrCat(std::string(wait.name), " polls ", attempt));
   }
   void AfterPoll(const PollEvent& poll) override {
     lines_.push_back(absl::StrCat(
-        std::string(poll.name), " polled ", poll.attempt, " until ",
+        std::string(poll.wait.name), " polled ", poll.attempt, " until ",
         absl::FormatDuration(poll.elapsed), " for ",
         absl::FormatDuration(poll.took), ": ", Describe(poll.found)));
   }
   void BeforeSleep(const SleepEvent& sleep) override {
-    lines_.push_back(absl::StrCat(std::string(sleep.name), " sleeps after ",
-                                  sleep.attempt, " at ",
+    lines_.push_back(absl::StrCat(std::string(sleep.wait.name),
+                                  " sleeps after ", sleep.attempt, " at ",
                                   absl::FormatDuration(sleep.elapsed), " for ",
                                   absl::FormatDuration(sleep.delay), ": ",
                                   std::string(SleepReasonName(sleep.reason))));
   }
-  void OnDone(std::string_view name, const WaitReport& report) override {
-    lines_.push_back(absl::StrCat(std::string(name), " is done: ",
+  void OnDone(const WaitIdentity& wait, const WaitReport& report) override {
+    lines_.push_back(absl::StrCat(std::string(wait.name), " is done: ",
                                   level_ == ReportLevel::kFull
                                       ? Describe(report)
                                       : DescribeLean(report)));

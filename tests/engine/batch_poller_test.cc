@@ -515,7 +515,7 @@ TEST_F(BatchPollerTest, GroupWaitsForKeys) {
 class DueTimes : public WaitObserver {
  public:
   explicit DueTimes(SimulatedClock& clock) : clock_(clock) {}
-  void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) override {
+  void BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) override {
     times.push_back(clock_.Elapsed());
   }
 

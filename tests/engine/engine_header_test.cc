@@ -164,7 +164,7 @@ class Hooks : public WaitObserver {
   std::mutex mutex;
   std::set<std::thread::id> threads;
 
-  void BeforePoll(std::string_view, int64_t attempt) override {
+  void BeforePoll(const WaitIdentity&, int64_t attempt) override {
     Enter();
     if (attempt != ++begun) ++violations;
     if (begun != ended + 1) ++violations;
@@ -186,7 +186,7 @@ class Hooks : public WaitObserver {
     if (before_sleep) before_sleep();
     Leave();
   }
-  void OnDone(std::string_view, const WaitReport& report) override {
+  void OnDone(const WaitIdentity&, const WaitReport& report) override {
     Enter();
     if (begun != ended) ++violations;
     reason = report.reason;
@@ -480,7 +480,7 @@ TEST_F(EngineHeaderTest, ShutDownCallsACallbackThatStartsAgain32TimesMore) {
       auto hooks = std::make_shared<Counter>();
       class Done : public WaitObserver {
        public:
-        void OnDone(std::string_view, const WaitReport& report) override {
+        void OnDone(const WaitIdentity&, const WaitReport& report) override {
           if (report.reason != StopReason::kShutDown &&
               report.reason != StopReason::kCancelled) {
             ++bad;
@@ -3423,7 +3423,7 @@ TEST_F(EngineHeaderTest, AnObserverSeesTheStatusOfTheEndInAnUnansweredPoll) {
       elapsed = poll.elapsed;
       took = poll.took;
     }
-    void OnDone(std::string_view, const WaitReport& report) override {
+    void OnDone(const WaitIdentity&, const WaitReport& report) override {
       status = report.status;
     }
     bool answered = true;
@@ -3493,9 +3493,9 @@ TEST_F(EngineHeaderTest, NoHookButAfterPollAndOnDoneAfterTheHandleIsDestroyed) {
   for (int run = 0; run < kRuns; ++run) {
     class After : public Hooks {
      public:
-      void BeforePoll(std::string_view name, int64_t attempt) override {
+      void BeforePoll(const WaitIdentity& wait, int64_t attempt) override {
         if (gone) ++bad;
-        Hooks::BeforePoll(name, attempt);
+        Hooks::BeforePoll(wait, attempt);
         if (gone) ++bad;
       }
       void BeforeSleep(const SleepEvent& sleep) override {
@@ -3841,7 +3841,7 @@ TEST_F(EngineHeaderTest, HooksThatAlwaysStartAgainLetTheEngineEnd) {
   for (const int threads : {0, 1}) {
     class Again : public WaitObserver {
      public:
-      void OnDone(std::string_view, const WaitReport&) override {
+      void OnDone(const WaitIdentity&, const WaitReport&) override {
         if (again) again();
       }
       std::function<void()> again;

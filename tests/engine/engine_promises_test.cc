@@ -92,7 +92,7 @@ class Destroyer : public WaitObserver {
 
   explicit Destroyer(Hook hook) : hook_(hook) {}
 
-  void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) override {
+  void BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) override {
     DestroyIn(Hook::kBeforePoll);
   }
   void AfterPoll(const PollEvent& /*poll*/) override {
@@ -101,7 +101,7 @@ class Destroyer : public WaitObserver {
   void BeforeSleep(const SleepEvent& /*sleep*/) override {
     DestroyIn(Hook::kBeforeSleep);
   }
-  void OnDone(std::string_view /*name*/,
+  void OnDone(const WaitIdentity& /*wait*/,
               const WaitReport& /*report*/) override {
     ++ends_;
     DestroyIn(Hook::kOnDone);
@@ -606,7 +606,7 @@ TEST(EnginePromises, TickOfZeroMeasuresAPollBehindQuickOnesExactly) {
 // Writes down which polls began and ended.
 class PollPairs : public WaitObserver {
  public:
-  void BeforePoll(std::string_view /*name*/, int64_t attempt) override {
+  void BeforePoll(const WaitIdentity& /*wait*/, int64_t attempt) override {
     begun_.push_back(attempt);
   }
   void AfterPoll(const PollEvent& poll) override {
@@ -614,7 +614,7 @@ class PollPairs : public WaitObserver {
     last_answered_ = poll.answered;
     last_ = poll.found;
   }
-  void OnDone(std::string_view /*name*/, const WaitReport& report) override {
+  void OnDone(const WaitIdentity& /*wait*/, const WaitReport& report) override {
     EXPECT_EQ(begun_, ended_);
     done_ = true;
     had_exception_ = report.exception != nullptr;
@@ -740,8 +740,8 @@ TEST(EngineNamesTest, WaitsHaveNamesOfTheirOwn) {
 
 TEST(EngineNamesTest, NameIsThatOfThePolicyOnceTheHandleIsDestroyed) {
   struct Names : WaitObserver {
-    void OnDone(std::string_view name, const WaitReport&) override {
-      names.emplace_back(name);
+    void OnDone(const WaitIdentity& wait, const WaitReport&) override {
+      names.emplace_back(wait.name);
     }
     std::vector<std::string> names;
   };
@@ -910,7 +910,7 @@ TEST_F(EnginePromisesTest, TimeOfAWaitBeginsWithItsCallOfTheExecutor) {
 // Counts the hooks that come after the handle of their wait was destroyed.
 class DestroyingObserver final : public WaitObserver {
  public:
-  void BeforePoll(std::string_view /*name*/, int64_t /*attempt*/) override {
+  void BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) override {
     if (!handle.has_value()) ++late_hooks;
   }
   void AfterPoll(const PollEvent& /*poll*/) override {
@@ -919,7 +919,7 @@ class DestroyingObserver final : public WaitObserver {
   void BeforeSleep(const SleepEvent& /*sleep*/) override {
     if (!handle.has_value()) ++late_hooks;
   }
-  void OnDone(std::string_view /*name*/, const WaitReport& report) override {
+  void OnDone(const WaitIdentity& /*wait*/, const WaitReport& report) override {
     reason = report.reason;
   }
 

@@ -29,6 +29,7 @@ enum class Defect : uint8_t {
   kHidesFreed,        // As if a task were never freed.
   kHidesEntered,      // As if no thread were ever inside.
   kHidesPollBegun,    // As if no poll on an executor had ever begun.
+  kHidesRequest,      // As if no poll were ever requested.
   kNeverNotifies,     // A thread that waits is not woken.
   kNeverAcquires,     // Acquire is relaxed.
   kNeverReleases,     // Release is relaxed.
@@ -82,9 +83,11 @@ class Word {
       case Defect::kHidesStop:
         return 32;
       case Defect::kLosesGenerations:
-        return ~uint64_t{127};
+        return ~uint64_t{255};
       case Defect::kHidesPollBegun:
         return 64;
+      case Defect::kHidesRequest:
+        return 128;
       default:
         return 0;
     }
@@ -116,7 +119,7 @@ struct Record {
   Generation generation = 0;
   ModelData task;             // What the functions of the wait capture.
   ModelData owned;            // What they refer to, and the handle's owner has.
-  ModelData note;             // What the owner writes before a request to stop.
+  ModelData note;             // What the owner writes before a request.
   int inside = 0;             // Threads in the task.
   int freed = 0;              // How often the task was freed.
   bool told_to_stop = false;  // `RequestStop` has returned.
@@ -125,6 +128,7 @@ struct Record {
   bool ended = false;
   bool poll_begun = false;  // On an executor.
   bool is_next = false;     // The record holds the next wait.
+  bool was_met = false;     // A poll has met a request of one.
 };
 
 template <Defect kDefect>
@@ -319,10 +323,13 @@ void StaleReferencesAgainstNextWait(Interleaving& run) {
                                    "a stale handle stops the next wait");
     Interleaving::Current().Expect(!record->gate.abandoned(),
                                    "a stale handle abandons the next wait");
+    Interleaving::Current().Expect(!record->gate.poll_requested(),
+                                   "a stale handle polls the next wait");
     PollOnWorker(*record, /*ends=*/true);
   });
   run.AddThread([record] {
     record->gate.RequestStop(record->generation);
+    record->gate.RequestPoll(record->generation);
     record->gate.Detach(record->generation);
   });
   run.AddThread([record] {
@@ -357,6 +364,33 @@ void CancelDuringPoll(Interleaving& run) {
   run.AddThread([record] {
     record->note.Write();
     record->gate.RequestStop(record->generation);
+  });
+}
+
+// A poll that meets a request sees what the owner did before it, and a request
+// that no poll has met is still there.
+template <Defect kDefect>
+void NotifyDuringPolls(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    for (int poll = 0; poll < 2; ++poll) {
+      if (!record->gate.Enter(/*shared=*/true)) return;
+      if (record->gate.MeetPollRequest()) {
+        record->note.Read();
+        record->was_met = true;
+      }
+      Interleaving::Current().Yield();
+      record->gate.Leave();
+    }
+  });
+  run.AddThread([record] {
+    record->note.Write();
+    const bool is_first = record->gate.RequestPoll(record->generation);
+    Interleaving::Current().Expect(is_first, "a request is not the first");
+  });
+  run.AtEnd([record] {
+    Interleaving::Current().Expect(
+        record->was_met || record->gate.poll_requested(), "a request is lost");
   });
 }
 
@@ -399,6 +433,7 @@ std::vector<NamedScenario> Scenarios() {
        {.max_preemptions = 4}},
       {"look against worker", LookAgainstWorker<kDefect>, {}},
       {"cancel during poll", CancelDuringPoll<kDefect>, {}},
+      {"notify during polls", NotifyDuringPolls<kDefect>, {}},
       {"reuse after abandon", ReuseAfterAbandon<kDefect>, {}},
       {"stale references against the next wait",
        StaleReferencesAgainstNextWait<kDefect>,
@@ -437,6 +472,8 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
   EXPECT_THAT(FirstFailure<Defect::kHidesFreed>(), HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kHidesEntered>(), HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kHidesPollBegun>(), HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesRequest>(),
+              HasSubstr("a request is lost"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>(),
               HasSubstr("no thread can go on"));
   EXPECT_THAT(FirstFailure<Defect::kNeverAcquires>(), HasSubstr("races"));
@@ -455,6 +492,22 @@ TEST(TaskGateTest, WaitThatHasEndedTakesNoRequestToStop) {
   EXPECT_FALSE(gate.stop_requested());
   EXPECT_TRUE(gate.RequestStop(next));
   EXPECT_TRUE(gate.stop_requested());
+}
+
+TEST(TaskGateTest, RequestsOfAPollAreOneUntilAPollMeetsThem) {
+  TaskGate gate;
+  const Generation ended = gate.OpenWithHandle();
+  EXPECT_TRUE(gate.RequestPoll(ended));
+  EXPECT_FALSE(gate.RequestPoll(ended));
+  EXPECT_TRUE(gate.MeetPollRequest());
+  EXPECT_FALSE(gate.MeetPollRequest());
+  EXPECT_FALSE(gate.poll_requested());
+  EXPECT_TRUE(gate.RequestPoll(ended));
+  gate.Close();
+  gate.OpenWithHandle();
+
+  EXPECT_FALSE(gate.poll_requested());
+  EXPECT_FALSE(gate.RequestPoll(ended));
 }
 
 // Counts the operations that other processors notice.
@@ -488,6 +541,7 @@ TEST(TaskGateTest, StepsOfADetachedWaitOnlyLoad) {
   const int writes_before = CountedWord::writes_;
 
   EXPECT_TRUE(gate.Enter(/*shared=*/false));
+  EXPECT_FALSE(gate.MeetPollRequest());
   EXPECT_TRUE(gate.Leave());
 
   EXPECT_EQ(CountedWord::writes_, writes_before);

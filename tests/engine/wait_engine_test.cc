@@ -1172,7 +1172,7 @@ TEST_F(WaitEngineTest, WaitThatIsCancelledBetweenPollsHasNoneUnderWay) {
 class CountsDones : public WaitObserver {
  public:
   const std::vector<StopReason>& dones() const { return dones_; }
-  void OnDone(std::string_view, const WaitReport& report) override {
+  void OnDone(const WaitIdentity&, const WaitReport& report) override {
     dones_.push_back(report.reason);
   }
 

@@ -68,7 +68,7 @@ void ExpectSeries(const std::vector<absl::Duration>& delays,
 class TokenRecorder : public WaitObserver {
  public:
   explicit TokenRecorder(const RetryQuota& quota) : quota_(quota) {}
-  void BeforePoll(std::string_view, int64_t) override {
+  void BeforePoll(const WaitIdentity&, int64_t) override {
     tokens.push_back(quota_.Available(MonotonicTime{}));
   }
   std::vector<double> tokens;
@@ -118,7 +118,7 @@ size_t RunInvocation(WaitOptions options, const Json::Array& responses,
   }
 
   const PlayedWait played = Play(options, answers, kHighestDraws);
-  recorder.BeforePoll("", 0);
+  recorder.BeforePoll(WaitIdentity{}, 0);
 
   for (size_t i = 0; first + i < responses.size(); ++i) {
     const Json& expected = responses[first + i]["expected"];

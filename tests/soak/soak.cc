@@ -113,7 +113,7 @@ class OwnObserver final : public WaitObserver {
   OwnObserver(const OwnObserver&) = delete;
   OwnObserver& operator=(const OwnObserver&) = delete;
 
-  void BeforePoll(std::string_view, int64_t attempt) override {
+  void BeforePoll(const WaitIdentity&, int64_t attempt) override {
     if (done_ || polling_) Fail("BeforePoll came out of order");
     if (attempt != ++attempts_) Fail("BeforePoll has a wrong attempt");
     polling_ = true;
@@ -126,7 +126,7 @@ class OwnObserver final : public WaitObserver {
   void BeforeSleep(const SleepEvent&) override {
     if (done_ || polling_) Fail("BeforeSleep came out of order");
   }
-  void OnDone(std::string_view, const WaitReport&) override {
+  void OnDone(const WaitIdentity&, const WaitReport&) override {
     if (done_) Fail("OnDone came twice");
     if (polling_) Fail("OnDone came without AfterPoll");
     done_ = true;
@@ -144,9 +144,9 @@ std::atomic<int64_t> OwnObserver::alive = 0;
 // Counts the hooks of many waits.
 class SharedObserver final : public WaitObserver {
  public:
-  void BeforePoll(std::string_view, int64_t) override { ++before_; }
+  void BeforePoll(const WaitIdentity&, int64_t) override { ++before_; }
   void AfterPoll(const PollEvent&) override { ++after_; }
-  void OnDone(std::string_view, const WaitReport&) override { ++done_; }
+  void OnDone(const WaitIdentity&, const WaitReport&) override { ++done_; }
 
   // Fails unless the hooks of `waits` waits have come.
   void Check(int64_t waits) const {

@@ -157,10 +157,12 @@ class Watched final : public WaitObserver {
 
   RandomWait Run();
 
-  void BeforePoll(std::string_view, int64_t attempt) override;
+  void OnStart(const StartEvent& start) override;
+  void BeforePoll(const WaitIdentity& wait, int64_t attempt) override;
   void AfterPoll(const PollEvent& poll) override;
+  void OnDecision(const DecisionEvent& decision) override;
   void BeforeSleep(const SleepEvent& sleep) override;
-  void OnDone(std::string_view, const WaitReport&) override { ++dones_; }
+  void OnDone(const WaitIdentity& wait, const WaitReport&) override;
 
  private:
   void Expect(bool kept, std::string_view promise) {
@@ -171,7 +173,9 @@ class Watched final : public WaitObserver {
   absl::Duration Remaining() const { return *options_.timeout - Elapsed(); }
 
   void RunPoll(WaitLoop& loop);
-  void RunSleep(const NextStep& step);
+  NextStep RunSleep(WaitLoop& loop, NextStep step);
+  void Sleep(std::chrono::nanoseconds time);
+  void CheckNotified(absl::Duration slept, SleepReason reason);
   void CheckDelay(absl::Duration delay, SleepReason reason);
   void CheckReport();
   void CheckReason();
@@ -191,6 +195,8 @@ class Watched final : public WaitObserver {
   MonotonicTime now_ = start_;
   bool stopped_ = false;
   int64_t polls_ = 0;
+  uint64_t id_ = 0;
+  int64_t undecided_ = 0;  // Polls that were told without a decision.
   int64_t dones_ = 0;
   bool polling_ = false;
   bool final_ = false;
@@ -202,7 +208,36 @@ class Watched final : public WaitObserver {
   std::array<int64_t, 5> counts_ = {};
 };
 
-void Watched::BeforePoll(std::string_view, int64_t attempt) {
+void Watched::OnStart(const StartEvent& start) {
+  Expect(id_ == 0 && start.wait.id != 0, "the start is told once");
+  Expect(polls_ == 0 && !sleep_.has_value(), "the start is told first");
+  Expect(start.timeout == *options_.timeout, "the start has the timeout");
+  id_ = start.wait.id;
+  if (choices_.OneIn(256)) stopped_ = true;
+}
+
+void Watched::OnDone(const WaitIdentity& wait, const WaitReport&) {
+  Expect(wait.id == id_, "the end has the identity of the start");
+  Expect(undecided_ == 0, "the end follows the last decision");
+  ++dones_;
+}
+
+void Watched::OnDecision(const DecisionEvent& decision) {
+  Expect(decision.poll.wait.id == id_, "all hooks have one identity");
+  Expect(--undecided_ == 0, "a decision follows its poll");
+  Expect(decision.poll.attempt == polls_, "a decision has its poll");
+  Expect(decision.reason.has_value() != decision.ended.has_value(),
+         "another poll follows, or the end");
+  Expect(!decision.ended.has_value() || decision.delay == absl::Duration(),
+         "no delay follows the end");
+  if (choices_.OneIn(256) && decision.delay > absl::ZeroDuration()) {
+    stopped_ = true;
+  }
+}
+
+void Watched::BeforePoll(const WaitIdentity&, int64_t attempt) {
+  Expect(id_ != 0, "the start comes before the polls");
+  Expect(undecided_ == 0, "a decision comes before the next poll");
   Expect(attempt == polls_ + 1, "attempts count up from 1");
   Expect(!polling_, "polls do not overlap");
   Expect(!stopped_, "no poll starts after a stop");
@@ -213,11 +248,13 @@ void Watched::BeforePoll(std::string_view, int64_t attempt) {
 void Watched::AfterPoll(const PollEvent& poll) {
   Expect(poll.attempt == polls_, "every poll is told once");
   Expect(poll.elapsed == Elapsed(), "a poll ends now");
+  Expect(++undecided_ == 1, "each poll is decided about");
   if (choices_.OneIn(256)) stopped_ = true;
 }
 
 void Watched::BeforeSleep(const SleepEvent& sleep) {
   Expect(sleep.attempt == polls_, "a sleep follows its poll");
+  Expect(undecided_ == 0, "a decision comes before the sleep");
   Expect(sleep.elapsed == Elapsed(), "a sleep starts now");
   Expect(sleep.delay > absl::ZeroDuration(), "a sleep takes time");
   sleep_ = sleep;
@@ -299,20 +336,59 @@ void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
          "only hints are called hints");
 }
 
-void Watched::RunSleep(const NextStep& step) {
+void Watched::Sleep(std::chrono::nanoseconds time) {
+  now_ += time;
+  slept_ += absl::FromChrono(time);
+}
+
+// Checks a poll that a notification caused after a sleep of `slept`.
+void Watched::CheckNotified(absl::Duration slept, SleepReason reason) {
+  Expect(
+      reason != SleepReason::kRetryAfter && reason != SleepReason::kConfirming,
+      "what the server and the hold decide stays");
+  if (polls_ == 0) return;
+  const Poll<>& found = report_.last_poll;
+  Expect(slept >= MinDelay(CurveOf(found.status())),
+         "no notification undercuts min_delay");
+  Expect(found.status() == PollStatus::kSuccess ||
+             found.retry_after() == absl::InfiniteDuration() ||
+             slept >= std::min(found.retry_after(),
+                               options_.retry_after.max_retry_after),
+         "no notification undercuts a hint");
+}
+
+NextStep Watched::RunSleep(WaitLoop& loop, NextStep step) {
+  const auto stop = [this] { return stopped_; };
   Expect(sleep_.has_value(), "every sleep is announced");
   Expect(!final_, "no sleep after the last");
-  const absl::Duration delay = absl::FromChrono(step.wake_up() - now_);
+  const MonotonicTime began = now_;
+  const absl::Duration delay = absl::FromChrono(step.wake_up() - began);
   Expect(sleep_->delay == delay, "the sleep is the one announced");
   CheckDelay(delay, sleep_->reason);
   absl::StrAppend(&result_.timeline, "sleep ", absl::FormatDuration(delay), " ",
                   std::string(SleepReasonName(sleep_->reason)), "\n");
-  absl::Duration slept = delay;
   if (choices_.OneIn(32)) stopped_ = true;
-  if (stopped_ && choices_.OneIn(2)) slept = delay / 2;
-  if (choices_.OneIn(16)) slept += choices_.Time();
-  now_ += absl::ToChronoNanoseconds(slept);
-  slept_ += absl::FromChrono(absl::ToChronoNanoseconds(slept));
+  if (choices_.OneIn(8)) {
+    Sleep((step.wake_up() - began) / choices_.Between(1, 4));
+    absl::StrAppend(&result_.timeline, "notified after ",
+                    absl::FormatDuration(absl::FromChrono(now_ - began)), "\n");
+    if (const std::optional<NextStep> next = loop.OnNotified(now_, stop)) {
+      if (next->action() != NextStep::Action::kSleep) {
+        CheckNotified(absl::FromChrono(now_ - began), sleep_->reason);
+        final_ = false;
+        return *next;
+      }
+      Expect(next->wake_up() > now_ && next->wake_up() <= step.wake_up(),
+             "a notification shortens a sleep");
+      CheckNotified(absl::FromChrono(next->wake_up() - began), sleep_->reason);
+      step = *next;
+    }
+  }
+  std::chrono::nanoseconds rest = std::max(step.wake_up(), now_) - now_;
+  if (stopped_ && choices_.OneIn(2)) rest /= 2;
+  if (choices_.OneIn(16)) rest += absl::ToChronoNanoseconds(choices_.Time());
+  Sleep(rest);
+  return loop.OnWake(now_, stop);
 }
 
 void Watched::CheckReason() {
@@ -404,8 +480,7 @@ RandomWait Watched::Run() {
                        : SleepReason::kNotReady);
       }
     } else {
-      RunSleep(step);
-      step = loop.OnWake(now_, stop);
+      step = RunSleep(loop, step);
     }
     Expect(polls_ < kMostPolls + 4, "the wait ends");
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -16,6 +17,7 @@
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
 #include "waiter/poll_context.h"
+#include "waiter/poll_notifier.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -45,6 +47,22 @@ class LazyGenerator {
   std::optional<SplitMix64> generator_;
 };
 
+// Sleeps until `wake_up`, a stop or a notification. Returns whether it was a
+// notification, and then adds it to `notifications`.
+bool Sleep(Clock& clock, MonotonicTime wake_up, const BlockingInputs& inputs,
+           std::string_view name, uint64_t& notifications) {
+  if (inputs.notifier == nullptr) {
+    clock.SleepUntil(wake_up, inputs.stop, name);
+    return false;
+  }
+  if (!inputs.notifier->SleepUntil(clock, wake_up, inputs.stop, name,
+                                   notifications)) {
+    return false;
+  }
+  notifications = inputs.notifier->count();
+  return true;
+}
+
 }  // namespace
 
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
@@ -70,9 +88,14 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
 
   absl::Cleanup on_exception = [&] {
     loop.EndWithException(clock.MonotonicNow());
+    policy.GiveUpAfter(loop.name(), report);
   };
+  // The calls of the notifier that polls have met.
+  uint64_t notifications =
+      inputs.notifier == nullptr ? 0 : inputs.notifier->count();
   while (step.action() != NextStep::Action::kFinish) {
     if (step.action() == NextStep::Action::kPoll) {
+      if (inputs.notifier != nullptr) notifications = inputs.notifier->count();
       if (inputs.takes_context) {
         PollContext context = loop.Context(clock.TimeNow());
         context.stop_token = inputs.stop;
@@ -86,11 +109,19 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
       step = loop.OnPoll(now, gen, stop_requested, &read_time);
     } else {
       CountBlockingSleep(loop.name());
-      clock.SleepUntil(step.wake_up(), inputs.stop, loop.name());
-      step = loop.OnWake(clock.MonotonicNow(), stop_requested);
+      if (Sleep(clock, step.wake_up(), inputs, loop.name(), notifications)) {
+        const MonotonicTime now = clock.MonotonicNow();
+        if (const std::optional<NextStep> next =
+                loop.OnNotified(now, stop_requested)) {
+          step = *next;
+        }
+      } else {
+        step = loop.OnWake(clock.MonotonicNow(), stop_requested);
+      }
     }
   }
   std::move(on_exception).Cancel();
+  policy.GiveUpAfter(loop.name(), report);
 }
 
 }  // namespace waiter::internal

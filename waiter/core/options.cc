@@ -50,6 +50,7 @@ constexpr auto kSpans = std::to_array<Span>({
     {"final_poll_lead", &WaitOptions::final_poll_lead, false},
     {"poll_timeout", &WaitOptions::poll_timeout, true},
     {"final_poll_timeout", &WaitOptions::final_poll_timeout, false},
+    {"give_up_timeout", &WaitOptions::give_up_timeout, true},
 });
 
 struct Curve {

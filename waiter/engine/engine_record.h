@@ -87,9 +87,10 @@ struct EngineRecord {
   uint32_t stamp;   // Stamp of its timer; in a queue, index of the next wait.
   Phase phase;      // For the worker alone, whoever starts the wait.
   PollStatus last_status;
-  bool has_timer = false;
+  bool has_timer : 1 = false;
   bool has_cold_state : 1;
   bool final_poll : 1;
+  bool sleep_is_fixed : 1;
   // Waits that ended with the reason `kShutDown` from which this one descends:
   // a function of one started the next, and so on.
   uint8_t shut_downs : 6;

@@ -15,6 +15,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -207,6 +208,11 @@ void EngineWorker::Cancel(EngineRecord& record, Generation generation) {
   Post([&](Mail& mail) { mail.cancelled.Push(record, generation); });
 }
 
+void EngineWorker::PollNow(EngineRecord& record, Generation generation) {
+  if (!record.gate.RequestPoll(generation)) return;
+  Post([&](Mail& mail) { mail.notified.Push(record, generation); });
+}
+
 void EngineWorker::Answer(const EngineTicket& ticket,
                           std::unique_ptr<EngineAnswer> answer) {
   answer->record = ticket.wait.record;
@@ -332,6 +338,45 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
       [&](Mail& mail) { mail.abandoned.Push(record, ticket.wait.generation); });
 }
 
+// `on_give_up` of one wait, as the executor gets it. An executor that destroys
+// it without running it has it called nevertheless.
+class EngineWorker::ExecutorGiveUp {
+ public:
+  ExecutorGiveUp(std::shared_ptr<const WaitPolicy> policy,
+                 std::string_view name, WaitReport report)
+      : policy_(std::move(policy)), name_(name), report_(std::move(report)) {}
+
+  ExecutorGiveUp(ExecutorGiveUp&&) noexcept = default;
+  ExecutorGiveUp& operator=(ExecutorGiveUp&&) = delete;
+  ~ExecutorGiveUp() { (*this)(); }
+
+  void operator()() {
+    const std::shared_ptr<const WaitPolicy> policy = std::move(policy_);
+    if (policy != nullptr) policy->GiveUpAfter(name_, report_);
+  }
+
+ private:
+  std::shared_ptr<const WaitPolicy> policy_;
+  std::string name_;
+  WaitReport report_;
+};
+
+void EngineWorker::GiveUp(EngineStep& step) {
+  const uint32_t policy = step.record_.policy;
+  if (!policies_[policy].MustGiveUpAfter(step.report_)) return;
+  if (!has_executor_) {
+    policies_[policy].GiveUpAfter(step.loop_.name(), step.report_);
+    return;
+  }
+  WAITER_TRY {
+    options_.executor(ExecutorGiveUp(policies_.Share(policy), step.loop_.name(),
+                                     step.report_));
+  }
+  WAITER_CATCH(...) {
+    // The executor has destroyed the function, which has called `on_give_up`.
+  }
+}
+
 // Rounds of the worker's thread.
 
 // Marks this thread as the worker's until the result is destroyed.
@@ -372,7 +417,7 @@ void EngineWorker::Drive(bool until_shut_down) {
   for (;;) {
     const MonotonicTime wake_up = RunRound();
     if (wake_up <= poll_clock_.now()) continue;
-    if (pending_ > 0) {
+    if (counters_.pending.value() > 0) {
       Sleep(wake_up);
     } else if (until_shut_down ? !mailbox_.Rest() : !mailbox_.has_mail()) {
       return;
@@ -425,6 +470,10 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   const bool was_ending = ending_;
   TakeMail();
   poll_clock_.BeginRound();
+  if (const MonotonicTime due = timers_.NextWakeUp();
+      due <= poll_clock_.now()) {
+    counters_.CountRound(poll_clock_.now() - due);
+  }
   ProcessLocal();
   Process(taken_);
   ProcessLocal();
@@ -448,6 +497,7 @@ MonotonicTime EngineWorker::RunRound() noexcept {
 
 void EngineWorker::FireTimers() {
   timers_.TakeDue(poll_clock_.now(), due_);
+  counters_.due.Set(static_cast<int64_t>(due_.size()));
   for (size_t i = 0; i < due_.size(); ++i) {
     if (i + kPrefetch < due_.size()) {
       pool_.Prefetch(pool_[due_[i + kPrefetch].index]);
@@ -511,14 +561,42 @@ void EngineWorker::ProcessRequests(Mail& mail) {
     }
   }
   Clear(mail.abandoned.refs);
-  if (!mail.cancelled.overflown && !mail.abandoned.overflown) return;
-  mail.cancelled.overflown = mail.abandoned.overflown = false;
+  for (const WaitRef& wait : mail.notified.refs) {
+    if (IsPending(wait)) Notify(*wait.record);
+  }
+  Clear(mail.notified.refs);
+  if (!mail.cancelled.overflown && !mail.abandoned.overflown &&
+      !mail.notified.overflown) {
+    return;
+  }
+  mail.cancelled.overflown = mail.abandoned.overflown =
+      mail.notified.overflown = false;
   ForEachPending([this](EngineRecord& record) {
     if (record.gate.freed()) {
       EndWithoutCallback(record, StopReason::kCancelled);
     } else if (record.gate.stop_requested()) {
       EndFromOutside(record, StopReason::kCancelled);
+    } else {
+      Notify(record);
     }
+  });
+}
+
+// Lets a requested poll end the sleep of a wait. A wait that does not sleep
+// looks at the request when it is about to.
+void EngineWorker::Notify(EngineRecord& record) {
+  if (record.phase != Phase::kSleeping || !record.gate.poll_requested() ||
+      !EnterTask(record)) {
+    return;
+  }
+  WithLoop(record, [&](EngineStep& step) {
+    if (!ShortenSleep(step)) {
+      codec_.Pack(record, PolicyOf(record), step.loop_.state());
+      LeaveTask(record);
+      return;
+    }
+    timers_.Clear(record);
+    Execute(step);
   });
 }
 
@@ -580,7 +658,7 @@ inline void EngineWorker::Register(EngineRecord& record) {
   codec_.Register(record, PolicyOf(record), poll_clock_.now(),
                   std::move(pending_start.stop));
   record.phase = Phase::kStarting;
-  ++pending_;
+  counters_.pending.Add(1);
 }
 
 // Returns the place of the policy in the table, or of one in its place that
@@ -728,6 +806,8 @@ inline void EngineWorker::Execute(EngineStep& step) {
       Park(step);
       return;
     }
+    step.record_.gate.MeetPollRequest();
+    counters_.polls.Add(1);
     if (has_executor_ && !step.record_.ops->is_asynchronous) {
       PollOnExecutor(step);
       return;
@@ -775,9 +855,8 @@ bool EngineStep::Ends() {
   deferred_ = false;
   const MonotonicTime end = worker_.EndOfPoll(*this);
   // An answer that was given earlier counts from then, and so do its hooks.
-  const bool was_given =
-      answered_at_.has_value() &&
-      worker_.PolicyOf(record_).options().observer != nullptr;
+  const bool was_given = answered_at_.has_value() &&
+                         worker_.PolicyOf(record_).observer() != nullptr;
   const MonotonicTime taken =
       was_given ? worker_.poll_clock_.EndOfPoll(/*exact=*/true) : end;
   const auto read_clock = [&] {
@@ -787,8 +866,11 @@ bool EngineStep::Ends() {
   next_ = loop_.OnPoll(
       end, worker_.GenOf(record_),
       [&] { return EngineWorker::StopRequested(record_); }, &read_time);
-  called_back_ =
-      next_.action() == NextStep::Action::kFinish && !record_.gate.abandoned();
+  if (next_.action() == NextStep::Action::kFinish &&
+      !record_.gate.abandoned()) {
+    worker_.GiveUp(*this);
+    called_back_ = !record_.gate.abandoned();
+  }
   return called_back_;
 }
 
@@ -849,6 +931,10 @@ void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
 // round, or for good.
 inline void EngineWorker::Park(EngineStep& step) {
   EngineRecord& record = step.record_;
+  if (!step.deferred_ && step.next_.action() == NextStep::Action::kSleep &&
+      record.gate.poll_requested()) {
+    ShortenSleep(step);
+  }
   if (step.deferred_) {
     record.phase = Phase::kAwaitingAnswer;
     // A poll on an executor is awaited once it has begun.
@@ -880,9 +966,20 @@ inline void EngineWorker::Park(EngineStep& step) {
   LeaveTask(record);
 }
 
+// Lets a requested poll take the place of a sleep, or of a part of it. Returns
+// whether the step has changed.
+bool EngineWorker::ShortenSleep(EngineStep& step) {
+  const std::optional<NextStep> next = step.loop_.OnNotified(
+      poll_clock_.now(), [&] { return StopRequested(step.record_); });
+  if (next.has_value()) step.next_ = *next;
+  return next.has_value();
+}
+
 // Calls back without a value, unless the wait was abandoned.
 void EngineWorker::CallBack(EngineStep& step) {
   EngineRecord& record = step.record_;
+  if (record.gate.abandoned()) return;
+  GiveUp(step);
   if (record.gate.abandoned()) return;
   step.called_back_ = true;
   WAITER_TRY {
@@ -908,7 +1005,7 @@ void EngineWorker::Release(EngineRecord& record) {
   record.phase = Phase::kFree;
   record.gate.Close();
   pool_.Free(record);
-  --pending_;
+  counters_.pending.Add(-1);
 }
 
 }  // namespace waiter::internal

@@ -20,6 +20,7 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "waiter/clock.h"
+#include "waiter/engine/engine_counters.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/mailbox.h"
 #include "waiter/engine/policy_table.h"
@@ -34,6 +35,7 @@
 #include "waiter/poll_context.h"
 #include "waiter/stop_token.h"
 #include "waiter/wait_engine_options.h"
+#include "waiter/wait_engine_statistics.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -57,6 +59,8 @@ class EngineWorker {
 
   // Any thread may call the following.
 
+  void AddStatistics(EngineStatistics& sum) const { counters_.AddTo(sum); }
+
   void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveReference() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -68,6 +72,7 @@ class EngineWorker {
   // also before this call returns.
   void Start(EngineRecord& record, PendingStart pending_start);
   void Cancel(EngineRecord& record, Generation generation);
+  void PollNow(EngineRecord& record, Generation generation);
   // Ends a wait without a callback, and returns once its task is destroyed. If
   // the calling thread is in the task, returns at once; the task is destroyed
   // when the thread leaves it.
@@ -100,15 +105,17 @@ class EngineWorker {
  private:
   friend class EngineStep;
   class ExecutorPoll;
+  class ExecutorGiveUp;
 
   struct WaitRef {
     EngineRecord* record;
     Generation generation;
   };
-  // Waits that were cancelled or abandoned. If memory runs out, the worker
-  // looks at all waits instead.
+  // Waits that were cancelled, abandoned or notified. If memory runs out, the
+  // worker looks at all waits instead.
   struct WaitRefs {
     void Push(EngineRecord& record, Generation generation) noexcept;
+    bool empty() const { return refs.empty() && !overflown; }
 
     std::vector<WaitRef> refs;
     bool overflown = false;
@@ -119,11 +126,11 @@ class EngineWorker {
     AnswerQueue answers;
     WaitRefs cancelled;
     WaitRefs abandoned;
+    WaitRefs notified;
 
     bool empty() const {
-      return starts.empty() && answers.empty() && cancelled.refs.empty() &&
-             abandoned.refs.empty() && !cancelled.overflown &&
-             !abandoned.overflown;
+      return starts.empty() && answers.empty() && cancelled.empty() &&
+             abandoned.empty() && notified.empty();
     }
   };
 
@@ -153,6 +160,7 @@ class EngineWorker {
   void FireTimers();
   void Process(Mail& mail);
   void ProcessRequests(Mail& mail);
+  void Notify(EngineRecord& record);
   void BeginNew();
   void ProcessLocal();
   void Register(EngineRecord& record);
@@ -183,7 +191,9 @@ class EngineWorker {
   absl::BitGenRef GenOf(EngineRecord& record);
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
+  bool ShortenSleep(EngineStep& step);
   void CallBack(EngineStep& step);
+  void GiveUp(EngineStep& step);
   bool EnterTask(EngineRecord& record) const;
   void LeaveTask(EngineRecord& record);
   void Release(EngineRecord& record);
@@ -202,6 +212,7 @@ class EngineWorker {
   const std::shared_ptr<const std::atomic<bool>> engine_ends_;
   std::atomic<size_t> references_ = 1;
   std::atomic<int64_t> blocking_sleeps_ = 0;
+  EngineCounters counters_;
 
   RecordPool pool_;
   BasicMailbox<Mail> mailbox_;
@@ -220,7 +231,6 @@ class EngineWorker {
   std::vector<WaitTimers::Timer> due_;
   std::vector<WaitRef> ready_;
   std::vector<WaitRef> polling_;
-  size_t pending_ = 0;
   bool ending_ = false;
   bool in_round_ = false;
   // `EngineRecord::shut_downs` of the waits that this thread starts.

@@ -29,6 +29,11 @@ class PolicyTable {
     return *entries_[index].policy;
   }
 
+  // Shares the policy at an index with waits.
+  std::shared_ptr<const WaitPolicy> Share(uint32_t index) const {
+    return entries_[index].policy;
+  }
+
   // Counts one more wait of the policy that was added last, if that is
   // `policy`. Returns whether it is, and then the index by `last()`.
   bool AddToLast(const WaitPolicy& policy) {

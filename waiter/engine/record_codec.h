@@ -59,6 +59,7 @@ class RecordCodec {
     record.has_timer = false;
     record.has_cold_state = false;
     record.final_poll = false;
+    record.sleep_is_fixed = false;
     if (full_reports_) {
       auto& full = static_cast<FullEngineRecord&>(record);
       full.counts = {};
@@ -114,6 +115,7 @@ class RecordCodec {
     record.growth = state.growth;
     record.last_status = state.streak_status;
     record.final_poll = state.final_poll;
+    record.sleep_is_fixed = state.sleep_is_fixed;
     if (full_reports_) {
       auto& full = static_cast<FullEngineRecord&>(record);
       full.counts = scratch_.counts;
@@ -163,6 +165,7 @@ inline WaitState RecordCodec::Unpack(const EngineRecord& record,
                      .streak_status = record.last_status,
                      .final_poll = record.final_poll,
                      .asleep = record.phase == EngineRecord::Phase::kSleeping,
+                     .sleep_is_fixed = record.sleep_is_fixed,
                      .brief_report = !full_reports_,
                      .growth = record.growth};
   if (full_reports_) {

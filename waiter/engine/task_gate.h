@@ -9,6 +9,7 @@
 //   worker or executor            owner of the handle
 //   ------------------            -------------------
 //   if (gate.Enter(shared)) {     gate.RequestStop(generation);
+//     gate.MeetPollRequest();     gate.RequestPoll(generation);
 //     ...                         gate.Detach(generation);
 //     if (!gate.Leave()) Free();  switch (gate.Abandon(generation, in_task))
 //   }
@@ -19,6 +20,8 @@
 //    owner abandons it, otherwise by the owner.
 //  * Entering is the start of a poll: whoever enters after `RequestStop` has
 //    returned sees the request, and an executor does not enter at all.
+//  * A poll begins after every request of one: the request is met by the next
+//    poll that begins, however many requests there were.
 //  * Once a poll on an executor has begun, the wait takes its answer before
 //    anything else, unless it is abandoned.
 //  * The generation moves only in `Close`, so a reference to a wait that has
@@ -76,6 +79,18 @@ class BasicTaskGate {
   bool RequestStop(Generation generation) {
     return Update(generation,
                   [](uint64_t word) { return word | kStopRequested; });
+  }
+
+  // Requests a poll. Returns true if the worker must be told: the wait has not
+  // ended, and no request is outstanding.
+  bool RequestPoll(Generation generation) {
+    bool is_first = false;
+    return Update(generation,
+                  [&](uint64_t word) {
+                    is_first = (word & kPollRequested) == 0;
+                    return word | kPollRequested;
+                  }) &&
+           is_first;
   }
 
   // Gives the handle up: nobody abandons the wait or requests a stop any more.
@@ -151,6 +166,16 @@ class BasicTaskGate {
     return true;
   }
 
+  // Takes the request of a poll, which the poll that begins now meets. Returns
+  // whether there was one; what its owner did before is then visible.
+  bool MeetPollRequest() {
+    uint64_t word = word_.load(std::memory_order_acquire);
+    while ((word & kPollRequested) != 0) {
+      if (Replace(word, word & ~kPollRequested)) return true;
+    }
+    return false;
+  }
+
   // Says that the task is gone, and wakes the owner if it waits for that.
   void SetFreed() {
     if ((word_.fetch_or(kFreed, std::memory_order_acq_rel) & kAwaited) != 0) {
@@ -167,6 +192,9 @@ class BasicTaskGate {
 
   bool stop_requested() const {
     return (word_.load(std::memory_order_acquire) & kStopRequested) != 0;
+  }
+  bool poll_requested() const {
+    return (word_.load(std::memory_order_acquire) & kPollRequested) != 0;
   }
   bool abandoned() const {
     return (word_.load(std::memory_order_acquire) & kAbandoned) != 0;
@@ -188,7 +216,8 @@ class BasicTaskGate {
   static constexpr uint64_t kAwaited = 16;   // The owner waits for `kFreed`.
   static constexpr uint64_t kStopRequested = 32;
   static constexpr uint64_t kPollBegun = 64;  // On an executor.
-  static constexpr uint64_t kOneGeneration = 128;
+  static constexpr uint64_t kPollRequested = 128;
+  static constexpr uint64_t kOneGeneration = 256;
 
   static constexpr Generation GenerationOf(uint64_t word) {
     return word & ~(kOneGeneration - 1);

@@ -16,6 +16,7 @@
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/exceptions.h"
 #include "waiter/wait_engine_options.h"
+#include "waiter/wait_engine_statistics.h"
 
 namespace waiter {
 
@@ -108,6 +109,14 @@ int64_t WaitEngine::blocking_sleeps() const {
   int64_t sum = 0;
   for (const internal::EngineWorkerRef& worker : workers_) {
     sum += worker->blocking_sleeps();
+  }
+  return sum;
+}
+
+EngineStatistics WaitEngine::statistics() const {
+  EngineStatistics sum;
+  for (const internal::EngineWorkerRef& worker : workers_) {
+    worker->AddStatistics(sum);
   }
   return sum;
 }

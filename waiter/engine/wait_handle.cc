@@ -24,6 +24,11 @@ void WaitCanceller::Cancel() const {
   poll.request_stop();
 }
 
+void WaitCanceller::PollNow() const {
+  if (wait.worker.get() == nullptr) return;
+  wait.worker->PollNow(*wait.record, wait.generation);
+}
+
 }  // namespace internal
 
 void WaitHandle::Detach() {

@@ -4,6 +4,7 @@
 #include "waiter/loop/wait_loop.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,13 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
 // it terminates the program.
 template <typename Hook>
 void CallHook(const WaitPolicy& policy, Hook hook) noexcept {
-  hook(*policy.options().observer);
+  hook(*policy.observer());
+}
+
+// Returns an identity that no wait of this process had.
+uint64_t NextWaitId() {
+  static std::atomic<uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 // Returns whether the hint of `found` exceeds `max_retry_after`.
@@ -78,6 +85,7 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
                          StopRequested stop_requested) {
   state_.start = state_.step_started = now;
   state_.deadline = deadline;
+  if (policy_.keeps_details()) Announce();
   if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
   Delay delay = {policy_.durations().first_poll_delay,
@@ -90,6 +98,7 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
     }
   }
   if (delay.length == nanoseconds::zero()) return BeginPoll(now);
+  state_.sleep_is_fixed = IsFixed(delay.reason);
   return SleepOrPoll(now, FitToDeadline(now, delay,
                                         {.lead = nanoseconds::zero(),
                                          .gap = nanoseconds::zero(),
@@ -102,8 +111,7 @@ NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
   if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
   const MonotonicTime answered = now;
   Record(answered);
-  if (policy_.keeps_details() && policy_.options().observer != nullptr &&
-      read_time != nullptr) {
+  if (policy_.observer() != nullptr && read_time != nullptr) {
     now = (*read_time)();
   }
   const PollStatus status = report_.last_poll.status();
@@ -139,6 +147,22 @@ NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
   // Row 9, with `delay_when_refused`.
   if (state_.refused) return Finish(StopReason::kQuota, now);
   return BeginPoll(now);
+}
+
+std::optional<NextStep> WaitLoop::OnNotified(MonotonicTime now,
+                                             StopRequested stop_requested) {
+  if (!state_.asleep) return std::nullopt;
+  state_.growth = {};
+  if (state_.sleep_is_fixed) return std::nullopt;
+  const MonotonicTime earliest =
+      SaturatingAdd(state_.step_started, LeastDelay());
+  if (earliest > now && state_.final_poll) return std::nullopt;
+  if (policy_.options().history_limit > 0 && report_.attempts > 0) {
+    LastRecord().delay = Between(state_.step_started, std::max(earliest, now));
+  }
+  if (earliest > now) return NextStep::SleepUntil(earliest);
+  state_.final_poll = false;
+  return OnWake(now, stop_requested);
 }
 
 // Helpers of `OnPoll`, in the order of the rows.
@@ -229,6 +253,7 @@ inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
       return *step;
     }
   }
+  state_.sleep_is_fixed = IsFixed(delay.reason);
   // Row 10: the wait goes on. A hold may end exactly at the deadline, so no
   // lead cuts it short.
   const nanoseconds lead = state_.streak_status == PollStatus::kSuccess
@@ -238,6 +263,29 @@ inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
                                         {.lead = lead,
                                          .gap = Curve().min_delay(),
                                          .least_delay = least_delay}));
+}
+
+// Returns whether a sleep that `reason` decided ignores notifications.
+inline bool WaitLoop::IsFixed(SleepReason reason) const {
+  switch (reason) {
+    case SleepReason::kRetryAfter:
+    case SleepReason::kRetryQuota:
+    case SleepReason::kConfirming:
+      return true;
+    default:
+      // A brief report forgets what `LeastDelay` needs.
+      return state_.refused ||
+             (state_.brief_report && LeastDelay() > nanoseconds::zero());
+  }
+}
+
+// Returns the time after the last poll before which no notification causes the
+// next one.
+inline nanoseconds WaitLoop::LeastDelay() const {
+  if (report_.attempts == 0 || policy_.has_delay_rule()) {
+    return nanoseconds::zero();
+  }
+  return std::max(Curve().min_delay(), Hint());
 }
 
 // Returns the delay by the curve of the status found and by the server's hint.
@@ -346,6 +394,7 @@ inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
 }
 
 inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
+  if (state_.is_undecided) ReportDecision(report_.last_poll, delay);
   if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
   state_.step_started = now;
   return BeginPoll(now);
@@ -363,10 +412,10 @@ inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
     if (const std::optional<NextStep> step = PassLimiter(now)) return *step;
     state_.poll_is_booked = false;
   }
-  if (policy_.keeps_details() && policy_.options().observer != nullptr) {
+  if (policy_.observer() != nullptr) {
     state_.poll_announced = true;
     CallHook(policy_, [&](WaitObserver& observer) {
-      observer.BeforePoll(name(), report_.attempts + 1);
+      observer.BeforePoll(Identity(), report_.attempts + 1);
     });
   }
   return NextStep::Poll();
@@ -427,6 +476,7 @@ std::optional<NextStep> WaitLoop::PassLimiter(MonotonicTime now) {
   const MonotonicTime start = limiter->Acquire(now);
   // A limiter delays polls, and takes none away: the last one passes.
   if (start <= now || now >= state_.deadline) return std::nullopt;
+  state_.sleep_is_fixed = true;
   return Sleep(
       now, {std::min(start, state_.deadline) - now, SleepReason::kRateLimit});
 }
@@ -492,27 +542,71 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
       LastRecord() = std::move(record);
     }
   }
-  if (options.observer != nullptr) {
-    ReportPoll(now, found, /*answered=*/true);
+  if (policy_.observer() != nullptr) {
+    state_.poll_announced = false;
+    ReportPoll(now, found);
   }
-}
-
-void WaitLoop::ReportPoll(MonotonicTime now, const Poll<>& found,
-                          bool answered) {
-  state_.poll_announced = false;
-  CallHook(policy_, [&](WaitObserver& observer) {
-    observer.AfterPoll({.name = name(),
-                        .attempt = report_.attempts + (answered ? 0 : 1),
-                        .elapsed = Between(state_.start, now),
-                        .took = Between(state_.step_started, now),
-                        .found = found,
-                        .answered = answered});
-  });
 }
 
 PollRecord& WaitLoop::LastRecord() {
   return report_.history[static_cast<size_t>((report_.attempts - 1) %
                                              policy_.options().history_limit)];
+}
+
+WaitIdentity WaitLoop::Identity() const {
+  return {.id = state_.id,
+          .name = name(),
+          .operation = policy_.options().operation};
+}
+
+// Calls `OnStart`, once.
+void WaitLoop::Announce() {
+  if (policy_.observer() == nullptr || state_.id != 0) return;
+  state_.id = NextWaitId();
+  CallHook(policy_, [&](WaitObserver& observer) {
+    observer.OnStart({.wait = Identity(),
+                      .timeout = policy_.status().ok()
+                                     ? Between(state_.start, state_.deadline)
+                                     : absl::InfiniteDuration(),
+                      .first_poll_delay = policy_.options().first_poll_delay});
+  });
+}
+
+// Returns the event of the poll that ended at `poll_ended`. It has an answer if
+// that is recorded, and the poll is not announced any more.
+PollEvent WaitLoop::EventOf(const Poll<>& found) const {
+  const bool answered = !state_.poll_announced;
+  return {.wait = Identity(),
+          .attempt = report_.attempts + (answered ? 0 : 1),
+          .elapsed = Between(state_.start, state_.poll_ended),
+          .took = Between(state_.step_started, state_.poll_ended),
+          .found = found,
+          .answered = answered};
+}
+
+void WaitLoop::ReportPoll(MonotonicTime now, const Poll<>& found) {
+  state_.poll_ended = now;
+  state_.is_undecided = true;
+  CallHook(policy_,
+           [&](WaitObserver& observer) { observer.AfterPoll(EventOf(found)); });
+}
+
+// Reports the decision about the poll that `ReportPoll` reported: a delay, or,
+// without one, the end.
+void WaitLoop::ReportDecision(const Poll<>& found, std::optional<Delay> delay) {
+  state_.is_undecided = false;
+  CallHook(policy_, [&](WaitObserver& observer) {
+    const PollEvent poll = EventOf(found);
+    DecisionEvent decision = {
+        .poll = poll, .delay = {}, .reason = {}, .ended = {}};
+    if (delay.has_value()) {
+      decision.delay = absl::FromChrono(delay->length);
+      decision.reason = delay->reason;
+    } else {
+      decision.ended = report_.reason;
+    }
+    observer.OnDecision(decision);
+  });
 }
 
 void WaitLoop::ReportSleep(MonotonicTime now, Delay delay) {
@@ -521,9 +615,9 @@ void WaitLoop::ReportSleep(MonotonicTime now, Delay delay) {
   if (options.history_limit > 0 && report_.attempts > 0) {
     LastRecord().delay += length;  // A rate limiter may add to a delay.
   }
-  if (options.observer != nullptr) {
+  if (policy_.observer() != nullptr) {
     CallHook(policy_, [&](WaitObserver& observer) {
-      observer.BeforeSleep({.name = name(),
+      observer.BeforeSleep({.wait = Identity(),
                             .attempt = report_.attempts,
                             .elapsed = Between(state_.start, now),
                             .delay = length,
@@ -663,12 +757,19 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
         report_.history.begin() + report_.attempts % options.history_limit,
         report_.history.end());
   }
-  if (options.observer == nullptr) return;
+  if (policy_.observer() == nullptr) return;
+  Announce();
   if (state_.poll_announced) {
-    ReportPoll(now, Failed(report_.status), /*answered=*/false);
+    // A poll without an answer.
+    const Poll<> found = Failed(report_.status);
+    ReportPoll(now, found);
+    ReportDecision(found, std::nullopt);
+  } else if (state_.is_undecided) {
+    ReportDecision(report_.last_poll, std::nullopt);
   }
-  CallHook(policy_,
-           [&](WaitObserver& observer) { observer.OnDone(name(), report_); });
+  CallHook(policy_, [&](WaitObserver& observer) {
+    observer.OnDone(Identity(), report_);
+  });
 }
 
 }  // namespace waiter

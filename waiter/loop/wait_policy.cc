@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,7 +17,9 @@
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
 #include "waiter/loop/backoff.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {
@@ -74,7 +77,8 @@ std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
 }
 
 bool WaitPolicy::FirstSuccessSuffices(const WaitOptions& options) {
-  return options.observer == nullptr && options.history_limit <= 0 &&
+  return internal::ObserverOfWait(options.observer) == nullptr &&
+         options.history_limit <= 0 && options.on_give_up == nullptr &&
          options.retry_quota == nullptr && options.rate_limiter == nullptr &&
          options.successes_required == 1 &&
          options.hold_for == absl::ZeroDuration() &&
@@ -90,12 +94,12 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
     : options_(std::move(options)),
       status_(std::move(status)),
       clock_(options_.clock != nullptr ? *options_.clock : GetRealClock()),
+      observer_(internal::ObserverOfWait(options_.observer)),
       has_deadline_(options_.timeout.value_or(absl::InfiniteDuration()) <
                         absl::InfiniteDuration() ||
                     options_.deadline.value_or(absl::InfiniteFuture()) <
                         absl::InfiniteFuture()),
-      keeps_details_(options_.observer != nullptr ||
-                     options_.history_limit > 0),
+      keeps_details_(observer_ != nullptr || options_.history_limit > 0),
       has_delay_rule_(options_.delay_rule != nullptr),
       has_budgets_(options_.retry_quota != nullptr ||
                    options_.rate_limiter != nullptr),
@@ -125,6 +129,18 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       not_ready_(MakeCurve<&WaitOptions::backoff>(status_, options_)),
       server_error_(MakeCurve<&WaitOptions::server_error>(status_, options_)),
       throttled_(MakeCurve<&WaitOptions::throttled>(status_, options_)) {}
+
+void WaitPolicy::CallOnGiveUp(std::string_view name,
+                              const WaitReport& report) const {
+  const auto call = [&]() noexcept {
+    options_.on_give_up(
+        {.name = name,
+         .report = report,
+         .timeout = options_.give_up_timeout,
+         .deadline = clock_.TimeNow() + options_.give_up_timeout});
+  };
+  call();
+}
 
 MonotonicTime WaitPolicy::AbsoluteDeadlineFrom(MonotonicTime start) const {
   const absl::Duration remaining =

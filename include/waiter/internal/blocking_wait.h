@@ -15,6 +15,7 @@
 #include "waiter/internal/first_poll.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/poll_notifier.h"
 #include "waiter/stop_token.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
@@ -27,6 +28,7 @@ struct BlockingInputs {
   const waiter::stop_token& stop;
   std::optional<absl::BitGenRef> gen;
   bool takes_context;  // Whether the status function takes a `PollContext`.
+  const PollNotifier* notifier = nullptr;
 };
 
 // One call of a status function. `context` is null unless
@@ -47,7 +49,7 @@ template <typename PollFunction>
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   PollFunction& poll, WaitReport& report) {
   if (!policy.first_success_suffices() || inputs.takes_context ||
-      inputs.stop.stop_requested()) {
+      inputs.notifier != nullptr || inputs.stop.stop_requested()) {
     BlockingWait(policy, inputs, std::nullopt, poll, report);
     return;
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of a `WaitHandle` (wait_handle.h) that cancels the wait.
+// The part of a `WaitHandle` (wait_handle.h) that acts on the wait.
 
 #ifndef WAITER_INTERNAL_WAIT_CANCELLER_H_
 #define WAITER_INTERNAL_WAIT_CANCELLER_H_
@@ -16,6 +16,9 @@ struct WaitCanceller {
   // Requests a stop, as `WaitHandle::Cancel` says. Code that the request wakes
   // may destroy this.
   void Cancel() const;
+
+  // Requests a poll, as `WaitHandle::PollNow` says.
+  void PollNow() const;
 
   EngineWaitRef wait;
   // Has a state only if the status function takes a context.

@@ -94,6 +94,14 @@ class WaitLoop {
   // limiter lengthens the sleep.
   NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
 
+  // Says during a sleep that a poll is worthwhile now. The delays grow from
+  // their beginning again. Returns the step in place of the sleep: a poll, or a
+  // shorter sleep, because `min_delay` and the server's hint hold. Returns
+  // nullopt if the sleep goes on: one that a quota, a limiter or the hint
+  // decided, or that confirms a success.
+  std::optional<NextStep> OnNotified(MonotonicTime now,
+                                     StopRequested stop_requested);
+
   // Ends the wait from outside, with the reason `kCancelled`, `kDeadline` or
   // `kShutDown`. `unanswered` says whether a poll is under way, whose answer
   // must then be dropped.
@@ -154,6 +162,8 @@ class WaitLoop {
   NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
   NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen);
   NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least_delay);
+  bool IsFixed(SleepReason reason) const;
+  Nanoseconds LeastDelay() const;
   Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, absl::BitGenRef& gen);
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
                      absl::BitGenRef& gen);
@@ -177,8 +187,12 @@ class WaitLoop {
   void Record(MonotonicTime now);
   void RecordError();
   void RecordDetails(MonotonicTime now);
-  void ReportPoll(MonotonicTime now, const Poll<>& found, bool answered);
   PollRecord& LastRecord();
+  WaitIdentity Identity() const;
+  void Announce();
+  PollEvent EventOf(const Poll<>& found) const;
+  void ReportPoll(MonotonicTime now, const Poll<>& found);
+  void ReportDecision(const Poll<>& found, std::optional<Delay> delay);
   void ReportSleep(MonotonicTime now, Delay delay);
   void WakeUp(MonotonicTime now);
 

@@ -34,7 +34,7 @@ struct WaitGrowth {
   BackoffProgress throttled;
 };
 
-// A value of 96 bytes. `WaitLoop` writes it; drivers store it and, before the
+// A value of 104 bytes. `WaitLoop` writes it; drivers store it and, before the
 // first step, may set `brief_report`. Times are on the scale of the wait's
 // clock.
 struct WaitState {
@@ -49,27 +49,36 @@ struct WaitState {
   std::chrono::nanoseconds slept = {};
   std::chrono::nanoseconds longest_poll = {};
 
+  // Identity of the wait for its observer; 0 until the wait is announced.
+  uint64_t id = 0;
+
+  // While an observer is told of a poll, the end of that poll.
+  MonotonicTime poll_ended = {};
+
   // The streak: the last consecutive polls that found the same status. A streak
   // of successes starts at the start of its first poll, every other streak at
   // the end of it. Its length is 0 before the first poll.
   int64_t streak_length = 0;
   MonotonicTime streak_started = {};
+
   PollStatus streak_status = PollStatus::kNotReady;
 
   // Tokens that the wait took from its `RetryQuota`.
   QuotaToken quota_token = {};
-  bool poll_is_booked = false;  // The token is for a poll that has not begun.
-  bool refused = false;         // The quota refused; this sleep ends the wait.
-  bool final_poll = false;      // The current or next poll is the last one.
-  bool asleep = false;          // The current step is a sleep.
-  bool unanswered = false;      // The wait was ended during a poll.
-  bool poll_announced = false;  // `BeforePoll` was called for the current poll.
-  bool hold_is_open = false;    // At the last success, before hooks.
+  bool poll_is_booked : 1 = false;  // The token is for the poll to come.
+  bool refused : 1 = false;     // The quota refused; this sleep ends the wait.
+  bool final_poll : 1 = false;  // The current or next poll is the last one.
+  bool asleep : 1 = false;      // The current step is a sleep.
+  bool sleep_is_fixed : 1 = false;  // No notification cuts it short.
+  bool unanswered : 1 = false;      // The wait was ended during a poll.
+  bool poll_announced : 1 = false;  // `BeforePoll` was called for this poll.
+  bool is_undecided : 1 = false;    // `OnDecision` must follow `AfterPoll`.
+  bool hold_is_open : 1 = false;    // At the last success, before hooks.
 
   // Configuration: the report holds only `attempts`, `elapsed`, `late`, the
   // last poll, and the reason and status of the end. The status has no text if
   // the wait is cancelled or shut down.
-  bool brief_report = false;
+  bool brief_report : 1 = false;
 
   WaitGrowth growth = {};
 };

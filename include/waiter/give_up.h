@@ -1,0 +1,55 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What a wait calls when it ends without success, to cancel the operation that
+// it waited for:
+//
+//   waiter::Waiter wait_until_running(
+//       [&] { return GetStatus(client, id); },
+//       {.timeout = absl::Minutes(5),
+//        .on_give_up = [&](const waiter::GiveUp& end) {
+//          client.Cancel(id, end.deadline);
+//        }});
+//
+// Without it, an operation whose wait has timed out goes on at the server, and
+// may be paid for.
+
+#ifndef WAITER_GIVE_UP_H_
+#define WAITER_GIVE_UP_H_
+
+#include <functional>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+
+// The end of a wait without success. Views and references are valid until the
+// function returns.
+struct GiveUp {
+  std::string_view name;  // From the options or from `Start`.
+
+  // `report.reason` says why the wait ended, `report.status` with which error.
+  const WaitReport& report;
+
+  // `WaitOptions::give_up_timeout`, and the point in time at which it is over.
+  // To be passed on to the call that cancels; it is not enforced.
+  absl::Duration timeout;
+  absl::Time deadline;
+};
+
+// Called exactly once for every wait that ends without success, whatever ended
+// it: failure, a limit, a stop, the end of the engine, invalid options, an
+// exception of the status function. Only a wait whose handle is destroyed calls
+// nothing, as its owner is about to destroy what functions refer to.
+//
+// `Wait` calls it on its own thread and returns afterwards. An engine calls it
+// on its thread before the callback, or, if it has an executor, hands it to
+// that, and the callback may come first. An exception that leaves it terminates
+// the program.
+using GiveUpFunction = std::function<void(const GiveUp&)>;
+
+}  // namespace waiter
+
+#endif  // WAITER_GIVE_UP_H_

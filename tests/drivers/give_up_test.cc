@@ -1,0 +1,293 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/give_up.h"
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/stop_token.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Task = absl::AnyInvocable<void()>;
+
+class GiveUpTest : public EngineFixture {
+ protected:
+  // Options whose `on_give_up` writes down the reason.
+  WaitOptions Options(absl::Duration timeout = absl::Seconds(5)) {
+    WaitOptions options = EverySecond(timeout);
+    options.name = "instance";
+    options.on_give_up = [this](const GiveUp& end) {
+      given_up_.push_back(end.report.reason);
+      if (on_give_up_ != nullptr) on_give_up_(end);
+    };
+    return options;
+  }
+
+  std::vector<StopReason> given_up_;
+  std::function<void(const GiveUp&)> on_give_up_;
+};
+
+TEST_F(GiveUpTest, BlockingWaitCallsItOnceBeforeItReturns) {
+  on_give_up_ = [&](const GiveUp& end) {
+    EXPECT_EQ(end.name, "instance");
+    EXPECT_EQ(end.timeout, absl::Seconds(10));
+    EXPECT_EQ(end.deadline, clock_.TimeNow() + absl::Seconds(10));
+    EXPECT_EQ(end.report.attempts, 6);
+    EXPECT_THAT(end.report.status,
+                StatusIs(absl::StatusCode::kDeadlineExceeded));
+  };
+
+  (void)Waiter([] { return false; }, Options()).Wait();
+
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kDeadline));
+}
+
+TEST_F(GiveUpTest, SuccessDoesNotCallIt) {
+  EXPECT_TRUE(Waiter([] { return true; }, Options()).Wait().ok());
+  EXPECT_TRUE(Waiter([&] { return ++polls_ == 3; }, Options()).Wait().ok());
+
+  EXPECT_THAT(given_up_, IsEmpty());
+}
+
+TEST_F(GiveUpTest, EveryOtherEndCallsIt) {
+  (void)Waiter([] { return PollStatus::kFailed; }, Options()).Wait();
+  WaitOptions attempts = Options();
+  attempts.max_attempts = 2;
+  (void)Waiter([] { return false; }, attempts).Wait();
+  WaitOptions streak = Options();
+  streak.max_consecutive_server_errors = 1;
+  (void)Waiter([] { return ServerError(); }, streak).Wait();
+  WaitOptions rule = Options();
+  rule.delay_rule = [](const auto&, auto) { return std::nullopt; };
+  (void)Waiter([] { return false; }, rule).Wait();
+  waiter::stop_source stop;
+  stop.request_stop();
+  (void)Waiter([] { return false; }, Options()).Wait(stop.get_token());
+  WaitOptions invalid = Options();
+  invalid.max_attempts = 0;
+  (void)Waiter([] { return false; }, invalid).Wait();
+
+  EXPECT_THAT(given_up_,
+              ElementsAre(StopReason::kFailed, StopReason::kAttempts,
+                          StopReason::kConsecutiveLimit, StopReason::kDelayRule,
+                          StopReason::kCancelled, StopReason::kInvalidOptions));
+}
+
+TEST_F(GiveUpTest, ExceptionOfTheStatusFunctionCallsItAndPassesThrough) {
+  Waiter wait([]() -> bool { throw std::runtime_error("boom"); }, Options());
+
+  EXPECT_THROW(wait.Wait(), std::runtime_error);
+
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kFailed));
+}
+
+TEST_F(GiveUpTest, TimeLimitIsThatOfTheOptions) {
+  WaitOptions options = Options();
+  options.give_up_timeout = absl::InfiniteDuration();
+  on_give_up_ = [](const GiveUp& end) {
+    EXPECT_EQ(end.deadline, absl::InfiniteFuture());
+  };
+  (void)Waiter([] { return false; }, options).Wait();
+  EXPECT_EQ(given_up_.size(), 1U);
+
+  options.give_up_timeout = -absl::Seconds(1);
+  EXPECT_THAT(Validate(options), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// Engines.
+
+TEST_F(GiveUpTest, EngineCallsItBeforeTheCallback) {
+  WaitEngine engine(Simulated());
+  on_give_up_ = [&](const GiveUp&) {
+    EXPECT_THAT(results_.reasons(), IsEmpty());
+  };
+
+  const WaitHandle wait =
+      engine.Start(Waiter([] { return false; }, Options()), results_.Take());
+  engine.Run();
+
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kDeadline));
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
+}
+
+TEST_F(GiveUpTest, EngineCallsItWithTheNameOfTheStart) {
+  WaitEngine engine(Simulated());
+  on_give_up_ = [&](const GiveUp& end) { EXPECT_EQ(end.name, "i-0abc"); };
+
+  const WaitHandle wait = engine.Start(
+      "i-0abc", Waiter([] { return false; }, Options()), results_.Take());
+  engine.Run();
+
+  EXPECT_EQ(given_up_.size(), 1U);
+}
+
+TEST_F(GiveUpTest, CancelAndTheEndOfTheEngineCallIt) {
+  std::optional<WaitEngine> engine(Simulated());
+  WaitHandle cancelled =
+      engine->Start(Waiter([] { return false; }, Options()), results_.Take());
+  cancelled.Cancel();
+  engine->RunDue();
+  engine->Start(Waiter([] { return false; }, Options()), results_.Take())
+      .Detach();
+
+  engine.reset();
+
+  EXPECT_THAT(given_up_, testing::UnorderedElementsAre(StopReason::kCancelled,
+                                                       StopReason::kShutDown));
+}
+
+TEST_F(GiveUpTest, DestroyedHandleCallsNothing) {
+  WaitEngine engine(Simulated());
+  std::optional<WaitHandle> wait =
+      engine.Start(Waiter([] { return false; }, Options()), results_.Take());
+  clock_.CallAt(absl::Seconds(2), [&] { wait.reset(); });
+
+  engine.Run();
+
+  EXPECT_THAT(given_up_, IsEmpty());
+  EXPECT_THAT(results_.reasons(), IsEmpty());
+}
+
+TEST_F(GiveUpTest, ItMayDestroyTheHandleAndThenThereIsNoCallback) {
+  WaitEngine engine(Simulated());
+  std::optional<WaitHandle> wait;
+  on_give_up_ = [&](const GiveUp&) { wait.reset(); };
+  // One wait ends by a poll, and one between polls.
+  for (const bool by_poll : {true, false}) {
+    WaitOptions options = Options();
+    if (by_poll) options.max_attempts = 1;
+    wait = engine.Start(Waiter([] { return false; }, options), results_.Take());
+    if (!by_poll) {
+      clock_.CallAt(clock_.Elapsed() + absl::Milliseconds(1500),
+                    [&] { wait->Cancel(); });
+    }
+    engine.Run();
+  }
+
+  EXPECT_THAT(given_up_,
+              ElementsAre(StopReason::kAttempts, StopReason::kCancelled));
+  EXPECT_THAT(results_.reasons(), IsEmpty());
+}
+
+TEST_F(GiveUpTest, ItMayStartAnotherWait) {
+  WaitEngine engine(Simulated());
+  on_give_up_ = [&](const GiveUp&) {
+    engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take())
+        .Detach();
+  };
+  engine.Start(Waiter([] { return false; }, Options()), results_.Take())
+      .Detach();
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(),
+              ElementsAre(StopReason::kDeadline, StopReason::kSuccess));
+}
+
+TEST_F(GiveUpTest, WaitsOfOnePolicyEachCallIt) {
+  WaitEngine engine(Simulated());
+  const auto policy = WaitPolicy::Make(Options());
+  for (int i = 0; i < 3; ++i) {
+    engine.Start(Waiter([] { return false; }, policy), results_.Take())
+        .Detach();
+  }
+
+  engine.Run();
+
+  EXPECT_EQ(given_up_.size(), 3U);
+}
+
+// With an executor.
+
+TEST_F(GiveUpTest, ExecutorRunsIt) {
+  std::vector<Task> tasks;
+  WaitEngineOptions options = Simulated();
+  options.executor = [&](Task task) { tasks.push_back(std::move(task)); };
+  const auto run_tasks = [&] {
+    for (Task& task : std::exchange(tasks, {})) task();
+  };
+  std::optional<WaitEngine> engine(options);
+  WaitOptions once = Options();
+  once.max_attempts = 1;
+  engine->Start("i-0abc", Waiter([] { return false; }, once), results_.Take())
+      .Detach();
+  engine->RunDue();
+  run_tasks();  // The poll.
+  engine->RunDue();
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kAttempts));
+  EXPECT_THAT(given_up_, IsEmpty());
+  on_give_up_ = [&](const GiveUp& end) {
+    EXPECT_EQ(end.name, "i-0abc");
+    EXPECT_EQ(end.report.attempts, 1);
+    EXPECT_THAT(end.report.status,
+                StatusIs(absl::StatusCode::kResourceExhausted));
+  };
+
+  // The engine may be gone by then.
+  engine.reset();
+  run_tasks();
+
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kAttempts));
+}
+
+TEST_F(GiveUpTest, ExecutorThatDropsOrThrowsDoesNotLoseIt) {
+  for (const bool throws : {true, false}) {
+    given_up_.clear();
+    bool accepts = true;
+    WaitEngineOptions options = Simulated();
+    options.executor = [&](Task task) {
+      if (accepts) {
+        accepts = false;
+        task();
+      } else if (throws) {
+        throw std::runtime_error("full");
+      }
+    };
+    WaitEngine engine(options);
+    WaitOptions once = Options();
+    once.max_attempts = 1;
+    engine.Start(Waiter([] { return false; }, once), results_.Take()).Detach();
+
+    engine.Run();
+
+    EXPECT_THAT(given_up_, ElementsAre(StopReason::kAttempts));
+  }
+}
+
+using GiveUpDeathTest = GiveUpTest;
+
+TEST_F(GiveUpDeathTest, ExceptionTerminates) {
+  on_give_up_ = [](const GiveUp&) { throw std::runtime_error("boom"); };
+
+  EXPECT_DEATH((void)Waiter([] { return false; }, Options()).Wait(), "boom");
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,447 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Notifications of waits: `PollNotifier` for the blocking form, and
+// `WaitHandle::PollNow` for engines. One table of timelines holds for all.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/random/bit_gen_ref.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
+#include "waiter/backoff_options.h"
+#include "waiter/delay_rule.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_notifier.h"
+#include "waiter/retry_after_options.h"
+#include "waiter/retry_quota.h"
+#include "waiter/stop_token.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+// One poll: its answer, and the seconds that it takes.
+struct Look {
+  Poll<> answer;
+  int takes = 0;
+};
+
+// A wait whose function answers as in `looks`, and then with success.
+struct Timeline {
+  std::string name;
+  WaitOptions options;
+  std::vector<Look> looks;
+  // Times since the start, in seconds.
+  std::vector<int> notified_at;
+  std::vector<int> polled_at;
+  // With a lean report, if that differs.
+  std::optional<std::vector<int>> lean_polled_at = std::nullopt;
+  StopReason reason = StopReason::kSuccess;
+  std::optional<int> stopped_at = std::nullopt;
+};
+
+void PrintTo(const Timeline& timeline, std::ostream* out) {
+  *out << timeline.name;
+}
+
+WaitOptions With(BackoffOptions backoff) {
+  return {.timeout = absl::Hours(1),
+          .backoff = backoff,
+          .server_error = backoff,
+          .throttled = backoff,
+          .retry_after = {.rule = RetryAfterOptions::Rule::kLowerBound}};
+}
+
+WaitOptions EverySeconds(int seconds) {
+  return With(Every(absl::Seconds(seconds)));
+}
+
+std::vector<Timeline> Timelines() {
+  const Look not_ready = {NotReady()};
+  std::vector<Timeline> all;
+  all.push_back({.name = "EndsTheSleepAtOnce",
+                 .options = EverySeconds(10),
+                 .looks = {not_ready},
+                 .notified_at = {3},
+                 .polled_at = {0, 3}});
+  all.push_back({.name = "ManyAreOnePoll",
+                 .options = EverySeconds(10),
+                 .looks = {not_ready, not_ready},
+                 .notified_at = {3, 3, 3, 3},
+                 .polled_at = {0, 3, 13}});
+  BackoffOptions doubling = Every(absl::Seconds(1));
+  doubling.max_delay = absl::Seconds(60);
+  doubling.multiplier = 2;
+  all.push_back({.name = "RestartsTheGrowth",
+                 .options = With(doubling),
+                 .looks = {not_ready, not_ready, not_ready, not_ready,
+                           not_ready, not_ready},
+                 .notified_at = {9},
+                 .polled_at = {0, 1, 3, 7, 9, 10, 12}});
+  Timeline first = {.name = "EndsTheFirstDelay",
+                    .options = EverySeconds(10),
+                    .looks = {not_ready},
+                    .notified_at = {5},
+                    .polled_at = {5, 15}};
+  first.options.first_poll_delay = absl::Seconds(30);
+  all.push_back(first);
+  Timeline hint = {.name = "HintHolds",
+                   .options = EverySeconds(10),
+                   .looks = {{NotReady("", absl::Seconds(20))}},
+                   .notified_at = {5},
+                   .polled_at = {0, 20}};
+  hint.options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  all.push_back(hint);
+  all.push_back({.name = "HintBelowTheDelayHolds",
+                 .options = EverySeconds(60),
+                 .looks = {{NotReady("", absl::Seconds(10))}},
+                 .notified_at = {4, 6},
+                 .polled_at = {0, 10},
+                 .lean_polled_at = {{0, 60}}});
+  all.push_back({.name = "PollsAtOnceAfterTheHint",
+                 .options = EverySeconds(60),
+                 .looks = {{NotReady("", absl::Seconds(10))}},
+                 .notified_at = {14},
+                 .polled_at = {0, 14},
+                 .lean_polled_at = {{0, 60}}});
+  BackoffOptions at_least = Every(absl::Seconds(60));
+  at_least.min_delay = absl::Seconds(10);
+  all.push_back({.name = "MinDelayHolds",
+                 .options = With(at_least),
+                 .looks = {not_ready},
+                 .notified_at = {4},
+                 .polled_at = {0, 10},
+                 .lean_polled_at = {{0, 60}}});
+  Timeline rule = {.name = "DelayRuleHasNoMinDelay",
+                   .options = With(at_least),
+                   .looks = {not_ready},
+                   .notified_at = {4},
+                   .polled_at = {0, 4}};
+  rule.options.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+    return absl::Seconds(30);
+  };
+  all.push_back(rule);
+  all.push_back({.name = "EndsTheSleepAfterAServerError",
+                 .options = EverySeconds(10),
+                 .looks = {{ServerError()}},
+                 .notified_at = {3},
+                 .polled_at = {0, 3}});
+  Timeline confirming = {.name = "ConfirmationKeepsItsPace",
+                         .options = EverySeconds(10),
+                         .looks = {{Success()}},
+                         .notified_at = {3},
+                         .polled_at = {0, 10}};
+  confirming.options.successes_required = 2;
+  all.push_back(confirming);
+  all.push_back({.name = "DuringAPollCausesAnother",
+                 .options = EverySeconds(10),
+                 .looks = {{NotReady(), 2}},
+                 .notified_at = {1},
+                 .polled_at = {0, 2}});
+  Timeline last = {.name = "LastPollStillComes",
+                   .options = EverySeconds(8),
+                   .looks = {not_ready, not_ready, not_ready, not_ready},
+                   .notified_at = {9},
+                   .polled_at = {0, 8, 9, 10},
+                   .reason = StopReason::kDeadline};
+  last.options.timeout = absl::Seconds(10);
+  all.push_back(last);
+  Timeline hinted_last = {
+      .name = "HintHoldsUntilTheLastPoll",
+      .options = EverySeconds(8),
+      .looks = {{NotReady("", absl::Seconds(20))}, not_ready},
+      .notified_at = {5},
+      .polled_at = {0, 10},
+      .reason = StopReason::kDeadline};
+  hinted_last.options.timeout = absl::Seconds(10);
+  hinted_last.options.retry_after.past_deadline =
+      RetryAfterOptions::PastDeadline::kPollAtDeadline;
+  all.push_back(hinted_last);
+  all.push_back({.name = "StopWins",
+                 .options = EverySeconds(10),
+                 .looks = {not_ready},
+                 .notified_at = {3},
+                 .polled_at = {0},
+                 .reason = StopReason::kCancelled,
+                 .stopped_at = 3});
+  return all;
+}
+
+// What happened.
+struct Outcome {
+  std::vector<int> polled_at;
+  StopReason reason = StopReason::kInvalidOptions;
+};
+
+// The status function of a timeline.
+auto FunctionOf(const Timeline& timeline, SimulatedClock& clock,
+                std::vector<int>& polled_at) {
+  return [&] {
+    polled_at.push_back(
+        static_cast<int>(absl::ToInt64Seconds(clock.Elapsed())));
+    if (polled_at.size() > timeline.looks.size()) return Success();
+    const Look& look = timeline.looks[polled_at.size() - 1];
+    if (look.takes > 0) clock.AdvanceTime(absl::Seconds(look.takes));
+    return look.answer;
+  };
+}
+
+Outcome RunBlocking(Timeline timeline) {
+  SimulatedClock clock;
+  timeline.options.clock = &clock;
+  Outcome outcome;
+  const PollNotifier changed;
+  waiter::stop_source stop;
+  if (timeline.stopped_at.has_value()) {
+    clock.CallAt(absl::Seconds(*timeline.stopped_at),
+                 [&] { stop.request_stop(); });
+  }
+  for (const int at : timeline.notified_at) {
+    clock.CallAt(absl::Seconds(at), [&] { changed.PollNow(); });
+  }
+  Waiter wait(FunctionOf(timeline, clock, outcome.polled_at), timeline.options);
+  outcome.reason = wait.Wait(changed, stop.get_token()).reason();
+  return outcome;
+}
+
+Outcome RunEngine(ReportLevel level, bool on_executor, Timeline timeline) {
+  SimulatedClock clock;
+  timeline.options.clock = &clock;
+  Outcome outcome;
+  WaitEngineOptions options = {.threads = 0,
+                               .tick = absl::ZeroDuration(),
+                               .report = level,
+                               .clock = &clock};
+  if (on_executor) {
+    using Task = absl::AnyInvocable<void()>;
+    options.executor = [&clock](Task task) {
+      const auto shared = std::make_shared<Task>(std::move(task));
+      clock.CallAt(clock.Elapsed(), [shared] { (*shared)(); });
+    };
+  }
+  WaitEngine engine(options);
+  WaitHandle wait = engine.Start(
+      Waiter(FunctionOf(timeline, clock, outcome.polled_at), timeline.options),
+      [&](WaitResult<> result) { outcome.reason = result.reason(); });
+  if (timeline.stopped_at.has_value()) {
+    clock.CallAt(absl::Seconds(*timeline.stopped_at), [&] { wait.Cancel(); });
+  }
+  for (const int at : timeline.notified_at) {
+    clock.CallAt(absl::Seconds(at), [&] { wait.PollNow(); });
+  }
+  engine.Run();
+  return outcome;
+}
+
+struct Driver {
+  std::string name;
+  std::function<Outcome(const Timeline&)> run;
+  bool is_lean = false;
+};
+
+void PrintTo(const Driver& driver, std::ostream* out) { *out << driver.name; }
+
+std::vector<Driver> Drivers() {
+  const auto engine = [](ReportLevel level, bool on_executor) {
+    return [=](const Timeline& timeline) {
+      return RunEngine(level, on_executor, timeline);
+    };
+  };
+  return {{"Blocking", RunBlocking},
+          {"Engine", engine(ReportLevel::kFull, false)},
+          {"LeanEngine", engine(ReportLevel::kLean, false), /*is_lean=*/true},
+          {"Executor", engine(ReportLevel::kFull, true)}};
+}
+
+class PollNowTest
+    : public testing::TestWithParam<std::tuple<Driver, Timeline>> {};
+
+TEST_P(PollNowTest, PollsAtTheTimesOfTheTable) {
+  const auto& [driver, timeline] = GetParam();
+
+  const Outcome outcome = driver.run(timeline);
+
+  EXPECT_THAT(
+      outcome.polled_at,
+      ElementsAreArray(
+          driver.is_lean ? timeline.lean_polled_at.value_or(timeline.polled_at)
+                         : timeline.polled_at));
+  EXPECT_EQ(outcome.reason, timeline.reason);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PollNowTest,
+                         testing::Combine(testing::ValuesIn(Drivers()),
+                                          testing::ValuesIn(Timelines())),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_" +
+                                  std::get<1>(test.param).name;
+                         });
+
+// Budgets.
+
+TEST(PollNowBudgetTest, RetryQuotaHolds) {
+  SimulatedClock clock;
+  // One token a second; a retry costs ten.
+  const auto quota =
+      *RetryQuota::Make({.capacity = 10,
+                         .retry_cost = 10,
+                         .timeout_cost = 10,
+                         .refill_per_second = 1,
+                         .when_spent = RetryQuotaOptions::WhenSpent::kWait});
+  std::vector<int> polled_at;
+  WaitOptions options = EverySeconds(2);
+  options.retry_quota = quota;
+  options.clock = &clock;
+  const PollNotifier changed;
+  for (const int at : {3, 5}) {
+    clock.CallAt(absl::Seconds(at), [&] { changed.PollNow(); });
+  }
+
+  (void)Waiter(
+      [&] {
+        polled_at.push_back(
+            static_cast<int>(absl::ToInt64Seconds(clock.Elapsed())));
+        return polled_at.size() < 3 ? ServerError() : Success();
+      },
+      options)
+      .Wait(changed);
+
+  // The second retry has its tokens at 10 s; then its delay begins.
+  EXPECT_THAT(polled_at, ElementsAre(0, 2, 12));
+}
+
+// Uses of the notifier and the handle.
+
+TEST(PollNotifierTest, CallsBeforeTheWaitDoNotShortenIt) {
+  SimulatedClock clock;
+  WaitOptions options = EverySeconds(10);
+  options.first_poll_delay = absl::Seconds(30);
+  options.clock = &clock;
+  const PollNotifier changed;
+  changed.PollNow();
+
+  EXPECT_TRUE(Waiter([] { return true; }, options).Wait(changed).ok());
+
+  EXPECT_EQ(clock.Elapsed(), absl::Seconds(30));
+}
+
+TEST(PollNotifierTest, StatusFunctionMayCallIt) {
+  SimulatedClock clock;
+  WaitOptions options = EverySeconds(10);
+  options.clock = &clock;
+  const PollNotifier changed;
+  int polls = 0;
+
+  const auto result = Waiter(
+                          [&] {
+                            changed.PollNow();
+                            return ++polls == 3;
+                          },
+                          options)
+                          .Wait(changed);
+
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(clock.Elapsed(), absl::ZeroDuration());
+}
+
+TEST(PollNotifierTest, HistoryHasTheDelayThatWasSlept) {
+  SimulatedClock clock;
+  WaitOptions options = EverySeconds(10);
+  options.history_limit = 5;
+  options.clock = &clock;
+  const PollNotifier changed;
+  clock.CallAt(absl::Seconds(3), [&] { changed.PollNow(); });
+  int polls = 0;
+
+  const auto result =
+      Waiter([&] { return ++polls == 2; }, options).Wait(changed);
+
+  ASSERT_EQ(result.report().history.size(), 2U);
+  EXPECT_EQ(result.report().history[0].delay, absl::Seconds(3));
+  EXPECT_EQ(result.report().slept, absl::Seconds(3));
+}
+
+using PollNowHandleTest = EngineFixture;
+
+TEST_F(PollNowHandleTest, EmptyAndEndedHandlesIgnoreIt) {
+  WaitHandle none;
+  none.PollNow();
+  WaitEngine engine(Simulated());
+  WaitHandle wait =
+      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  engine.Run();
+
+  wait.PollNow();
+  engine.Run();
+
+  EXPECT_EQ(results_.reports().size(), 1U);
+}
+
+TEST_F(PollNowHandleTest, HandleOfAnEndedWaitDoesNotReachTheNextOne) {
+  WaitEngine engine(Simulated());
+  WaitHandle ended =
+      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  engine.Run();
+  // Uses the same record.
+  WaitHandle next = engine.Start(NeverReady(), results_.Take());
+  clock_.CallAt(absl::Milliseconds(500), [&] { ended.PollNow(); });
+  clock_.CallAt(absl::Milliseconds(1500), [&] { next.Cancel(); });
+
+  engine.Run();
+
+  EXPECT_EQ(polls_, 2);
+}
+
+TEST_F(PollNowHandleTest, CallBeforeTheStartEndsTheFirstDelay) {
+  WaitEngine engine(Simulated());
+  WaitOptions options = EverySecond();
+  options.first_poll_delay = absl::Seconds(30);
+  WaitHandle wait =
+      engine.Start(Waiter([] { return true; }, options), results_.Take());
+  wait.PollNow();
+
+  engine.Run();
+
+  EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
+}
+
+TEST_F(PollNowHandleTest, StatusFunctionMayCallItForItsOwnWait) {
+  WaitEngine engine(Simulated());
+  WaitHandle wait;
+  wait = engine.Start(Waiter(
+                          [&] {
+                            wait.PollNow();
+                            return ++polls_ == 3;
+                          },
+                          EverySecond()),
+                      results_.Take());
+
+  engine.Run();
+
+  EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+}  // namespace
+}  // namespace waiter

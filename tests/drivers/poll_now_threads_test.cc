@@ -1,0 +1,165 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Notifications from other threads. The waits would sleep for an hour, so a
+// notification that gets lost lets the test run into its time limit.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <latch>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
+#include "waiter/backoff_options.h"
+#include "waiter/options.h"
+#include "waiter/poll_notifier.h"
+#include "waiter/stop_token.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+constexpr int kWaits = 200;
+
+WaitOptions EveryHour() {
+  return {.timeout = absl::Hours(100),
+          .backoff = {.initial_delay = absl::Hours(1),
+                      .max_delay = absl::Hours(1),
+                      .jitter = Jitter::None(),
+                      .min_delay = absl::ZeroDuration()}};
+}
+
+class PollNowThreadsTest : public testing::TestWithParam<int> {};
+
+TEST_P(PollNowThreadsTest, EngineLosesNoNotification) {
+  std::array<std::atomic<int>, kWaits> states = {};
+  std::latch done(kWaits);
+  WaitEngine engine({.threads = GetParam(), .tick = absl::ZeroDuration()});
+  std::vector<WaitHandle> waits;
+  for (std::atomic<int>& state : states) {
+    waits.push_back(engine.Start(
+        Waiter([&state] { return state.load() == 3; }, EveryHour()),
+        [&done](WaitResult<> result) {
+          EXPECT_TRUE(result.ok()) << result.status();
+          done.count_down();
+        }));
+  }
+
+  // Each notification comes with a change that its poll must see, at any moment
+  // of the poll before. Two threads take turns with each wait.
+  {
+    const auto change = [&] {
+      for (int round = 0; round < 3; ++round) {
+        for (size_t i = 0; i < waits.size(); ++i) {
+          if (states[i].fetch_add(1) < 3) waits[i].PollNow();
+        }
+      }
+    };
+    const JoiningThread first(change);
+    const JoiningThread second(change);
+  }
+  // More than 3 is as good as 3.
+  for (size_t i = 0; i < waits.size(); ++i) {
+    states[i] = 3;
+    waits[i].PollNow();
+  }
+
+  done.wait();
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, PollNowThreadsTest, testing::Values(1, 2));
+
+TEST(PollNotifierThreadsTest, WaitLosesNoNotification) {
+  const PollNotifier changed;
+  std::atomic<int> polls = 0;
+  std::atomic<int> changes = 0;
+  const JoiningThread watcher([&] {
+    for (int i = 1; i <= kWaits; ++i) {
+      changes = i;
+      changed.PollNow();
+      // The poll that sees this change is certain to come.
+      int seen = polls;
+      while (seen < i) {
+        polls.wait(seen);
+        seen = polls;
+      }
+    }
+  });
+
+  const WaitResult<> result = Waiter(
+                                  [&] {
+                                    polls = changes.load();
+                                    polls.notify_all();
+                                    return polls == kWaits;
+                                  },
+                                  EveryHour())
+                                  .Wait(changed);
+
+  EXPECT_TRUE(result.ok()) << result.status();
+}
+
+TEST(PollNotifierThreadsTest, OneNotifierServesWaitsOnSeveralThreads) {
+  const PollNotifier changed;
+  const waiter::stop_source stop;
+  std::atomic<bool> is_ready = false;
+  std::latch polled(4);
+  const auto wait = [&] {
+    bool is_first = true;
+    EXPECT_TRUE(Waiter(
+                    [&] {
+                      if (is_first) polled.count_down();
+                      is_first = false;
+                      return is_ready.load();
+                    },
+                    EveryHour())
+                    .Wait(changed, stop.get_token())
+                    .ok());
+  };
+  const JoiningThread first(wait);
+  const JoiningThread second(wait);
+  const JoiningThread third(wait);
+  const JoiningThread fourth(wait);
+
+  polled.wait();
+  is_ready = true;
+  changed.PollNow();
+}
+
+TEST(PollNotifierThreadsTest, StopAndNotificationRace) {
+  for (int i = 0; i < kWaits; ++i) {
+    const PollNotifier changed;
+    waiter::stop_source stop;
+    std::latch polled(1);
+    bool is_first = true;
+    const JoiningThread notifies([&] {
+      polled.wait();
+      changed.PollNow();
+    });
+    const JoiningThread stops([&] {
+      polled.wait();
+      stop.request_stop();
+    });
+
+    const WaitResult<> result = Waiter(
+                                    [&] {
+                                      if (is_first) polled.count_down();
+                                      is_first = false;
+                                      return false;
+                                    },
+                                    EveryHour())
+                                    .Wait(changed, stop.get_token());
+
+    EXPECT_EQ(result.reason(), StopReason::kCancelled);
+  }
+}
+
+}  // namespace
+}  // namespace waiter
