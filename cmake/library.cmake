@@ -54,6 +54,11 @@ set(WAITER_SOURCES
   waiter/loop/wait_loop.cc
   waiter/loop/wait_policy.cc
   waiter/presets/presets.cc
+  waiter/telemetry/log_observer.cc
+  waiter/telemetry/metrics.cc
+  waiter/telemetry/metrics_observer.cc
+  waiter/telemetry/metrics_table.cc
+  waiter/telemetry/prometheus_text.cc
 )
 
 set(WAITER_TESTING_SOURCES

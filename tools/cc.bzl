@@ -16,9 +16,9 @@ _FEATURES = [
     "parse_headers",
 ]
 
-def cc_library(copts = [], **kwargs):
+def cc_library(copts = [], features = [], **kwargs):
     """A cc_library that compiles with the project's options, then `copts`."""
-    _cc_library(copts = WAITER_COPTS + copts, features = _FEATURES, **kwargs)
+    _cc_library(copts = WAITER_COPTS + copts, features = _FEATURES + features, **kwargs)
 
 def cc_binary(copts = [], **kwargs):
     """A cc_binary that compiles with the project's options, then `copts`."""
@@ -31,8 +31,8 @@ def cc_test(copts = [], **kwargs):
 def public_library(hdrs, deps, **kwargs):
     """A documented target: `hdrs` of include/waiter/, implemented by the parts in `deps`."""
     cc_library(
-        hdrs = ["include/waiter/" + header for header in hdrs],
-        strip_include_prefix = "include",
+        hdrs = ["//:include/waiter/" + header for header in hdrs],
+        strip_include_prefix = "/include",
         visibility = ["//visibility:public"],
         deps = deps,
         **kwargs

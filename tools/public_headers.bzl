@@ -67,7 +67,7 @@ _listed_headers_test = rule(
     },
 )
 
-def public_headers_tests(name, headers, targets):
+def public_headers_tests(name, headers, targets, targets_with_libraries = []):
     """Defines tests that hold for all public headers.
 
     * `NAME_listed_test`: each of `headers` is in exactly one of `targets`, which have no other headers.
@@ -78,6 +78,8 @@ def public_headers_tests(name, headers, targets):
       name: the prefix of the tests' names.
       headers: a filegroup of all public headers.
       targets: the documented targets.
+      targets_with_libraries: further documented targets, whose headers include those of libraries that a user
+        brings, so they do not compile alone.
     """
     libraries = []
     for target in targets:
@@ -109,5 +111,5 @@ def public_headers_tests(name, headers, targets):
         name = name + "_listed_test",
         size = "small",
         headers = headers,
-        targets = targets,
+        targets = targets + targets_with_libraries,
     )

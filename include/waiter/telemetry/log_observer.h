@@ -1,0 +1,89 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Logs of waits. One line turns them on for a whole program:
+//
+//   waiter::ObserveEveryWait(std::make_shared<waiter::LogObserver>());
+//
+// A wait then has a line when what it finds changes, one now and then while it
+// finds the same, and one at its end:
+//
+//   instance i-0abc: not ready: CREATING, after 0s; next poll in 1.5s
+//   instance i-0abc: still not ready: CREATING, after 10.2s and 5 polls; next
+//   poll in 8s
+//   instance i-0abc: success after 42.1s and 9 polls
+//
+// (each on one line). They go to the standard error stream, or to a logger of
+// your own:
+//
+//   waiter::LogObserver({.sink = [](absl::LogSeverity severity,
+//                                   std::string_view line) {
+//     MyLog(severity, line);
+//   }});
+
+#ifndef WAITER_TELEMETRY_LOG_OBSERVER_H_
+#define WAITER_TELEMETRY_LOG_OBSERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/base/log_severity.h"
+#include "waiter/observer.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+
+struct LogOptions {
+  // Takes one line, without its end. Called under no lock, on the thread that
+  // drives the wait, also on several threads at once. Unset: writes the time,
+  // the severity and the line to the standard error stream.
+  std::function<void(absl::LogSeverity, std::string_view)> sink = nullptr;
+
+  // Severities by event; unset: no line.
+
+  // A poll that found something else than the one before, or was the first. Its
+  // status, text or error is different.
+  std::optional<absl::LogSeverity> change = absl::LogSeverity::kInfo;
+
+  // A poll that found the same, the first one after 10 s, 30 s, 1 min, and from
+  // then on after twice the time of the last such line.
+  std::optional<absl::LogSeverity> heartbeat = absl::LogSeverity::kInfo;
+
+  // The end of a wait: success, and everything else except that the wait was
+  // cancelled or ended with its engine, which is somebody's will.
+  std::optional<absl::LogSeverity> success = absl::LogSeverity::kInfo;
+  std::optional<absl::LogSeverity> failure = absl::LogSeverity::kWarning;
+  std::optional<absl::LogSeverity> cancelled = absl::LogSeverity::kInfo;
+};
+
+// Thread-safe; meant to be shared by all waits. Keeps about 200 bytes for each
+// wait that is pending. Waits share locks, which are held for the time of a
+// lookup. What servers say is cut to 200 bytes, and control characters in it
+// are replaced by spaces, so that it stays on one line.
+//
+// The sink must not throw. It may start waits; those that this observer watches
+// call the sink again.
+class LogObserver : public WaitObserver {
+ public:
+  explicit LogObserver(LogOptions options = {});
+  ~LogObserver() override;
+
+  void OnDecision(const DecisionEvent& decision) override;
+  void OnDone(const WaitIdentity& wait, const WaitReport& report) override;
+
+ private:
+  class Pending;
+
+  void Log(std::optional<absl::LogSeverity> severity,
+           std::string_view line) const;
+
+  const LogOptions options_;
+  const std::unique_ptr<Pending> pending_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TELEMETRY_LOG_OBSERVER_H_

@@ -1,0 +1,138 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The metrics of waits, and the interface by which a metrics library gets them:
+//
+//   class MySink : public waiter::MetricsSink {
+//     void Record(const waiter::MetricSeries& series, double value) override {
+//       // `series.ordinal()` is the index of a table, so that the label set is
+//       // looked up once.
+//       histograms_[series.ordinal()].Get(series).Observe(value);
+//     }
+//     ...
+//   };
+//   waiter::ObserveEveryWait(std::make_shared<waiter::MetricsObserver>(
+//       std::make_shared<MySink>()));
+//
+// telemetry/metrics_table.h has a sink that needs no library. Names follow the
+// semantic conventions of OpenTelemetry: an own namespace, lower case, dots,
+// durations in seconds.
+
+#ifndef WAITER_TELEMETRY_METRICS_H_
+#define WAITER_TELEMETRY_METRICS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "waiter/poll_status.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+
+enum class Instrument : uint8_t {
+  kWaitDuration,  // Start to end. Labels: operation, stop reason, error type.
+  kWaitPolls,     // Polls of a wait. Labels: operation, stop reason.
+  kWaitDelay,     // Time that a wait slept in all. Label: operation.
+  kPollDuration,  // Of one poll. Labels: operation, status.
+  kWaitActive,    // Waits that have started and not ended. Label: operation.
+};
+
+enum class InstrumentKind : uint8_t {
+  kHistogram,
+  kUpDownCounter,
+  kGauge,
+  kCounter,
+};
+
+struct InstrumentInfo {
+  std::string_view name;  // "waiter.wait.duration"
+  std::string_view unit;  // "s", "{poll}" or "{wait}"
+  std::string_view description;
+  InstrumentKind kind;
+};
+
+// Returns the description of an instrument.
+const InstrumentInfo& InfoOf(Instrument instrument);
+
+// All instruments, in the order of the enumeration.
+inline constexpr std::array kInstruments = {
+    Instrument::kWaitDuration, Instrument::kWaitPolls, Instrument::kWaitDelay,
+    Instrument::kPollDuration, Instrument::kWaitActive};
+
+// Upper bounds of histogram buckets, for sinks that want some. A last bucket
+// has all values above.
+using BucketBounds = std::array<double, 15>;
+const BucketBounds& BoundsOf(Instrument instrument);
+
+// One instrument with one set of labels. The name and the ordinal of the
+// operation are those that `MetricsObserver` gives, which bounds their number.
+// A value; `operation` must stay valid. Label values are never user texts
+// except the operation.
+class MetricSeries {
+ public:
+  // Number of operations that have labels of their own, and the index of
+  // "other", which stands for all further ones.
+  static constexpr int kMaxOperations = 100;
+  static constexpr int kOtherOperation = kMaxOperations;
+
+  static MetricSeries WaitDuration(int operation_index,
+                                   std::string_view operation,
+                                   StopReason reason, absl::StatusCode code);
+  static MetricSeries WaitPolls(int operation_index, std::string_view operation,
+                                StopReason reason);
+  static MetricSeries WaitDelay(int operation_index,
+                                std::string_view operation);
+  static MetricSeries PollDuration(int operation_index,
+                                   std::string_view operation,
+                                   PollStatus status);
+  static MetricSeries WaitActive(int operation_index,
+                                 std::string_view operation);
+
+  Instrument instrument() const { return instrument_; }
+  std::string_view operation() const { return operation_; }
+
+  // Return the other labels; empty if the instrument does not have them.
+  std::string_view stop_reason() const;  // "deadline", as `StopReasonName`.
+  std::string_view error_type() const;   // "UNAVAILABLE"; empty for success.
+  std::string_view status() const;       // "not ready", as `PollStatusName`.
+
+  // Returns a number below `kCount` that no series with other labels has.
+  size_t ordinal() const;
+  static constexpr size_t kPerOperation = 64;
+  static constexpr size_t kCount = kPerOperation * (kMaxOperations + 1);
+
+ private:
+  MetricSeries(Instrument instrument, int operation_index,
+               std::string_view operation, uint8_t label, uint8_t code)
+      : operation_(operation),
+        operation_index_(operation_index),
+        instrument_(instrument),
+        label_(label),
+        code_(code) {}
+
+  std::string_view operation_;
+  int operation_index_;
+  Instrument instrument_;
+  uint8_t label_;  // A `StopReason` or a `PollStatus`.
+  uint8_t code_;   // An `absl::StatusCode`.
+};
+
+// Thread-safe. Called by the hooks of waits, so it should take well below a
+// microsecond and must not throw.
+class MetricsSink {
+ public:
+  virtual ~MetricsSink() = default;
+
+  // Adds a value to a histogram; durations are in seconds.
+  virtual void Record(const MetricSeries& series, double value) = 0;
+
+  // Adds 1 or -1 to a counter that goes up and down.
+  virtual void Add(const MetricSeries& series, int64_t value) = 0;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TELEMETRY_METRICS_H_

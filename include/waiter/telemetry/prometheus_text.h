@@ -1,0 +1,35 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Metrics in the text format of Prometheus, for a page /metrics of your own:
+//
+//   # HELP waiter_wait_duration_seconds Time from the start of a wait to its
+//   # TYPE waiter_wait_duration_seconds histogram
+//   waiter_wait_duration_seconds_bucket{operation="create instance",le="1"} 2
+//   ...
+
+#ifndef WAITER_TELEMETRY_PROMETHEUS_TEXT_H_
+#define WAITER_TELEMETRY_PROMETHEUS_TEXT_H_
+
+#include <string>
+
+#include "waiter/telemetry/metrics.h"
+#include "waiter/telemetry/metrics_table.h"
+
+namespace waiter {
+
+// The header `Content-Type` of an HTTP answer with such a text.
+inline constexpr char kPrometheusContentType[] =
+    "text/plain; version=0.0.4; charset=utf-8";
+
+// Returns all metrics of `table`. Dots in names become underscores, and units
+// and types become suffixes: `waiter_wait_duration_seconds`,
+// `waiter_engine_polls_total`.
+std::string PrometheusText(const MetricsTable& table);
+
+// Returns the name that Prometheus has for an instrument.
+std::string PrometheusName(const InstrumentInfo& info);
+
+}  // namespace waiter
+
+#endif  // WAITER_TELEMETRY_PROMETHEUS_TEXT_H_

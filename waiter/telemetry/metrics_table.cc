@@ -1,0 +1,286 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/telemetry/metrics_table.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_quota.h"
+#include "waiter/telemetry/metrics.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_statistics.h"
+
+namespace waiter {
+namespace {
+
+constexpr size_t kBuckets = std::tuple_size_v<BucketBounds> + 1;
+constexpr size_t kShards = 8;
+
+// Returns the shard of this thread. Threads take turns.
+size_t ThisShard() {
+  static std::atomic<size_t> next = 0;
+  thread_local const size_t shard =
+      next.fetch_add(1, std::memory_order_relaxed) % kShards;
+  return shard;
+}
+
+// A part of a series, for some of the threads.
+struct alignas(64) Shard {
+  void AddToSum(double value) {
+    double sum = this->sum.load(std::memory_order_relaxed);
+    while (!this->sum.compare_exchange_weak(sum, sum + value,
+                                            std::memory_order_relaxed)) {
+    }
+  }
+
+  std::array<std::atomic<uint64_t>, kBuckets> buckets = {};
+  std::atomic<double> sum = 0;
+};
+
+// Returns the bucket of `value`.
+size_t BucketOf(const BucketBounds& bounds, double value) {
+  size_t below = 0;
+  // Without branches, so that it takes the same few nanoseconds for each value.
+  for (const double bound : bounds) below += value > bound ? 1 : 0;
+  return below;
+}
+
+// What `Watch` added.
+struct WatchedQuota {
+  std::shared_ptr<const RetryQuota> quota;
+  Clock* clock;
+};
+struct WatchedLimiter {
+  std::shared_ptr<const AdaptiveRateLimiter> limiter;
+};
+struct WatchedEngine {
+  const WaitEngine* engine;
+};
+using Resource = std::variant<WatchedEngine, WatchedQuota, WatchedLimiter>;
+
+// Gauges, in the order of their families.
+constexpr std::array kGauges = std::to_array<InstrumentInfo>({
+    {"waiter.engine.pending", "{wait}",
+     "Waits of an engine that have not ended.", InstrumentKind::kGauge},
+    {"waiter.engine.due", "{wait}",
+     "Waits that were due in an engine's last round.", InstrumentKind::kGauge},
+    {"waiter.engine.polls", "{poll}", "Polls that an engine has begun.",
+     InstrumentKind::kCounter},
+    {"waiter.engine.lateness", "s",
+     "Time by which an engine's rounds began late.",
+     InstrumentKind::kHistogram},
+    {"waiter.retry_quota.tokens", "{token}", "Tokens that a retry quota has.",
+     InstrumentKind::kGauge},
+    {"waiter.rate_limiter.rate", "{poll}/s",
+     "Polls per second that a rate limiter lets pass; absent until the server "
+     "throttles.",
+     InstrumentKind::kGauge},
+});
+
+}  // namespace
+
+class MetricsTable::Series {
+ public:
+  explicit Series(const MetricSeries& series)
+      : instrument_(series.instrument()) {
+    const auto add = [&](std::string_view name, std::string_view value) {
+      if (!value.empty()) labels_.emplace_back(name, value);
+    };
+    add("operation", series.operation());
+    add("stop_reason", series.stop_reason());
+    add("error_type", series.error_type());
+    add("status", series.status());
+  }
+
+  void Record(double value) {
+    Shard& shard = shards_[ThisShard()];
+    shard.buckets[BucketOf(BoundsOf(instrument_), value)].fetch_add(
+        1, std::memory_order_relaxed);
+    shard.AddToSum(value);
+  }
+
+  void Add(int64_t value) {
+    shards_[ThisShard()].AddToSum(static_cast<double>(value));
+  }
+
+  MetricSample Collect() const {
+    MetricSample sample = {.labels = labels_, .value = 0, .buckets = {}};
+    const bool is_histogram =
+        InfoOf(instrument_).kind == InstrumentKind::kHistogram;
+    if (is_histogram) sample.buckets.resize(kBuckets);
+    for (const Shard& shard : shards_) {
+      sample.value += shard.sum.load(std::memory_order_relaxed);
+      for (size_t i = 0; i < sample.buckets.size(); ++i) {
+        sample.buckets[i] += shard.buckets[i].load(std::memory_order_relaxed);
+      }
+    }
+    return sample;
+  }
+
+  Instrument instrument() const { return instrument_; }
+
+ private:
+  const Instrument instrument_;
+  std::vector<std::pair<std::string_view, std::string>> labels_;
+  std::array<Shard, kShards> shards_;
+};
+
+struct MetricsTable::Slots {
+  std::array<std::atomic<Series*>, MetricSeries::kCount> series = {};
+};
+
+class MetricsTable::Watched {
+ public:
+  void Add(std::string name, Resource resource) {
+    const internal::MutexLock lock(mutex_);
+    resources_.insert_or_assign({std::move(name), resource.index()},
+                                std::move(resource));
+  }
+
+  void Forget(std::string_view name) {
+    const internal::MutexLock lock(mutex_);
+    std::erase_if(resources_,
+                  [&](const auto& entry) { return entry.first.first == name; });
+  }
+
+  void CollectInto(std::vector<MetricFamily>& families) const {
+    std::array<MetricFamily, kGauges.size()> gauges;
+    {
+      const internal::MutexLock lock(mutex_);
+      for (const auto& [key, resource] : resources_) {
+        std::visit([&, &name = key.first](
+                       const auto& watched) { Read(name, watched, gauges); },
+                   resource);
+      }
+    }
+    for (size_t i = 0; i < gauges.size(); ++i) {
+      if (gauges[i].samples.empty()) continue;
+      gauges[i].info = kGauges[i];
+      families.push_back(std::move(gauges[i]));
+    }
+  }
+
+ private:
+  using Gauges = std::array<MetricFamily, kGauges.size()>;
+
+  static MetricSample& AddSample(const std::string& name, double value,
+                                 MetricFamily& family) {
+    return family.samples.emplace_back(MetricSample{
+        .labels = {{"name", name}}, .value = value, .buckets = {}});
+  }
+
+  static void Read(const std::string& name, const WatchedEngine& watched,
+                   Gauges& gauges) {
+    const EngineStatistics now = watched.engine->statistics();
+    AddSample(name, static_cast<double>(now.pending), gauges[0]);
+    AddSample(name, static_cast<double>(now.due), gauges[1]);
+    AddSample(name, static_cast<double>(now.polls), gauges[2]);
+    gauges[3].bounds.assign(EngineStatistics::kLatenessBounds.begin(),
+                            EngineStatistics::kLatenessBounds.end());
+    AddSample(name, absl::ToDoubleSeconds(now.lateness), gauges[3])
+        .buckets.assign(now.late_rounds.begin(), now.late_rounds.end());
+  }
+
+  static void Read(const std::string& name, const WatchedQuota& watched,
+                   Gauges& gauges) {
+    AddSample(name, watched.quota->Available(watched.clock->MonotonicNow()),
+              gauges[4]);
+  }
+
+  static void Read(const std::string& name, const WatchedLimiter& watched,
+                   Gauges& gauges) {
+    const RateLimiterState state = watched.limiter->State();
+    // Before the server throttles, there is no limit.
+    if (state.limiting) AddSample(name, state.fill_rate, gauges[5]);
+  }
+
+  mutable internal::Mutex mutex_;
+  std::map<std::pair<std::string, size_t>, Resource> resources_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+MetricsTable::MetricsTable()
+    : slots_(std::make_unique<Slots>()),
+      watched_(std::make_unique<Watched>()) {}
+
+MetricsTable::~MetricsTable() {
+  for (const std::atomic<Series*>& series : slots_->series) {
+    delete series.load(std::memory_order_relaxed);
+  }
+}
+
+MetricsTable::Series& MetricsTable::SeriesOf(const MetricSeries& series) {
+  std::atomic<Series*>& slot = slots_->series[series.ordinal()];
+  Series* found = slot.load(std::memory_order_acquire);
+  if (found != nullptr) return *found;
+  auto added = std::make_unique<Series>(series);
+  if (slot.compare_exchange_strong(found, added.get(),
+                                   std::memory_order_acq_rel,
+                                   std::memory_order_acquire)) {
+    return *added.release();
+  }
+  return *found;
+}
+
+void MetricsTable::Record(const MetricSeries& series, double value) {
+  SeriesOf(series).Record(value);
+}
+
+void MetricsTable::Add(const MetricSeries& series, int64_t value) {
+  SeriesOf(series).Add(value);
+}
+
+void MetricsTable::Watch(std::string name, const WaitEngine& engine) {
+  watched_->Add(std::move(name), WatchedEngine{&engine});
+}
+
+void MetricsTable::Watch(std::string name,
+                         std::shared_ptr<const RetryQuota> quota,
+                         Clock& clock) {
+  watched_->Add(std::move(name), WatchedQuota{std::move(quota), &clock});
+}
+
+void MetricsTable::Watch(std::string name,
+                         std::shared_ptr<const AdaptiveRateLimiter> limiter) {
+  watched_->Add(std::move(name), WatchedLimiter{std::move(limiter)});
+}
+
+void MetricsTable::Forget(std::string_view name) { watched_->Forget(name); }
+
+std::vector<MetricFamily> MetricsTable::Collect() const {
+  std::vector<MetricFamily> families;
+  for (const Instrument instrument : kInstruments) {
+    MetricFamily family = {
+        .info = InfoOf(instrument), .bounds = {}, .samples = {}};
+    for (const std::atomic<Series*>& slot : slots_->series) {
+      const Series* const series = slot.load(std::memory_order_acquire);
+      if (series == nullptr || series->instrument() != instrument) continue;
+      family.samples.push_back(series->Collect());
+    }
+    if (family.samples.empty()) continue;
+    if (family.info.kind == InstrumentKind::kHistogram) {
+      const BucketBounds& bounds = BoundsOf(instrument);
+      family.bounds.assign(bounds.begin(), bounds.end());
+    }
+    families.push_back(std::move(family));
+  }
+  watched_->CollectInto(families);
+  return families;
+}
+
+}  // namespace waiter
