@@ -1,0 +1,88 @@
+# Copyright 2026 The Waiter Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+"""A repository with a library of this machine, if it has the library's headers."""
+
+_BUILD = """
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
+cc_library(
+    name = "library",
+    hdrs = {headers},
+    defines = {defines},
+    includes = {includes},
+    linkopts = {linkopts},
+    visibility = ["//visibility:public"],
+)
+"""
+
+# Where compilers look by themselves.
+_SYSTEM = "/usr/include"
+
+def _find(repository_ctx):
+    """Returns the directory that has the header, or None."""
+    roots = [
+        repository_ctx.path(root)
+        for root in [_SYSTEM, "/usr/local/include", "/opt/homebrew/include"]
+    ]
+
+    # Debian has some in a directory that is named after the architecture.
+    if roots[0].exists:
+        for name in sorted([path.basename for path in roots[0].readdir()]):
+            roots.append(roots[0].get_child(name))
+    for root in roots:
+        header = root
+        for part in repository_ctx.attr.header.split("/"):
+            header = header.get_child(part)
+        if header.exists:
+            return root
+    return None
+
+def _system_library_impl(repository_ctx):
+    root = _find(repository_ctx)
+    headers, includes = "[]", []
+    if root != None and str(root) != _SYSTEM:
+        # Links to the headers of this library alone, as the directory also has those of others.
+        directory = repository_ctx.attr.header.split("/")[0]
+        repository_ctx.symlink(root.get_child(directory), "include/" + directory)
+        headers, includes = 'glob(["include/**/*.h"])', ["include"]
+    found = root != None
+    repository_ctx.file("BUILD.bazel", _BUILD.format(
+        headers = headers,
+        defines = repr([repository_ctx.attr.macro] if found else []),
+        includes = repr(includes),
+        linkopts = repr(["-l" + name for name in repository_ctx.attr.libraries] if found else []),
+    ))
+
+# The target `//:library` of the repository has the headers, links the libraries and defines the macro. On a
+# machine without the header it is empty.
+system_library = repository_rule(
+    implementation = _system_library_impl,
+    attrs = {
+        "header": attr.string(doc = "A header of the library, such as \"curl/curl.h\".", mandatory = True),
+        "libraries": attr.string_list(doc = "What to link. The machine must have it, too."),
+        "macro": attr.string(doc = "What to define, such as \"WAITER_HAS_CURL\".", mandatory = True),
+    },
+    configure = True,
+    doc = "Finds a library of this machine.",
+    local = True,
+)
+
+def system_libraries():
+    """Makes the repositories of all libraries that tests, examples and the command use where they are."""
+
+    # Nothing is linked: see cli/probes/curl_library.h.
+    system_library(name = "curl_headers", header = "curl/curl.h", macro = "WAITER_HAS_CURL")
+    system_library(
+        name = "system_prometheus_cpp",
+        header = "prometheus/exposer.h",
+        libraries = ["prometheus-cpp-pull", "prometheus-cpp-core"],
+        macro = "WAITER_HAS_PROMETHEUS_CPP",
+    )
+    system_library(name = "system_boost", header = "boost/asio.hpp", libraries = [], macro = "WAITER_HAS_BOOST")
+    system_library(
+        name = "system_grpc",
+        header = "grpcpp/support/status.h",
+        libraries = ["grpc++", "grpc", "gpr"],
+        macro = "WAITER_HAS_GRPC",
+    )
