@@ -38,6 +38,7 @@
 #include "waiter/internal/async_call.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/internal/take_answer.h"
+#include "waiter/internal/waiter_parts.h"
 #include "waiter/options.h"
 #include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
@@ -110,6 +111,8 @@ class AsyncWaiter {
   friend class WaitEngine;
   template <typename W>
   friend class WaitAwaiter;
+  template <typename W>
+  friend struct internal::WaiterParts;
 
   // Form in which a `WaitEngine` holds and calls the status function.
   struct PollAdapter {

@@ -68,6 +68,9 @@ struct PollContext {
   // failure; the wait then ends as cancelled, or as shut down.
   waiter::stop_token stop_token = {};
 
+  // `WaitIdentity::id` of the wait, as observers get it; 0 if there are none.
+  uint64_t wait_id = 0;
+
   // Status that the previous poll found; unset for the first one.
   std::optional<PollStatus> last_status = std::nullopt;
 };

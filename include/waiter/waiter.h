@@ -38,6 +38,7 @@
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/classify.h"
 #include "waiter/internal/blocking_wait.h"
+#include "waiter/internal/waiter_parts.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
@@ -130,6 +131,8 @@ class Waiter {
   friend class WaitEngine;
   template <typename W>
   friend class WaitAwaiter;
+  template <typename W>
+  friend struct internal::WaiterParts;
 
   WaitResult<value_type> Run(const waiter::stop_token& stop,
                              std::optional<absl::BitGenRef> gen,

@@ -200,7 +200,7 @@ TEST_F(LogObserverTest, OneLineWatchesTheProgramAndWritesToStandardError) {
       .Wait();
 
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::ContainsRegex("^20..-..-..T..:..:........Z INFO job: "
+              testing::ContainsRegex("^20..-..-..T..:..:......Z INFO job: "
                                      "success after 0s and 1 poll\n$"));
 }
 

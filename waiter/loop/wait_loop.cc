@@ -695,6 +695,7 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
                               policy_.options().final_poll_timeout))
           : absl::FromChrono(TimeAtDeadline());
   context.deadline = wall_now + context.timeout;
+  context.wait_id = state_.id;
   if (report_.attempts > 0) context.last_status = report_.last_poll.status();
   return context;
 }

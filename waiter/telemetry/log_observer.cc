@@ -55,7 +55,9 @@ std::string OneLine(absl::string_view text) {
 // Returns what a poll found, in words: "not ready: CREATING".
 std::string Found(const Poll<>& found) {
   std::string text(PollStatusName(found.status()));
-  if (!found.detail().empty()) {
+  // An error's message is also the text, unless there is another one.
+  if (!found.detail().empty() &&
+      ToAbsl(found.detail()) != found.error().message()) {
     absl::StrAppend(&text, ": ", OneLine(ToAbsl(found.detail())));
   }
   if (!found.error().ok()) {

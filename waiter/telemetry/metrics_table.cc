@@ -42,9 +42,9 @@ size_t ThisShard() {
 // A part of a series, for some of the threads.
 struct alignas(64) Shard {
   void AddToSum(double value) {
-    double sum = this->sum.load(std::memory_order_relaxed);
-    while (!this->sum.compare_exchange_weak(sum, sum + value,
-                                            std::memory_order_relaxed)) {
+    double expected = sum.load(std::memory_order_relaxed);
+    while (!sum.compare_exchange_weak(expected, expected + value,
+                                      std::memory_order_relaxed)) {
     }
   }
 
