@@ -74,7 +74,10 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   const absl::BitGenRef gen =
       inputs.gen.has_value() ? *inputs.gen : absl::BitGenRef(own_gen);
   const auto stop_requested = [&] { return inputs.stop.stop_requested(); };
-  const auto read_clock = [&] { return clock.MonotonicNow(); };
+  // Hooks are short: what they take matters when the deadline is near.
+  const auto read_clock = [&] {
+    return clock.MonotonicNowBefore(loop.deadline());
+  };
   const WaitLoop::ReadTime read_time = read_clock;
 
   NextStep step = NextStep::Poll();

@@ -112,7 +112,7 @@ NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
   const MonotonicTime answered = now;
   Record(answered);
   if (policy_.observer() != nullptr && read_time != nullptr) {
-    now = (*read_time)();
+    now = std::max(now, (*read_time)());
   }
   const PollStatus status = report_.last_poll.status();
   // Row 1: success, and it has held as long as required.

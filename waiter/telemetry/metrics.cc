@@ -38,19 +38,8 @@ constexpr BucketBounds kPollBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01,
 constexpr BucketBounds kCountBounds = {1,  2,  3,  4,   6,   8,   12,  16,
                                        24, 32, 64, 128, 256, 512, 1024};
 
-// Ordinals within an operation. The five sections do not overlap.
-constexpr size_t kReasons = 10;
-constexpr size_t kCodes = 17;
-constexpr size_t kStatuses = 5;
-constexpr size_t kFailedDurations = kReasons;
-constexpr size_t kPolls = kFailedDurations + kCodes;
-constexpr size_t kDelay = kPolls + kReasons;
-constexpr size_t kPollDurations = kDelay + 1;
-constexpr size_t kActive = kPollDurations + kStatuses;
-static_assert(kActive < MetricSeries::kPerOperation);
-
 // The names of `absl::StatusCodeToString`, whose results are no views.
-constexpr std::array<std::string_view, kCodes> kCodeNames = {
+constexpr std::array<std::string_view, MetricSeries::kCodes> kCodeNames = {
     "",
     "CANCELLED",
     "UNKNOWN",
@@ -92,34 +81,19 @@ MetricSeries MetricSeries::WaitDuration(int operation_index,
                                         absl::StatusCode code) {
   auto number = static_cast<size_t>(code);
   // A status may carry any number.
-  if (number >= kCodes)
+  if (number >= kCodes) {
     number = static_cast<size_t>(absl::StatusCode::kUnknown);
-  return {Instrument::kWaitDuration, operation_index, operation,
-          static_cast<uint8_t>(reason), static_cast<uint8_t>(number)};
-}
-
-MetricSeries MetricSeries::WaitPolls(int operation_index,
-                                     std::string_view operation,
-                                     StopReason reason) {
-  return {Instrument::kWaitPolls, operation_index, operation,
-          static_cast<uint8_t>(reason), 0};
-}
-
-MetricSeries MetricSeries::WaitDelay(int operation_index,
-                                     std::string_view operation) {
-  return {Instrument::kWaitDelay, operation_index, operation, 0, 0};
-}
-
-MetricSeries MetricSeries::PollDuration(int operation_index,
-                                        std::string_view operation,
-                                        PollStatus status) {
-  return {Instrument::kPollDuration, operation_index, operation,
-          static_cast<uint8_t>(status), 0};
-}
-
-MetricSeries MetricSeries::WaitActive(int operation_index,
-                                      std::string_view operation) {
-  return {Instrument::kWaitActive, operation_index, operation, 0, 0};
+  }
+  // Only a failure of the status function leaves the code open.
+  const size_t ordinal = reason == StopReason::kFailed
+                             ? kFailedDurations + number
+                             : static_cast<size_t>(reason);
+  return {Instrument::kWaitDuration,
+          operation_index,
+          operation,
+          ordinal,
+          Byte(reason),
+          static_cast<uint8_t>(number)};
 }
 
 std::string_view MetricSeries::stop_reason() const {
@@ -135,31 +109,6 @@ std::string_view MetricSeries::status() const {
   return instrument_ == Instrument::kPollDuration
              ? PollStatusName(static_cast<PollStatus>(label_))
              : std::string_view();
-}
-
-size_t MetricSeries::ordinal() const {
-  size_t within = 0;
-  switch (instrument_) {
-    case Instrument::kWaitDuration:
-      // Only a failure of the status function leaves the code open.
-      within = static_cast<StopReason>(label_) == StopReason::kFailed
-                   ? kFailedDurations + code_
-                   : label_;
-      break;
-    case Instrument::kWaitPolls:
-      within = kPolls + label_;
-      break;
-    case Instrument::kWaitDelay:
-      within = kDelay;
-      break;
-    case Instrument::kPollDuration:
-      within = kPollDurations + label_;
-      break;
-    case Instrument::kWaitActive:
-      within = kActive;
-      break;
-  }
-  return static_cast<size_t>(operation_index_) * kPerOperation + within;
 }
 
 }  // namespace waiter

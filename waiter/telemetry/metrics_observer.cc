@@ -111,8 +111,10 @@ void MetricsObserver::OnStart(const StartEvent& start) {
 
 void MetricsObserver::AfterPoll(const PollEvent& poll) {
   const auto& [name, index] = operations_->Find(poll.wait.operation);
-  sink_->Record(MetricSeries::PollDuration(index, name, poll.found.status()),
-                absl::ToDoubleSeconds(poll.took));
+  sink_->Record(
+      MetricSeries::PollDuration(index, name, poll.found.status()),
+      // Several times as fast as `absl::ToDoubleSeconds`.
+      static_cast<double>(absl::ToInt64Nanoseconds(poll.took)) * 1e-9);
 }
 
 void MetricsObserver::OnDone(const WaitIdentity& wait,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -31,20 +32,63 @@ namespace {
 constexpr size_t kBuckets = std::tuple_size_v<BucketBounds> + 1;
 constexpr size_t kShards = 8;
 
-// Returns the shard of this thread. Threads take turns.
-size_t ThisShard() {
-  static std::atomic<size_t> next = 0;
-  thread_local const size_t shard =
-      next.fetch_add(1, std::memory_order_relaxed) % kShards;
-  return shard;
-}
+// Threads that record at the same time write to different shards of a series.
+// All but the last shard belong to one thread at a time, which needs no atomic
+// addition: it alone writes. The threads beyond them share the last one.
+constexpr size_t kSharedShard = kShards - 1;
 
-// A part of a series, for some of the threads.
+class ShardOfThread {
+ public:
+  static size_t Get() {
+    // A number without a constructor is quicker to reach than an object.
+    if (shard_ == kNone) Acquire();
+    return shard_;
+  }
+
+ private:
+  static constexpr size_t kNone = kShards;
+
+  // Gives the shard back at the end of the thread. Who takes it afterwards sees
+  // all that this thread has written.
+  struct Release {
+    ~Release() {
+      taken_.fetch_and(~(1U << shard_), std::memory_order_release);
+      // Other objects of the thread may still record while they go.
+      shard_ = kSharedShard;
+    }
+  };
+
+  static void Acquire() {
+    uint32_t taken = taken_.load(std::memory_order_relaxed);
+    do {
+      shard_ = static_cast<size_t>(std::countr_one(taken));
+      if (shard_ >= kSharedShard) {
+        shard_ = kSharedShard;
+        return;
+      }
+    } while (!taken_.compare_exchange_weak(taken, taken | (1U << shard_),
+                                           std::memory_order_acquire,
+                                           std::memory_order_relaxed));
+    thread_local Release at_end;
+    (void)at_end;
+  }
+
+  static inline std::atomic<uint32_t> taken_ = 0;
+  static inline thread_local size_t shard_ = kNone;
+};
+
+// A part of a series, for one or for some of the threads.
 struct alignas(64) Shard {
-  void AddToSum(double value) {
-    double expected = sum.load(std::memory_order_relaxed);
-    while (!sum.compare_exchange_weak(expected, expected + value,
-                                      std::memory_order_relaxed)) {
+  // Adds `delta` to `number`. The only writer needs no atomic addition.
+  template <typename Number>
+  static void Add(std::atomic<Number>& number, Number delta, bool is_alone) {
+    Number expected = number.load(std::memory_order_relaxed);
+    if (is_alone) {
+      number.store(expected + delta, std::memory_order_relaxed);
+      return;
+    }
+    while (!number.compare_exchange_weak(expected, expected + delta,
+                                         std::memory_order_relaxed)) {
     }
   }
 
@@ -52,11 +96,14 @@ struct alignas(64) Shard {
   std::atomic<double> sum = 0;
 };
 
-// Returns the bucket of `value`.
+// Returns the bucket of `value`: the number of bounds below it.
 size_t BucketOf(const BucketBounds& bounds, double value) {
+  static_assert(std::tuple_size_v<BucketBounds> == 15);
+  // A binary search whose steps need no branch, so none is mispredicted.
   size_t below = 0;
-  // Without branches, so that it takes the same few nanoseconds for each value.
-  for (const double bound : bounds) below += value > bound ? 1 : 0;
+  for (const size_t step : {8, 4, 2, 1}) {
+    below += bounds[below + step - 1] < value ? step : 0;
+  }
   return below;
 }
 
@@ -97,7 +144,7 @@ constexpr std::array kGauges = std::to_array<InstrumentInfo>({
 class MetricsTable::Series {
  public:
   explicit Series(const MetricSeries& series)
-      : instrument_(series.instrument()) {
+      : instrument_(series.instrument()), bounds_(BoundsOf(instrument_)) {
     const auto add = [&](std::string_view name, std::string_view value) {
       if (!value.empty()) labels_.emplace_back(name, value);
     };
@@ -108,14 +155,17 @@ class MetricsTable::Series {
   }
 
   void Record(double value) {
-    Shard& shard = shards_[ThisShard()];
-    shard.buckets[BucketOf(BoundsOf(instrument_), value)].fetch_add(
-        1, std::memory_order_relaxed);
-    shard.AddToSum(value);
+    const size_t mine = ShardOfThread::Get();
+    const bool is_alone = mine != kSharedShard;
+    Shard& shard = shards_[mine];
+    Shard::Add(shard.buckets[BucketOf(bounds_, value)], uint64_t{1}, is_alone);
+    Shard::Add(shard.sum, value, is_alone);
   }
 
   void Add(int64_t value) {
-    shards_[ThisShard()].AddToSum(static_cast<double>(value));
+    const size_t mine = ShardOfThread::Get();
+    Shard::Add(shards_[mine].sum, static_cast<double>(value),
+               mine != kSharedShard);
   }
 
   MetricSample Collect() const {
@@ -136,6 +186,7 @@ class MetricsTable::Series {
 
  private:
   const Instrument instrument_;
+  const BucketBounds& bounds_;
   std::vector<std::pair<std::string_view, std::string>> labels_;
   std::array<Shard, kShards> shards_;
 };

@@ -82,8 +82,8 @@ class WaitLoop {
 
   // Takes the answer of a poll from `report.last_poll`; `now` is the poll's
   // end. Draws from `gen` only if a delay is jittered. Where there is an
-  // observer, `*read_time` returns the time after its hooks; without it, hooks
-  // count as taking no time.
+  // observer, `*read_time` returns the time after its hooks, or, well before
+  // the deadline, an earlier one; without it, hooks count as taking no time.
   NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
                   StopRequested stop_requested,
                   const ReadTime* read_time = nullptr);

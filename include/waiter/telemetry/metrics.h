@@ -82,14 +82,24 @@ class MetricSeries {
                                    std::string_view operation,
                                    StopReason reason, absl::StatusCode code);
   static MetricSeries WaitPolls(int operation_index, std::string_view operation,
-                                StopReason reason);
+                                StopReason reason) {
+    return {Instrument::kWaitPolls, operation_index, operation,
+            kPolls + Byte(reason),  Byte(reason),    0};
+  }
   static MetricSeries WaitDelay(int operation_index,
-                                std::string_view operation);
+                                std::string_view operation) {
+    return {Instrument::kWaitDelay, operation_index, operation, kDelay, 0, 0};
+  }
   static MetricSeries PollDuration(int operation_index,
                                    std::string_view operation,
-                                   PollStatus status);
+                                   PollStatus status) {
+    return {Instrument::kPollDuration,     operation_index, operation,
+            kPollDurations + Byte(status), Byte(status),    0};
+  }
   static MetricSeries WaitActive(int operation_index,
-                                 std::string_view operation);
+                                 std::string_view operation) {
+    return {Instrument::kWaitActive, operation_index, operation, kActive, 0, 0};
+  }
 
   Instrument instrument() const { return instrument_; }
   std::string_view operation() const { return operation_; }
@@ -100,21 +110,42 @@ class MetricSeries {
   std::string_view status() const;       // "not ready", as `PollStatusName`.
 
   // Returns a number below `kCount` that no series with other labels has.
-  size_t ordinal() const;
+  size_t ordinal() const { return ordinal_; }
   static constexpr size_t kPerOperation = 64;
   static constexpr size_t kCount = kPerOperation * (kMaxOperations + 1);
 
+  // Number of codes that `error_type` tells apart.
+  static constexpr size_t kCodes = 17;
+
  private:
+  // Where the sections of an operation begin: durations by stop reason, those
+  // of failures by code, polls by stop reason, and so on.
+  static constexpr size_t kReasons = 10;
+  static constexpr size_t kStatuses = 5;
+  static constexpr size_t kFailedDurations = kReasons;
+  static constexpr size_t kPolls = kFailedDurations + kCodes;
+  static constexpr size_t kDelay = kPolls + kReasons;
+  static constexpr size_t kPollDurations = kDelay + 1;
+  static constexpr size_t kActive = kPollDurations + kStatuses;
+  static_assert(kActive < kPerOperation);
+
+  template <typename Label>
+  static constexpr uint8_t Byte(Label label) {
+    return static_cast<uint8_t>(label);
+  }
+
   MetricSeries(Instrument instrument, int operation_index,
-               std::string_view operation, uint8_t label, uint8_t code)
+               std::string_view operation, size_t within_operation,
+               uint8_t label, uint8_t code)
       : operation_(operation),
-        operation_index_(operation_index),
+        ordinal_(static_cast<size_t>(operation_index) * kPerOperation +
+                 within_operation),
         instrument_(instrument),
         label_(label),
         code_(code) {}
 
   std::string_view operation_;
-  int operation_index_;
+  size_t ordinal_;
   Instrument instrument_;
   uint8_t label_;  // A `StopReason` or a `PollStatus`.
   uint8_t code_;   // An `absl::StatusCode`.
