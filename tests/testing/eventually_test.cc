@@ -634,6 +634,32 @@ TEST_F(EventuallyTest, NeverPassesIfNoPollMatches) {
   EXPECT_THAT(polled_at_, SizeIs(4));
 }
 
+TEST_F(EventuallyTest, AssertFormsReturnAndExpectFormsGoOn) {
+  int went_on = 0;
+  const std::vector<testing::TestPartResult> parts = PartsOf([&] {
+    EXPECT_CONSISTENTLY(1, 2, HoldFor(Seconds(2)));
+    ++went_on;
+    EXPECT_NEVER(1, 1, HoldFor(Seconds(2)));
+    ++went_on;
+    ASSERT_NEVER(1, 1, HoldFor(Seconds(2)));
+    ++went_on;
+  });
+  const std::vector<testing::TestPartResult> others = PartsOf([&] {
+    ASSERT_NEVER(1, 2, HoldFor(Seconds(2)));
+    ++went_on;
+    ASSERT_CONSISTENTLY(1, 2, HoldFor(Seconds(2)));
+    ++went_on;
+  });
+
+  ASSERT_THAT(parts, SizeIs(3));
+  EXPECT_TRUE(parts[0].nonfatally_failed());
+  EXPECT_TRUE(parts[1].nonfatally_failed());
+  EXPECT_TRUE(parts[2].fatally_failed());
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_TRUE(others[0].fatally_failed());
+  EXPECT_EQ(went_on, 3);
+}
+
 TEST_F(EventuallyTest, ExceptionFailsConsistentlyAndNever) {
   const auto get = []() -> int { throw std::runtime_error("reset"); };
 

@@ -76,6 +76,9 @@
 #define EXPECT_NEVER(expression, ...)                                      \
   WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kNever, #expression, expression, \
                      __VA_ARGS__)
+#define ASSERT_NEVER(expression, ...)                                      \
+  WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kNever, #expression, expression, \
+                     __VA_ARGS__)
 
 // Takes a block and optionally `EventuallyOptions`. Passes with the first run
 // of the block in which all its assertions pass; only failures of the last run
