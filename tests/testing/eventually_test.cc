@@ -32,6 +32,7 @@
 #include "waiter/poll.h"
 #include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {
@@ -634,6 +635,61 @@ TEST_F(EventuallyTest, NeverPassesIfNoPollMatches) {
   EXPECT_THAT(polled_at_, SizeIs(4));
 }
 
+TEST_F(EventuallyTest, PassIfEndsConsistentlyAndNeverEarly) {
+  clock_.CallAt(Milliseconds(1500), [&] { polled_at_.push_back(Seconds(99)); });
+  const auto state = [&] {
+    return std::string(polled_at_.empty() ? "RUNNING" : "DONE");
+  };
+
+  EXPECT_NEVER(state(), "FAILED", HoldFor(Minutes(1)), PassIf("DONE"));
+  EXPECT_EQ(clock_.Elapsed(), Seconds(2));
+  EXPECT_CONSISTENTLY(state(), Ne("FAILED"), HoldFor(Minutes(1)),
+                      PassIf("DONE"));
+  ASSERT_NEVER(state(), "FAILED", PassIf("DONE"));
+  EXPECT_EQ(clock_.Elapsed(), Seconds(2));
+}
+
+TEST_F(EventuallyTest, PassIfThatNeverMatchesChangesNothing) {
+  const auto elapsed = Elapsed();
+
+  EXPECT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()), HoldFor(Seconds(2)),
+                      PassIf(Minutes(1)));
+  EXPECT_THAT(polled_at_, SizeIs(3));
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_NEVER(elapsed(), Seconds(4), HoldFor(Minutes(1)),
+                             PassIf(Minutes(1)));
+              }),
+              StartsWith("elapsed() held for 2s (2 polls), not for 1m"));
+}
+
+TEST_F(EventuallyTest, ViolationWinsOverPassIf) {
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_NEVER(1, 1, HoldFor(Minutes(1)), PassIf(1)); }),
+      HasSubstr("did not hold at the first poll, let alone for 1m"));
+  EXPECT_THAT(FailureOf([&] {
+                EXPECT_CONSISTENTLY(1, 2, HoldFor(Minutes(1)), PassIf(1));
+              }),
+              HasSubstr("did not hold at the first poll, let alone for 1m"));
+}
+
+TEST_F(EventuallyTest, ObserverSeesAWaitThatPassIfEndsAsCancelled) {
+  struct Ends : WaitObserver {
+    void OnDone(const WaitIdentity& /*wait*/,
+                const WaitReport& report) override {
+      reasons.push_back(report.reason);
+    }
+    std::vector<StopReason> reasons;
+  };
+  Ends ends;
+  EventuallyOptions options = HoldFor(Minutes(1));
+  options.observer = Unowned(ends);
+
+  EXPECT_CONSISTENTLY(1, 1, options, PassIf(1));
+  EXPECT_CONSISTENTLY(1, 1, options, PassIf(2));
+  EXPECT_THAT(ends.reasons,
+              ElementsAre(StopReason::kCancelled, StopReason::kSuccess));
+}
+
 TEST_F(EventuallyTest, AssertFormsReturnAndExpectFormsGoOn) {
   int went_on = 0;
   const std::vector<testing::TestPartResult> parts = PartsOf([&] {
@@ -822,6 +878,14 @@ TEST_F(EventuallyTest, OptionsOfTheOtherKindAreReported) {
   options.retry_exceptions = RetryOn<std::exception>();
   EXPECT_THAT(FailureOf([&] { EXPECT_NEVER(Elapsed()(), _, options); }),
               HasSubstr("retry_exceptions is for EVENTUALLY"));
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+TEST_F(EventuallyTest, PassIfOfAnEventuallyIsReported) {
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_EVENTUALLY(Elapsed()(), _, PassIf(Seconds(1))); }),
+      StartsWith("Elapsed()() was not polled: PassIf is for "
+                 "CONSISTENTLY and NEVER"));
   EXPECT_THAT(polled_at_, IsEmpty());
 }
 

@@ -192,6 +192,13 @@ class BlockSubject final : public Subject {
 
 absl::Status Run(const Site& site, const EventuallyOptions& options,
                  Subject& subject) {
+  if (subject.MaySettle() && !MustHold(site.kind)) {
+    return absl::InvalidArgumentError(MisuseText(
+        site, options,
+        absl::InvalidArgumentError(
+            "PassIf is for CONSISTENTLY and NEVER; EVENTUALLY passes with the "
+            "first match, so put the value into its matcher")));
+  }
   absl::StatusOr<Plan> plan = MakePlan(site, options);
   if (!plan.ok()) {
     return absl::InvalidArgumentError(MisuseText(site, options, plan.status()));
@@ -202,10 +209,17 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   // A wait that may fail after a success needs the text of its successes.
   const bool describe = !one_success_suffices || plan->wait.strict_deadline;
   std::optional<std::string> skip;
+  bool settled = false;
+  waiter::stop_source stop{waiter::nostopstate};
+  if (subject.MaySettle()) stop = waiter::stop_source();
   const auto poll = [&](const PollContext* context, Poll<>& found) {
     Look look = PollSubject(subject, describe, options.retry_exceptions);
     found = Classify(site.kind, options.errors, look);
     skip = look.skip;
+    if (look.settled && found.status() == PollStatus::kSuccess) {
+      settled = true;
+      stop.request_stop();
+    }
     if (found.status() == PollStatus::kSuccess && !describe) return;
     history.Add(
         {.look = std::move(look),
@@ -214,8 +228,9 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   };
 
   WaitReport report;
-  const waiter::stop_token stop;
-  const BlockingInputs inputs = {stop, std::nullopt, /*takes_context=*/true};
+  const waiter::stop_token stop_token = stop.get_token();
+  const BlockingInputs inputs = {stop_token, std::nullopt,
+                                 /*takes_context=*/true};
   std::optional<FirstPoll> first;
   if (one_success_suffices) {
     // Most assertions end with this poll, before a policy is made.
@@ -236,7 +251,7 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
     BlockingWait(*WaitPolicy::Make(plan->wait), inputs, first, poll, report);
   }
 
-  if (report.reason != StopReason::kSuccess) {
+  if (report.reason != StopReason::kSuccess && !settled) {
     return {report.status.code(),
             FailureText(site, options, *plan, subject, report, history)};
   }

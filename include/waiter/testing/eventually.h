@@ -7,7 +7,8 @@
 //   ASSERT_EVENTUALLY(job.State(), "DONE", {.timeout = absl::Minutes(1)},
 //                     waiter::FailIf("FAILED")) << "job 42";
 //   EXPECT_CONSISTENTLY(queue.size(), Le(10), {.hold_for = absl::Seconds(1)});
-//   EXPECT_NEVER(server.Errors(), Gt(0));
+//   EXPECT_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
+//                waiter::PassIf("DONE"));
 //   EXPECT_EVENTUALLY_PASSES({
 //     ASSERT_TRUE(Exists(path));
 //     EXPECT_EQ(Read(path), "done");
@@ -64,7 +65,7 @@
 
 // Passes if every poll, at least two of them, matches for the time of
 // `EventuallyOptions::hold_for`, by default 100 ms. Fails with the first value
-// that does not.
+// that does not. `PassIf(matcher)` in place of `FailIf` passes early.
 #define EXPECT_CONSISTENTLY(expression, ...)                          \
   WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kConsistently, #expression, \
                      expression, __VA_ARGS__)
@@ -72,7 +73,8 @@
   WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kConsistently, #expression, \
                      expression, __VA_ARGS__)
 
-// Passes if no poll, of at least two, matches for the time of `hold_for`.
+// Passes if no poll, of at least two, matches for the time of `hold_for`, or
+// early with `PassIf`.
 #define EXPECT_NEVER(expression, ...)                                      \
   WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kNever, #expression, expression, \
                      __VA_ARGS__)

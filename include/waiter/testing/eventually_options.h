@@ -134,6 +134,27 @@ class FailIf {
   M matcher_;
 };
 
+// A matcher or value after which nothing can change any more. If it matches a
+// value that satisfies CONSISTENTLY or NEVER, the assertion passes at once
+// instead of after `hold_for`, even with its first poll:
+//
+//   EXPECT_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
+//                waiter::PassIf("DONE"));
+//
+// A value that violates the assertion fails it, whatever this matches. In
+// EVENTUALLY, which passes at the first match anyway, it is an error. A
+// `WaitObserver` sees a wait that this ends as cancelled.
+template <typename M>
+class PassIf {
+ public:
+  explicit PassIf(M matcher) : matcher_(std::move(matcher)) {}
+
+  const M& matcher() const { return matcher_; }
+
+ private:
+  M matcher_;
+};
+
 }  // namespace waiter
 
 #endif  // WAITER_TESTING_EVENTUALLY_OPTIONS_H_

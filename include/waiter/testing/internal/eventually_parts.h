@@ -71,6 +71,16 @@ std::string Print(const absl::StatusOr<T>& value) {
 // `FailIf<Nothing>` stands for no `FailIf`.
 struct Nothing {};
 
+// What may follow the options of an assertion.
+template <typename C>
+inline constexpr bool kIsCondition = false;
+template <typename M>
+inline constexpr bool kIsCondition<FailIf<M>> = true;
+template <typename M>
+inline constexpr bool kIsCondition<PassIf<M>> = true;
+template <typename C>
+concept Condition = kIsCondition<C>;
+
 // An expression with its matchers. `Evaluate` takes a function and calls it
 // with the value, within one full-expression, so that temporaries of the
 // expression live until the function returns.
@@ -80,14 +90,12 @@ class ExpressionSubject final : public Subject {
   using Matcher = testing::Matcher<const Value&>;
 
  public:
-  template <typename M, typename N>
+  template <typename M, Condition... Conditions>
   ExpressionSubject(const Evaluate& evaluate, const M& matcher,
-                    const FailIf<N>& fail_if)
+                    const Conditions&... conditions)
       : evaluate_(evaluate),
         matcher_(testing::SafeMatcherCast<const Value&>(matcher)) {
-    if constexpr (!std::is_same_v<N, Nothing>) {
-      fail_if_ = testing::SafeMatcherCast<const Value&>(fail_if.matcher());
-    }
+    (Add(conditions), ...);
   }
 
   Look Poll(bool describe) override {
@@ -102,10 +110,24 @@ class ExpressionSubject final : public Subject {
     return testing::DescribeMatcher<const Value&>(matcher_);
   }
 
+  bool MaySettle() const override { return pass_if_.has_value(); }
+
  private:
+  template <typename M>
+  void Add(const FailIf<M>& fail_if) {
+    if constexpr (!std::is_same_v<M, Nothing>) {
+      fail_if_ = testing::SafeMatcherCast<const Value&>(fail_if.matcher());
+    }
+  }
+  template <typename M>
+  void Add(const PassIf<M>& pass_if) {
+    pass_if_ = testing::SafeMatcherCast<const Value&>(pass_if.matcher());
+  }
+
   void Judge(const Value& value, bool describe, Look& look) const {
     testing::StringMatchResultListener why;
     look.matched = matcher_.MatchAndExplain(value, &why);
+    look.settled = pass_if_.has_value() && pass_if_->Matches(value);
     if (look.matched && !describe) return;
     look.seen = eventually::Print(value);
     if (!why.str().empty()) look.seen += ", " + why.str();
@@ -120,22 +142,23 @@ class ExpressionSubject final : public Subject {
   const Evaluate& evaluate_;
   Matcher matcher_;
   std::optional<Matcher> fail_if_;
+  std::optional<Matcher> pass_if_;
 };
 
 // Runs an assertion. The arguments after `evaluate` are those that the macro
 // got after its expression.
-template <typename Evaluate, typename M, typename N = Nothing>
+template <typename Evaluate, typename M, Condition... Conditions>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
-                           M matcher, const EventuallyOptions& options = {},
-                           const FailIf<N>& fail_if = FailIf(Nothing())) {
-  ExpressionSubject<Evaluate> subject(evaluate, matcher, fail_if);
+                           M matcher, const EventuallyOptions& options,
+                           const Conditions&... conditions) {
+  ExpressionSubject<Evaluate> subject(evaluate, matcher, conditions...);
   return Run(site, options, subject);
 }
-template <typename Evaluate, typename M, typename N>
+template <typename Evaluate, typename M, Condition... Conditions>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
-                           M matcher, const FailIf<N>& fail_if) {
+                           M matcher, const Conditions&... conditions) {
   return RunExpression(site, evaluate, std::move(matcher), EventuallyOptions(),
-                       fail_if);
+                       conditions...);
 }
 
 }  // namespace waiter::internal::eventually

@@ -42,7 +42,8 @@ struct Look {
   absl::Status error = {};   // The error that the value is or holds.
   bool threw = false;        // An exception came instead of a value.
   std::optional<std::string> hopeless = {};  // Reason to give up at once.
-  std::optional<std::string> skip = {};      // Text of a GTEST_SKIP in a block.
+  bool settled = false;  // `PassIf` matched: if it holds, it holds for good.
+  std::optional<std::string> skip = {};  // Text of a GTEST_SKIP in a block.
 };
 
 // One expression with its matchers, or one block.
@@ -54,6 +55,9 @@ class Subject {
 
   // Returns the description of a value that matches.
   virtual std::string Expected() const = 0;
+
+  // Returns whether there is a `PassIf`.
+  virtual bool MaySettle() const { return false; }
 
  protected:
   ~Subject() = default;
