@@ -18,6 +18,7 @@ set(WAITER_SOURCES
   waiter/core/backoff_options.cc
   waiter/core/clock.cc
   waiter/core/exceptions.cc
+  waiter/core/heartbeat.cc
   waiter/core/observer.cc
   waiter/core/options.cc
   waiter/core/poll.cc

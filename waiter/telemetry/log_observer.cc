@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "waiter/internal/heartbeat.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/observer.h"
@@ -78,15 +79,6 @@ std::string Rounded(absl::Duration time) {
   return rounded == absl::ZeroDuration() ? "0s" : absl::FormatDuration(rounded);
 }
 
-// Returns the time of the heartbeat after that at `time`.
-absl::Duration NextHeartbeat(absl::Duration time) {
-  if (time < absl::Seconds(10)) return absl::Seconds(10);
-  if (time < absl::Seconds(30)) return absl::Seconds(30);
-  absl::Duration next = absl::Minutes(1);
-  while (next <= time && next < absl::Hours(1'000'000)) next *= 2;
-  return next;
-}
-
 void WriteToStandardError(absl::LogSeverity severity, std::string_view line) {
   const std::string text = absl::StrCat(
       absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
@@ -108,17 +100,12 @@ class LogObserver::Pending {
     const internal::MutexLock lock(shard.mutex);
     const auto [it, is_first] = shard.waits.try_emplace(wait);
     Last& last = it->second;
-    News news = News::kNone;
+    const bool is_due = last.heartbeat.IsDue(elapsed);
     if (is_first || last.found != found) {
       last.found = found;
-      news = News::kChange;
-    } else if (elapsed >= last.heartbeat) {
-      news = News::kHeartbeat;
+      return News::kChange;
     }
-    if (is_first || elapsed >= last.heartbeat) {
-      last.heartbeat = NextHeartbeat(elapsed);
-    }
-    return news;
+    return is_due ? News::kHeartbeat : News::kNone;
   }
 
   void Forget(uint64_t wait) {
@@ -130,7 +117,7 @@ class LogObserver::Pending {
  private:
   struct Last {
     std::string found;
-    absl::Duration heartbeat;
+    internal::Heartbeat heartbeat;
   };
   struct Shard {
     internal::Mutex mutex;
