@@ -14,9 +14,13 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,6 +41,7 @@ using ::absl::Hours;
 using ::absl::Minutes;
 using ::absl::Seconds;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::Ge;
 using ::testing::HasSubstr;
@@ -114,6 +119,108 @@ class EventuallyLimitsTest : public testing::Test {
   ScopedEnvironment no_test_timeout_{"TEST_TIMEOUT", nullptr};
   DisguisedClock clock_;
 };
+
+// Returns what `code` writes to the standard error stream, line by line.
+std::vector<std::string> LinesOf(absl::FunctionRef<void()> code) {
+  testing::internal::CaptureStderr();
+  code();
+  return absl::StrSplit(testing::internal::GetCapturedStderr(), '\n',
+                        absl::SkipEmpty());
+}
+
+TEST_F(EventuallyLimitsTest, LongWaitSaysWhatItWaitsForAgainAndAgain) {
+  const absl::Duration limit = Minutes(10) * Slowdown();
+  EventuallyOptions options = Options(Minutes(10));
+  options.name = "job 42";
+  std::string state = "CREATING";
+  const auto get = [&] {
+    if (clock_.Elapsed() > Seconds(45)) state = "UPDATING\nslowly";
+    if (clock_.Elapsed() >= Seconds(150)) state = "DONE";
+    return state;
+  };
+
+  const int line = __LINE__ + 2;
+  const std::vector<std::string> lines =
+      LinesOf([&] { EXPECT_EVENTUALLY(get(), "DONE", options); });
+
+  const std::string start =
+      absl::StrCat("[ WAITING  ] ", __FILE__, ":", line,
+                   ": job 42: get() has not matched after ");
+  const std::string of = absl::StrCat(" of ", absl::FormatDuration(limit));
+  EXPECT_THAT(
+      lines,
+      ElementsAre(
+          absl::StrCat(start, "10s", of, " and 10 polls: \"CREATING\""),
+          absl::StrCat(start, "30s", of, " and 30 polls: \"CREATING\""),
+          absl::StrCat(start, "1m", of, " and 60 polls: \"UPDATING\\nslowly\""),
+          absl::StrCat(start, "2m", of,
+                       " and 120 polls: \"UPDATING\\nslowly\"")));
+}
+
+TEST_F(EventuallyLimitsTest, ProgressNamesTheKindOfTheAssertion) {
+  const std::string of_limit =
+      absl::StrCat(" of ", absl::FormatDuration(Seconds(20) * Slowdown()));
+  EventuallyOptions hold = Options(Seconds(12));
+  hold.timeout.reset();
+  hold.hold_for = Seconds(12);
+  EventuallyOptions count = hold;
+  count.hold_for.reset();
+  count.successes_required = 12;
+  EventuallyOptions confirmed = Options(Seconds(20));
+  confirmed.hold_for = Seconds(15);
+
+  EXPECT_THAT(
+      LinesOf([&] { EXPECT_CONSISTENTLY(1, 1, hold); }),
+      ElementsAre(EndsWith(": 1 has held for 10s of 12s and 10 polls: 1")));
+  EXPECT_THAT(LinesOf([&] { EXPECT_NEVER(1, 2, count); }),
+              ElementsAre(EndsWith(": 1 has held for 10s and 10 polls: 1")));
+  EXPECT_THAT(LinesOf([&] { EXPECT_EVENTUALLY(1, 1, confirmed); }),
+              ElementsAre(EndsWith(
+                  absl::StrCat(": 1 matches, but not long enough, after 10s",
+                               of_limit, " and 10 polls: 1"))));
+  EXPECT_THAT(LinesOf([&] {
+                int runs = 0;
+                EXPECT_EVENTUALLY_PASSES({ EXPECT_GE(++runs, 12); },
+                                         Options(Seconds(20)));
+              }),
+              ElementsAre(HasSubstr(
+                  absl::StrCat(": the block has not passed after 10s", of_limit,
+                               " and 10 polls: 1 failure: "))));
+  const auto elapsed = [this, start = clock_.Elapsed()] {
+    return clock_.Elapsed() - start;
+  };
+  EXPECT_THAT(
+      LinesOf([&] {
+        EXPECT_TRUE(
+            Eventually(elapsed, Seconds(11), Options(Seconds(20))).ok());
+      }),
+      ElementsAre(HasSubstr(": the value has not matched after 10s")));
+}
+
+TEST_F(EventuallyLimitsTest, NothingIsSaidBefore10sNorAtTheLimit) {
+  EXPECT_THAT(LinesOf([&] {
+                EXPECT_NE(FailureOf([&] {
+                            EXPECT_EVENTUALLY(
+                                1, 2, Options(Seconds(10) / Slowdown()));
+                          }),
+                          "(no failure)");
+              }),
+              IsEmpty());
+  EventuallyOptions late = Options(Minutes(1));
+  late.first_poll_delay = Seconds(20);
+  EXPECT_THAT(LinesOf([&] { EXPECT_EVENTUALLY(1, 1, late); }), IsEmpty());
+}
+
+TEST_F(EventuallyLimitsTest, NothingIsSaidInSimulatedTime) {
+  SimulatedClock clock;
+  EventuallyOptions options = Options(Hours(2));
+  options.clock = &clock;
+
+  EXPECT_THAT(LinesOf([&] {
+                EXPECT_EVENTUALLY(clock.Elapsed(), Ge(Hours(1)), options);
+              }),
+              IsEmpty());
+}
 
 TEST_F(EventuallyLimitsTest, LimitIsStretchedOnSlowMachines) {
   const ScopedEnvironment scale("WAITER_TEST_TIMEOUT_SCALE", "2.5");

@@ -5,6 +5,7 @@
 
 #include <cxxabi.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -29,6 +30,7 @@
 #include "waiter/clock.h"
 #include "waiter/internal/blocking_wait.h"
 #include "waiter/internal/first_poll.h"
+#include "waiter/internal/heartbeat.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/poll_status.h"
@@ -134,6 +136,11 @@ const WaitPolicy& OneSuccessPolicy() {
   return **policy;
 }
 
+// Writes with one call, so that lines of several threads do not mix.
+void WriteToStandardError(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 // A subject whose polls run a block and catch its failures.
 class BlockSubject final : public Subject {
  public:
@@ -212,7 +219,13 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   bool settled = false;
   waiter::stop_source stop{waiter::nostopstate};
   if (subject.MaySettle()) stop = waiter::stop_source();
+  Heartbeat heartbeat;
   const auto poll = [&](const PollContext* context, Poll<>& found) {
+    if (!plan->simulated && context != nullptr && context->attempt > 1 &&
+        context->elapsed < plan->limit && heartbeat.IsDue(context->elapsed)) {
+      WriteToStandardError(
+          ProgressText(site, options, *plan, context->elapsed, history));
+    }
     Look look = PollSubject(subject, describe, options.retry_exceptions);
     found = Classify(site.kind, options.errors, look);
     skip = look.skip;

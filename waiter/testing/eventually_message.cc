@@ -245,6 +245,31 @@ std::string FailureText(const Site& site, const EventuallyOptions& options,
   return text;
 }
 
+std::string ProgressText(const Site& site, const EventuallyOptions& options,
+                         const Plan& plan, absl::Duration elapsed,
+                         const PollHistory& history) {
+  const PollHistory::Entry& last = history.last();
+  std::string text = "[ WAITING  ] ";
+  if (site.expression != nullptr) {
+    absl::StrAppend(&text, site.file, ":", site.line, ": ");
+  }
+  absl::StrAppend(&text, NameOf(site, options),
+                  MustHold(site.kind)          ? " has held for "
+                  : last.look.matched          ? " matches, but not long "
+                                                 "enough, after "
+                  : site.kind == Kind::kPasses ? " has not passed after "
+                                               : " has not matched after ",
+                  Time(absl::Trunc(elapsed, absl::Milliseconds(100))));
+  const absl::Duration whole =
+      MustHold(site.kind) ? plan.wait.hold_for : plan.limit;
+  if (whole > absl::ZeroDuration() && whole < absl::InfiniteDuration()) {
+    absl::StrAppend(&text, " of ", Time(whole));
+  }
+  absl::StrAppend(&text, " and ", Polls(last.attempt), ": ",
+                  OneLine(TextOf(last.look)), "\n");
+  return text;
+}
+
 std::string MisuseText(const Site& site, const EventuallyOptions& options,
                        const absl::Status& status) {
   return absl::StrCat(NameOf(site, options),

@@ -73,6 +73,12 @@ std::string FailureText(const Site& site, const EventuallyOptions& options,
                         const Plan& plan, const Subject& subject,
                         const WaitReport& report, const PollHistory& history);
 
+// Returns a line that says that a wait goes on, when its next poll begins
+// `elapsed` after its start.
+std::string ProgressText(const Site& site, const EventuallyOptions& options,
+                         const Plan& plan, absl::Duration elapsed,
+                         const PollHistory& history);
+
 // Returns the message of a wait that did not begin because its options are
 // invalid.
 std::string MisuseText(const Site& site, const EventuallyOptions& options,

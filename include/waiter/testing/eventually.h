@@ -32,6 +32,10 @@
 // minus 2 s, so that the message is printed before the test is killed. Under a
 // debugger it is ignored.
 //
+// An assertion that waits long says on the standard error stream what it waits
+// for: after 10 s, 30 s and 1 min, and from then on after twice the time
+// before, when a poll begins. On a `SimulatedClock` it says nothing.
+//
 // A test that passes records the largest share of a limit that it used as the
 // property "eventually_limit_used"; tools/near_misses lists the highest ones.
 //
