@@ -56,7 +56,7 @@ inline constexpr uint8_t kMostShutDowns = 32;
 
 // One wait.
 struct EngineRecord {
-  static constexpr uint8_t kMaxShutDowns = 63;  // What `shut_downs` can hold.
+  static constexpr uint8_t kMaxShutDowns = 63;
 
   enum class Phase : uint8_t {
     kFree,            // Or not registered by its worker yet.
@@ -92,8 +92,10 @@ struct EngineRecord {
   bool final_poll : 1;
   bool sleep_is_fixed : 1;
   // Waits that ended with the reason `kShutDown` from which this one descends:
-  // a function of one started the next, and so on.
-  uint8_t shut_downs : 6;
+  // a function of one started the next, and so on. At most `kMaxShutDowns`. Not
+  // a bit-field, which would share memory with `has_timer`: any thread writes
+  // this at a start, while the worker may look whether a stale timer counts.
+  uint8_t shut_downs;
 };
 static_assert(sizeof(EngineRecord) == 112);
 static_assert(sizeof(PendingStart) <= sizeof(WaitGrowth));

@@ -197,9 +197,7 @@ EngineRecord& EngineWorker::Allocate() {
 
 void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
   new (record.pending_start.data()) PendingStart(std::move(pending_start));
-  // The mask says to the compiler that the number fits.
-  record.shut_downs =
-      current_worker == this ? shut_downs_ & EngineRecord::kMaxShutDowns : 0;
+  record.shut_downs = current_worker == this ? shut_downs_ : uint8_t{0};
   Post([&](Mail& mail) { mail.starts.Push(record); });
 }
 
