@@ -22,7 +22,7 @@
 // A program with an event loop of its own gives the engine no thread, and turns
 // it from the loop:
 //
-//   waiter::WaitEngine engine({.threads = 0});
+//   waiter::WaitEngine engine({.threads = 0, .wake = WakeLoop});
 //   ...
 //   waiter::MonotonicTime next = engine.RunDue();  // Call again then.
 //
@@ -159,9 +159,9 @@ class WaitEngine {
 
   // Makes the polls and callbacks that are due now, and returns the time of the
   // next ones, on the engine's clock, or `MonotonicTime::max()` if there is
-  // none; waits that these calls started count. Call it then, and earlier if a
-  // wait was started, cancelled or answered in between. Same requirements as
-  // for `Run`.
+  // none; waits that these calls started count. Call it then, and earlier if
+  // `WaitEngineOptions::wake` says that a wait was started, cancelled or
+  // answered in between. Same requirements as for `Run`.
   MonotonicTime RunDue();
 
  private:

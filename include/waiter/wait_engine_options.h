@@ -7,6 +7,12 @@
 //
 //   waiter::WaitEngine engine({.report = waiter::ReportLevel::kLean});
 //
+// An event loop that runs the waits itself is told when to look at them again:
+//
+//   waiter::WaitEngine engine({.threads = 0, .wake = [&loop, &on_wake] {
+//                                loop.Post(on_wake);  // Calls RunDue.
+//                              }});
+//
 // Polls that block, such as calls of a synchronous client, belong on a thread
 // pool:
 //
@@ -83,6 +89,29 @@ struct WaitEngineOptions {
   // Each wait is still polled by one thread at a time. Objects to which the
   // executor refers must outlive the engine.
   std::function<void(absl::AnyInvocable<void()>)> executor = nullptr;
+
+  // Tells the event loop that turns an engine without threads to call
+  // `WaitEngine::RunDue` again, before the time that it returned: a wait was
+  // started, cancelled, abandoned, told to poll now, or answered. Unset: nobody
+  // is told. Requires `threads` of 0.
+  //
+  // Called by the thread that did so, inside of that call and under no lock. So
+  // it may be called by several threads at once, and by the loop's own. What
+  // functions of a wait do inside of `RunDue` calls nothing: the time that it
+  // returns takes account of it. Each request is followed by a call, unless one
+  // was made or is under way for an earlier request that no `RunDue` has taken
+  // yet. So a million requests are one call, and `RunDue` may find nothing to
+  // do. A loop that keeps a flag must clear it before `RunDue`, not afterwards.
+  //
+  // It should do no more than wake the loop: write to an eventfd, post to an
+  // `io_context`, call `uv_async_send`. It must not call `Run` or `RunDue` or
+  // destroy the engine, which terminates the program with a message, nor wait
+  // for a thread that is inside of a function of the engine or its handles,
+  // also by a lock that such a thread holds. An exception terminates the
+  // program. The destructor of the engine does not call it, but awaits calls of
+  // other threads; none comes afterwards. Objects to which it refers must
+  // outlive the engine.
+  std::function<void()> wake = nullptr;
 
   // Called on the engine's thread with an exception that a callback threw.
   // Unset: the engine prints the exception and terminates the program. With

@@ -31,6 +31,7 @@ enum class Defect : uint8_t {
   kNeverNotifies,  // A condition wakes nobody.
   kNeverStops,     // A request to stop wakes nobody.
   kHidesMail,      // The flag is always false.
+  kNeverCalls,     // A hook does nothing.
 };
 
 // Set in a run once the owner of the mailbox may have freed it.
@@ -213,6 +214,60 @@ void ShutDown(Interleaving& run, int hops, bool one_pass_only) {
   });
 }
 
+// A loop that is told by the hook when to take mail. It sets its flag back
+// before it takes, as one that does so afterwards loses letters.
+enum class LoopOrder : uint8_t { kClearThenTake, kTakeThenClear };
+
+template <Defect kDefect>
+struct HookedLoop {
+  void TakeAll(LoopOrder order, int posters) {
+    int got = 0;
+    while (got < posters) {
+      woken.wait(false);
+      if (order == LoopOrder::kClearThenTake) woken.store(false);
+      if (mailbox.has_mail()) {
+        Mail mail;
+        mailbox.Take(mail);
+        ++takes;
+        got += mail.letters;
+      }
+      if (order == LoopOrder::kTakeThenClear) woken.store(false);
+    }
+    Interleaving::Current().Expect(got == posters, "a letter came twice");
+    mailbox.Close();
+    mailbox_gone = true;
+    loop.Write();
+  }
+
+  ModelAtomic<bool> woken = false;
+  ModelData loop;  // Read by the hook, and gone after the close.
+  int calls = 0;
+  int takes = 0;
+  Mailbox<kDefect> mailbox{[this] {
+    ++calls;
+    loop.Read();
+    if constexpr (kDefect == Defect::kNeverCalls) return;
+    woken.store(true);
+    woken.notify_all();
+  }};
+};
+
+// `posters` threads post one letter each to a loop, which takes mail only when
+// the hook says so, and ends with its mailbox once it has all.
+template <Defect kDefect>
+void PostToLoop(Interleaving& run, int posters, LoopOrder order) {
+  mailbox_gone = false;
+  auto loop = std::make_shared<HookedLoop<kDefect>>();
+  for (int i = 0; i < posters; ++i) {
+    run.AddThread([loop] { PostLetter(loop->mailbox); });
+  }
+  run.AddThread([loop, posters, order] { loop->TakeAll(order, posters); });
+  run.AtEnd([loop] {
+    Interleaving::Current().Expect(loop->calls == loop->takes,
+                                   "calls of the hook are not one per take");
+  });
+}
+
 // Nothing is posted once `Close` has returned.
 template <Defect kDefect>
 void PostAgainstClose(Interleaving& run) {
@@ -263,6 +318,12 @@ std::string FirstFailure(int64_t& schedules) {
     explore(name + ", two posters", 3,
             [&](Interleaving& run) { PostToSleeper<kDefect>(run, 2, form); });
   }
+  explore("loop, one poster", 100, [](Interleaving& run) {
+    PostToLoop<kDefect>(run, 1, LoopOrder::kClearThenTake);
+  });
+  explore("loop, two posters", 3, [](Interleaving& run) {
+    PostToLoop<kDefect>(run, 2, LoopOrder::kClearThenTake);
+  });
   explore("shut down", 1, [](Interleaving& run) {
     ShutDown<kDefect>(run, /*hops=*/3, /*one_pass_only=*/false);
   });
@@ -287,6 +348,18 @@ TEST(MailboxInterleavingTest, FindsEveryDefectOfTheSynchronization) {
               HasSubstr("no thread can go on"));
   EXPECT_THAT(FirstFailure<Defect::kHidesMail>(schedules),
               HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kNeverCalls>(schedules),
+              HasSubstr("no thread can go on"));
+}
+
+// A loop that sets its flag back after it took mail misses what came between.
+TEST(MailboxInterleavingTest, FindsALoopThatClearsItsFlagTooLate) {
+  const Exploration result =
+      ExploreInterleavings({.max_preemptions = 2}, [](Interleaving& run) {
+        PostToLoop<Defect::kNone>(run, 2, LoopOrder::kTakeThenClear);
+      });
+
+  EXPECT_THAT(result.failure, HasSubstr("no thread can go on"));
 }
 
 // One look at each worker is not enough: the second may post to the first after

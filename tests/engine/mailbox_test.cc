@@ -79,6 +79,50 @@ TEST(MailboxTest, SleepEndsAtItsTimeWithoutMail) {
   EXPECT_FALSE(mailbox.has_mail());
 }
 
+TEST(MailboxTest, HookIsCalledOnceForAllMailBetweenTwoTakes) {
+  int calls = 0;
+  BasicMailbox<Mail> mailbox([&] { ++calls; });
+  Mail mail;
+  for (int round = 1; round <= 3; ++round) {
+    Post(mailbox, 1);
+    EXPECT_EQ(calls, round);
+    Post(mailbox, 2);
+    mailbox.Post([](Mail&) {});
+    EXPECT_EQ(calls, round);
+    mailbox.Take(mail);
+    mail.clear();
+  }
+  mailbox.Take(mail);
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(MailboxTest, HookMayPost) {
+  int calls = 0;
+  BasicMailbox<Mail>* posted_to = nullptr;
+  BasicMailbox<Mail> mailbox([&] {
+    ++calls;
+    Post(*posted_to, calls);
+  });
+  posted_to = &mailbox;
+
+  Post(mailbox, 7);
+
+  EXPECT_EQ(calls, 1);
+  Mail mail;
+  mailbox.Take(mail);
+  EXPECT_THAT(mail, ElementsAre(7, 1));
+}
+
+TEST(MailboxTest, ClosedMailboxCallsNoHook) {
+  int calls = 0;
+  BasicMailbox<Mail> mailbox([&] { ++calls; });
+  mailbox.Close();
+
+  Post(mailbox, 1);
+
+  EXPECT_EQ(calls, 0);
+}
+
 TEST(MailboxTest, MailStopsTheTokenOfASleepAndTheNextSleepHasAnother) {
   BasicMailbox<Mail> mailbox;
   for (int letter = 0; letter < 3; ++letter) {

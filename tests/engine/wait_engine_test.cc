@@ -546,6 +546,12 @@ std::vector<InvalidOptions> AllInvalidOptions() {
        [](auto& o) {
          o.relative_slack = std::numeric_limits<double>::quiet_NaN();
        }},
+      {"wake", "1 thread;", [](auto& o) { o.wake = [] {}; }},
+      {"wake", "2 threads;",
+       [](auto& o) {
+         o.threads = 2;
+         o.wake = [] {};
+       }},
       {"gen", "2",
        [](auto& o) {
          o.threads = 2;

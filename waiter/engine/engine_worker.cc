@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -58,6 +59,9 @@ constexpr int kStartsPerLook = 32;
 constexpr size_t kPrefetch = 8;
 
 thread_local EngineWorker* current_worker = nullptr;
+
+// Worker in whose `WaitEngineOptions::wake` this thread is.
+thread_local const EngineWorker* waking_worker = nullptr;
 
 // Says that this thread is inside of the task of a record. Scopes nest: a
 // callback may free another task, and run another engine.
@@ -153,6 +157,9 @@ EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal,
       sleeps_on_condition_(&clock_ == &GetRealClock()),
       engine_ends_(std::move(engine_ends)),
       pool_(/*full=*/options.report == ReportLevel::kFull),
+      mailbox_(options.wake != nullptr && options.threads == 0
+                   ? std::function<void()>([this] { WakeLoop(); })
+                   : nullptr),
       poll_clock_(clock_),
       timers_(clock_.MonotonicNow(),
               status_.ok() ? absl::ToChronoNanoseconds(options.tick)
@@ -384,6 +391,11 @@ auto EngineWorker::Enter() {
     Die("WaitEngine::Run or RunDue was called by one of its own waits; call it "
         "outside of status functions and callbacks");
   }
+  if (waking_worker == this) {
+    Die("WaitEngine::Run or RunDue was called by WaitEngineOptions::wake, "
+        "which "
+        "should only tell the event loop to call it");
+  }
   return absl::Cleanup([previous = SetCurrent(this)] { SetCurrent(previous); });
 }
 
@@ -399,6 +411,16 @@ void EngineWorker::RequireOutside() const {
     Die("a WaitEngine was destroyed by one of its own waits; destroy it "
         "outside of status functions and callbacks");
   }
+  if (waking_worker == this) {
+    Die("a WaitEngine was destroyed by its WaitEngineOptions::wake, which "
+        "should only tell the event loop to call RunDue");
+  }
+}
+
+void EngineWorker::WakeLoop() noexcept {
+  const EngineWorker* const outer = std::exchange(waking_worker, this);
+  options_.wake();
+  waking_worker = outer;
 }
 
 void EngineWorker::StartThread() {
@@ -430,7 +452,8 @@ MonotonicTime EngineWorker::RunDue() {
 }
 
 void EngineWorker::BeginShutDown() {
-  mailbox_.Post([](Mail&) {});
+  // Without a thread, `AwaitShutDown` does the work.
+  if (thread_.joinable()) mailbox_.Post([](Mail&) {});
   stop_relay_.RequestStop();
 }
 
@@ -445,6 +468,7 @@ void EngineWorker::EndShutDown() {
   if (thread_.joinable()) thread_.join();
   // Its tasks may hold references to this worker.
   options_.executor = nullptr;
+  options_.wake = nullptr;
 }
 
 void EngineWorker::Sleep(MonotonicTime wake_up) noexcept {

@@ -94,12 +94,13 @@ class EngineWorker {
   // function of one of the worker's waits.
   void RequireOutside() const;
   // Ends all waits, also those that come from now on, and requests a stop of
-  // the poll under way.
+  // the poll under way. Does not call `WaitEngineOptions::wake`.
   void BeginShutDown();
   // Blocks until no wait is left. Returns whether there was one, or any request
   // of another thread, since the last call.
   bool AwaitShutDown();
-  // Ends the thread. Afterwards the clock is not read any more.
+  // Ends the thread. Afterwards the clock is not read any more, and `wake` not
+  // called.
   void EndShutDown();
 
  private:
@@ -146,6 +147,8 @@ class EngineWorker {
   // Makes this thread that of `worker`, or of none. Returns what it was before.
   static EngineWorker* SetCurrent(EngineWorker* worker);
   void RequireNoThread() const;
+  // Calls `WaitEngineOptions::wake`. An exception terminates the program.
+  void WakeLoop() noexcept;
   auto Enter();
   void Drive(bool until_shut_down);
   template <typename Put>
@@ -204,7 +207,7 @@ class EngineWorker {
   }
   uint32_t AddPolicy(std::shared_ptr<const WaitPolicy> policy);
 
-  WaitEngineOptions options_;  // Without the executor after the end.
+  WaitEngineOptions options_;  // Without executor and hook after the end.
   const absl::Status status_;  // Result of `Validate(options_)`.
   const bool has_executor_;
   Clock& clock_;

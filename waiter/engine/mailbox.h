@@ -21,18 +21,28 @@
 // When a whole pass of `AwaitRest` returns false, every thread was at rest when
 // that pass began, so none of them can post any more.
 //
+// A worker that does not sleep here, because an event loop runs it, has a hook
+// that says that there is mail. The loop then lets the worker take it.
+//
 // Invariants:
 //  * Whoever posts wakes the worker. Nothing is lost between its last look and
 //    its sleep.
+//  * Whoever posts the first mail since the last `Take` calls the hook
+//    afterwards, so at least one call begins after mail that is not taken yet,
+//    and there are no more calls than takes, plus one.
 //  * A post touches nothing of the mailbox after the worker could take it, so
-//    the worker's owner may free the mailbox then.
-//  * Nothing is posted to a closed mailbox, and no `put` runs after `Close`.
+//    the worker's owner may free the mailbox then. A call of the hook does, and
+//    `Close` awaits it.
+//  * Nothing is posted to a closed mailbox, and no `put` and no call of the
+//  hook
+//    runs after `Close`.
 
 #ifndef WAITER_ENGINE_MAILBOX_H_
 #define WAITER_ENGINE_MAILBOX_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -61,6 +71,10 @@ class BasicMailbox {
 
  public:
   BasicMailbox() = default;
+  // `on_mail` is the hook. It is called under no lock and must not throw, close
+  // the mailbox, or wait for a thread that does. Null: none.
+  explicit BasicMailbox(std::function<void()> on_mail)
+      : on_mail_(std::move(on_mail)) {}
   BasicMailbox(const BasicMailbox&) = delete;
   BasicMailbox& operator=(const BasicMailbox&) = delete;
 
@@ -72,14 +86,17 @@ class BasicMailbox {
   template <typename Put>
   bool Post(Put put) {
     StopSource wake{waiter::nostopstate};
+    bool calls_hook = false;
     {
       const Lock lock(mutex_);
       if (closed_) return false;
       put(mail_);
-      Announce(wake);
+      calls_hook = Announce(wake) && on_mail_ != nullptr;
+      if (calls_hook) ++hook_calls_;
     }
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it is copied, not moved.
     wake.request_stop();
+    if (calls_hook) CallHook();
     return true;
   }
 
@@ -93,11 +110,13 @@ class BasicMailbox {
     return std::exchange(disturbed_, false);
   }
 
-  // Refuses mail from now on, and ends `Rest`.
+  // Refuses mail from now on, and ends `Rest`. Blocks while another thread is
+  // in the hook.
   void Close() {
     const Lock lock(mutex_);
     closed_ = true;
     woken_.Notify();
+    while (hook_calls_ > 0) hook_returned_.Wait();
   }
 
   // For the worker's thread.
@@ -164,28 +183,39 @@ class BasicMailbox {
   enum class SleepKind : uint8_t { kAwake, kTimed, kByToken, kRest };
 
   // Sets the flag and wakes the worker, or stores in `wake` what the caller
-  // must stop, without the lock, to wake it.
-  void Announce(StopSource& wake) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // must stop, without the lock, to wake it. Returns whether this is the first
+  // mail since the last `Take`.
+  bool Announce(StopSource& wake) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     disturbed_ = true;
-    if (has_mail_.load(std::memory_order_relaxed)) return;
+    if (has_mail_.load(std::memory_order_relaxed)) return false;
     has_mail_.store(true, std::memory_order_release);
     if (sleep_ == SleepKind::kByToken) {
       wake = wake_;
     } else if (sleep_ != SleepKind::kAwake) {
       woken_.Notify();
     }
+    return true;
   }
 
+  void CallHook() {
+    on_mail_();
+    const Lock lock(mutex_);
+    if (--hook_calls_ == 0) hook_returned_.Notify();
+  }
+
+  const std::function<void()> on_mail_;
   Mutex mutex_;
   Mail mail_ ABSL_GUARDED_BY(mutex_);
   // Written under the lock. The worker looks at it without.
   typename Sync::Flag has_mail_ = false;
   bool disturbed_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int hook_calls_ ABSL_GUARDED_BY(mutex_) = 0;  // Under way.
   SleepKind sleep_ ABSL_GUARDED_BY(mutex_) = SleepKind::kAwake;
   StopSource wake_ ABSL_GUARDED_BY(mutex_){waiter::nostopstate};
   typename Sync::Condition woken_{mutex_};
   typename Sync::Condition at_rest_{mutex_};
+  typename Sync::Condition hook_returned_{mutex_};
 };
 
 }  // namespace waiter::internal

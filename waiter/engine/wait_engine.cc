@@ -38,6 +38,13 @@ absl::Status Validate(const WaitEngineOptions& options) {
         absl::StrCat("WaitEngineOptions::relative_slack is ",
                      options.relative_slack, "; it must be within [0, 1]"));
   }
+  if (options.wake != nullptr && options.threads > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "WaitEngineOptions::wake is set with ", options.threads,
+        options.threads == 1 ? " thread" : " threads",
+        "; threads of the engine wake by themselves, so leave it unset or set "
+        "threads to 0"));
+  }
   if (options.gen.has_value() && options.threads > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("WaitEngineOptions::gen is set with ", options.threads,

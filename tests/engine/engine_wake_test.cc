@@ -1,0 +1,390 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// When an engine without threads calls `WaitEngineOptions::wake`.
+// mailbox_interleaving_test.cc shows that no request of two threads is lost.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
+#include "tests/support/joining_thread.h"
+#include "waiter/async_waiter.h"
+#include "waiter/clock.h"
+#include "waiter/poll.h"
+#include "waiter/poll_completion.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::ElementsAre;
+
+class EngineWakeTest : public EngineFixture {
+ protected:
+  WaitEngineOptions CountingWakes() {
+    WaitEngineOptions options = Simulated();
+    options.wake = [this] { ++wakes_; };
+    return options;
+  }
+
+  std::atomic<int> wakes_ = 0;
+};
+
+TEST_F(EngineWakeTest, EveryKindOfRequestCallsItAndIsMergedUntilRunDue) {
+  WaitEngine engine(CountingWakes());
+  EXPECT_EQ(wakes_, 0);
+
+  WaitHandle wait = engine.Start(NeverReady(), results_.Take());
+  EXPECT_EQ(wakes_, 1);
+  std::optional<PollCompletion<>> answer;
+  WaitHandle asynchronous = engine.Start(
+      AsyncWaiter([&](PollCompletion<> done) { answer = std::move(done); },
+                  EverySecond()),
+      results_.Take());
+  EXPECT_EQ(wakes_, 1);
+
+  engine.RunDue();
+  EXPECT_EQ(wakes_, 1);
+  wait.PollNow();
+  EXPECT_EQ(wakes_, 2);
+  wait.PollNow();
+  wait.Cancel();
+  EXPECT_EQ(wakes_, 2);
+
+  engine.RunDue();
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+  (*answer)(Success());
+  EXPECT_EQ(wakes_, 3);
+
+  engine.RunDue();
+  EXPECT_THAT(results_.reasons(),
+              ElementsAre(StopReason::kCancelled, StopReason::kSuccess));
+  wait = engine.Start(NeverReady(), results_.Take());
+  EXPECT_EQ(wakes_, 4);
+  engine.RunDue();
+  wait = WaitHandle();
+  EXPECT_EQ(wakes_, 5);
+}
+
+TEST_F(EngineWakeTest, CallsOnWaitsThatHaveEndedCallNothing) {
+  WaitEngine engine(CountingWakes());
+  WaitHandle wait =
+      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  engine.RunDue();
+  wakes_ = 0;
+
+  wait.PollNow();
+  wait.Cancel();
+  wait.Detach();
+  wait = WaitHandle();
+
+  EXPECT_EQ(wakes_, 0);
+}
+
+TEST_F(EngineWakeTest, FunctionsOfWaitsInsideOfRunDueCallNothing) {
+  WaitEngine engine(CountingWakes());
+  std::vector<WaitHandle> waits(3);
+  for (WaitHandle& wait : waits) {
+    wait = engine.Start(NeverReady(), results_.Take());
+  }
+  engine.RunDue();
+  engine
+      .Start(Waiter(
+                 [&] {
+                   waits[0].Cancel();
+                   waits[1].PollNow();
+                   waits[2] = WaitHandle();
+                   return true;
+                 },
+                 EverySecond()),
+             [&](const WaitResult<>&) {
+               engine.Start(NeverReady(), results_.Take()).Detach();
+             })
+      .Detach();
+  wakes_ = 0;
+
+  const MonotonicTime next = engine.RunDue();
+
+  EXPECT_EQ(wakes_, 0);
+  EXPECT_LE(next, clock_.MonotonicNow());
+  engine.RunDue();
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+}
+
+TEST_F(EngineWakeTest, RequestOfAnotherThreadDuringRunDueCallsIt) {
+  WaitEngine engine(CountingWakes());
+  WaitHandle wait = engine.Start(NeverReady(), results_.Take());
+  engine.RunDue();
+  wakes_ = 0;
+  engine
+      .Start(Waiter(
+                 [&] {
+                   wakes_ = 0;
+                   const JoiningThread canceller([&] { wait.Cancel(); });
+                   return true;
+                 },
+                 EverySecond()),
+             [](const WaitResult<>&) {})
+      .Detach();
+
+  const MonotonicTime next = engine.RunDue();
+
+  EXPECT_EQ(wakes_, 1);
+  EXPECT_LE(next, clock_.MonotonicNow());
+}
+
+TEST_F(EngineWakeTest, AnswerOfAnExecutorCallsItOnTheThreadOfTheExecutor) {
+  std::vector<absl::AnyInvocable<void()>> polls;
+  std::thread::id woken_on;
+  WaitEngineOptions options = Simulated();
+  options.executor = [&](absl::AnyInvocable<void()> poll) {
+    polls.push_back(std::move(poll));
+  };
+  options.wake = [&] { woken_on = std::this_thread::get_id(); };
+  WaitEngine engine(options);
+  const WaitHandle wait =
+      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  EXPECT_EQ(woken_on, std::this_thread::get_id());
+  engine.RunDue();
+
+  std::thread::id pool;
+  JoiningThread([&] {
+    pool = std::this_thread::get_id();
+    polls.at(0)();
+  }).join();
+
+  EXPECT_EQ(woken_on, pool);
+  engine.RunDue();
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(EngineWakeTest, MayStartAndCancelWaits) {
+  WaitEngine* engine = nullptr;
+  std::vector<WaitHandle> waits;
+  bool again = true;
+  WaitEngineOptions options = Simulated();
+  options.wake = [&] {
+    ++wakes_;
+    if (!std::exchange(again, false)) return;
+    waits.push_back(engine->Start(NeverReady(), results_.Take()));
+    waits.back().Cancel();
+  };
+  WaitEngine made(options);
+  engine = &made;
+
+  waits.push_back(made.Start(NeverReady(), results_.Take()));
+  made.RunDue();
+
+  EXPECT_EQ(wakes_, 1);
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
+}
+
+TEST_F(EngineWakeTest, DestructorCallsNothingAndDestroysTheHook) {
+  auto held = std::make_shared<int>();
+  std::optional<WaitEngine> engine;
+  WaitEngineOptions options = Simulated();
+  options.wake = [this, held] { ++wakes_; };
+  engine.emplace(options);
+  options.wake = nullptr;
+  WaitHandle wait = engine->Start(NeverReady(), [&](WaitResult<> result) {
+    results_.Take()(std::move(result));
+    engine->Start(NeverReady(), results_.Take()).Detach();
+  });
+  engine->RunDue();
+  wakes_ = 0;
+
+  engine.reset();
+
+  EXPECT_EQ(wakes_, 0);
+  EXPECT_EQ(held.use_count(), 1);
+  wait.PollNow();
+  wait.Cancel();
+  EXPECT_EQ(wakes_, 0);
+  EXPECT_THAT(results_.reasons(),
+              ElementsAre(StopReason::kShutDown, StopReason::kShutDown));
+}
+
+TEST_F(EngineWakeTest, RequiresAnEngineWithoutThreads) {
+  WaitEngineOptions options = CountingWakes();
+  EXPECT_TRUE(Validate(options).ok());
+  options.threads = 1;
+  EXPECT_FALSE(Validate(options).ok());
+}
+
+// An event loop as a program has it: a flag, and a condition that ends a sleep.
+class Loop {
+ public:
+  void Wake() {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    condition_.notify_one();
+  }
+
+  // Returns at `time`, or earlier after `Wake`.
+  void Sleep(MonotonicTime time) {
+    std::unique_lock lock(mutex_);
+    const auto woken = [this] { return woken_; };
+    if (time == MonotonicTime::max()) {
+      condition_.wait(lock, woken);
+    } else {
+      condition_.wait_until(lock, time, woken);
+    }
+    woken_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  bool woken_ = false;
+};
+
+// The loop sleeps without a limit, so a request that it is not told of hangs
+// this test: waits sleep for an hour, and only their owners end them.
+TEST(EngineWakeThreadsTest, LoopMissesNoRequestOfOtherThreads) {
+  constexpr int kThreads = 4;
+  constexpr int kWaits = 2000;
+  Loop loop;
+  WaitEngine engine({.threads = 0, .wake = [&] { loop.Wake(); }});
+  std::atomic<int> ended = 0;
+  std::atomic<int> polls = 0;
+  const WaitOptions options = {.timeout = absl::Hours(10),
+                               .backoff = Every(absl::Hours(1))};
+  std::atomic<bool> done = false;
+  JoiningThread runner([&] {
+    while (!done) {
+      const MonotonicTime next = engine.RunDue();
+      if (next > GetRealClock().MonotonicNow()) loop.Sleep(next);
+    }
+  });
+  {
+    std::vector<JoiningThread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        const auto await = [&](const std::atomic<bool>& flag) {
+          flag.wait(false);
+        };
+        for (int i = 0; i < kWaits; ++i) {
+          std::atomic<bool> polled = false;
+          std::atomic<bool> called_back = false;
+          std::optional<PollCompletion<>> answer;
+          const auto set = [](std::atomic<bool>& flag) {
+            flag = true;
+            flag.notify_all();
+          };
+          WaitHandle wait;
+          const auto end = [&](const WaitResult<>&) {
+            ++ended;
+            set(called_back);
+          };
+          if ((i + thread) % 2 == 0) {
+            wait = engine.Start(Waiter(
+                                    [&] {
+                                      ++polls;
+                                      if (polled.exchange(true)) return true;
+                                      polled.notify_all();
+                                      return false;
+                                    },
+                                    options),
+                                end);
+            await(polled);
+            i % 3 == 0 ? wait.Cancel() : wait.PollNow();
+          } else {
+            wait = engine.Start(AsyncWaiter(
+                                    [&](PollCompletion<> completion) {
+                                      answer = std::move(completion);
+                                      set(polled);
+                                    },
+                                    options),
+                                end);
+            await(polled);
+            i % 3 == 0 ? wait.Cancel() : (*answer)(Success());
+          }
+          await(called_back);
+        }
+      });
+    }
+  }
+  done = true;
+  loop.Wake();
+  runner.join();
+
+  EXPECT_EQ(ended, kThreads * kWaits);
+}
+
+// The destructor awaits calls of the hook, whose objects may then go.
+TEST(EngineWakeThreadsTest, NoCallComesOnceTheEngineIsGone) {
+  for (int round = 0; round < 300; ++round) {
+    auto loop = std::make_unique<Loop>();
+    auto engine = std::make_unique<WaitEngine>(
+        WaitEngineOptions{.threads = 0, .wake = [&loop] { loop->Wake(); }});
+    std::vector<WaitHandle> waits;
+    for (int i = 0; i < 20; ++i) {
+      waits.push_back(engine->Start(
+          Waiter([] { return false; }, absl::Hours(1)), [](WaitResult<>) {}));
+    }
+    engine->RunDue();
+    std::atomic<bool> started = false;
+    const JoiningThread canceller([&] {
+      for (WaitHandle& wait : waits) {
+        wait.Cancel();
+        started = true;
+        started.notify_all();
+      }
+    });
+    started.wait(false);
+    engine->RunDue();
+    engine.reset();
+    loop.reset();
+  }
+}
+
+class EngineWakeDeathTest : public EngineWakeTest {
+ protected:
+  EngineWakeDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  // Starts a wait on an engine whose hook calls `hook`.
+  void StartWith(std::function<void(std::optional<WaitEngine>&)> hook) {
+    std::optional<WaitEngine> engine;
+    WaitEngineOptions options = Simulated();
+    options.wake = [&] { hook(engine); };
+    engine.emplace(options);
+    engine->Start(NeverReady(), results_.Take()).Detach();
+  }
+};
+
+TEST_F(EngineWakeDeathTest, RunDueInsideOfItTerminates) {
+  EXPECT_DEATH(StartWith([](auto& engine) { engine->RunDue(); }),
+               "RunDue was called by WaitEngineOptions::wake");
+}
+
+TEST_F(EngineWakeDeathTest, DestroyingTheEngineInsideOfItTerminates) {
+  EXPECT_DEATH(StartWith([](auto& engine) { engine.reset(); }),
+               "destroyed by its WaitEngineOptions::wake");
+}
+
+TEST_F(EngineWakeDeathTest, ExceptionTerminates) {
+  EXPECT_DEATH(StartWith([](auto&) { throw 7; }), "");
+}
+
+}  // namespace
+}  // namespace waiter
