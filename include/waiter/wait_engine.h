@@ -41,9 +41,11 @@
 
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
+#include "waiter/internal/cancel_on_stop.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_task.h"
 #include "waiter/internal/wait_starter.h"
+#include "waiter/stop_token.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_engine_statistics.h"
 #include "waiter/wait_handle.h"
@@ -118,7 +120,7 @@ class WaitEngine {
     return StartTask<typename Waiter<F>::PollAdapter,
                      typename Waiter<F>::value_type>(
         {std::move(waiter.function_)}, std::move(waiter.policy_),
-        std::move(callback));
+        std::move(callback), Unprepared());
   }
 
   // Starts a wait whose status function takes a completion (async_waiter.h).
@@ -128,19 +130,37 @@ class WaitEngine {
     return StartTask<typename AsyncWaiter<F>::PollAdapter,
                      typename AsyncWaiter<F>::value_type>(
         {std::move(waiter.function_)}, std::move(waiter.policy_),
-        std::move(callback));
+        std::move(callback), Unprepared());
   }
 
-  // The same, with a name in messages and hooks that is this wait's alone, for
-  // waits that share a policy. Takes memory for the name. Hooks that come after
-  // the handle was destroyed get the name of the policy.
+  // Starts a `Waiter` or an `AsyncWaiter` that a request of `stop` ends as
+  // `WaitHandle::Cancel` does, also once it is detached. If the request was
+  // made before, the wait ends without a poll. Takes memory for the callback of
+  // the token, which the end of the wait removes.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Start(W waiter, Callback callback, waiter::stop_token stop) {
+    internal::CancelOnStop on_stop(std::move(stop));
+    internal::StopLink* const link = on_stop.link();
+    return StartTask<typename W::PollAdapter, typename W::value_type>(
+        {std::move(waiter.function_)}, std::move(waiter.policy_),
+        internal::StoppableCallback<Callback>{std::move(callback),
+                                              std::move(on_stop)},
+        [link](const WaitHandle& wait) {
+          internal::CancelOnStop::Arm(link, wait);
+        });
+  }
+
+  // The first two, with a name in messages and hooks that is this wait's alone,
+  // for waits that share a policy. Takes memory for the name. Hooks that come
+  // after the handle was destroyed get the name of the policy.
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
   Start(std::string name, W waiter, Callback callback) {
     using PollAdapter = internal::NamedPollAdapter<typename W::PollAdapter>;
     return StartTask<PollAdapter, typename W::value_type>(
         {{std::move(waiter.function_)}, std::move(name)},
-        std::move(waiter.policy_), std::move(callback));
+        std::move(waiter.policy_), std::move(callback), Unprepared());
   }
 
   // Returns how often a blocking wait has slept inside of a function of one of
@@ -168,14 +188,21 @@ class WaitEngine {
   template <typename W>
   friend class WaitAwaiter;
 
-  template <typename PollAdapter, typename T, typename Callback>
+  struct Unprepared {
+    void operator()(const WaitHandle&) const {}
+  };
+
+  // Calls `prepare` with the handle before the wait begins.
+  template <typename PollAdapter, typename T, typename Callback,
+            typename Prepare>
   WaitHandle StartTask(PollAdapter adapter,
                        std::shared_ptr<const WaitPolicy> policy,
-                       Callback callback) {
+                       Callback callback, Prepare prepare) {
     using Task = internal::EngineTask<PollAdapter, T, Callback>;
     internal::WaitStarter starter(ChooseWorker());
     Task::Create(starter.storage(), std::move(adapter), std::move(callback));
     WaitHandle wait = starter.MakeHandle(Task::kOps);
+    prepare(std::as_const(wait));
     starter.Start(std::move(policy));
     return wait;
   }

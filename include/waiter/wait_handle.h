@@ -32,6 +32,7 @@
 namespace waiter {
 
 namespace internal {
+class CancelOnStop;
 template <typename T>
 class WaitGroupState;
 class WaitStarter;
@@ -94,6 +95,7 @@ class [[nodiscard]] WaitHandle {
   bool pending() const;
 
  private:
+  friend class internal::CancelOnStop;
   template <typename T>
   friend class internal::WaitGroupState;
   friend class internal::WaitStarter;

@@ -143,6 +143,7 @@ Outcome RunLoop(const Scenario& scenario) {
 // Where an engine's status function runs, and how it answers.
 enum class Asking {
   kOnEngine,
+  kWithStopToken,         // Which stops the wait in place of its handle.
   kByCompletion,          // Called inside of the status function.
   kOnExecutor,            // Which runs its task at once,
   kOnExecutorOfTheClock,  // when the engine sleeps,
@@ -162,6 +163,7 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
                                .gen = gen};
   switch (asking) {
     case Asking::kOnEngine:
+    case Asking::kWithStopToken:
     case Asking::kByCompletion:
       break;
     case Asking::kOnExecutor:
@@ -189,7 +191,15 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
 
   WaitEngine engine(options);
   WaitHandle wait;
-  if (asking == Asking::kByCompletion) {
+  waiter::stop_source stop;
+  const auto request_stop = [&] {
+    asking == Asking::kWithStopToken ? void(stop.request_stop())
+                                     : wait.Cancel();
+  };
+  if (asking == Asking::kWithStopToken) {
+    wait = engine.Start(Waiter(std::ref(script), wait_options), take,
+                        stop.get_token());
+  } else if (asking == Asking::kByCompletion) {
     const auto ask = [&script](PollCompletion<> done) { done(script()); };
     wait = engine.Start(AsyncWaiter(ask, wait_options), take);
   } else {
@@ -197,9 +207,9 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
   }
   EXPECT_FALSE(report.has_value()) << "called back inside of Start";
   if (scenario.stop_at == absl::ZeroDuration()) {
-    wait.Cancel();
+    request_stop();
   } else if (scenario.stop_at.has_value()) {
-    clock.CallAt(*scenario.stop_at, [&wait] { wait.Cancel(); });
+    clock.CallAt(*scenario.stop_at, request_stop);
   }
 
   if (asking == Asking::kOnExecutorAfterwards) {
@@ -473,6 +483,7 @@ std::vector<Driver> DriversOnTopOfTheLoop() {
     }
   };
   add_engine("Engine", Asking::kOnEngine);
+  add_engine("EngineWithStopToken", Asking::kWithStopToken);
   add_engine("EngineWithCompletion", Asking::kByCompletion);
   add_engine("EngineWithExecutor", Asking::kOnExecutor);
   add_engine("EngineWithExecutorOfTheClock", Asking::kOnExecutorOfTheClock);
@@ -539,9 +550,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 // A driver that is left out makes no other test fail.
 TEST(ConformanceTablesTest, HoldEveryDriver) {
-  EXPECT_EQ(AllDrivers().size(), 16);
-  EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 8);
-  EXPECT_EQ(DriversThatReport(ReportLevel::kLean).size(), 7);
+  EXPECT_EQ(AllDrivers().size(), 18);
+  EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 9);
+  EXPECT_EQ(DriversThatReport(ReportLevel::kLean).size(), 8);
 }
 
 TEST(ConformanceTablesTest, OnlySuccessIsOk) {
