@@ -18,7 +18,10 @@
 //   waiter::WaitResult<Instance> got =
 //       co_await waiter::Await(engine, std::move(wait), stop.get_token());
 //
-// `Task` is a coroutine type of your own or of another library. Make the waiter
+// `Task` is a coroutine type of your own or of another library. Libraries of
+// senders take what `Await` returns as a sender, as they do with every movable
+// awaitable. await_group.h awaits several waits, and interop/asio.h is for
+// coroutines of Boost.Asio, which await only what Asio knows. Make the waiter
 // in a statement of its own: g++ 12 frees the wrong memory for options in
 // braces inside of a `co_await`. If the compiler has no coroutines, this header
 // is empty, and `WAITER_HAS_COROUTINES` is not defined.
@@ -48,22 +51,13 @@
 
 namespace waiter {
 
-// The awaitable that `Await` returns. `co_await` it once and at once, as in the
-// examples; nothing happens before.
-//
-// It holds the status function of the wait inside of the coroutine's frame, so
-// that a suspended wait needs no other memory than its place in the engine.
-// Destroying a suspended coroutine cancels the wait as the destructor of a
-// `WaitHandle` does: it blocks while the status function runs on another
-// thread, and the coroutine is not resumed. As for any coroutine, it must not
-// be destroyed while it may be resumed: destroy it on the engine's only thread,
-// or where no wait of it can end.
+// The wait of a `WaitAwaitable` in the coroutine that awaits it, in whose frame
+// it is.
 template <typename W>
 class [[nodiscard]] WaitAwaiter {
  public:
   using value_type = typename W::value_type;
 
-  // `engine` must exist when this is awaited.
   WaitAwaiter(WaitEngine& engine, W waiter, waiter::stop_token stop)
       : engine_(engine),
         policy_(std::move(waiter.policy_)),
@@ -145,6 +139,40 @@ class [[nodiscard]] WaitAwaiter {
   std::optional<waiter::stop_callback<Cancel>> on_stop_;
 };
 
+// What `Await` returns: a wait that has not begun. Nothing happens before it is
+// awaited, once, as an rvalue; without being awaited it ends without a trace.
+//
+//   auto later = waiter::Await(engine, std::move(wait));
+//   waiter::WaitResult<Instance> got = co_await std::move(later);
+//
+// Movable, and copyable if the status function is. `engine` must exist when it
+// is awaited.
+//
+// The status function is then inside of the coroutine's frame, so that a
+// suspended wait needs no other memory than its place in the engine. Destroying
+// a suspended coroutine cancels the wait as the destructor of a `WaitHandle`
+// does: it blocks while the status function runs on another thread, and the
+// coroutine is not resumed. As for any coroutine, it must not be destroyed
+// while it may be resumed: destroy it on the engine's only thread, or where no
+// wait of it can end.
+template <typename W>
+class [[nodiscard]] WaitAwaitable {
+ public:
+  using value_type = typename W::value_type;
+
+  WaitAwaitable(WaitEngine& engine, W waiter, waiter::stop_token stop)
+      : engine_(&engine), waiter_(std::move(waiter)), stop_(std::move(stop)) {}
+
+  WaitAwaiter<W> operator co_await() && {
+    return WaitAwaiter<W>(*engine_, std::move(waiter_), std::move(stop_));
+  }
+
+ private:
+  WaitEngine* engine_;
+  W waiter_;
+  waiter::stop_token stop_;
+};
+
 // Returns an awaitable that starts `waiter`, a `Waiter` or an `AsyncWaiter`,
 // and resumes the coroutine with its `WaitResult`.
 //
@@ -156,9 +184,9 @@ class [[nodiscard]] WaitAwaiter {
 // the coroutine goes on with the reason `kShutDown`. One that awaits again and
 // again then is not resumed any more after 32 times (see `~WaitEngine`).
 template <typename W>
-WaitAwaiter<W> Await(WaitEngine& engine, W waiter,
-                     waiter::stop_token stop = {}) {
-  return WaitAwaiter<W>(engine, std::move(waiter), std::move(stop));
+WaitAwaitable<W> Await(WaitEngine& engine, W waiter,
+                       waiter::stop_token stop = {}) {
+  return WaitAwaitable<W>(engine, std::move(waiter), std::move(stop));
 }
 
 }  // namespace waiter

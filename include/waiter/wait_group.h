@@ -17,6 +17,8 @@
 // itself, in success or not:
 //
 //   waiter::WaitGroup each(engine, std::move(waits), {}, LogFailures);
+//
+// await_group.h has the same for coroutines.
 
 #ifndef WAITER_WAIT_GROUP_H_
 #define WAITER_WAIT_GROUP_H_
@@ -33,6 +35,9 @@
 #include "waiter/waiter.h"
 
 namespace waiter {
+
+template <typename W>
+class WaitGroupAwaiter;
 
 // Owns its waits, whose successes bring a `T` or nothing, as a `WaitHandle`
 // owns one. Destroying the group cancels the waits without a callback; it
@@ -58,17 +63,7 @@ class [[nodiscard]] WaitGroup {
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)
       : state_(new State(waits.size(), options, std::move(callback))) {
-    WAITER_TRY {
-      for (size_t i = 0; i < waits.size(); ++i) {
-        state_->Add(i, engine.Start(std::move(waits[i]),
-                                    typename State::OnEnd(*state_, i)));
-      }
-      // One more wait keeps the callback out of this constructor.
-      state_->Add(waits.size(),
-                  engine.Start(Waiter([] { return true; },
-                                      {.timeout = absl::ZeroDuration()}),
-                               typename State::OnEnd(*state_, waits.size())));
-    }
+    WAITER_TRY { StartAll(engine, std::move(waits), *state_); }
     WAITER_CATCH(...) {
       Destroy();
       WAITER_RETHROW;
@@ -104,7 +99,28 @@ class [[nodiscard]] WaitGroup {
   }
 
  private:
+  template <typename W>
+  friend class WaitGroupAwaiter;
+
   using State = internal::WaitGroupState<T>;
+
+  // Takes over the first reference to `state`, whose waits have not begun.
+  explicit WaitGroup(State* state) : state_(state) {}
+
+  // `state` may be without other references, and the group destroyed, as soon
+  // as this has started the last wait.
+  template <typename W>
+  static void StartAll(WaitEngine& engine, std::vector<W> waits, State& state) {
+    for (size_t i = 0; i < waits.size(); ++i) {
+      state.Add(i, engine.Start(std::move(waits[i]),
+                                typename State::OnEnd(state, i)));
+    }
+    // One more wait keeps the callback from coming before all have begun.
+    const size_t own = waits.size();
+    state.Add(own, engine.Start(Waiter([] { return true; },
+                                       {.timeout = absl::ZeroDuration()}),
+                                typename State::OnEnd(state, own)));
+  }
 
   void Destroy() {
     if (state_ == nullptr) return;

@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -207,6 +208,52 @@ TEST_F(CoroutineTest, AsynchronousStatusFunctionIsAwaitedToo) {
 
   EXPECT_EQ(result->value(), "here");
   EXPECT_EQ(clock_.Elapsed(), absl::Seconds(7));
+}
+
+// As libraries of senders do: they store an awaitable, move it, and await it in
+// a coroutine of their own.
+template <typename Awaitable>
+Task AwaitStored(Awaitable stored, typename Awaitable::value_type& value) {
+  auto result = co_await std::move(stored);
+  value = result.value();
+}
+
+TEST_F(CoroutineTest, AwaitableMayBeStoredAndMovedBeforeItIsAwaited) {
+  int polls = 0;
+  auto first = Await(engine_, Waiter(
+                                  [&, movable = std::make_unique<int>(7)] {
+                                    ++polls;
+                                    return Success(*movable);
+                                  },
+                                  Options(absl::Minutes(1))));
+  static_assert(std::is_nothrow_move_constructible_v<decltype(first)>);
+  static_assert(!std::is_copy_constructible_v<decltype(first)>);
+  auto second = std::move(first);
+  engine_.Run();
+  EXPECT_EQ(polls, 0);
+
+  int value = 0;
+  const Task task = AwaitStored(std::move(second), value);
+  engine_.Run();
+
+  EXPECT_TRUE(task.done());
+  EXPECT_EQ(value, 7);
+  EXPECT_EQ(polls, 1);
+}
+
+TEST_F(CoroutineTest, AwaitableThatIsNotAwaitedStartsNothing) {
+  const auto held = std::make_shared<int>();
+  waiter::stop_source stop;
+  {
+    const auto unused = Await(
+        engine_, Waiter([held] { return true; }, Options(absl::Minutes(1))),
+        stop.get_token());
+    EXPECT_EQ(held.use_count(), 2);
+  }
+
+  EXPECT_EQ(held.use_count(), 1);
+  stop.request_stop();
+  EXPECT_EQ(engine_.statistics().pending, 0);
 }
 
 TEST_F(CoroutineTest, EndOfTheEngineIsAResult) {

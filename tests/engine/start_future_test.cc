@@ -116,7 +116,7 @@ TEST_F(StartFutureTest, ExceptionOfTheStatusFunctionIsThrown) {
 
   engine.Run();
 
-  EXPECT_THROW(future.get(), std::runtime_error);
+  EXPECT_THROW((void)future.get(), std::runtime_error);
 }
 
 TEST_F(StartFutureTest, DestroyedFutureDoesNotEndTheWait) {

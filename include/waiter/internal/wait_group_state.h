@@ -46,8 +46,7 @@ class WaitGroupState {
     cancellers_.reserve(count);
   }
 
-  // Callback of the `i`th wait. The one after the last is the constructor's
-  // own.
+  // Callback of the `i`th wait. The one after the last is the starter's own.
   class OnEnd {
    public:
     OnEnd(WaitGroupState& state, size_t i) : state_(&state), i_(i) {
@@ -93,11 +92,16 @@ class WaitGroupState {
   }
 
   // Stores the handle of the `i`th wait, which may have ended already. The last
-  // one is the constructor's own, and is not cancelled.
+  // one is the starter's own, and is not cancelled.
   void Add(size_t i, WaitHandle wait) {
     WaitCanceller canceller = wait.wait_;
     {
       const MutexLock lock(mutex_);
+      if (abandoned_) {
+        // All waits have ended, and the group's callback has destroyed it.
+        wait.Detach();
+        return;
+      }
       waits_[i] = std::move(wait);
       if (IsOwn(i)) return;
       if (!stopped_) {
@@ -167,13 +171,13 @@ class WaitGroupState {
   Mutex mutex_;
   const WaitGroupOptions options_;
   Callback callback_ ABSL_GUARDED_BY(mutex_);
-  // The last one is the constructor's own.
+  // The last one is the starter's own.
   std::vector<WaitHandle> waits_ ABSL_GUARDED_BY(mutex_);
   // Cancel the waits that have not been cancelled yet.
   std::vector<WaitCanceller> cancellers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WaitResult<T>>> results_ ABSL_GUARDED_BY(mutex_);
-  const size_t own_;  // Ordinal of the constructor's own wait.
-  // Waits that have not ended, the constructor's own included.
+  const size_t own_;  // Ordinal of the starter's own wait.
+  // Waits that have not ended, the starter's own included.
   size_t left_ ABSL_GUARDED_BY(mutex_);
   size_t successes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t failures_ ABSL_GUARDED_BY(mutex_) = 0;  // All other ends.
