@@ -20,6 +20,8 @@
 //       {.executor = [&pool](absl::AnyInvocable<void()> poll) {
 //          pool.Schedule(std::move(poll));
 //        }});
+//
+// copyable_executor.h is for pools that take `std::function`.
 
 #ifndef WAITER_WAIT_ENGINE_OPTIONS_H_
 #define WAITER_WAIT_ENGINE_OPTIONS_H_
