@@ -1,0 +1,219 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Polls of long-running operations of the Azure SDK for C++, in place of
+// `PollUntilDone`:
+//
+//   auto operation = client.StartCreateCertificate("web", options);
+//   waiter::Waiter wait(waiter::PollOperation(operation, context),
+//                       {.name = "certificate web",
+//                        .timeout = absl::Minutes(10),
+//                        .poll_timeout = absl::Seconds(30)});
+//   waiter::WaitResult<Certificate> certificate = wait.Wait(stop_token);
+//
+// Each poll has a context of its own, a child of yours, which ends with the
+// time of the poll and when a stop is requested:
+//
+// | the poll                                | answer                          |
+// | --------------------------------------- | ------------------------------- |
+// | leaves the operation running            | not ready, with Retry-After     |
+// | finds it succeeded                      | success, with `Value()`         |
+// | finds it cancelled, failed              | failed: kCancelled, kAborted    |
+// | throws RequestFailedException           | by its classifier               |
+// | throws OperationCancelledException: the | server error, kDeadlineExceeded |
+// | time of the poll is over                |                                 |
+// | ... or your context has ended           | failed, kCancelled              |
+// | ... or a stop was requested             | not ready; the wait ends        |
+// | throws anything else                    | passes through, ends the wait   |
+//
+// The adapters need the shape of the SDK's types alone, so this header includes
+// nothing of the SDK; include its headers before you call them. The SDK needs
+// exceptions. The detail of an answer is the status of the operation, such as
+// "Running". The SDK repeats a request some times by itself before it throws.
+
+#ifndef WAITER_INTEROP_AZURE_H_
+#define WAITER_INTEROP_AZURE_H_
+
+#include <chrono>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "absl/base/config.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "waiter/error_classifier.h"
+#include "waiter/internal/string_views.h"
+#include "waiter/interop/internal/hint_of_fields.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/retry_after.h"
+#include "waiter/stop_token.h"
+
+// NOLINTBEGIN(readability-identifier-naming): defined by the SDK
+namespace Azure::Core {
+
+class OperationCancelledException;
+class RequestFailedException;
+
+}  // namespace Azure::Core
+// NOLINTEND(readability-identifier-naming)
+
+namespace waiter {
+
+// `Azure::Core::Operation<T>` and what derives from it.
+template <typename Op>
+concept AzureOperation = requires(Op& operation, const Op& polled) {
+  operation.Poll().GetHeaders();
+  { polled.IsDone() } -> std::convertible_to<bool>;
+  { polled.HasValue() } -> std::convertible_to<bool>;
+  polled.Value();
+};
+
+// `Azure::Core::Context`.
+template <typename C>
+concept AzureContext = requires(C& child, const C& context) {
+  { context.IsCancelled() } -> std::convertible_to<bool>;
+  {
+    context.WithDeadline(std::chrono::system_clock::time_point())
+    } -> std::same_as<C>;
+  child.Cancel();
+};
+
+// `Azure::Core::RequestFailedException` and what derives from it.
+template <typename E>
+concept AzureError = requires(const E& error) {
+  static_cast<int>(error.StatusCode);
+  { error.ErrorCode } -> std::convertible_to<std::string_view>;
+  { error.Message } -> std::convertible_to<std::string_view>;
+  { error.what() } -> std::convertible_to<std::string_view>;
+  error.RawResponse->GetHeaders();
+};
+
+// Returns the answer of `classifier` to the HTTP status and the code of
+// `error`, with the hint in the response that came at `now`. A request without
+// a response is a `ServiceError::Type::kConnection`.
+template <AzureError E>
+Poll<> FromAzureError(
+    const E& error, const ErrorClassifier& classifier = ErrorClassifier::Http(),
+    absl::Time now = absl::Now()) {
+  const int http_status = static_cast<int>(error.StatusCode);
+  const std::string_view message = error.Message;
+  return classifier.Answer(
+      {.http_status = http_status,
+       .code = error.ErrorCode,
+       .type = http_status == 0 ? ServiceError::Type::kConnection
+                                : ServiceError::Type::kUnknown},
+      message.empty() ? std::string_view(error.what()) : message,
+      error.RawResponse == nullptr
+          ? RetryAfter()
+          : internal::HintOfFields(error.RawResponse->GetHeaders(), now));
+}
+
+namespace internal {
+
+template <typename Op>
+using AzureValue = std::remove_cvref_t<decltype(std::declval<Op&>().Value())>;
+
+// Depends on a type, so that the exceptions need be complete only where an
+// operation is polled.
+template <typename Op>
+struct AzureExceptions {
+  using Cancelled = ::Azure::Core::OperationCancelledException;
+  using Failed = ::Azure::Core::RequestFailedException;
+};
+
+template <typename Op>
+std::string AzureStatusOf(const Op& operation) {
+  if constexpr (requires { operation.Status().Get(); }) {
+    return operation.Status().Get();
+  } else {
+    return operation.IsDone() ? "Done" : "Running";
+  }
+}
+
+template <typename Op>
+Poll<AzureValue<Op>> AzureAnswer(const Op& operation, RetryAfter hint) {
+  const std::string status = AzureStatusOf(operation);
+  if (!operation.IsDone()) return NotReady(status, hint);
+  if (operation.HasValue()) return Success(operation.Value());
+  const std::string message =
+      absl::StrCat("the operation has ended as ", status);
+  if (status == "Cancelled") return Failed(absl::CancelledError(message));
+  return Failed(absl::AbortedError(message));
+}
+
+// Polls `operation` by `poll`, unless it is done. `cancelled` returns the
+// answer to a cancellation of a given text.
+template <typename Op, typename PollOnce, typename Cancelled>
+Poll<AzureValue<Op>> PollAzure(Op& operation, const ErrorClassifier& classifier,
+                               PollOnce poll, Cancelled cancelled) {
+  const auto answer = [&] {
+    if (operation.IsDone()) return AzureAnswer(operation, {});
+    const auto& response = poll();
+    return AzureAnswer(operation,
+                       HintOfFields(response.GetHeaders(), absl::Now()));
+  };
+#ifdef ABSL_HAVE_EXCEPTIONS
+  try {
+    return answer();
+  } catch (const typename AzureExceptions<Op>::Failed& error) {
+    return FromAzureError(error, classifier);
+  } catch (const typename AzureExceptions<Op>::Cancelled& error) {
+    return cancelled(error.what());
+  }
+#else
+  static_cast<void>(classifier);
+  static_cast<void>(cancelled);
+  return answer();
+#endif
+}
+
+}  // namespace internal
+
+// Returns a status function that polls `operation`, by the table above, unless
+// it is done already. The value of a success is `operation.Value()`. `context`
+// may carry a deadline of its own. The function may be copied; the copies poll
+// the same operation, which must outlive them and must not be used meanwhile.
+template <AzureOperation Op, AzureContext C>
+auto PollOperation(Op& operation, C context,
+                   ErrorClassifier classifier = ErrorClassifier::Http()) {
+  return [&operation, context = std::move(context),
+          classifier = std::move(classifier)](
+             const PollContext& poll) -> Poll<internal::AzureValue<Op>> {
+    C child = context.WithDeadline(absl::ToChronoTime(poll.deadline));
+    const waiter::stop_callback cancel(poll.stop_token,
+                                       [&child] { child.Cancel(); });
+    return internal::PollAzure(
+        operation, classifier,
+        [&]() -> decltype(auto) { return operation.Poll(child); },
+        [&](std::string_view what) -> Poll<> {
+          if (poll.stop_token.stop_requested()) return NotReady(what);
+          const absl::string_view text = internal::ToAbsl(what);
+          if (context.IsCancelled()) return Failed(absl::CancelledError(text));
+          return ServerError(absl::DeadlineExceededError(text));
+        });
+  };
+}
+
+// The same without a context: a poll takes the time that it takes, whatever
+// the wait says, and a stop awaits it.
+template <AzureOperation Op>
+auto PollOperation(Op& operation,
+                   ErrorClassifier classifier = ErrorClassifier::Http()) {
+  return [&operation, classifier = std::move(
+                          classifier)]() -> Poll<internal::AzureValue<Op>> {
+    return internal::PollAzure(
+        operation, classifier,
+        [&]() -> decltype(auto) { return operation.Poll(); },
+        [](std::string_view what) { return ServerError(what); });
+  };
+}
+
+}  // namespace waiter
+
+#endif  // WAITER_INTEROP_AZURE_H_
