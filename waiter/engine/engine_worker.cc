@@ -366,9 +366,12 @@ class EngineWorker::ExecutorGiveUp {
   WaitReport report_;
 };
 
-void EngineWorker::GiveUp(EngineStep& step) {
+inline void EngineWorker::GiveUp(EngineStep& step) {
+  if (PolicyOf(step.record_).MustGiveUpAfter(step.report_)) CallOnGiveUp(step);
+}
+
+void EngineWorker::CallOnGiveUp(EngineStep& step) {
   const uint32_t policy = step.record_.policy;
-  if (!policies_[policy].MustGiveUpAfter(step.report_)) return;
   if (!has_executor_) {
     policies_[policy].GiveUpAfter(step.loop_.name(), step.report_);
     return;

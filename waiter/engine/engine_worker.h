@@ -197,6 +197,7 @@ class EngineWorker {
   bool ShortenSleep(EngineStep& step);
   void CallBack(EngineStep& step);
   void GiveUp(EngineStep& step);
+  void CallOnGiveUp(EngineStep& step);
   bool EnterTask(EngineRecord& record) const;
   void LeaveTask(EngineRecord& record);
   void Release(EngineRecord& record);

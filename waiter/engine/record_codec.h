@@ -26,6 +26,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
@@ -100,8 +101,10 @@ class RecordCodec {
 
   // Stores the wait until its next step. Details that do not fit move into a
   // `ColdState`; for a brief report they are dropped.
-  void Pack(EngineRecord& record, const WaitPolicy& policy,
-            const WaitState& state) {
+  // Inlined, as it runs for every poll.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Pack(EngineRecord& record,
+                                         const WaitPolicy& policy,
+                                         const WaitState& state) {
     if (record.has_cold_state) return;
     const bool has_details = scratch_.last_poll.has_details();
     if (full_reports_ && (has_details || scratch_.first_error.has_value())) {

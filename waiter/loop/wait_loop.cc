@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -79,7 +80,8 @@ struct WaitLoop::LastPollRules {
 
 // Reads top-down: `Start`, `OnPoll` and `OnWake`, then what they call. Row
 // numbers are those of the table "What happens after a poll" in docs/design.md.
-// Functions that run for every poll of every wait are inline.
+// Functions that run for every poll of every wait are inline; calls of hooks
+// are not, so that waits without an observer keep short functions.
 
 NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
                          StopRequested stop_requested) {
@@ -98,7 +100,8 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
     }
   }
   if (delay.length == nanoseconds::zero()) return BeginPoll(now);
-  state_.sleep_is_fixed = IsFixed(delay.reason);
+  state_.sleep_is_fixed =
+      IsFixed(delay.reason, /*least_delay=*/nanoseconds::zero());
   return SleepOrPoll(now, FitToDeadline(now, delay,
                                         {.lead = nanoseconds::zero(),
                                          .gap = nanoseconds::zero(),
@@ -246,37 +249,46 @@ NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
 
 inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
                                     nanoseconds least_delay) {
+  const nanoseconds min_delay = Curve().min_delay();
+  const nanoseconds hint = least_delay;
   // Row 9: the retry quota refuses, or has no tokens before the deadline.
   if (policy_.has_budgets()) {
+    // Copies, as what has an address is not kept in registers.
+    Delay booked = delay;
+    nanoseconds least_booked = least_delay;
     if (const std::optional<NextStep> step =
-            BookPoll(now, delay, least_delay)) {
+            BookPoll(now, booked, least_booked)) {
       return *step;
     }
+    delay = booked;
+    least_delay = least_booked;
   }
-  state_.sleep_is_fixed = IsFixed(delay.reason);
   // Row 10: the wait goes on. A hold may end exactly at the deadline, so no
   // lead cuts it short.
   const nanoseconds lead = state_.streak_status == PollStatus::kSuccess
                                ? nanoseconds::zero()
                                : policy_.durations().final_poll_lead;
-  return SleepOrPoll(now, FitToDeadline(now, delay,
-                                        {.lead = lead,
-                                         .gap = Curve().min_delay(),
-                                         .least_delay = least_delay}));
+  const SleepReason reason = delay.reason;
+  delay = FitToDeadline(
+      now, delay, {.lead = lead, .gap = min_delay, .least_delay = least_delay});
+  if (delay.length > nanoseconds::zero()) {
+    // As `LeastDelay` returns it, without looking it up again.
+    state_.sleep_is_fixed =
+        IsFixed(reason, policy_.has_delay_rule() ? nanoseconds::zero()
+                                                 : std::max(min_delay, hint));
+  }
+  return SleepOrPoll(now, delay);
 }
 
 // Returns whether a sleep that `reason` decided ignores notifications.
-inline bool WaitLoop::IsFixed(SleepReason reason) const {
-  switch (reason) {
-    case SleepReason::kRetryAfter:
-    case SleepReason::kRetryQuota:
-    case SleepReason::kConfirming:
-      return true;
-    default:
-      // A brief report forgets what `LeastDelay` needs.
-      return state_.refused ||
-             (state_.brief_report && LeastDelay() > nanoseconds::zero());
-  }
+// `least_delay` is what `LeastDelay` returns now, which needs things that a
+// brief report forgets.
+inline bool WaitLoop::IsFixed(SleepReason reason,
+                              nanoseconds least_delay) const {
+  return reason == SleepReason::kRetryAfter ||
+         reason == SleepReason::kRetryQuota ||
+         reason == SleepReason::kConfirming || state_.refused ||
+         (state_.brief_report && least_delay > nanoseconds::zero());
 }
 
 // Returns the time after the last poll before which no notification causes the
@@ -394,7 +406,9 @@ inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
 }
 
 inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
-  if (state_.is_undecided) ReportDecision(report_.last_poll, delay);
+  if (policy_.keeps_details() && state_.is_undecided) {
+    ReportDecision(report_.last_poll, delay);
+  }
   if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
   state_.step_started = now;
   return BeginPoll(now);
@@ -412,13 +426,15 @@ inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
     if (const std::optional<NextStep> step = PassLimiter(now)) return *step;
     state_.poll_is_booked = false;
   }
-  if (policy_.observer() != nullptr) {
-    state_.poll_announced = true;
-    CallHook(policy_, [&](WaitObserver& observer) {
-      observer.BeforePoll(Identity(), report_.attempts + 1);
-    });
-  }
+  if (policy_.observer() != nullptr) AnnouncePoll();
   return NextStep::Poll();
+}
+
+ABSL_ATTRIBUTE_NOINLINE void WaitLoop::AnnouncePoll() {
+  state_.poll_announced = true;
+  CallHook(policy_, [&](WaitObserver& observer) {
+    observer.BeforePoll(Identity(), report_.attempts + 1);
+  });
 }
 
 // Budgets.
@@ -560,7 +576,7 @@ WaitIdentity WaitLoop::Identity() const {
 }
 
 // Calls `OnStart`, once.
-void WaitLoop::Announce() {
+ABSL_ATTRIBUTE_NOINLINE void WaitLoop::Announce() {
   if (policy_.observer() == nullptr || state_.id != 0) return;
   state_.id = NextWaitId();
   CallHook(policy_, [&](WaitObserver& observer) {
@@ -584,7 +600,8 @@ PollEvent WaitLoop::EventOf(const Poll<>& found) const {
           .answered = answered};
 }
 
-void WaitLoop::ReportPoll(MonotonicTime now, const Poll<>& found) {
+ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportPoll(MonotonicTime now,
+                                                  const Poll<>& found) {
   state_.poll_ended = now;
   state_.is_undecided = true;
   CallHook(policy_,
@@ -593,7 +610,8 @@ void WaitLoop::ReportPoll(MonotonicTime now, const Poll<>& found) {
 
 // Reports the decision about the poll that `ReportPoll` reported: a delay, or,
 // without one, the end.
-void WaitLoop::ReportDecision(const Poll<>& found, std::optional<Delay> delay) {
+ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportDecision(
+    const Poll<>& found, std::optional<Delay> delay) {
   state_.is_undecided = false;
   CallHook(policy_, [&](WaitObserver& observer) {
     const PollEvent poll = EventOf(found);
@@ -609,7 +627,8 @@ void WaitLoop::ReportDecision(const Poll<>& found, std::optional<Delay> delay) {
   });
 }
 
-void WaitLoop::ReportSleep(MonotonicTime now, Delay delay) {
+ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportSleep(MonotonicTime now,
+                                                   Delay delay) {
   const WaitOptions& options = policy_.options();
   const absl::Duration length = absl::FromChrono(delay.length);
   if (options.history_limit > 0 && report_.attempts > 0) {

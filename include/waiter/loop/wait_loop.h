@@ -162,7 +162,7 @@ class WaitLoop {
   NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
   NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen);
   NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least_delay);
-  bool IsFixed(SleepReason reason) const;
+  bool IsFixed(SleepReason reason, Nanoseconds least_delay) const;
   Nanoseconds LeastDelay() const;
   Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, absl::BitGenRef& gen);
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
@@ -177,6 +177,7 @@ class WaitLoop {
   NextStep SleepOrPoll(MonotonicTime now, Delay delay);
   NextStep Sleep(MonotonicTime now, Delay delay);
   NextStep BeginPoll(MonotonicTime now);
+  void AnnouncePoll();
 
   std::optional<NextStep> BookPoll(MonotonicTime now, Delay& delay,
                                    Nanoseconds& least_delay);

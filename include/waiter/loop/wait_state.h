@@ -34,7 +34,7 @@ struct WaitGrowth {
   BackoffProgress throttled;
 };
 
-// A value of 104 bytes. `WaitLoop` writes it; drivers store it and, before the
+// A value of 112 bytes. `WaitLoop` writes it; drivers store it and, before the
 // first step, may set `brief_report`. Times are on the scale of the wait's
 // clock.
 struct WaitState {
@@ -65,20 +65,22 @@ struct WaitState {
 
   // Tokens that the wait took from its `RetryQuota`.
   QuotaToken quota_token = {};
-  bool poll_is_booked : 1 = false;  // The token is for the poll to come.
-  bool refused : 1 = false;     // The quota refused; this sleep ends the wait.
-  bool final_poll : 1 = false;  // The current or next poll is the last one.
-  bool asleep : 1 = false;      // The current step is a sleep.
-  bool sleep_is_fixed : 1 = false;  // No notification cuts it short.
-  bool unanswered : 1 = false;      // The wait was ended during a poll.
-  bool poll_announced : 1 = false;  // `BeforePoll` was called for this poll.
-  bool is_undecided : 1 = false;    // `OnDecision` must follow `AfterPoll`.
-  bool hold_is_open : 1 = false;    // At the last success, before hooks.
+  bool poll_is_booked = false;  // The token is for the poll to come.
+  bool refused = false;         // The quota refused; this sleep ends the wait.
+  bool final_poll = false;      // The current or next poll is the last one.
+  bool asleep = false;          // The current step is a sleep.
+  bool sleep_is_fixed = false;  // No notification cuts it short.
 
   // Configuration: the report holds only `attempts`, `elapsed`, `late`, the
   // last poll, and the reason and status of the end. The status has no text if
   // the wait is cancelled or shut down.
-  bool brief_report : 1 = false;
+  bool brief_report = false;
+
+  // Written seldom, so they share a byte.
+  bool unanswered : 1 = false;      // The wait was ended during a poll.
+  bool poll_announced : 1 = false;  // `BeforePoll` was called for this poll.
+  bool is_undecided : 1 = false;    // `OnDecision` must follow `AfterPoll`.
+  bool hold_is_open : 1 = false;    // At the last success, before hooks.
 
   WaitGrowth growth = {};
 };
