@@ -119,7 +119,6 @@ class AsyncWaiter {
     static constexpr bool kTakesContext =
         internal::AsyncCallOf<F>::kTakesContext;
     static constexpr bool kIsAsynchronous = true;
-    static constexpr bool kIsAwaited = requires { requires F::kIsAwaited; };
 
     void Begin(const PollContext* context, internal::EngineTicket ticket) {
       if constexpr (kTakesContext) {
@@ -128,6 +127,9 @@ class AsyncWaiter {
         function(PollCompletion<value_type>(std::move(ticket)));
       }
     }
+
+    bool IsAwaited() const requires requires(const F& f) { f.IsAwaited(); }
+    { return function.IsAwaited(); }
 
     F function;
   };

@@ -25,6 +25,7 @@
 #define WAITER_BATCH_ANSWER_H_
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "waiter/poll.h"
 
 namespace waiter {
@@ -45,6 +46,24 @@ namespace waiter {
 // Waits for equal keys get copies of the entry, so `T` must be copyable.
 template <typename Key, typename T = void>
 using BatchAnswer = absl::flat_hash_map<Key, Poll<T>>;
+
+// Returns an answer with `poll` for each of `keys`: for what concerns a whole
+// call, but is more than its error says. With the time that a server asks for:
+//
+//   if (response.code == 429) {
+//     return waiter::AnswerForAll<Instance>(
+//         ids, waiter::Throttled("429", response.retry_after));
+//   }
+//
+// `T` must be given, unless it is void.
+template <typename T = void, typename Key>
+BatchAnswer<Key, T> AnswerForAll(absl::Span<const Key> keys,
+                                 const Poll<T>& poll) {
+  BatchAnswer<Key, T> answer;
+  answer.reserve(keys.size());
+  for (const Key& key : keys) answer.emplace(key, poll);
+  return answer;
+}
 
 }  // namespace waiter
 

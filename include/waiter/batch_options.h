@@ -16,17 +16,24 @@
 // become due within 200 ms, about a tenth of all:
 //
 //   waiter::BatchOptions{.max_batch = 100, .window = absl::Milliseconds(200)};
+//
+// Servers limit calls, whatever they hold. A limiter of the poller counts them:
+//
+//   waiter::BatchOptions{.max_batch = 100, .rate_limiter = limiter};
 
 #ifndef WAITER_BATCH_OPTIONS_H_
 #define WAITER_BATCH_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/version.h"
 
 namespace waiter {
+
+class AdaptiveRateLimiter;
 
 // A value. Invalid options end every wait of the poller with kInvalidArgument.
 struct BatchOptions {
@@ -41,6 +48,24 @@ struct BatchOptions {
   // time as the poll's. A key whose deadline is before the end of the window
   // ends the window at once.
   absl::Duration window = absl::ZeroDuration();
+
+  // Every call passes this limiter once, however many keys it holds; so calls
+  // are never more than it allows. Null: no limit. Other pollers may share it,
+  // and waits of other policies (`WaitOptions::rate_limiter`); a wait of this
+  // poller whose own limiter is the same, which would count its keys as well,
+  // ends with kInvalidArgument.
+  //
+  // A call that must wait for its turn takes further keys along until it is
+  // full. Calls begin in the order in which they were due, and may be under way
+  // at the same time. Each poll takes as much longer. Until the call begins, a
+  // key may leave it: a stop ends the wait for it at once, and so does its
+  // deadline, as if the server did not answer; a poll that begins at the
+  // deadline is given `WaitOptions::poll_timeout`, or 1 s to 10 s.
+  //
+  // After a call, the limiter is told once how it went: throttled if the call
+  // returns kResourceExhausted or throttles one of its keys. Hints are for the
+  // keys whose answer has them, and the limiter for all calls that follow.
+  std::shared_ptr<AdaptiveRateLimiter> rate_limiter = nullptr;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.

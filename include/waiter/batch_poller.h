@@ -38,6 +38,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "waiter/async_waiter.h"
 #include "waiter/batch_options.h"
 #include "waiter/internal/batch_call.h"
@@ -94,10 +95,11 @@ class BatchPoller {
   // takes a `Key`, the name of the wait is that of the options and the key.
   //
   // A poll of this wait joins the next call. It lasts from then to the end of
-  // the call, and the wait awaits it even beyond the deadline. If the deadline
-  // is before the end of the window, the call is made at once. A wait that ends
-  // in between leaves the call. Waits for equal keys appear in a call once and
-  // get equal answers.
+  // the call, and the wait awaits it even beyond the deadline, except while a
+  // `BatchOptions::rate_limiter` holds the call up. If the deadline is before
+  // the end of the window, the call is made at once. A wait that ends in
+  // between leaves the call. Waits for equal keys appear in a call once and get
+  // equal answers.
   template <typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key,
                                                       WaitOptions options,
@@ -128,7 +130,8 @@ class BatchPoller {
   // The wait can be moved but not copied. `policy` must not be null.
   AsyncWaiter<internal::BatchedKey<Key, T>> Prepare(
       Key key, std::shared_ptr<const WaitPolicy> policy) {
-    policy = WaitPolicy::Checked(std::move(policy), state_->status());
+    absl::Status status = state_->StatusFor(*policy);
+    policy = WaitPolicy::Checked(std::move(policy), std::move(status));
     internal::BatchedKey<Key, T> status_function(state_, std::move(key),
                                                  *policy);
     return {std::move(status_function), std::move(policy)};

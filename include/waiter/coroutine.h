@@ -99,7 +99,6 @@ class [[nodiscard]] WaitAwaiter {
   struct PollAdapterRef {
     static constexpr bool kTakesContext = PollAdapter::kTakesContext;
     static constexpr bool kIsAsynchronous = PollAdapter::kIsAsynchronous;
-    static constexpr bool kIsAwaited = internal::kIsAwaited<PollAdapter>;
 
     void Poll(const PollContext* context, waiter::Poll<>& found,
               internal::OptionalValue<value_type>& value) {
@@ -108,6 +107,10 @@ class [[nodiscard]] WaitAwaiter {
     void Begin(const PollContext* context, internal::EngineTicket ticket) {
       adapter->Begin(context, std::move(ticket));
     }
+    bool IsAwaited() const requires requires(const PollAdapter& a) {
+      a.IsAwaited();
+    }
+    { return adapter->IsAwaited(); }
 
     PollAdapter* adapter;
   };

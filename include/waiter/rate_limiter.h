@@ -9,6 +9,8 @@
 //   if (!limiter.ok()) return limiter.status();
 //   options.rate_limiter = *limiter;  // In the options of many waits.
 //
+// Where one call polls many keys, `BatchOptions::rate_limiter` counts calls.
+//
 // Code that polls without a wait may use it directly, before and after each
 // poll:
 //

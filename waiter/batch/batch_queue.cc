@@ -3,6 +3,8 @@
 
 #include "waiter/internal/batch_queue.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,8 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
+#include "waiter/rate_limiter.h"
+#include "waiter/retry_after_options.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
@@ -50,7 +54,9 @@ namespace internal {
 struct Batch : std::enable_shared_from_this<Batch> {
   std::shared_ptr<BatchQueue> queue;
   std::vector<BatchKey*> keys;
-  bool at_once = false;  // True if the alarm does not wait for the window.
+  bool is_due = false;   // Its window is over, or is not to be awaited.
+  bool in_line = false;  // It waits for the rate limiter.
+  int alarms = 0;        // The alarms so far, of which the last one counts.
   WaitHandle alarm;
 };
 
@@ -58,6 +64,16 @@ Poll<> FromCallError(const absl::Status& error) {
   if (LimitOf(error).has_value()) return Failed(error);
   return ClassOf(error.code()) == PollStatus::kThrottled ? Throttled(error)
                                                          : ServerError(error);
+}
+
+absl::Status BatchQueue::StatusFor(const WaitPolicy& policy) const {
+  if (counts_calls() &&
+      policy.options().rate_limiter == options_.rate_limiter) {
+    return absl::InvalidArgumentError(
+        "WaitOptions::rate_limiter is BatchOptions::rate_limiter, too, and "
+        "would count keys as well as calls; set only the latter");
+  }
+  return status_;
 }
 
 BatchQueue::BatchQueue(WaitEngine& engine, const BatchOptions& options,
@@ -94,57 +110,82 @@ bool BatchQueue::Join(BatchWait& wait) {
     key.batch = open_;
     key.place = open_->keys.size() - 1;
   }
+  wait.is_awaited.store(!counts_calls(), std::memory_order_relaxed);
   wait.next = std::exchange(key.due, &wait);
   Batch& batch = *key.batch;
   const bool full =
       batch.keys.size() == static_cast<size_t>(options_.max_batch);
   if (full && &batch == open_) open_ = nullptr;
-  if ((full || hurries) && !batch.at_once) {
-    replaced = std::exchange(batch.alarm, StartAlarm(batch, /*at_once=*/true));
-    batch.at_once = true;
+  if ((full || hurries) && !batch.is_due) {
+    replaced = std::exchange(batch.alarm, StartAlarm(batch, at_once_));
+    batch.is_due = true;
   }
   return true;
 }
 
 void BatchQueue::Open(Clock& clock) {
   if (at_once_ == nullptr) {
+    // A hint of an alarm is what the rate limiter said.
     WaitOptions options = {
-        .name = "batch", .timeout = absl::InfiniteDuration(), .clock = &clock};
+        .name = "batch",
+        .timeout = absl::InfiniteDuration(),
+        .retry_after = {.rule = RetryAfterOptions::Rule::kReplace},
+        .clock = &clock};
+    clock_ = &clock;
     at_once_ = WaitPolicy::Make(options);
     options.first_poll_delay = options_.window;
     after_window_ = WaitPolicy::Make(std::move(options));
   }
   const auto batch = std::make_shared<Batch>();
   batch->queue = shared_from_this();
-  batch->at_once = options_.window == absl::ZeroDuration();
+  batch->is_due = options_.window == absl::ZeroDuration();
   batches_.insert(batch);
   absl::Cleanup on_exception = [&] { batches_.erase(batch); };
-  batch->alarm = StartAlarm(*batch, batch->at_once);
+  batch->alarm = StartAlarm(*batch, batch->is_due ? at_once_ : after_window_);
   std::move(on_exception).Cancel();
   open_ = batch.get();
 }
 
-WaitHandle BatchQueue::StartAlarm(Batch& batch, bool at_once) {
-  return engine_.Start(
-      Waiter(
-          [batch = batch.shared_from_this(), at_once] {
-            batch->queue->OnAlarm(*batch, at_once);
-            return true;
-          },
-          at_once ? at_once_ : after_window_),
-      [batch = batch.shared_from_this(), at_once](const WaitResult<>& result) {
-        if (result.ok()) return;
-        batch->queue->OnLostAlarm(*batch, at_once, result.status());
+WaitHandle BatchQueue::StartAlarm(
+    Batch& batch, const std::shared_ptr<const WaitPolicy>& policy) {
+  const int alarm = batch.alarms + 1;
+  WaitHandle handle = engine_.Start(
+      Waiter([batch = batch.shared_from_this(),
+              alarm] { return batch->queue->OnAlarm(*batch, alarm); },
+             policy),
+      [batch = batch.shared_from_this(), alarm](const WaitResult<>& result) {
+        if (!result.ok()) batch->queue->OnLostAlarm(*batch, alarm, result);
       });
+  batch.alarms = alarm;
+  return handle;
 }
 
 Poll<> BatchQueue::Gone() {
   return Failed(absl::CancelledError("the BatchPoller was destroyed"));
 }
 
-void BatchQueue::OnAlarm(Batch& batch, bool at_once) noexcept {
+Poll<> BatchQueue::OnAlarm(Batch& batch, int alarm) noexcept {
   std::unique_lock lock(mutex_);
-  if (batch.at_once != at_once) return;  // This alarm has been replaced.
+  if (alarm != batch.alarms || closed_) return Success();
+  batch.is_due = true;
+  if (counts_calls()) {
+    if (!batch.in_line) {
+      line_.push_back(&batch);
+      batch.in_line = true;
+    }
+    if (line_.front() != &batch) {
+      batch.alarm.Detach();  // It gets another one when it is the first.
+      return Success();
+    }
+    if (!batch.keys.empty()) {
+      const MonotonicTime now = clock_->MonotonicNow();
+      const MonotonicTime start = options_.rate_limiter->Acquire(now);
+      if (start > now) {
+        return NotReady("rate limit", absl::FromChrono(start - now));
+      }
+    }
+    LeaveLine(batch);
+  }
   const std::vector<BatchKey*> keys = Take(batch);
   if (!keys.empty()) {
     Call(keys, lock);
@@ -152,15 +193,39 @@ void BatchQueue::OnAlarm(Batch& batch, bool at_once) noexcept {
   }
   batch.alarm.Detach();
   batches_.erase(batch.shared_from_this());
+  return Success();
 }
 
-void BatchQueue::OnLostAlarm(Batch& batch, bool at_once,
-                             const absl::Status& error) noexcept {
+void BatchQueue::OnLostAlarm(Batch& batch, int alarm,
+                             const WaitResult<>& result) noexcept {
   const std::lock_guard lock(mutex_);
-  if (batch.at_once != at_once) return;
-  Answer(Take(batch), FromCallError(error));
+  if (alarm != batch.alarms || closed_) return;
+  const Poll<> answer = FromCallError(result.status());
+  Answer(Take(batch), answer);
   batch.alarm.Detach();
+  if (result.reason() == StopReason::kShutDown) {
+    // No alarm can follow for those that have none.
+    for (Batch* const other : std::exchange(line_, {})) {
+      other->in_line = false;
+      Answer(Take(*other), answer);
+      if (other != &batch) batches_.erase(other->shared_from_this());
+    }
+  }
+  LeaveLine(batch);
   batches_.erase(batch.shared_from_this());
+}
+
+void BatchQueue::LeaveLine(Batch& batch) {
+  if (!std::exchange(batch.in_line, false)) return;
+  const bool was_first = line_.front() == &batch;
+  line_.erase(std::find(line_.begin(), line_.end(), &batch));
+  if (!was_first || line_.empty()) return;
+  Batch& first = *line_.front();
+  first.alarm = StartAlarm(first, at_once_);
+}
+
+void BatchQueue::CountCall(PollStatus found) {
+  options_.rate_limiter->Update(clock_->MonotonicNow(), found);
 }
 
 std::vector<BatchKey*> BatchQueue::Take(Batch& batch) {
@@ -177,10 +242,22 @@ void BatchQueue::Leave(BatchWait& wait) {
   if (*link == nullptr) return;
   *link = wait.next;
   if (key.due != nullptr) return;
-  std::vector<BatchKey*>& keys = std::exchange(key.batch, nullptr)->keys;
+  Batch& batch = *std::exchange(key.batch, nullptr);
+  std::vector<BatchKey*>& keys = batch.keys;
   keys.back()->place = key.place;
   keys[key.place] = keys.back();
   keys.pop_back();
+  if (keys.empty() && batch.in_line) Dissolve(batch);
+}
+
+void BatchQueue::Dissolve(Batch& batch) {
+  if (open_ == &batch) open_ = nullptr;
+  if (line_.front() == &batch) {
+    batch.alarm.Cancel();  // Its end makes way for the next batch.
+  } else {
+    LeaveLine(batch);
+    batches_.erase(batch.shared_from_this());
+  }
 }
 
 void BatchQueue::Close() {
@@ -192,6 +269,7 @@ void BatchQueue::Close() {
     Answer(Take(*batch), Gone());
   }
   batches_.clear();
+  line_.clear();
 }
 
 }  // namespace internal

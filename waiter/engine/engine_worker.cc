@@ -544,7 +544,7 @@ void EngineWorker::FireTimers() {
       if (!WaitTimers::Counts(record, due_[i])) continue;
     }
     timers_.Clear(record);
-    EndFromOutside(record, StopReason::kDeadline);
+    if (!IsToAwait(record)) EndFromOutside(record, StopReason::kDeadline);
   }
   Clear(due_);
 }
@@ -761,6 +761,22 @@ auto EngineWorker::CountShutDown(const EngineRecord& record,
   return absl::Cleanup([this, outer] { shut_downs_ = outer; });
 }
 
+// Returns whether the asynchronous poll of a record whose task has been claimed
+// is awaited beyond the deadline.
+inline bool EngineWorker::IsAwaited(const EngineRecord& record) {
+  return record.ops->is_awaited != nullptr &&
+         record.ops->is_awaited(record.task.data());
+}
+
+// Returns whether a poll at its deadline is awaited nevertheless. Also true if
+// the wait ends meanwhile.
+bool EngineWorker::IsToAwait(EngineRecord& record) {
+  if (record.ops->is_awaited == nullptr || !EnterTask(record)) return false;
+  const bool awaited = IsAwaited(record);
+  LeaveTask(record);
+  return awaited || record.phase == Phase::kFree;
+}
+
 void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
   const auto restored = CountShutDown(record, reason);
   const bool awaits_answer = record.phase == Phase::kAwaitingAnswer;
@@ -811,8 +827,9 @@ void EngineWorker::TakeAnswer(EngineAnswer& answer) {
       step.next_ = NextStep::Finish();
     } else if (answer.exception != nullptr) {
       OnException(step, answer.exception);
-    } else if (!answer.at_once && !record.ops->is_awaited &&
-               answer.given > step.loop_.AnswerDeadline()) {
+    } else if (!answer.at_once && record.ops->is_asynchronous &&
+               answer.given > step.loop_.AnswerDeadline() &&
+               !IsAwaited(record)) {
       step.next_ = step.loop_.End(poll_clock_.now(), StopReason::kDeadline,
                                   /*unanswered=*/true);
     } else {
@@ -963,7 +980,7 @@ inline void EngineWorker::Park(EngineStep& step) {
   if (step.deferred_) {
     record.phase = Phase::kAwaitingAnswer;
     // A poll on an executor is awaited once it has begun.
-    if (!record.ops->is_awaited || !record.ops->is_asynchronous) {
+    if (!record.ops->is_asynchronous || !IsAwaited(record)) {
       const MonotonicTime end = step.loop_.AnswerDeadline();
       timers_.Set(record, poll_clock_.now(), end, /*latest=*/end);
     }

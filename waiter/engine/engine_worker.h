@@ -170,6 +170,8 @@ class EngineWorker {
   void TakeAnswer(EngineAnswer& answer);
   void Fire(EngineRecord& record);
   auto CountShutDown(const EngineRecord& record, StopReason reason);
+  static bool IsAwaited(const EngineRecord& record);
+  bool IsToAwait(EngineRecord& record);
   void EndFromOutside(EngineRecord& record, StopReason reason);
   void EndWithoutCallback(EngineRecord& record, StopReason reason);
   void EndAll();

@@ -23,6 +23,7 @@
 #include "waiter/internal/exceptions.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
+#include "waiter/poll_status.h"
 
 namespace waiter::internal {
 
@@ -47,6 +48,22 @@ absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
     return absl::UnknownError(
         absl::StrCat("the batch call threw", what.empty() ? "" : ": ", what));
   }
+}
+
+// Returns what a rate limiter is told about a call for `keys`: one poll that
+// was throttled if the whole call was, or the poll of a key.
+template <typename Key, typename T>
+PollStatus StatusOfBatchCall(const absl::StatusOr<BatchAnswer<Key, T>>& answer,
+                             const std::vector<Key>& keys) {
+  if (!answer.ok()) return FromCallError(answer.status()).status();
+  for (const Key& key : keys) {
+    const auto found = answer->find(key);
+    if (found != answer->end() &&
+        found->second.status() == PollStatus::kThrottled) {
+      return PollStatus::kThrottled;
+    }
+  }
+  return PollStatus::kSuccess;
 }
 
 // Answers all recipients. Requires them to be ordered by `place`, so that the

@@ -6,11 +6,17 @@
 // when. Each batch has an alarm, which is a wait on the same engine: it starts
 // when the first key joins, its one poll comes at the end of the window, and
 // that poll is the call.
+//
+// With a rate limiter, batches whose window is over stand in a line. Only the
+// alarm of the first asks the limiter, and polls again when that says so. When
+// it may call, the next batch gets a new alarm, and then the call is made.
 
 #ifndef WAITER_INTERNAL_BATCH_QUEUE_H_
 #define WAITER_INTERNAL_BATCH_QUEUE_H_
 
+#include <atomic>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,8 +26,10 @@
 #include "waiter/batch_options.h"
 #include "waiter/clock.h"
 #include "waiter/poll.h"
+#include "waiter/poll_status.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
 
 namespace waiter {
 class WaitEngine;
@@ -38,6 +46,9 @@ struct BatchWait {
   Clock* clock = nullptr;
   // The deadline minus the window. Polls from then on do not wait for others.
   MonotonicTime hurries_from = MonotonicTime::max();
+  // Whether the poll under way is certain to be answered: nothing holds its
+  // call up, or the call has begun.
+  std::atomic<bool> is_awaited = true;
   BatchWait* next = nullptr;  // The next wait that is due for this key.
 };
 
@@ -65,8 +76,8 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   BatchQueue& operator=(const BatchQueue&) = delete;
   virtual ~BatchQueue() = default;
 
-  // Returns the error with which every wait ends, or OK.
-  const absl::Status& status() const { return status_; }
+  // Returns the error with which every wait of `policy` ends, or OK.
+  absl::Status StatusFor(const WaitPolicy& policy) const;
 
   // Stores the clock and deadline of `wait`, which is about to start.
   void Prepare(BatchWait& wait, const WaitPolicy& policy) const;
@@ -94,7 +105,13 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
                       const Poll<>& answer) = 0;
 
   // Takes `wait` out of the queue, if it is in it. Requires `mutex_`.
-  static void Leave(BatchWait& wait);
+  void Leave(BatchWait& wait);
+
+  // Whether `CountCall` must be told of calls.
+  bool counts_calls() const { return options_.rate_limiter != nullptr; }
+
+  // Tells the rate limiter that a call has ended, and what it found.
+  void CountCall(PollStatus found);
 
   // Guards all keys and waits, and the members after `status_`.
   std::mutex mutex_;
@@ -102,22 +119,33 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
  private:
   // Starts a new batch with its alarm.
   void Open(Clock& clock);
-  WaitHandle StartAlarm(Batch& batch, bool at_once);
-  // Makes the call of `batch`, unless another alarm has replaced this one.
-  // Memory that runs out terminates the program: the keys would be lost.
-  void OnAlarm(Batch& batch, bool at_once) noexcept;
-  // Answers the keys of `batch` with `error`: its alarm ended without a call.
-  void OnLostAlarm(Batch& batch, bool at_once,
-                   const absl::Status& error) noexcept;
+  WaitHandle StartAlarm(Batch& batch,
+                        const std::shared_ptr<const WaitPolicy>& policy);
+  // Makes the call of `batch`, unless another alarm has replaced the alarm
+  // with this number. Returns success, or "not ready" with the time after
+  // which to ask the rate limiter again. Memory that runs out terminates the
+  // program: the keys would be lost.
+  Poll<> OnAlarm(Batch& batch, int alarm) noexcept;
+  // Answers the keys of `batch` with the error of `result`: its alarm ended
+  // without a call.
+  void OnLostAlarm(Batch& batch, int alarm,
+                   const WaitResult<>& result) noexcept;
   // Takes the keys out of `batch`.
   std::vector<BatchKey*> Take(Batch& batch);
+  // Ends `batch`, which stands in the line and has lost its last key.
+  void Dissolve(Batch& batch);
+  // Takes `batch` out of the line, if it stands there. If it was the first, the
+  // next one asks the rate limiter.
+  void LeaveLine(Batch& batch);
 
   WaitEngine& engine_;
   const BatchOptions options_;
   const absl::Status status_;
 
   bool closed_ = false;
-  Batch* open_ = nullptr;  // The batch that keys join.
+  Clock* clock_ = nullptr;   // Set with the first batch.
+  Batch* open_ = nullptr;    // The batch that keys join.
+  std::deque<Batch*> line_;  // Those that wait for the rate limiter.
   absl::flat_hash_set<std::shared_ptr<Batch>> batches_;
   std::shared_ptr<const WaitPolicy> at_once_;
   std::shared_ptr<const WaitPolicy> after_window_;

@@ -7,6 +7,7 @@
 #ifndef WAITER_INTERNAL_BATCH_STATE_H_
 #define WAITER_INTERNAL_BATCH_STATE_H_
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,8 @@
 
 #include "absl/hash/hash.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "waiter/batch_answer.h"
 #include "waiter/batch_options.h"
 #include "waiter/internal/batch_call.h"
 #include "waiter/internal/batch_queue.h"
@@ -84,6 +87,7 @@ class BatchState final : public BatchQueue {
   static void TakeDue(BatchKey& key, Body body) {
     for (BatchWait* wait = std::exchange(key.due, nullptr); wait != nullptr;
          wait = wait->next) {
+      wait->is_awaited.store(true, std::memory_order_release);
       body(static_cast<Wait&>(*wait));
     }
   }
@@ -110,7 +114,10 @@ class BatchState final : public BatchQueue {
       keys.push_back(*EntryOf(*key).key);
     }
     lock.unlock();
-    DistributeBatch(TryBatchCall(call_, keys), keys, recipients);
+    absl::StatusOr<BatchAnswer<Key, T>> answer = TryBatchCall(call_, keys);
+    // Polls that the answers cause must find the limiter as it is now.
+    if (counts_calls()) CountCall(StatusOfBatchCall(answer, keys));
+    DistributeBatch(std::move(answer), keys, recipients);
   }
 
   const Function call_;

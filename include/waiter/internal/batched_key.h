@@ -6,6 +6,7 @@
 #ifndef WAITER_INTERNAL_BATCHED_KEY_H_
 #define WAITER_INTERNAL_BATCHED_KEY_H_
 
+#include <atomic>
 #include <concepts>
 #include <memory>
 #include <string>
@@ -40,16 +41,17 @@ std::string NameOfKey(const std::string& name, const Key& key) {
 template <typename Key, typename T>
 class BatchedKey {
  public:
-  // An answer is certain, because every call ends; so polls are awaited beyond
-  // the deadline of the wait.
-  static constexpr bool kIsAwaited = true;
-
   BatchedKey(std::shared_ptr<BatchState<Key, T>> state, Key key,
              const WaitPolicy& policy)
       : wait_(std::make_unique<typename BatchState<Key, T>::Wait>(
             std::move(state), std::move(key), policy)) {}
 
   void operator()(PollCompletion<T> done) { wait_->Poll(std::move(done)); }
+
+  // Every call ends, so the answer is certain once nothing holds the call up.
+  bool IsAwaited() const {
+    return wait_->is_awaited.load(std::memory_order_acquire);
+  }
 
  private:
   std::unique_ptr<typename BatchState<Key, T>::Wait> wait_;

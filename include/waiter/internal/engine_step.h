@@ -126,11 +126,13 @@ struct EngineOps {
   void (*finish)(void* task, WaitReport&& report);
   // Returns the name of the wait. Null if that of its policy applies.
   std::string_view (*name)(const void* task);
+  // Returns whether the asynchronous poll under way is awaited beyond the
+  // deadline. Null if none is. Synchronous polls always are.
+  bool (*is_awaited)(const void* task);
   // Destroys the two functions.
   void (*destroy)(void* task);
   bool takes_context;
   bool is_asynchronous;
-  bool is_awaited;  // Polls are awaited beyond the deadline.
 };
 
 }  // namespace waiter::internal

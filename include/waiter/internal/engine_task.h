@@ -8,7 +8,6 @@
 //
 //   struct PollAdapter {
 //     static constexpr bool kTakesContext, kIsAsynchronous;
-//     static constexpr bool kIsAwaited;  // Optional; see below.
 //     std::string_view name() const;     // Optional: name of the wait.
 //
 //     // For synchronous functions: puts the value of a success into `value`
@@ -18,6 +17,12 @@
 //
 //     // For asynchronous functions: begins a poll that `ticket` will answer.
 //     void Begin(const PollContext* context, EngineTicket ticket);
+//
+//     // Optional, for asynchronous functions: whether the poll under way is
+//     // certain to be answered, and then awaited beyond the deadline. May
+//     become
+//     // true during a poll.
+//     bool IsAwaited() const;
 //   };
 //   using Task = waiter::internal::EngineTask<PollAdapter, T, Callback>;
 
@@ -39,13 +44,6 @@
 #include "waiter/wait_result.h"
 
 namespace waiter::internal {
-
-// Whether polls are awaited beyond the deadline. Synchronous ones are, and
-// asynchronous ones if their adapter says that an answer is certain.
-template <typename PollAdapter>
-inline constexpr bool kIsAwaited = !PollAdapter::kIsAsynchronous || requires {
-  requires PollAdapter::kIsAwaited;
-};
 
 // Largest task that needs no memory besides the record.
 inline constexpr size_t kInlineTaskSize = 32;
@@ -84,6 +82,18 @@ class EngineTask {
     if constexpr (requires(const PollAdapter& adapter) { adapter.name(); }) {
       return [](const void* storage) -> std::string_view {
         return From(const_cast<void*>(storage)).adapter_.name();
+      };
+    } else {
+      return nullptr;
+    }
+  }
+
+  static constexpr auto IsAwaitedOperation() -> bool (*)(const void*) {
+    if constexpr (requires(const PollAdapter& adapter) {
+                    adapter.IsAwaited();
+                  }) {
+      return [](const void* storage) {
+        return From(const_cast<void*>(storage)).adapter_.IsAwaited();
       };
     } else {
       return nullptr;
@@ -170,10 +180,10 @@ constexpr EngineOps EngineTask<PollAdapter, T, Callback>::kOps = {
     .take = DoTake,
     .finish = DoFinish,
     .name = NameOperation(),
+    .is_awaited = IsAwaitedOperation(),
     .destroy = DoDestroy,
     .takes_context = PollAdapter::kTakesContext,
     .is_asynchronous = PollAdapter::kIsAsynchronous,
-    .is_awaited = kIsAwaited<PollAdapter>,
 };
 
 }  // namespace waiter::internal

@@ -240,8 +240,6 @@ class TracedFunction {
 template <Tracer T, typename F>
 class AsyncTracedFunction {
  public:
-  static constexpr bool kIsAwaited = requires { requires F::kIsAwaited; };
-
   AsyncTracedFunction(std::shared_ptr<WaitTracer<T>> tracer, F function)
       : tracer_(std::move(tracer)), function_(std::move(function)) {}
 
@@ -254,6 +252,9 @@ class AsyncTracedFunction {
       std::invoke(function_, std::move(done));
     }
   }
+
+  bool IsAwaited() const requires requires(const F& f) { f.IsAwaited(); }
+  { return function_.IsAwaited(); }
 
  private:
   std::shared_ptr<WaitTracer<T>> tracer_;
