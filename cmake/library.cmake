@@ -47,6 +47,7 @@ set(WAITER_SOURCES
   waiter/engine/wait_handle.cc
   waiter/engine/wait_starter.cc
   waiter/engine/wait_timers.h
+  waiter/interop/http_answer.cc
   waiter/interop/polling_steps.cc
   waiter/loop/backoff.cc
   waiter/loop/final_status.cc

@@ -73,6 +73,7 @@ def system_libraries():
 
     # Nothing is linked: see cli/probes/curl_library.h.
     system_library(name = "curl_headers", header = "curl/curl.h", macro = "WAITER_HAS_CURL")
+    system_library(name = "system_curl", header = "curl/curl.h", libraries = ["curl"], macro = "WAITER_HAS_CURL")
     system_library(
         name = "system_prometheus_cpp",
         header = "prometheus/exposer.h",

@@ -1,0 +1,144 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Polls over HTTP by libcurl. Until a server is ready:
+//
+//   waiter::Waiter wait(
+//       waiter::HttpPoller({.url = "http://localhost:8080/ready"}),
+//       {.timeout = absl::Minutes(1), .poll_timeout = absl::Seconds(5)});
+//   if (!wait.Wait(stop_token).ok()) return;
+//
+// Until a job is done, with the result as the value of the wait:
+//
+//   waiter::Waiter wait(
+//       waiter::HttpPoller(
+//           {.url = "https://example.com/jobs/7",
+//            .headers = {{"Authorization", "Bearer " + token}}},
+//           [](const waiter::HttpResponse& response) -> waiter::Poll<Job> {
+//             absl::StatusOr<Job> job = ParseJob(response.body);
+//             if (!job.ok()) return waiter::Failed(job.status());
+//             if (job->state == "FAILED") return waiter::Failed(job->reason);
+//             if (job->state != "DONE") return waiter::NotReady(job->state);
+//             return waiter::Success(*std::move(job));
+//           },
+//           {.classifier = waiter::ErrorClassifier::Http().With(
+//                404, waiter::PollStatus::kNotReady)}),
+//       {.timeout = absl::Minutes(10), .poll_timeout = absl::Seconds(30)});
+//
+// | the request                            | poll                             |
+// | -------------------------------------- | -------------------------------- |
+// | is answered                            | by the class of the status; after
+// | |                                        | success by the function | |
+// reaches nobody: refused, unknown host  | `unreachable`: not ready         |
+// | takes longer than the poll may         | server error, kDeadlineExceeded  |
+// | is answered in part, or not in HTTP    | server error, kUnavailable       |
+// | meets too many redirects               | failed, kFailedPrecondition      |
+// | is answered at too great length        | failed, kOutOfRange              |
+// | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
+// | is under way when a stop is requested  | not ready; the wait ends         |
+//
+// "Server error" is what the classifier says of a `kConnection`. An answer that
+// polls on has the hint of the response.
+//
+// libcurl is not a dependency of Waiter: a program that includes this header
+// brings it and links it (`-lcurl`). Needs 7.68 (2020) or newer.
+
+#ifndef WAITER_INTEROP_HTTP_H_
+#define WAITER_INTEROP_HTTP_H_
+
+#include <curl/curl.h>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "waiter/error_classifier.h"
+#include "waiter/interop/http_request.h"
+#include "waiter/interop/internal/curl_client.h"
+#include "waiter/interop/internal/http_answer.h"
+#include "waiter/interop/internal/to_poll.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+#include "waiter/retry_after.h"
+
+namespace waiter {
+
+struct HttpOptions {
+  // Class of each status. A status of which it makes success goes to the
+  // function, whatever its number.
+  ErrorClassifier classifier = ErrorClassifier::Http();
+
+  // Answer if no server is reached. kServerError suits a server that should be
+  // there, and kFailed a host that may be misspelt.
+  PollStatus unreachable = PollStatus::kNotReady;
+
+  // Largest size of a body, in bytes. The rest of a larger one is not read. A
+  // function does not get it, so the poll is failed; without a function it is
+  // cut.
+  size_t max_body = 1 << 20;
+
+  // Number of redirects that a GET or HEAD without a body follows, to http and
+  // https alone. All other requests, and with zero every request, are answered
+  // by the redirect itself.
+  int max_redirects = 10;
+
+  // Called once, before the first poll, for further options of libcurl: trust,
+  // proxies, authentication. Must not set the callbacks for header and body.
+  std::function<void(CURL*)> configure = nullptr;
+};
+
+// A status function that makes one request per poll. `Judge` is called with a
+// `HttpResponse` after success and returns any answer of a status function
+// (status_function.h); without it, success is the success of the poll, with the
+// `HttpResponse` as its value.
+//
+// Blocks, but for no longer than `PollContext::timeout`, and returns at once
+// when a stop is requested. An engine should call it on an executor. Polls
+// share connections, also those of TLS.
+//
+// Thread-compatible. Movable, not copyable; each object has connections of its
+// own.
+template <std::invocable<HttpResponse> Judge = internal::TakeResponse>
+class HttpPoller {
+ public:
+  explicit HttpPoller(HttpRequest request, HttpOptions options = {})
+      : HttpPoller(std::move(request), Judge(), std::move(options)) {}
+  HttpPoller(HttpRequest request, Judge judge, HttpOptions options = {})
+      : judge_(std::move(judge)),
+        classifier_(std::move(options.classifier)),
+        unreachable_(options.unreachable),
+        client_(std::make_unique<internal::CurlClient>(
+            std::move(request), options.max_body, options.max_redirects,
+            std::move(options.configure))) {}
+
+  // Makes one poll. Must not be called after this object was moved from.
+  auto operator()(const PollContext& context)
+      -> internal::PollFor<std::invoke_result_t<Judge&, HttpResponse>> {
+    internal::HttpOutcome outcome = client_->Send(context);
+    Poll<> found = internal::JudgeOutcome(
+        outcome, {.classifier = classifier_,
+                  .unreachable = unreachable_,
+                  .needs_body = !std::same_as<Judge, internal::TakeResponse>});
+    if (found.status() != PollStatus::kSuccess || !outcome.has_response()) {
+      return found;
+    }
+    const RetryAfter hint = outcome.response.retry_after;
+    return internal::WithHint(
+        internal::ToPoll(std::invoke(judge_, std::move(outcome.response))),
+        hint);
+  }
+
+ private:
+  Judge judge_;
+  ErrorClassifier classifier_;
+  PollStatus unreachable_;
+  std::unique_ptr<internal::CurlClient> client_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_INTEROP_HTTP_H_

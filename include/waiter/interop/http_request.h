@@ -1,0 +1,65 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Requests and responses of `HttpPoller` (interop/http.h).
+
+#ifndef WAITER_INTEROP_HTTP_REQUEST_H_
+#define WAITER_INTEROP_HTTP_REQUEST_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waiter/retry_after.h"
+
+namespace waiter {
+
+// Names and values, in their order. Names may occur several times.
+using HttpFields = std::vector<std::pair<std::string, std::string>>;
+
+// The request that each poll makes.
+struct HttpRequest {
+  // An address of http or https.
+  std::string url;
+
+  // Such as "PUT". Empty: GET, or POST if there is a body.
+  std::string method = {};
+
+  // Sent to the host of `url` alone; a redirect to another origin drops them.
+  HttpFields headers = {};
+
+  std::optional<std::string> body = std::nullopt;
+};
+
+// The final response: after redirects, and without interim ones (1xx).
+struct HttpResponse {
+  int status = 0;
+
+  // Reason phrase, printable and at most 60 characters. HTTP/2 has none.
+  std::string reason = {};
+
+  // Address that responded.
+  std::string url = {};
+
+  // What the server sent, with the spaces around values removed.
+  HttpFields headers = {};
+
+  // What the server sent, and whether that was more than `max_body`, which is
+  // then the size of `body`.
+  std::string body = {};
+  bool body_is_cut = false;
+
+  // Hint of `Retry-After`, in seconds or as a date, or of a field in
+  // milliseconds (retry_after.h), which wins.
+  RetryAfter retry_after = {};
+
+  // Returns the value of the first field with this name, ignoring case; empty
+  // if there is none. Valid as long as this object is unchanged.
+  std::string_view header(std::string_view name) const;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_INTEROP_HTTP_REQUEST_H_

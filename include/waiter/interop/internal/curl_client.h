@@ -1,0 +1,337 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Sends the requests of an `HttpPoller` by libcurl. All of it is inline, so
+// that the library itself needs no libcurl.
+
+#ifndef WAITER_INTEROP_INTERNAL_CURL_CLIENT_H_
+#define WAITER_INTEROP_INTERNAL_CURL_CLIENT_H_
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "waiter/interop/http_request.h"
+#include "waiter/interop/internal/http_answer.h"
+#include "waiter/poll_context.h"
+#include "waiter/stop_token.h"
+
+namespace waiter::internal {
+
+// Thread-compatible. Its handles are made by the first request.
+class CurlClient {
+ public:
+  CurlClient(HttpRequest request, size_t max_body, int max_redirects,
+             std::function<void(CURL*)> configure)
+      : request_(std::move(request)),
+        max_redirects_(max_redirects),
+        configure_(std::move(configure)),
+        reader_(max_body) {}
+  CurlClient(const CurlClient&) = delete;
+  CurlClient& operator=(const CurlClient&) = delete;
+
+  // Sends the request, and returns its outcome: at the end of the time of
+  // `poll` at the latest, and at once when a stop is requested.
+  HttpOutcome Send(const PollContext& poll) {
+    if (!is_ready_) {
+      if (absl::Status status = Prepare(); !status.ok()) {
+        return Without(Failure::kImpossible, std::string(status.message()));
+      }
+      is_ready_ = true;
+    }
+    reader_.Take({});
+    error_[0] = '\0';
+    Set(CURLOPT_HTTPHEADER, headers_.get());
+    Set(CURLOPT_TIMEOUT_MS, Milliseconds(poll.timeout));
+    curl_multi_add_handle(multi_.get(), easy_.get());
+    HttpOutcome outcome = Transfer(poll);
+    curl_multi_remove_handle(multi_.get(), easy_.get());
+    return outcome;
+  }
+
+ private:
+  using Failure = HttpOutcome::Failure;
+
+  template <auto kFunction>
+  struct Free {
+    template <typename T>
+    void operator()(T* pointer) const {
+      kFunction(pointer);
+    }
+  };
+  using Easy = std::unique_ptr<CURL, Free<&curl_easy_cleanup>>;
+  using Multi = std::unique_ptr<CURLM, Free<&curl_multi_cleanup>>;
+  using Lines = std::unique_ptr<curl_slist, Free<&curl_slist_free_all>>;
+  using Url = std::unique_ptr<CURLU, Free<&curl_url_cleanup>>;
+
+  static HttpOutcome Without(Failure failure, std::string text) {
+    return {.failure = failure, .text = std::move(text)};
+  }
+
+  // Returns the limit in the form of libcurl, for which zero means none.
+  static long Milliseconds(absl::Duration limit) {
+    constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();
+    if (limit == absl::InfiniteDuration()) return 0;
+    const absl::Duration rounded_up = absl::Ceil(limit, absl::Milliseconds(1));
+    return static_cast<long>(std::clamp<int64_t>(
+        absl::ToInt64Milliseconds(rounded_up), 1, kLongest));
+  }
+
+  template <typename T>
+  void Set(CURLoption option, T value) {
+    curl_easy_setopt(easy_.get(), option, value);
+  }
+
+  static void Append(Lines& lines, const std::string& line) {
+    // A null pointer leaves the list as it is.
+    if (curl_slist* const list = curl_slist_append(lines.get(), line.c_str())) {
+      static_cast<void>(lines.release());
+      lines.reset(list);
+    }
+  }
+
+  absl::Status Prepare() {
+    if (absl::Status status = CheckRequest(request_); !status.ok()) {
+      return status;
+    }
+    // Once in a process, before other threads can do the same.
+    static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
+    multi_.reset(curl_multi_init());
+    easy_.reset(curl_easy_init());
+    if (initialized != CURLE_OK || multi_ == nullptr || easy_ == nullptr) {
+      return absl::InternalError("libcurl cannot be initialized");
+    }
+    Set(CURLOPT_URL, request_.url.c_str());
+    Set(CURLOPT_ERRORBUFFER, error_.data());
+    Set(CURLOPT_HEADERFUNCTION, &OnHeader);
+    Set(CURLOPT_HEADERDATA, this);
+    Set(CURLOPT_WRITEFUNCTION, &OnBody);
+    Set(CURLOPT_WRITEDATA, this);
+    SetRequest();
+    SetLimits();
+    if (configure_ != nullptr) configure_(easy_.get());
+    return absl::OkStatus();
+  }
+
+  void SetRequest() {
+    const std::string& method = request_.method;
+    const bool has_body = request_.body.has_value();
+    if (has_body) {
+      Set(CURLOPT_POSTFIELDSIZE_LARGE,
+          static_cast<curl_off_t>(request_.body->size()));
+      Set(CURLOPT_POSTFIELDS, request_.body->data());
+    }
+    if (method == "HEAD") {
+      Set(CURLOPT_NOBODY, 1L);
+    } else if (!method.empty() && method != (has_body ? "POST" : "GET")) {
+      Set(CURLOPT_CUSTOMREQUEST, method.c_str());
+    }
+    // Otherwise a large body waits for "100 Continue", which few servers send.
+    for (Lines* lines : {&headers_, &plain_headers_}) Append(*lines, "Expect:");
+    for (const auto& [name, value] : request_.headers) {
+      // "Name:" would remove a header that libcurl adds itself.
+      Append(headers_, value.empty() ? absl::StrCat(name, ";")
+                                     : absl::StrCat(name, ": ", value));
+    }
+    // Some servers refuse requests without a user agent.
+    Set(CURLOPT_USERAGENT, "waiter");
+    follows_ = !has_body && max_redirects_ > 0 &&
+               (method.empty() || method == "GET" || method == "HEAD");
+    Set(CURLOPT_FOLLOWLOCATION, follows_ ? 1L : 0L);
+    Set(CURLOPT_MAXREDIRS, static_cast<long>(max_redirects_));
+  }
+
+  void SetLimits() {
+#if LIBCURL_VERSION_NUM >= 0x075500
+    Set(CURLOPT_PROTOCOLS_STR, "http,https");
+    Set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+    Set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    Set(CURLOPT_REDIR_PROTOCOLS,
+        static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+    // A stop does not wait for the thread that looks up a name.
+    Set(CURLOPT_QUICK_EXIT, 1L);
+#endif
+    Set(CURLOPT_HTTP09_ALLOWED, 0L);
+    Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    Set(CURLOPT_NOSIGNAL, 1L);
+  }
+
+  // Drives the transfer that was added, until it ends or a stop is requested.
+  HttpOutcome Transfer(const PollContext& poll) {
+    const stop_token& stop = poll.stop_token;
+    const stop_callback wake_up(
+        stop, [multi = multi_.get()] { curl_multi_wakeup(multi); });
+    constexpr int kAnHour = 3'600'000;  // libcurl shortens it as it needs.
+    while (!stop.stop_requested()) {
+      int running = 0;
+      if (curl_multi_perform(multi_.get(), &running) != CURLM_OK) break;
+      if (running == 0) return Outcome(poll.timeout);
+      if (curl_multi_poll(multi_.get(), nullptr, 0, kAnHour, nullptr) !=
+          CURLM_OK) {
+        break;
+      }
+    }
+    if (stop.stop_requested()) {
+      return Without(Failure::kStopped, "cut short by a stop");
+    }
+    return Without(Failure::kConnection, "libcurl cannot go on");
+  }
+
+  HttpOutcome Outcome(absl::Duration timeout) {
+    CURLcode code = CURLE_GOT_NOTHING;
+    int left = 0;
+    while (const CURLMsg* const message =
+               curl_multi_info_read(multi_.get(), &left)) {
+      if (message->msg == CURLMSG_DONE) code = message->data.result;
+    }
+    if (reader_.header_is_too_long()) {
+      return Without(Failure::kConnection, "the HTTP header is too long");
+    }
+    if (code != CURLE_OK && !reader_.response().body_is_cut) {
+      return Without(FailureOf(code), TextOf(code, timeout));
+    }
+    if (!reader_.has_header()) {  // libcurl accepts that.
+      return Without(Failure::kConnection,
+                     "connection closed before the header ended");
+    }
+    HttpOutcome outcome = {.response = reader_.Take(absl::Now())};
+    outcome.response.url = EffectiveUrl();
+    return outcome;
+  }
+
+  // Returns a text that is the same whenever the same happens: those of libcurl
+  // may count milliseconds.
+  std::string TextOf(CURLcode code, absl::Duration timeout) const {
+    long error = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_OS_ERRNO, &error);
+    if (code == CURLE_COULDNT_CONNECT && error != 0) {
+      return absl::StrCat("no connection: ", std::generic_category().message(
+                                                 static_cast<int>(error)));
+    }
+    if (code == CURLE_OPERATION_TIMEDOUT) {
+      return absl::StrCat(reader_.has_header() ? "no end of the answer within "
+                                               : "no answer within ",
+                          absl::FormatDuration(timeout));
+    }
+    return error_[0] == '\0' ? curl_easy_strerror(code) : error_.data();
+  }
+
+  Failure FailureOf(CURLcode code) const {
+    switch (code) {
+      case CURLE_COULDNT_CONNECT:
+      case CURLE_COULDNT_RESOLVE_HOST:
+      case CURLE_COULDNT_RESOLVE_PROXY:
+        return Failure::kUnreachable;
+      case CURLE_OPERATION_TIMEDOUT:
+        return Failure::kTimeout;
+      case CURLE_TOO_MANY_REDIRECTS:
+        return Failure::kRedirects;
+      case CURLE_BAD_FUNCTION_ARGUMENT:
+      case CURLE_FAILED_INIT:
+      case CURLE_NOT_BUILT_IN:
+      case CURLE_SSL_CACERT_BADFILE:
+      case CURLE_SSL_CERTPROBLEM:
+      case CURLE_SSL_CIPHER:
+      case CURLE_UNKNOWN_OPTION:
+      case CURLE_URL_MALFORMAT:
+        return reader_.has_header() ? Failure::kRedirects
+                                    : Failure::kImpossible;
+      case CURLE_UNSUPPORTED_PROTOCOL: {
+        // That of the URL, of a redirect, or of the server's answer.
+        if (reader_.has_header()) return Failure::kRedirects;
+        long sent = 0;
+        curl_easy_getinfo(easy_.get(), CURLINFO_REQUEST_SIZE, &sent);
+        return sent == 0 ? Failure::kImpossible : Failure::kConnection;
+      }
+      default:
+        return Failure::kConnection;
+    }
+  }
+
+  std::string EffectiveUrl() const {
+    const char* url = nullptr;
+    curl_easy_getinfo(easy_.get(), CURLINFO_EFFECTIVE_URL, &url);
+    return url == nullptr ? "" : url;
+  }
+
+  // Callbacks of libcurl. Any number but that of the bytes ends the transfer.
+  static size_t OnHeader(char* data, size_t size, size_t count, void* self) {
+    auto& client = *static_cast<CurlClient*>(self);
+    if (!client.reader_.ReadLine({data, size * count})) return 0;
+    if (client.reader_.has_header()) client.PrepareForRedirect();
+    return size * count;
+  }
+  static size_t OnBody(char* data, size_t size, size_t count, void* self) {
+    auto& client = *static_cast<CurlClient*>(self);
+    return client.reader_.ReadBody({data, size * count}) ? size * count : 0;
+  }
+
+  // Drops the headers of the user if the response redirects to another origin.
+  // libcurl itself holds back only passwords, cookies and some headers.
+  void PrepareForRedirect() {
+    const HttpResponse& response = reader_.response();
+    if (!follows_ || response.status < 300 || response.status >= 400) return;
+    const Url url(curl_url());
+    const std::string location(response.header("Location"));
+    if (curl_url_set(url.get(), CURLUPART_URL, EffectiveUrl().c_str(), 0) !=
+            CURLUE_OK ||
+        curl_url_set(url.get(), CURLUPART_URL, location.c_str(), 0) !=
+            CURLUE_OK ||
+        OriginOf(url) != Origin()) {
+      Set(CURLOPT_HTTPHEADER, plain_headers_.get());
+    }
+  }
+
+  // Returns the origin of the request.
+  std::string Origin() const {
+    const Url url(curl_url());
+    curl_url_set(url.get(), CURLUPART_URL, request_.url.c_str(),
+                 CURLU_GUESS_SCHEME);
+    return OriginOf(url);
+  }
+
+  static std::string OriginOf(const Url& url) {
+    std::string origin;
+    for (const CURLUPart part :
+         {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
+      char* text = nullptr;
+      curl_url_get(url.get(), part, &text, CURLU_DEFAULT_PORT);
+      absl::StrAppend(&origin, text == nullptr ? "" : text, " ");
+      curl_free(text);
+    }
+    return absl::AsciiStrToLower(origin);
+  }
+
+  const HttpRequest request_;
+  const int max_redirects_;
+  const std::function<void(CURL*)> configure_;
+  HttpReader reader_;
+  std::array<char, CURL_ERROR_SIZE> error_ = {};
+  bool is_ready_ = false;
+  bool follows_ = false;
+  Lines headers_;
+  Lines plain_headers_;  // Without those of the user.
+  Multi multi_;          // Has the connections.
+  Easy easy_;            // Uses all of the above.
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTEROP_INTERNAL_CURL_CLIENT_H_

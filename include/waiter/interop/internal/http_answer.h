@@ -1,0 +1,114 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What `HttpPoller` makes of a request, without the client that sends it.
+
+#ifndef WAITER_INTEROP_INTERNAL_HTTP_ANSWER_H_
+#define WAITER_INTEROP_INTERNAL_HTTP_ANSWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/error_classifier.h"
+#include "waiter/interop/http_request.h"
+#include "waiter/poll.h"
+#include "waiter/poll_status.h"
+#include "waiter/retry_after.h"
+
+namespace waiter::internal {
+
+// A response, or why there is none.
+struct HttpOutcome {
+  enum class Failure : uint8_t {
+    kNone,
+    kConnection,  // No answer, or one that is cut off or not HTTP.
+    kImpossible,  // The request cannot be made.
+    kRedirects,   // There are too many.
+    kStopped,
+    kTimeout,
+    kUnreachable,  // Refused, or an unknown host.
+  };
+
+  bool has_response() const { return failure == Failure::kNone; }
+
+  Failure failure = Failure::kNone;
+  std::string text = {};  // Describes a failure.
+  HttpResponse response = {};
+};
+
+// Collects a response from what a client reads. Thread-compatible.
+class HttpReader {
+ public:
+  // Most bytes of a header.
+  static constexpr size_t kMaxHeader = 65'536;
+
+  explicit HttpReader(size_t max_body) : max_body_(max_body) {}
+
+  // Takes a line of a header, of a trailer, or of an interim response. Returns
+  // false if the client should read no more.
+  bool ReadLine(std::string_view line);
+
+  // Takes a part of a body. The same.
+  bool ReadBody(std::string_view part);
+
+  // Whether the last header is complete.
+  bool has_header() const { return header_ended_; }
+
+  // Whether `ReadLine` has refused to read more.
+  bool header_is_too_long() const { return header_bytes_ > kMaxHeader; }
+
+  const HttpResponse& response() const { return response_; }
+
+  // Returns the response that was received at `now`, and forgets it.
+  HttpResponse Take(absl::Time now);
+
+ private:
+  const size_t max_body_;
+  HttpResponse response_;
+  size_t header_bytes_ = 0;
+  bool header_begun_ = false;
+  bool header_ended_ = false;
+};
+
+// Returns why `request` must not be sent, or OK: a field that holds the end of
+// a line would be two.
+absl::Status CheckRequest(const HttpRequest& request);
+
+// The rules of one poller.
+struct HttpRules {
+  const ErrorClassifier& classifier;
+  PollStatus unreachable;
+  bool needs_body;  // A body that is cut is an error.
+};
+
+// Returns the answer by all but the function of the user. A success with a
+// response is for that to judge.
+Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules);
+
+// Returns `answer`, with `hint` if the wait goes on and it has none.
+Poll<> AddHint(Poll<> answer, RetryAfter hint);
+
+template <typename T>
+Poll<T> WithHint(Poll<T> answer, RetryAfter hint) {
+  if (answer.has_value()) return answer;
+  return Poll<T>(AddHint(std::move(answer), hint));
+}
+inline Poll<> WithHint(Poll<> answer, RetryAfter hint) {
+  return AddHint(std::move(answer), hint);
+}
+
+// Stands for no function of the user.
+struct TakeResponse {
+  Poll<HttpResponse> operator()(HttpResponse response) const {
+    return Success(std::move(response));
+  }
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTEROP_INTERNAL_HTTP_ANSWER_H_

@@ -1,0 +1,814 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Polls a real server on a loopback port by libcurl. Skipped where libcurl is
+// not installed.
+
+#include "gtest/gtest.h"
+
+#ifdef WAITER_HAS_CURL
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "tests/support/joining_thread.h"
+#include "tests/support/socket_server.h"
+#include "waiter/error_classifier.h"
+#include "waiter/interop/http.h"
+#include "waiter/interop/http_request.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/poll_status.h"
+#include "waiter/stop_token.h"
+#include "waiter/wait_report.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
+using Connection = SocketServer::Connection;
+
+// Far more than a request takes on a busy machine, and the limit of "at once".
+constexpr absl::Duration kAmple = absl::Seconds(60);
+constexpr absl::Duration kAtOnce = absl::Seconds(20);
+
+constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+// Returns a server function that answers every request with `response`.
+SocketServer::Serve Always(std::string response) {
+  return [response = std::move(response)](Connection& connection) {
+    while (!connection.ReadRequest().empty()) {
+      if (!connection.Send(response)) return;
+    }
+  };
+}
+
+// Returns a response whose length is stated.
+std::string Response(std::string_view status_line, std::string_view body = "",
+                     std::string_view fields = "") {
+  std::string response("HTTP/1.1 ");
+  response.append(status_line).append("\r\n").append(fields);
+  absl::StrAppend(&response, "Content-Length: ", body.size(), "\r\n\r\n");
+  return response.append(body);
+}
+
+// Makes one poll of a server.
+template <typename... Arguments>
+Poll<HttpResponse> PollOnce(const SocketServer& server,
+                            const PollContext& context = {.timeout = kAmple},
+                            HttpOptions options = {}) {
+  HttpPoller poller({.url = server.Url("/")}, std::move(options));
+  return poller(context);
+}
+
+Poll<HttpResponse> PollFor(std::string response, HttpOptions options = {}) {
+  const SocketServer server(Always(std::move(response)));
+  return PollOnce(server, {.timeout = kAmple}, std::move(options));
+}
+
+TEST(HttpTest, SuccessHasTheResponse) {
+  const SocketServer server(
+      Always(Response("200 OK", "ready", "Content-Type: text/plain \r\n")));
+  const Poll<HttpResponse> poll = PollOnce(server);
+
+  ASSERT_TRUE(poll.has_value()) << poll.error();
+  const HttpResponse& response = poll.value();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.reason, "OK");
+  EXPECT_EQ(response.body, "ready");
+  EXPECT_FALSE(response.body_is_cut);
+  EXPECT_EQ(response.url, server.Url("/"));
+  EXPECT_THAT(response.headers, ElementsAre(Pair("Content-Type", "text/plain"),
+                                            Pair("Content-Length", "5")));
+  EXPECT_EQ(response.header("content-TYPE"), "text/plain");
+  EXPECT_EQ(response.header("nonesuch"), "");
+}
+
+TEST(HttpTest, StatusDecides) {
+  EXPECT_EQ(PollFor(Response("204 No Content")).status(), PollStatus::kSuccess);
+  EXPECT_EQ(PollFor(Response("202 Accepted")).status(), PollStatus::kNotReady);
+  EXPECT_EQ(PollFor(Response("429 Too Many Requests")).status(),
+            PollStatus::kThrottled);
+  EXPECT_EQ(PollFor(Response("503 Busy")).error(),
+            absl::UnavailableError("HTTP 503: Busy"));
+  EXPECT_EQ(PollFor(Response("404 Not Found")).status(), PollStatus::kFailed);
+}
+
+TEST(HttpTest, ClassifierOfTheUserDecides) {
+  const HttpOptions options = {.classifier =
+                                   ErrorClassifier::Http()
+                                       .With(404, PollStatus::kNotReady)
+                                       .With(200, PollStatus::kThrottled)
+                                       .With(410, PollStatus::kSuccess)};
+
+  EXPECT_EQ(PollFor(Response("404 Not Found"), options).status(),
+            PollStatus::kNotReady);
+  EXPECT_EQ(PollFor(Response("200 OK"), options).status(),
+            PollStatus::kThrottled);
+  EXPECT_EQ(PollFor(Response("410 Gone"), options).value().status, 410);
+}
+
+TEST(HttpTest, HintOfTheServerIsKept) {
+  const auto hint = [](std::string_view fields) {
+    return PollFor(Response("503 Busy", "", fields)).retry_after();
+  };
+
+  EXPECT_EQ(hint("Retry-After: 120\r\n"), absl::Minutes(2));
+  EXPECT_EQ(hint("retry-after-ms: 1500\r\n"), absl::Milliseconds(1500));
+  EXPECT_EQ(hint("Retry-After: 7\r\nx-ms-retry-after-ms: 1500\r\n"),
+            absl::Milliseconds(1500));
+  EXPECT_EQ(hint("Retry-After: 7\r\nRetry-After: 8\r\n"), absl::Seconds(7));
+  EXPECT_EQ(hint(""), absl::ZeroDuration());
+}
+
+TEST(HttpTest, HintMayBeADate) {
+  const absl::Time date =
+      absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now())) + absl::Hours(1);
+  const std::string field = absl::StrCat(
+      "Retry-After: ",
+      absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", date, absl::UTCTimeZone()),
+      "\r\n");
+
+  const absl::Duration hint =
+      PollFor(Response("503 Busy", "", field)).retry_after();
+
+  EXPECT_LE(hint, absl::Hours(1));
+  EXPECT_GT(hint, absl::Hours(1) - kAmple);
+}
+
+TEST(HttpTest, HintThatIsNoTimeIsIgnored) {
+  for (const char* value : {"", "-1", "+1", "1.5", "1s", "tomorrow", "\x80",
+                            "99999999999999999999999999s"}) {
+    EXPECT_EQ(PollFor(Response("503 Busy", "",
+                               absl::StrCat("Retry-After: ", value, "\r\n")))
+                  .retry_after(),
+              absl::ZeroDuration())
+        << value;
+  }
+}
+
+// Polls until a job is done, by the body.
+TEST(HttpTest, FunctionJudgesTheBody) {
+  const SocketServer server([polls = 0](Connection& connection) mutable {
+    while (!connection.ReadRequest().empty()) {
+      connection.Send(Response("200 OK", ++polls < 3 ? "RUNNING" : "DONE"));
+    }
+  });
+  Waiter wait(HttpPoller({.url = server.Url("/jobs/7")},
+                         [](const HttpResponse& response) -> Poll<std::string> {
+                           if (response.body == "RUNNING") {
+                             return NotReady(response.body);
+                           }
+                           return Success(response.body);
+                         }),
+              {.timeout = kAmple,
+               .backoff = {.initial_delay = absl::Milliseconds(1),
+                           .max_delay = absl::Milliseconds(1)}});
+
+  const WaitResult<std::string> result = wait.Wait();
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(*result, "DONE");
+  EXPECT_EQ(result.report().attempts, 3);
+}
+
+TEST(HttpTest, FunctionMayReturnAnyAnswer) {
+  const SocketServer server(Always(Response("200 OK", "DONE")));
+  const PollContext context = {.timeout = kAmple};
+
+  HttpPoller with_bool(
+      {.url = server.Url("/")},
+      [](const HttpResponse& response) { return response.body == "RUNNING"; });
+  EXPECT_EQ(with_bool(context).status(), PollStatus::kNotReady);
+  HttpPoller with_status({.url = server.Url("/")},
+                         [](const HttpResponse& response) {
+                           return absl::AbortedError(response.body);
+                         });
+  EXPECT_EQ(with_status(context).error(), absl::AbortedError("DONE"));
+  HttpPoller with_value({.url = server.Url("/")}, [](HttpResponse response) {
+    return Success(std::move(response.body));
+  });
+  EXPECT_EQ(with_value(context).value(), "DONE");
+}
+
+TEST(HttpTest, FunctionIsCalledAfterSuccessOnly) {
+  const SocketServer server(Always(Response("500 Oops")));
+  HttpPoller poller({.url = server.Url("/")}, [](const HttpResponse&) {
+    ADD_FAILURE();
+    return true;
+  });
+
+  EXPECT_EQ(poller({.timeout = kAmple}).status(), PollStatus::kServerError);
+}
+
+TEST(HttpTest, AnswerOfTheFunctionGetsTheHint) {
+  const SocketServer server(
+      Always(Response("200 OK", "RUNNING", "Retry-After: 7\r\n")));
+  const auto hint = [&](const Poll<>& answer) {
+    HttpPoller poller({.url = server.Url("/")},
+                      [&](const HttpResponse&) { return answer; });
+    const Poll<> poll = poller({.timeout = kAmple});
+    EXPECT_EQ(poll.status(), answer.status());
+    EXPECT_EQ(poll.detail(), answer.detail());
+    EXPECT_EQ(poll.error(), answer.error());
+    return poll.retry_after();
+  };
+
+  EXPECT_EQ(hint(NotReady("RUNNING")), absl::Seconds(7));
+  EXPECT_EQ(hint(ServerError(absl::InternalError("x"))), absl::Seconds(7));
+  EXPECT_EQ(hint(NotReady("RUNNING", absl::Seconds(3))), absl::Seconds(3));
+  EXPECT_EQ(hint(Success()), absl::ZeroDuration());
+}
+
+TEST(HttpTest, RequestIsSentAsItIs) {
+  std::string body;
+  SocketServer server([&](Connection& connection) {
+    connection.ReadRequest();
+    body = connection.body();
+    connection.Send(kOk);
+  });
+  HttpPoller poller({.url = server.Url("/search?q=1"),
+                     .method = "PUT",
+                     .headers = {{"X-Api-Key", "secret"}, {"X-Empty", ""}},
+                     .body = std::string("a\0b", 3)});
+
+  EXPECT_TRUE(poller({.timeout = kAmple}).has_value());
+  EXPECT_THAT(
+      server.requests(),
+      ElementsAre(AllOf(
+          StartsWith("PUT /search?q=1 HTTP/1.1\r\n"),
+          HasSubstr("\r\nX-Api-Key: secret\r\n"), HasSubstr("\r\nX-Empty:\r\n"),
+          HasSubstr("\r\nUser-Agent: waiter\r\n"),
+          HasSubstr("\r\nContent-Length: 3\r\n"), Not(HasSubstr("Expect")))));
+  EXPECT_EQ(body, std::string("a\0b", 3));
+}
+
+TEST(HttpTest, MethodFollowsFromTheBody) {
+  const auto line_of = [](std::string method, std::optional<std::string> body) {
+    SocketServer server(Always(std::string(kOk)));
+    HttpPoller poller({.url = server.Url("/"),
+                       .method = std::move(method),
+                       .body = std::move(body)});
+    EXPECT_TRUE(poller({.timeout = kAmple}).has_value());
+    const std::string head = server.requests().at(0);
+    return head.substr(0, head.find(' '));
+  };
+
+  EXPECT_EQ(line_of("", std::nullopt), "GET");
+  EXPECT_EQ(line_of("", ""), "POST");
+  EXPECT_EQ(line_of("GET", "{}"), "GET");
+  EXPECT_EQ(line_of("POST", std::nullopt), "POST");
+  EXPECT_EQ(line_of("DELETE", std::nullopt), "DELETE");
+  EXPECT_EQ(line_of("HEAD", std::nullopt), "HEAD");
+}
+
+TEST(HttpTest, RequestThatWouldBeTwoIsNotSent) {
+  SocketServer server(Always(std::string(kOk)));
+  const std::vector<HttpRequest> requests = {
+      {.url = server.Url("/"), .headers = {{"X-A", "1\r\nX-B: 2"}}},
+      {.url = server.Url("/"), .headers = {{"X-A", std::string("1\0", 2)}}},
+      {.url = server.Url("/"), .headers = {{"X-A: 1\r\nX-B", "2"}}},
+      {.url = server.Url("/"), .headers = {{"", "2"}}},
+      {.url = server.Url("/"), .method = "GET / HTTP/1.1\r\nX: "},
+      {.url = server.Url("/\r\nX: ")},
+  };
+  for (const HttpRequest& request : requests) {
+    HttpPoller poller(request);
+    const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+    EXPECT_EQ(poll.status(), PollStatus::kFailed);
+    EXPECT_TRUE(absl::IsInvalidArgument(poll.error())) << poll.error();
+  }
+  EXPECT_EQ(server.connections(), 0);
+}
+
+TEST(HttpTest, OtherProtocolsAreRefused) {
+  for (const char* url :
+       {"file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "",
+        "http://", "nonesuch://x/"}) {
+    HttpPoller poller({.url = url});
+    const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+    EXPECT_EQ(poll.status(), PollStatus::kFailed) << url;
+    EXPECT_TRUE(absl::IsInvalidArgument(poll.error())) << poll.error();
+  }
+}
+
+TEST(HttpTest, PollsShareAConnection) {
+  SocketServer server(Always(Response("200 OK", "body")));
+  HttpPoller poller({.url = server.Url("/")});
+
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(poller({.timeout = kAmple}).has_value());
+  }
+
+  EXPECT_EQ(server.requests().size(), 5);
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(HttpTest, ConnectionThatTheServerClosedIsReplaced) {
+  SocketServer server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(kOk);
+  });
+  HttpPoller poller({.url = server.Url("/")});
+
+  for (int i = 0; i < 3; ++i) {
+    const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+    EXPECT_TRUE(poll.has_value()) << poll.error();
+  }
+
+  EXPECT_EQ(server.connections(), 3);
+}
+
+TEST(HttpTest, PollerMayBeMoved) {
+  SocketServer server(Always(std::string(kOk)));
+  HttpPoller first({.url = server.Url("/"), .body = "x"});
+  EXPECT_TRUE(first({.timeout = kAmple}).has_value());
+  HttpPoller second = std::move(first);
+
+  EXPECT_TRUE(second({.timeout = kAmple}).has_value());
+  EXPECT_EQ(server.connections(), 1);
+}
+
+// A port on which nothing listens.
+class ClosedPort {
+ public:
+  ClosedPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(fd_, generic, size), 0);
+    EXPECT_EQ(getsockname(fd_, generic, &size), 0);
+    url_ = absl::StrCat("http://127.0.0.1:", ntohs(address.sin_port), "/");
+  }
+  ~ClosedPort() { close(fd_); }
+  ClosedPort(const ClosedPort&) = delete;
+  ClosedPort& operator=(const ClosedPort&) = delete;
+
+  const std::string& url() const { return url_; }
+
+ private:
+  int fd_;
+  std::string url_;
+};
+
+TEST(HttpTest, ServerThatIsNotThereIsNotReady) {
+  const ClosedPort port;
+  HttpPoller poller({.url = port.url()});
+  const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+
+  EXPECT_EQ(poll.status(), PollStatus::kNotReady);
+  EXPECT_EQ(poll.error(),
+            absl::UnavailableError("no connection: Connection refused"));
+}
+
+TEST(HttpTest, ServerThatIsNotThereMayBeAnythingElse) {
+  const ClosedPort port;
+  const auto status = [&](PollStatus unreachable) {
+    HttpPoller poller({.url = port.url()},
+                      [](const HttpResponse&) { return NotReady("there"); },
+                      {.unreachable = unreachable});
+    return poller({.timeout = kAmple}).status();
+  };
+
+  EXPECT_EQ(status(PollStatus::kServerError), PollStatus::kServerError);
+  EXPECT_EQ(status(PollStatus::kFailed), PollStatus::kFailed);
+  EXPECT_EQ(status(PollStatus::kSuccess), PollStatus::kSuccess);
+}
+
+TEST(HttpTest, UnknownHostIsNotReady) {
+  HttpPoller poller({.url = "http://nonesuch.invalid/"});
+  const Poll<HttpResponse> poll = poller({.timeout = kAtOnce});
+
+  EXPECT_EQ(poll.status(), PollStatus::kNotReady) << poll.error();
+}
+
+TEST(HttpTest, SilentServerIsServerErrorAfterTheTimeOfThePoll) {
+  const SocketServer server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.AwaitClose();
+  });
+  const absl::Time start = absl::Now();
+  const Poll<HttpResponse> poll =
+      PollOnce(server, {.timeout = absl::Milliseconds(50)});
+
+  EXPECT_EQ(poll.status(), PollStatus::kServerError);
+  EXPECT_EQ(poll.error(), absl::DeadlineExceededError("no answer within 50ms"));
+  EXPECT_LT(absl::Now() - start, kAtOnce);
+}
+
+TEST(HttpTest, TimeBelowAMillisecondIsALimit) {
+  const SocketServer server(
+      [](Connection& connection) { connection.AwaitClose(); });
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      PollOnce(server, {.timeout = absl::Nanoseconds(1)}).error()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      PollOnce(server, {.timeout = absl::ZeroDuration()}).error()));
+}
+
+TEST(HttpTest, BodyThatTricklesEndsWithTheTimeOfThePoll) {
+  const SocketServer server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+    while (connection.Send("x")) absl::SleepFor(absl::Milliseconds(5));
+  });
+  const absl::Time start = absl::Now();
+  const Poll<HttpResponse> poll =
+      PollOnce(server, {.timeout = absl::Milliseconds(100)});
+
+  EXPECT_EQ(poll.error(),
+            absl::DeadlineExceededError("no end of the answer within 100ms"));
+  EXPECT_LT(absl::Now() - start, kAtOnce);
+}
+
+TEST(HttpTest, HeaderThatTricklesEndsWithTheTimeOfThePoll) {
+  const SocketServer server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 200 OK\r\nX-Slow: ");
+    while (connection.Send("x")) absl::SleepFor(absl::Milliseconds(5));
+  });
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      PollOnce(server, {.timeout = absl::Milliseconds(100)}).error()));
+}
+
+// Polls a server that resets the connection after `text`.
+Poll<HttpResponse> PollWithReset(std::string_view text) {
+  const SocketServer server([text](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(text);
+    connection.Reset();
+  });
+  return PollOnce(server);
+}
+
+TEST(HttpTest, ConnectionThatIsResetIsServerError) {
+  for (const std::string_view text :
+       {"", "HTTP/1.1 200",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"}) {
+    const Poll<HttpResponse> poll = PollWithReset(text);
+    EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
+    EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
+  }
+}
+
+TEST(HttpTest, AnswerThatIsCutOffIsServerError) {
+  for (const char* text :
+       {"", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
+    const SocketServer server([text](Connection& connection) {
+      connection.ReadRequest();
+      connection.Send(text);
+    });
+    const Poll<HttpResponse> poll = PollOnce(server);
+    EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
+    EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
+  }
+}
+
+TEST(HttpTest, AnswerThatIsNotHttpIsServerError) {
+  for (const char* text :
+       {"SSH-2.0-x\r\n", "<html>\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n",
+        "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1\r\n\r\n", "\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+    const SocketServer server([text](Connection& connection) {
+      connection.ReadRequest();
+      connection.Send(text);
+    });
+    const Poll<HttpResponse> poll = PollOnce(server);
+    EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
+    EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
+  }
+}
+
+TEST(HttpTest, EndlessHeaderIsServerError) {
+  for (const char* line : {"X: y\r\n", "x"}) {
+    const SocketServer server([line](Connection& connection) {
+      connection.ReadRequest();
+      connection.Send("HTTP/1.1 200 OK\r\n");
+      while (connection.Send(line)) {
+      }
+    });
+    const Poll<HttpResponse> poll = PollOnce(server);
+    EXPECT_EQ(poll.status(), PollStatus::kServerError) << poll.error();
+    EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
+  }
+}
+
+TEST(HttpTest, InterimResponsesAreSkipped) {
+  const Poll<HttpResponse> poll =
+      PollFor(absl::StrCat("HTTP/1.1 100 Continue\r\n\r\n",
+                           "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+                           Response("200 OK", "", "A: b\r\n")));
+
+  ASSERT_TRUE(poll.has_value()) << poll.error();
+  EXPECT_EQ(poll.value().header("Link"), "");
+  EXPECT_EQ(poll.value().header("A"), "b");
+}
+
+TEST(HttpTest, TrailersAreNoHeaders) {
+  const Poll<HttpResponse> poll = PollFor(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "2\r\nab\r\n0\r\nRetry-After: 9\r\n\r\n");
+
+  ASSERT_TRUE(poll.has_value()) << poll.error();
+  EXPECT_EQ(poll.value().body, "ab");
+  EXPECT_EQ(poll.value().header("Retry-After"), "");
+}
+
+TEST(HttpTest, BodyMayHaveAnyBytes) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+
+  EXPECT_EQ(PollFor(Response("200 OK", bytes)).value().body, bytes);
+}
+
+TEST(HttpTest, TextOfTheServerIsSafeToPrint) {
+  const Poll<HttpResponse> poll =
+      PollFor(absl::StrCat("HTTP/1.1 404 a\x1B[2Jb\x80", std::string(5000, 'c'),
+                           "\r\nContent-Length: 0\r\n\r\n"));
+
+  EXPECT_EQ(poll.status(), PollStatus::kFailed);
+  EXPECT_THAT(std::string(poll.detail()), StartsWith("HTTP 404: a?[2Jb?cc"));
+  EXPECT_LT(poll.detail().size(), 80);
+}
+
+TEST(HttpTest, BodyIsCutAtItsLimit) {
+  const std::string ten = "0123456789";
+  const Poll<HttpResponse> whole =
+      PollFor(Response("200 OK", ten), {.max_body = 10});
+  EXPECT_EQ(whole.value().body, ten);
+  EXPECT_FALSE(whole.value().body_is_cut);
+
+  const Poll<HttpResponse> cut =
+      PollFor(Response("200 OK", ten), {.max_body = 9});
+  EXPECT_EQ(cut.value().body, "012345678");
+  EXPECT_TRUE(cut.value().body_is_cut);
+}
+
+TEST(HttpTest, EndlessBodyIsNotRead) {
+  const SocketServer server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 200 OK\r\n\r\n");
+    const std::string megabyte(1 << 20, 'x');
+    while (connection.Send(megabyte)) {
+    }
+  });
+
+  EXPECT_EQ(PollOnce(server).value().body.size(), 1 << 20);
+}
+
+TEST(HttpTest, FunctionDoesNotGetABodyThatIsCut) {
+  const SocketServer server(Always(Response("200 OK", "0123456789")));
+  HttpPoller poller({.url = server.Url("/")},
+                    [](const HttpResponse&) {
+                      ADD_FAILURE();
+                      return true;
+                    },
+                    {.max_body = 9});
+  const Poll<> poll = poller({.timeout = kAmple});
+
+  EXPECT_EQ(poll.status(), PollStatus::kFailed);
+  EXPECT_EQ(poll.error(),
+            absl::OutOfRangeError("HTTP 200 with a body of more than 9 bytes"));
+}
+
+TEST(HttpTest, LongBodyOfAnErrorIsNoMatter) {
+  EXPECT_EQ(
+      PollFor(Response("503 Busy", "0123456789"), {.max_body = 9}).error(),
+      absl::UnavailableError("HTTP 503: Busy"));
+}
+
+TEST(HttpTest, BodyIsNotUnpacked) {
+  EXPECT_EQ(PollFor(Response("200 OK", "\x1F\x8B zipped",
+                             "Content-Encoding: gzip\r\n"))
+                .value()
+                .body,
+            "\x1F\x8B zipped");
+}
+
+// Redirects "/" to `location`, and answers all other paths.
+SocketServer::Serve RedirectTo(std::string location) {
+  return [location = std::move(location)](Connection& connection) {
+    while (true) {
+      const std::string head = connection.ReadRequest();
+      if (head.empty()) return;
+      connection.Send(
+          absl::StrContains(head, " / ")
+              ? Response("302 Found", "ignored",
+                         absl::StrCat("Location: ", location, "\r\n"))
+              : Response("200 OK", "there"));
+    }
+  };
+}
+
+TEST(HttpTest, RedirectIsFollowed) {
+  SocketServer server(RedirectTo("/there"));
+  HttpPoller poller(
+      {.url = server.Url("/"), .headers = {{"X-Api-Key", "secret"}}});
+  const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+
+  ASSERT_TRUE(poll.has_value()) << poll.error();
+  EXPECT_EQ(poll.value().url, server.Url("/there"));
+  EXPECT_EQ(poll.value().body, "there");
+  EXPECT_EQ(server.connections(), 1);
+  EXPECT_THAT(server.requests(), ElementsAre(HasSubstr("X-Api-Key: secret"),
+                                             HasSubstr("X-Api-Key: secret")));
+}
+
+TEST(HttpTest, RedirectToAnotherOriginDropsTheHeaders) {
+  SocketServer other(Always(std::string(kOk)));
+  SocketServer server(RedirectTo(other.Url("/there")));
+  HttpPoller poller({.url = server.Url("/"),
+                     .headers = {{"X-Api-Key", "secret"},
+                                 {"Authorization", "Bearer secret"}}});
+
+  // In each poll anew.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(poller({.timeout = kAmple}).has_value());
+  }
+
+  EXPECT_THAT(server.requests(),
+              ElementsAre(AllOf(HasSubstr("X-Api-Key: secret"),
+                                HasSubstr("Authorization: Bearer secret")),
+                          AllOf(HasSubstr("X-Api-Key: secret"),
+                                HasSubstr("Authorization: Bearer secret"))));
+  EXPECT_THAT(other.requests(),
+              ElementsAre(Not(HasSubstr("secret")), Not(HasSubstr("secret"))));
+}
+
+TEST(HttpTest, RedirectBackDoesNotBringTheHeadersBack) {
+  SocketServer* other_server = nullptr;
+  SocketServer server([&](Connection& connection) {
+    while (true) {
+      const std::string head = connection.ReadRequest();
+      if (head.empty()) return;
+      connection.Send(
+          absl::StrContains(head, " / ")
+              ? Response("302 Found", "",
+                         absl::StrCat("Location: ", other_server->Url("/back"),
+                                      "\r\n"))
+              : Response("200 OK"));
+    }
+  });
+  SocketServer other(Always(Response(
+      "302 Found", "", absl::StrCat("Location: ", server.Url("/x"), "\r\n"))));
+  other_server = &other;
+  HttpPoller poller(
+      {.url = server.Url("/"), .headers = {{"X-Api-Key", "secret"}}});
+
+  EXPECT_TRUE(poller({.timeout = kAmple}).has_value());
+  EXPECT_THAT(server.requests(),
+              ElementsAre(HasSubstr("secret"), Not(HasSubstr("secret"))));
+}
+
+TEST(HttpTest, RedirectsInACircleAreFailed) {
+  SocketServer server(
+      Always(Response("302 Found", "", "Location: /again\r\n")));
+  HttpPoller poller({.url = server.Url("/")}, {.max_redirects = 4});
+  const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+
+  EXPECT_EQ(poll.status(), PollStatus::kFailed);
+  EXPECT_EQ(poll.error(),
+            absl::FailedPreconditionError("Maximum (4) redirects followed"));
+  EXPECT_EQ(server.requests().size(), 5);
+}
+
+TEST(HttpTest, RedirectThatIsNotFollowedIsTheAnswer) {
+  SocketServer server(RedirectTo("/there"));
+  HttpPoller none({.url = server.Url("/")}, {.max_redirects = 0});
+  EXPECT_EQ(none({.timeout = kAmple}).error(),
+            absl::UnknownError("HTTP 302: Found"));
+  HttpPoller with_body({.url = server.Url("/"), .body = "x"});
+  EXPECT_EQ(with_body({.timeout = kAmple}).status(), PollStatus::kFailed);
+  EXPECT_EQ(server.requests().size(), 2);
+}
+
+TEST(HttpTest, RedirectToAnotherProtocolIsRefused) {
+  for (const char* location :
+       {"file:///etc/passwd", "ftp://127.0.0.1/", "http://[", "nonesuch:x"}) {
+    const SocketServer server(RedirectTo(location));
+    const Poll<HttpResponse> poll = PollOnce(server);
+    EXPECT_EQ(poll.status(), PollStatus::kFailed) << location;
+    EXPECT_TRUE(absl::IsFailedPrecondition(poll.error())) << poll.error();
+  }
+}
+
+TEST(HttpTest, StopEndsARequestAtOnce) {
+  for (const char* text :
+       {"", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"}) {
+    stop_source stop;
+    absl::Notification received;
+    const SocketServer server([&](Connection& connection) {
+      connection.ReadRequest();
+      connection.Send(text);
+      received.Notify();
+      connection.AwaitClose();
+    });
+    const JoiningThread stopper([&] {
+      received.WaitForNotification();
+      stop.request_stop();
+    });
+    const absl::Time start = absl::Now();
+    const Poll<HttpResponse> poll =
+        PollOnce(server, {.timeout = kAmple, .stop_token = stop.get_token()});
+
+    EXPECT_EQ(poll.status(), PollStatus::kNotReady);
+    EXPECT_LT(absl::Now() - start, kAtOnce);
+  }
+}
+
+TEST(HttpTest, StopEndsAWaitAsCancelled) {
+  stop_source stop;
+  const SocketServer server([&](Connection& connection) {
+    connection.ReadRequest();
+    stop.request_stop();
+    connection.AwaitClose();
+  });
+  Waiter wait(HttpPoller({.url = server.Url("/")}), {.timeout = kAmple});
+
+  EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
+}
+
+TEST(HttpTest, StopBeforeAPollSendsNothing) {
+  stop_source stop;
+  stop.request_stop();
+  SocketServer server(Always(std::string(kOk)));
+
+  EXPECT_EQ(
+      PollOnce(server, {.timeout = kAmple, .stop_token = stop.get_token()})
+          .status(),
+      PollStatus::kNotReady);
+  EXPECT_EQ(server.connections(), 0);
+}
+
+TEST(HttpTest, PollAfterAStopStartsAfresh) {
+  stop_source stop;
+  SocketServer server([&](Connection& connection) {
+    connection.ReadRequest();
+    if (connection.ordinal() == 1) {
+      connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
+      stop.request_stop();
+      connection.AwaitClose();
+    } else {
+      connection.Send(Response("200 OK", "whole"));
+    }
+  });
+  HttpPoller poller({.url = server.Url("/")});
+
+  poller({.timeout = kAmple, .stop_token = stop.get_token()});
+  const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+
+  ASSERT_TRUE(poll.has_value()) << poll.error();
+  EXPECT_EQ(poll.value().body, "whole");
+}
+
+TEST(HttpTest, UserMayConfigureLibcurl) {
+  SocketServer server(Always(std::string(kOk)));
+  int calls = 0;
+  HttpPoller poller({.url = server.Url("/")}, {.configure = [&](CURL* curl) {
+                      ++calls;
+                      curl_easy_setopt(curl, CURLOPT_USERPWD, "user:word");
+                    }});
+
+  poller({.timeout = kAmple});
+  poller({.timeout = kAmple});
+
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(server.requests(),
+              ElementsAre(HasSubstr("Authorization: Basic"),
+                          HasSubstr("Authorization: Basic")));
+}
+
+}  // namespace
+}  // namespace waiter
+
+#else  // WAITER_HAS_CURL
+
+TEST(HttpTest, IsSkipped) { GTEST_SKIP() << "libcurl is not installed here"; }
+
+#endif  // WAITER_HAS_CURL

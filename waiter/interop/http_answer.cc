@@ -1,0 +1,181 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/interop/internal/http_answer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/error_classifier.h"
+#include "waiter/internal/string_views.h"
+#include "waiter/interop/http_request.h"
+#include "waiter/interop/internal/hint_of_fields.h"
+#include "waiter/poll.h"
+#include "waiter/poll_status.h"
+#include "waiter/retry_after.h"
+
+namespace waiter {
+
+std::string_view HttpResponse::header(std::string_view name) const {
+  for (const auto& [field, value] : headers) {
+    if (absl::EqualsIgnoreCase(field, internal::ToAbsl(name))) return value;
+  }
+  return {};
+}
+
+namespace internal {
+namespace {
+
+constexpr size_t kLongestReason = 60;
+constexpr size_t kLongestText = 300;
+
+std::string_view Stripped(std::string_view text) {
+  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
+}
+
+// Returns text from outside in a form that is safe to print.
+std::string Printable(std::string_view text, size_t longest = kLongestText) {
+  std::string printable(text.substr(0, longest));
+  for (char& c : printable) {
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
+  }
+  return printable;
+}
+
+bool IsToken(std::string_view text) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           absl::StrContains(ToAbsl(kOthers), c);
+  });
+}
+
+// Returns the answer to a request that got no response.
+Poll<> JudgeConnection(const ErrorClassifier& classifier, absl::Status error) {
+  const PollStatus found =
+      classifier.ClassOf({.type = ServiceError::Type::kConnection});
+  return {found, std::move(error)};
+}
+
+}  // namespace
+
+bool HttpReader::ReadLine(std::string_view line) {
+  if (ToAbsl(line).substr(0, 5) == "HTTP/" &&
+      (header_ended_ || !header_begun_)) {
+    response_ = {};
+    header_bytes_ = 0;
+    header_begun_ = true;
+    header_ended_ = false;
+    const std::string_view rest =
+        Stripped(line.substr(std::min(line.find(' '), line.size())));
+    const std::string_view code = rest.substr(0, 3);
+    if (!absl::SimpleAtoi(ToAbsl(code), &response_.status)) return false;
+    response_.reason =
+        Printable(Stripped(rest.substr(code.size())), kLongestReason);
+    return true;
+  }
+  header_bytes_ += line.size();
+  if (header_is_too_long()) return false;
+  if (header_ended_) return true;  // Trailers have no meaning here.
+  const size_t colon = line.find(':');
+  if (Stripped(line).empty()) {
+    // The response follows an interim one.
+    header_ended_ = response_.status >= 200 || response_.status == 101;
+    header_begun_ = header_ended_;
+  } else if (colon != std::string_view::npos) {
+    response_.headers.emplace_back(Stripped(line.substr(0, colon)),
+                                   Stripped(line.substr(colon + 1)));
+  }
+  return true;
+}
+
+bool HttpReader::ReadBody(std::string_view part) {
+  const size_t room = max_body_ - response_.body.size();
+  response_.body.append(part.substr(0, room));
+  response_.body_is_cut = part.size() > room;
+  return !response_.body_is_cut;
+}
+
+HttpResponse HttpReader::Take(absl::Time now) {
+  HttpResponse response = std::exchange(response_, {});
+  response.retry_after = HintOfFields(response.headers, now);
+  header_bytes_ = 0;
+  header_begun_ = header_ended_ = false;
+  return response;
+}
+
+absl::Status CheckRequest(const HttpRequest& request) {
+  if (!request.method.empty() && !IsToken(request.method)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a method: ", Printable(request.method)));
+  }
+  for (const auto& [name, value] : request.headers) {
+    if (!IsToken(name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("not the name of a header: ", Printable(name)));
+    }
+    if (value.find_first_of(std::string_view("\r\n\0", 3)) !=
+        std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the header ", name, " has a value of several lines"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules) {
+  using Failure = HttpOutcome::Failure;
+  const std::string text = Printable(outcome.text);
+  switch (outcome.failure) {
+    case Failure::kNone:
+      break;
+    case Failure::kConnection:
+      return JudgeConnection(rules.classifier, absl::UnavailableError(text));
+    case Failure::kTimeout:
+      return JudgeConnection(rules.classifier,
+                             absl::DeadlineExceededError(text));
+    case Failure::kUnreachable:
+      if (rules.unreachable == PollStatus::kSuccess) {
+        return {PollStatus::kSuccess, text};
+      }
+      return {rules.unreachable, absl::UnavailableError(text)};
+    case Failure::kStopped:
+      return NotReady(text);
+    case Failure::kRedirects:
+      return Failed(absl::FailedPreconditionError(text));
+    case Failure::kImpossible:
+      return Failed(absl::InvalidArgumentError(text));
+  }
+  const HttpResponse& response = outcome.response;
+  Poll<> found = rules.classifier.Answer({.http_status = response.status},
+                                         response.reason, response.retry_after);
+  if (found.status() == PollStatus::kSuccess && response.body_is_cut &&
+      rules.needs_body) {
+    return Failed(absl::OutOfRangeError(
+        absl::StrCat("HTTP ", response.status, " with a body of more than ",
+                     response.body.size(), " bytes")));
+  }
+  return found;
+}
+
+Poll<> AddHint(Poll<> answer, RetryAfter hint) {
+  if (!hint.has_value() || answer.retry_after() != absl::ZeroDuration() ||
+      answer.status() == PollStatus::kSuccess ||
+      answer.status() == PollStatus::kFailed) {
+    return answer;
+  }
+  if (!answer.error().ok()) return {answer.status(), answer.error(), hint};
+  return {answer.status(), answer.detail(), hint};
+}
+
+}  // namespace internal
+}  // namespace waiter
