@@ -7,6 +7,9 @@
 //   ./bazelw run //examples:provision -- --url http://localhost:8080/health
 //
 // The wait itself is in `Run`; the rest of this file is command line and text.
+// Needs libcurl.
+
+#ifdef WAITER_HAS_CURL
 
 #include <algorithm>
 #include <csignal>
@@ -24,20 +27,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "examples/http_poll.h"
 #include "examples/provisioning_server.h"
 #include "examples/stop_on_signal.h"
-#include "examples/url.h"
 #include "waiter/backoff_options.h"
+#include "waiter/interop/http.h"
+#include "waiter/interop/http_request.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
 #include "waiter/poll_status.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
@@ -49,13 +52,14 @@ namespace {
 constexpr std::string_view kHelp =
     "Waits for a server until it answers 2xx, and prints every poll.\n"
     "\n"
-    "  --url=http://HOST[:PORT][/PATH]  the server to wait for; by default, "
-    "one\n"
-    "                                   that this program starts and that\n"
-    "                                   takes some seconds to become ready\n"
-    "  --timeout=DURATION               when to give up, such as 90s or 5m;\n"
-    "                                   30s by default; inf waits for ever\n"
-    "  --help                           prints this text\n"
+    "  --url=URL           the server to wait for, by http or https; by "
+    "default,\n"
+    "                      one that this program starts and that takes some\n"
+    "                      seconds to become ready\n"
+    "  --timeout=DURATION  when to give up, such as 90s or 5m; 30s by "
+    "default;\n"
+    "                      inf waits for ever\n"
+    "  --help              prints this text\n"
     "\n"
     "Exits with 0 if the server is ready, 1 if the wait failed, 2 if an\n"
     "argument is wrong, 130 after Ctrl-C and 143 after SIGTERM.\n";
@@ -92,7 +96,7 @@ class Progress : public waiter::WaitObserver {
     const waiter::Poll<>& found = poll.found;
     std::string detail(found.detail());
     if (found.retry_after() > absl::ZeroDuration()) {
-      absl::StrAppend(&detail, detail.empty() ? "" : ", ", "retry after ",
+      absl::StrAppend(&detail, ", after ",
                       absl::FormatDuration(found.retry_after()));
     }
     const std::string_view status = waiter::PollStatusName(found.status());
@@ -149,18 +153,15 @@ void PrintError(std::string_view text) {
 }
 
 // Waits for the server of `url` and returns the exit code.
-int Run(const Url& url, absl::Duration timeout) {
-  const std::string name = absl::StrCat("http://", Authority(url), url.path);
-  absl::PrintF("Waiting for %s (timeout %s); Ctrl-C ends it.\n\n", name,
+int Run(const std::string& url, absl::Duration timeout) {
+  absl::PrintF("Waiting for %s (timeout %s); Ctrl-C ends it.\n\n", url,
                absl::FormatDuration(timeout));
 
   StopOnSignal stop;
   const auto progress = std::make_shared<Progress>();
   waiter::Waiter wait_until_ready(
-      [&url](const waiter::PollContext& context) {
-        return PollUrl(url, context);
-      },
-      {.name = name,
+      waiter::HttpPoller({.url = url}),
+      {.name = url,
        .timeout = timeout,
        .backoff = {.initial_delay = absl::Milliseconds(200),
                    .max_delay = absl::Milliseconds(500),
@@ -169,7 +170,8 @@ int Run(const Url& url, absl::Duration timeout) {
        .final_poll_lead = std::min(absl::Seconds(1), timeout / 4),
        .poll_timeout = absl::Seconds(5),
        .observer = progress});
-  const waiter::WaitResult<> result = wait_until_ready.Wait(stop.token());
+  const waiter::WaitResult<waiter::HttpResponse> result =
+      wait_until_ready.Wait(stop.token());
 
   PrintReport(result.report());
   switch (result.reason()) {
@@ -190,9 +192,16 @@ int Run(const Url& url, absl::Duration timeout) {
   }
 }
 
+// Returns whether `text` may be the URL of a server; libcurl knows the rest.
+bool IsUrl(std::string_view text) {
+  return (absl::StartsWith(text, "http://") ||
+          absl::StartsWith(text, "https://")) &&
+         std::all_of(text.begin(), text.end(), absl::ascii_isgraph);
+}
+
 struct CommandLine {
   bool help = false;
-  std::optional<Url> url = std::nullopt;
+  std::optional<std::string> url = std::nullopt;
   absl::Duration timeout = absl::Seconds(30);
 };
 
@@ -225,9 +234,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(
         parts.size() == 1 ? *++argument : parts.back();
 
     if (name == "--url") {
-      absl::StatusOr<Url> url = ParseUrl(value);
-      if (!url.ok()) return url.status();
-      parsed.url = *std::move(url);
+      if (!IsUrl(value)) return error("not a URL of http or https");
+      parsed.url = std::string(value);
     } else if (!absl::ParseDuration(value, &parsed.timeout) ||
                parsed.timeout <= absl::ZeroDuration()) {
       return error("a timeout must be above zero, such as 90s, 5m or inf");
@@ -259,7 +267,7 @@ int Main(const std::vector<std::string_view>& arguments) {
     PrintError(server.status().ToString());
     return kNotReady;
   }
-  return Run({.host = "127.0.0.1", .port = (*server)->port()},
+  return Run(absl::StrCat("http://127.0.0.1:", (*server)->port(), "/"),
              command_line->timeout);
 }
 
@@ -269,3 +277,18 @@ int Main(const std::vector<std::string_view>& arguments) {
 int main(int argc, char** argv) {
   return waiter_examples::Main({argv + 1, argv + std::max(argc, 1)});
 }
+
+#else  // WAITER_HAS_CURL
+
+#include <cstdio>
+#include <cstdlib>
+
+int main() {
+  std::fputs(
+      "provision: built without libcurl; install its headers (Debian: "
+      "libcurl4-openssl-dev) and build again\n",
+      stderr);
+  return EXIT_FAILURE;
+}
+
+#endif  // WAITER_HAS_CURL

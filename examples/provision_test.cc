@@ -49,6 +49,15 @@ constexpr std::chrono::seconds kHungAfter(30);
 // Limit of "at once" under load, far below the waits that would come otherwise.
 constexpr std::chrono::seconds kAtOnce(3);
 
+class ProvisionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef WAITER_HAS_CURL
+    GTEST_SKIP() << "libcurl is not installed here";
+#endif
+  }
+};
+
 class Provision {
  public:
   explicit Provision(std::vector<std::string> arguments) {
@@ -219,55 +228,56 @@ testing::AssertionResult HasInOrder(
   return testing::AssertionSuccess();
 }
 
-TEST(ProvisionTest, WaitsForTheServerItStarts) {
+TEST_F(ProvisionTest, WaitsForTheServerItStarts) {
   Provision provision({});
   EXPECT_EQ(provision.Finish(), 0);
-  EXPECT_TRUE(HasInOrder(
-      provision.output(),
-      {"Waiting for http://127.0.0.1:", "1  not ready     connection refused",
-       "server error  503 Service Unavailable, retry after 1s",
-       "throttled     429 Too Many Requests, retry after 1s",
-       "success       200 OK", "reason    success", "attempts  ",
-       "elapsed   "}));
+  EXPECT_TRUE(
+      HasInOrder(provision.output(),
+                 {"Waiting for http://127.0.0.1:",
+                  "1  not ready     no connection: Connection refused",
+                  "server error  HTTP 503: Service Unavailable, after 1s",
+                  "throttled     HTTP 429: Too Many Requests, after 1s",
+                  "success       HTTP 200: OK", "reason    success",
+                  "attempts  ", "elapsed   "}));
   EXPECT_THAT(provision.errors(), IsEmpty());
   for (const std::string_view line : absl::StrSplit(provision.output(), '\n')) {
     EXPECT_LE(line.size(), 80) << line;
   }
 }
 
-TEST(ProvisionTest, WaitsForAServerOfTheUser) {
+TEST_F(ProvisionTest, WaitsForAServerOfTheUser) {
   Loopback server;
   server.Listen();
   Provision provision({"--url", server.url()});
   Answer(server.Accept(), "HTTP/1.1 204 No Content\r\n\r\n");
   EXPECT_EQ(provision.Finish(), 0);
-  EXPECT_THAT(provision.output(), HasSubstr("204 No Content"));
+  EXPECT_THAT(provision.output(), HasSubstr("HTTP 204: No Content"));
 }
 
-TEST(ProvisionTest, FailsAtTheTimeoutIfNothingListens) {
+TEST_F(ProvisionTest, FailsAtTheTimeoutIfNothingListens) {
   const Loopback nothing;
   Provision provision({"--url=" + nothing.url(), "--timeout=200ms"});
   EXPECT_EQ(provision.Finish(), 1);
   EXPECT_THAT(provision.output(), HasSubstr("reason    deadline"));
   EXPECT_THAT(provision.errors(),
               AllOf(IsOneLine(), StartsWith("provision: DEADLINE_EXCEEDED: "),
-                    EndsWith("last poll: not ready: connection refused\n")));
+                    EndsWith("last poll: not ready: no connection: "
+                             "Connection refused\n")));
 }
 
-TEST(ProvisionTest, FailsAtOnceIfTheServerHasNoSuchPath) {
+TEST_F(ProvisionTest, FailsAtOnceIfTheServerHasNoSuchPath) {
   Loopback server;
   server.Listen();
   Provision provision({"--url", server.url()});
   Answer(server.Accept(), "HTTP/1.1 404 Not Found\r\n\r\n");
   EXPECT_EQ(provision.Finish(), 1);
-  EXPECT_EQ(provision.errors(), "provision: NOT_FOUND: 404 Not Found\n");
+  EXPECT_EQ(provision.errors(), "provision: NOT_FOUND: HTTP 404: Not Found\n");
 }
 
-TEST(ProvisionTest, AnswersAWrongCommandLineInOneLine) {
+TEST_F(ProvisionTest, AnswersAWrongCommandLineInOneLine) {
   const std::vector<std::vector<std::string>> wrong = {
-      {"--url=https://127.0.0.1/"},
+      {"--url=ftp://127.0.0.1/"},
       {"--url=127.0.0.1"},
-      {"--url=http://127.0.0.1:0/"},
       {"--url=http://a\nb/"},
       {"--url="},
       {"--url"},
@@ -292,7 +302,7 @@ TEST(ProvisionTest, AnswersAWrongCommandLineInOneLine) {
   }
 }
 
-TEST(ProvisionTest, ExplainsItself) {
+TEST_F(ProvisionTest, ExplainsItself) {
   Provision provision({"--help"});
   EXPECT_EQ(provision.Finish(), 0);
   EXPECT_THAT(provision.output(),
@@ -300,30 +310,30 @@ TEST(ProvisionTest, ExplainsItself) {
   EXPECT_THAT(provision.errors(), IsEmpty());
 }
 
-TEST(ProvisionTest, CtrlCEndsTheDefaultRun) {
+TEST_F(ProvisionTest, CtrlCEndsTheDefaultRun) {
   Provision provision({});
-  provision.AwaitOutput("503 Service Unavailable");
+  provision.AwaitOutput("HTTP 503: Service Unavailable");
   provision.PressCtrlC();
   EXPECT_EQ(provision.Finish(), 130);
   EXPECT_THAT(provision.output(), HasSubstr("reason    cancelled"));
   EXPECT_EQ(provision.errors(),
-            "provision: stopped by Ctrl-C; last seen: server error: 503 "
+            "provision: stopped by Ctrl-C; last seen: server error: HTTP 503: "
             "Service Unavailable\n");
 }
 
-TEST(ProvisionTest, CtrlCEndsALongSleepAtOnce) {
+TEST_F(ProvisionTest, CtrlCEndsALongSleepAtOnce) {
   Loopback server;
   server.Listen();
   Provision provision({"--url", server.url()});
   Answer(server.Accept(), "HTTP/1.1 503 Busy\r\nRetry-After: 20\r\n\r\n");
-  provision.AwaitOutput("503 Busy");
+  provision.AwaitOutput("HTTP 503: Busy");
   const auto pressed = SteadyClock::now();
   provision.PressCtrlC();
   EXPECT_EQ(provision.Finish(), 130);
   EXPECT_LT(SteadyClock::now() - pressed, kAtOnce);
 }
 
-TEST(ProvisionTest, CtrlCEndsAHangingPollAtOnceAndRecallsTheOneBefore) {
+TEST_F(ProvisionTest, CtrlCEndsAHangingPollAtOnceAndRecallsTheOneBefore) {
   Loopback server;
   server.Listen();
   Provision provision({"--url", server.url()});
@@ -333,12 +343,12 @@ TEST(ProvisionTest, CtrlCEndsAHangingPollAtOnceAndRecallsTheOneBefore) {
   provision.PressCtrlC();
   EXPECT_EQ(provision.Finish(), 130);
   EXPECT_LT(SteadyClock::now() - pressed, kAtOnce);
-  EXPECT_EQ(
-      provision.errors(),
-      "provision: stopped by Ctrl-C; last seen: server error: 500 Oops\n");
+  EXPECT_EQ(provision.errors(),
+            "provision: stopped by Ctrl-C; last seen: server error: HTTP 500: "
+            "Oops\n");
 }
 
-TEST(ProvisionTest, SigtermEndsItToo) {
+TEST_F(ProvisionTest, SigtermEndsItToo) {
   Loopback server;
   server.Listen();
   Provision provision({"--url", server.url()});
@@ -349,9 +359,9 @@ TEST(ProvisionTest, SigtermEndsItToo) {
             "provision: stopped by SIGTERM; last seen: nothing\n");
 }
 
-TEST(ProvisionTest, LeavesNoServerBehindWhenItIsKilled) {
+TEST_F(ProvisionTest, LeavesNoServerBehindWhenItIsKilled) {
   Provision provision({});
-  provision.AwaitOutput("connection refused");
+  provision.AwaitOutput("Connection refused");
   provision.Kill(SIGKILL);
   EXPECT_EQ(provision.Finish(), -SIGKILL);
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/classify.h"
 #include "waiter/error_classifier.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/interop/http_request.h"
@@ -144,12 +145,12 @@ Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules) {
       return JudgeConnection(rules.classifier,
                              absl::DeadlineExceededError(text));
     case Failure::kUnreachable:
-      if (rules.unreachable == PollStatus::kSuccess) {
-        return {PollStatus::kSuccess, text};
+      if (rules.unreachable <= PollStatus::kNotReady) {
+        return {rules.unreachable, text};  // As expected, so no error.
       }
       return {rules.unreachable, absl::UnavailableError(text)};
     case Failure::kStopped:
-      return NotReady(text);
+      return NotReady(absl::CancelledError(text));
     case Failure::kRedirects:
       return Failed(absl::FailedPreconditionError(text));
     case Failure::kImpossible:
@@ -164,7 +165,19 @@ Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules) {
         absl::StrCat("HTTP ", response.status, " with a body of more than ",
                      response.body.size(), " bytes")));
   }
+  // "The processing has not been completed" is no error.
+  if (found.status() != PollStatus::kSuccess &&
+      CodeOfHttp(response.status) == absl::StatusCode::kOk) {
+    return {found.status(), found.detail(), found.retry_after()};
+  }
   return found;
+}
+
+Poll<HttpResponse> TakeResponse::operator()(HttpResponse response) const {
+  const std::string line =
+      absl::StrCat("HTTP ", response.status,
+                   response.reason.empty() ? "" : ": ", response.reason);
+  return Success(std::move(response), line);
 }
 
 Poll<> AddHint(Poll<> answer, RetryAfter hint) {

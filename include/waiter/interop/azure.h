@@ -192,8 +192,10 @@ auto PollOperation(Op& operation, C context,
         operation, classifier,
         [&]() -> decltype(auto) { return operation.Poll(child); },
         [&](std::string_view what) -> Poll<> {
-          if (poll.stop_token.stop_requested()) return NotReady(what);
           const absl::string_view text = internal::ToAbsl(what);
+          if (poll.stop_token.stop_requested()) {
+            return NotReady(absl::CancelledError(text));
+          }
           if (context.IsCancelled()) return Failed(absl::CancelledError(text));
           return ServerError(absl::DeadlineExceededError(text));
         });

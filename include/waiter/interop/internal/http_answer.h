@@ -102,11 +102,9 @@ inline Poll<> WithHint(Poll<> answer, RetryAfter hint) {
   return AddHint(std::move(answer), hint);
 }
 
-// Stands for no function of the user.
+// Stands for no function of the user. The detail is "HTTP 200: OK".
 struct TakeResponse {
-  Poll<HttpResponse> operator()(HttpResponse response) const {
-    return Success(std::move(response));
-  }
+  Poll<HttpResponse> operator()(HttpResponse response) const;
 };
 
 }  // namespace waiter::internal
