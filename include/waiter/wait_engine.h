@@ -54,6 +54,10 @@
 
 namespace waiter {
 
+namespace internal {
+class PreparedStart;
+}  // namespace internal
+
 // Whether `Callback` can take the result of a wait that brings a `T`.
 template <typename Callback, typename T>
 concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
@@ -142,13 +146,12 @@ class WaitEngine {
   Start(W waiter, Callback callback, waiter::stop_token stop) {
     internal::CancelOnStop on_stop(std::move(stop));
     internal::StopLink* const link = on_stop.link();
-    return StartTask<typename W::PollAdapter, typename W::value_type>(
-        {std::move(waiter.function_)}, std::move(waiter.policy_),
-        internal::StoppableCallback<Callback>{std::move(callback),
-                                              std::move(on_stop)},
-        [link](const WaitHandle& wait) {
-          internal::CancelOnStop::Arm(link, wait);
-        });
+    return StartPrepared(std::move(waiter),
+                         internal::StoppableCallback<Callback>{
+                             std::move(callback), std::move(on_stop)},
+                         [link](const WaitHandle& wait) {
+                           internal::CancelOnStop::Arm(link, wait);
+                         });
   }
 
   // The first two, with a name in messages and hooks that is this wait's alone,
@@ -185,14 +188,23 @@ class WaitEngine {
   MonotonicTime RunDue();
 
  private:
+  friend class internal::PreparedStart;
   template <typename W>
   friend class WaitAwaiter;
+
+  template <typename W, typename Callback, typename Prepare>
+  WaitHandle StartPrepared(W waiter, Callback callback, Prepare prepare) {
+    return StartTask<typename W::PollAdapter, typename W::value_type>(
+        {std::move(waiter.function_)}, std::move(waiter.policy_),
+        std::move(callback), std::move(prepare));
+  }
 
   struct Unprepared {
     void operator()(const WaitHandle&) const {}
   };
 
-  // Calls `prepare` with the handle before the wait begins.
+  // Calls `prepare`, which must not throw, with the handle before the wait
+  // begins. It may move the handle away.
   template <typename PollAdapter, typename T, typename Callback,
             typename Prepare>
   WaitHandle StartTask(PollAdapter adapter,
@@ -202,7 +214,7 @@ class WaitEngine {
     internal::WaitStarter starter(ChooseWorker());
     Task::Create(starter.storage(), std::move(adapter), std::move(callback));
     WaitHandle wait = starter.MakeHandle(Task::kOps);
-    prepare(std::as_const(wait));
+    prepare(wait);
     starter.Start(std::move(policy));
     return wait;
   }

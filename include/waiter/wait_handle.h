@@ -33,6 +33,7 @@ namespace waiter {
 
 namespace internal {
 class CancelOnStop;
+class PreparedStart;
 template <typename T>
 class WaitGroupState;
 class WaitStarter;
@@ -96,6 +97,7 @@ class [[nodiscard]] WaitHandle {
 
  private:
   friend class internal::CancelOnStop;
+  friend class internal::PreparedStart;
   template <typename T>
   friend class internal::WaitGroupState;
   friend class internal::WaitStarter;

@@ -1,0 +1,113 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Waits on a `WaitEngine` (wait_engine.h) as asynchronous operations of
+// Boost.Asio, with any completion token:
+//
+//   boost::asio::awaitable<void> Provision(waiter::WaitEngine& engine) {
+//     waiter::Waiter wait_until_running(..., {.timeout = absl::Minutes(5)});
+//     waiter::WaitResult<Instance> got = co_await waiter::AsyncWait(
+//         engine, std::move(wait_until_running), boost::asio::use_awaitable);
+//     if (got.ok()) Use(*got);
+//   }
+//
+// The engine may have threads of its own, or run on an `io_context`:
+//
+//   boost::asio::io_context io;
+//   waiter::AsioEngineDriver driver(io);
+//   co_spawn(io, Provision(driver.engine()), boost::asio::detached);
+//   io.run();
+//
+// Boost is not a dependency of Waiter: a program that includes this header
+// brings it. Tried with version 1.81.
+
+#ifndef WAITER_INTEROP_ASIO_H_
+#define WAITER_INTEROP_ASIO_H_
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+#include "boost/asio/any_io_executor.hpp"
+#include "boost/asio/async_result.hpp"
+#include "boost/asio/execution_context.hpp"
+#include "waiter/interop/internal/asio_driver.h"
+#include "waiter/interop/internal/asio_wait.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_result.h"
+
+namespace waiter {
+
+// Starts `waiter`, a `Waiter` or an `AsyncWaiter`, and completes with its
+// `WaitResult`, whatever ends it: the signature is `void(WaitResult<T>)`. An
+// exception of the status function is in the report of the result.
+//
+// The handler is called by its associated executor, never inside of this call,
+// nor inside of functions of the engine: it may destroy that, and its
+// exceptions leave `io_context::run`. A handler without an executor is called
+// on the engine's thread, like a callback of `WaitEngine::Start`, whose rules
+// apply; if an `AsioEngineDriver` runs the engine, as if by its executor. While
+// the wait is pending it counts as work of the executor.
+//
+// All types of cancellation end the wait as `WaitHandle::Cancel` does; it then
+// completes with the reason `kCancelled`, or with its result if it has ended
+// before. As with all operations, emit the signal where the handler is called,
+// for example on its strand.
+//
+// If the engine is destroyed, the wait completes with `kShutDown`. If the
+// context of the executor is, the wait ends without a call of the handler,
+// which is destroyed, as Asio's own operations end; the destructor of the
+// context awaits the status function if that runs on another thread. Do not
+// destroy the context inside of a function of a wait.
+//
+// Thread-safe. Takes memory for the handler, and for its way to the executor
+// from its associated allocator. Throws `std::bad_alloc` as `WaitEngine::Start`
+// does.
+template <typename W, BOOST_ASIO_COMPLETION_TOKEN_FOR(
+                          void(WaitResult<typename W::value_type>)) Token>
+decltype(auto) AsyncWait(WaitEngine& engine, W waiter, Token&& token) {
+  return boost::asio::async_initiate<Token,
+                                     void(WaitResult<typename W::value_type>)>(
+      internal::StartAsioWait{&engine}, token, std::move(waiter));
+}
+
+// An engine whose waits run on an executor of Asio, such as that of an
+// `io_context`, in place of a thread: status functions and callbacks run there,
+// one at a time. `WaitEngine::Start`, `Await` and groups can use it, too.
+//
+// The context has work as long as a wait is pending. Any thread may use the
+// engine, and several threads may run the context: no strand is needed.
+class AsioEngineDriver {
+ public:
+  // `options.threads`, `wake` and `clock` are set by this.
+  explicit AsioEngineDriver(boost::asio::any_io_executor executor,
+                            WaitEngineOptions options = {})
+      : state_(
+            std::make_shared<internal::AsioDriverState>(std::move(executor))),
+        engine_(state_->MakeEngine(std::move(options))) {}
+
+  template <typename Context>
+  requires std::convertible_to<Context&, boost::asio::execution_context&>
+  explicit AsioEngineDriver(Context& context, WaitEngineOptions options = {})
+      : AsioEngineDriver(context.get_executor(), std::move(options)) {}
+
+  AsioEngineDriver(const AsioEngineDriver&) = delete;
+  AsioEngineDriver& operator=(const AsioEngineDriver&) = delete;
+
+  // Destroys the engine, as `~WaitEngine` says: pending waits are called back
+  // inside of this call, and it must not be called inside of a function of a
+  // wait; a handler of `AsyncWait` may call it. Blocks while another thread
+  // runs waits of this engine. Must come before the end of the context.
+  ~AsioEngineDriver() { state_->Stop(); }
+
+  WaitEngine& engine() { return engine_; }
+
+ private:
+  const std::shared_ptr<internal::AsioDriverState> state_;
+  WaitEngine& engine_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_INTEROP_ASIO_H_
