@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
@@ -26,21 +30,34 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Stands for the event loop of a program, with a timer of the kind that
-// `asio::steady_timer` is.
+// Stands for the event loop of a program, with functions that other threads
+// post and with a timer, of the kinds that `asio::post` and
+// `asio::steady_timer` are.
 class EventLoop {
  public:
   explicit EventLoop(waiter::Clock& clock) : clock_(clock) {}
 
-  // Runs timers until none is pending.
+  // Calls `function` soon on the loop's thread. Any thread may call this.
+  void Post(std::function<void()> function) {
+    waiter::stop_source wake;
+    {
+      const std::lock_guard lock(mutex_);
+      posted_.push_back(std::move(function));
+      wake = wake_;
+    }
+    wake.request_stop();
+  }
+
+  // Runs posted functions and timers until nothing is pending.
   void Run() {
-    while (!timers_.empty()) {
-      const auto first = timers_.begin();
-      clock_.SleepUntil(first->first, {}, "event loop");
-      const std::function<void()> function = std::move(first->second.function);
-      *first->second.pending = false;
-      timers_.erase(first);
-      function();
+    for (;;) {
+      if (const std::function<void()> posted = TakePosted()) {
+        posted();
+      } else if (timers_.empty()) {
+        return;
+      } else {
+        RunFirstTimer();
+      }
     }
   }
 
@@ -53,8 +70,34 @@ class EventLoop {
   };
   using Timers = std::multimap<waiter::MonotonicTime, Pending>;
 
+  // Returns null if there is none.
+  std::function<void()> TakePosted() {
+    const std::lock_guard lock(mutex_);
+    if (posted_.empty()) {
+      wake_ = waiter::stop_source();
+      return nullptr;
+    }
+    std::function<void()> function = std::move(posted_.front());
+    posted_.pop_front();
+    return function;
+  }
+
+  // Does nothing if a function is posted before its time.
+  void RunFirstTimer() {
+    const auto first = timers_.begin();
+    clock_.SleepUntil(first->first, wake_.get_token(), "event loop");
+    if (clock_.MonotonicNow() < first->first) return;
+    const std::function<void()> function = std::move(first->second.function);
+    *first->second.pending = false;
+    timers_.erase(first);
+    function();
+  }
+
   waiter::Clock& clock_;
   Timers timers_;
+  std::mutex mutex_;
+  std::deque<std::function<void()>> posted_;
+  waiter::stop_source wake_;  // Replaced by the loop's thread, under the lock.
 };
 
 class Timer {
@@ -85,19 +128,20 @@ class Timer {
   bool pending_ = false;
 };
 
-// Runs the waits of an engine without threads in an event loop.
+// An engine whose waits run in an event loop.
 class EngineOnLoop {
  public:
-  // All must outlive this object. `clock` is that of the engine.
-  EngineOnLoop(EventLoop& loop, waiter::WaitEngine& engine,
-               waiter::Clock& clock = waiter::GetRealClock())
-      : engine_(engine), clock_(clock), timer_(loop) {}
+  // Destroy this when `loop`, which must outlive it, does not run any more.
+  // `clock` is that of the loop's timers.
+  explicit EngineOnLoop(EventLoop& loop,
+                        waiter::Clock& clock = waiter::GetRealClock())
+      : clock_(clock),
+        timer_(loop),
+        engine_({.threads = 0,
+                 .wake = [this, &loop] { loop.Post([this] { RunDue(); }); },
+                 .clock = &clock}) {}
 
-  // Call this on the loop's thread after you have started, cancelled or
-  // answered a wait outside of the engine's functions.
-  void Wake() {
-    timer_.Start(std::chrono::nanoseconds(0), [this] { RunDue(); });
-  }
+  waiter::WaitEngine& engine() { return engine_; }
 
  private:
   void RunDue() {
@@ -109,9 +153,9 @@ class EngineOnLoop {
     }
   }
 
-  waiter::WaitEngine& engine_;
   waiter::Clock& clock_;
   Timer timer_;
+  waiter::WaitEngine engine_;
 };
 
 // One wait in an event loop, without an engine.
@@ -177,17 +221,14 @@ class EventLoopTest : public testing::Test {
 };
 
 TEST_F(EventLoopTest, EngineRunsInsideOfTheLoop) {
-  waiter::WaitEngine engine({.threads = 0, .clock = &clock_});
-  EngineOnLoop on_loop(loop_, engine, clock_);
+  EngineOnLoop on_loop(loop_, clock_);
   bool ready = false;
   clock_.CallAt(absl::Minutes(20), [&] { ready = true; });
 
-  const waiter::WaitHandle first =
-      engine.Start(waiter::Waiter([&] { return ready; }, OneHour()), NoteEnd());
-  on_loop.Wake();
-  const waiter::WaitHandle second =
-      engine.Start(waiter::Waiter([] { return false; }, OneHour()), NoteEnd());
-  on_loop.Wake();
+  const waiter::WaitHandle first = on_loop.engine().Start(
+      waiter::Waiter([&] { return ready; }, OneHour()), NoteEnd());
+  const waiter::WaitHandle second = on_loop.engine().Start(
+      waiter::Waiter([] { return false; }, OneHour()), NoteEnd());
   loop_.Run();
 
   EXPECT_THAT(ended_, ElementsAre(waiter::StopReason::kSuccess,
@@ -196,22 +237,29 @@ TEST_F(EventLoopTest, EngineRunsInsideOfTheLoop) {
   EXPECT_LT(clock_.Elapsed(), absl::Hours(1) + absl::Seconds(1));
 }
 
-TEST_F(EventLoopTest, CancelledWaitEndsAtTheNextTurn) {
-  waiter::WaitEngine engine({.threads = 0, .clock = &clock_});
-  EngineOnLoop on_loop(loop_, engine, clock_);
-  waiter::WaitHandle wait =
-      engine.Start(waiter::Waiter([] { return false; }, OneHour()), NoteEnd());
-  on_loop.Wake();
-  Timer timer(loop_);
-  timer.Start(std::chrono::milliseconds(1), [&] {
-    wait.Cancel();
-    on_loop.Wake();
-  });
+TEST_F(EventLoopTest, CancelledWaitEndsAtOnce) {
+  EngineOnLoop on_loop(loop_, clock_);
+  waiter::WaitHandle wait = on_loop.engine().Start(
+      waiter::Waiter([] { return false; }, OneHour()), NoteEnd());
+  clock_.CallAt(absl::Milliseconds(1), [&] { wait.Cancel(); });
 
   loop_.Run();
 
   EXPECT_THAT(ended_, ElementsAre(waiter::StopReason::kCancelled));
-  EXPECT_LT(clock_.Elapsed(), absl::Seconds(1));
+  EXPECT_EQ(clock_.Elapsed(), absl::Milliseconds(1));
+}
+
+TEST_F(EventLoopTest, OtherThreadsMayStartWaits) {
+  EngineOnLoop on_loop(loop_, clock_);
+  std::thread([&] {
+    on_loop.engine()
+        .Start(waiter::Waiter([] { return true; }, OneHour()), NoteEnd())
+        .Detach();
+  }).join();
+
+  loop_.Run();
+
+  EXPECT_THAT(ended_, ElementsAre(waiter::StopReason::kSuccess));
 }
 
 TEST_F(EventLoopTest, SingleWaitNeedsNoEngine) {
