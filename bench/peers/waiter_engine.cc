@@ -18,6 +18,8 @@
 #include "waiter/backoff_options.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/telemetry/metrics_observer.h"
+#include "waiter/telemetry/metrics_table.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
 #include "waiter/wait_handle.h"
@@ -27,6 +29,7 @@
 #include "waiter/waiter.h"
 
 ABSL_FLAG(bool, full, false, "whether waits keep a full report");
+ABSL_FLAG(bool, metrics, false, "whether --mode=run measures its waits");
 ABSL_FLAG(std::string, tick, "1ms", "granularity of wake-ups; 0: exact");
 ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
 
@@ -95,7 +98,11 @@ void Count(Workload& workload, const WaitResult<>& result) {
 
 int RunToTheEnd(Workload& workload) {
   WaitEngine engine(EngineOptions(0));
-  const auto policy = MakePolicy(workload, nullptr);
+  const auto policy = MakePolicy(
+      workload, absl::GetFlag(FLAGS_metrics)
+                    ? std::make_shared<MetricsObserver>(
+                          std::make_shared<MetricsTable>())
+                    : nullptr);
   workload.Begin();
   for (size_t i = 0; i < workload.waits(); ++i) {
     engine
@@ -135,7 +142,11 @@ int MeasureLateness(Workload& workload) {
 
 int MeasureCancel(Workload& workload) {
   WaitEngine engine(EngineOptions(0));
-  const auto policy = MakePolicy(workload, nullptr);
+  const auto policy = MakePolicy(
+      workload, absl::GetFlag(FLAGS_metrics)
+                    ? std::make_shared<MetricsObserver>(
+                          std::make_shared<MetricsTable>())
+                    : nullptr);
   std::vector<WaitHandle> handles(workload.waits());
   workload.Begin();
   for (size_t i = 0; i < handles.size(); ++i) {
