@@ -60,7 +60,7 @@ struct BatchOptions {
   // at the same time. Each poll takes as much longer. Until the call begins, a
   // key may leave it: a stop ends the wait for it at once, and so does its
   // deadline, as if the server did not answer; a poll that begins at the
-  // deadline is given `WaitOptions::poll_timeout`, or 1 s to 10 s.
+  // deadline is given `PollContext::timeout` to begin its call.
   //
   // After a call, the limiter is told once how it went: throttled if the call
   // returns kResourceExhausted or throttles one of its keys. Hints are for the

@@ -1,0 +1,59 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Measures what it costs to poll the state of a job in a file, alone and in
+// waits:
+//
+//   $ ./bazelw run -c opt //examples:poll_overhead_benchmark --
+//         --benchmark_counters_tabular=true
+//
+// docs/measuring.md reads the table that it prints.
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "benchmark/benchmark.h"
+#include "waiter/poll.h"
+#include "waiter/testing/benchmark.h"
+
+namespace {
+
+// The file of a job that is under way.
+class JobFile {
+ public:
+  JobFile() {
+    const char* const folder = std::getenv("TMPDIR");
+    path_ = folder != nullptr ? folder : "/tmp";
+    path_ += "/poll_overhead_benchmark.state";
+    std::ofstream(path_) << "RUNNING\n";
+  }
+  ~JobFile() { std::remove(path_.c_str()); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+waiter::Poll<> ReadState() {
+  static const JobFile job;
+  std::ifstream file(job.path());
+  std::string state;
+  if (!(file >> state)) return waiter::ServerError("no state");
+  if (state == "DONE") return waiter::Success();
+  if (state == "FAILED") return waiter::Failed("the job has failed");
+  return waiter::NotReady(state);
+}
+WAITER_BENCHMARK(ReadState);
+
+// The least that a status function can do, for comparison.
+bool IsDone() { return false; }
+WAITER_BENCHMARK(IsDone);
+
+}  // namespace
+
+WAITER_COUNT_ALLOCATIONS();
+
+BENCHMARK_MAIN();
