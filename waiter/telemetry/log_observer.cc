@@ -146,7 +146,7 @@ void LogObserver::OnDecision(const DecisionEvent& decision) {
       decision.delay > absl::ZeroDuration()
           ? absl::StrCat("next poll in ", Rounded(decision.delay))
           : "next poll at once";
-  const absl::string_view name = ToAbsl(poll.wait.name);
+  const std::string name = OneLine(ToAbsl(poll.wait.name));
   if (news == Pending::News::kChange) {
     Log(options_.change, absl::StrCat(name, ": ", found, ", after ",
                                       Rounded(poll.elapsed), "; ", next));
@@ -168,7 +168,7 @@ void LogObserver::OnDone(const WaitIdentity& wait, const WaitReport& report) {
                                             : options_.failure;
   if (!severity.has_value()) return;
   std::string line = absl::StrCat(
-      ToAbsl(wait.name), ": ", ToAbsl(StopReasonName(report.reason)),
+      OneLine(ToAbsl(wait.name)), ": ", ToAbsl(StopReasonName(report.reason)),
       report.late ? " (late)" : "", " after ", Rounded(report.elapsed), " and ",
       report.attempts, report.attempts == 1 ? " poll" : " polls");
   if (!report.status.ok()) {

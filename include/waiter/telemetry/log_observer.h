@@ -45,7 +45,7 @@ struct LogOptions {
   // Severities by event; unset: no line.
 
   // A poll that found something else than the one before, or was the first. Its
-  // status, text or error is different.
+  // status, text or error is different, as far as a line shows them.
   std::optional<absl::LogSeverity> change = absl::LogSeverity::kInfo;
 
   // A poll that found the same, the first one after 10 s, 30 s, 1 min, and from
@@ -61,8 +61,8 @@ struct LogOptions {
 
 // Thread-safe; meant to be shared by all waits. Keeps about 200 bytes for each
 // wait that is pending. Waits share locks, which are held for the time of a
-// lookup. What servers say is cut to 200 bytes, and control characters in it
-// are replaced by spaces, so that it stays on one line.
+// lookup. What servers say is cut to 200 bytes, and so is the name of a wait.
+// Control characters in them are replaced by spaces, so that a line is one.
 //
 // The sink must not throw. It may start waits; those that this observer watches
 // call the sink again.
