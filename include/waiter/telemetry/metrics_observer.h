@@ -29,7 +29,8 @@ namespace waiter {
 // and a lookup, without a lock and without memory.
 //
 // The first 100 operations have labels of their own. The waits of all further
-// ones count as the operation "other".
+// ones count as the operation "other". Each observer numbers operations anew,
+// so a sink must not have two.
 class MetricsObserver : public WaitObserver {
  public:
   // `sink` must not be null.
