@@ -198,15 +198,20 @@ struct MetricsTable::Slots {
 class MetricsTable::Watched {
  public:
   void Add(std::string name, Resource resource) {
+    const size_t type = resource.index();
     const internal::MutexLock lock(mutex_);
-    resources_.insert_or_assign({std::move(name), resource.index()},
-                                std::move(resource));
+    // What was there goes with the parameter, after the lock.
+    std::swap(resources_[{std::move(name), type}], resource);
   }
 
   void Forget(std::string_view name) {
+    std::vector<Resource> gone;  // Its owners may use the table as they go.
     const internal::MutexLock lock(mutex_);
-    std::erase_if(resources_,
-                  [&](const auto& entry) { return entry.first.first == name; });
+    std::erase_if(resources_, [&](auto& entry) {
+      if (entry.first.first != name) return false;
+      gone.push_back(std::move(entry.second));
+      return true;
+    });
   }
 
   void CollectInto(std::vector<MetricFamily>& families) const {
