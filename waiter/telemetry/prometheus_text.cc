@@ -33,14 +33,50 @@ absl::string_view TypeName(InstrumentKind kind) {
 
 std::string Number(double value) { return absl::StrFormat("%.16g", value); }
 
+// Returns the length of the character of UTF-8 with which `text` begins, or 0
+// if it begins with none.
+size_t CharacterLength(absl::string_view text) {
+  const auto byte = [text](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  // Neither overlong nor a surrogate nor above U+10FFFF.
+  const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < least || byte(1) > most) return 0;
+  const size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  for (size_t i = 2; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  }
+  return length;
+}
+
+// Appends a label value, which Prometheus takes only as UTF-8.
+void AppendEscaped(absl::string_view value, std::string& text) {
+  while (!value.empty()) {
+    const size_t length = CharacterLength(value);
+    if (length == 0) {
+      absl::StrAppendFormat(&text, "\\\\x%02x",
+                            static_cast<unsigned char>(value[0]));
+    } else if (value[0] == '\n') {
+      text += "\\n";
+    } else {
+      if (value[0] == '\\' || value[0] == '"') text += '\\';
+      text.append(value.data(), length);
+    }
+    value.remove_prefix(length == 0 ? 1 : length);
+  }
+}
+
 // Returns `{a="x",b="y"}`, with a last label `le` unless that is empty.
 std::string Labels(const MetricSample& sample, absl::string_view le) {
   std::string text;
   for (const auto& [name, value] : sample.labels) {
-    absl::StrAppend(&text, text.empty() ? "{" : ",", ToAbsl(name), "=\"",
-                    absl::StrReplaceAll(
-                        value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}),
-                    "\"");
+    absl::StrAppend(&text, text.empty() ? "{" : ",", ToAbsl(name), "=\"");
+    AppendEscaped(value, text);
+    text += '"';
   }
   if (!le.empty()) {
     absl::StrAppend(&text, text.empty() ? "{" : ",", "le=\"", le, "\"");

@@ -24,7 +24,8 @@ inline constexpr char kPrometheusContentType[] =
 
 // Returns all metrics of `table`. Dots in names become underscores, and units
 // and types become suffixes: `waiter_wait_duration_seconds`,
-// `waiter_engine_polls_total`.
+// `waiter_engine_polls_total`. Bytes of a label value that are not UTF-8, which
+// Prometheus would refuse with the whole text, become `\xff`.
 std::string PrometheusText(const MetricsTable& table);
 
 // Returns the name that Prometheus has for an instrument.
