@@ -58,6 +58,23 @@ constexpr std::array<std::string_view, MetricSeries::kCodes> kCodeNames = {
     "DATA_LOSS",
     "UNAUTHENTICATED"};
 
+// Returns the code of a wait that ended for `reason`, which is not `kFailed`.
+absl::StatusCode CodeOf(StopReason reason) {
+  switch (reason) {
+    case StopReason::kSuccess:
+      return absl::StatusCode::kOk;
+    case StopReason::kDeadline:
+      return absl::StatusCode::kDeadlineExceeded;
+    case StopReason::kCancelled:
+    case StopReason::kShutDown:
+      return absl::StatusCode::kCancelled;
+    case StopReason::kInvalidOptions:
+      return absl::StatusCode::kInvalidArgument;
+    default:
+      return absl::StatusCode::kResourceExhausted;
+  }
+}
+
 }  // namespace
 
 const InstrumentInfo& InfoOf(Instrument instrument) {
@@ -84,10 +101,11 @@ MetricSeries MetricSeries::WaitDuration(int operation_index,
   if (number >= kCodes) {
     number = static_cast<size_t>(absl::StatusCode::kUnknown);
   }
-  // Only a failure of the status function leaves the code open.
-  const size_t ordinal = reason == StopReason::kFailed
-                             ? kFailedDurations + number
-                             : static_cast<size_t>(reason);
+  size_t ordinal = kFailedDurations + number;
+  if (reason != StopReason::kFailed) {
+    ordinal = static_cast<size_t>(reason);
+    number = static_cast<size_t>(CodeOf(reason));
+  }
   return {Instrument::kWaitDuration,
           operation_index,
           operation,

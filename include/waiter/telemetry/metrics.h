@@ -78,6 +78,7 @@ class MetricSeries {
   static constexpr int kMaxOperations = 100;
   static constexpr int kOtherOperation = kMaxOperations;
 
+  // `code` counts for `kFailed`; every other reason has one of its own.
   static MetricSeries WaitDuration(int operation_index,
                                    std::string_view operation,
                                    StopReason reason, absl::StatusCode code);
