@@ -53,7 +53,7 @@ class ProvisionTest : public testing::Test {
  protected:
   void SetUp() override {
 #ifndef WAITER_HAS_CURL
-    GTEST_SKIP() << "libcurl is not installed here";
+    GTEST_SKIP() << "built without libcurl";
 #endif
   }
 };

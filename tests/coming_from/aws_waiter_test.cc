@@ -5,14 +5,14 @@
 // their shape.
 
 #include <deque>
-#include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/support/aws_sdk.h"
 #include "waiter/error_classifier.h"
+#include "waiter/interop/aws.h"
 #include "waiter/presets.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
@@ -20,19 +20,8 @@
 // NOLINTBEGIN(readability-identifier-naming): the names of the SDK
 namespace Aws::DynamoDB {
 
-enum class HttpResponseCode : int { BAD_REQUEST = 400, UNAVAILABLE = 503 };
-
-struct DynamoDBError {
-  const std::string& GetExceptionName() const { return name; }
-  const std::string& GetMessage() const { return message; }
-  HttpResponseCode GetResponseCode() const { return code; }
-  bool ShouldRetry() const { return should_retry; }
-
-  std::string name = {};
-  std::string message = {};
-  HttpResponseCode code = HttpResponseCode::BAD_REQUEST;
-  bool should_retry = false;
-};
+enum class DynamoDBErrors {};
+using DynamoDBError = Client::AWSError<DynamoDBErrors>;
 
 namespace Model {
 
@@ -50,22 +39,7 @@ struct DescribeTableResult {
 
 struct DescribeTableRequest {};
 
-class DescribeTableOutcome {
- public:
-  // NOLINTNEXTLINE(google-explicit-constructor): as in the SDK
-  DescribeTableOutcome(DynamoDBError error) : error_(std::move(error)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): as in the SDK
-  DescribeTableOutcome(TableStatus status) : result_{{status}}, ok_(true) {}
-
-  bool IsSuccess() const { return ok_; }
-  const DescribeTableResult& GetResult() const { return result_; }
-  const DynamoDBError& GetError() const { return error_; }
-
- private:
-  DescribeTableResult result_;
-  DynamoDBError error_;
-  bool ok_ = false;
-};
+using DescribeTableOutcome = Utils::Outcome<DescribeTableResult, DynamoDBError>;
 
 }  // namespace Model
 
@@ -97,22 +71,18 @@ using Aws::DynamoDB::DynamoDBClient;
 // The acceptors: a table that is not there yet is polled again.
 waiter::Poll<Model::TableDescription> PollOf(
     const Model::DescribeTableOutcome& got) {
-  static const auto* const errors =
-      new waiter::ErrorClassifier(waiter::ErrorClassifier::AwsKotlin().With(
-          "ResourceNotFoundException", waiter::PollStatus::kNotReady));
-  if (!got.IsSuccess()) {
-    const auto& error = got.GetError();
-    return errors->Answer(
-        {.http_status = static_cast<int>(error.GetResponseCode()),
-         .code = error.GetExceptionName(),
-         .retryable = error.ShouldRetry()},
-        error.GetMessage());
-  }
-  const Model::TableDescription& table = got.GetResult().GetTable();
-  if (table.GetTableStatus() != Model::TableStatus::ACTIVE) {
-    return waiter::NotReady("not active");
-  }
-  return waiter::Success(table);
+  return waiter::FromAwsOutcome(
+      got,
+      [](const Model::DescribeTableResult& result)
+          -> waiter::Poll<Model::TableDescription> {
+        const Model::TableDescription& table = result.GetTable();
+        if (table.GetTableStatus() != Model::TableStatus::ACTIVE) {
+          return waiter::NotReady("not active");
+        }
+        return waiter::Success(table);
+      },
+      waiter::ErrorClassifier::AwsKotlin().With("ResourceNotFoundException",
+                                                waiter::PollStatus::kNotReady));
 }
 
 // Delays 20 s at first, then at random between 20 s and a growing limit.
@@ -128,16 +98,24 @@ absl::StatusOr<Model::TableDescription> WaitUntilTableExists(
 }
 
 using Aws::DynamoDB::DynamoDBError;
-using Aws::DynamoDB::HttpResponseCode;
+using Aws::Http::HttpResponseCode;
+
+Model::DescribeTableOutcome TableWith(Model::TableStatus status) {
+  return Model::DescribeTableResult{{status}};
+}
+
+Model::DescribeTableOutcome ErrorOf(const char* name,
+                                    const char* message = "") {
+  return DynamoDBError(HttpResponseCode::BAD_REQUEST, name, message);
+}
 
 TEST(AwsWaiterTest, PollsUntilTheTableIsActive) {
   waiter::SimulatedClock clock;
   DynamoDBClient client(
-      {DynamoDBError{.name = "ResourceNotFoundException"},
-       Model::TableStatus::CREATING,
-       DynamoDBError{.name = "ThrottlingException"},
-       DynamoDBError{.name = "", .code = HttpResponseCode::UNAVAILABLE},
-       Model::TableStatus::ACTIVE});
+      {ErrorOf("ResourceNotFoundException"),
+       TableWith(Model::TableStatus::CREATING), ErrorOf("ThrottlingException"),
+       DynamoDBError(HttpResponseCode::SERVICE_UNAVAILABLE, ""),
+       TableWith(Model::TableStatus::ACTIVE)});
 
   const auto table =
       WaitUntilTableExists(client, {}, absl::Minutes(10), &clock);
@@ -149,8 +127,7 @@ TEST(AwsWaiterTest, PollsUntilTheTableIsActive) {
 
 TEST(AwsWaiterTest, OtherErrorsEndTheWait) {
   waiter::SimulatedClock clock;
-  DynamoDBClient client(
-      {DynamoDBError{.name = "AccessDeniedException", .message = "no rights"}});
+  DynamoDBClient client({ErrorOf("AccessDeniedException", "no rights")});
 
   const auto table =
       WaitUntilTableExists(client, {}, absl::Minutes(10), &clock);

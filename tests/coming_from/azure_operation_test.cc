@@ -4,9 +4,8 @@
 // PollUntilDone of the Azure SDK for C++. The types of the SDK are stand-ins
 // with their shape.
 
-#include <chrono>
 #include <functional>
-#include <stdexcept>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -14,57 +13,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/classify.h"
+#include "tests/support/azure_sdk.h"
+#include "waiter/interop/azure.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-// NOLINTBEGIN(readability-identifier-naming): the names of the SDK
-namespace Azure::Core {
-
-namespace Http {
-enum class HttpStatusCode : int { None = 0, Forbidden = 403, Busy = 503 };
-}  // namespace Http
-
-struct RequestFailedException : std::runtime_error {
-  RequestFailedException(Http::HttpStatusCode code, const std::string& message)
-      : std::runtime_error(message), StatusCode(code) {}
-  Http::HttpStatusCode StatusCode;
-};
-
-struct Context {
-  Context WithDeadline(std::chrono::system_clock::time_point time) const {
-    Context child = *this;
-    child.deadline = time;
-    return child;
-  }
-  std::chrono::system_clock::time_point deadline = {};
-};
-
-// Asks `poll` for its state.
-template <typename T>
-class Operation {
- public:
-  enum class State { kRunning, kSucceeded, kFailed };
-
-  explicit Operation(std::function<State(const Context&)> poll)
-      : poll_(std::move(poll)) {}
-
-  void Poll(const Context& context) { state_ = poll_(context); }
-  bool IsDone() const { return state_ != State::kRunning; }
-  bool HasValue() const { return state_ == State::kSucceeded; }
-  T Value() const { return T("value"); }
-
- private:
-  std::function<State(const Context&)> poll_;
-  State state_ = State::kRunning;
-};
-
-}  // namespace Azure::Core
-// NOLINTEND(readability-identifier-naming)
-
 namespace {
-
-using Azure::Core::Http::HttpStatusCode;
 
 // Replaces `operation.PollUntilDone(std::chrono::seconds(5), context)`.
 template <typename T>
@@ -74,37 +28,39 @@ absl::StatusOr<T> PollUntilDone(Azure::Core::Operation<T>& operation,
   options.backoff = {.initial_delay = absl::Seconds(5),
                      .max_delay = absl::Seconds(5),
                      .jitter = waiter::Jitter::None()};
-  waiter::Waiter wait(
-      [&](const waiter::PollContext& poll) -> waiter::Poll<T> {
-        try {
-          operation.Poll(
-              context.WithDeadline(absl::ToChronoTime(poll.deadline)));
-        } catch (const Azure::Core::RequestFailedException& error) {
-          if (error.StatusCode == HttpStatusCode::None) {
-            return waiter::ServerError(error.what());  // There was no answer.
-          }
-          return waiter::FromHttp(static_cast<int>(error.StatusCode),
-                                  error.what());
-        }
-        if (!operation.IsDone()) return waiter::NotReady();
-        if (!operation.HasValue()) return waiter::Failed("not succeeded");
-        return waiter::Success(operation.Value());
-      },
-      std::move(options));
+  waiter::Waiter wait(waiter::PollOperation(operation, context),
+                      std::move(options));
   return wait.Wait();
 }
 
 using Azure::Core::Context;
 using Azure::Core::RequestFailedException;
-using Operation = Azure::Core::Operation<std::string>;
+using Azure::Core::Http::HttpStatusCode;
+using Azure::Core::Http::RawResponse;
+
+// Asks `poll` for its status.
+class Operation : public Azure::Core::Operation<std::string> {
+ public:
+  explicit Operation(std::function<std::string(const Context&)> poll)
+      : poll_(std::move(poll)) {}
+  std::string Value() const override { return "value"; }
+
+ private:
+  std::unique_ptr<RawResponse> PollInternal(const Context& context) override {
+    m_status = Azure::Core::OperationStatus(poll_(context));
+    return std::make_unique<RawResponse>(1, 1, HttpStatusCode::Ok, "OK");
+  }
+
+  std::function<std::string(const Context&)> poll_;
+};
 
 class AzureOperationTest : public testing::Test {
  protected:
-  absl::StatusOr<std::string> Run(std::function<Operation::State(int)> state) {
+  absl::StatusOr<std::string> Run(const std::function<std::string(int)>& ask) {
     Operation operation([&](const Context& context) {
       const absl::Time now = clock_.TimeNow();
-      EXPECT_EQ(absl::FromChrono(context.deadline) - now, absl::Seconds(10));
-      return state(++polls_);
+      EXPECT_EQ(absl::FromChrono(context.deadline()) - now, absl::Seconds(10));
+      return ask(++polls_);
     });
     return PollUntilDone(operation, Context(),
                          {.timeout = absl::Minutes(30),
@@ -117,10 +73,9 @@ class AzureOperationTest : public testing::Test {
 };
 
 TEST_F(AzureOperationTest, ReturnsTheValue) {
-  const auto value = Run([](int poll) {
-    if (poll == 2) throw RequestFailedException(HttpStatusCode::None, "reset");
-    if (poll == 3) throw RequestFailedException(HttpStatusCode::Busy, "busy");
-    return poll < 5 ? Operation::State::kRunning : Operation::State::kSucceeded;
+  const auto value = Run([](int poll) -> std::string {
+    if (poll == 2) throw RequestFailedException("reset");
+    return poll < 5 ? "Running" : "Succeeded";
   });
 
   ASSERT_TRUE(value.ok()) << value.status();
@@ -129,13 +84,13 @@ TEST_F(AzureOperationTest, ReturnsTheValue) {
 }
 
 TEST_F(AzureOperationTest, FailuresEndTheWait) {
-  EXPECT_EQ(
-      Run([](int) { return Operation::State::kFailed; }).status().message(),
-      "not succeeded");
+  EXPECT_TRUE(absl::IsAborted(Run([](int) { return "Failed"; }).status()));
 
   EXPECT_TRUE(absl::IsPermissionDenied(
-      Run([](int) -> Operation::State {
-        throw RequestFailedException(HttpStatusCode::Forbidden, "no rights");
+      Run([](int) -> std::string {
+        throw RequestFailedException(
+            "no rights", std::make_unique<RawResponse>(
+                             1, 1, HttpStatusCode::Forbidden, "Forbidden"));
       }).status()));
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,89 +14,25 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/classify.h"
+#include "tests/support/google_cloud_sdk.h"
+#include "waiter/interop/google_cloud.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/schedule.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-// NOLINTBEGIN(readability-identifier-naming): the names of the library
-namespace google::cloud {
-
-enum class StatusCode { kOk = 0, kPermissionDenied = 7, kUnavailable = 14 };
-
-class Status {
- public:
-  Status() = default;
-  Status(StatusCode code, std::string message)
-      : code_(code), message_(std::move(message)) {}
-
-  StatusCode code() const { return code_; }
-  const std::string& message() const { return message_; }
-
- private:
-  StatusCode code_ = StatusCode::kOk;
-  std::string message_;
-};
-
-template <typename T>
-class StatusOr {
- public:
-  // NOLINTNEXTLINE(google-explicit-constructor): as in the library
-  StatusOr(Status status) : status_(std::move(status)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): as in the library
-  StatusOr(T value) : value_(std::move(value)) {}
-
-  bool ok() const { return value_.has_value(); }
-  const Status& status() const { return status_; }
-  const T& operator*() const { return *value_; }
-  const T* operator->() const { return &*value_; }
-
- private:
-  Status status_;
-  std::optional<T> value_;
-};
-
-}  // namespace google::cloud
-
-namespace google::longrunning {
-
-struct Operation {
-  struct Error {
-    int code() const { return code_; }
-    const std::string& message() const { return message_; }
-    int code_ = 0;
-    std::string message_;
-  };
-
-  bool done() const { return done_; }
-  bool has_error() const { return error_.code_ != 0; }
-  const Error& error() const { return error_; }
-  bool done_ = false;
-  Error error_;
-};
-
-}  // namespace google::longrunning
-// NOLINTEND(readability-identifier-naming)
-
 namespace {
 
-using google::longrunning::Operation;
-
-// The codes are those of Abseil.
-absl::Status ToAbsl(const google::cloud::Status& status) {
-  return {static_cast<absl::StatusCode>(status.code()), status.message()};
-}
-
-waiter::Poll<Operation> PollOf(const google::cloud::StatusOr<Operation>& got) {
-  if (!got.ok()) return waiter::FromStatus(ToAbsl(got.status()));
-  if (!got->done()) return waiter::NotReady();
-  if (got->has_error()) {
-    return waiter::Failed(
-        absl::Status(static_cast<absl::StatusCode>(got->error().code()),
-                     got->error().message()));
-  }
-  return waiter::Success(*got);
+// `Client` is that of the service, and `Response` what the operation makes.
+template <typename Response, typename Client>
+absl::StatusOr<Response> AwaitOperation(Client& client, const std::string& name,
+                                        waiter::WaitOptions options) {
+  waiter::Waiter wait(
+      [&] {
+        return waiter::FromOperation<Response>(client.GetOperation(name));
+      },
+      std::move(options));
+  return wait.Wait();
 }
 
 // The delays of a backoff policy with an initial delay of 1 s, a maximum of
@@ -110,13 +45,20 @@ waiter::WaitOptions PollingOptions() {
           .first_poll_delay = absl::Seconds(1)};
 }
 
+using google::cloud::StatusCode;
+using google::longrunning::Operation;
+
+struct Database {
+  std::string name;
+};
+
 // Answers with each of `answers` once, and then with the last one.
 class Client {
  public:
   explicit Client(std::vector<google::cloud::StatusOr<Operation>> answers)
       : answers_(std::move(answers)) {}
 
-  google::cloud::StatusOr<Operation> GetOperation() {
+  google::cloud::StatusOr<Operation> GetOperation(const std::string& /*name*/) {
     google::cloud::StatusOr<Operation> answer = answers_.front();
     if (answers_.size() > 1) answers_.erase(answers_.begin());
     return answer;
@@ -126,30 +68,37 @@ class Client {
   std::vector<google::cloud::StatusOr<Operation>> answers_;
 };
 
-absl::StatusOr<Operation> Await(Client client) {
+absl::StatusOr<Database> Await(Client client) {
   waiter::SimulatedClock clock;
   waiter::WaitOptions options = PollingOptions();
   options.clock = &clock;
-  return waiter::Waiter([&] { return PollOf(client.GetOperation()); }, options)
-      .Wait();
+  return AwaitOperation<Database>(client, "operations/7", options);
 }
 
-using google::cloud::StatusCode;
+google::cloud::Status Error(StatusCode code) {
+  return google::cloud::Status(code, "");
+}
 
 TEST(GooglePollingTest, PollsUntilTheOperationIsDone) {
-  const auto operation = Await(
-      Client({Operation{}, google::cloud::Status(StatusCode::kUnavailable, ""),
-              Operation{true, {}}}));
+  Operation done;
+  done.set_done(true);
+  done.mutable_response()->PackFrom(Database{"users"});
 
-  EXPECT_TRUE(operation.ok()) << operation.status();
+  const auto database =
+      Await(Client({Operation(), Error(StatusCode::kUnavailable), done}));
+
+  ASSERT_TRUE(database.ok()) << database.status();
+  EXPECT_EQ(database->name, "users");
 }
 
 TEST(GooglePollingTest, ErrorsEndTheWait) {
   EXPECT_TRUE(absl::IsPermissionDenied(
-      Await(Client({google::cloud::Status(StatusCode::kPermissionDenied, "")}))
-          .status()));
-  EXPECT_TRUE(absl::IsAborted(
-      Await(Client({Operation{true, {10, "preempted"}}})).status()));
+      Await(Client({Error(StatusCode::kPermissionDenied)})).status()));
+
+  Operation preempted;
+  preempted.set_done(true);
+  preempted.mutable_error()->set_code(10);
+  EXPECT_TRUE(absl::IsAborted(Await(Client({preempted})).status()));
 }
 
 TEST(GooglePollingTest, DelaysHaveTheWindowsOfTheBackoffPolicy) {

@@ -1,33 +1,27 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits for a job behind HTTP. The test stands in for libcurl, so that it needs
-// its header alone; where that is missing, the first function is tested.
+// Waits for a job behind HTTP. In builds without libcurl, the function for
+// other clients is tested alone.
 
-#if __has_include(<curl/curl.h>)
-#include <curl/curl.h>
-#endif
-
-#include <algorithm>
-#include <cstdarg>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/classify.h"
 #include "waiter/retry_after.h"
-#include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
+
+#ifdef WAITER_HAS_CURL
+#include "tests/support/socket_server.h"
+#include "waiter/interop/http.h"
+#include "waiter/testing/simulated_clock.h"
+#endif
 
 namespace {
 
@@ -63,166 +57,69 @@ TEST(HttpJobTest, CodeDecides) {
             absl::NotFoundError("HTTP 404: no job 7"));
 }
 
-#if defined(LIBCURL_VERSION_NUM) && LIBCURL_VERSION_NUM >= 0x075300
-
-using ::testing::ElementsAre;
-
-struct Response {
-  CURLcode error = CURLE_OK;
-  long code = 0;
-  std::string body = {};
-  std::string retry_after = {};
-};
-
-// Plays `responses` to the only handle.
-struct Connection {
-  std::vector<Response> responses = {};
-  Response now = {};
-  std::string url = {};
-  std::vector<long> timeouts = {};
-  size_t (*write)(char*, size_t, size_t, void*) = nullptr;
-  void* body = nullptr;
-  curl_header field = {};
-  int handles = 0;
-};
-
-Connection& TheConnection() {
-  static auto& connection = *new Connection;
-  return connection;
-}
-
-size_t Append(char* data, size_t size, size_t count, void* body) {
-  static_cast<std::string*>(body)->append(data, size * count);
-  return size * count;
-}
+#ifdef WAITER_HAS_CURL
 
 absl::StatusOr<std::string> WaitForJob(const std::string& url,
-                                       waiter::WaitOptions options) {
-  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(
-      curl_easy_init(), &curl_easy_cleanup);
-  std::string body;
-  curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &Append);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &body);
+                                       const std::string& token,
+                                       waiter::WaitOptions options,
+                                       const waiter::stop_token& stop = {}) {
   options.poll_timeout = absl::Seconds(30);
   waiter::Waiter wait(
-      [&](const waiter::PollContext& poll) -> waiter::Poll<std::string> {
-        body.clear();
-        // For libcurl, zero means no limit.
-        const int64_t limit = absl::ToInt64Milliseconds(poll.timeout);
-        curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS,
-                         static_cast<long>(std::max<int64_t>(limit, 1)));
-        const CURLcode error = curl_easy_perform(curl.get());
-        if (error != CURLE_OK) {
-          return waiter::ServerError(curl_easy_strerror(error));
-        }
-        long code = 0;
-        curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &code);
-        curl_header* field = nullptr;
-        curl_easy_header(curl.get(), "Retry-After", 0, CURLH_HEADER, -1,
-                         &field);
-        return PollOf(static_cast<int>(code), body,
-                      field == nullptr ? "" : field->value);
-      },
+      waiter::HttpPoller(
+          {.url = url, .headers = {{"Authorization", "Bearer " + token}}},
+          [](waiter::HttpResponse response) -> waiter::Poll<std::string> {
+            if (response.body.empty()) return waiter::Failed("no result");
+            return waiter::Success(std::move(response.body));
+          },
+          {.unreachable = waiter::PollStatus::kServerError}),
       std::move(options));
-  return wait.Wait();
+  return wait.Wait(stop);
 }
+
+using Connection = waiter::SocketServer::Connection;
 
 TEST(HttpJobTest, WaitsForTheResult) {
   waiter::SimulatedClock clock;
-  Connection& connection =
-      TheConnection() = {.responses = {{.code = 202, .retry_after = "60"},
-                                       {.error = CURLE_RECV_ERROR},
-                                       {.code = 200, .body = "42"}}};
+  waiter::SocketServer server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(
+        "HTTP/1.1 202 Accepted\r\nRetry-After: 60\r\n"
+        "Content-Length: 0\r\n\r\n");
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n42");
+  });
 
   const absl::StatusOr<std::string> got =
-      WaitForJob("http://localhost/jobs/7",
+      WaitForJob(server.Url("/jobs/7"), "secret",
                  {.timeout = absl::Minutes(10), .clock = &clock});
 
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(*got, "42");
-  EXPECT_EQ(connection.url, "http://localhost/jobs/7");
   EXPECT_GE(clock.Elapsed(), absl::Minutes(1));
-  EXPECT_THAT(connection.timeouts, ElementsAre(30000, 30000, 30000));
-  EXPECT_EQ(connection.handles, 0);
 }
 
-TEST(HttpJobTest, RequestIsNeverWithoutLimit) {
+TEST(HttpJobTest, JobWithoutAResultEndsTheWait) {
   waiter::SimulatedClock clock;
-  const Connection& connection =
-      TheConnection() = {.responses = {{.code = 202}}};
+  const waiter::SocketServer server([](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send("HTTP/1.1 204 No Content\r\n\r\n");
+  });
 
-  EXPECT_FALSE(WaitForJob("http://localhost/jobs/7",
-                          {.timeout = absl::Microseconds(100), .clock = &clock})
-                   .ok());
-
-  EXPECT_THAT(connection.timeouts, ElementsAre(1, 30000));
+  EXPECT_EQ(WaitForJob(server.Url("/jobs/7"), "secret",
+                       {.timeout = absl::Minutes(10), .clock = &clock})
+                .status()
+                .message(),
+            "no result");
 }
 
-#endif  // LIBCURL_VERSION_NUM
+#else  // WAITER_HAS_CURL
+
+TEST(HttpJobTest, WaitsForTheResult) {
+  GTEST_SKIP() << "built without libcurl";
+}
+
+#endif  // WAITER_HAS_CURL
 
 }  // namespace
-
-#if defined(LIBCURL_VERSION_NUM) && LIBCURL_VERSION_NUM >= 0x075300
-
-// The functions of libcurl that the recipe calls.
-
-CURL* curl_easy_init() {
-  ++TheConnection().handles;
-  return &TheConnection();
-}
-
-void curl_easy_cleanup(CURL* /*curl*/) { --TheConnection().handles; }
-
-#undef curl_easy_setopt
-CURLcode curl_easy_setopt(CURL* /*curl*/, CURLoption option, ...) {
-  Connection& connection = TheConnection();
-  std::va_list arguments;
-  va_start(arguments, option);
-  if (option == CURLOPT_URL) {
-    connection.url = va_arg(arguments, const char*);
-  } else if (option == CURLOPT_WRITEFUNCTION) {
-    connection.write = va_arg(arguments, decltype(connection.write));
-  } else if (option == CURLOPT_WRITEDATA) {
-    connection.body = va_arg(arguments, void*);
-  } else if (option == CURLOPT_TIMEOUT_MS) {
-    connection.timeouts.push_back(va_arg(arguments, long));
-  }
-  va_end(arguments);
-  return CURLE_OK;
-}
-
-CURLcode curl_easy_perform(CURL* /*curl*/) {
-  Connection& connection = TheConnection();
-  connection.now = connection.responses.front();
-  if (connection.responses.size() > 1) {
-    connection.responses.erase(connection.responses.begin());
-  }
-  std::string body = connection.now.body;
-  connection.write(body.data(), 1, body.size(), connection.body);
-  return connection.now.error;
-}
-
-#undef curl_easy_getinfo
-CURLcode curl_easy_getinfo(CURL* /*curl*/, CURLINFO info, ...) {
-  std::va_list arguments;
-  va_start(arguments, info);
-  *va_arg(arguments, long*) = TheConnection().now.code;
-  va_end(arguments);
-  return CURLE_OK;
-}
-
-CURLHcode curl_easy_header(CURL* /*curl*/, const char* /*name*/,
-                           size_t /*index*/, unsigned int /*origin*/,
-                           int /*request*/, curl_header** hout) {
-  Connection& connection = TheConnection();
-  if (connection.now.retry_after.empty()) return CURLHE_MISSING;
-  connection.field.value = connection.now.retry_after.data();
-  *hout = &connection.field;
-  return CURLHE_OK;
-}
-
-const char* curl_easy_strerror(CURLcode /*error*/) { return "connection lost"; }
-
-#endif  // LIBCURL_VERSION_NUM

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/interop/aws_sdk.h"
+#include "tests/support/aws_sdk.h"
 #include "waiter/error_classifier.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"

@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/interop/azure_sdk.h"
+#include "tests/support/azure_sdk.h"
 #include "waiter/error_classifier.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"

@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/interop/google_cloud_sdk.h"
+#include "tests/support/google_cloud_sdk.h"
 #include "waiter/error_classifier.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/observer.h"
@@ -182,10 +182,16 @@ TEST(GoogleOperationTest, OperationThatCouldNotBeFetchedIsClassified) {
             PollStatus::kServerError);
   const auto gone = ErrorClassifier::Http().With(absl::StatusCode::kNotFound,
                                                  PollStatus::kNotReady);
-  EXPECT_EQ(FromOperation<Database>(Got(Error(StatusCode::kNotFound)),
-                                    internal::NoDescription(), gone)
-                .status(),
+  EXPECT_EQ(
+      FromOperation<Database>(Got(Error(StatusCode::kNotFound)), gone).status(),
+      PollStatus::kNotReady);
+  EXPECT_EQ(FromOperation(Got(Error(StatusCode::kNotFound)), gone).status(),
             PollStatus::kNotReady);
+  const auto describe = [](const Operation&) { return "running"; };
+  EXPECT_EQ(
+      FromOperation<Database>(Got(Error(StatusCode::kNotFound)), describe, gone)
+          .status(),
+      PollStatus::kNotReady);
 }
 
 TEST(GoogleOperationTest, WaitGoesOnUntilTheResponseIsThere) {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/interop/grpc_api.h"
+#include "tests/support/grpc_api.h"
 #include "waiter/classify.h"
 #include "waiter/error_classifier.h"
 #include "waiter/poll.h"

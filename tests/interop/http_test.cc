@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls a real server on a loopback port by libcurl. Skipped where libcurl is
-// not installed.
+// Polls a real server on a loopback port by libcurl. Skipped in builds
+// without libcurl.
 
 #include "gtest/gtest.h"
 
@@ -815,6 +815,6 @@ TEST(HttpTest, UserMayConfigureLibcurl) {
 
 #else  // WAITER_HAS_CURL
 
-TEST(HttpTest, IsSkipped) { GTEST_SKIP() << "libcurl is not installed here"; }
+TEST(HttpTest, IsSkipped) { GTEST_SKIP() << "built without libcurl"; }
 
 #endif  // WAITER_HAS_CURL

@@ -136,21 +136,27 @@ Poll<> FromGoogleOperation(const R& got, Describe& describe,
 
 // Returns the answer of the table above; a success has the operation as its
 // value. `describe` returns the detail of an operation that is not done.
-template <GoogleOperationResult R, typename Describe = internal::NoDescription>
+template <GoogleOperationResult R,
+          std::invocable<const internal::GoogleOperationOf<R>&> Describe>
 Poll<internal::GoogleOperationOf<R>> FromOperation(
-    R got, Describe describe = {},
+    R got, Describe describe,
     const ErrorClassifier& classifier = ErrorClassifier::Http()) {
   Poll<> found = internal::FromGoogleOperation(got, describe, classifier);
   if (found.status() != PollStatus::kSuccess || !got.ok()) return found;
   return Success(*std::move(got));
 }
+template <GoogleOperationResult R>
+Poll<internal::GoogleOperationOf<R>> FromOperation(
+    R got, const ErrorClassifier& classifier = ErrorClassifier::Http()) {
+  return FromOperation(std::move(got), internal::NoDescription(), classifier);
+}
 
 // The same; a success has the response as its value. It is failed with
 // kInternal if the response is not a `Response`.
 template <typename Response, GoogleOperationResult R,
-          typename Describe = internal::NoDescription>
+          std::invocable<const internal::GoogleOperationOf<R>&> Describe>
 Poll<Response> FromOperation(
-    const R& got, Describe describe = {},
+    const R& got, Describe describe,
     const ErrorClassifier& classifier = ErrorClassifier::Http()) {
   Poll<> found = internal::FromGoogleOperation(got, describe, classifier);
   if (found.status() != PollStatus::kSuccess || !got.ok()) return found;
@@ -160,6 +166,11 @@ Poll<Response> FromOperation(
         "the operation is done, but its response has another type"));
   }
   return Success(std::move(response));
+}
+template <typename Response, GoogleOperationResult R>
+Poll<Response> FromOperation(
+    const R& got, const ErrorClassifier& classifier = ErrorClassifier::Http()) {
+  return FromOperation<Response>(got, internal::NoDescription(), classifier);
 }
 
 namespace internal {

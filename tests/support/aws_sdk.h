@@ -4,8 +4,8 @@
 // Stand-ins for types of the AWS SDK for C++, with their shape and the names of
 // the SDK.
 
-#ifndef WAITER_TESTS_INTEROP_AWS_SDK_H_
-#define WAITER_TESTS_INTEROP_AWS_SDK_H_
+#ifndef WAITER_TESTS_SUPPORT_AWS_SDK_H_
+#define WAITER_TESTS_SUPPORT_AWS_SDK_H_
 
 #include <cstddef>
 #include <map>
@@ -118,4 +118,4 @@ class Outcome {
 }  // namespace Aws
 // NOLINTEND(readability-identifier-naming)
 
-#endif  // WAITER_TESTS_INTEROP_AWS_SDK_H_
+#endif  // WAITER_TESTS_SUPPORT_AWS_SDK_H_

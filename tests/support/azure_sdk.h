@@ -4,8 +4,8 @@
 // Stand-ins for types of the Azure SDK for C++, with their shape and the names
 // of the SDK.
 
-#ifndef WAITER_TESTS_INTEROP_AZURE_SDK_H_
-#define WAITER_TESTS_INTEROP_AZURE_SDK_H_
+#ifndef WAITER_TESTS_SUPPORT_AZURE_SDK_H_
+#define WAITER_TESTS_SUPPORT_AZURE_SDK_H_
 
 #include <atomic>
 #include <chrono>
@@ -188,4 +188,4 @@ class Operation {
 }  // namespace Azure::Core
 // NOLINTEND(readability-identifier-naming)
 
-#endif  // WAITER_TESTS_INTEROP_AZURE_SDK_H_
+#endif  // WAITER_TESTS_SUPPORT_AZURE_SDK_H_

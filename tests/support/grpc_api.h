@@ -3,8 +3,8 @@
 
 // Stand-ins for types of gRPC, with their shape and their names.
 
-#ifndef WAITER_TESTS_INTEROP_GRPC_API_H_
-#define WAITER_TESTS_INTEROP_GRPC_API_H_
+#ifndef WAITER_TESTS_SUPPORT_GRPC_API_H_
+#define WAITER_TESTS_SUPPORT_GRPC_API_H_
 
 #include <atomic>
 #include <chrono>
@@ -88,4 +88,4 @@ class ClientContext {
 }  // namespace grpc
 // NOLINTEND(readability-identifier-naming)
 
-#endif  // WAITER_TESTS_INTEROP_GRPC_API_H_
+#endif  // WAITER_TESTS_SUPPORT_GRPC_API_H_

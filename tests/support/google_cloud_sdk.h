@@ -4,8 +4,8 @@
 // Stand-ins for types of google-cloud-cpp and of the code that protobuf
 // generates, with their shape and their names.
 
-#ifndef WAITER_TESTS_INTEROP_GOOGLE_CLOUD_SDK_H_
-#define WAITER_TESTS_INTEROP_GOOGLE_CLOUD_SDK_H_
+#ifndef WAITER_TESTS_SUPPORT_GOOGLE_CLOUD_SDK_H_
+#define WAITER_TESTS_SUPPORT_GOOGLE_CLOUD_SDK_H_
 
 #include <any>
 #include <chrono>
@@ -142,4 +142,4 @@ class PollingPolicy {
 }  // namespace google::cloud
 // NOLINTEND(readability-identifier-naming)
 
-#endif  // WAITER_TESTS_INTEROP_GOOGLE_CLOUD_SDK_H_
+#endif  // WAITER_TESTS_SUPPORT_GOOGLE_CLOUD_SDK_H_
