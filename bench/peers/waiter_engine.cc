@@ -99,10 +99,10 @@ void Count(Workload& workload, const WaitResult<>& result) {
 int RunToTheEnd(Workload& workload) {
   WaitEngine engine(EngineOptions(0));
   const auto policy = MakePolicy(
-      workload, absl::GetFlag(FLAGS_metrics)
-                    ? std::make_shared<MetricsObserver>(
-                          std::make_shared<MetricsTable>())
-                    : nullptr);
+      workload,
+      absl::GetFlag(FLAGS_metrics)
+          ? std::make_shared<MetricsObserver>(std::make_shared<MetricsTable>())
+          : nullptr);
   workload.Begin();
   for (size_t i = 0; i < workload.waits(); ++i) {
     engine
@@ -142,11 +142,7 @@ int MeasureLateness(Workload& workload) {
 
 int MeasureCancel(Workload& workload) {
   WaitEngine engine(EngineOptions(0));
-  const auto policy = MakePolicy(
-      workload, absl::GetFlag(FLAGS_metrics)
-                    ? std::make_shared<MetricsObserver>(
-                          std::make_shared<MetricsTable>())
-                    : nullptr);
+  const auto policy = MakePolicy(workload, nullptr);
   std::vector<WaitHandle> handles(workload.waits());
   workload.Begin();
   for (size_t i = 0; i < handles.size(); ++i) {
