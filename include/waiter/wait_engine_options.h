@@ -97,8 +97,9 @@ struct WaitEngineOptions {
   // started, cancelled, abandoned, told to poll now, or answered. Unset: nobody
   // is told. Requires `threads` of 0.
   //
-  // Called by the thread that did so, inside of that call and under no lock. So
-  // it may be called by several threads at once, and by the loop's own. What
+  // Called by the thread that did so, inside of that call and under no lock of
+  // the engine. So it may be called by several threads at once, and by the
+  // loop's own. What
   // functions of a wait do inside of `RunDue` calls nothing: the time that it
   // returns takes account of it. Each request is followed by a call, unless one
   // was made or is under way for an earlier request that no `RunDue` has taken

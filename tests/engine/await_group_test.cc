@@ -42,6 +42,8 @@ using ::testing::IsEmpty;
 // A coroutine that starts at once. Its owner destroys it.
 class Task {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): these are the standard's names.
+  // NOLINTBEGIN(readability-convert-member-functions-to-static): and forms.
   struct promise_type {
     Task get_return_object() {
       return Task(std::coroutine_handle<promise_type>::from_promise(*this));
@@ -51,6 +53,8 @@ class Task {
     void return_void() {}
     void unhandled_exception() { std::terminate(); }
   };
+  // NOLINTEND(readability-convert-member-functions-to-static)
+  // NOLINTEND(readability-identifier-naming)
 
   Task() = default;
   explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
@@ -77,6 +81,7 @@ class AwaitGroupTest : public EngineFixture {
 
   std::vector<Ready> WaitsFor(const std::vector<int>& seconds) {
     std::vector<Ready> waits;
+    waits.reserve(seconds.size());
     for (const int second : seconds) {
       waits.emplace_back(
           [this, second, token = token_]() -> Poll<int> {
@@ -224,7 +229,7 @@ TEST_F(AwaitGroupTest, EndOfTheEngineIsAResultOfEach) {
 TEST_F(AwaitGroupTest, AsynchronousWaitsAreAwaitedToo) {
   std::optional<bool> ok;
   const auto wait = [&]() -> Task {
-    auto poll = [](PollCompletion<> done) { done(Success()); };
+    auto poll = [](const PollCompletion<>& done) { done(Success()); };
     std::vector<AsyncWaiter<decltype(poll)>> waits(
         3, AsyncWaiter(poll, EverySecond()));
     auto results = co_await AwaitAll(engine_, std::move(waits));
@@ -249,6 +254,7 @@ TEST(AwaitGroupThreadsTest, EngineMayEndWhenTheCoroutineHasEnded) {
       {
         auto poll = [left = 2]() mutable { return left-- == 0; };
         std::vector<Waiter<decltype(poll)>> waits;
+        waits.reserve(3);
         for (int i = 0; i < 3; ++i) {
           waits.emplace_back(
               poll, WaitOptions{.timeout = absl::Hours(1),

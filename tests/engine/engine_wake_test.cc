@@ -5,9 +5,8 @@
 // mailbox_interleaving_test.cc shows that no request of two threads is lost.
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -258,89 +257,120 @@ class Loop {
   bool woken_ = false;
 };
 
-// The loop sleeps without a limit, so a request that it is not told of hangs
-// this test: waits sleep for an hour, and only their owners end them.
-TEST(EngineWakeThreadsTest, LoopMissesNoRequestOfOtherThreads) {
-  constexpr int kThreads = 4;
-  constexpr int kWaits = 2000;
-  Loop loop;
-  WaitEngine engine({.threads = 0, .wake = [&] { loop.Wake(); }});
-  std::atomic<int> ended = 0;
-  std::atomic<int> polls = 0;
-  const WaitOptions options = {.timeout = absl::Hours(10),
-                               .backoff = Every(absl::Hours(1))};
-  std::atomic<bool> done = false;
-  JoiningThread runner([&] {
-    while (!done) {
-      const MonotonicTime next = engine.RunDue();
-      if (next > GetRealClock().MonotonicNow()) loop.Sleep(next);
-    }
-  });
-  {
-    std::vector<JoiningThread> threads;
-    for (int thread = 0; thread < kThreads; ++thread) {
-      threads.emplace_back([&, thread] {
-        const auto await = [&](const std::atomic<bool>& flag) {
-          flag.wait(false);
-        };
-        for (int i = 0; i < kWaits; ++i) {
-          std::atomic<bool> polled = false;
-          std::atomic<bool> called_back = false;
-          std::optional<PollCompletion<>> answer;
-          const auto set = [](std::atomic<bool>& flag) {
-            flag = true;
-            flag.notify_all();
-          };
-          WaitHandle wait;
-          const auto end = [&](const WaitResult<>&) {
-            ++ended;
-            set(called_back);
-          };
-          if ((i + thread) % 2 == 0) {
-            wait = engine.Start(Waiter(
-                                    [&] {
-                                      ++polls;
-                                      if (polled.exchange(true)) return true;
-                                      polled.notify_all();
-                                      return false;
-                                    },
-                                    options),
-                                end);
-            await(polled);
-            i % 3 == 0 ? wait.Cancel() : wait.PollNow();
-          } else {
-            wait = engine.Start(AsyncWaiter(
-                                    [&](PollCompletion<> completion) {
-                                      answer = std::move(completion);
-                                      set(polled);
-                                    },
-                                    options),
-                                end);
-            await(polled);
-            i % 3 == 0 ? wait.Cancel() : (*answer)(Success());
-          }
-          await(called_back);
-        }
-      });
+// Runs an engine on a thread of its own. The loop sleeps without a limit, so a
+// request that it is not told of hangs a test: waits sleep for an hour, and
+// only their owners end them.
+class EngineOnLoop {
+ public:
+  ~EngineOnLoop() {
+    done_ = true;
+    loop_.Wake();
+  }
+
+  WaitEngine& engine() { return engine_; }
+  int ended() const { return ended_; }
+
+  // Starts a wait, and ends it by a request once its first poll has begun.
+  void EndByPollNow(bool cancels) {
+    std::atomic<bool> polled = false;
+    std::atomic<bool> called_back = false;
+    WaitHandle wait = engine_.Start(Waiter(
+                                        [&] {
+                                          if (polled.exchange(true)) {
+                                            return true;
+                                          }
+                                          polled.notify_all();
+                                          return false;
+                                        },
+                                        Hourly()),
+                                    CountEnd(called_back));
+    polled.wait(false);
+    cancels ? wait.Cancel() : wait.PollNow();
+    called_back.wait(false);
+  }
+  void EndByAnswer(bool cancels) {
+    std::optional<PollCompletion<>> answer;
+    std::atomic<bool> polled = false;
+    std::atomic<bool> called_back = false;
+    WaitHandle wait = engine_.Start(AsyncWaiter(
+                                        [&](PollCompletion<> completion) {
+                                          answer = std::move(completion);
+                                          Set(polled);
+                                        },
+                                        Hourly()),
+                                    CountEnd(called_back));
+    polled.wait(false);
+    cancels ? wait.Cancel() : (*answer)(Success());
+    called_back.wait(false);
+  }
+
+ private:
+  static WaitOptions Hourly() {
+    return {.timeout = absl::Hours(10), .backoff = Every(absl::Hours(1))};
+  }
+
+  static void Set(std::atomic<bool>& flag) {
+    flag = true;
+    flag.notify_all();
+  }
+
+  std::function<void(const WaitResult<>&)> CountEnd(
+      std::atomic<bool>& called_back) {
+    return [this, &called_back](const WaitResult<>&) {
+      ++ended_;
+      Set(called_back);
+    };
+  }
+
+  void Run() {
+    while (!done_) {
+      const MonotonicTime next = engine_.RunDue();
+      if (next > GetRealClock().MonotonicNow()) loop_.Sleep(next);
     }
   }
-  done = true;
-  loop.Wake();
-  runner.join();
 
-  EXPECT_EQ(ended, kThreads * kWaits);
+  Loop loop_;
+  std::atomic<bool> done_ = false;
+  std::atomic<int> ended_ = 0;
+  WaitEngine engine_{{.threads = 0, .wake = [this] { loop_.Wake(); }}};
+  JoiningThread runner_{[this] { Run(); }};
+};
+
+TEST(EngineWakeThreadsTest, LoopMissesNoRequestOfOtherThreads) {
+  constexpr int kThreads = 4;
+  constexpr int kWaits = 200;
+  EngineOnLoop loop;
+  const auto start_and_end = [&loop](int thread) {
+    for (int i = 0; i < kWaits; ++i) {
+      if ((i + thread) % 2 == 0) {
+        loop.EndByPollNow(/*cancels=*/i % 3 == 0);
+      } else {
+        loop.EndByAnswer(/*cancels=*/i % 3 == 0);
+      }
+    }
+  };
+
+  {
+    std::vector<JoiningThread> threads(kThreads);
+    for (int i = 0; i < kThreads; ++i) {
+      threads[static_cast<size_t>(i)] =
+          JoiningThread([&, i] { start_and_end(i); });
+    }
+  }
+
+  EXPECT_EQ(loop.ended(), kThreads * kWaits);
 }
 
 // The destructor awaits calls of the hook, whose objects may then go.
 TEST(EngineWakeThreadsTest, NoCallComesOnceTheEngineIsGone) {
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 100; ++round) {
     auto loop = std::make_unique<Loop>();
     auto engine = std::make_unique<WaitEngine>(
         WaitEngineOptions{.threads = 0, .wake = [&loop] { loop->Wake(); }});
-    std::vector<WaitHandle> waits;
-    for (int i = 0; i < 20; ++i) {
-      waits.push_back(engine->Start(
-          Waiter([] { return false; }, absl::Hours(1)), [](WaitResult<>) {}));
+    std::vector<WaitHandle> waits(20);
+    for (WaitHandle& wait : waits) {
+      wait = engine->Start(Waiter([] { return false; }, absl::Hours(1)),
+                           [](const WaitResult<>&) {});
     }
     engine->RunDue();
     std::atomic<bool> started = false;

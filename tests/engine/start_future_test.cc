@@ -57,12 +57,12 @@ TEST_F(StartFutureTest, FutureIsReadyOnceTheWaitHasEnded) {
 
 TEST_F(StartFutureTest, ValueMayBeMovableOnlyAndThePollAsynchronous) {
   WaitEngine engine(Simulated());
-  std::future<WaitResult<std::unique_ptr<int>>> future =
-      StartFuture(engine, AsyncWaiter(
-                              [](PollCompletion<std::unique_ptr<int>> done) {
-                                done(Success(std::make_unique<int>(7)));
-                              },
-                              EverySecond()));
+  std::future<WaitResult<std::unique_ptr<int>>> future = StartFuture(
+      engine, AsyncWaiter(
+                  [](const PollCompletion<std::unique_ptr<int>>& done) {
+                    done(Success(std::make_unique<int>(7)));
+                  },
+                  EverySecond()));
 
   engine.Run();
 

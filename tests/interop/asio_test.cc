@@ -835,6 +835,68 @@ TEST_F(AsioEngineDriverTest, WaitThatIsDueAtOnceHoldsUpNoOtherWork) {
   EXPECT_TRUE(stop);
 }
 
+TEST_F(AsioEngineDriverTest, PoolOfThreadsRunsTheEngine) {
+  asio::thread_pool pool(3);
+  std::optional<AsioEngineDriver> driver(std::in_place, pool);
+  std::vector<std::future<WaitResult<int>>> futures;
+  for (int i = 0; i < 100; ++i) {
+    futures.push_back(
+        AsyncWait(driver->engine(), ReadyAfter(1 + i % 3), asio::use_future));
+  }
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(futures[static_cast<size_t>(i)].get().value(), 1 + i % 3);
+  }
+  driver.reset();
+}
+
+TEST_F(AsioEngineDriverTest, StrandRunsTheEngine) {
+  auto strand = asio::make_strand(io_);
+  AsioEngineDriver driver(strand, {.tick = absl::ZeroDuration()});
+  std::atomic<int> ended = 0;
+  for (int i = 0; i < 100; ++i) {
+    AsyncWait(driver.engine(), ReadyAfter(1 + i % 3),
+              asio::bind_executor(strand, [&](const WaitResult<int>&) {
+                EXPECT_TRUE(strand.running_in_this_thread());
+                ++ended;
+              }));
+  }
+
+  JoiningThread other([&] { io_.run(); });
+  io_.run();
+  other.join();
+
+  EXPECT_EQ(ended, 100);
+}
+
+// Such handlers have no queue of their own.
+TEST_F(AsioEngineDriverTest, ExceptionLeavesHandlersWithoutAnExecutorToIt) {
+  AsioEngineDriver driver(io_);
+  const ThreadId here = std::this_thread::get_id();
+  int calls = 0;
+  for (int i = 0; i < 4; ++i) {
+    AsyncWait(driver.engine(), ReadyAfter(1), [&](const WaitResult<int>&) {
+      EXPECT_EQ(std::this_thread::get_id(), here);
+      if (++calls == 1) throw calls;
+    });
+  }
+
+  EXPECT_THROW(io_.run(), int);
+  EXPECT_EQ(calls, 1);
+  io_.run();
+
+  EXPECT_EQ(calls, 4);
+}
+
+TEST_F(AsioEngineDriverTest, HandlerWithoutAnExecutorMayDestroyTheDriver) {
+  std::optional<AsioEngineDriver> driver(std::in_place, io_);
+  AsyncWait(driver->engine(), ReadyAfter(2),
+            [&](const WaitResult<int>&) { driver.reset(); });
+
+  io_.run();
+
+  EXPECT_FALSE(driver.has_value());
+}
+
 TEST_F(AsioEngineDriverTest, DestructorCallsBackAndLeavesNoWork) {
   std::vector<StopReason> reasons;
   std::optional<AsioEngineDriver> driver(std::in_place, io_);

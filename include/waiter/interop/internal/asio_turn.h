@@ -14,6 +14,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "boost/asio/any_io_executor.hpp"
+#include "boost/asio/defer.hpp"
 #include "boost/asio/system_executor.hpp"
 
 namespace waiter::internal {
@@ -28,8 +29,6 @@ class AsioItem {
 
   // Calls the handler. `self` is this.
   virtual void Call(std::unique_ptr<AsioItem> self) = 0;
-  // Lets the executor call it.
-  virtual void Post(std::unique_ptr<AsioItem> self) = 0;
 
  private:
   friend class AsioItems;
@@ -106,18 +105,25 @@ class AsioTurn {
   void CallHandlers() {
     const absl::Cleanup post_others = [this] {
       while (std::unique_ptr<AsioItem> item = items_.TakeFirst()) {
-        AsioItem& other = *item;
-        other.Post(std::move(item));
+        boost::asio::defer(executor_, Later{std::move(item)});
       }
     };
     while (std::unique_ptr<AsioItem> item = items_.TakeFirst()) {
-      AsioItem& next = *item;
-      next.Call(std::move(item));
+      Later{std::move(item)}();
     }
   }
 
  private:
   using System = boost::asio::system_executor;
+
+  struct Later {
+    void operator()() {
+      AsioItem& called = *item;
+      called.Call(std::move(item));
+    }
+
+    std::unique_ptr<AsioItem> item;
+  };
 
   template <typename Executor>
   bool IsOn(const Executor& executor) const {

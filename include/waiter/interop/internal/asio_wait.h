@@ -58,7 +58,10 @@ class AsioWait final : public AsioItem {
       Call(std::move(wait));
     } else {
       const AsioWaits::Departure departure(entry_);
-      Post(std::move(wait));
+      // Keeps the context running until the handler is in its queue.
+      const boost::asio::executor_work_guard<Executor> work = std::move(work_);
+      boost::asio::defer(work.get_executor(),
+                         Completion{std::move(wait), this});
     }
   }
 
@@ -69,11 +72,6 @@ class AsioWait final : public AsioItem {
 
   void Call(std::unique_ptr<AsioItem> /*wait*/) override {
     std::move(handler_)(*std::move(result_));
-  }
-
-  void Post(std::unique_ptr<AsioItem> wait) override {
-    const boost::asio::executor_work_guard<Executor> work = std::move(work_);
-    boost::asio::defer(work.get_executor(), Completion{std::move(wait), this});
   }
 
  private:
