@@ -723,29 +723,36 @@ TEST(HttpTest, RedirectToAnotherProtocolIsRefused) {
   }
 }
 
-TEST(HttpTest, StopEndsARequestAtOnce) {
-  for (const char* text :
-       {"", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"}) {
-    stop_source stop;
-    std::latch received(1);
-    const SocketServer server([&](Connection& connection) {
-      connection.ReadRequest();
-      connection.Send(text);
-      received.count_down();
-      connection.AwaitClose();
-    });
-    const JoiningThread stopper([&] {
-      received.wait();
-      stop.request_stop();
-    });
-    const absl::Time start = absl::Now();
-    const Poll<HttpResponse> poll =
-        PollOnce(server, {.timeout = kAmple, .stop_token = stop.get_token()});
+// Stops a request after the server has sent `text`.
+void StopAfter(const char* text) {
+  stop_source stop;
+  std::latch received(1);
+  const SocketServer server([&](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(text);
+    received.count_down();
+    connection.AwaitClose();
+  });
+  const JoiningThread stopper([&] {
+    received.wait();
+    stop.request_stop();
+  });
+  const Poll<HttpResponse> poll =
+      PollOnce(server, {.timeout = kAmple, .stop_token = stop.get_token()});
 
-    EXPECT_EQ(poll.status(), PollStatus::kNotReady);
-    EXPECT_TRUE(absl::IsCancelled(poll.error()));
-    EXPECT_LT(absl::Now() - start, kAtOnce);
+  EXPECT_EQ(poll.status(), PollStatus::kNotReady);
+  EXPECT_TRUE(absl::IsCancelled(poll.error()));
+}
+
+TEST(HttpTest, StopEndsARequestAtOnce) {
+  const absl::Time start = absl::Now();
+  for (int i = 0; i < 20; ++i) {
+    StopAfter("");
+    StopAfter("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
   }
+
+  // libcurl by itself looks up from its sleep about once a second.
+  EXPECT_LT(absl::Now() - start, kAtOnce / 4);
 }
 
 TEST(HttpTest, StopEndsAWaitAsCancelled) {
