@@ -1419,7 +1419,8 @@ TEST_F(TracedHeaderTest, TheFirstAndTheLastPollsAreEventsEachOnceInOrder) {
         if (i <= first || i > polls - last) expected.push_back(i);
       }
       std::vector<int64_t> got;
-      for (const TraceLog::Event& event : Spans("wait").at(before).events) {
+      const TraceLog::Span span = Spans("wait").at(before);
+      for (const TraceLog::Event& event : span.events) {
         got.push_back(std::stoll(event.attributes.at("attempt")));
       }
       EXPECT_EQ(got, expected);
