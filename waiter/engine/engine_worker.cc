@@ -550,10 +550,13 @@ void EngineWorker::FireTimers() {
 }
 
 void EngineWorker::TakeMail() {
+  if (mailbox_.has_mail()) {
+    mailbox_.Take(taken_);
+    pool_.Share();
+  }
+  // After the mail: that of `BeginShutDown` may be in what was taken, and
+  // nothing else wakes the worker for the end of its engine.
   ending_ = engine_ends_->load(std::memory_order_acquire);
-  if (!mailbox_.has_mail()) return;
-  mailbox_.Take(taken_);
-  pool_.Share();
 }
 
 void EngineWorker::ProcessLocal() {
