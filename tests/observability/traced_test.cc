@@ -114,7 +114,7 @@ using ::testing::SizeIs;
 
 // Returns the name of the span that is current on this thread.
 std::string CurrentSpan() {
-  const auto& span = otel::context::RuntimeContext::GetCurrent().span();
+  const auto span = otel::context::RuntimeContext::GetCurrent().span();
   return span == nullptr ? "none" : span->name();
 }
 
