@@ -274,7 +274,7 @@ TEST(RetryQuotaTest, CancelledWaiterLeavesItsTurnToTheNext) {
   QuotaToken next;
   quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
   quota->Acquire(QuotaUse::kFirstPoll, kStart, cancelled);
-  ASSERT_DOUBLE_EQ(quota->Available(kStart), -4);
+  ASSERT_NEAR(quota->Available(kStart), -4, 1e-6);
 
   quota->Refund(kStart, cancelled);
 
