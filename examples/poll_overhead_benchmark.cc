@@ -9,8 +9,7 @@
 //
 // docs/measuring.md reads the table that it prints.
 
-#include <cstdio>
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -23,18 +22,14 @@ namespace {
 // The file of a job that is under way.
 class JobFile {
  public:
-  JobFile() {
-    const char* const folder = std::getenv("TMPDIR");
-    path_ = folder != nullptr ? folder : "/tmp";
-    path_ += "/poll_overhead_benchmark.state";
-    std::ofstream(path_) << "RUNNING\n";
-  }
-  ~JobFile() { std::remove(path_.c_str()); }
+  JobFile() { std::ofstream(path_) << "RUNNING\n"; }
+  ~JobFile() { std::filesystem::remove(path_); }
 
-  const std::string& path() const { return path_; }
+  const std::filesystem::path& path() const { return path_; }
 
  private:
-  std::string path_;
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / "poll_overhead_benchmark.state";
 };
 
 waiter::Poll<> ReadState() {

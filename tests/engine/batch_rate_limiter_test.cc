@@ -661,7 +661,7 @@ class RandomCalls {
   }
 
   void AddPoller() {
-    const int64_t max_batch = static_cast<int64_t>(1 + gen_() % 20);
+    const auto max_batch = static_cast<int64_t>(1 + gen_() % 20);
     const absl::Duration window =
         gen_() % 2 == 0 ? absl::ZeroDuration() : Time(Seconds(3));
     pollers_.push_back(std::make_unique<BatchPoller<int>>(
@@ -791,82 +791,93 @@ TEST(BatchRateLimiterPropertyTest, NoKeyWaitsForMoreThanTheBatchesBeforeIt) {
   }
 }
 
-class BatchRateLimiterThreadsTest : public testing::TestWithParam<bool> {};
-
-TEST_P(BatchRateLimiterThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
-  constexpr double kRate = 2000;
-  constexpr double kBurst = 5;
-  std::mutex mutex;
-  std::vector<JoiningThread> executor_threads;
-  WaitEngineOptions options = {.threads = 2};
-  if (GetParam()) {
-    options.executor = [&](Task task) {
-      const std::lock_guard lock(mutex);
-      executor_threads.emplace_back(
-          [task = std::make_shared<Task>(std::move(task))] { (*task)(); });
-    };
+class BatchRateLimiterThreadsTest : public testing::TestWithParam<bool> {
+ protected:
+  // A key whose length is a multiple of three is never ready.
+  absl::StatusOr<Answer> PollKeys(absl::Span<const std::string> keys) {
+    ++calls_;
+    Answer answer;
+    for (const std::string& key : keys) {
+      if (key.size() % 3 != 0) answer.emplace(key, Success(1));
+    }
+    return answer;
   }
-  std::atomic<int> kept = 0;
-  std::atomic<int> ended = 0;
-  std::atomic<int> calls = 0;
-  Clock& clock = GetRealClock();
-  const MonotonicTime start = clock.MonotonicNow();
-  {
-    WaitEngine engine(options);
+
+  std::unique_ptr<Poller> MakePoller(WaitEngine& engine, absl::Duration window,
+                                     const Limiter& limiter) {
+    return std::make_unique<Poller>(
+        engine,
+        [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
+        BatchOptions{
+            .max_batch = 7, .window = window, .rate_limiter = limiter});
+  }
+
+  // Starts waits, keeps half of them to their ends, and destroys the others.
+  void StartAndDestroy(Poller& first, Poller& second, uint64_t seed) {
     const auto policy =
         WaitPolicy::Make({.timeout = absl::Minutes(10),
                           .backoff = {.initial_delay = Milliseconds(1),
                                       .max_delay = Milliseconds(2)}});
-    const Limiter limiter = MakeFixed(kRate, kBurst, start);
-    std::vector<std::unique_ptr<Poller>> pollers;
-    for (int i = 0; i < 2; ++i) {
-      pollers.push_back(std::make_unique<Poller>(
-          engine,
-          [&](absl::Span<const std::string> keys) {
-            ++calls;
-            Answer answer;
-            for (const std::string& key : keys) {
-              if (key.size() % 3 != 0) answer.emplace(key, Success(1));
-            }
-            return answer;
-          },
-          BatchOptions{.max_batch = 7,
-                       .window = Milliseconds(i),
-                       .rate_limiter = limiter}));
+    SplitMix64 gen(seed);
+    std::vector<WaitHandle> handles;
+    for (int i = 0; i < 300; ++i) {
+      const std::string key(1 + gen() % 60, 'k');
+      Poller& poller = gen() % 2 == 0 ? first : second;
+      if (gen() % 2 == 0) {
+        ++kept_;
+        WaitHandle wait =
+            poller.Start(key, policy, [this](const WaitResult<int>&) {
+              ++ended_;
+              ended_.notify_all();
+            });
+        if (key.size() % 3 == 0) wait.Cancel();
+        wait.Detach();
+      } else {
+        handles.push_back(
+            poller.Start(key, policy, [](const WaitResult<int>&) {}));
+      }
+      if (gen() % 8 == 0) handles.clear();
     }
+  }
+
+  std::atomic<int> kept_ = 0;
+  std::atomic<int> ended_ = 0;
+  std::atomic<int> calls_ = 0;
+  std::mutex mutex_;
+  std::vector<JoiningThread> executor_threads_;
+};
+
+TEST_P(BatchRateLimiterThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
+  constexpr double kRate = 2000;
+  constexpr double kBurst = 5;
+  WaitEngineOptions options = {.threads = 2};
+  if (GetParam()) {
+    options.executor = [&](Task task) {
+      const std::lock_guard lock(mutex_);
+      executor_threads_.emplace_back(
+          [task = std::make_shared<Task>(std::move(task))] { (*task)(); });
+    };
+  }
+  Clock& clock = GetRealClock();
+  const MonotonicTime start = clock.MonotonicNow();
+  {
+    WaitEngine engine(options);
+    const Limiter limiter = MakeFixed(kRate, kBurst, start);
+    const auto first = MakePoller(engine, absl::ZeroDuration(), limiter);
+    auto second = MakePoller(engine, Milliseconds(1), limiter);
     std::vector<JoiningThread> threads;
     for (uint64_t seed = 0; seed < 3; ++seed) {
-      threads.emplace_back([&, seed] {
-        SplitMix64 gen(seed);
-        std::vector<WaitHandle> handles;
-        for (int i = 0; i < 300; ++i) {
-          const std::string key(1 + gen() % 60, 'k');
-          Poller& poller = *pollers[gen() % 2];
-          if (gen() % 2 == 0) {
-            ++kept;
-            WaitHandle wait =
-                poller.Start(key, policy, [&](const WaitResult<int>&) {
-                  ++ended;
-                  ended.notify_all();
-                });
-            if (key.size() % 3 == 0) wait.Cancel();
-            wait.Detach();
-          } else {
-            handles.push_back(
-                poller.Start(key, policy, [](const WaitResult<int>&) {}));
-          }
-          if (gen() % 8 == 0) handles.clear();
-        }
-      });
+      threads.emplace_back(
+          [&, seed] { StartAndDestroy(*first, *second, seed); });
     }
     threads.clear();
-    for (int n = ended; n < kept; n = ended) ended.wait(n);
-    pollers.pop_back();  // The other one ends with its keys under way.
+    for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
+    second.reset();  // The other one ends with its keys under way.
   }
   const double seconds =
       absl::ToDoubleSeconds(absl::FromChrono(clock.MonotonicNow() - start));
-  EXPECT_EQ(ended, kept);
-  EXPECT_LE(calls, kBurst + kRate * seconds);
+  EXPECT_EQ(ended_, kept_);
+  EXPECT_LE(calls_, kBurst + kRate * seconds);
 }
 
 INSTANTIATE_TEST_SUITE_P(OnEngineAndExecutor, BatchRateLimiterThreadsTest,

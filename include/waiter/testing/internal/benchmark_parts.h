@@ -68,6 +68,7 @@ inline void* CountedNew(size_t size, size_t alignment) {
 }
 
 // Not inlined: a compiler that sees malloc and free warns of delete.
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot have parentheses
 #define WAITER_COUNT_ALLOCATIONS_()                                           \
   __attribute__((noinline)) void* operator new(std::size_t size) {            \
     return ::waiter::internal::poll_benchmark::CountedNew(size, 1);           \
@@ -93,6 +94,8 @@ inline void* CountedNew(size_t size, size_t alignment) {
     std::free(memory);                                                        \
   }                                                                           \
   static_assert(true)
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define WAITER_BENCHMARK_NAME_(line) WAITER_BENCHMARK_NAME_OF_(line)
 #define WAITER_BENCHMARK_NAME_OF_(line) waiter_benchmark_rows_##line
