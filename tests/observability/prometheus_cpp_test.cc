@@ -74,7 +74,7 @@ TEST(PrometheusCppTest, LibraryWritesWhatPrometheusTextWrites) {
   int polls = 0;
   (void)waiter::Waiter(
       [&] { return ++polls == 5; },
-      {.operation = "create \"instance\"\\\n",
+      {.operation = "create \"instance\"\\\n\xff",
        .timeout = absl::Minutes(1),
        .observer = std::make_shared<waiter::MetricsObserver>(metrics),
        .clock = &clock})

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -53,30 +54,15 @@ size_t CharacterLength(absl::string_view text) {
   return length;
 }
 
-// Appends a label value, which Prometheus takes only as UTF-8.
-void AppendEscaped(absl::string_view value, std::string& text) {
-  while (!value.empty()) {
-    const size_t length = CharacterLength(value);
-    if (length == 0) {
-      absl::StrAppendFormat(&text, "\\\\x%02x",
-                            static_cast<unsigned char>(value[0]));
-    } else if (value[0] == '\n') {
-      text += "\\n";
-    } else {
-      if (value[0] == '\\' || value[0] == '"') text += '\\';
-      text.append(value.data(), length);
-    }
-    value.remove_prefix(length == 0 ? 1 : length);
-  }
-}
-
 // Returns `{a="x",b="y"}`, with a last label `le` unless that is empty.
 std::string Labels(const MetricSample& sample, absl::string_view le) {
   std::string text;
   for (const auto& [name, value] : sample.labels) {
-    absl::StrAppend(&text, text.empty() ? "{" : ",", ToAbsl(name), "=\"");
-    AppendEscaped(value, text);
-    text += '"';
+    absl::StrAppend(
+        &text, text.empty() ? "{" : ",", ToAbsl(name), "=\"",
+        absl::StrReplaceAll(PrometheusLabelValue(value),
+                            {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}),
+        "\"");
   }
   if (!le.empty()) {
     absl::StrAppend(&text, text.empty() ? "{" : ",", "le=\"", le, "\"");
@@ -108,6 +94,21 @@ std::string PrometheusName(const InstrumentInfo& info) {
   if (info.unit == "s") name += "_seconds";
   if (info.kind == InstrumentKind::kCounter) name += "_total";
   return name;
+}
+
+std::string PrometheusLabelValue(std::string_view value) {
+  std::string text;
+  for (absl::string_view rest = ToAbsl(value); !rest.empty();) {
+    const size_t length = CharacterLength(rest);
+    if (length == 0) {
+      absl::StrAppendFormat(&text, "\\x%02x",
+                            static_cast<unsigned char>(rest[0]));
+    } else {
+      text.append(rest.data(), length);
+    }
+    rest.remove_prefix(length == 0 ? 1 : length);
+  }
+  return text;
 }
 
 std::string PrometheusText(const MetricsTable& table) {

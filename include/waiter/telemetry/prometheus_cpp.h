@@ -73,7 +73,7 @@ class PrometheusCollectable : public prometheus::Collectable {
                                           const MetricSample& sample) {
     prometheus::ClientMetric metric;
     for (const auto& [name, value] : sample.labels) {
-      metric.label.push_back({std::string(name), value});
+      metric.label.push_back({std::string(name), PrometheusLabelValue(value)});
     }
     switch (family.info.kind) {
       case InstrumentKind::kHistogram: {

@@ -12,6 +12,7 @@
 #define WAITER_TELEMETRY_PROMETHEUS_TEXT_H_
 
 #include <string>
+#include <string_view>
 
 #include "waiter/telemetry/metrics.h"
 #include "waiter/telemetry/metrics_table.h"
@@ -24,12 +25,15 @@ inline constexpr char kPrometheusContentType[] =
 
 // Returns all metrics of `table`. Dots in names become underscores, and units
 // and types become suffixes: `waiter_wait_duration_seconds`,
-// `waiter_engine_polls_total`. Bytes of a label value that are not UTF-8, which
-// Prometheus would refuse with the whole text, become `\xff`.
+// `waiter_engine_polls_total`.
 std::string PrometheusText(const MetricsTable& table);
 
 // Returns the name that Prometheus has for an instrument.
 std::string PrometheusName(const InstrumentInfo& info);
+
+// Returns the value of a label as UTF-8: each byte that is none, with which
+// Prometheus would refuse the whole text, becomes a text such as `\xff`.
+std::string PrometheusLabelValue(std::string_view value);
 
 }  // namespace waiter
 

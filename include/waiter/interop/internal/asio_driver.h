@@ -41,7 +41,7 @@ namespace waiter::internal {
 class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
  public:
   explicit AsioDriverState(boost::asio::any_io_executor executor)
-      : executor_(std::move(executor)), timer_(executor_) {}
+      : executor_(std::move(executor)), timer_(std::in_place, executor_) {}
 
   AsioDriverState(const AsioDriverState&) = delete;
   AsioDriverState& operator=(const AsioDriverState&) = delete;
@@ -61,7 +61,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
     if (running_on_ == std::this_thread::get_id()) Terminate();
     const MutexLock lock(mutex_);
     engine_.reset();
-    timer_.cancel();
+    timer_.reset();
     work_.reset();
   }
 
@@ -117,7 +117,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
   // Lets a turn come at `next`.
   void SetTimer(MonotonicTime next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next == MonotonicTime::max()) {
-      if (std::exchange(timer_time_, next) != next) timer_.cancel();
+      if (std::exchange(timer_time_, next) != next) timer_->cancel();
       // Asynchronous polls without a limit have no timer, but are work.
       if (engine_->statistics().pending == 0) {
         work_.reset();
@@ -130,8 +130,8 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
     // An earlier timer sets itself again.
     if (timer_time_ <= next) return;
     timer_time_ = next;
-    timer_.expires_at(next);
-    timer_.async_wait(
+    timer_->expires_at(next);
+    timer_->async_wait(
         [state = shared_from_this()](const boost::system::error_code& error) {
           if (!error) state->Request(kTimerFired);
         });
@@ -143,7 +143,8 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
   // Held by a turn, so that the engine is not destroyed under it.
   Mutex mutex_;
   std::unique_ptr<WaitEngine> engine_ ABSL_GUARDED_BY(mutex_);
-  boost::asio::steady_timer timer_ ABSL_GUARDED_BY(mutex_);
+  // Set until `Stop`, like the engine.
+  std::optional<boost::asio::steady_timer> timer_ ABSL_GUARDED_BY(mutex_);
   // Time at which `timer_` requests a turn; `max()` if it is not set.
   MonotonicTime timer_time_ ABSL_GUARDED_BY(mutex_) = MonotonicTime::max();
   std::optional<boost::asio::executor_work_guard<boost::asio::any_io_executor>>

@@ -130,7 +130,7 @@ class AsioTurn {
     if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
       return executor == executor_;
     } else {
-      const Executor* const own = executor_.template target<Executor>();
+      const auto* const own = executor_.template target<Executor>();
       return own != nullptr && *own == executor;
     }
   }

@@ -38,10 +38,9 @@ class AsioWait final : public AsioItem {
   using Executor = boost::asio::associated_executor_t<Handler>;
 
  public:
-  template <typename H>
-  explicit AsioWait(H&& handler)
+  explicit AsioWait(Handler handler)
       : AsioWait(boost::asio::get_associated_executor(handler),
-                 std::forward<H>(handler)) {}
+                 std::move(handler)) {}
 
   const Handler& handler() const { return handler_; }
 
@@ -95,11 +94,10 @@ class AsioWait final : public AsioItem {
     AsioWait* wait;
   };
 
-  template <typename H>
-  AsioWait(const Executor& executor, H&& handler)
+  AsioWait(const Executor& executor, Handler&& handler)
       : entry_(WaitsOf(executor)),
         work_(executor),
-        handler_(std::forward<H>(handler)) {}
+        handler_(std::move(handler)) {}
 
   // Returns the waits of the context of `executor`, or null.
   static AsioWaits* WaitsOf(const Executor& executor) {
