@@ -98,12 +98,13 @@ struct WaitEngineOptions {
   // is told. Requires `threads` of 0.
   //
   // Called by the thread that did so, inside of that call and under no lock of
-  // the engine. So it may be called by several threads at once, and by the
-  // loop's own. What
-  // functions of a wait do inside of `RunDue` calls nothing: the time that it
-  // returns takes account of it. Each request is followed by a call, unless one
-  // was made or is under way for an earlier request that no `RunDue` has taken
-  // yet. So a million requests are one call, and `RunDue` may find nothing to
+  // the engine: by several threads at once, perhaps, and by the loop's own.
+  // What functions of a wait do inside of `RunDue` calls nothing, because the
+  // time that it returns takes account of it.
+  //
+  // Each request is followed by a call, unless one was made or is under way for
+  // an earlier request that no `RunDue` has taken yet. So a million requests
+  // are one call, and there may be a call after which `RunDue` finds nothing to
   // do. A loop that keeps a flag must clear it before `RunDue`, not afterwards.
   //
   // It should do no more than wake the loop: write to an eventfd, post to an
