@@ -15,6 +15,7 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <set>
@@ -27,7 +28,6 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -378,11 +378,11 @@ TEST_F(OutsideTest, IdsAreUniqueOverThreadsAndDrivers) {
   class Ids : public WaitObserver {
    public:
     void OnStart(const StartEvent& start) override {
-      const absl::MutexLock lock(&mutex);
+      const std::lock_guard<std::mutex> lock(mutex);
       EXPECT_TRUE(ids.insert(start.wait.id).second);
       EXPECT_NE(start.wait.id, 0U);
     }
-    absl::Mutex mutex;
+    std::mutex mutex;
     std::set<uint64_t> ids;
   };
   const auto ids = std::make_shared<Ids>();

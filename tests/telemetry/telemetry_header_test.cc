@@ -17,6 +17,7 @@
 #include <locale>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -32,7 +33,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -138,12 +138,12 @@ class Lines {
  public:
   auto Sink() {
     return [this](absl::LogSeverity severity, std::string_view line) {
-      const absl::MutexLock lock(&mutex_);
+      const std::lock_guard<std::mutex> lock(mutex_);
       lines_.push_back({severity, std::string(line)});
     };
   }
   std::vector<Line> all() {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     return lines_;
   }
   std::vector<std::string> texts() {
@@ -153,7 +153,7 @@ class Lines {
   }
 
  private:
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   std::vector<Line> lines_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -1199,7 +1199,7 @@ struct TraceLog {
     int errors = 0;
     int ends = 0;
   };
-  absl::Mutex mutex;
+  std::mutex mutex;
   std::vector<Span> spans ABSL_GUARDED_BY(mutex);
   int used_after_end ABSL_GUARDED_BY(mutex) = 0;
   std::atomic<int> misnested = 0;
@@ -1262,7 +1262,7 @@ class FakeTracer {
   Context With(const Context&, const Span& span) { return span.id(); }
   Scope MakeCurrent(const Context& context) { return {log_, context}; }
   Span StartSpan(std::string_view name, const Context& parent) {
-    const absl::MutexLock lock(&log_->mutex);
+    const std::lock_guard<std::mutex> lock(log_->mutex);
     log_->spans.push_back({.name = std::string(name), .parent = parent});
     return Span(static_cast<int>(log_->spans.size()));
   }
@@ -1295,7 +1295,7 @@ class FakeTracer {
  private:
   template <typename F>
   void Change(Span& span, F change) {
-    const absl::MutexLock lock(&log_->mutex);
+    const std::lock_guard<std::mutex> lock(log_->mutex);
     TraceLog::Span& kept = log_->spans.at(static_cast<size_t>(span.id()) - 1);
     if (kept.ends > 0) ++log_->used_after_end;
     change(kept);
@@ -1307,7 +1307,7 @@ class FakeTracer {
 class TracedHeaderTest : public EngineFixture {
  protected:
   ~TracedHeaderTest() override {
-    const absl::MutexLock lock(&log_.mutex);
+    const std::lock_guard<std::mutex> lock(log_.mutex);
     EXPECT_EQ(log_.used_after_end, 0);
     EXPECT_EQ(log_.misnested, 0);
     for (const TraceLog::Span& span : log_.spans) {
@@ -1324,7 +1324,7 @@ class TracedHeaderTest : public EngineFixture {
     return options;
   }
   std::vector<TraceLog::Span> Spans(std::string_view prefix = "") {
-    const absl::MutexLock lock(&log_.mutex);
+    const std::lock_guard<std::mutex> lock(log_.mutex);
     std::vector<TraceLog::Span> spans;
     for (const TraceLog::Span& span : log_.spans) {
       if (span.name.substr(0, prefix.size()) == prefix) spans.push_back(span);

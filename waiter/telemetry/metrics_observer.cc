@@ -51,7 +51,9 @@ class MetricsObserver::Operations {
     // entry belongs to this table, so it is still there.
     thread_local uint64_t last_table = 0;
     thread_local const Operation* last = nullptr;
-    if (last_table == id_ && last->name == name) return *last;
+    if (last != nullptr && last_table == id_ && last->name == name) {
+      return *last;
+    }
     const Operation& found = Lookup(name);
     last_table = id_;
     last = &found;
@@ -60,7 +62,7 @@ class MetricsObserver::Operations {
 
  private:
   static constexpr size_t kSlots = 256;
-  static_assert(kSlots > 2 * MetricSeries::kMaxOperations);
+  static_assert(kSlots > size_t{2} * MetricSeries::kMaxOperations);
 
   const Operation& Lookup(std::string_view name) {
     size_t at =
@@ -116,6 +118,7 @@ void MetricsObserver::AfterPoll(const PollEvent& poll) {
   sink_->Record(
       MetricSeries::PollDuration(index, name, poll.found.status()),
       // Several times as fast as `absl::ToDoubleSeconds`.
+      // NOLINTNEXTLINE(abseil-duration-conversion-cast)
       static_cast<double>(absl::ToInt64Nanoseconds(poll.took)) * 1e-9);
 }
 

@@ -20,7 +20,7 @@
 namespace waiter {
 
 // The header `Content-Type` of an HTTP answer with such a text.
-inline constexpr char kPrometheusContentType[] =
+inline constexpr const char* kPrometheusContentType =
     "text/plain; version=0.0.4; charset=utf-8";
 
 // Returns all metrics of `table`. Dots in names become underscores, and units
