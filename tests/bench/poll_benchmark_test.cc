@@ -88,10 +88,12 @@ class PollBenchmarkTest : public testing::Test {
   // Runs all rows of `function`, each for `iterations`.
   template <typename F>
   std::vector<Row> RunRows(F function, int iterations,
-                           PollBenchmarkOptions options) {
+                           const PollBenchmarkOptions& options,
+                           int threads = 1) {
     for (BenchmarkRow* const row :
          BenchmarkPolls("poll", std::move(function), options)) {
       row->Iterations(iterations);
+      if (threads > 1) row->Threads(threads);
     }
     Collector collector;
     benchmark::RunSpecifiedBenchmarks(&collector);
@@ -162,12 +164,12 @@ TEST_F(PollBenchmarkTest, AllocationsAreThoseOfAPoll) {
   const std::vector<Row> two = RunRows(
       [] {
         auto first = std::make_unique<int>(1);
-        benchmark::DoNotOptimize(first);
+        benchmark::DoNotOptimize(*first);
         struct alignas(64) Wide {
           int x;
         };
         auto second = std::make_unique<Wide>();
-        benchmark::DoNotOptimize(second);
+        benchmark::DoNotOptimize(*second);
         return false;
       },
       1000);
@@ -322,16 +324,11 @@ TEST_F(PollBenchmarkTest, InvalidOptionsAreReported) {
 }
 
 TEST_F(PollBenchmarkTest, SeveralThreadsAreReported) {
-  BenchmarkPolls(
-      "poll", [] { return true; }, Simulated())
-      .front()
-      ->Iterations(10)
-      ->Threads(2);
-  Collector collector;
-  benchmark::RunSpecifiedBenchmarks(&collector, "threads:2");
+  const std::vector<Row> rows =
+      RunRows([] { return true; }, 10, Simulated(), /*threads=*/2);
 
-  ASSERT_THAT(collector.rows, SizeIs(1));
-  EXPECT_THAT(collector.rows[0].error, HasSubstr("one thread"));
+  EXPECT_THAT(rows, SizeIs(5));
+  EXPECT_THAT(rows, Errors(HasSubstr("one thread")));
 }
 
 TEST_F(PollBenchmarkTest, FunctionThatTakesAContextGetsOne) {

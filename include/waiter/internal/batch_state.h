@@ -50,7 +50,7 @@ class BatchState final : public BatchQueue {
 
     void Poll(PollCompletion<T> completion) {
       done.emplace(std::move(completion));
-      if (!state->Join(*this)) (*done)(waiter::Poll<T>(Gone()));
+      if (!state->Join(*this)) (*done)(waiter::Poll<T>{Gone()});
     }
 
     std::shared_ptr<BatchState> state;

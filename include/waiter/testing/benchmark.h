@@ -98,9 +98,8 @@ std::vector<BenchmarkRow*> BenchmarkPolls(
   const auto subject = std::make_shared<parts::Subject<F>>(std::move(function));
   Clock& clock = options.clock != nullptr ? *options.clock : GetRealClock();
   std::vector<BenchmarkRow*> rows;
-  const auto add = [&](const std::string& row, auto run) {
-    rows.push_back(
-        benchmark::RegisterBenchmark((name + row).c_str(), run)->UseRealTime());
+  const auto add = [&](const std::string& row, parts::RunRow run) {
+    rows.push_back(parts::Register(name + row, std::move(run)));
   };
   add("/alone", [subject, &clock](benchmark::State& state) {
     parts::RunAlone(state, *subject, clock);
