@@ -34,7 +34,7 @@
 // a table.
 //
 // Google Benchmark is not a dependency of Waiter: a program that includes this
-// header brings it. Tried with versions 1.7 to 1.9.
+// header brings it. Tried with version 1.7.
 
 #ifndef WAITER_TESTING_BENCHMARK_H_
 #define WAITER_TESTING_BENCHMARK_H_
