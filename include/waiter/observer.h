@@ -176,13 +176,18 @@ class ObserverList : public WaitObserver {
   std::vector<std::shared_ptr<WaitObserver>> observers_;
 };
 
-// From now on, `observer` watches every wait whose `WaitPolicy` or `Waiter` is
-// made, before the observer of its own options if it has one; so call this at
-// the beginning of `main`. Replaces the observer of an earlier call, which
-// waits that it watches keep. Null: no further wait is watched. Thread-safe.
+// From now on, `observer` watches every wait of the program whose `WaitPolicy`
+// or `Waiter` is made, before the observer of its own options if it has one; so
+// call this at the beginning of `main`. Replaces the observer of an earlier
+// call, which waits that it watches keep. Null: no further wait is watched.
+// Thread-safe.
 void ObserveEveryWait(std::shared_ptr<WaitObserver> observer);
 
 namespace internal {
+
+// Returns an observer for the options of waits that the library itself makes,
+// which nobody watches, `ObserveEveryWait` included.
+std::shared_ptr<WaitObserver> Nobody();
 
 // Returns the observer of a wait with `own` in its options: `own`, that of
 // `ObserveEveryWait`, both, or null.

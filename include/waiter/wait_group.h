@@ -30,6 +30,7 @@
 #include "absl/time/time.h"
 #include "waiter/internal/exceptions.h"
 #include "waiter/internal/wait_group_state.h"
+#include "waiter/observer.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
@@ -118,7 +119,8 @@ class [[nodiscard]] WaitGroup {
     // One more wait keeps the callback from coming before all have begun.
     const size_t own = waits.size();
     state.Add(own, engine.Start(Waiter([] { return true; },
-                                       {.timeout = absl::ZeroDuration()}),
+                                       {.timeout = absl::ZeroDuration(),
+                                        .observer = internal::Nobody()}),
                                 typename State::OnEnd(state, own)));
   }
 

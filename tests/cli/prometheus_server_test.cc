@@ -53,7 +53,8 @@ class PrometheusServerTest : public testing::Test {
     if (!IsInstalled("prometheus")) {
       GTEST_SKIP() << "prometheus is not installed";
     }
-    std::string name = std::filesystem::temp_directory_path() / "waiter.XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() /
+                       ("waiter." + std::string(6, 'X'));
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
     metrics_->Watch("main", engine_);

@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/async_waiter.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
@@ -293,6 +294,23 @@ TEST_F(WaitGroupTest, FirstNEndsWithTheNthThatSucceeds) {
   EXPECT_THAT(reasons_,
               ElementsAre(StopReason::kSuccess, StopReason::kFailed,
                           StopReason::kSuccess, StopReason::kCancelled));
+}
+
+// The policy of the test's waits is older than the call of `ObserveEveryWait`,
+// so the only policy that is made meanwhile is that of the group's own wait.
+TEST_F(WaitGroupTest, WaitOfTheGroupItselfIsNotObserved) {
+  class Starts : public WaitObserver {
+   public:
+    void OnStart(const StartEvent& /*start*/) override { ++count; }
+    int count = 0;
+  };
+  const auto starts = std::make_shared<Starts>();
+  ObserveEveryWait(starts);
+  const auto group = All(engine_, WaitsFor({1, 2}), Take());
+  ObserveEveryWait(nullptr);
+  engine_.Run();
+
+  EXPECT_EQ(starts->count, 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "waiter/schedule.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -144,6 +145,24 @@ TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
 
   ASSERT_TRUE(delays.ok());
   EXPECT_EQ(delays->size(), 1);
+}
+
+// A schedule is a calculation and no wait of the program.
+TEST(ScheduleTest, IsNotObserved) {
+  class Starts : public WaitObserver {
+   public:
+    void OnStart(const StartEvent& /*start*/) override { ++count; }
+    int count = 0;
+  };
+  const auto starts = std::make_shared<Starts>();
+  ObserveEveryWait(starts);
+  SplitMix64 gen(1);
+  const auto delays = Schedule({.timeout = absl::Minutes(1)}, gen,
+                               /*max_delays=*/4, PollStatus::kNotReady);
+  ObserveEveryWait(nullptr);
+
+  ASSERT_TRUE(delays.ok());
+  EXPECT_EQ(starts->count, 0);
 }
 
 }  // namespace

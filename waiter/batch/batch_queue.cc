@@ -18,6 +18,7 @@
 #include "waiter/batch_options.h"
 #include "waiter/classify.h"
 #include "waiter/clock.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
@@ -132,6 +133,7 @@ void BatchQueue::Open(Clock& clock) {
         .retry_after = {.rule = RetryAfterOptions::Rule::kReplace},
         .clock = &clock};
     clock_ = &clock;
+    options.observer = internal::Nobody();
     at_once_ = WaitPolicy::Make(options);
     options.first_poll_delay = options_.window;
     after_window_ = WaitPolicy::Make(std::move(options));

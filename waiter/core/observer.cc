@@ -109,8 +109,15 @@ void ObserveEveryWait(std::shared_ptr<WaitObserver> observer) {
 
 namespace internal {
 
+std::shared_ptr<WaitObserver> Nobody() {
+  static WaitObserver& nobody = *new WaitObserver;
+  // Without an owner there is nothing to count.
+  return {std::shared_ptr<void>(), &nobody};
+}
+
 std::shared_ptr<WaitObserver> ObserverOfWait(
     std::shared_ptr<WaitObserver> own) {
+  if (own != nullptr && own == Nobody()) return nullptr;
   std::shared_ptr<WaitObserver> every = EveryWait::Get().observer();
   // A copy of a policy's options has it already.
   if (every == nullptr || every == own) return own;

@@ -396,8 +396,7 @@ auto EngineWorker::Enter() {
   }
   if (waking_worker == this) {
     Die("WaitEngine::Run or RunDue was called by WaitEngineOptions::wake, "
-        "which "
-        "should only tell the event loop to call it");
+        "which should only tell the event loop to call it");
   }
   return absl::Cleanup([previous = SetCurrent(this)] { SetCurrent(previous); });
 }

@@ -33,9 +33,8 @@
 //  * A post touches nothing of the mailbox after the worker could take it, so
 //    the worker's owner may free the mailbox then. A call of the hook does, and
 //    `Close` awaits it.
-//  * Nothing is posted to a closed mailbox, and no `put` and no call of the
-//  hook
-//    runs after `Close`.
+//  * Nothing is posted to a closed mailbox. After `Close`, no `put` runs, and
+//    no call of the hook.
 
 #ifndef WAITER_ENGINE_MAILBOX_H_
 #define WAITER_ENGINE_MAILBOX_H_

@@ -16,6 +16,7 @@
 #include "waiter/clock.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/wait_loop.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/rate_limiter.h"
@@ -59,7 +60,7 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
                                                      absl::BitGenRef gen,
                                                      int64_t max_delays,
                                                      const Poll<>& found) {
-  options.observer = nullptr;
+  options.observer = internal::Nobody();
   options.history_limit = 0;
   if (options.retry_quota != nullptr) {
     options.retry_quota = *RetryQuota::Make(options.retry_quota->options());

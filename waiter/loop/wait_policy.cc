@@ -103,7 +103,9 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       has_delay_rule_(options_.delay_rule != nullptr),
       has_budgets_(options_.retry_quota != nullptr ||
                    options_.rate_limiter != nullptr),
-      first_success_suffices_(status_.ok() && FirstSuccessSuffices(options_)),
+      // `observer_` first: `ObserveEveryWait` may have been called meanwhile.
+      first_success_suffices_(status_.ok() && observer_ == nullptr &&
+                              FirstSuccessSuffices(options_)),
       polls_at_once_after_(first_success_suffices_ && !has_delay_rule_
                                ? PollsAtOnceAfter(options_)
                                : std::array<bool, 5>{}),
