@@ -41,6 +41,7 @@ class WaitGroupTest : public testing::Test {
 
   std::vector<Waiter<Function>> WaitsFor(const std::vector<int>& seconds) {
     std::vector<Waiter<Function>> waits;
+    waits.reserve(seconds.size());
     for (const int second : seconds) {
       waits.emplace_back(
           [this, second]() -> Poll<int> {
@@ -57,7 +58,7 @@ class WaitGroupTest : public testing::Test {
   }
 
   WaitGroup<int>::Callback Take() {
-    return [this](std::vector<WaitResult<int>> results) {
+    return [this](const std::vector<WaitResult<int>>& results) {
       EXPECT_FALSE(ended_at_.has_value()) << "the group called back twice";
       ended_at_ = clock_.Elapsed();
       for (const WaitResult<int>& result : results) {
@@ -164,10 +165,10 @@ TEST_F(WaitGroupTest, CallbackMayDestroyTheGroup) {
   const auto take = Take();
   group = std::make_unique<WaitGroup<int>>(
       engine_, WaitsFor({1, 2}), WaitGroupOptions{},
-      [&](std::vector<WaitResult<int>> results) {
+      [&](const std::vector<WaitResult<int>>& results) {
         group.reset();
         ended_at_ = clock_.Elapsed();
-        EXPECT_EQ(results.size(), 2u);
+        EXPECT_EQ(results.size(), 2U);
       });
   engine_.Run();
 
@@ -245,6 +246,7 @@ TEST(WaitGroupThreadTest, WaitsOnSeveralThreadsEndOnce) {
                                     .max_delay = absl::Microseconds(300)}});
   for (int round = 0; round < 30; ++round) {
     std::vector<Waiter<std::function<bool()>>> waits;
+    waits.reserve(40);
     for (int i = 0; i < 40; ++i) {
       waits.emplace_back([polls = 0, i]() mutable { return ++polls > i % 5; },
                          policy);
@@ -261,7 +263,7 @@ TEST(WaitGroupThreadTest, WaitsOnSeveralThreadsEndOnce) {
     std::unique_lock lock(mutex);
     done.wait(lock, [&] { return !got.empty(); });
 
-    EXPECT_EQ(got.size(), 40u);
+    EXPECT_EQ(got.size(), 40U);
     EXPECT_GE(std::count_if(got.begin(), got.end(),
                             [](const auto& result) { return result.ok(); }),
               20);
@@ -296,20 +298,27 @@ TEST_F(WaitGroupTest, FirstNEndsWithTheNthThatSucceeds) {
                           StopReason::kSuccess, StopReason::kCancelled));
 }
 
-// The policy of the test's waits is older than the call of `ObserveEveryWait`,
+// The policy of the given waits is older than the call of `ObserveEveryWait`,
 // so the only policy that is made meanwhile is that of the group's own wait.
-TEST_F(WaitGroupTest, WaitOfTheGroupItselfIsNotObserved) {
+TEST(WaitGroupObserverTest, WaitOfTheGroupItselfIsNotObserved) {
   class Starts : public WaitObserver {
    public:
     void OnStart(const StartEvent& /*start*/) override { ++count; }
     int count = 0;
   };
+  WaitEngine engine({.threads = 0});
+  std::vector<Waiter<std::function<bool()>>> waits;
+  waits.emplace_back([] { return true; }, WaitPolicy::Make({}));
+  std::optional<size_t> results;
   const auto starts = std::make_shared<Starts>();
   ObserveEveryWait(starts);
-  const auto group = All(engine_, WaitsFor({1, 2}), Take());
+  const WaitGroup group(
+      engine, std::move(waits), WaitGroupOptions{},
+      [&](const std::vector<WaitResult<>>& got) { results = got.size(); });
   ObserveEveryWait(nullptr);
-  engine_.Run();
+  engine.Run();
 
+  EXPECT_EQ(results, 1);
   EXPECT_EQ(starts->count, 0);
 }
 
