@@ -294,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookActionsTest,
 class HookDeathTest : public HookActionsTest {};
 
 TEST_P(HookDeathTest, ExceptionThatLeavesAHookTerminatesTheProgram) {
-  EXPECT_DEATH(Run([] { throw 1; }), "terminate called");
+  EXPECT_DEATH(Run([] { throw 1; }), "terminat(e|ing)");
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookDeathTest,
