@@ -157,6 +157,16 @@ class WaitObserver {
   // (`kCancelled`), and a status function that threw (`kFailed`, kUnknown).
   virtual void OnDone(const WaitIdentity& /*wait*/,
                       const WaitReport& /*report*/) {}
+
+  // Hooks that are called for every poll. A wait skips those that are false,
+  // which makes it cheaper. Asked once, when its policy or `Waiter` is made.
+  struct PollHooks {
+    bool before_poll = true;
+    bool after_poll = true;
+    bool on_decision = true;
+    bool before_sleep = true;
+  };
+  virtual PollHooks poll_hooks() const { return {}; }
 };
 
 // Several observers in one. Calls each hook of the first, then of the second,
@@ -171,9 +181,14 @@ class ObserverList : public WaitObserver {
   void OnDecision(const DecisionEvent& decision) override;
   void BeforeSleep(const SleepEvent& sleep) override;
   void OnDone(const WaitIdentity& wait, const WaitReport& report) override;
+  PollHooks poll_hooks() const override;
 
  private:
-  std::vector<std::shared_ptr<WaitObserver>> observers_;
+  struct Member {
+    std::shared_ptr<WaitObserver> observer;
+    PollHooks hooks;
+  };
+  std::vector<Member> members_;
 };
 
 // From now on, `observer` watches every wait of the program whose `WaitPolicy`

@@ -30,6 +30,7 @@
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/loop/backoff.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/wait_report.h"
@@ -81,6 +82,9 @@ class WaitPolicy {
   // Returns the observer of every wait with this policy: that of the options,
   // that of `ObserveEveryWait` (observer.h), a list of both, or null.
   WaitObserver* observer() const { return observer_.get(); }
+
+  // Returns what `observer()->poll_hooks()` returned when this was made.
+  WaitObserver::PollHooks poll_hooks() const { return poll_hooks_; }
 
   bool has_delay_rule() const { return has_delay_rule_; }
 
@@ -177,6 +181,7 @@ class WaitPolicy {
   absl::Status status_;
   Clock& clock_;
   std::shared_ptr<WaitObserver> observer_;
+  WaitObserver::PollHooks poll_hooks_;
   bool has_deadline_;
   bool keeps_details_;
   bool has_delay_rule_;

@@ -409,6 +409,65 @@ TEST_F(DecisionTest, ListCallsAllInOrderAndLeavesOutNull) {
   EXPECT_THAT(order, ElementsAre("first", "second"));
 }
 
+// Has only some of the hooks of a poll.
+class Some : public Decisions {
+ public:
+  explicit Some(const PollHooks& hooks) : hooks_(hooks) {}
+  PollHooks poll_hooks() const override { return hooks_; }
+
+ private:
+  PollHooks hooks_;
+};
+
+constexpr WaitObserver::PollHooks kNone = {.before_poll = false,
+                                           .after_poll = false,
+                                           .on_decision = false,
+                                           .before_sleep = false};
+
+TEST_F(DecisionTest, HooksThatAnObserverDoesWithoutAreSkipped) {
+  struct {
+    bool WaitObserver::PollHooks::*hook;
+    std::vector<std::string> lines;
+  } rows[] = {
+      {&WaitObserver::PollHooks::before_poll,
+       {"start, 1m, 0", "before", "before", "done"}},
+      {&WaitObserver::PollHooks::after_poll,
+       {"start, 1m, 0", "after", "after", "done"}},
+      {&WaitObserver::PollHooks::on_decision,
+       {"start, 1m, 0", "1s by not ready", "ended by success", "done"}},
+      {&WaitObserver::PollHooks::before_sleep,
+       {"start, 1m, 0", "sleep", "done"}},
+  };
+  for (const auto& [hook, lines] : rows) {
+    WaitObserver::PollHooks hooks = kNone;
+    hooks.*hook = true;
+    Some some(hooks);
+    ScriptedPoll<> script(clock_, {NotReady(), Success()});
+    WaitOptions options = Options(absl::Minutes(1));
+    options.observer = Unowned(some);
+
+    (void)Waiter(std::ref(script), options).Wait();
+
+    EXPECT_EQ(some.lines, lines);
+  }
+}
+
+TEST_F(DecisionTest, MembersOfAListHaveTheHooksThatEachAsksFor) {
+  Some none(kNone);
+  WaitObserver::PollHooks hooks = kNone;
+  hooks.after_poll = true;
+  Some after(hooks);
+  WaitOptions options = Options(absl::Minutes(1));
+  options.observer =
+      std::make_shared<ObserverList>(std::vector<std::shared_ptr<WaitObserver>>{
+          Unowned<WaitObserver>(none), Unowned<WaitObserver>(after)});
+
+  (void)Waiter([] { return true; }, options).Wait();
+
+  EXPECT_THAT(none.lines, ElementsAre("start, 1m, 0", "done"));
+  EXPECT_THAT(after.lines, ElementsAre("start, 1m, 0", "after", "done"));
+}
+
 class ObserveEveryWaitTest : public DecisionTest {
  protected:
   ~ObserveEveryWaitTest() override { ObserveEveryWait(nullptr); }

@@ -74,33 +74,60 @@ std::string_view SleepReasonName(SleepReason reason) {
   return "unknown reason";
 }
 
-ObserverList::ObserverList(std::vector<std::shared_ptr<WaitObserver>> observers)
-    : observers_(std::move(observers)) {
-  std::erase(observers_, nullptr);
+ObserverList::ObserverList(
+    std::vector<std::shared_ptr<WaitObserver>> observers) {
+  members_.reserve(observers.size());
+  for (std::shared_ptr<WaitObserver>& observer : observers) {
+    if (observer == nullptr) continue;
+    const PollHooks hooks = observer->poll_hooks();
+    members_.push_back({.observer = std::move(observer), .hooks = hooks});
+  }
 }
 
 void ObserverList::OnStart(const StartEvent& start) {
-  for (const auto& observer : observers_) observer->OnStart(start);
+  for (const Member& member : members_) member.observer->OnStart(start);
 }
 
 void ObserverList::BeforePoll(const WaitIdentity& wait, int64_t attempt) {
-  for (const auto& observer : observers_) observer->BeforePoll(wait, attempt);
+  for (const Member& member : members_) {
+    if (member.hooks.before_poll) member.observer->BeforePoll(wait, attempt);
+  }
 }
 
 void ObserverList::AfterPoll(const PollEvent& poll) {
-  for (const auto& observer : observers_) observer->AfterPoll(poll);
+  for (const Member& member : members_) {
+    if (member.hooks.after_poll) member.observer->AfterPoll(poll);
+  }
 }
 
 void ObserverList::OnDecision(const DecisionEvent& decision) {
-  for (const auto& observer : observers_) observer->OnDecision(decision);
+  for (const Member& member : members_) {
+    if (member.hooks.on_decision) member.observer->OnDecision(decision);
+  }
 }
 
 void ObserverList::BeforeSleep(const SleepEvent& sleep) {
-  for (const auto& observer : observers_) observer->BeforeSleep(sleep);
+  for (const Member& member : members_) {
+    if (member.hooks.before_sleep) member.observer->BeforeSleep(sleep);
+  }
 }
 
 void ObserverList::OnDone(const WaitIdentity& wait, const WaitReport& report) {
-  for (const auto& observer : observers_) observer->OnDone(wait, report);
+  for (const Member& member : members_) member.observer->OnDone(wait, report);
+}
+
+WaitObserver::PollHooks ObserverList::poll_hooks() const {
+  PollHooks any = {.before_poll = false,
+                   .after_poll = false,
+                   .on_decision = false,
+                   .before_sleep = false};
+  for (const auto& [observer, hooks] : members_) {
+    any.before_poll |= hooks.before_poll;
+    any.after_poll |= hooks.after_poll;
+    any.on_decision |= hooks.on_decision;
+    any.before_sleep |= hooks.before_sleep;
+  }
+  return any;
 }
 
 void ObserveEveryWait(std::shared_ptr<WaitObserver> observer) {

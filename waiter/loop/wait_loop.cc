@@ -432,6 +432,7 @@ inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
 
 ABSL_ATTRIBUTE_NOINLINE void WaitLoop::AnnouncePoll() {
   state_.poll_announced = true;
+  if (!policy_.poll_hooks().before_poll) return;
   CallHook(policy_, [&](WaitObserver& observer) {
     observer.BeforePoll(Identity(), report_.attempts + 1);
   });
@@ -604,6 +605,7 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportPoll(MonotonicTime now,
                                                   const Poll<>& found) {
   state_.poll_ended = now;
   state_.is_undecided = true;
+  if (!policy_.poll_hooks().after_poll) return;
   CallHook(policy_,
            [&](WaitObserver& observer) { observer.AfterPoll(EventOf(found)); });
 }
@@ -613,6 +615,7 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportPoll(MonotonicTime now,
 ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportDecision(
     const Poll<>& found, std::optional<Delay> delay) {
   state_.is_undecided = false;
+  if (!policy_.poll_hooks().on_decision) return;
   CallHook(policy_, [&](WaitObserver& observer) {
     const PollEvent poll = EventOf(found);
     DecisionEvent decision = {
@@ -634,7 +637,7 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportSleep(MonotonicTime now,
   if (options.history_limit > 0 && report_.attempts > 0) {
     LastRecord().delay += length;  // A rate limiter may add to a delay.
   }
-  if (policy_.observer() != nullptr) {
+  if (policy_.observer() != nullptr && policy_.poll_hooks().before_sleep) {
     CallHook(policy_, [&](WaitObserver& observer) {
       observer.BeforeSleep({.wait = Identity(),
                             .attempt = report_.attempts,

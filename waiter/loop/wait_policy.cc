@@ -95,6 +95,8 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       status_(std::move(status)),
       clock_(options_.clock != nullptr ? *options_.clock : GetRealClock()),
       observer_(internal::ObserverOfWait(options_.observer)),
+      poll_hooks_(observer_ != nullptr ? observer_->poll_hooks()
+                                       : WaitObserver::PollHooks()),
       has_deadline_(options_.timeout.value_or(absl::InfiniteDuration()) <
                         absl::InfiniteDuration() ||
                     options_.deadline.value_or(absl::InfiniteFuture()) <

@@ -179,6 +179,10 @@ void LogObserver::OnDone(const WaitIdentity& wait, const WaitReport& report) {
   Log(severity, line);
 }
 
+WaitObserver::PollHooks LogObserver::poll_hooks() const {
+  return {.before_poll = false, .after_poll = false, .before_sleep = false};
+}
+
 void LogObserver::Log(std::optional<absl::LogSeverity> severity,
                       std::string_view line) const {
   if (!severity.has_value()) return;

@@ -135,4 +135,8 @@ void MetricsObserver::OnDone(const WaitIdentity& wait,
   sink_->Add(MetricSeries::WaitActive(index, name), -1);
 }
 
+WaitObserver::PollHooks MetricsObserver::poll_hooks() const {
+  return {.before_poll = false, .on_decision = false, .before_sleep = false};
+}
+
 }  // namespace waiter

@@ -98,12 +98,9 @@ struct alignas(64) Shard {
 
 // Returns the bucket of `value`: the number of bounds below it.
 size_t BucketOf(const BucketBounds& bounds, double value) {
-  static_assert(std::tuple_size_v<BucketBounds> == 15);
-  // A binary search whose steps need no branch, so none is mispredicted.
+  // No comparison waits for another, which is quicker than a binary search.
   size_t below = 0;
-  for (const size_t step : {8, 4, 2, 1}) {
-    below += bounds[below + step - 1] < value ? step : 0;
-  }
+  for (const double bound : bounds) below += bound < value ? 1 : 0;
   return below;
 }
 

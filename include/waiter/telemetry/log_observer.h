@@ -66,13 +66,14 @@ struct LogOptions {
 //
 // The sink must not throw. It may start waits; those that this observer watches
 // call the sink again.
-class LogObserver : public WaitObserver {
+class LogObserver final : public WaitObserver {
  public:
   explicit LogObserver(LogOptions options = {});
   ~LogObserver() override;
 
   void OnDecision(const DecisionEvent& decision) override;
   void OnDone(const WaitIdentity& wait, const WaitReport& report) override;
+  PollHooks poll_hooks() const override;
 
  private:
   class Pending;

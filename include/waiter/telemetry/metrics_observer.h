@@ -31,7 +31,7 @@ namespace waiter {
 // The first 100 operations have labels of their own. The waits of all further
 // ones count as the operation "other". Each observer numbers operations anew,
 // so a sink must not have two.
-class MetricsObserver : public WaitObserver {
+class MetricsObserver final : public WaitObserver {
  public:
   // `sink` must not be null.
   explicit MetricsObserver(std::shared_ptr<MetricsSink> sink);
@@ -40,6 +40,7 @@ class MetricsObserver : public WaitObserver {
   void OnStart(const StartEvent& start) override;
   void AfterPoll(const PollEvent& poll) override;
   void OnDone(const WaitIdentity& wait, const WaitReport& report) override;
+  PollHooks poll_hooks() const override;
 
  private:
   class Operations;
