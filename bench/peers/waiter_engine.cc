@@ -29,7 +29,8 @@
 #include "waiter/waiter.h"
 
 ABSL_FLAG(bool, full, false, "whether waits keep a full report");
-ABSL_FLAG(bool, metrics, false, "whether --mode=run measures its waits");
+ABSL_FLAG(bool, metrics, false,
+          "whether --mode=run and --mode=cancel have metrics of their waits");
 ABSL_FLAG(std::string, tick, "1ms", "granularity of wake-ups; 0: exact");
 ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
 
@@ -74,6 +75,11 @@ std::shared_ptr<const WaitPolicy> MakePolicy(
        .observer = std::move(observer)});
 }
 
+std::shared_ptr<WaitObserver> MetricsByFlag() {
+  if (!absl::GetFlag(FLAGS_metrics)) return nullptr;
+  return std::make_shared<MetricsObserver>(std::make_shared<MetricsTable>());
+}
+
 WaitEngineOptions EngineOptions(int threads) {
   WaitEngineOptions options = {
       .threads = threads,
@@ -98,11 +104,7 @@ void Count(Workload& workload, const WaitResult<>& result) {
 
 int RunToTheEnd(Workload& workload) {
   WaitEngine engine(EngineOptions(0));
-  const auto policy = MakePolicy(
-      workload,
-      absl::GetFlag(FLAGS_metrics)
-          ? std::make_shared<MetricsObserver>(std::make_shared<MetricsTable>())
-          : nullptr);
+  const auto policy = MakePolicy(workload, MetricsByFlag());
   workload.Begin();
   for (size_t i = 0; i < workload.waits(); ++i) {
     engine
@@ -142,7 +144,7 @@ int MeasureLateness(Workload& workload) {
 
 int MeasureCancel(Workload& workload) {
   WaitEngine engine(EngineOptions(0));
-  const auto policy = MakePolicy(workload, nullptr);
+  const auto policy = MakePolicy(workload, MetricsByFlag());
   std::vector<WaitHandle> handles(workload.waits());
   workload.Begin();
   for (size_t i = 0; i < handles.size(); ++i) {
