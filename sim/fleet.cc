@@ -136,8 +136,7 @@ class Policies {
       own.retry_quota = *RetryQuota::Make(own.retry_quota->options());
     }
     if (own.rate_limiter != nullptr) {
-      own.rate_limiter =
-          *AdaptiveRateLimiter::Make(own.rate_limiter->options());
+      own.rate_limiter = own.rate_limiter->MakeAlike();
     }
     return WaitPolicy::Make(std::move(own));
   }

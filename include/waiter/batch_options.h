@@ -33,7 +33,7 @@
 
 namespace waiter {
 
-class AdaptiveRateLimiter;
+class RateLimiter;
 
 // A value. Invalid options end every wait of the poller with kInvalidArgument.
 struct BatchOptions {
@@ -65,7 +65,7 @@ struct BatchOptions {
   // After a call, the limiter is told once how it went: throttled if the call
   // returns kResourceExhausted or throttles one of its keys. Hints are for the
   // keys whose answer has them, and the limiter for all calls that follow.
-  std::shared_ptr<AdaptiveRateLimiter> rate_limiter = nullptr;
+  std::shared_ptr<RateLimiter> rate_limiter = nullptr;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.

@@ -35,8 +35,8 @@
 
 namespace waiter {
 
-class AdaptiveRateLimiter;
 class Clock;
+class RateLimiter;
 class RetryQuota;
 class WaitObserver;
 
@@ -116,7 +116,7 @@ struct WaitOptions {
 
   // Every poll passes this limiter. It may delay polls, also the first one, but
   // not beyond the deadline: the last poll is made whatever the limiter says.
-  std::shared_ptr<AdaptiveRateLimiter> rate_limiter = nullptr;
+  std::shared_ptr<RateLimiter> rate_limiter = nullptr;
 
   // Start and confirmation.
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A rate limiter that learns how many polls per second a server can bear, and
-// holds the waits that share it to that rate. It lets every poll pass until the
-// server throttles for the first time.
+// Limits of the rate at which the waits that share them poll. In one process,
+// `AdaptiveRateLimiter` learns how many polls per second a server can bear; it
+// lets every poll pass until the server throttles for the first time.
 //
 //   auto limiter = waiter::AdaptiveRateLimiter::Make({});
 //   if (!limiter.ok()) return limiter.status();
@@ -29,6 +29,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/base/optimization.h"
 #include "absl/base/thread_annotations.h"
@@ -54,23 +55,43 @@ struct RateLimiterState {
   double time_window = 0;    // k of the formula.
 };
 
-// Thread-safe. Reads no clock and never sleeps, so a slow caller delays no
-// other caller. All calls must take `now` from the same clock; readings of
-// different threads need not be in order. Time is measured from the first call.
-//
-// Until the server throttles, `Acquire(now)` costs one atomic read. All other
-// calls take a lock for a short time.
-class AdaptiveRateLimiter {
+// What a wait asks before each poll and tells after it. Implementations must be
+// thread-safe, and must neither block nor throw: the waits of a whole engine
+// stand still meanwhile. All calls take `now` from the clock of the waits;
+// readings of different threads need not be in order.
+class RateLimiter {
  public:
-  // Returns a limiter that lets every poll pass, or the error of `Validate`.
-  static absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> Make(
-      const RateLimiterOptions& options);
+  virtual ~RateLimiter() = default;
 
   // Takes one poll and returns `now`, or takes nothing and returns a later time
   // at which to call again. The rate may change in between, so call again after
   // each sleep until this returns `now`. A caller that gives up has nothing to
   // undo.
-  MonotonicTime Acquire(MonotonicTime now);
+  virtual MonotonicTime Acquire(MonotonicTime now) = 0;
+
+  // Counts a poll that ended at `now` and found `status`.
+  virtual void Update(MonotonicTime now, PollStatus status) = 0;
+
+  // Returns the polls per second that may pass now; nullopt: any number.
+  virtual std::optional<double> Rate() const = 0;
+
+  // Returns a limiter with the same options that shares nothing with this one,
+  // as simulations need it.
+  virtual std::shared_ptr<RateLimiter> MakeAlike() const = 0;
+};
+
+// Reads no clock and never sleeps, so a slow caller delays no other caller.
+// Time is measured from the first call.
+//
+// Until the server throttles, `Acquire(now)` costs one atomic read. All other
+// calls take a lock for a short time.
+class AdaptiveRateLimiter final : public RateLimiter {
+ public:
+  // Returns a limiter that lets every poll pass, or the error of `Validate`.
+  static absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> Make(
+      const RateLimiterOptions& options);
+
+  MonotonicTime Acquire(MonotonicTime now) override;
 
   // The same for `cost` polls at once. Returns an error if they could never
   // pass: kInvalidArgument if `cost` is negative or not finite,
@@ -80,7 +101,10 @@ class AdaptiveRateLimiter {
   // Counts a poll that ended at `now`, and adapts the rate: down if `status` is
   // `kThrottled`, otherwise up. Call it after every poll, because the limiter
   // measures the rate by these calls.
-  void Update(MonotonicTime now, PollStatus status);
+  void Update(MonotonicTime now, PollStatus status) override;
+
+  std::optional<double> Rate() const override;
+  std::shared_ptr<RateLimiter> MakeAlike() const override;
 
   // Returns the state after the last call.
   RateLimiterState State() const;

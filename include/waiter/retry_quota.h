@@ -27,6 +27,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -95,10 +96,30 @@ absl::Status Validate(const RetryQuotaOptions& options);
 // used with one quota only, and may be dropped at any time: the tokens then
 // stay spent.
 class QuotaToken {
+ public:
+  // For saving a wait: a byte that means the same in other builds.
+  uint8_t ToByte() const { return use_; }
+  // Returns nullopt for a byte that `ToByte` does not return.
+  static std::optional<QuotaToken> FromByte(uint8_t byte) {
+    if (byte > kNothing) return std::nullopt;
+    QuotaToken token;
+    token.use_ = byte;
+    return token;
+  }
+
  private:
   friend class RetryQuota;
   static constexpr uint8_t kNothing = 4;
   uint8_t use_ = kNothing;  // Or a `QuotaUse`.
+};
+
+// Asks for tokens before a quota is empty.
+struct QuotaLowMark {
+  // `on_low` is called by an `Acquire` that leaves less than this, or that is
+  // refused.
+  double level = 0;
+  // Must be thread-safe and return at once. Null: nobody is asked.
+  std::function<void()> on_low = nullptr;
 };
 
 // Thread-safe. Reads no clock and never sleeps. All calls must take `now` from
@@ -110,7 +131,7 @@ class RetryQuota {
  public:
   // Returns a full quota, or the error of `Validate`.
   static absl::StatusOr<std::shared_ptr<RetryQuota>> Make(
-      const RetryQuotaOptions& options);
+      const RetryQuotaOptions& options, QuotaLowMark low_mark = {});
 
   // Takes the cost of `use` and returns the time at which the poll may start:
   // `now`, or later with `kWait`. A poll that costs nothing never waits. The
@@ -132,6 +153,12 @@ class RetryQuota {
   // call after `Release`, does nothing.
   void Refund(MonotonicTime now, QuotaToken& token);
 
+  // For a supplier that moves tokens between quotas: adds tokens, up to the
+  // capacity, or takes those that are there, at most `most`, and returns how
+  // many it took. Both amounts must be zero or more.
+  void Deposit(double tokens, MonotonicTime now);
+  double Withdraw(double most, MonotonicTime now);
+
   // Returns the number of tokens at `now`. It is negative if polls that wait
   // for refill still owe tokens.
   double Available(MonotonicTime now) const;
@@ -139,7 +166,7 @@ class RetryQuota {
   const RetryQuotaOptions& options() const { return options_; }
 
  private:
-  explicit RetryQuota(const RetryQuotaOptions& options);
+  RetryQuota(const RetryQuotaOptions& options, QuotaLowMark low_mark);
 
   // Returns the tokens that refill has brought since the origin of the clock.
   double Refilled(MonotonicTime now) const;
@@ -154,6 +181,7 @@ class RetryQuota {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RetryQuotaOptions options_;
+  const QuotaLowMark low_mark_;
   // By `QuotaUse`, and zero for `kNothing`.
   const std::array<double, QuotaToken::kNothing + 1> costs_;
   const double refill_per_nanosecond_;

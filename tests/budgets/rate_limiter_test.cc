@@ -95,6 +95,27 @@ TEST(AdaptiveRateLimiterTest, LimiterLetsEveryPollPassUntilThrottled) {
   EXPECT_TRUE(limiter->State().limiting);
 }
 
+TEST(AdaptiveRateLimiterTest, RateIsThatOfTheStateOnceTheServerHasThrottled) {
+  const auto limiter = MakeLimiter();
+  limiter->Acquire(kStart);
+  EXPECT_EQ(limiter->Rate(), std::nullopt);
+  limiter->Update(kStart, PollStatus::kThrottled);
+  EXPECT_EQ(limiter->Rate(), limiter->State().fill_rate);
+}
+
+TEST(AdaptiveRateLimiterTest, LimiterAlikeHasTheOptionsAndNotTheState) {
+  const auto limiter = MakeLimiter({.min_fill_rate = 0.25});
+  limiter->Acquire(kStart);
+  limiter->Update(kStart, PollStatus::kThrottled);
+
+  const std::shared_ptr<RateLimiter> alike = limiter->MakeAlike();
+
+  EXPECT_EQ(alike->Rate(), std::nullopt);
+  alike->Acquire(kStart);
+  alike->Update(kStart, PollStatus::kThrottled);
+  EXPECT_EQ(alike->Rate(), 0.25);
+}
+
 TEST(AdaptiveRateLimiterTest, SecondSleeperForOneTokenIsSentBack) {
   const auto limiter = MakeThrottled(10, 10);
   EXPECT_EQ(limiter->Acquire(At(0)), At(0.1));

@@ -61,6 +61,64 @@ TEST(RetryQuotaTest, DefaultsAreThoseOf2026) {
   EXPECT_EQ(quota->Available(kStart), 467);
 }
 
+TEST(RetryQuotaTest, DepositAddsUpToTheCapacity) {
+  const auto quota = MakeQuota({.capacity = 100});
+  EXPECT_EQ(quota->Withdraw(60, kStart), 60);
+  quota->Deposit(50, kStart);
+  EXPECT_EQ(quota->Available(kStart), 90);
+  quota->Deposit(50, kStart);
+  EXPECT_EQ(quota->Available(kStart), 100);
+}
+
+TEST(RetryQuotaTest, WithdrawTakesWhatIsThereAndNothingOnCredit) {
+  for (const bool compatible : {false, true}) {
+    const auto quota = MakeQuota({.capacity = 20,
+                                  .retry_cost = 14,
+                                  .refill_per_second = 1,
+                                  .when_spent = WhenSpent::kWait,
+                                  .compatible = compatible});
+    EXPECT_EQ(quota->Withdraw(0, kStart), 0);
+    EXPECT_EQ(quota->Withdraw(15, kStart), 15);
+    EXPECT_EQ(quota->Withdraw(15, kStart), 5);
+    EXPECT_EQ(quota->Withdraw(15, kStart), 0);
+    EXPECT_EQ(quota->Withdraw(15, kStart + seconds(3)), 3);
+    QuotaToken token;
+    quota->Acquire(QuotaUse::kRetry, kStart + seconds(3), token);
+    EXPECT_EQ(quota->Withdraw(15, kStart + seconds(4)), 0);
+  }
+}
+
+TEST(RetryQuotaTest, LowMarkCallsForPaymentsThatLeaveLessAndForRefusals) {
+  int calls = 0;
+  const auto quota =
+      *RetryQuota::Make({.capacity = 40, .retry_cost = 14},
+                        {.level = 20, .on_low = [&calls] { ++calls; }});
+  QuotaToken token;
+  quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+  EXPECT_EQ(calls, 0);  // 26 are left.
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+  EXPECT_EQ(calls, 1);  // 12 are left.
+  EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
+  EXPECT_EQ(calls, 2);
+  quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
+  EXPECT_EQ(calls, 2);  // That was free.
+}
+
+TEST(RetryQuotaTest, TokenThatWasSavedStandsForTheSameCost) {
+  const auto quota = MakeQuota({.capacity = 100, .retry_cost = 14});
+  QuotaToken token;
+  quota->Acquire(QuotaUse::kRetry, kStart, token);
+
+  std::optional<QuotaToken> restored = QuotaToken::FromByte(token.ToByte());
+  ASSERT_TRUE(restored.has_value());
+  quota->Release(kStart, *restored);
+
+  EXPECT_EQ(quota->Available(kStart), 100);
+  EXPECT_EQ(QuotaToken().ToByte(), 4);
+  EXPECT_EQ(QuotaToken::FromByte(5), std::nullopt);
+}
+
 TEST(RetryQuotaTest, TokenIsOneByte) { static_assert(sizeof(QuotaToken) == 1); }
 
 TEST(RetryQuotaTest, LastCostIsRefundedOnlyOnce) {

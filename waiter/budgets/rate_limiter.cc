@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
@@ -187,6 +188,16 @@ void AdaptiveRateLimiter::Update(MonotonicTime now, PollStatus status) {
     rate = cubic_.Grow(time);
   }
   bucket_.SetRate(std::min(rate, options_.growth_limit * measured), time);
+}
+
+std::optional<double> AdaptiveRateLimiter::Rate() const {
+  const RateLimiterState state = State();
+  if (!state.limiting) return std::nullopt;
+  return state.fill_rate;
+}
+
+std::shared_ptr<RateLimiter> AdaptiveRateLimiter::MakeAlike() const {
+  return absl::WrapUnique(new AdaptiveRateLimiter(options_));
 }
 
 RateLimiterState AdaptiveRateLimiter::State() const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
@@ -83,13 +84,15 @@ absl::Status Validate(const RetryQuotaOptions& options) {
 }
 
 absl::StatusOr<std::shared_ptr<RetryQuota>> RetryQuota::Make(
-    const RetryQuotaOptions& options) {
+    const RetryQuotaOptions& options, QuotaLowMark low_mark) {
   if (absl::Status status = Validate(options); !status.ok()) return status;
-  return std::shared_ptr<RetryQuota>(absl::WrapUnique(new RetryQuota(options)));
+  return std::shared_ptr<RetryQuota>(
+      absl::WrapUnique(new RetryQuota(options, std::move(low_mark))));
 }
 
-RetryQuota::RetryQuota(const RetryQuotaOptions& options)
+RetryQuota::RetryQuota(const RetryQuotaOptions& options, QuotaLowMark low_mark)
     : options_(options),
+      low_mark_(std::move(low_mark)),
       costs_{options.initial_cost, options.retry_cost, options.timeout_cost,
              options.throttle_cost, 0},
       refill_per_nanosecond_(options.refill_per_second /
@@ -117,6 +120,10 @@ std::optional<MonotonicTime> RetryQuota::Acquire(QuotaUse use,
       start.reset();
       break;
   }
+  if (low_mark_.on_low != nullptr && cost > 0 &&
+      Available(now) < low_mark_.level) {
+    low_mark_.on_low();
+  }
   return start;
 }
 
@@ -130,6 +137,31 @@ void RetryQuota::Release(MonotonicTime now, QuotaToken& token) {
 void RetryQuota::Refund(MonotonicTime now, QuotaToken& token) {
   Add(costs_[token.use_], now);
   token = {};
+}
+
+void RetryQuota::Deposit(double tokens, MonotonicTime now) { Add(tokens, now); }
+
+double RetryQuota::Withdraw(double most, MonotonicTime now) {
+  if (options_.compatible) {
+    const internal::MutexLock lock(mutex_);
+    tokens_ = TokensCompatibly(now);
+    mark_ = std::max(mark_, now);
+    const double taken = std::min(tokens_, most);
+    tokens_ -= taken;
+    return taken;
+  }
+  const double refilled = Refilled(now);
+  double level = level_.load(std::memory_order_relaxed);
+  double taken;
+  double left;
+  do {
+    left = std::min(options_.capacity, level + refilled);
+    taken = std::clamp(left, 0.0, most);
+    if (taken == 0) return 0;
+    left -= taken;
+  } while (!level_.compare_exchange_weak(level, left - refilled,
+                                         std::memory_order_relaxed));
+  return taken;
 }
 
 double RetryQuota::Refilled(MonotonicTime now) const {

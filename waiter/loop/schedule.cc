@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
   }
   if (options.rate_limiter != nullptr) {
     options.rate_limiter =
-        *AdaptiveRateLimiter::Make(options.rate_limiter->options());
+        options.rate_limiter->MakeAlike();
   }
   const std::shared_ptr<const WaitPolicy> policy =
       WaitPolicy::Make(std::move(options));

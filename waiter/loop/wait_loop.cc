@@ -488,7 +488,7 @@ std::optional<QuotaUse> WaitLoop::NextUse() const {
 
 // Returns nullopt if a poll may begin now, and otherwise the sleep before it.
 std::optional<NextStep> WaitLoop::PassLimiter(MonotonicTime now) {
-  AdaptiveRateLimiter* const limiter = policy_.options().rate_limiter.get();
+  RateLimiter* const limiter = policy_.options().rate_limiter.get();
   if (limiter == nullptr) return std::nullopt;
   const MonotonicTime start = limiter->Acquire(now);
   // A limiter delays polls, and takes none away: the last one passes.

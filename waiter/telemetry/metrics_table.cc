@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -110,7 +111,7 @@ struct WatchedQuota {
   Clock* clock;
 };
 struct WatchedLimiter {
-  std::shared_ptr<const AdaptiveRateLimiter> limiter;
+  std::shared_ptr<const RateLimiter> limiter;
 };
 struct WatchedEngine {
   const WaitEngine* engine;
@@ -131,8 +132,8 @@ constexpr std::array kGauges = std::to_array<InstrumentInfo>({
     {"waiter.retry_quota.tokens", "{token}", "Tokens that a retry quota has.",
      InstrumentKind::kGauge},
     {"waiter.rate_limiter.rate", "{poll}/s",
-     "Polls per second that a rate limiter lets pass; absent until the server "
-     "throttles.",
+     "Polls per second that a rate limiter lets pass; absent while it lets all "
+     "pass.",
      InstrumentKind::kGauge},
 });
 
@@ -257,9 +258,9 @@ class MetricsTable::Watched {
 
   static void Read(const std::string& name, const WatchedLimiter& watched,
                    Gauges& gauges) {
-    const RateLimiterState state = watched.limiter->State();
-    // Before the server throttles, there is no limit.
-    if (state.limiting) AddSample(name, state.fill_rate, gauges[5]);
+    if (const std::optional<double> rate = watched.limiter->Rate()) {
+      AddSample(name, *rate, gauges[5]);
+    }
   }
 
   mutable internal::Mutex mutex_;
@@ -309,7 +310,7 @@ void MetricsTable::Watch(std::string name,
 }
 
 void MetricsTable::Watch(std::string name,
-                         std::shared_ptr<const AdaptiveRateLimiter> limiter) {
+                         std::shared_ptr<const RateLimiter> limiter) {
   watched_->Add(std::move(name), WatchedLimiter{std::move(limiter)});
 }
 

@@ -74,8 +74,7 @@ class MetricsTable : public MetricsSink {
   void Watch(std::string name, const WaitEngine& engine);
   void Watch(std::string name, std::shared_ptr<const RetryQuota> quota,
              Clock& clock = GetRealClock());
-  void Watch(std::string name,
-             std::shared_ptr<const AdaptiveRateLimiter> limiter);
+  void Watch(std::string name, std::shared_ptr<const RateLimiter> limiter);
 
   // Removes the gauges with this name. Afterwards nothing reads what was
   // watched; blocks while `Collect` does.
