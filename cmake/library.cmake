@@ -56,6 +56,7 @@ set(WAITER_SOURCES
   waiter/loop/split_mix64.cc
   waiter/loop/wait_loop.cc
   waiter/loop/wait_policy.cc
+  waiter/loop/wait_token.cc
   waiter/presets/presets.cc
   waiter/telemetry/log_observer.cc
   waiter/telemetry/metrics.cc

@@ -64,6 +64,7 @@ std::string Window(absl::Duration low, absl::Duration high) {
 absl::StatusOr<PollPlanner> PollPlanner::Make(const WaitOptions& policy) {
   WaitOptions options = policy;
   options.observer = nullptr;
+  options.on_checkpoint = nullptr;
   options.history_limit = 0;
   options.retry_quota = nullptr;
   options.rate_limiter = nullptr;

@@ -23,6 +23,7 @@
 #ifndef WAITER_CLOCK_H_
 #define WAITER_CLOCK_H_
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 
@@ -39,11 +40,13 @@ namespace waiter {
 using MonotonicTime = std::chrono::steady_clock::time_point;
 
 // Returns `time + delay`, or `MonotonicTime::max()` if that would overflow.
-// Requires `time` and `delay` not to be negative.
+// Requires `delay` not to be negative. `time` may be, as a wait that was saved
+// can have begun before the clock of this process.
 constexpr MonotonicTime SaturatingAdd(MonotonicTime time,
                                       std::chrono::nanoseconds delay) {
-  return delay > MonotonicTime::max() - time ? MonotonicTime::max()
-                                             : time + delay;
+  return delay > MonotonicTime::max() - std::max(time, MonotonicTime())
+             ? MonotonicTime::max()
+             : time + delay;
 }
 
 // Implementations must be safe to call from any number of threads. A clock must

@@ -54,6 +54,7 @@ enum class SleepReason : uint8_t {
   kRateLimit,   // `WaitOptions::rate_limiter`.
   kConfirming,  // A success that must hold.
   kFinalPoll,   // The last poll was moved to the deadline.
+  kResumed,     // What is left of the sleep of a saved wait.
 };
 
 // Returns "not ready", "retry after", and so on.

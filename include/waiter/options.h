@@ -21,6 +21,7 @@
 #define WAITER_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ class Clock;
 class RateLimiter;
 class RetryQuota;
 class WaitObserver;
+class WaitToken;
 
 // A value. A wait checks its options before the first poll and ends with
 // kInvalidArgument if one is out of range. It copies the options; objects to
@@ -169,6 +171,10 @@ struct WaitOptions {
   // Time that `on_give_up` should take, which finds it in its argument. Zero or
   // more.
   absl::Duration give_up_timeout = absl::Seconds(10);
+
+  // Called before every sleep with a token from which another process can go
+  // on with the wait; see wait_token.h.
+  std::function<void(const WaitToken&)> on_checkpoint = nullptr;
 
   // Reporting and injection.
 

@@ -39,7 +39,7 @@ namespace waiter {
 // `first_poll_delay` comes first. If `options` are invalid, returns the error
 // of `Validate`.
 //
-// Ignores the observer and the history of the options. In place of budgets that
+// Ignores the observer, the history and `on_checkpoint` of the options. In place of budgets that
 // other waits may share, uses full ones with the same options. Never sleeps,
 // and takes time in proportion to the number of delays. Reads the wall clock
 // only for an absolute `deadline`.
@@ -48,7 +48,8 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(
     const Poll<>& found = PollStatus::kNotReady);
 
 // The same for a policy, for callers that compute many schedules of one policy.
-// Requires `policy.status().ok()`, no observer, no history and no budgets.
+// Requires `policy.status().ok()` and nothing of what the other ignores or
+// replaces.
 // Thread-safe, if each thread has a generator of its own.
 std::vector<absl::Duration> Schedule(
     const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,

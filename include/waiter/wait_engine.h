@@ -50,6 +50,7 @@
 #include "waiter/wait_engine_statistics.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -163,6 +164,18 @@ class WaitEngine {
     using PollAdapter = internal::NamedPollAdapter<typename W::PollAdapter>;
     return StartTask<PollAdapter, typename W::value_type>(
         {{std::move(waiter.function_)}, std::move(name)},
+        std::move(waiter.policy_), std::move(callback), Unprepared());
+  }
+
+  // Goes on with the wait of `token`, or starts one if that is empty; see
+  // wait_token.h. Otherwise like the first two. Takes memory for the token.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Resume(W waiter, WaitToken token, Callback callback) {
+    if (token.empty()) return Start(std::move(waiter), std::move(callback));
+    using PollAdapter = internal::ResumedPollAdapter<typename W::PollAdapter>;
+    return StartTask<PollAdapter, typename W::value_type>(
+        {{std::move(waiter.function_)}, std::move(token)},
         std::move(waiter.policy_), std::move(callback), Unprepared());
   }
 

@@ -76,7 +76,8 @@ class WaitPolicy {
                : by_timeout;
   }
 
-  // Returns whether an observer or a history records every poll.
+  // Returns whether an observer, a history or `on_checkpoint` needs what most
+  // waits do without.
   bool keeps_details() const { return keeps_details_; }
 
   // Returns the observer of every wait with this policy: that of the options,

@@ -48,6 +48,7 @@
 #include "waiter/timeout.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
 
 namespace waiter {
 
@@ -127,6 +128,13 @@ class Waiter {
     return Run(stop, gen);
   }
 
+  // Goes on with the wait of `token`, or starts one if that is empty; see
+  // wait_token.h. Otherwise like the first `Wait`.
+  WaitResult<value_type> Resume(const WaitToken& token,
+                                const waiter::stop_token& stop = {}) {
+    return Run(stop, std::nullopt, nullptr, &token);
+  }
+
  private:
   friend class WaitEngine;
   template <typename W>
@@ -136,14 +144,17 @@ class Waiter {
 
   WaitResult<value_type> Run(const waiter::stop_token& stop,
                              std::optional<absl::BitGenRef> gen,
-                             const PollNotifier* notifier = nullptr) {
+                             const PollNotifier* notifier = nullptr,
+                             const WaitToken* token = nullptr) {
     WaitResult<value_type> result;
     const auto poll = [this, &result](const PollContext* context,
                                       Poll<>& found) {
       PollOnce(function_, context, found, result.value_);
     };
-    internal::BlockingWait(*policy_, {stop, gen, TakesContext<F>, notifier},
-                           poll, result.report_);
+    if (token != nullptr && token->empty()) token = nullptr;
+    internal::BlockingWait(*policy_,
+                           {stop, gen, TakesContext<F>, notifier, token}, poll,
+                           result.report_);
     if (!result.ok()) internal::DropValue(result.value_);
     return result;
   }

@@ -6,6 +6,7 @@
 // driver is a function that fills an `Outcome`, and a line in `Drivers`.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -33,6 +34,8 @@
 #include "waiter/batch_poller.h"
 #include "waiter/clock.h"
 #include "waiter/internal/batch_state.h"
+#include "waiter/loop/next_step.h"
+#include "waiter/loop/saved_wait.h"
 #include "waiter/loop/wait_loop.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -47,6 +50,7 @@
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -136,6 +140,62 @@ Outcome RunLoop(const Scenario& scenario) {
                 : step.wake_up();
       step = loop.OnWake(now, stopped);
     }
+  }
+  return outcome;
+}
+
+// The same in as many processes as there are sleeps: at each one the wait is
+// saved, and a new loop goes on with its bytes. The monotonic clock of each
+// process starts anew, unless budgets would notice.
+Outcome RunSavedLoop(const Scenario& scenario) {
+  SimulatedClock unused;
+  const std::shared_ptr<const WaitPolicy> policy =
+      WaitPolicy::Make(OptionsOf(scenario, unused));
+  const std::chrono::nanoseconds boot =
+      policy->has_budgets() ? std::chrono::nanoseconds::zero()
+                            : std::chrono::nanoseconds(std::chrono::hours(1));
+  MonotonicTime start = unused.MonotonicNow();
+  MonotonicTime now = start;
+  const auto at = [&](absl::Duration time) {
+    return start + absl::ToChronoNanoseconds(time);
+  };
+  const auto wall = [&] {
+    return unused.TimeNow() + absl::FromChrono(now - start);
+  };
+  const auto stopped = [&] {
+    return scenario.stop_at.has_value() && now >= at(*scenario.stop_at);
+  };
+  LowestBits gen;
+  Outcome outcome;
+  std::optional<WaitLoop> loop(std::in_place, *policy, outcome.report);
+  NextStep step = loop->Start(now, policy->DeadlineFrom(now), stopped);
+  while (step.action() != NextStep::Action::kFinish) {
+    if (step.action() == NextStep::Action::kPoll) {
+      const ScriptedAnswer& answer = scenario.script[std::min(
+          outcome.polled_at.size(), scenario.script.size() - 1)];
+      outcome.polled_at.push_back(absl::FromChrono(now - start));
+      now += absl::ToChronoNanoseconds(answer.takes);
+      outcome.report.last_poll = answer.found;
+      step = loop->OnPoll(now, gen, stopped);
+      continue;
+    }
+    const absl::StatusOr<WaitToken> token =
+        WaitToken::Parse(SaveWait(loop->state(), outcome.report, loop->name(),
+                                  step.wake_up(), {now, wall()})
+                             .bytes());
+    EXPECT_TRUE(token.ok()) << token.status();
+    EXPECT_LE(token->bytes().size(), WaitToken::kMaxSize);
+    now += boot;
+    start += boot;
+    outcome.report = {};
+    loop.emplace(*policy, outcome.report);
+    step = loop->Resume(now, RestoreWait(*token, {now, wall()}), stopped);
+    if (step.action() != NextStep::Action::kSleep) continue;
+    now = scenario.stop_at.has_value()
+              ? std::min(step.wake_up(), at(*scenario.stop_at))
+              : step.wake_up();
+    step = loop->OnWake(now, stopped);
+    // A limiter may lengthen the sleep, which is saved again.
   }
   return outcome;
 }
@@ -504,6 +564,7 @@ std::vector<Driver> DriversOnTopOfTheLoop() {
 std::vector<Driver> AllDrivers() {
   std::vector<Driver> drivers = DriversOnTopOfTheLoop();
   drivers.push_back({"BareLoop", RunLoop});
+  drivers.push_back({"SavedLoop", RunSavedLoop});
   return drivers;
 }
 
@@ -512,6 +573,8 @@ std::vector<Driver> DriversThatReport(ReportLevel level) {
   std::vector<Driver> drivers = DriversOnTopOfTheLoop();
   std::erase_if(drivers,
                 [&](const Driver& driver) { return driver.level != level; });
+  if (level == ReportLevel::kFull)
+    drivers.push_back({"SavedLoop", RunSavedLoop});
   return drivers;
 }
 
@@ -550,8 +613,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // A driver that is left out makes no other test fail.
 TEST(ConformanceTablesTest, HoldEveryDriver) {
-  EXPECT_EQ(AllDrivers().size(), 18);
-  EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 9);
+  EXPECT_EQ(AllDrivers().size(), 19);
+  EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 10);
   EXPECT_EQ(DriversThatReport(ReportLevel::kLean).size(), 8);
 }
 

@@ -22,6 +22,7 @@
 #include "waiter/rate_limiter.h"
 #include "waiter/retry_quota.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -148,6 +149,18 @@ TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
 }
 
 // A schedule is a calculation and no wait of the program.
+TEST(ScheduleTest, SavesNothing) {
+  int saved = 0;
+  SplitMix64 gen(1);
+  const auto delays =
+      Schedule({.timeout = absl::Minutes(1),
+                .on_checkpoint = [&](const WaitToken& /*token*/) { ++saved; }},
+               gen, /*max_delays=*/4, PollStatus::kNotReady);
+
+  ASSERT_TRUE(delays.ok());
+  EXPECT_EQ(saved, 0);
+}
+
 TEST(ScheduleTest, IsNotObserved) {
   class Starts : public WaitObserver {
    public:

@@ -14,6 +14,7 @@
 #include "waiter/internal/blocked_engine.h"
 #include "waiter/internal/first_poll.h"
 #include "waiter/loop/next_step.h"
+#include "waiter/loop/saved_wait.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
 #include "waiter/poll_context.h"
@@ -86,7 +87,11 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
     step = loop.OnPoll(first_poll->end, gen, stop_requested, &read_time);
   } else {
     const MonotonicTime start = clock.MonotonicNow();
-    step = loop.Start(start, policy.DeadlineFrom(start), stop_requested);
+    step = inputs.token == nullptr
+               ? loop.Start(start, policy.DeadlineFrom(start), stop_requested)
+               : loop.Resume(
+                     start, RestoreWait(*inputs.token, {start, clock.TimeNow()}),
+                     stop_requested);
   }
 
   absl::Cleanup on_exception = [&] {

@@ -37,6 +37,7 @@
 #include "waiter/internal/exceptions.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/loop/next_step.h"
+#include "waiter/loop/saved_wait.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
 #include "waiter/options.h"
@@ -740,12 +741,20 @@ inline void EngineWorker::Fire(EngineRecord& record) {
 }
 
 inline NextStep EngineWorker::Begin(EngineStep& step) {
-  const WaitPolicy& policy = PolicyOf(step.record_);
+  const EngineRecord& record = step.record_;
+  const WaitPolicy& policy = PolicyOf(record);
   const MonotonicTime now = poll_clock_.now();
+  const auto stop_requested = [&] { return StopRequested(record); };
+  if (record.ops->token != nullptr) {
+    return step.loop_.Resume(now,
+                             RestoreWait(record.ops->token(record.task.data()),
+                                         {now, clock_.TimeNow()}),
+                             stop_requested);
+  }
   return step.loop_.Start(
       now,
       policy.status().ok() ? policy.DeadlineFrom(now) : MonotonicTime::max(),
-      [&] { return StopRequested(step.record_); });
+      stop_requested);
 }
 
 // Until the result is destroyed, waits that this thread starts descend from

@@ -17,7 +17,10 @@ namespace waiter::internal {
 
 bool RecordCodec::NeedsColdState(const EngineOps& ops,
                                  const WaitPolicy& policy) const {
-  if (ops.takes_context || ops.is_asynchronous || has_executor_) return true;
+  if (ops.takes_context || ops.is_asynchronous || ops.token != nullptr ||
+      has_executor_) {
+    return true;
+  }
   if (!policy.status().ok()) return false;
   const WaitOptions& options = policy.options();
   return policy.keeps_details() || policy.has_budgets() ||

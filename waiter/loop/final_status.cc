@@ -28,7 +28,8 @@ std::string Between(MonotonicTime from, MonotonicTime to) {
   return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
 }
 
-// Returns the name and value of the earlier of `timeout` and `deadline`.
+// Returns the name and value of the earlier of `timeout` and `deadline`, or of
+// the deadline that a wait had under other options before it was saved.
 std::string DeadlineName(const FinalState& state) {
   const WaitOptions& options = state.policy.options();
   if (options.timeout.has_value() &&
@@ -36,7 +37,12 @@ std::string DeadlineName(const FinalState& state) {
           SaturatingAdd(state.start, state.policy.durations().timeout)) {
     return absl::StrCat("timeout of ", absl::FormatDuration(*options.timeout));
   }
-  return absl::StrCat("deadline of ", absl::FormatTime(*options.deadline));
+  if (options.deadline.has_value()) {
+    return absl::StrCat("deadline of ", absl::FormatTime(*options.deadline));
+  }
+  return absl::StrCat("deadline of the saved wait, ",
+                      Between(state.start, state.deadline),
+                      " after its start,");
 }
 
 std::string DeadlineText(const FinalState& state) {

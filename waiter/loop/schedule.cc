@@ -62,12 +62,12 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
                                                      const Poll<>& found) {
   options.observer = internal::Nobody();
   options.history_limit = 0;
+  options.on_checkpoint = nullptr;
   if (options.retry_quota != nullptr) {
     options.retry_quota = *RetryQuota::Make(options.retry_quota->options());
   }
   if (options.rate_limiter != nullptr) {
-    options.rate_limiter =
-        options.rate_limiter->MakeAlike();
+    options.rate_limiter = options.rate_limiter->MakeAlike();
   }
   const std::shared_ptr<const WaitPolicy> policy =
       WaitPolicy::Make(std::move(options));

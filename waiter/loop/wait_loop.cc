@@ -8,10 +8,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/base/attributes.h"
 #include "absl/random/bit_gen_ref.h"
@@ -24,6 +27,7 @@
 #include "waiter/loop/backoff.h"
 #include "waiter/loop/final_status.h"
 #include "waiter/loop/next_step.h"
+#include "waiter/loop/saved_wait.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -108,6 +112,28 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
                                          .least_delay = least_delay}));
 }
 
+NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
+                          StopRequested stop_requested) {
+  if (!policy_.status().ok() || saved.name != internal::NameInToken(name())) {
+    return RefuseToResume(now, saved);
+  }
+  const bool brief_report = state_.brief_report;
+  state_ = saved.state;
+  state_.brief_report = brief_report;
+  report_ = std::move(saved.report);
+  if (policy_.keeps_details()) Announce();
+  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  if (!state_.asleep) {
+    state_.step_started = now;
+    return BeginPoll(now);
+  }
+  if (saved.wake_up <= now) return OnWake(now, stop_requested);
+  if (policy_.keeps_details()) {
+    ReportSleep(now, {saved.wake_up - now, SleepReason::kResumed});
+  }
+  return NextStep::SleepUntil(saved.wake_up);
+}
+
 NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
                           StopRequested stop_requested,
                           const ReadTime* read_time) {
@@ -160,12 +186,28 @@ std::optional<NextStep> WaitLoop::OnNotified(MonotonicTime now,
   const MonotonicTime earliest =
       SaturatingAdd(state_.step_started, LeastDelay());
   if (earliest > now && state_.final_poll) return std::nullopt;
-  if (policy_.options().history_limit > 0 && report_.attempts > 0) {
+  if (!report_.history.empty()) {
     LastRecord().delay = Between(state_.step_started, std::max(earliest, now));
   }
-  if (earliest > now) return NextStep::SleepUntil(earliest);
+  if (earliest > now) {
+    if (policy_.keeps_details()) Checkpoint(now, earliest);
+    return NextStep::SleepUntil(earliest);
+  }
   state_.final_poll = false;
   return OnWake(now, stop_requested);
+}
+
+// Ends a wait that cannot go on with `saved`, before its first poll.
+NextStep WaitLoop::RefuseToResume(MonotonicTime now, const SavedWait& saved) {
+  state_.start = state_.step_started = now;
+  state_.deadline = MonotonicTime::max();
+  if (policy_.keeps_details()) Announce();
+  if (!policy_.status().ok()) return Finish(StopReason::kInvalidOptions, now);
+  Close(StopReason::kInvalidOptions, now,
+        absl::InvalidArgumentError(absl::StrCat(
+            internal::ToAbsl(name()), ": the saved wait is \"", saved.name,
+            "\"; go on with it under that name, or start anew")));
+  return NextStep::Finish();
 }
 
 // Helpers of `OnPoll`, in the order of the rows.
@@ -553,7 +595,7 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
                          .detail = std::string(found.detail()),
                          .delay = absl::ZeroDuration()};
     // The history is a ring; `Close` puts it in order.
-    if (report_.attempts <= options.history_limit) {
+    if (std::ssize(report_.history) < options.history_limit) {
       report_.history.push_back(std::move(record));
     } else {
       LastRecord() = std::move(record);
@@ -565,9 +607,12 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
   }
 }
 
+// Returns the record of the poll `report_.attempts`; the history must not be
+// empty. A wait that was resumed has no records of its first polls.
 PollRecord& WaitLoop::LastRecord() {
-  return report_.history[static_cast<size_t>((report_.attempts - 1) %
-                                             policy_.options().history_limit)];
+  std::vector<PollRecord>& ring = report_.history;
+  return ring[static_cast<size_t>(report_.attempts - ring.front().attempt) %
+              ring.size()];
 }
 
 WaitIdentity WaitLoop::Identity() const {
@@ -632,9 +677,8 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportDecision(
 
 ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportSleep(MonotonicTime now,
                                                    Delay delay) {
-  const WaitOptions& options = policy_.options();
   const absl::Duration length = absl::FromChrono(delay.length);
-  if (options.history_limit > 0 && report_.attempts > 0) {
+  if (!report_.history.empty()) {
     LastRecord().delay += length;  // A rate limiter may add to a delay.
   }
   if (policy_.observer() != nullptr && policy_.poll_hooks().before_sleep) {
@@ -646,6 +690,16 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportSleep(MonotonicTime now,
                             .reason = delay.reason});
     });
   }
+  Checkpoint(now, SaturatingAdd(now, delay.length));
+}
+
+void WaitLoop::Checkpoint(MonotonicTime now, MonotonicTime wake_up) {
+  const auto& on_checkpoint = policy_.options().on_checkpoint;
+  if (on_checkpoint == nullptr) return;
+  [&]() noexcept {
+    on_checkpoint(SaveWait(state_, report_, name(), wake_up,
+                           {now, policy_.clock().TimeNow()}));
+  }();
 }
 
 inline void WaitLoop::WakeUp(MonotonicTime now) {
@@ -773,12 +827,10 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
   report_.slept = absl::FromChrono(state_.slept);
   report_.longest_poll = absl::FromChrono(state_.longest_poll);
   if (!policy_.keeps_details()) return;
-  const WaitOptions& options = policy_.options();
-  if (report_.attempts > options.history_limit && options.history_limit > 0) {
-    std::rotate(
-        report_.history.begin(),
-        report_.history.begin() + report_.attempts % options.history_limit,
-        report_.history.end());
+  if (!report_.history.empty()) {
+    const auto newest = &LastRecord() - report_.history.data();
+    std::rotate(report_.history.begin(), report_.history.begin() + newest + 1,
+                report_.history.end());
   }
   if (policy_.observer() == nullptr) return;
   Announce();

@@ -101,7 +101,8 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
                         absl::InfiniteDuration() ||
                     options_.deadline.value_or(absl::InfiniteFuture()) <
                         absl::InfiniteFuture()),
-      keeps_details_(observer_ != nullptr || options_.history_limit > 0),
+      keeps_details_(observer_ != nullptr || options_.history_limit > 0 ||
+                     options_.on_checkpoint != nullptr),
       has_delay_rule_(options_.delay_rule != nullptr),
       has_budgets_(options_.retry_quota != nullptr ||
                    options_.rate_limiter != nullptr),

@@ -19,6 +19,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
+#include "waiter/wait_token.h"
 
 namespace waiter::internal {
 
@@ -29,6 +30,7 @@ struct BlockingInputs {
   std::optional<absl::BitGenRef> gen;
   bool takes_context;  // Whether the status function takes a `PollContext`.
   const PollNotifier* notifier = nullptr;
+  const WaitToken* token = nullptr;  // Of the wait to go on with.
 };
 
 // One call of a status function. `context` is null unless
@@ -49,7 +51,8 @@ template <typename PollFunction>
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   PollFunction& poll, WaitReport& report) {
   if (!policy.first_success_suffices() || inputs.takes_context ||
-      inputs.notifier != nullptr || inputs.stop.stop_requested()) {
+      inputs.notifier != nullptr || inputs.token != nullptr ||
+      inputs.stop.stop_requested()) {
     BlockingWait(policy, inputs, std::nullopt, poll, report);
     return;
   }

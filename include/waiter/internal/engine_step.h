@@ -23,6 +23,7 @@
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/wait_report.h"
+#include "waiter/wait_token.h"
 
 namespace waiter {
 class WaitLoop;
@@ -126,6 +127,8 @@ struct EngineOps {
   void (*finish)(void* task, WaitReport&& report);
   // Returns the name of the wait. Null if that of its policy applies.
   std::string_view (*name)(const void* task);
+  // Returns the token of the wait to go on with. Null for a new wait.
+  const WaitToken& (*token)(const void* task);
   // Returns whether the asynchronous poll under way is awaited beyond the
   // deadline. Null if none is. Synchronous polls always are.
   bool (*is_awaited)(const void* task);

@@ -42,6 +42,7 @@
 #include "waiter/poll_context.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
 
 namespace waiter::internal {
 
@@ -82,6 +83,16 @@ class EngineTask {
     if constexpr (requires(const PollAdapter& adapter) { adapter.name(); }) {
       return [](const void* storage) -> std::string_view {
         return From(const_cast<void*>(storage)).adapter_.name();
+      };
+    } else {
+      return nullptr;
+    }
+  }
+
+  static constexpr auto TokenOperation() -> const WaitToken& (*)(const void*) {
+    if constexpr (requires(const PollAdapter& adapter) { adapter.token(); }) {
+      return [](const void* storage) -> const WaitToken& {
+        return From(const_cast<void*>(storage)).adapter_.token();
       };
     } else {
       return nullptr;
@@ -172,6 +183,14 @@ struct NamedPollAdapter : PollAdapter {
   std::string text;
 };
 
+// The adapter of a wait that goes on with an earlier one.
+template <typename PollAdapter>
+struct ResumedPollAdapter : PollAdapter {
+  const WaitToken& token() const { return saved; }
+
+  WaitToken saved;
+};
+
 template <typename PollAdapter, typename T, typename Callback>
 constexpr EngineOps EngineTask<PollAdapter, T, Callback>::kOps = {
     .poll = DoPoll,
@@ -180,6 +199,7 @@ constexpr EngineOps EngineTask<PollAdapter, T, Callback>::kOps = {
     .take = DoTake,
     .finish = DoFinish,
     .name = NameOperation(),
+    .token = TokenOperation(),
     .is_awaited = IsAwaitedOperation(),
     .destroy = DoDestroy,
     .takes_context = PollAdapter::kTakesContext,

@@ -62,6 +62,15 @@ std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
 // Position of one wait on one curve. A value of 8 bytes; assign `{}` to start
 // over. May be used with one `Backoff` only. Thread-compatible.
 class BackoffProgress {
+ public:
+  // For saving a wait: a number, zero or more, and the position that it was.
+  int64_t ToInt64() const { return value_; }
+  static BackoffProgress FromInt64(int64_t value) {
+    BackoffProgress progress;
+    progress.value_ = value;
+    return progress;
+  }
+
  private:
   friend class Backoff;
   // Delays given so far, or, for decorrelated jitter, the last one in ns.

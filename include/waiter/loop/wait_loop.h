@@ -41,6 +41,7 @@
 #include "waiter/clock.h"
 #include "waiter/loop/backoff.h"
 #include "waiter/loop/next_step.h"
+#include "waiter/loop/saved_wait.h"
 #include "waiter/loop/wait_state.h"
 #include "waiter/observer.h"
 #include "waiter/poll_context.h"
@@ -79,6 +80,12 @@ class WaitLoop {
   // invalid.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
                  StopRequested stop_requested);
+
+  // In place of `Start`: goes on with a wait that was saved (saved_wait.h), at
+  // the end of its sleep, or at once if that is over. Ends with
+  // `kInvalidOptions` if the saved wait has another name than this one.
+  NextStep Resume(MonotonicTime now, SavedWait saved,
+                  StopRequested stop_requested);
 
   // Takes the answer of a poll from `report.last_poll`; `now` is the poll's
   // end. Draws from `gen` only if a delay is jittered. Where there is an
@@ -155,6 +162,8 @@ class WaitLoop {
   struct Delay;
   struct LastPollRules;
 
+  NextStep RefuseToResume(MonotonicTime now, const SavedWait& saved);
+
   // Rows of the table "What happens after a poll", in its order.
   bool Confirmed(MonotonicTime answered);
   bool ConsecutiveLimitReached(MonotonicTime now) const;
@@ -195,6 +204,7 @@ class WaitLoop {
   void ReportPoll(MonotonicTime now, const Poll<>& found);
   void ReportDecision(const Poll<>& found, std::optional<Delay> delay);
   void ReportSleep(MonotonicTime now, Delay delay);
+  void Checkpoint(MonotonicTime now, MonotonicTime wake_up);
   void WakeUp(MonotonicTime now);
 
   Nanoseconds TimeAtDeadline() const;
