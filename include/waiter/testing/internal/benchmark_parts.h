@@ -6,40 +6,26 @@
 #ifndef WAITER_TESTING_INTERNAL_BENCHMARK_PARTS_H_
 #define WAITER_TESTING_INTERNAL_BENCHMARK_PARTS_H_
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <ctime>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "benchmark/benchmark.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
-#include "waiter/internal/engine_step.h"
 #include "waiter/internal/exceptions.h"
-#include "waiter/internal/string_views.h"
-#include "waiter/internal/take_answer.h"
 #include "waiter/options.h"
-#include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
-#include "waiter/status_function.h"
+#include "waiter/testing/internal/benchmark_meter.h"
+#include "waiter/testing/internal/benchmark_subject.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_policy.h"
@@ -65,212 +51,8 @@ inline Row* Register(const std::string& name, RunRow run) {
 }
 #endif
 
-// Calls of the `operator new` of WAITER_COUNT_ALLOCATIONS.
-inline std::atomic<int64_t> allocations = 0;
-
-inline void* CountedNew(size_t size, size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  size = std::max<size_t>(size, 1);
-  void* const memory =
-      alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
-          ? std::malloc(size)
-          : std::aligned_alloc(alignment,
-                               (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) ThrowBadAlloc();
-  return memory;
-}
-
-// Not inlined: a compiler that sees malloc and free warns of delete.
-// NOLINTBEGIN(bugprone-macro-parentheses): types cannot have parentheses
-#define WAITER_COUNT_ALLOCATIONS_()                                           \
-  __attribute__((noinline)) void* operator new(std::size_t size) {            \
-    return ::waiter::internal::poll_benchmark::CountedNew(size, 1);           \
-  }                                                                           \
-  __attribute__((noinline)) void* operator new(std::size_t size,              \
-                                               std::align_val_t alignment) {  \
-    return ::waiter::internal::poll_benchmark::CountedNew(                    \
-        size, static_cast<std::size_t>(alignment));                           \
-  }                                                                           \
-  __attribute__((noinline)) void operator delete(void* memory) noexcept {     \
-    std::free(memory);                                                        \
-  }                                                                           \
-  __attribute__((noinline)) void operator delete(void* memory,                \
-                                                 std::size_t) noexcept {      \
-    std::free(memory);                                                        \
-  }                                                                           \
-  __attribute__((noinline)) void operator delete(void* memory,                \
-                                                 std::align_val_t) noexcept { \
-    std::free(memory);                                                        \
-  }                                                                           \
-  __attribute__((noinline)) void operator delete(void* memory, std::size_t,   \
-                                                 std::align_val_t) noexcept { \
-    std::free(memory);                                                        \
-  }                                                                           \
-  static_assert(true)
-
-// NOLINTEND(bugprone-macro-parentheses)
-
 #define WAITER_BENCHMARK_NAME_(line) WAITER_BENCHMARK_NAME_OF_(line)
 #define WAITER_BENCHMARK_NAME_OF_(line) waiter_benchmark_rows_##line
-
-// Returns whether allocations are counted, by trying.
-inline bool CountsAllocations() {
-  const int64_t before = allocations.load(std::memory_order_relaxed);
-  ::operator delete(::operator new(1));
-  return allocations.load(std::memory_order_relaxed) != before;
-}
-
-// What the process has used so far.
-struct Usage {
-  static Usage Now() {
-    Usage usage;
-    timespec cpu = {};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    usage.cpu_ns = static_cast<double>(cpu.tv_sec) * 1e9 +
-                   static_cast<double>(cpu.tv_nsec);
-    rusage resources = {};
-    getrusage(RUSAGE_SELF, &resources);
-    usage.wakeups = static_cast<double>(resources.ru_nvcsw);
-    usage.allocs =
-        static_cast<double>(allocations.load(std::memory_order_relaxed));
-    return usage;
-  }
-
-  double cpu_ns = 0;
-  double wakeups = 0;
-  double allocs = 0;
-};
-
-// Sets the counters of a row: what `polls` polls have used since this was made.
-class Meter {
- public:
-  explicit Meter(benchmark::State& state) : state_(state) {}
-
-  void Report(int64_t polls, PollStatus found) {
-    const Usage end = Usage::Now();
-    const auto per_poll = [&](const char* name, double used) {
-      state_.counters[name] = used / static_cast<double>(polls);
-    };
-    per_poll("cpu_ns", end.cpu_ns - start_.cpu_ns);
-    per_poll("wakeups", end.wakeups - start_.wakeups);
-    if (CountsAllocations()) per_poll("allocs", end.allocs - start_.allocs);
-    state_.counters["polls"] = benchmark::Counter(static_cast<double>(polls),
-                                                  benchmark::Counter::kIsRate);
-    state_.SetLabel(std::string(PollStatusName(found)));
-  }
-
- private:
-  benchmark::State& state_;
-  const Usage start_ = Usage::Now();
-};
-
-// A status function as rows poll it. Thread-compatible.
-template <StatusFunction F>
-class Subject {
- public:
-  explicit Subject(F function) : function_(std::move(function)) {}
-
-  // Calls the function a few times. Returns the shortest time that a call took,
-  // or ends the row.
-  absl::Duration Check(benchmark::State& state, Clock& clock) {
-    error_.clear();
-    if (const absl::Status status = CheckNotEmpty(function_); !status.ok()) {
-      error_ = std::string(status.message());
-    }
-    absl::Duration shortest = absl::InfiniteDuration();
-    for (int i = 0; i < 3 && error_.empty(); ++i) {
-      const MonotonicTime start = clock.MonotonicNow();
-      WithContext([this](const auto&... context) { this->Poll(context...); });
-      shortest =
-          std::min(shortest, absl::FromChrono(clock.MonotonicNow() - start));
-    }
-    HasFailed(state);
-    return shortest;
-  }
-
-  // Ends the row if a call has failed, and returns whether one has.
-  bool HasFailed(benchmark::State& state) const {
-    if (!error_.empty()) state.SkipWithError(error_.c_str());
-    return !error_.empty();
-  }
-
-  // Calls `body` with a context if the function takes one, otherwise without.
-  template <typename Body>
-  static void WithContext(Body body) {
-    if constexpr (TakesContext<F>) {
-      body(PollContext());
-    } else {
-      body();
-    }
-  }
-
-  // Calls the function as it is, with a context if it takes one.
-  template <typename... Context>
-  decltype(auto) Call(const Context&... context) {
-    return std::invoke(function_, context...);
-  }
-
-  // Calls the function and returns what it found.
-  template <typename... Context>
-  waiter::Poll<> Poll(const Context&... context) {
-    waiter::Poll<> found;
-    WAITER_TRY {
-      OptionalValue<typename ValueOf<F>::type> value;
-      TakeAnswer(Call(context...), found, value);
-      if (found.status() == PollStatus::kFailed) {
-        Fail(absl::StrCat("the status function returned failure: ",
-                          found.error().ok() ? ToAbsl(found.detail())
-                                             : found.error().ToString()));
-      }
-    }
-    WAITER_CATCH(...) { FailWithException(); }
-    ++polls_;
-    found_ = found.status();
-    return found;
-  }
-
-  // The same for a wait that goes on, unless this poll `is_last` or has failed.
-  template <typename... Context>
-  waiter::Poll<> PollOn(bool is_last, const Context&... context) {
-    waiter::Poll<> found = Poll(context...);
-    found.set_status(!error_.empty() ? PollStatus::kFailed
-                     : is_last       ? PollStatus::kSuccess
-                                     : PollStatus::kNotReady);
-    return found;
-  }
-
-  // Returns a status function that polls on, until `is_last()` returns true. It
-  // takes a context if the function does.
-  template <typename IsLast>
-  auto StatusFunctionUntil(IsLast is_last) {
-    if constexpr (TakesContext<F>) {
-      return [this, is_last](const PollContext& context) {
-        return PollOn(is_last(), context);
-      };
-    } else {
-      return [this, is_last] { return PollOn(is_last()); };
-    }
-  }
-
-  void FailWithException() {
-    Fail(absl::StrCat("the status function threw an exception: ",
-                      WhatOf(std::current_exception())));
-  }
-
-  int64_t polls() const { return polls_; }
-  PollStatus found() const { return found_; }
-  bool failed() const { return !error_.empty(); }
-
- private:
-  void Fail(std::string error) {
-    if (error_.empty()) error_ = std::move(error);
-  }
-
-  F function_;
-  int64_t polls_ = 0;
-  PollStatus found_ = PollStatus::kNotReady;
-  std::string error_;
-};
 
 // Returns options of waits that poll each `delay`, for ever.
 inline WaitOptions OptionsFor(absl::Duration delay, Clock& clock) {
