@@ -36,32 +36,21 @@
 
 #include <chrono>
 #include <concepts>
-#include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "absl/base/config.h"
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "waiter/error_classifier.h"
 #include "waiter/internal/string_views.h"
+#include "waiter/interop/internal/azure_answer.h"
 #include "waiter/interop/internal/hint_of_fields.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/retry_after.h"
 #include "waiter/stop_token.h"
-
-// NOLINTBEGIN(readability-identifier-naming): defined by the SDK
-namespace Azure::Core {
-
-class OperationCancelledException;
-class RequestFailedException;
-
-}  // namespace Azure::Core
-// NOLINTEND(readability-identifier-naming)
 
 namespace waiter {
 
@@ -115,37 +104,6 @@ Poll<> FromAzureError(
 }
 
 namespace internal {
-
-template <typename Op>
-using AzureValue = std::remove_cvref_t<decltype(std::declval<Op&>().Value())>;
-
-// Depends on a type, so that the exceptions need be complete only where an
-// operation is polled.
-template <typename Op>
-struct AzureExceptions {
-  using Cancelled = ::Azure::Core::OperationCancelledException;
-  using Failed = ::Azure::Core::RequestFailedException;
-};
-
-template <typename Op>
-std::string AzureStatusOf(const Op& operation) {
-  if constexpr (requires { operation.Status().Get(); }) {
-    return operation.Status().Get();
-  } else {
-    return operation.IsDone() ? "Done" : "Running";
-  }
-}
-
-template <typename Op>
-Poll<AzureValue<Op>> AzureAnswer(const Op& operation, RetryAfter hint) {
-  const std::string status = AzureStatusOf(operation);
-  if (!operation.IsDone()) return NotReady(status, hint);
-  if (operation.HasValue()) return Success(operation.Value());
-  const std::string message =
-      absl::StrCat("the operation has ended as ", status);
-  if (status == "Cancelled") return Failed(absl::CancelledError(message));
-  return Failed(absl::AbortedError(message));
-}
 
 // Polls `operation` by `poll`, unless it is done. `cancelled` returns the
 // answer to a cancellation of a given text.
