@@ -36,7 +36,6 @@
 #ifndef WAITER_INTEROP_GOOGLE_CLOUD_H_
 #define WAITER_INTEROP_GOOGLE_CLOUD_H_
 
-#include <chrono>
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -50,6 +49,7 @@
 #include "absl/time/time.h"
 #include "waiter/error_classifier.h"
 #include "waiter/internal/string_views.h"
+#include "waiter/interop/internal/google_polling_policy.h"
 #include "waiter/interop/internal/polling_steps.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -173,35 +173,6 @@ Poll<Response> FromOperation(
   return FromOperation<Response>(got, internal::NoDescription(), classifier);
 }
 
-namespace internal {
-
-template <typename Policy, typename Status>
-class GooglePollingPolicy final : public Policy {
- public:
-  GooglePollingPolicy(std::shared_ptr<const WaitPolicy> policy,
-                      ErrorClassifier classifier)
-      : steps_(std::move(policy)), classifier_(std::move(classifier)) {}
-
-  std::unique_ptr<Policy> clone() const override {
-    return std::make_unique<GooglePollingPolicy>(steps_.policy(), classifier_);
-  }
-  bool OnFailure(const Status& status) override {
-    return steps_.OnPoll(status.ok() ? NotReady()
-                                     : FromGoogleStatus(status, classifier_));
-  }
-  std::chrono::milliseconds WaitPeriod() override { return steps_.NextDelay(); }
-
- private:
-  PollingSteps steps_;
-  ErrorClassifier classifier_;
-};
-
-// Returns the type of the status that a polling policy takes.
-template <typename Policy, typename Status>
-Status StatusTakenBy(bool (Policy::*)(const Status&));
-
-}  // namespace internal
-
 // Returns a polling policy, not null, for the loop of google-cloud-cpp:
 //
 //   absl::StatusOr<std::unique_ptr<google::cloud::PollingPolicy>> policy =
@@ -228,8 +199,12 @@ absl::StatusOr<std::unique_ptr<Policy>> AsPollingPolicy(
   using Status = decltype(internal::StatusTakenBy(&Policy::OnFailure));
   absl::Status status = internal::PollingSteps::Check(options);
   if (!status.ok()) return status;
-  return std::make_unique<internal::GooglePollingPolicy<Policy, Status>>(
-      WaitPolicy::Make(std::move(options)), std::move(classifier));
+  auto answer = [classifier = std::move(classifier)](const Status& got) {
+    return FromGoogleStatus(got, classifier);
+  };
+  return std::make_unique<
+      internal::GooglePollingPolicy<Policy, Status, decltype(answer)>>(
+      WaitPolicy::Make(std::move(options)), std::move(answer));
 }
 
 }  // namespace waiter
