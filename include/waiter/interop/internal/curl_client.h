@@ -1,38 +1,34 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Sends the requests of an `HttpPoller` by libcurl. All of it is inline, so
-// that the library itself needs no libcurl.
+// Sends the requests of an `HttpPoller` (interop/http.h) by libcurl. All
+// functions are inline, so that the library itself needs no libcurl.
 
 #ifndef WAITER_INTEROP_INTERNAL_CURL_CLIENT_H_
 #define WAITER_INTEROP_INTERNAL_CURL_CLIENT_H_
 
 #include <curl/curl.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <limits>
-#include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "waiter/interop/http_request.h"
+#include "waiter/interop/internal/curl_failure.h"
+#include "waiter/interop/internal/curl_handles.h"
 #include "waiter/interop/internal/http_answer.h"
 #include "waiter/poll_context.h"
 #include "waiter/stop_token.h"
 
 namespace waiter::internal {
 
-// Thread-compatible. Its handles are made by the first request.
+// Thread-compatible. The first request makes its handles.
 class CurlClient {
  public:
   CurlClient(HttpRequest request, size_t max_body, int max_redirects,
@@ -44,8 +40,8 @@ class CurlClient {
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
 
-  // Sends the request, and returns its outcome: at the end of the time of
-  // `poll` at the latest, and at once when a stop is requested.
+  // Sends the request and returns its outcome, within `poll.timeout`, and at
+  // once when a stop is requested.
   HttpOutcome Send(const PollContext& poll) {
     if (!is_ready_) {
       if (absl::Status status = Prepare(); !status.ok()) {
@@ -56,7 +52,7 @@ class CurlClient {
     reader_.Take({});
     error_[0] = '\0';
     Set(CURLOPT_HTTPHEADER, headers_.get());
-    Set(CURLOPT_TIMEOUT_MS, Milliseconds(poll.timeout));
+    Set(CURLOPT_TIMEOUT_MS, CurlMilliseconds(poll.timeout));
     curl_multi_add_handle(multi_.get(), easy_.get());
     HttpOutcome outcome = Transfer(poll);
     curl_multi_remove_handle(multi_.get(), easy_.get());
@@ -66,42 +62,13 @@ class CurlClient {
  private:
   using Failure = HttpOutcome::Failure;
 
-  template <auto kFunction>
-  struct Free {
-    template <typename T>
-    void operator()(T* pointer) const {
-      kFunction(pointer);
-    }
-  };
-  using Easy = std::unique_ptr<CURL, Free<&curl_easy_cleanup>>;
-  using Multi = std::unique_ptr<CURLM, Free<&curl_multi_cleanup>>;
-  using Lines = std::unique_ptr<curl_slist, Free<&curl_slist_free_all>>;
-  using Url = std::unique_ptr<CURLU, Free<&curl_url_cleanup>>;
-
   static HttpOutcome Without(Failure failure, std::string text) {
     return {.failure = failure, .text = std::move(text)};
-  }
-
-  // Returns the limit in the form of libcurl, for which zero means none.
-  static long Milliseconds(absl::Duration limit) {
-    constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();
-    if (limit == absl::InfiniteDuration()) return 0;
-    const absl::Duration rounded_up = absl::Ceil(limit, absl::Milliseconds(1));
-    return static_cast<long>(std::clamp<int64_t>(
-        absl::ToInt64Milliseconds(rounded_up), 1, kLongest));
   }
 
   template <typename T>
   void Set(CURLoption option, T value) {
     curl_easy_setopt(easy_.get(), option, value);
-  }
-
-  static void Append(Lines& lines, const std::string& line) {
-    // A null pointer leaves the list as it is.
-    if (curl_slist* const list = curl_slist_append(lines.get(), line.c_str())) {
-      static_cast<void>(lines.release());
-      lines.reset(list);
-    }
   }
 
   absl::Status Prepare() {
@@ -141,11 +108,13 @@ class CurlClient {
       Set(CURLOPT_CUSTOMREQUEST, method.c_str());
     }
     // Otherwise a large body waits for "100 Continue", which few servers send.
-    for (Lines* lines : {&headers_, &plain_headers_}) Append(*lines, "Expect:");
+    for (CurlLines* lines : {&headers_, &plain_headers_}) {
+      AppendLine(*lines, "Expect:");
+    }
     for (const auto& [name, value] : request_.headers) {
       // "Name:" would remove a header that libcurl adds itself.
-      Append(headers_, value.empty() ? absl::StrCat(name, ";")
-                                     : absl::StrCat(name, ": ", value));
+      AppendLine(headers_, value.empty() ? absl::StrCat(name, ";")
+                                         : absl::StrCat(name, ": ", value));
     }
     // Some servers refuse requests without a user agent.
     Set(CURLOPT_USERAGENT, "waiter");
@@ -205,73 +174,22 @@ class CurlClient {
       return Without(Failure::kConnection, "the HTTP header is too long");
     }
     if (code != CURLE_OK && !reader_.response().body_is_cut) {
-      return Without(FailureOf(code), TextOf(code, timeout));
+      const CurlTransfer transfer = {easy_, error_.data(),
+                                     reader_.has_header()};
+      return Without(CurlFailureOf(code, transfer),
+                     CurlTextOf(code, transfer, timeout));
     }
     if (!reader_.has_header()) {  // libcurl accepts that.
       return Without(Failure::kConnection,
                      "connection closed before the header ended");
     }
     HttpOutcome outcome = {.response = reader_.Take(absl::Now())};
-    outcome.response.url = EffectiveUrl();
+    outcome.response.url = EffectiveUrlOf(easy_);
     return outcome;
   }
 
-  // Returns a text that is the same whenever the same happens: those of libcurl
-  // may count milliseconds.
-  std::string TextOf(CURLcode code, absl::Duration timeout) const {
-    long error = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_OS_ERRNO, &error);
-    if (code == CURLE_COULDNT_CONNECT && error != 0) {
-      return absl::StrCat("no connection: ", std::generic_category().message(
-                                                 static_cast<int>(error)));
-    }
-    if (code == CURLE_OPERATION_TIMEDOUT) {
-      return absl::StrCat(reader_.has_header() ? "no end of the answer within "
-                                               : "no answer within ",
-                          absl::FormatDuration(timeout));
-    }
-    return error_[0] == '\0' ? curl_easy_strerror(code) : error_.data();
-  }
-
-  Failure FailureOf(CURLcode code) const {
-    switch (code) {
-      case CURLE_COULDNT_CONNECT:
-      case CURLE_COULDNT_RESOLVE_HOST:
-      case CURLE_COULDNT_RESOLVE_PROXY:
-        return Failure::kUnreachable;
-      case CURLE_OPERATION_TIMEDOUT:
-        return Failure::kTimeout;
-      case CURLE_TOO_MANY_REDIRECTS:
-        return Failure::kRedirects;
-      case CURLE_BAD_FUNCTION_ARGUMENT:
-      case CURLE_FAILED_INIT:
-      case CURLE_NOT_BUILT_IN:
-      case CURLE_SSL_CACERT_BADFILE:
-      case CURLE_SSL_CERTPROBLEM:
-      case CURLE_SSL_CIPHER:
-      case CURLE_UNKNOWN_OPTION:
-      case CURLE_URL_MALFORMAT:
-        return reader_.has_header() ? Failure::kRedirects
-                                    : Failure::kImpossible;
-      case CURLE_UNSUPPORTED_PROTOCOL: {
-        // That of the URL, of a redirect, or of the server's answer.
-        if (reader_.has_header()) return Failure::kRedirects;
-        long sent = 0;
-        curl_easy_getinfo(easy_.get(), CURLINFO_REQUEST_SIZE, &sent);
-        return sent == 0 ? Failure::kImpossible : Failure::kConnection;
-      }
-      default:
-        return Failure::kConnection;
-    }
-  }
-
-  std::string EffectiveUrl() const {
-    const char* url = nullptr;
-    curl_easy_getinfo(easy_.get(), CURLINFO_EFFECTIVE_URL, &url);
-    return url == nullptr ? "" : url;
-  }
-
-  // Callbacks of libcurl. Any number but that of the bytes ends the transfer.
+  // Callbacks of libcurl. A result other than the number of bytes ends the
+  // transfer.
   static size_t OnHeader(char* data, size_t size, size_t count, void* self) {
     auto& client = *static_cast<CurlClient*>(self);
     if (!client.reader_.ReadLine({data, size * count})) return 0;
@@ -288,10 +206,10 @@ class CurlClient {
   void PrepareForRedirect() {
     const HttpResponse& response = reader_.response();
     if (!follows_ || response.status < 300 || response.status >= 400) return;
-    const Url url(curl_url());
+    const CurlUrl url(curl_url());
     const std::string location(response.header("Location"));
-    if (curl_url_set(url.get(), CURLUPART_URL, EffectiveUrl().c_str(), 0) !=
-            CURLUE_OK ||
+    if (curl_url_set(url.get(), CURLUPART_URL, EffectiveUrlOf(easy_).c_str(),
+                     0) != CURLUE_OK ||
         curl_url_set(url.get(), CURLUPART_URL, location.c_str(), 0) !=
             CURLUE_OK ||
         OriginOf(url) != Origin()) {
@@ -301,22 +219,10 @@ class CurlClient {
 
   // Returns the origin of the request.
   std::string Origin() const {
-    const Url url(curl_url());
+    const CurlUrl url(curl_url());
     curl_url_set(url.get(), CURLUPART_URL, request_.url.c_str(),
                  CURLU_GUESS_SCHEME);
     return OriginOf(url);
-  }
-
-  static std::string OriginOf(const Url& url) {
-    std::string origin;
-    for (const CURLUPart part :
-         {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
-      char* text = nullptr;
-      curl_url_get(url.get(), part, &text, CURLU_DEFAULT_PORT);
-      absl::StrAppend(&origin, text == nullptr ? "" : text, " ");
-      curl_free(text);
-    }
-    return absl::AsciiStrToLower(origin);
   }
 
   const HttpRequest request_;
@@ -326,10 +232,10 @@ class CurlClient {
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   bool is_ready_ = false;
   bool follows_ = false;
-  Lines headers_;
-  Lines plain_headers_;  // Without those of the user.
-  Multi multi_;          // Has the connections.
-  Easy easy_;            // Uses all of the above.
+  CurlLines headers_;
+  CurlLines plain_headers_;  // Without the headers of the user.
+  CurlMulti multi_;          // Has the connections.
+  CurlEasy easy_;            // Uses all of the above.
 };
 
 }  // namespace waiter::internal
