@@ -24,8 +24,8 @@
 //     return waiter::FromStatus(status);  // From classify.h.
 //   }
 //
-// A function that has nothing to add may return `PollStatus` (poll_status.h) or
-// `bool`; status_function.h lists all accepted types.
+// A function may also return `PollStatus` (poll_status.h) or `bool`;
+// status_function.h lists all accepted types.
 
 #ifndef WAITER_POLL_H_
 #define WAITER_POLL_H_
@@ -56,9 +56,8 @@ class Poll<void> {
   Poll(PollStatus status = PollStatus::kNotReady) : status_(status) {}
 
   // Keeps `error` for the report; `detail()` is then its message. A status
-  // other than success together with an OK `error` is a contradiction. It
-  // becomes `kFailed` with a kInternal error that says so, because polling on
-  // would hide a defect.
+  // other than success with an OK `error` becomes `kFailed` with a kInternal
+  // error, because polling on would hide a defect.
   Poll(PollStatus status, absl::Status error, absl::Duration retry_after = {});
 
   // Copies `detail`. Allocates only if it is longer than 15 characters.
@@ -96,8 +95,8 @@ class Poll<void> {
 
 namespace internal {
 
-// Whether a `U` makes a `T`. A number makes no container, although it
-// constructs one.
+// Whether a value of type `U` converts to `T`. A number does not convert to a
+// container, although it constructs one.
 template <typename U, typename T>
 concept ValueFor = !std::is_void_v<U> && !std::same_as<U, T> &&
                    std::constructible_from<T, U> &&
@@ -164,10 +163,9 @@ class Poll : public Poll<void> {
   std::optional<T> value_;
 };
 
-// The functions below make the answers of a status function. An `error` must
-// not be OK; otherwise the answer is `kFailed` with a kInternal error.
-// `retry_after` is the server's own hint; retry_after.h reads it from the
-// headers of a response.
+// Functions that make answers. An `error` must not be OK; otherwise the answer
+// is `kFailed` with a kInternal error. `retry_after` is the server's hint,
+// which retry_after.h reads from the headers of a response.
 
 // The condition is met.
 inline Poll<> Success() { return PollStatus::kSuccess; }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Very many waits on few threads. `Waiter::Wait` blocks a thread for one wait;
-// an engine holds a million waits on one thread, and calls back when each ends:
+// Very many waits on few threads: an engine holds a million waits on one
+// thread, and calls back when each ends:
 //
 //   waiter::WaitEngine engine;
 //   waiter::WaitHandle wait =
@@ -11,22 +11,16 @@
 //                      if (result.ok()) Use(*result);
 //                    });
 //
-// Waits with the same options should share a policy:
+// Waits with the same options should share a policy (wait_policy.h).
 //
-//   auto policy = waiter::WaitPolicy::Make({.timeout = absl::Minutes(5)});
-//   for (Job& job : jobs) {
-//     engine.Start(waiter::Waiter([&job] { return job.Poll(); }, policy), Log)
-//         .Detach();
-//   }
-//
-// A program with an event loop of its own gives the engine no thread, and turns
-// it from the loop:
+// A program with an event loop of its own gives the engine no thread, and runs
+// the waits in the loop:
 //
 //   waiter::WaitEngine engine({.threads = 0, .wake = WakeLoop});
 //   ...
 //   waiter::MonotonicTime next = engine.RunDue();  // Call again then.
 //
-// Waits are also started by coroutine.h, wait_group.h and batch_poller.h.
+// coroutine.h, wait_group.h and batch_poller.h also start waits on an engine.
 
 #ifndef WAITER_WAIT_ENGINE_H_
 #define WAITER_WAIT_ENGINE_H_
@@ -59,7 +53,7 @@ namespace internal {
 class PreparedStart;
 }  // namespace internal
 
-// Whether `Callback` can take the result of a wait that brings a `T`.
+// Whether `Callback` takes the result of a wait whose value has type `T`.
 template <typename Callback, typename T>
 concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
   callback(std::move(result));
@@ -81,40 +75,40 @@ class WaitEngine {
   // `options` are invalid, every wait ends with kInvalidArgument.
   explicit WaitEngine(const WaitEngineOptions& options = {});
 
-  // Ends all pending waits, with the reason `kShutDown`. Each is called back on
-  // its thread, or, without threads, inside of this call. Requests a stop of
-  // polls under way through their `PollContext`, and awaits synchronous ones,
-  // whose success or failure wins.
+  // Ends all pending waits with the reason `kShutDown`, and calls their
+  // callbacks on their threads, or, without threads, inside of this call.
+  // Requests a stop of polls under way through their `PollContext`, and awaits
+  // synchronous polls, whose success or failure wins.
   //
-  // Meanwhile, functions of waits may do whatever they may do at other times.
-  // Waits that they start end at once, with `kShutDown` and a callback. A
-  // callback that then starts its wait again is called 32 times more; the next
-  // wait is destroyed without a callback. Other threads may destroy and cancel
-  // handles and answer polls, also afterwards, but must not start waits.
+  // Functions of waits may start and cancel waits meanwhile, as at other times.
+  // A wait that they start ends at once with `kShutDown` and a callback. A
+  // callback that always starts its wait again is called 32 times more; the
+  // next wait is destroyed without a callback. Other threads may destroy and
+  // cancel handles and answer polls, also afterwards, but must not start waits.
   //
   // Terminates the program with a message if it is called inside of a function
-  // of one of the engine's waits, or of a destructor of what these capture.
+  // of one of the engine's waits or of a destructor of their captures, or if
+  // such destructors start waits again and again.
   ~WaitEngine();
 
   WaitEngine(const WaitEngine&) = delete;
   WaitEngine& operator=(const WaitEngine&) = delete;
 
-  // Starts a wait and returns its handle. `callback` is called exactly once
-  // with the `WaitResult`, whatever ends the wait, unless the handle is
-  // destroyed before: the handle owns the wait. `waiter` and `callback` are
-  // moved into the engine, and destroyed when the wait has ended.
+  // Starts a wait and returns its handle, which owns the wait. Calls `callback`
+  // exactly once with the `WaitResult`, whatever ends the wait, unless the
+  // handle is destroyed before. The engine destroys `waiter` and `callback`
+  // when the wait has ended.
   //
-  // The first poll is made, and the time of the wait begins, as soon as the
-  // engine's thread gets to it. Waits on one thread begin in the order of
-  // their starts. An exception of the status function is in the report of the
-  // result; one of the callback goes to
-  // `WaitEngineOptions::on_callback_exception`. With `-fno-exceptions`, an
-  // exception terminates the program.
+  // The wait, and its time, begins as soon as the engine's thread gets to it.
+  // Waits on one thread begin in the order of their starts. The report of the
+  // result has an exception of the status function; an exception of the
+  // callback goes to `WaitEngineOptions::on_callback_exception`. With
+  // `-fno-exceptions`, exceptions terminate the program.
   //
   // Costs 100 to 200 ns. A pending wait takes 128 bytes, or 192 with a full
   // report, if the captures of both functions fit in 32 bytes. It takes more on
   // an executor, with a context or a completion, if the policy has more than
-  // delays and limits of time and number, or if polls carry texts or errors.
+  // delays and limits, or if polls carry texts or errors.
   //
   // Throws `std::bad_alloc` if memory runs out, and has then started nothing;
   // calls of the handle need none. Memory that runs out in the engine itself
@@ -139,9 +133,9 @@ class WaitEngine {
   }
 
   // Starts a `Waiter` or an `AsyncWaiter` that a request of `stop` ends as
-  // `WaitHandle::Cancel` does, also once it is detached. If the request was
-  // made before, the wait ends without a poll. Takes memory for the callback of
-  // the token, which the end of the wait removes.
+  // `WaitHandle::Cancel` does, also once it is detached. After an earlier
+  // request, the wait ends without a poll. Takes memory for a stop callback
+  // until the wait ends.
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
   Start(W waiter, Callback callback, waiter::stop_token stop) {
@@ -155,9 +149,9 @@ class WaitEngine {
                          });
   }
 
-  // The first two, with a name in messages and hooks that is this wait's alone,
-  // for waits that share a policy. Takes memory for the name. Hooks that come
-  // after the handle was destroyed get the name of the policy.
+  // The same as the first two, with a name of this wait alone in messages and
+  // hooks, for waits that share a policy. Takes memory for the name. Hooks that
+  // run after the handle was destroyed get the name of the policy.
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
   Start(std::string name, W waiter, Callback callback) {
@@ -179,13 +173,13 @@ class WaitEngine {
         std::move(waiter.policy_), std::move(callback), Unprepared());
   }
 
-  // Returns how often a blocking wait has slept inside of a function of one of
-  // this engine's waits, which held up all waits of that thread. The first time
-  // prints a line; a debug build ends the program instead.
+  // Returns the number of times that a blocking wait slept inside of a function
+  // of one of this engine's waits, and so held up all waits of that thread. The
+  // first time prints a line, or ends the program in a debug build.
   int64_t blocking_sleeps() const;
 
-  // Returns what the engine does at the moment. Costs less than a microsecond
-  // for each thread, and holds up none.
+  // Returns numbers about the engine's work. Costs less than a microsecond for
+  // each thread, and blocks none of them.
   EngineStatistics statistics() const;
 
   // Polls and calls back on the calling thread until no wait is pending. One
@@ -193,11 +187,10 @@ class WaitEngine {
   // function of a wait, it terminates the program with a message.
   void Run();
 
-  // Makes the polls and callbacks that are due now, and returns the time of the
-  // next ones, on the engine's clock, or `MonotonicTime::max()` if there is
-  // none; waits that these calls started count. Call it then, and earlier if
-  // `WaitEngineOptions::wake` says that a wait was started, cancelled or
-  // answered in between. Same requirements as for `Run`.
+  // Makes the polls and callbacks that are due now. Returns the time of the
+  // next ones on the engine's clock, also of waits that these started, or
+  // `MonotonicTime::max()` if there is none. Call it again then, or earlier if
+  // `WaitEngineOptions::wake` is called. Same requirements as for `Run`.
   MonotonicTime RunDue();
 
  private:

@@ -20,8 +20,8 @@
 //
 // where `now` is read from `policy.clock()` before each call, `stop` returns
 // whether a stop was requested, and `policy` is a `WaitPolicy` (wait_policy.h).
-// An event loop does not run the `while`: it carries out one step, and calls
-// the loop again when the poll has answered or the timer has fired. To stop
+// An event loop has no `while`: it carries out one step, and calls the
+// `WaitLoop` again when the poll has answered or the timer has fired. To stop
 // early, it cancels the timer and calls `End` with the reason `kCancelled`.
 //
 // docs/design.md has the table of decisions and the states.
@@ -64,8 +64,8 @@ class WaitLoop {
   using StopRequested = absl::FunctionRef<bool()>;
   using ReadTime = absl::FunctionRef<MonotonicTime()>;
 
-  // Makes the loop of a new wait, or, with the `state` of an earlier loop,
-  // continues that wait. `report` must then be that of the earlier loop.
+  // Makes the loop of a new wait, or continues a wait with the `state` and the
+  // `report` of an earlier loop.
   WaitLoop(const WaitPolicy& policy, WaitReport& report,
            const WaitState& state = {})
       : policy_(policy), report_(report), state_(state) {}
@@ -75,7 +75,7 @@ class WaitLoop {
   WaitLoop(const WaitPolicy& policy, WaitReport& report, Restore restore)
       : policy_(policy), report_(report), state_(restore()) {}
 
-  // Begins the wait. To be called once; `deadline` comes from
+  // Begins the wait. Call it once, with the `deadline` from
   // `WaitPolicy::DeadlineFrom(now)`. Returns `kFinish` if the policy is
   // invalid.
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
@@ -88,9 +88,9 @@ class WaitLoop {
                   StopRequested stop_requested);
 
   // Takes the answer of a poll from `report.last_poll`; `now` is the poll's
-  // end. Draws from `gen` only if a delay is jittered. Where there is an
-  // observer, `*read_time` returns the time after its hooks, or, well before
-  // the deadline, an earlier one; without it, hooks count as taking no time.
+  // end. Draws from `gen` only if a delay is jittered. `*read_time` returns the
+  // time after the hooks of an observer, or, well before the deadline, an
+  // earlier one. If null, hooks count as taking no time.
   NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
                   StopRequested stop_requested,
                   const ReadTime* read_time = nullptr);
@@ -101,27 +101,26 @@ class WaitLoop {
   // limiter lengthens the sleep.
   NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
 
-  // Says during a sleep that a poll is worthwhile now. The delays grow from
-  // their beginning again. Returns the step in place of the sleep: a poll, or a
-  // shorter sleep, because `min_delay` and the server's hint hold. Returns
-  // nullopt if the sleep goes on: one that a quota, a limiter or the hint
-  // decided, or that confirms a success.
+  // Requests a poll during a sleep. The delays grow from their beginning again.
+  // Returns the step in place of the sleep: a poll, or a shorter sleep that
+  // keeps `min_delay` and the server's hint. Returns nullopt if the sleep goes
+  // on, because a quota, a limiter or the hint decided it or because it
+  // confirms a success.
   std::optional<NextStep> OnNotified(MonotonicTime now,
                                      StopRequested stop_requested);
 
   // Ends the wait from outside, with the reason `kCancelled`, `kDeadline` or
-  // `kShutDown`. `unanswered` says whether a poll is under way, whose answer
-  // must then be dropped.
+  // `kShutDown`. `unanswered` says whether a poll is under way; drop its
+  // answer.
   NextStep End(MonotonicTime now, StopReason reason, bool unanswered);
 
-  // Returns the time at which the current poll, if it has no answer by then,
-  // should end the wait by `End(now, kDeadline, true)`: the deadline, or, for a
-  // poll that began near it or there, the end of `PollContext::timeout`. For
-  // asynchronous polls, which a driver need not await.
+  // Returns the time at which a driver should call `End(now, kDeadline, true)`
+  // if the current asynchronous poll has no answer: the deadline, or, for a
+  // poll that began at or near it, the end of `PollContext::timeout`.
   MonotonicTime AnswerDeadline() const;
 
-  // Ends a wait whose status function threw instead of answering. The driver
-  // delivers the exception. `what` becomes part of the report's status.
+  // Ends a wait whose status function threw. The driver delivers the exception.
+  // `what` becomes part of the report's status.
   void EndWithException(MonotonicTime now, std::string_view what = {});
 
   // Ends a wait whose poll could not be made, with the reason `kFailed`.
@@ -138,16 +137,16 @@ class WaitLoop {
         report_.last_poll, state_.slept > std::chrono::nanoseconds::zero());
   }
 
-  // Returns whether a sleep of `delay` after a poll may not be shorter, not
-  // even by the age of a cheap reading of the clock: because of a server's
-  // hint, or because `min_delay` is near.
+  // Returns whether a sleep of `delay` after a poll must not be shorter by the
+  // age of a cheap reading of the clock, because of a server's hint or because
+  // `min_delay` is near.
   bool NeedsExactDelay(std::chrono::nanoseconds delay) const {
     return delay < Curve().min_delay() + Clock::kMaxReadingAge ||
            report_.last_poll.retry_after() > absl::ZeroDuration();
   }
 
-  // Name of this wait in messages and hooks: that of its policy, or the one
-  // that was set, whose text must stay valid.
+  // Name of this wait in messages and hooks: the one that was set, whose text
+  // must stay valid, otherwise the name of its policy.
   std::string_view name() const {
     return name_.data() == nullptr ? policy_.options().name : name_;
   }
