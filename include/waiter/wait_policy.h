@@ -41,8 +41,11 @@ namespace waiter {
 // to, such as the clock, must outlive the policy and every wait that uses it.
 class WaitPolicy {
  public:
-  // Returns a policy, never null. If `precondition` or the options are not OK,
-  // every wait with it ends with that error before its first poll.
+  // Returns a policy, never null. If `precondition` is not OK or the options
+  // are invalid, every wait of the policy ends before its first poll, with
+  // `StopReason::kInvalidOptions`. Its error is kInvalidArgument, whatever the
+  // code of `precondition`, with the message of `precondition` or of
+  // `Validate`.
   static std::shared_ptr<const WaitPolicy> Make(
       WaitOptions options, absl::Status precondition = absl::OkStatus());
 
