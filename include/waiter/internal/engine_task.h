@@ -20,8 +20,7 @@
 //
 //     // Optional, for asynchronous functions: whether the poll under way is
 //     // certain to be answered, and then awaited beyond the deadline. May
-//     become
-//     // true during a poll.
+//     // become true during a poll.
 //     bool IsAwaited() const;
 //   };
 //   using Task = waiter::internal::EngineTask<PollAdapter, T, Callback>;

@@ -82,9 +82,9 @@ requires(!std::same_as<T, bool>) struct ValueOfAnswer<absl::StatusOr<T>> {
   using type = T;
 };
 
-// Whether `F` can be called with a context, which it then gets.
-// Whether a poll with a value of type `T` may be answered by an `Answer`. What
-// merely converts to bool or `T`, such as a number or a pointer, is no answer.
+// Whether a poll with a value of type `T` may be answered by an `Answer`. A
+// type that merely converts to bool or `T`, such as a number or a pointer, is
+// not an answer.
 template <typename Answer, typename T>
 inline constexpr bool kIsAnswerFor =
     std::convertible_to<Answer, Poll<T>> ||
@@ -100,6 +100,7 @@ inline constexpr bool kIsAnswerFor<Answer, void> =
 template <typename Answer, typename T>
 concept AnswerFor = kIsAnswerFor<Answer, T>;
 
+// Whether `F` can be called with a context, which it then gets.
 template <typename F>
 concept CallableWithContext = std::invocable<F&, const PollContext&>;
 

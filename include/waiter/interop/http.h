@@ -27,9 +27,10 @@
 //
 // | the request                            | poll                             |
 // | -------------------------------------- | -------------------------------- |
-// | is answered                            | by the class of the status; after
-// | |                                        | success by the function | |
-// reaches nobody: refused, unknown host  | `unreachable`: not ready         |
+// | is answered                            | by the class of the status; the  |
+// |                                        | function judges a success        |
+// | reaches no server: refused, unknown    | `unreachable`: not ready         |
+// | host                                   |                                  |
 // | takes longer than the poll may         | server error, kDeadlineExceeded  |
 // | is answered in part, or not in HTTP    | server error, kUnavailable       |
 // | meets too many redirects               | failed, kFailedPrecondition      |
@@ -37,8 +38,9 @@
 // | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
 // | is under way when a stop is requested  | not ready; the wait ends         |
 //
-// "Server error" is what the classifier says of a `kConnection`. An answer that
-// polls on has the hint of the response.
+// "Server error" stands for the class that the classifier gives a
+// `kConnection`. An answer after which the wait goes on has the hint of the
+// response.
 //
 // libcurl is not a dependency of Waiter: a program that includes this header
 // brings it and links it (`-lcurl`). Needs 7.68 (2020) or newer.
@@ -68,7 +70,7 @@
 namespace waiter {
 
 struct HttpOptions {
-  // Class of each status. A status of which it makes success goes to the
+  // Class of each status. A response whose class is success goes to the
   // function, whatever its number.
   ErrorClassifier classifier = ErrorClassifier::Http();
 
@@ -82,8 +84,8 @@ struct HttpOptions {
   size_t max_body = 1 << 20;
 
   // Number of redirects that a GET or HEAD without a body follows, to http and
-  // https alone. All other requests, and with zero every request, are answered
-  // by the redirect itself.
+  // https only. For all other requests, and with zero for every request, the
+  // redirect itself is the response.
   int max_redirects = 10;
 
   // Called once, before the first poll, for further options of libcurl: trust,
@@ -91,9 +93,9 @@ struct HttpOptions {
   std::function<void(CURL*)> configure = nullptr;
 };
 
-// A status function that makes one request per poll. `Judge` is called with a
-// `HttpResponse` after success and returns any answer of a status function
-// (status_function.h); without it, success is the success of the poll, with the
+// A status function that makes one request per poll. `Judge` is called with an
+// `HttpResponse` of the class success and returns any answer of a status
+// function (status_function.h). Without it, the poll is a success with the
 // `HttpResponse` as its value.
 //
 // Blocks, but for no longer than `PollContext::timeout`, and returns at once
