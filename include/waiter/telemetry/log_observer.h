@@ -5,8 +5,8 @@
 //
 //   waiter::ObserveEveryWait(std::make_shared<waiter::LogObserver>());
 //
-// A wait then has a line when what it finds changes, one now and then while it
-// finds the same, and one at its end:
+// A wait then has a line when its polls find something new, one now and then
+// while they find the same, and one at its end:
 //
 //   instance i-0abc: not ready: CREATING, after 0s; next poll in 1.5s
 //   instance i-0abc: still not ready: CREATING, after 10.2s and 5 polls; next
@@ -44,16 +44,16 @@ struct LogOptions {
 
   // Severities by event; unset: no line.
 
-  // A poll that found something else than the one before, or was the first. Its
-  // status, text or error is different, as far as a line shows them.
+  // The first poll, and every poll that finds something new: another status,
+  // text or error than the poll before, as far as a line shows them.
   std::optional<absl::LogSeverity> change = absl::LogSeverity::kInfo;
 
-  // A poll that found the same, the first one after 10 s, 30 s, 1 min, and from
+  // A poll that finds the same: the first one after 10 s, 30 s, 1 min, and from
   // then on after twice the time of the last such line.
   std::optional<absl::LogSeverity> heartbeat = absl::LogSeverity::kInfo;
 
-  // The end of a wait: success, and everything else except that the wait was
-  // cancelled or ended with its engine, which is somebody's will.
+  // The end of a wait. `cancelled` is for waits that were cancelled or ended
+  // with their engine, `failure` for all other ends without success.
   std::optional<absl::LogSeverity> success = absl::LogSeverity::kInfo;
   std::optional<absl::LogSeverity> failure = absl::LogSeverity::kWarning;
   std::optional<absl::LogSeverity> cancelled = absl::LogSeverity::kInfo;
@@ -61,8 +61,9 @@ struct LogOptions {
 
 // Thread-safe; meant to be shared by all waits. Keeps about 200 bytes for each
 // wait that is pending. Waits share locks, which are held for the time of a
-// lookup. What servers say is cut to 200 bytes, and so is the name of a wait.
-// Control characters in them are replaced by spaces, so that a line is one.
+// lookup. Texts of servers and names of waits are cut to 200 bytes each.
+// Control characters in them are replaced by spaces, so that each line stays
+// one line.
 //
 // The sink must not throw. It may start waits; those that this observer watches
 // call the sink again.

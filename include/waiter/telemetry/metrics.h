@@ -15,8 +15,8 @@
 //       std::make_shared<MySink>()));
 //
 // telemetry/metrics_table.h has a sink that needs no library. Names follow the
-// semantic conventions of OpenTelemetry: an own namespace, lower case, dots,
-// durations in seconds.
+// semantic conventions of OpenTelemetry: a namespace of their own, lower case,
+// dots, durations in seconds.
 
 #ifndef WAITER_TELEMETRY_METRICS_H_
 #define WAITER_TELEMETRY_METRICS_H_
@@ -69,8 +69,8 @@ const BucketBounds& BoundsOf(Instrument instrument);
 
 // One instrument with one set of labels. The name and the ordinal of the
 // operation are those that `MetricsObserver` gives, which bounds their number.
-// A value; `operation` must stay valid. Label values are never user texts
-// except the operation.
+// A value; `operation` must stay valid. Of the labels, only the operation is a
+// text of the user.
 class MetricSeries {
  public:
   // Number of operations that have labels of their own, and the index of
@@ -110,7 +110,7 @@ class MetricSeries {
   std::string_view error_type() const;   // "UNAVAILABLE"; empty for success.
   std::string_view status() const;       // "not ready", as `PollStatusName`.
 
-  // Returns a number below `kCount` that no series with other labels has.
+  // Returns a number below `kCount`, unique to the instrument and its labels.
   size_t ordinal() const { return ordinal_; }
   static constexpr size_t kPerOperation = 64;
   static constexpr size_t kCount = kPerOperation * (kMaxOperations + 1);

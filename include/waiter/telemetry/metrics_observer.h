@@ -10,9 +10,9 @@
 //   waiter::Waiter wait(GetStatus, {.operation = "create instance",
 //                                   .timeout = absl::Minutes(5)});
 //
-// Set `WaitOptions::operation` to what kind of thing a wait waits for. Names of
-// waits and numbers of polls never become labels, so that the number of series
-// stays small however many waits there are.
+// Set `WaitOptions::operation` to the kind of the wait. Names of waits and
+// numbers of polls never become labels, so that the number of series stays
+// small however many waits there are.
 
 #ifndef WAITER_TELEMETRY_METRICS_OBSERVER_H_
 #define WAITER_TELEMETRY_METRICS_OBSERVER_H_

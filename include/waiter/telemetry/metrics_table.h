@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps the metrics of waits in memory, to be read when somebody asks for them:
+// Keeps the metrics of waits in memory, to be read on request:
 //
 //   const auto metrics = std::make_shared<waiter::MetricsTable>();
 //   waiter::ObserveEveryWait(
@@ -68,20 +68,20 @@ class MetricsTable : public MetricsSink {
   //   waiter.retry_quota.tokens
   //   waiter.rate_limiter.rate     polls per second that may pass
   //
-  // Replaces what was watched under the same name and is of the same type. An
-  // engine must outlive this, or `Forget` must come first. The clock must be
-  // that of the waits that use the quota.
+  // Replaces an object of the same type that was watched under this name. An
+  // engine must outlive this, unless `Forget` is called before its end. The
+  // clock must be that of the waits that use the quota.
   void Watch(std::string name, const WaitEngine& engine);
   void Watch(std::string name, std::shared_ptr<const RetryQuota> quota,
              Clock& clock = GetRealClock());
   void Watch(std::string name, std::shared_ptr<const RateLimiter> limiter);
 
-  // Removes the gauges with this name. Afterwards nothing reads what was
-  // watched; blocks while `Collect` does.
+  // Removes the gauges with this name. Blocks while `Collect` reads them;
+  // afterwards nothing reads their objects.
   void Forget(std::string_view name);
 
-  // Returns all metrics that have a value. Values that come meanwhile may or
-  // may not be there.
+  // Returns all metrics that have a value. Values that are recorded meanwhile
+  // may be missing.
   std::vector<MetricFamily> Collect() const;
 
  private:

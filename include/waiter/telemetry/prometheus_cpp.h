@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Metrics for the library prometheus-cpp, whose `Exposer` or `Gateway` then
-// serves them with those of the rest of the program:
+// serves them with the other metrics of the program:
 //
 //   const auto metrics = std::make_shared<waiter::MetricsTable>();
 //   waiter::ObserveEveryWait(

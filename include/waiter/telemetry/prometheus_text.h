@@ -19,7 +19,7 @@
 
 namespace waiter {
 
-// The header `Content-Type` of an HTTP answer with such a text.
+// The `Content-Type` of an HTTP response with the text of `PrometheusText`.
 inline constexpr const char* kPrometheusContentType =
     "text/plain; version=0.0.4; charset=utf-8";
 
@@ -31,8 +31,8 @@ std::string PrometheusText(const MetricsTable& table);
 // Returns the name that Prometheus has for an instrument.
 std::string PrometheusName(const InstrumentInfo& info);
 
-// Returns the value of a label as UTF-8: each byte that is none, with which
-// Prometheus would refuse the whole text, becomes a text such as `\xff`.
+// Returns the value of a label as UTF-8. Prometheus would refuse the whole text
+// because of one invalid byte, so each becomes a text such as `\xff`.
 std::string PrometheusLabelValue(std::string_view value);
 
 }  // namespace waiter

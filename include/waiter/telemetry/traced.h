@@ -30,8 +30,8 @@
 namespace waiter {
 
 // Returns a waiter that does what `waiter` does and traces each of its waits.
-// Copies of it share what they keep about pending waits, about 1 KB each. The
-// observer of the options, if there is one, is called before the tracer.
+// Takes about 1 KB for each pending wait. The observer of the options, if there
+// is one, is called before the tracer.
 //
 // The span of a wait is named "wait OPERATION", or "wait" without an operation,
 // and has the attributes
@@ -42,12 +42,13 @@ namespace waiter {
 //   waiter.polls, waiter.stop_reason   at its end
 //   error.type                         the code, if the wait did not succeed
 //
-// Only such a span has the status "error": polls that found the thing not ready
-// are no errors of the operation. The first and the last eight polls (see
-// `TraceOptions`) are also events "waiter.poll" of this span, with `attempt`,
-// `status`, `detail`, `delay` in seconds and `reason`. The span of a poll is
-// named "poll OPERATION" and has the attributes `waiter.poll.attempt` and
-// `waiter.poll.status`; a poll that fails the wait has the status "error".
+// Only if the wait did not succeed, the span has the status "error": a poll
+// that finds "not ready" is not an error of the operation. The first and the
+// last eight polls (see `TraceOptions`) are also events "waiter.poll" of this
+// span, with `attempt`, `status`, `detail`, `delay` in seconds and `reason`.
+// The span of a poll is named "poll OPERATION" and has the attributes
+// `waiter.poll.attempt` and `waiter.poll.status`; a poll that fails the wait
+// has the status "error".
 //
 // The functions of `tracer` must not throw.
 template <Tracer T, typename F>

@@ -1,11 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `Traced` (telemetry/traced.h) needs from a tracing library: a class with
-// eight functions, each of them a line over the library's own.
+// The interface of a tracing library for `Traced` (telemetry/traced.h): a class
+// with eight functions, each of them one line that calls the library.
 //
 //   struct MyTracer {
-//     using Context = ...;  // Which span is current, as the library keeps it.
+//     using Context = ...;  // The current span, as the library keeps it.
 //     using Span = ...;
 //
 //     Context Current();  // Of the calling thread.
@@ -66,14 +66,14 @@ concept Tracer = std::copy_constructible<T> &&
   tracer.End(span);
 };
 
-// How much of a long wait its trace shows.
+// Limits of the trace of one wait.
 struct TraceOptions {
   // Number of polls that have a span of their own. During later ones, the span
   // of the wait is current.
   int64_t poll_spans = 100;
 
-  // Number of polls from the first on, and up to the last, that are events of
-  // the span of the wait.
+  // Numbers of polls, at the beginning and at the end of the wait, that are
+  // events of its span.
   int64_t first_events = 8;
   int64_t last_events = 8;
 };
