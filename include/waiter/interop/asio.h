@@ -40,15 +40,15 @@
 namespace waiter {
 
 // Starts `waiter`, a `Waiter` or an `AsyncWaiter`, and completes with its
-// `WaitResult`, whatever ends it: the signature is `void(WaitResult<T>)`. An
-// exception of the status function is in the report of the result.
+// `WaitResult`, whatever ends it: the signature is `void(WaitResult<T>)`. The
+// report of the result has an exception of the status function.
 //
-// The handler is called by its associated executor, never inside of this call,
-// nor inside of functions of the engine: it may destroy that, and its
-// exceptions leave `io_context::run`. A handler without an executor is called
-// on the engine's thread, like a callback of `WaitEngine::Start`, whose rules
-// apply; if an `AsioEngineDriver` runs the engine, as if by its executor. While
-// the wait is pending it counts as work of the executor.
+// The associated executor calls the handler, never inside of this call, nor
+// inside of functions of the engine: the handler may destroy the engine, and
+// its exceptions leave `io_context::run`. A handler without an executor is
+// called on the engine's thread, like a callback of `WaitEngine::Start`, whose
+// rules apply; if an `AsioEngineDriver` runs the engine, as if by its executor.
+// While the wait is pending it counts as work of the executor.
 //
 // All types of cancellation end the wait as `WaitHandle::Cancel` does; it then
 // completes with the reason `kCancelled`, or with its result if it has ended
@@ -56,13 +56,13 @@ namespace waiter {
 // for example on its strand.
 //
 // If the engine is destroyed, the wait completes with `kShutDown`. If the
-// context of the executor is, the wait ends without a call of the handler,
-// which is destroyed, as Asio's own operations end; the destructor of the
-// context awaits the status function if that runs on another thread. Do not
+// context of the executor is destroyed, the wait ends without a call of the
+// handler, which is destroyed, as with Asio's own operations. The destructor of
+// the context awaits the status function if that runs on another thread. Do not
 // destroy the context inside of a function of a wait.
 //
-// Thread-safe. Takes memory for the handler, and for its way to the executor
-// from its associated allocator. Throws `std::bad_alloc` as `WaitEngine::Start`
+// Thread-safe. Takes memory for the handler, and from its associated allocator
+// for the call by the executor. Throws `std::bad_alloc` as `WaitEngine::Start`
 // does.
 template <typename W, BOOST_ASIO_COMPLETION_TOKEN_FOR(
                           void(WaitResult<typename W::value_type>)) Token>
@@ -80,7 +80,7 @@ decltype(auto) AsyncWait(WaitEngine& engine, W waiter, Token&& token) {
 // engine, and several threads may run the context: no strand is needed.
 class AsioEngineDriver {
  public:
-  // `options.threads`, `wake` and `clock` are set by this.
+  // Sets `options.threads`, `wake` and `clock` itself.
   explicit AsioEngineDriver(boost::asio::any_io_executor executor,
                             WaitEngineOptions options = {})
       : state_(
@@ -95,10 +95,10 @@ class AsioEngineDriver {
   AsioEngineDriver(const AsioEngineDriver&) = delete;
   AsioEngineDriver& operator=(const AsioEngineDriver&) = delete;
 
-  // Destroys the engine, as `~WaitEngine` says: pending waits are called back
-  // inside of this call, and it must not be called inside of a function of a
-  // wait; a handler of `AsyncWait` may call it. Blocks while another thread
-  // runs waits of this engine. Must come before the end of the context.
+  // Destroys the engine, as `~WaitEngine` does: calls back pending waits inside
+  // of this call, and must not be called inside of a function of a wait. A
+  // handler of `AsyncWait` may call it. Blocks while another thread runs waits
+  // of this engine. Must come before the end of the context.
   ~AsioEngineDriver() { state_->Stop(); }
 
   WaitEngine& engine() { return engine_; }

@@ -27,7 +27,7 @@
 //       waiter::ErrorClassifier::AwsKotlin().With(
 //           404, waiter::PollStatus::kNotReady));
 //
-// The adapters need the shape of the SDK's types alone, so this header includes
+// The adapters need only the shape of the SDK's types, so this header includes
 // nothing of the SDK. The SDK retries a call some times by itself before it
 // returns an error; a poll counts that as one.
 
@@ -51,8 +51,8 @@
 
 namespace waiter {
 
-// `Aws::Client::AWSError<E>` and what derives from it. Of `ShouldThrottle()`
-// and `GetResponseHeaders()`, those are used that a version of the SDK has.
+// `Aws::Client::AWSError<E>` and types derived from it. `ShouldThrottle()` and
+// `GetResponseHeaders()` are used if the version of the SDK has them.
 template <typename E>
 concept AwsError = requires(const E& error) {
   { error.GetExceptionName() } -> std::convertible_to<std::string_view>;
@@ -120,7 +120,7 @@ Poll<> FromAwsError(
 
 // Returns `FromAwsError` of a failed outcome, otherwise what `answer` returns
 // for the result: any answer of a status function (status_function.h). An
-// outcome that is passed as an rvalue gives its result away.
+// outcome that is passed as an rvalue is moved from.
 template <typename O, std::invocable<internal::AwsResultRef<O>> F>
 requires(AwsOutcome<std::remove_cvref_t<O>>) auto FromAwsOutcome(
     O&& outcome, F answer,

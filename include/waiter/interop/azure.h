@@ -11,8 +11,8 @@
 //                        .poll_timeout = absl::Seconds(30)});
 //   waiter::WaitResult<Certificate> certificate = wait.Wait(stop_token);
 //
-// Each poll has a context of its own, a child of yours, which ends with the
-// time of the poll and when a stop is requested:
+// Each poll has a context of its own, a child of yours. It ends when the time
+// of the poll is over or a stop is requested:
 //
 // | the poll                                | answer                          |
 // | --------------------------------------- | ------------------------------- |
@@ -26,7 +26,7 @@
 // | ... or a stop was requested             | not ready; the wait ends        |
 // | throws anything else                    | passes through, ends the wait   |
 //
-// The adapters need the shape of the SDK's types alone, so this header includes
+// The adapters need only the shape of the SDK's types, so this header includes
 // nothing of the SDK; include its headers before you call them. The SDK needs
 // exceptions. The detail of an answer is the status of the operation, such as
 // "Running". The SDK repeats a request some times by itself before it throws.
@@ -54,7 +54,7 @@
 
 namespace waiter {
 
-// `Azure::Core::Operation<T>` and what derives from it.
+// `Azure::Core::Operation<T>` and types derived from it.
 template <typename Op>
 concept AzureOperation = requires(Op& operation, const Op& polled) {
   operation.Poll().GetHeaders();
@@ -73,7 +73,7 @@ concept AzureContext = requires(C& child, const C& context) {
   child.Cancel();
 };
 
-// `Azure::Core::RequestFailedException` and what derives from it.
+// `Azure::Core::RequestFailedException` and types derived from it.
 template <typename E>
 concept AzureError = requires(const E& error) {
   static_cast<int>(error.StatusCode);
@@ -160,8 +160,8 @@ auto PollOperation(Op& operation, C context,
   };
 }
 
-// The same without a context: a poll takes the time that it takes, whatever
-// the wait says, and a stop awaits it.
+// The same without a context: no limit of time applies to a poll, and a stop
+// request awaits its end.
 template <AzureOperation Op>
 auto PollOperation(Op& operation,
                    ErrorClassifier classifier = ErrorClassifier::Http()) {

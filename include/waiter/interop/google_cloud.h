@@ -30,7 +30,7 @@
 // | is done and has neither       | failed, kInternal                        |
 //
 // Where the library polls by itself, `AsPollingPolicy` lets it do so by the
-// options of a wait. The adapters need the shape of the types alone, so this
+// options of a wait. The adapters need only the shape of the types, so this
 // header includes nothing of Google's.
 
 #ifndef WAITER_INTEROP_GOOGLE_CLOUD_H_
@@ -84,8 +84,8 @@ concept GoogleOperationResult = requires(const R& result) {
   requires GoogleOperation<std::remove_cvref_t<decltype(*result)>>;
 };
 
-// Converts a status, without the details of its error. A number that is no code
-// becomes kUnknown.
+// Converts a status, without the details of its error. A number that is not a
+// code becomes kUnknown.
 template <GoogleStatus S>
 absl::Status ToAbslStatus(const S& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.code()),
@@ -108,7 +108,7 @@ Poll<> FromGoogleStatus(
 
 namespace internal {
 
-// Describes an operation that runs.
+// Stands for a missing description.
 struct NoDescription {
   template <typename Op>
   std::string operator()(const Op& /*operation*/) const {
@@ -185,11 +185,11 @@ Poll<Response> FromOperation(
 // Delays, limits, budgets and classes are those of a wait, with one poll at the
 // deadline. The response that starts the operation counts as the first poll,
 // unless `first_poll_delay` is set. The wait of a copy begins with the copy's
-// first use. That loop owns the rest: it polls, it sleeps, it looks at nothing
-// during a sleep, and it makes the error, so a limit shows as its "terminated
-// by polling policy". As a policy is not told of the end of an operation, an
-// observer then sees a cancelled wait; `on_give_up` is called for limits and
-// for errors that end the wait.
+// first use. The loop of google-cloud-cpp polls and sleeps, cannot end a sleep
+// early, and makes the error: a limit shows as its "terminated by polling
+// policy". It does not tell a policy of the end of an operation, so an observer
+// then sees a cancelled wait; `on_give_up` is called for limits and for errors
+// that end the wait.
 //
 // Returns kInvalidArgument if the options are invalid or have a rate limiter.
 // Thread-compatible, as any policy.

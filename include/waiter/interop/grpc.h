@@ -30,7 +30,7 @@
 // |                             |              | as cancelled, or a proxy    |
 // | every other                 | failed       | classify.h                  |
 //
-// The adapters need the shape of the types alone, so this header includes
+// The adapters need only the shape of the types, so this header includes
 // nothing of gRPC. `GrpcRetry` (presets.h) has the delays of its retries.
 
 #ifndef WAITER_INTEROP_GRPC_H_
@@ -66,8 +66,8 @@ concept GrpcClientContext = requires(const C& context) {
   { context.GetServerTrailingMetadata().size() } -> std::integral;
 };
 
-// Returns the table above, for changes of your own: an ErrorClassifier of which
-// `ClassOfStatus` matters.
+// Returns the table above, for changes of your own. Only its `ClassOfStatus` is
+// used.
 inline ErrorClassifier GrpcErrors() {
   return ErrorClassifier::Http()
       .With(absl::StatusCode::kDeadlineExceeded, PollStatus::kServerError)
@@ -84,7 +84,7 @@ std::optional<GrpcPushback> GrpcPushbackOf(const C& context) {
         "grpc-retry-pushback-ms") {
       continue;
     }
-    // A field that occurs twice means the same as one that is no number.
+    // A field that occurs twice means the same as one that is not a number.
     pushback = ParseGrpcPushback(
         pushback.has_value() ? std::string_view()
                              : std::string_view(value.data(), value.size()));
@@ -113,7 +113,7 @@ Poll<> FromGrpcStatus(const S& status,
   return {found, std::move(error), pushback->delay};
 }
 
-// The same with the pushback that `context`, of the call, has received.
+// The same with the pushback in `context`, the context of the call.
 template <GrpcStatus S, GrpcClientContext C>
 Poll<> FromGrpcStatus(const S& status, const C& context,
                       const ErrorClassifier& classifier = GrpcErrors()) {

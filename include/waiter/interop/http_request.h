@@ -27,7 +27,7 @@ struct HttpRequest {
   // Such as "PUT". Empty: GET, or POST if there is a body.
   std::string method = {};
 
-  // Sent to the host of `url` alone; a redirect to another origin drops them.
+  // Sent to the origin of `url` only: a redirect to another origin drops them.
   HttpFields headers = {};
 
   std::optional<std::string> body = std::nullopt;
@@ -43,11 +43,10 @@ struct HttpResponse {
   // Address that responded.
   std::string url = {};
 
-  // What the server sent, with the spaces around values removed.
+  // Header fields as received, without the spaces around values.
   HttpFields headers = {};
 
-  // What the server sent, and whether that was more than `max_body`, which is
-  // then the size of `body`.
+  // Body, and whether it was cut to `HttpOptions::max_body` bytes.
   std::string body = {};
   bool body_is_cut = false;
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How an `AsioEngineDriver` (interop/asio.h) runs its engine: by turns, each a
-// function that is posted to the executor and calls `WaitEngine::RunDue`.
+// The turns by which an `AsioEngineDriver` (interop/asio.h) runs its engine.
+// Each is a function that is posted to the executor and calls
+// `WaitEngine::RunDue`.
 //
 //   request of a turn             turn
 //   -----------------             ----
@@ -50,7 +51,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
   WaitEngine& MakeEngine(WaitEngineOptions options) {
     const MutexLock lock(mutex_);
     options.threads = 0;
-    options.clock = nullptr;  // The timer's.
+    options.clock = nullptr;  // The real clock, like that of the timer.
     options.wake = [this] { Request(kRequested); };
     engine_ = std::make_unique<WaitEngine>(options);
     return *engine_;
@@ -110,11 +111,11 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
     return engine_->RunDue();
   }
 
-  // For a call inside of a function of a wait: the engine says so and ends the
-  // program. The lock is held by the turn.
+  // Ends the program, with the engine's message, because a function of a wait
+  // has called `Stop`. The turn on this thread holds the lock.
   void Terminate() ABSL_NO_THREAD_SAFETY_ANALYSIS { engine_.reset(); }
 
-  // Lets a turn come at `next`.
+  // Requests a turn at `next`.
   void SetTimer(MonotonicTime next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next == MonotonicTime::max()) {
       if (std::exchange(timer_time_, next) != next) timer_->cancel();

@@ -75,7 +75,7 @@ class AsioTurn {
   AsioTurn(const AsioTurn&) = delete;
   AsioTurn& operator=(const AsioTurn&) = delete;
 
-  // Makes `turn` that of the thread until this is destroyed.
+  // Makes `turn` the turn of this thread until this is destroyed.
   class Scope {
    public:
     explicit Scope(AsioTurn& turn) : outer_(std::exchange(current_, &turn)) {}
@@ -100,8 +100,8 @@ class AsioTurn {
 
   void Add(std::unique_ptr<AsioItem> item) { items_.Add(std::move(item)); }
 
-  // Calls the handlers in their order. They may do anything, also destroy the
-  // driver. If one throws, the executor calls the others.
+  // Calls the handlers in their order. They may destroy the driver. If one
+  // throws, the executor calls the others.
   void CallHandlers() {
     const absl::Cleanup post_others = [this] {
       while (std::unique_ptr<AsioItem> item = items_.TakeFirst()) {

@@ -32,7 +32,7 @@
 
 namespace waiter::internal {
 
-// One wait with its handler, and with its result once it has that.
+// One wait with its handler, and with its result once it has ended.
 template <typename Handler, typename T>
 class AsioWait final : public AsioItem {
   using Executor = boost::asio::associated_executor_t<Handler>;
@@ -78,7 +78,7 @@ class AsioWait final : public AsioItem {
   static constexpr bool kIsSystem =
       std::is_same_v<Executor, boost::asio::system_executor>;
 
-  // What the executor calls.
+  // The function that the executor calls.
   struct Completion {
     using allocator_type = boost::asio::associated_allocator_t<Handler>;
 
@@ -142,7 +142,7 @@ class AsioCallback {
   std::unique_ptr<Wait> wait_;
 };
 
-// What is in the cancellation slot of a handler. It stays there until the
+// The function in the cancellation slot of a handler. It stays there until the
 // handler is called, so the wait may have ended before.
 struct AsioCancel {
   void operator()(boost::asio::cancellation_type type) const {
@@ -151,7 +151,7 @@ struct AsioCancel {
                                             cancellation_type::partial |
                                             cancellation_type::total;
     if ((type & kHonoured) == cancellation_type::none) return;
-    // What the request wakes may empty the slot.
+    // Code that the request wakes may empty the slot.
     const WaitCanceller canceller = wait;
     canceller.Cancel();
   }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The waits that complete on an execution context of Boost.Asio
-// (interop/asio.h), and how they end with it:
+// (interop/asio.h). They end with it:
 //
 //   the context's destructor            engine
 //   ------------------------            ------
@@ -63,9 +63,8 @@ class AsioWaits : public boost::asio::execution_context::service {
     }
 
     // To be called when the wait has ended without a callback. Destroys `item`,
-    // of which this is a part. At the end of the context that comes later,
-    // because it must not happen inside of the engine: the handler may own
-    // that.
+    // of which this is a part; at the end of the context only later, outside of
+    // the engine, which the handler may own.
     void Abandon(std::unique_ptr<AsioItem> item) {
       if (waits_ != nullptr) {
         std::exchange(waits_, nullptr)->Bury(*this, std::move(item));
@@ -178,7 +177,7 @@ class AsioWaits : public boost::asio::execution_context::service {
   Entry* first_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int departures_ ABSL_GUARDED_BY(mutex_) = 0;
   Condition departed_{mutex_};
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // The context is.
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // The context ends.
   AsioItems buried_ ABSL_GUARDED_BY(mutex_);
 };
 

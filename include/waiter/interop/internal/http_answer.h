@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `HttpPoller` makes of a request, without the client that sends it.
+// Responses and answers of an `HttpPoller` (interop/http.h), without the client
+// that sends its requests.
 
 #ifndef WAITER_INTEROP_INTERNAL_HTTP_ANSWER_H_
 #define WAITER_INTEROP_INTERNAL_HTTP_ANSWER_H_
@@ -53,7 +54,7 @@ class HttpReader {
   // false if the client should read no more.
   bool ReadLine(std::string_view line);
 
-  // Takes a part of a body. The same.
+  // Takes a part of a body. Returns false likewise.
   bool ReadBody(std::string_view part);
 
   // Whether the last header is complete.
@@ -75,8 +76,8 @@ class HttpReader {
   bool header_ended_ = false;
 };
 
-// Returns why `request` must not be sent, or OK: a field that holds the end of
-// a line would be two.
+// Returns kInvalidArgument if `request` must not be sent: a value that contains
+// a line break, for example, would be two fields.
 absl::Status CheckRequest(const HttpRequest& request);
 
 // The rules of one poller.
@@ -86,8 +87,8 @@ struct HttpRules {
   bool needs_body;  // A body that is cut is an error.
 };
 
-// Returns the answer by all but the function of the user. A success with a
-// response is for that to judge.
+// Returns the answer without the function of the user, which judges a success
+// with a response.
 Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules);
 
 // Returns `answer`, with `hint` if the wait goes on and it has none.
@@ -102,7 +103,7 @@ inline Poll<> WithHint(Poll<> answer, RetryAfter hint) {
   return AddHint(std::move(answer), hint);
 }
 
-// Stands for no function of the user. The detail is "HTTP 200: OK".
+// Stands for a missing function of the user. The detail is "HTTP 200: OK".
 struct TakeResponse {
   Poll<HttpResponse> operator()(HttpResponse response) const;
 };
