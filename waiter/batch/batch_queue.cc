@@ -126,7 +126,7 @@ bool BatchQueue::Join(BatchWait& wait) {
 
 void BatchQueue::Open(Clock& clock) {
   if (at_once_ == nullptr) {
-    // A hint of an alarm is what the rate limiter said.
+    // The hint of an alarm is the time that the rate limiter returned.
     WaitOptions options = {
         .name = "batch",
         .timeout = absl::InfiniteDuration(),
@@ -206,7 +206,7 @@ void BatchQueue::OnLostAlarm(Batch& batch, int alarm,
   Answer(Take(batch), answer);
   batch.alarm.Detach();
   if (result.reason() == StopReason::kShutDown) {
-    // No alarm can follow for those that have none.
+    // No alarm can follow for the batches that have none.
     for (Batch* const other : std::exchange(line_, {})) {
       other->in_line = false;
       Answer(Take(*other), answer);

@@ -34,7 +34,7 @@ class PollNotifier::State {
       ++count_;
       std::swap(sleeps, sleeps_);
     }
-    // What a request wakes may run other code in this call.
+    // Callbacks of a request may run other code in this call.
     for (waiter::stop_source& sleep : sleeps) sleep.request_stop();
   }
 
@@ -60,7 +60,7 @@ class PollNotifier::State {
 PollNotifier::PollNotifier() : state_(std::make_shared<State>()) {}
 
 void PollNotifier::PollNow() const {
-  // What this wakes may destroy the notifier.
+  // Code that this wakes may destroy the notifier.
   const std::shared_ptr<State> state = state_;
   state->Notify();
 }

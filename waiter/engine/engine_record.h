@@ -29,7 +29,7 @@
 
 namespace waiter::internal {
 
-// State that most waits do without.
+// State that most waits do not need.
 struct ColdState {
   ColdState(const WaitPolicy& policy, WaitReport report_so_far,
             const WaitState& state)

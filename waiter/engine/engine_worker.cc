@@ -191,7 +191,7 @@ void EngineWorker::WaitRefs::Push(EngineRecord& record,
 
 template <typename Put>
 void EngineWorker::Post(Put put) {
-  // What the worker posts after others must not overtake them.
+  // Mail of the worker must not overtake earlier mail of other threads.
   if (current_worker == this && !mailbox_.has_mail()) {
     put(local_);
   } else {
@@ -554,8 +554,8 @@ void EngineWorker::TakeMail() {
     mailbox_.Take(taken_);
     pool_.Share();
   }
-  // After the mail: that of `BeginShutDown` may be in what was taken, and
-  // nothing else wakes the worker for the end of its engine.
+  // Read after the mail, which may be that of `BeginShutDown`: nothing else
+  // wakes the worker for the end of its engine.
   ending_ = engine_ends_->load(std::memory_order_acquire);
 }
 
@@ -689,8 +689,8 @@ inline void EngineWorker::Register(EngineRecord& record) {
   counters_.pending.Add(1);
 }
 
-// Returns the place of the policy in the table, or of one in its place that
-// fails if it does not suit the engine.
+// Returns the place of the policy in the table. If the policy does not suit the
+// engine, adds one that fails in its place.
 uint32_t EngineWorker::AddPolicy(std::shared_ptr<const WaitPolicy> policy) {
   if (policies_.AddToLast(*policy)) return policies_.last();
   if (policy->status().ok()) {
@@ -871,7 +871,7 @@ inline void EngineWorker::Execute(EngineStep& step) {
   Park(step);
 }
 
-// Counts the time that a poll took which has not answered.
+// Counts the time of a poll that has not answered.
 inline void EngineWorker::CountPollTime() {
   poll_clock_.EndOfPoll(/*exact=*/options_.tick == absl::ZeroDuration());
 }

@@ -17,8 +17,8 @@ namespace internal {
 
 void WaitCanceller::Cancel() const {
   if (wait.worker.get() == nullptr) return;
-  // The poll under way is told last: what it does then finds the wait
-  // cancelled, and may destroy this.
+  // The poll under way is told last, so that its code finds the wait cancelled.
+  // That code may destroy this.
   waiter::stop_source poll = stop;
   wait.worker->Cancel(*wait.record, wait.generation);
   poll.request_stop();

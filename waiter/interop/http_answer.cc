@@ -165,7 +165,7 @@ Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules) {
         absl::StrCat("HTTP ", response.status, " with a body of more than ",
                      response.body.size(), " bytes")));
   }
-  // "The processing has not been completed" is no error.
+  // "The processing has not been completed" is not an error.
   if (found.status() != PollStatus::kSuccess &&
       CodeOfHttp(response.status) == absl::StatusCode::kOk) {
     return {found.status(), found.detail(), found.retry_after()};

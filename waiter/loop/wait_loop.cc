@@ -295,7 +295,8 @@ inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
   const nanoseconds hint = least_delay;
   // Row 9: the retry quota refuses, or has no tokens before the deadline.
   if (policy_.has_budgets()) {
-    // Copies, as what has an address is not kept in registers.
+    // Copies, because an object whose address is taken is not kept in a
+    // register.
     Delay booked = delay;
     nanoseconds least_booked = least_delay;
     if (const std::optional<NextStep> step =

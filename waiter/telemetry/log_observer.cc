@@ -90,7 +90,7 @@ void WriteToStandardError(absl::LogSeverity severity, std::string_view line) {
 
 }  // namespace
 
-// What was last found by each wait. Locks are per group of waits.
+// The last finding of each pending wait. Each lock is for a group of waits.
 class LogObserver::Pending {
  public:
   enum class News { kNone, kChange, kHeartbeat };
@@ -136,7 +136,7 @@ LogObserver::~LogObserver() = default;
 
 void LogObserver::OnDecision(const DecisionEvent& decision) {
   const PollEvent& poll = decision.poll;
-  // `OnDone` follows, and has the same to say.
+  // `OnDone` follows, and logs the same.
   if (decision.ended.has_value()) return;
   const std::string found = Found(poll.found);
   const Pending::News news =

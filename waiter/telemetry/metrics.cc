@@ -38,7 +38,7 @@ constexpr BucketBounds kPollBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01,
 constexpr BucketBounds kCountBounds = {1,  2,  3,  4,   6,   8,   12,  16,
                                        24, 32, 64, 128, 256, 512, 1024};
 
-// The names of `absl::StatusCodeToString`, whose results are no views.
+// The names of `absl::StatusCodeToString`, whose results are not views.
 constexpr std::array<std::string_view, MetricSeries::kCodes> kCodeNames = {
     "",
     "CANCELLED",

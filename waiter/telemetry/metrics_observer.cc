@@ -68,7 +68,7 @@ class MetricsObserver::Operations {
     size_t at =
         absl::Hash<absl::string_view>()(internal::ToAbsl(name)) % kSlots;
     if (const Operation* found = Probe(name, at)) return *found;
-    // Two series with the same labels would be no valid metrics.
+    // Two series with the same labels would not be valid metrics.
     if (name == other_.name) return other_;
     if (is_full_.load(std::memory_order_acquire)) {
       // It may have been the last that was added.

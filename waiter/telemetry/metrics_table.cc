@@ -49,12 +49,12 @@ class ShardOfThread {
  private:
   static constexpr size_t kNone = kShards;
 
-  // Gives the shard back at the end of the thread. Who takes it afterwards sees
-  // all that this thread has written.
+  // Gives the shard back at the end of the thread. The thread that takes it
+  // afterwards sees everything that this thread has written.
   struct Release {
     ~Release() {
       taken_.fetch_and(~(1U << shard_), std::memory_order_release);
-      // Other objects of the thread may still record while they go.
+      // Other objects of the thread may still record while they are destroyed.
       shard_ = kSharedShard;
     }
   };
@@ -105,7 +105,7 @@ size_t BucketOf(const BucketBounds& bounds, double value) {
   return below;
 }
 
-// What `Watch` added.
+// The objects that `Watch` added.
 struct WatchedQuota {
   std::shared_ptr<const RetryQuota> quota;
   Clock* clock;
@@ -198,12 +198,13 @@ class MetricsTable::Watched {
   void Add(std::string name, Resource resource) {
     const size_t type = resource.index();
     const internal::MutexLock lock(mutex_);
-    // What was there goes with the parameter, after the lock.
+    // The object that was there is destroyed with the parameter, after the lock
+    // is released.
     std::swap(resources_[{std::move(name), type}], resource);
   }
 
   void Forget(std::string_view name) {
-    std::vector<Resource> gone;  // Its owners may use the table as they go.
+    std::vector<Resource> gone;  // Destructors may use the table.
     const internal::MutexLock lock(mutex_);
     std::erase_if(resources_, [&](auto& entry) {
       if (entry.first.first != name) return false;

@@ -50,8 +50,8 @@ absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
   }
 }
 
-// Returns what a rate limiter is told about a call for `keys`: one poll that
-// was throttled if the whole call was, or the poll of a key.
+// Returns the status of a call for `keys`, for its rate limiter: that of its
+// error, otherwise throttled if a poll of `keys` was, otherwise success.
 template <typename Key, typename T>
 PollStatus StatusOfBatchCall(const absl::StatusOr<BatchAnswer<Key, T>>& answer,
                              const std::vector<Key>& keys) {

@@ -8,8 +8,9 @@
 // that poll is the call.
 //
 // With a rate limiter, batches whose window is over stand in a line. Only the
-// alarm of the first asks the limiter, and polls again when that says so. When
-// it may call, the next batch gets a new alarm, and then the call is made.
+// alarm of the first one asks the limiter, and polls again at the time that the
+// limiter returns. When it may call, the next batch gets a new alarm, and then
+// the call is made.
 
 #ifndef WAITER_INTERNAL_BATCH_QUEUE_H_
 #define WAITER_INTERNAL_BATCH_QUEUE_H_
@@ -87,11 +88,11 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   bool Join(BatchWait& wait);
 
   // Awaits the calls under way, except one that calls this itself. No call is
-  // made afterwards; keys that are due are answered that the poller is gone.
+  // made afterwards; keys that are due get the answer `Gone()`.
   void Close();
 
  protected:
-  // Polls `keys`, which have left the queue while their waits are still in the
+  // Polls `keys`, which have left the queue; their waits are still in the
   // lists. Called with `mutex_` locked by `lock`, which it unlocks for the
   // call.
   virtual void Call(const std::vector<BatchKey*>& keys,
@@ -145,7 +146,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   bool closed_ = false;
   Clock* clock_ = nullptr;   // Set with the first batch.
   Batch* open_ = nullptr;    // The batch that keys join.
-  std::deque<Batch*> line_;  // Those that wait for the rate limiter.
+  std::deque<Batch*> line_;  // Batches that wait for the rate limiter.
   absl::flat_hash_set<std::shared_ptr<Batch>> batches_;
   std::shared_ptr<const WaitPolicy> at_once_;
   std::shared_ptr<const WaitPolicy> after_window_;

@@ -21,7 +21,7 @@
 
 namespace waiter::internal {
 
-// A key that a name can have a part for.
+// Whether a key can be part of a name.
 template <typename Key>
 concept TextualKey = std::convertible_to<const Key&, absl::AlphaNum> ||
     std::convertible_to<const Key&, std::string_view>;

@@ -10,8 +10,8 @@
 //   CancelOnStop::Arm(link, wait);  // Before it begins.
 //
 // The wait may end while another thread is in the request. It does not await
-// that thread, as the destructor of a `stop_callback` would: what the request
-// tells may itself await the wait.
+// that thread, as the destructor of a `stop_callback` would, because code that
+// the request calls may itself await the wait.
 
 #ifndef WAITER_INTERNAL_CANCEL_ON_STOP_H_
 #define WAITER_INTERNAL_CANCEL_ON_STOP_H_
@@ -92,8 +92,8 @@ class CancelOnStop {
     if (link_ != nullptr) link_->Release();
   }
 
-  // Returns what `Arm` takes; null if no stop is possible. Valid until this,
-  // or the object to which it was moved, is destroyed.
+  // Returns the argument of `Arm`; null if no stop is possible. Valid until
+  // this, or the object to which it was moved, is destroyed.
   StopLink* link() const { return link_; }
 
   // Lets a request of a stop cancel `wait` from now on, and cancels it at once

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The short way for waits whose first poll succeeds, as most do. It has the
-// same outcome as a `WaitLoop` but makes none, which saves all but a few
+// A short cut for waits whose first poll succeeds, as most do. It has the same
+// outcome as a `WaitLoop` without making one, which costs only a few
 // nanoseconds:
 //
 //   FirstPoll first = {.start = start, .end = end, .deadline = deadline};

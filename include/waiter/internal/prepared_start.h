@@ -32,7 +32,7 @@ class PreparedStart {
         std::move(waiter), std::move(callback), std::move(prepare)));
   }
 
-  // Returns what cancels the wait of `wait`. Valid also once the handle is
+  // Returns an object that cancels the wait of `wait`, also once the handle is
   // moved or destroyed.
   static WaitCanceller CancellerOf(const WaitHandle& wait) {
     return wait.wait_;

@@ -71,8 +71,8 @@ class AsyncTracedFunction {
   F function_;
 };
 
-// Returns `waiter` as a `Result` whose function is a `Function` and whose
-// policy has a tracer after its own observer.
+// Returns `waiter` as a `Result`, whose function is a `Function` and whose
+// observer is the one of the policy followed by a tracer.
 template <typename Result, typename Function, Tracer T, typename W>
 Result MakeTraced(T tracer, W waiter, const TraceOptions& trace_options) {
   const auto observer =

@@ -28,8 +28,8 @@ namespace waiter::internal {
 // group until it is detached or destroyed: waits that end without a callback
 // leave nothing behind.
 //
-// Runs no code of users under its lock: no callback, nothing that a request to
-// stop wakes, and no destructor of a wait's functions.
+// Runs no code of users under its lock: no callback, no code that a stop
+// request calls, and no destructor of a wait's functions.
 template <typename T>
 class WaitGroupState {
  public:

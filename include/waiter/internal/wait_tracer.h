@@ -32,9 +32,9 @@
 
 namespace waiter::internal {
 
-// The spans of pending waits. The hooks of one wait come one at a time, so only
-// the table needs the lock, and the context that a poll on an executor reads
-// while its wait may end.
+// The spans of pending waits. The hooks of one wait run one at a time, so the
+// lock guards only the table, and the context, which a poll on an executor
+// reads while its wait may end.
 template <Tracer T>
 class WaitTracer : public WaitObserver {
  public:
@@ -45,8 +45,8 @@ class WaitTracer : public WaitObserver {
         options_(options),
         parent_(tracer_.Current()) {}
 
-  // Makes the span of the current poll of a wait current, until the result is
-  // gone.
+  // Makes the span of the current poll of a wait current until the result is
+  // destroyed.
   auto Enter(uint64_t wait_id) {
     return tracer_.MakeCurrent(ContextOf(wait_id));
   }
@@ -143,7 +143,7 @@ class WaitTracer : public WaitObserver {
     Span wait;
     Context wait_context;
     std::optional<Span> poll;
-    Context context;  // Guarded by `mutex_`. Of the poll, or of the wait.
+    Context context;  // Of the poll, or of the wait. Guarded by `mutex_`.
     std::deque<Event> last;
   };
 
@@ -186,7 +186,7 @@ class WaitTracer : public WaitObserver {
 
   void SetContext(Spans& spans, Context context) {
     const MutexLock lock(mutex_);
-    // Assigned by `swap`, so that the old one goes when nobody waits for it.
+    // Swapped, so that the old context is destroyed after the lock is released.
     using std::swap;
     swap(spans.context, context);
   }

@@ -75,7 +75,7 @@ inline bool CountsAllocations() {
   return allocations.load(std::memory_order_relaxed) != before;
 }
 
-// What the process has used so far.
+// Resources that the process has used so far.
 struct Usage {
   static Usage Now() {
     Usage usage;
@@ -96,7 +96,8 @@ struct Usage {
   double allocs = 0;
 };
 
-// Sets the counters of a row: what `polls` polls have used since this was made.
+// Sets the counters of a row to the resources that polls have used since this
+// was made.
 class Meter {
  public:
   explicit Meter(benchmark::State& state) : state_(state) {}

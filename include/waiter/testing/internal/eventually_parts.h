@@ -71,7 +71,7 @@ std::string Print(const absl::StatusOr<T>& value) {
 // `FailIf<Nothing>` stands for no `FailIf`.
 struct Nothing {};
 
-// What may follow the options of an assertion.
+// Types that may follow the options of an assertion.
 template <typename C>
 inline constexpr bool kIsCondition = false;
 template <typename M>
