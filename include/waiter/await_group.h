@@ -7,7 +7,7 @@
 //     std::vector<waiter::Waiter<CheckReplica>> waits = ...;
 //     std::vector<waiter::WaitResult<Replica>> results =
 //         co_await waiter::AwaitFirstN(2, engine, std::move(waits));
-//     // In the order of `waits`. The reason of those that were not needed is
+//     // In the order of `waits`. Waits that were not needed have the reason
 //     // `kCancelled`.
 //   }
 //
@@ -35,8 +35,8 @@
 
 namespace waiter {
 
-// The waits of a `WaitGroupAwaitable` in the coroutine that awaits them, in
-// whose frame it is.
+// The waits of a `WaitGroupAwaitable`, in the frame of the coroutine that
+// awaits them.
 template <typename W>
 class [[nodiscard]] WaitGroupAwaiter {
  public:
@@ -114,7 +114,7 @@ class [[nodiscard]] WaitGroupAwaiter {
   std::optional<waiter::stop_callback<Cancel>> on_stop_;
 };
 
-// What the functions below return: waits that have not begun. As for a
+// Waits that have not begun, as the functions below return them. As for a
 // `WaitAwaitable`, nothing happens before it is awaited, once, as an rvalue,
 // and destroying the suspended coroutine ends its waits.
 template <typename W>
@@ -139,11 +139,11 @@ class [[nodiscard]] WaitGroupAwaitable {
   waiter::stop_token stop_;
 };
 
-// Return awaitables that start `waits`, of type `Waiter` or `AsyncWaiter`, and
-// resume the coroutine with a vector of their results once all have ended,
-// those that were cancelled included. `co_await` throws no exception of a
-// status function: it is in the report of that wait. A request of `stop`
-// cancels all waits. Otherwise as `Await`.
+// Functions that return awaitables. These start `waits`, of type `Waiter` or
+// `AsyncWaiter`, and resume the coroutine with a vector of their results once
+// all have ended, cancelled ones included. The report of a wait has the
+// exception of its status function; `co_await` does not throw it. A request of
+// `stop` cancels all waits. Otherwise they behave as `Await`.
 
 // Awaits the end of every wait, in success or not.
 template <typename W>

@@ -47,8 +47,8 @@ namespace waiter {
 template <typename Key, typename T = void>
 using BatchAnswer = absl::flat_hash_map<Key, Poll<T>>;
 
-// Returns an answer with `poll` for each of `keys`: for what concerns a whole
-// call, but is more than its error says. With the time that a server asks for:
+// Returns an answer with `poll` for each of `keys`, where an `absl::Status` for
+// the whole call cannot say enough, such as the time that a server asks for:
 //
 //   if (response.code == 429) {
 //     return waiter::AnswerForAll<Instance>(

@@ -17,7 +17,8 @@
 //
 //   waiter::BatchOptions{.max_batch = 100, .window = absl::Milliseconds(200)};
 //
-// Servers limit calls, whatever they hold. A limiter of the poller counts them:
+// Servers limit the number of calls, however many keys each holds. A limiter of
+// the poller counts calls:
 //
 //   waiter::BatchOptions{.max_batch = 100, .rate_limiter = limiter};
 
@@ -49,22 +50,21 @@ struct BatchOptions {
   // ends the window at once.
   absl::Duration window = absl::ZeroDuration();
 
-  // Every call passes this limiter once, however many keys it holds; so calls
-  // are never more than it allows. Null: no limit. Other pollers may share it,
-  // and waits of other policies (`WaitOptions::rate_limiter`); a wait of this
-  // poller whose own limiter is the same, which would count its keys as well,
-  // ends with kInvalidArgument.
+  // Every call passes this limiter once, however many keys it holds. Null: no
+  // limit. Other pollers may share it, and waits of other policies
+  // (`WaitOptions::rate_limiter`); a wait of this poller whose own limiter is
+  // the same, which would count its keys as well, ends with kInvalidArgument.
   //
-  // A call that must wait for its turn takes further keys along until it is
-  // full. Calls begin in the order in which they were due, and may be under way
-  // at the same time. Each poll takes as much longer. Until the call begins, a
-  // key may leave it: a stop ends the wait for it at once, and so does its
-  // deadline, as if the server did not answer; a poll that begins at the
-  // deadline is given `PollContext::timeout` to begin its call.
+  // While a call waits for its turn, further keys join it until it is full.
+  // Calls begin in the order in which they were due, and may be under way at
+  // the same time. The time until a call begins counts as time of its polls. A
+  // key may leave the call until then: a stop ends its wait at once, and so
+  // does its deadline, as if the server did not answer. A poll that begins at
+  // the deadline has `PollContext::timeout` for its call to begin.
   //
-  // After a call, the limiter is told once how it went: throttled if the call
-  // returns kResourceExhausted or throttles one of its keys. Hints are for the
-  // keys whose answer has them, and the limiter for all calls that follow.
+  // After a call, the poller updates the limiter once: throttled if the call
+  // returns kResourceExhausted or throttles one of its keys. Hints delay only
+  // the keys whose answers have them; the limiter delays all calls that follow.
   std::shared_ptr<RateLimiter> rate_limiter = nullptr;
 };
 

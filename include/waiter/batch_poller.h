@@ -66,12 +66,12 @@ class BatchPoller {
   //
   // An error that the call returns is throttling for each of its keys if the
   // code is kResourceExhausted, otherwise a server error. An exception is a
-  // server error, too. So a failed call alone never ends a wait, unless its
-  // error is the limit of another wait (`LimitOf`); if it can never work,
-  // answer `Failed(error)` for its keys instead.
+  // server error, too. So a failed call does not end its waits, unless the
+  // error is the limit of another wait (`LimitOf`). If the call can never
+  // succeed, answer `Failed(error)` for its keys instead.
   //
-  // Runs on the engine's thread, or on its executor, as synchronous status
-  // functions do. If these are several threads, it must be safe to call
+  // Runs on a thread of the engine or on its executor, as synchronous status
+  // functions do. If there are several threads, it must be safe to call
   // concurrently.
   using Call = internal::BatchCall<Key, T>;
 
@@ -97,8 +97,8 @@ class BatchPoller {
   // A poll of this wait joins the next call. It lasts from then to the end of
   // the call, and the wait awaits it even beyond the deadline, except while a
   // `BatchOptions::rate_limiter` holds the call up. If the deadline is before
-  // the end of the window, the call is made at once. A wait that ends in
-  // between leaves the call. Waits for equal keys appear in a call once and get
+  // the end of the window, the call is made at once. A wait that ends before
+  // the call leaves it. Waits for equal keys appear in a call once and get
   // equal answers.
   template <typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key,

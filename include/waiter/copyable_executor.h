@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// An executor for `WaitEngineOptions::executor` from a thread pool that takes
-// `std::function`, which cannot hold the polls of an engine as they are because
+// Makes a `WaitEngineOptions::executor` of a thread pool that takes
+// `std::function`, which cannot hold the polls of an engine directly because
 // they are not copyable:
 //
 //   waiter::WaitEngine engine(
@@ -24,8 +24,8 @@ namespace waiter {
 // Returns an executor that hands its functions on to `executor`, each of them
 // copyable. Copies are the same poll: run one of them once, on one thread, as
 // `WaitEngineOptions::executor` says. A poll counts as destroyed without having
-// run when its last copy is. Costs two allocations for each poll. Returns null
-// if `executor` is.
+// run when its last copy is destroyed. Costs two allocations for each poll.
+// Returns null if `executor` is.
 inline std::function<void(absl::AnyInvocable<void()>)> CopyableExecutor(
     std::function<void(std::function<void()>)> executor) {
   if (executor == nullptr) return nullptr;

@@ -18,13 +18,13 @@
 //   waiter::WaitResult<Instance> got =
 //       co_await waiter::Await(engine, std::move(wait), stop.get_token());
 //
-// `Task` is a coroutine type of your own or of another library. Libraries of
-// senders take what `Await` returns as a sender, as they do with every movable
-// awaitable. await_group.h awaits several waits, and interop/asio.h is for
-// coroutines of Boost.Asio, which await only what Asio knows. Make the waiter
-// in a statement of its own: g++ 12 frees the wrong memory for options in
-// braces inside of a `co_await`. If the compiler has no coroutines, this header
-// is empty, and `WAITER_HAS_COROUTINES` is not defined.
+// `Task` is a coroutine type of your own or of another library. Sender
+// libraries accept the result of `Await` as a sender, as they do every movable
+// awaitable. await_group.h awaits several waits. interop/asio.h is for
+// coroutines of Boost.Asio, which can await only operations of Asio. Make the
+// waiter in a statement of its own: g++ 12 frees the wrong memory for options
+// in braces inside of a `co_await`. If the compiler has no coroutines, this
+// header is empty, and `WAITER_HAS_COROUTINES` is not defined.
 
 #ifndef WAITER_COROUTINE_H_
 #define WAITER_COROUTINE_H_
@@ -51,8 +51,7 @@
 
 namespace waiter {
 
-// The wait of a `WaitAwaitable` in the coroutine that awaits it, in whose frame
-// it is.
+// The wait of a `WaitAwaitable`, in the frame of the coroutine that awaits it.
 template <typename W>
 class [[nodiscard]] WaitAwaiter {
  public:
@@ -142,8 +141,9 @@ class [[nodiscard]] WaitAwaiter {
   std::optional<waiter::stop_callback<Cancel>> on_stop_;
 };
 
-// What `Await` returns: a wait that has not begun. Nothing happens before it is
-// awaited, once, as an rvalue; without being awaited it ends without a trace.
+// A wait that has not begun, as `Await` returns it. Nothing happens before it
+// is awaited, once, as an rvalue. Destroying it without awaiting it has no
+// effect.
 //
 //   auto later = waiter::Await(engine, std::move(wait));
 //   waiter::WaitResult<Instance> got = co_await std::move(later);
@@ -151,9 +151,9 @@ class [[nodiscard]] WaitAwaiter {
 // Movable, and copyable if the status function is. `engine` must exist when it
 // is awaited.
 //
-// The status function is then inside of the coroutine's frame, so that a
-// suspended wait needs no other memory than its place in the engine. Destroying
-// a suspended coroutine cancels the wait as the destructor of a `WaitHandle`
+// While it is awaited, the status function is in the coroutine's frame, so the
+// wait needs no other memory than its place in the engine. Destroying a
+// suspended coroutine cancels the wait as the destructor of a `WaitHandle`
 // does: it blocks while the status function runs on another thread, and the
 // coroutine is not resumed. As for any coroutine, it must not be destroyed
 // while it may be resumed: destroy it on the engine's only thread, or where no
@@ -182,10 +182,11 @@ class [[nodiscard]] WaitAwaitable {
 // The coroutine continues on the engine's thread, even if it was started on
 // another one. Until it suspends again or ends, it holds up the other waits of
 // that thread, and it must not destroy the engine. A request of `stop` ends the
-// wait as `WaitHandle::Cancel` does. An exception of the status function
-// or the executor is thrown from the `co_await`. If the engine is destroyed,
-// the coroutine goes on with the reason `kShutDown`. One that awaits again and
-// again then is not resumed any more after 32 times (see `~WaitEngine`).
+// wait as `WaitHandle::Cancel` does. An exception of the status function or the
+// executor is thrown from the `co_await`. If the engine is destroyed, the
+// coroutine goes on with the reason `kShutDown`. A coroutine that then goes on
+// awaiting waits is resumed 32 times more, and then never again (see
+// `~WaitEngine`).
 template <typename W>
 WaitAwaitable<W> Await(WaitEngine& engine, W waiter,
                        waiter::stop_token stop = {}) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a wait calls when it ends without success, to cancel the operation that
-// it waited for:
+// A function that a wait calls when it ends without success, to cancel the
+// operation that it waited for:
 //
 //   waiter::Waiter wait_until_running(
 //       [&] { return GetStatus(client, id); },
@@ -12,7 +12,7 @@
 //        }});
 //
 // Without it, an operation whose wait has timed out goes on at the server, and
-// may be paid for.
+// may cost money.
 
 #ifndef WAITER_GIVE_UP_H_
 #define WAITER_GIVE_UP_H_
@@ -33,21 +33,22 @@ struct GiveUp {
   // `report.reason` says why the wait ended, `report.status` with which error.
   const WaitReport& report;
 
-  // `WaitOptions::give_up_timeout`, and the point in time at which it is over.
-  // To be passed on to the call that cancels; it is not enforced.
+  // `WaitOptions::give_up_timeout`, and the time at which it ends. Pass them on
+  // to the call that cancels; they are not enforced.
   absl::Duration timeout;
   absl::Time deadline;
 };
 
 // Called exactly once for every wait that ends without success, whatever ended
 // it: failure, a limit, a stop, the end of the engine, invalid options, an
-// exception of the status function. Only a wait whose handle is destroyed calls
-// nothing, as its owner is about to destroy what functions refer to.
+// exception of the status function. Only a wait whose handle is destroyed does
+// not call it, because the objects to which functions refer may be destroyed
+// next.
 //
 // `Wait` calls it on its own thread and returns afterwards. An engine calls it
-// on its thread before the callback, or, if it has an executor, hands it to
-// that, and the callback may come first. An exception that leaves it terminates
-// the program.
+// on its thread before the callback. An engine with an executor hands it to the
+// executor, and the callback may run first. An exception that leaves it
+// terminates the program.
 using GiveUpFunction = std::function<void(const GiveUp&)>;
 
 }  // namespace waiter

@@ -45,7 +45,7 @@ namespace waiter {
 // The rule that decided the length of a sleep.
 enum class SleepReason : uint8_t {
   kFirstPollDelay,  // `WaitOptions::first_poll_delay`.
-  kNotReady,        // The curve of this status, as for the next two.
+  kNotReady,        // The curve of this status; the next two likewise.
   kServerError,
   kThrottled,
   kRetryAfter,  // The server's hint.
@@ -60,8 +60,8 @@ enum class SleepReason : uint8_t {
 // Returns "not ready", "retry after", and so on.
 std::string_view SleepReasonName(SleepReason reason);
 
-// What tells a wait from others. Views and references in events are valid until
-// the hook returns.
+// Identity of a wait. Views and references in events are valid until the hook
+// returns.
 struct WaitIdentity {
   uint64_t id;                 // Unique in the process; never 0.
   std::string_view name;       // From the options or from `Start`.
@@ -89,8 +89,8 @@ struct PollEvent {
   bool answered = true;
 };
 
-// What follows a poll: another one after `delay`, or the end. Exactly one of
-// `reason` and `ended` is set.
+// The decision after a poll: another poll after `delay`, or the end. Exactly
+// one of `reason` and `ended` is set.
 struct DecisionEvent {
   const PollEvent& poll;
   absl::Duration delay;               // Zero: at once, or the wait has ended.
@@ -116,37 +116,38 @@ struct SleepEvent {
 //   ...                   the same for each poll
 //   OnDone
 //
-// They run on the thread that drives the wait: that of `Wait`, or that of the
-// engine. For each wait they run one at a time and under no lock; an observer
-// that waits on several threads share must be thread-safe.
+// They run on the thread that drives the wait: the caller of `Wait`, or the
+// engine's thread. For each wait they run one at a time and under no lock. An
+// observer of waits on several threads must be thread-safe.
 //
 // The wait shares ownership of its observer. On an engine, the last hooks may
-// still come shortly after the handle of the wait was destroyed: those of the
-// end, and `OnStart` before them if the wait had not begun. So an observer must
-// not refer to objects that go with the handle.
+// still run shortly after the handle of the wait was destroyed: the hooks of
+// its end, and `OnStart` before them if the wait had not begun. So an observer
+// must not refer to objects that are destroyed with the handle.
 //
-// The time that hooks take counts as the wait's. Hooks may start waits. They
-// may request a stop, which ends the wait before its next poll; in `BeforePoll`
-// and, without a delay, in `OnDecision`, after the poll that follows; on an
-// executor, whose polls begin later, before it. They may destroy the handle of
-// the wait. An exception that leaves a hook terminates the program.
+// The time that hooks take counts as time of the wait. Hooks may start waits,
+// and destroy the handle of their wait. They may request a stop, which ends the
+// wait before its next poll. In `BeforePoll`, and in `OnDecision` if no delay
+// follows, the request ends the wait only after the poll that follows, except
+// on an executor, whose polls begin later. An exception that leaves a hook
+// terminates the program.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
 
-  // Called exactly once for every wait, before all other hooks; also for one
-  // that ends before its first poll.
+  // Called exactly once for every wait, before all other hooks, even if the
+  // wait ends before its first poll.
   virtual void OnStart(const StartEvent& /*start*/) {}
 
   // Called before every poll; `attempt` counts from 1.
   virtual void BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) {}
 
-  // Called after every poll, also one that ends the wait, throws or never
+  // Called after every poll, even if the poll ends the wait, throws or never
   // answers.
   virtual void AfterPoll(const PollEvent& /*poll*/) {}
 
-  // Called after every poll and its `AfterPoll`, when it is decided what
-  // follows.
+  // Called after every poll and its `AfterPoll`, with the decision about the
+  // next step.
   virtual void OnDecision(const DecisionEvent& /*decision*/) {}
 
   // Called before every sleep. Not called when the next poll follows at once;
@@ -170,8 +171,8 @@ class WaitObserver {
   virtual PollHooks poll_hooks() const { return {}; }
 };
 
-// Several observers in one. Calls each hook of the first, then of the second,
-// and so on. Null pointers are left out. Thread-safe if its observers are.
+// Combines several observers: calls each hook of the first, then of the second,
+// and so on. Skips null pointers. Thread-safe if its observers are.
 class ObserverList : public WaitObserver {
  public:
   explicit ObserverList(std::vector<std::shared_ptr<WaitObserver>> observers);
@@ -192,17 +193,17 @@ class ObserverList : public WaitObserver {
   std::vector<Member> members_;
 };
 
-// From now on, `observer` watches every wait of the program whose `WaitPolicy`
-// or `Waiter` is made, before the observer of its own options if it has one; so
-// call this at the beginning of `main`. Replaces the observer of an earlier
-// call, which waits that it watches keep. Null: no further wait is watched.
-// Thread-safe.
+// Makes `observer` watch every wait of the program whose `WaitPolicy` or
+// `Waiter` is made after this call, so call it at the beginning of `main`. Its
+// hooks run before the hooks of the observer in the options of a wait. Replaces
+// the observer of an earlier call, except for waits that have it already. Null:
+// further waits have only their own. Thread-safe.
 void ObserveEveryWait(std::shared_ptr<WaitObserver> observer);
 
 namespace internal {
 
-// Returns an observer for the options of waits that the library itself makes,
-// which nobody watches, `ObserveEveryWait` included.
+// Returns an observer for the options of waits that the library makes for
+// itself. No observer watches such a wait, not even that of `ObserveEveryWait`.
 std::shared_ptr<WaitObserver> Nobody();
 
 // Returns the observer of a wait with `own` in its options: `own`, that of

@@ -158,17 +158,17 @@ struct WaitOptions {
   // far, within [1 s, 10 s].
   absl::Duration poll_timeout = absl::InfiniteDuration();
 
-  // Least time that a poll gets which starts near the deadline or at it, but at
-  // most `poll_timeout`. Finite, zero or more. Such a poll may end this long
-  // after the deadline. With zero, a poll that starts before the deadline gets
-  // what remains until there, however little that is.
+  // Least time for a poll that starts near the deadline or at it, but at most
+  // `poll_timeout`. Finite, zero or more. Such a poll may end this long after
+  // the deadline. With zero, a poll that starts before the deadline gets the
+  // time that remains, however little that is.
   absl::Duration final_poll_timeout = absl::ZeroDuration();
 
   // Called once if the wait ends without success, to cancel the operation that
   // it waited for; see give_up.h.
   GiveUpFunction on_give_up = nullptr;
 
-  // Time that `on_give_up` should take, which finds it in its argument. Zero or
+  // Time that `on_give_up` should take, passed to it in its argument. Zero or
   // more.
   absl::Duration give_up_timeout = absl::Seconds(10);
 

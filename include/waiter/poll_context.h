@@ -32,9 +32,9 @@
 namespace waiter {
 
 // A status function gets a reference that is valid only during the call; code
-// that goes on afterwards must copy the fields it needs. Times are measured at
-// the start of the poll, with the clock of the wait. A wait whose function
-// takes a context reads the wall clock once for each poll.
+// that continues after the call must copy the fields it needs. Times are
+// measured at the start of the poll, with the clock of the wait. A wait whose
+// function takes a context reads the wall clock once for each poll.
 struct PollContext {
   // Ordinal of this poll, counted from 1.
   int64_t attempt = 1;
@@ -68,7 +68,7 @@ struct PollContext {
   // failure; the wait then ends as cancelled, or as shut down.
   waiter::stop_token stop_token = {};
 
-  // `WaitIdentity::id` of the wait, as observers get it; 0 if there are none.
+  // `WaitIdentity::id` of the wait, as observers get it; 0 without an observer.
   uint64_t wait_id = 0;
 
   // Status that the previous poll found; unset for the first one.

@@ -10,8 +10,8 @@
 //   });
 //   waiter::WaitResult<> done = wait_for_file.Wait(changed);
 //
-// The polls go on without notifications, too, so one that gets lost only makes
-// the answer later. A wait on an engine has `WaitHandle::PollNow` instead.
+// The wait polls without notifications, too, so a lost one only delays the
+// answer. A wait on an engine has `WaitHandle::PollNow` instead.
 
 #ifndef WAITER_POLL_NOTIFIER_H_
 #define WAITER_POLL_NOTIFIER_H_
@@ -26,17 +26,17 @@
 namespace waiter {
 
 // Thread-safe. Any number of waits may use a notifier, at the same time too.
-// Must outlive them; or copy it: copies share what they notify.
+// Must outlive them, or a copy must: copies stand for the same notifier.
 class PollNotifier {
  public:
   PollNotifier();
 
   // Ends the sleeps of the waits that use this, a first delay included, so that
-  // they poll. Returns at once, and never calls a status function itself.
+  // they poll. Returns at once, and calls no status function itself.
   //
-  // Of many calls, those before a poll begins cause one poll. A call during a
-  // poll causes another poll after it. Calls before the wait are met by its
-  // first poll. Delays grow from their beginning again.
+  // Several calls before a poll begins cause one poll. A call during a poll
+  // causes another poll after it. For calls before the wait, its first poll is
+  // enough. Delays grow from their beginning again.
   // `BackoffOptions::min_delay`, the server's `retry_after`, quotas and rate
   // limiters hold, so the poll may come later. Sleeps that confirm a success
   // keep their length.
@@ -44,10 +44,10 @@ class PollNotifier {
   // Takes a lock, so it must not be called in a signal handler.
   void PollNow() const;
 
-  // The following are for drivers of a `WaitLoop` (loop/wait_loop.h).
+  // Functions for drivers of a `WaitLoop` (loop/wait_loop.h).
 
-  // Returns the number of calls of `PollNow` so far. To be read before a poll
-  // that is to meet them.
+  // Returns the number of calls of `PollNow` so far. Read it before a poll,
+  // which serves all calls until then.
   uint64_t count() const;
 
   // Sleeps by `clock` as `Clock::SleepUntil` does, and also returns once the

@@ -170,7 +170,7 @@ class RetryQuota {
 
   // Returns the tokens that refill has brought since the origin of the clock.
   double Refilled(MonotonicTime now) const;
-  // What a payment took of its cost.
+  // The part of its cost that a payment took.
   enum class Taken : uint8_t { kNothing, kRest, kAll };
   // Both move `time` from the current time to the start of the poll, unless
   // they take nothing.

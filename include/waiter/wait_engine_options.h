@@ -7,7 +7,8 @@
 //
 //   waiter::WaitEngine engine({.report = waiter::ReportLevel::kLean});
 //
-// An event loop that runs the waits itself is told when to look at them again:
+// An event loop that runs the waits itself gets a call when it must look at
+// them again:
 //
 //   waiter::WaitEngine engine({.threads = 0, .wake = [&loop, &on_wake] {
 //                                loop.Post(on_wake);  // Calls RunDue.
@@ -45,9 +46,9 @@ class Clock;
 enum class ReportLevel : uint8_t {
   // Keeps `attempts`, `elapsed` and the status of the last poll. Counts, sleeps
   // and errors stay empty. If a poll ends the wait, `last_poll` is complete.
-  // The error has its usual text, but that of a wait which was cancelled, or
-  // ended with the engine, may have none. Waits that need more state than a
-  // lean report (see `WaitEngine::Start`) keep everything.
+  // The error has its usual text, except that a wait which is cancelled or ends
+  // with the engine may have none. Waits that need more state than a lean
+  // report (see `WaitEngine::Start`) keep everything.
   kLean,
   // Keeps everything that the blocking form keeps, for 64 bytes more per wait.
   kFull,
@@ -94,13 +95,13 @@ struct WaitEngineOptions {
 
   // Tells the event loop that turns an engine without threads to call
   // `WaitEngine::RunDue` again, before the time that it returned: a wait was
-  // started, cancelled, abandoned, told to poll now, or answered. Unset: nobody
-  // is told. Requires `threads` of 0.
+  // started, cancelled, abandoned, told to poll now, or answered. Unset: no
+  // calls. Requires `threads` of 0.
   //
-  // Called by the thread that did so, inside of that call and under no lock of
-  // the engine: by several threads at once, perhaps, and by the loop's own.
-  // What functions of a wait do inside of `RunDue` calls nothing, because the
-  // time that it returns takes account of it.
+  // Called inside of the call that made the request and on its thread, under no
+  // lock of the engine. It may run on several threads at once, and on the
+  // thread of the loop. Requests of functions of a wait inside of `RunDue` do
+  // not call it, because the time that `RunDue` returns accounts for them.
   //
   // Each request is followed by a call, unless one was made or is under way for
   // an earlier request that no `RunDue` has taken yet. So a million requests

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a `WaitEngine` does at the moment, for metrics and logs:
+// Numbers about the work of a `WaitEngine`, for metrics and logs:
 //
 //   const waiter::EngineStatistics now = engine.statistics();
 //   std::cout << now.pending << " waits, " << now.polls << " polls\n";
@@ -21,7 +21,7 @@
 namespace waiter {
 
 // A value: sums over the threads of an engine. They are read one after the
-// other while the engine runs, so they may differ by what happens meanwhile.
+// other while the engine runs, so they are not from exactly the same moment.
 struct EngineStatistics {
   // Waits that an engine's thread has taken up and that have not ended.
   int64_t pending = 0;
@@ -42,7 +42,7 @@ struct EngineStatistics {
   static constexpr std::array<double, 8> kLatenessBounds = {
       0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1};  // Seconds.
   std::array<int64_t, kLatenessBounds.size() + 1> late_rounds = {};
-  absl::Duration lateness;  // Sum of all.
+  absl::Duration lateness;  // Of all rounds together.
 };
 
 }  // namespace waiter

@@ -1,15 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Several waits on a `WaitEngine` (wait_engine.h) with one callback: for all of
-// them, for any, or for the first few that succeed.
+// Several waits on a `WaitEngine` (wait_engine.h) with one callback, for all of
+// them, for any, or for the first few that succeed:
 //
 //   std::vector<waiter::Waiter<CheckReplica>> waits = ...;
 //   waiter::WaitGroup group = waiter::FirstN(
 //       2, engine, std::move(waits),
 //       [](std::vector<waiter::WaitResult<Replica>> results) {
-//         // In the order of `waits`. The reason of those that were not needed
-//         // is `kCancelled`.
+//         // In the order of `waits`. Waits that were not needed have the
+//         // reason `kCancelled`.
 //       });
 //
 // `All(engine, waits, callback)` and `Any(engine, waits, callback)` are made in
@@ -40,10 +40,10 @@ namespace waiter {
 template <typename W>
 class WaitGroupAwaiter;
 
-// Owns its waits, whose successes bring a `T` or nothing, as a `WaitHandle`
-// owns one. Destroying the group cancels the waits without a callback; it
-// blocks while one of their functions or the callback runs on another thread.
-// It may be destroyed in the callback, and after the engine.
+// Owns its waits, as a `WaitHandle` owns one. `T` is the type of the value of
+// their successes, or void. Destroying the group cancels the waits without a
+// callback; it blocks while one of their functions or the callback runs on
+// another thread. It may be destroyed in the callback, and after the engine.
 //
 // Movable. `Cancel` may be called from any thread, also while the callback
 // runs. A group takes 72 bytes for each wait besides the wait itself, and the
@@ -56,10 +56,9 @@ class [[nodiscard]] WaitGroup {
 
   // Starts `waits`, which are of type `Waiter` or `AsyncWaiter`. Calls
   // `callback` exactly once, on a thread of the engine and never inside of this
-  // constructor, when all waits have ended, cancelled ones included. For no
-  // waits, the callback comes with an empty vector. The results are in the
-  // order of `waits`. Memory that runs out when a wait ends terminates the
-  // program.
+  // constructor, when all waits have ended, cancelled ones included. Without
+  // waits, the vector is empty. The results are in the order of `waits`. Memory
+  // that runs out when a wait ends terminates the program.
   template <typename W>
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)

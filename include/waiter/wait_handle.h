@@ -45,7 +45,7 @@ class WaitStarter;
 // the engine's waits from being freed.
 class [[nodiscard]] WaitHandle {
  public:
-  // Owns no wait; every call does nothing.
+  // Makes a handle that owns no wait; its functions do nothing.
   WaitHandle() = default;
 
   WaitHandle(WaitHandle&& other) noexcept
@@ -75,14 +75,14 @@ class [[nodiscard]] WaitHandle {
   // and its success or failure wins; an asynchronous one is not awaited.
   void Cancel() { wait_.Cancel(); }
 
-  // Says that a poll is worthwhile now, because a message or an event announced
-  // a change. Returns at once; the engine then ends the sleep of the wait, a
-  // first delay included, and polls. Delays grow from their beginning again.
+  // Requests a poll now, for example because an event announced a change.
+  // Returns at once; the engine then ends the sleep of the wait, a first delay
+  // included, and polls. Delays grow from their beginning again.
   //
-  // Of many calls, those before the poll begins cause one poll. A call during a
-  // poll causes another poll after it. `BackoffOptions::min_delay`, the
-  // server's `retry_after`, quotas and rate limiters hold, so the poll may come
-  // later. Sleeps that confirm a success keep their length, and so do, for a
+  // Several calls before the poll begins cause one poll. A call during a poll
+  // causes another poll after it. `BackoffOptions::min_delay`, the server's
+  // `retry_after`, quotas and rate limiters hold, so the poll may come later.
+  // Sleeps that confirm a success keep their length, and so do, for a
   // `ReportLevel::kLean`, sleeps after a hint or on a curve with a `min_delay`.
   // Does nothing if the wait has ended.
   void PollNow() { wait_.PollNow(); }

@@ -52,10 +52,9 @@ enum class StopReason : uint8_t {
 // Returns "success", "failed", "deadline", and so on.
 std::string_view StopReasonName(StopReason reason);
 
-// Returns the limit of a wait that `status`, or what it was copied from,
-// reports with kResourceExhausted; nullopt for all other statuses. So a limit
-// of a wait inside of a status function is not taken for a service that
-// throttles.
+// Returns the limit that ended a wait, if `status` is its kResourceExhausted
+// error or a copy of that, otherwise nullopt. It tells the limit of a wait
+// inside of a status function from the throttling of a service.
 std::optional<StopReason> LimitOf(const absl::Status& status);
 
 // One poll of a report's history.

@@ -76,7 +76,7 @@ struct WaitState {
   // the wait is cancelled or shut down.
   bool brief_report = false;
 
-  // Written seldom, so they share a byte.
+  // Rarely written, so they share a byte.
   bool unanswered : 1 = false;      // The wait was ended during a poll.
   bool poll_announced : 1 = false;  // `BeforePoll` was called for this poll.
   bool is_undecided : 1 = false;    // `OnDecision` must follow `AfterPoll`.

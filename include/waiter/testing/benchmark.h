@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What polling costs: rows for Google Benchmark, by one line for each status
-// function.
+// Measures the cost of polling: rows for Google Benchmark, by one line for each
+// status function.
 //
 //   #include "benchmark/benchmark.h"
 //   #include "waiter/testing/benchmark.h"
@@ -87,9 +87,9 @@ using BenchmarkRow = internal::poll_benchmark::Row;
 //
 // A row calls `function` three times before it measures, then again and again,
 // always on one thread and one call at a time; all rows, and all waits of a
-// row, share one copy. It is polled on whatever it finds: "not ready" and
-// success cost what they cost, hints are ignored. Only a failure (`kFailed`) or
-// an exception ends a row, with an error in place of its figures.
+// row, share one copy. Polling goes on whatever it finds, and ignores hints.
+// Only a failure (`kFailed`) or an exception ends a row, with an error in place
+// of its figures.
 template <StatusFunction F>
 std::vector<BenchmarkRow*> BenchmarkPolls(
     const std::string& name, F function,

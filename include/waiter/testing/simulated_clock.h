@@ -85,10 +85,10 @@ class SimulatedClock final : public Clock {
   // as one thread sleeps.
   //
   // Stands for the thread that makes it, or, once it has been moved, for the
-  // next other thread that sleeps and is no participant yet. One that announces
-  // itself after another thread has moved the time, and while that goes on to
-  // sleep, would see hours pass at random: this is reported as the `StallGuard`
-  // reports.
+  // next other thread that sleeps and is no participant yet. A thread that
+  // announces itself after another thread has moved the time, and while that
+  // thread goes on to sleep, would see hours pass at random. The clock reports
+  // this by the `StallGuard`.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
@@ -102,9 +102,9 @@ class SimulatedClock final : public Clock {
 
   // Runs `function` once when `Elapsed()` reaches `time`, on the thread that
   // moves the clock and under no lock. The time stands still while it runs,
-  // unless it sleeps on this clock or advances it. A time that has passed means
-  // the next move of the clock. Calls for the same time run in the order in
-  // which they were added.
+  // unless it sleeps on this clock or advances it. If `time` has passed, it
+  // runs at the next move of the clock. Calls for the same time run in the
+  // order in which they were added.
   void CallAt(absl::Duration time, std::function<void()> function);
 
   // Advances the time by `duration`, which must not be negative, and runs the
