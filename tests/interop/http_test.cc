@@ -479,16 +479,21 @@ TEST(HttpTest, ConnectionThatIsResetIsServerError) {
   }
 }
 
+// Polls a server that closes the connection after `text`.
+Poll<HttpResponse> PollWithClose(std::string_view text) {
+  const SocketServer server([text](Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(text);
+  });
+  return PollOnce(server);
+}
+
 TEST(HttpTest, AnswerThatIsCutOffIsServerError) {
   for (const char* text :
        {"", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
         "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
-    const SocketServer server([text](Connection& connection) {
-      connection.ReadRequest();
-      connection.Send(text);
-    });
-    const Poll<HttpResponse> poll = PollOnce(server);
+    const Poll<HttpResponse> poll = PollWithClose(text);
     EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
     EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
   }
@@ -500,11 +505,7 @@ TEST(HttpTest, AnswerThatIsNotHttpIsServerError) {
         "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1\r\n\r\n", "\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
-    const SocketServer server([text](Connection& connection) {
-      connection.ReadRequest();
-      connection.Send(text);
-    });
-    const Poll<HttpResponse> poll = PollOnce(server);
+    const Poll<HttpResponse> poll = PollWithClose(text);
     EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
     EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
   }
