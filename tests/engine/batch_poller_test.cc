@@ -9,11 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <ostream>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -29,6 +27,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/batch_fixture.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
@@ -60,59 +59,22 @@ using ::testing::SizeIs;
 
 using Keys = std::vector<std::string>;
 using Answer = BatchAnswer<std::string, int>;
+using Call = BatchedCall;
 using Task = absl::AnyInvocable<void()>;
 
-// One call of the poller's function, its keys sorted.
-struct Call {
-  absl::Duration at;
-  Keys keys;
-
-  bool operator==(const Call& other) const = default;
-};
-
-void PrintTo(const Call& call, std::ostream* out) {
-  *out << absl::FormatDuration(call.at) << testing::PrintToString(call.keys);
-}
-
-// Runs waits that poll every second, on simulated time.
-class BatchPollerTest : public testing::Test {
+class BatchPollerTest : public BatchFixture {
  protected:
-  BatchPoller<std::string, int>& Make(BatchOptions options = {}) {
-    return poller_.emplace(
-        *engine_,
-        [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
-        options);
-  }
-
   WaitOptions EverySecond(absl::Duration first_poll_delay = {}) {
-    const BackoffOptions backoff = {.initial_delay = absl::Seconds(1),
-                                    .multiplier = 1,
-                                    .jitter = Jitter::None()};
-    return {.timeout = absl::Seconds(100),
-            .backoff = backoff,
-            .server_error = backoff,
-            .throttled = backoff,
-            .first_poll_delay = first_poll_delay,
-            .clock = &clock_};
+    WaitOptions options = EverySecondFor(absl::Seconds(100));
+    options.first_poll_delay = first_poll_delay;
+    return options;
   }
 
-  void Start(const std::string& key, WaitOptions options) {
-    handles_[key] = poller_->Start(key, std::move(options), Take(key));
-  }
+  using BatchFixture::Start;
   void Start(const std::string& key) { Start(key, EverySecond()); }
 
-  // Returns a callback that stores the result under `key`.
-  std::function<void(WaitResult<int>)> Take(const std::string& key) {
-    return [this, key](WaitResult<int> result) {
-      EXPECT_TRUE(results_.emplace(key, std::move(result)).second) << key;
-      ended_[key] = clock_.Elapsed();
-    };
-  }
-
-  absl::StatusOr<Answer> PollKeys(absl::Span<const std::string> keys) {
-    Keys sorted(keys.begin(), keys.end());
-    std::sort(sorted.begin(), sorted.end());
-    calls_.push_back({clock_.Elapsed(), std::move(sorted)});
+  absl::StatusOr<Answer> Serve(
+      absl::Span<const std::string> /*keys*/) override {
     if (on_call_ != nullptr) on_call_();
     if (!failures_.empty()) {
       const absl::Status failure = failures_.front();
@@ -122,22 +84,10 @@ class BatchPollerTest : public testing::Test {
     return answer_;
   }
 
-  SimulatedClock clock_;
-  std::optional<WaitEngine> engine_{
-      std::in_place,
-      WaitEngineOptions{
-          .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
-
   // Answer of the simulated server.
   Answer answer_;
   std::vector<absl::Status> failures_;  // Errors of the first calls.
   std::function<void()> on_call_;
-
-  std::vector<Call> calls_;
-  std::map<std::string, WaitResult<int>> results_;
-  std::map<std::string, absl::Duration> ended_;
-  std::optional<BatchPoller<std::string, int>> poller_;
-  std::map<std::string, WaitHandle> handles_;
 };
 
 TEST_F(BatchPollerTest, PollsDueTogetherShareACall) {

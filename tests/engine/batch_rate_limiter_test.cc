@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <ostream>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,10 +26,10 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/batch_fixture.h"
 #include "tests/support/first_seed.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
-#include "waiter/backoff_options.h"
 #include "waiter/batch_answer.h"
 #include "waiter/batch_options.h"
 #include "waiter/batch_poller.h"
@@ -62,6 +61,7 @@ using ::testing::SizeIs;
 
 using Keys = std::vector<std::string>;
 using Answer = BatchAnswer<std::string, int>;
+using Call = BatchedCall;
 using Poller = BatchPoller<std::string, int>;
 using Limiter = std::shared_ptr<AdaptiveRateLimiter>;
 using Task = absl::AnyInvocable<void()>;
@@ -77,19 +77,7 @@ Limiter MakeFixed(double rate, double burst, MonotonicTime now) {
   return limiter;
 }
 
-// One call of the poller's function, its keys sorted.
-struct Call {
-  absl::Duration at;
-  Keys keys;
-
-  bool operator==(const Call& other) const = default;
-};
-
-void PrintTo(const Call& call, std::ostream* out) {
-  *out << absl::FormatDuration(call.at) << testing::PrintToString(call.keys);
-}
-
-class BatchRateLimiterTest : public testing::Test {
+class BatchRateLimiterTest : public BatchFixture {
  protected:
   // Lets one call pass each `interval`, the first after that time.
   Limiter OneEach(absl::Duration interval) {
@@ -97,21 +85,8 @@ class BatchRateLimiterTest : public testing::Test {
                      clock_.MonotonicNow());
   }
 
-  Poller& Make(BatchOptions options) {
-    return poller_.emplace(
-        *engine_,
-        [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
-        std::move(options));
-  }
-
   WaitOptions EverySecond(absl::Duration timeout = Seconds(1000)) {
-    const BackoffOptions backoff = {
-        .initial_delay = Seconds(1), .multiplier = 1, .jitter = Jitter::None()};
-    return {.timeout = timeout,
-            .backoff = backoff,
-            .server_error = backoff,
-            .throttled = backoff,
-            .clock = &clock_};
+    return EverySecondFor(timeout);
   }
   WaitOptions After(absl::Duration first_poll_delay) {
     WaitOptions options = EverySecond();
@@ -119,19 +94,10 @@ class BatchRateLimiterTest : public testing::Test {
     return options;
   }
 
-  void Start(const std::string& key, WaitOptions options) {
-    handles_[key] =
-        poller_->Start(key, std::move(options), [=, this](auto result) {
-          EXPECT_TRUE(results_.emplace(key, std::move(result)).second) << key;
-          ended_[key] = clock_.Elapsed();
-        });
-  }
+  using BatchFixture::Start;
   void Start(const std::string& key) { Start(key, EverySecond()); }
 
-  absl::StatusOr<Answer> PollKeys(absl::Span<const std::string> keys) {
-    Keys sorted(keys.begin(), keys.end());
-    std::sort(sorted.begin(), sorted.end());
-    calls_.push_back({clock_.Elapsed(), std::move(sorted)});
+  absl::StatusOr<Answer> Serve(absl::Span<const std::string> keys) override {
     return answer_(keys);
   }
 
@@ -139,18 +105,8 @@ class BatchRateLimiterTest : public testing::Test {
     return AnswerForAll<int>(keys, Success(7));
   }
 
-  SimulatedClock clock_;
-  std::optional<WaitEngine> engine_{
-      std::in_place,
-      WaitEngineOptions{
-          .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
   std::function<absl::StatusOr<Answer>(absl::Span<const std::string>)> answer_ =
       AllReady;
-  std::vector<Call> calls_;
-  std::map<std::string, WaitResult<int>> results_;
-  std::map<std::string, absl::Duration> ended_;
-  std::optional<Poller> poller_;
-  std::map<std::string, WaitHandle> handles_;
 };
 
 TEST_F(BatchRateLimiterTest, CallTakesOneTokenHoweverManyKeysItHolds) {
