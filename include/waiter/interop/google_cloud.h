@@ -192,7 +192,7 @@ Poll<Response> FromOperation(
 // that end the wait.
 //
 // Returns kInvalidArgument if the options are invalid or have a rate limiter.
-// Thread-compatible, as any policy.
+// Thread-compatible.
 template <typename Policy>
 absl::StatusOr<std::unique_ptr<Policy>> AsPollingPolicy(
     WaitOptions options, ErrorClassifier classifier = ErrorClassifier::Http()) {
