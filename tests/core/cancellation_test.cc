@@ -422,7 +422,7 @@ TEST(CancellationTest, ExceptionLeavesNoListenerBehind) {
           return false;
         },
         {.timeout = Hours(1), .clock = &clock});
-    EXPECT_THROW(wait.Wait(stop.get_token()), int);
+    EXPECT_THROW((void)wait.Wait(stop.get_token()), int);
   }
 
   EXPECT_TRUE(stop.request_stop());

@@ -138,7 +138,7 @@ TEST_F(ObserverTest, ThrowingStatusFunctionReachesOnDoneOnce) {
   Waiter wait([]() -> bool { throw std::runtime_error("boom"); },
               Options(absl::Minutes(1)));
 
-  EXPECT_THROW(wait.Wait(), std::runtime_error);
+  EXPECT_THROW((void)wait.Wait(), std::runtime_error);
 
   EXPECT_THAT(diary_.lines,
               ElementsAre("w polls 1", "w polled 1 at 0 in 0: failed",
@@ -350,7 +350,7 @@ TEST_F(DecisionTest, ExceptionIsDecidedAboutToo) {
   Waiter wait([]() -> bool { throw std::runtime_error("boom"); },
               Options(absl::Minutes(1)));
 
-  EXPECT_THROW(wait.Wait(), std::runtime_error);
+  EXPECT_THROW((void)wait.Wait(), std::runtime_error);
 
   EXPECT_THAT(decisions_.lines,
               ElementsAre("start, 1m, 0", "before", "after",

@@ -511,7 +511,7 @@ TEST(WaiterTest, ExceptionsPropagateAndTheWaiterStaysUsable) {
         },
         {.timeout = Seconds(2), .backoff = kEverySecond, .clock = &clock});
 
-    EXPECT_THROW(wait.Wait(), Thrown);
+    EXPECT_THROW((void)wait.Wait(), Thrown);
     EXPECT_EQ(polls, throws_at);
     throws = false;
     EXPECT_TRUE(wait.Wait().ok());
@@ -529,7 +529,7 @@ TEST(WaiterTest, ExceptionAfterStopOrDeadlinePropagates) {
       },
       {.timeout = Seconds(1), .clock = &clock});
 
-  EXPECT_THROW(wait.Wait(stop.get_token()), Thrown);
+  EXPECT_THROW((void)wait.Wait(stop.get_token()), Thrown);
 }
 
 TEST(WaiterTest, EveryFailingMessageHasOneShape) {

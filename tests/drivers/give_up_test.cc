@@ -103,7 +103,7 @@ TEST_F(GiveUpTest, EveryOtherEndCallsIt) {
 TEST_F(GiveUpTest, ExceptionOfTheStatusFunctionCallsItAndPassesThrough) {
   Waiter wait([]() -> bool { throw std::runtime_error("boom"); }, Options());
 
-  EXPECT_THROW(wait.Wait(), std::runtime_error);
+  EXPECT_THROW((void)wait.Wait(), std::runtime_error);
 
   EXPECT_THAT(given_up_, ElementsAre(StopReason::kFailed));
 }

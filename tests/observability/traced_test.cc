@@ -275,7 +275,7 @@ TEST_F(TracedTest, FunctionThatThrowsEndsBothSpans) {
   Waiter wait([]() -> bool { throw std::string("thrown"); }, Options());
   auto traced = Traced(tracer_, wait);
 
-  EXPECT_THROW(traced.Wait(), std::string);
+  EXPECT_THROW((void)traced.Wait(), std::string);
 
   EXPECT_THAT(spans(), SizeIs(2));
   EXPECT_THAT(spans(),

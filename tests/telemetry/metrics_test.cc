@@ -143,8 +143,8 @@ TEST_F(MetricsObserverTest, EveryEndTakesTheWaitOffTheActiveOnes) {
   WaitOptions invalid = Options(observer_);
   invalid.max_attempts = 0;
   (void)Waiter([] { return true; }, invalid).Wait();
-  EXPECT_THROW(Waiter([]() -> bool { throw std::runtime_error("boom"); },
-                      Options(observer_))
+  EXPECT_THROW((void)Waiter([]() -> bool { throw std::runtime_error("boom"); },
+                            Options(observer_))
                    .Wait(),
                std::runtime_error);
   {
