@@ -23,6 +23,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "cli/commands/subcommand.h"
 #include "cli/commands/wait_arguments.h"
 #include "cli/flags/flags.h"
@@ -39,6 +40,7 @@
 #include "cli/run/exit_code.h"
 #include "cli/run/guard.h"
 #include "cli/run/run_state.h"
+#include "cli/run/state_file.h"
 #include "cli/run/wait_run.h"
 #include "cli/text/printable.h"
 #include "waiter/clock.h"
@@ -187,12 +189,30 @@ absl::StatusOr<std::map<std::string, HttpOptions>> HttpOptionsByLabel(
   return options;
 }
 
+// Lets a run go on from the file and keep its state there. Writes the file
+// once, so that a user learns before the first poll that it cannot be written.
+absl::Status UseStateFile(const StateFile& file,
+                          const std::vector<WaitTarget>& targets,
+                          WaitRunOptions& options) {
+  std::vector<std::string> texts;
+  texts.reserve(targets.size());
+  for (const WaitTarget& target : targets) texts.push_back(target.text);
+  absl::StatusOr<SavedRun> saved = file.Read(texts);
+  if (!saved.ok()) return saved.status();
+  options.state_file = &file;
+  options.saved = *std::move(saved);
+  if (options.saved.started == absl::InfinitePast()) {
+    options.saved.started = GetRealClock().TimeNow();
+  }
+  return file.Write(options.saved);
+}
+
 // Waits as `arguments` ask. All processes that it started have ended when it
 // returns.
 absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
                             std::ostream& err) {
   const size_t count = std::max<size_t>(arguments.targets().size(), 1);
-  const absl::StatusOr<WaitRunOptions> options =
+  absl::StatusOr<WaitRunOptions> options =
       arguments.wait().Options(arguments.flags(), count);
   if (!options.ok()) return options.status();
   const absl::StatusOr<RunListeners> listeners =
@@ -229,6 +249,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
         }));
   }
   RunEnd end;
+  absl::Status saved;
   {
     ProbeFactory factory(loop, reaper,
                          {.codes = arguments.code_map(),
@@ -238,6 +259,11 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     absl::StatusOr<std::vector<WaitTarget>> targets =
         MakeTargets(arguments, factory);
     if (!targets.ok()) return targets.status();
+    const StateFile state_file(arguments.wait().state_file());
+    if (arguments.flags().Given("state")) {
+      absl::Status status = UseStateFile(state_file, *targets, *options);
+      if (!status.ok()) return status;
+    }
     WaitRun run(loop, *std::move(targets), *options, std::move(listening));
     running = &run;
     const SignalWatch asked(loop, SIGUSR1, [&run] { run.Snapshot(); });
@@ -250,13 +276,15 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
         });
     end = run.Run();
     running = nullptr;
+    saved = run.save_status();
   }
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
-  for (const auto& listener : *listeners) {
-    const absl::Status status = listener->status();
-    if (status.ok()) continue;
+  const auto warn = [&err](const absl::Status& status) {
+    if (status.ok()) return;
     err << "waiter: " << Printable(std::string(status.message())) << '\n';
-  }
+  };
+  for (const auto& listener : *listeners) warn(listener->status());
+  warn(saved);
   return end;
 }
 

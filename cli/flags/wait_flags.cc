@@ -107,6 +107,8 @@ void WaitFlags::AddTimesTo(Flags& flags) {
         ignore_retry_after_ = text == "ignore";
         return absl::OkStatus();
       });
+  flags.Add("state", "FILE", "keep the state of the run, to go on if killed",
+            state_file_);
   flags.Add("seed", "1", "seed of the jitter; default random", seed_);
   flags.Add("kill-after", "2s",
             "time from SIGTERM to SIGKILL for a hanging probe", kill_after_);
@@ -115,6 +117,8 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.Add("failure-code", "1", "exit code when a target has failed",
             failure_code_, 0, 255);
   flags.AddAlternatives({"all", "any", "at-least"});
+  flags.AddAlternatives({"state", "at-once"},
+                        ", which looks at all targets again");
   for (const char* delays :
        {"every", "backoff", "intervals", "jitter", "initial-delay"}) {
     flags.AddAlternatives({"expect", delays}, ", which chooses the delays");

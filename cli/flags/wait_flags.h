@@ -55,6 +55,9 @@ class WaitFlags {
   // Whether PROGRAM runs even if the wait failed.
   bool run_anyway() const { return run_anyway_; }
 
+  // The file in which the run keeps its state; empty if it keeps none.
+  const std::string& state_file() const { return state_file_; }
+
   // Time from SIGTERM to SIGKILL.
   absl::Duration kill_after() const { return kill_after_; }
 
@@ -79,6 +82,7 @@ class WaitFlags {
   int timeout_code_ = 124;
   int failure_code_ = 1;
   bool run_anyway_ = false;
+  std::string state_file_;
   absl::Duration kill_after_ = absl::Seconds(2);
 };
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,16 +18,19 @@
 #include "cli/loop/event_loop.h"
 #include "cli/run/exit_code.h"
 #include "cli/run/run_state.h"
+#include "cli/run/state_file.h"
 #include "cli/run/target_wait.h"
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
+#include "waiter/loop/saved_wait.h"
 #include "waiter/options.h"
 #include "waiter/poll_status.h"
 #include "waiter/retry_quota.h"
 #include "waiter/wait_engine_options.h"
-#include "waiter/wait_group.h"
+#include "waiter/wait_handle.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
 
 namespace waiter::cli {
 namespace {
@@ -35,12 +39,12 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr int kUsedUpCode = 3;
 
 RunState InitialState(const std::vector<WaitTarget>& targets,
-                      const WaitRunOptions& options, absl::Time now) {
+                      const WaitRunOptions& options, absl::Time started) {
   RunState state;
   state.needed = options.needed;
   state.gone = options.rules.gone;
   state.timeout = options.policy.timeout.value_or(absl::InfiniteDuration());
-  state.started = now;
+  state.started = started;
   for (const WaitTarget& target : targets) {
     state.targets.push_back({.label = target.label, .text = target.text});
   }
@@ -75,6 +79,13 @@ std::shared_ptr<RetryQuota> ErrorBudget(std::optional<int64_t> max_errors,
   return budget.ok() ? *std::move(budget) : nullptr;
 }
 
+// Returns how long ago an earlier process began the run. A clock that was set
+// back gives it no more time.
+absl::Duration ElapsedBefore(const SavedRun& saved, absl::Time now) {
+  if (saved.started == absl::InfinitePast()) return absl::ZeroDuration();
+  return std::max(absl::ZeroDuration(), now - saved.started);
+}
+
 // Cheaper than an `absl::BitGen`, which is set up to draw many numbers.
 uint64_t RandomSeed() {
   std::random_device device;
@@ -89,14 +100,21 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
     : loop_(loop),
       options_(options),
       listeners_(std::move(listeners)),
-      start_(loop.clock().MonotonicNow()),
-      state_(InitialState(targets, options, loop.clock().TimeNow())),
+      start_(loop.clock().MonotonicNow() -
+             absl::ToChronoNanoseconds(
+                 ElapsedBefore(options.saved, loop.clock().TimeNow()))),
+      state_(
+          InitialState(targets, options, loop.clock().TimeNow() - Elapsed())),
       targets_(std::move(targets)),
       engine_({.threads = 0,
                .tick = absl::ZeroDuration(),
                .clock = &loop.clock(),
                .seed = options.policy.seed.value_or(RandomSeed())}) {
   waits_.resize(targets_.size());
+  handles_.resize(targets_.size());
+  saved_ = options_.saved;
+  saved_.started = state_.started;
+  saved_.targets.resize(targets_.size());
 }
 
 WaitOptions WaitRun::OptionsFor(size_t target) {
@@ -108,12 +126,24 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
       targets_[target].probe_timeout.value_or(options.poll_timeout);
   const TargetState& state = state_.targets[target];
   options.retry_quota = ErrorBudget(options_.max_errors, state);
+  if (options_.state_file != nullptr) {
+    options.on_checkpoint = [this, target](const WaitToken& token) {
+      saved_.targets[target].wait = token;
+      is_saved_ = false;
+    };
+  }
+  // What is left, but a poll in any case.
+  const absl::Duration elapsed = Elapsed();
+  options.first_poll_delay =
+      rounds_ > 0
+          ? absl::ZeroDuration()
+          : std::max(absl::ZeroDuration(), options.first_poll_delay - elapsed);
+  if (rounds_ > 0 || options_.state_file != nullptr) {
+    options.timeout =
+        std::max(absl::ZeroDuration(),
+                 options.timeout.value_or(absl::InfiniteDuration()) - elapsed);
+  }
   if (rounds_ == 0) return options;
-  // What the rounds before have left, but a poll in any case.
-  options.first_poll_delay = absl::ZeroDuration();
-  options.timeout =
-      std::max(absl::ZeroDuration(),
-               options.timeout.value_or(absl::InfiniteDuration()) - Elapsed());
   if (options.max_attempts.has_value()) {
     options.max_attempts =
         std::max<int64_t>(1, *options.max_attempts - state.attempts);
@@ -129,6 +159,9 @@ RunEnd WaitRun::Run() {
     ++rounds_;
   } while (MustLookAgain());
   tick_ = {};
+  if (options_.state_file != nullptr && end_->reason != "interrupted") {
+    save_status_.Update(options_.state_file->Remove());
+  }
   Tell([&](RunListener& listener) { listener.OnDone(state_, *end_); });
   return *end_;
 }
@@ -137,29 +170,65 @@ void WaitRun::RunRound() {
   end_.reset();
   ready_ = unready_ = 0;
   misses_before_.clear();
-  std::vector<AsyncWaiter<TargetWait::AskTarget>> waits;
   for (size_t i = 0; i < targets_.size(); ++i) {
-    TargetState& target = state_.targets[i];
-    misses_before_.push_back(Misses(target));
-    if (HasFailed(target)) {
-      ++unready_;
-      continue;
-    }
-    waits_[i] = std::make_shared<TargetWait>(
-        loop_, *targets_[i].probe, options_.rules, target,
-        static_cast<TargetEvents&>(*this), i);
-    waits.emplace_back(waits_[i]->StatusFunction(), OptionsFor(i));
-    target.reason.reset();
-    target.phase = TargetState::Phase::kStarting;
+    misses_before_.push_back(Misses(state_.targets[i]));
+    if (HasFailed(state_.targets[i])) ++unready_;
+    if (WasReady(i)) SkipReady(i);
   }
-  bool over = false;
-  group_.emplace(engine_, std::move(waits), WaitGroupOptions(),
-                 [&over](const std::vector<WaitResult<>>&) { over = true; });
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    if (!HasFailed(state_.targets[i]) && !WasReady(i) && !end_.has_value()) {
+      Start(i);
+    }
+  }
   MonotonicTime next = engine_.RunDue();
-  while (!over) {
+  Save();
+  while (pending_ > 0) {
     loop_.RunOnce(next);
     next = engine_.RunDue();
+    Save();
   }
+}
+
+bool WaitRun::WasReady(size_t target) const {
+  return options_.state_file != nullptr && saved_.targets[target].ready;
+}
+
+void WaitRun::SkipReady(size_t target) {
+  state_.targets[target].phase = TargetState::Phase::kEnded;
+  state_.targets[target].reason = StopReason::kSuccess;
+  WaitEnded(target);
+}
+
+void WaitRun::Start(size_t target) {
+  TargetState& state = state_.targets[target];
+  const WaitToken token = saved_.targets[target].wait;  // Empty without a file.
+  waits_[target] = std::make_shared<TargetWait>(
+      loop_, *targets_[target].probe, options_.rules, state,
+      static_cast<TargetEvents&>(*this), target);
+  if (!token.empty()) {
+    const SavedWait saved = RestoreWait(
+        token, {loop_.clock().MonotonicNow(), loop_.clock().TimeNow()});
+    state.attempts = saved.report.attempts;
+    state.counts = saved.report.counts;
+    state.last = {.status = saved.report.last_poll.status(),
+                  .detail = std::string(saved.report.last_poll.detail())};
+  }
+  state.reason.reset();
+  state.phase = TargetState::Phase::kStarting;
+  ++pending_;
+  handles_[target] = engine_.Resume(
+      AsyncWaiter(waits_[target]->StatusFunction(), OptionsFor(target)), token,
+      [this](const WaitResult<>&) { --pending_; });
+}
+
+void WaitRun::CancelAll() {
+  for (WaitHandle& handle : handles_) handle.Cancel();
+}
+
+void WaitRun::Save() {
+  if (options_.state_file == nullptr || is_saved_) return;
+  is_saved_ = true;
+  save_status_.Update(options_.state_file->Write(saved_));
 }
 
 bool WaitRun::MustLookAgain() const {
@@ -178,7 +247,7 @@ bool WaitRun::MustLookAgain() const {
 
 void WaitRun::Stop(const RunEnd& end) {
   if (!end_.has_value() || MustLookAgain()) end_ = end;
-  if (group_.has_value()) group_->Cancel();
+  CancelAll();
 }
 
 void WaitRun::Snapshot() {
@@ -197,6 +266,10 @@ void WaitRun::WaitEnded(size_t target) {
   Tell([&](RunListener& listener) { listener.OnEnd(state_, target); });
   const StopReason reason = *state_.targets[target].reason;
   ++(reason == StopReason::kSuccess ? ready_ : unready_);
+  if (reason == StopReason::kSuccess) {
+    saved_.targets[target].ready = true;
+    is_saved_ = false;
+  }
   if (end_.has_value()) return;
   if (ready_ >= options_.needed) {
     end_ = RunEnd{.exit_code = 0, .reason = "ready"};
@@ -209,7 +282,7 @@ void WaitRun::WaitEnded(size_t target) {
   } else {
     return;
   }
-  group_->Cancel();
+  CancelAll();
 }
 
 RunEnd WaitRun::EndFor(StopReason reason) const {

@@ -20,15 +20,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
+#include "cli/run/state_file.h"
 #include "cli/run/target_wait.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/wait_engine.h"
-#include "waiter/wait_group.h"
+#include "waiter/wait_handle.h"
 #include "waiter/wait_report.h"
 
 namespace waiter::cli {
@@ -62,6 +64,12 @@ struct WaitRunOptions {
   // wait.
   std::optional<int64_t> max_errors = std::nullopt;
 
+  // If set, the run goes on from `saved`, which has all targets, and keeps its
+  // state in this file, which must outlive the run. The file is removed when
+  // the run ends, unless the run was interrupted.
+  const StateFile* state_file = nullptr;
+  SavedRun saved = {};
+
   int timeout_code = 124;
   int failure_code = 1;
 };
@@ -84,6 +92,9 @@ class WaitRun : private TargetEvents {
   // Calls `OnSnapshot` of all listeners.
   void Snapshot();
 
+  // Returns the first error of writing or removing the file of the state.
+  const absl::Status& save_status() const { return save_status_; }
+
  private:
   absl::Duration Elapsed() const override;
   void PollEnded(size_t target) override;
@@ -93,6 +104,16 @@ class WaitRun : private TargetEvents {
 
   // Waits for all targets whose waits have not failed.
   void RunRound();
+  void Start(size_t target);
+  void CancelAll();
+
+  // For a target that an earlier process has found ready: returns whether it
+  // is one, and ends the wait for it.
+  bool WasReady(size_t target) const;
+  void SkipReady(size_t target);
+
+  // Writes the state of the run, if it has changed.
+  void Save();
 
   // Returns whether the run is ready and must be so at once, but a poll of this
   // round has found one of the ready targets unready.
@@ -124,7 +145,13 @@ class WaitRun : private TargetEvents {
 
   std::vector<WaitTarget> targets_;
   std::vector<std::shared_ptr<TargetWait>> waits_;
-  std::optional<WaitGroup<>> group_;
+  std::vector<WaitHandle> handles_;  // Of this round.
+  size_t pending_ = 0;               // Of them.
+
+  SavedRun saved_;
+  bool is_saved_ = true;
+  absl::Status save_status_;
+
   WaitEngine engine_;  // Destroyed first, as it refers to the other members.
 };
 

@@ -185,6 +185,41 @@ TEST_F(WaitCommandTest, ProgramDoesNotRunIfTheWaitFailed) {
   EXPECT_THAT(waiter.err(), HasSubstr("refused by 127.0.0.1:"));
 }
 
+// The probe counts its runs in a file; the third one finds the target ready.
+TEST_F(WaitCommandTest, StateLetsAKilledRunGoOn) {
+  const std::string directory = testing::TempDir();
+  const std::string count = absl::StrCat(directory, "/count.", getpid());
+  const std::string state = absl::StrCat(directory, "/state.", getpid());
+  const std::vector<std::string> arguments = {
+      absl::StrCat("--state=", state),
+      "--timeout=30s",
+      "--every=300ms",
+      "--jitter=none",
+      "--progress=json",
+      absl::Substitute("exec:echo x >>$0; test $$(wc -l <$0) -ge 3", count)};
+  {
+    WaiterProcess first(arguments);
+    ASSERT_TRUE(first.ReadUntil("\"attempt\":1"));
+    first.Signal(SIGKILL);
+    EXPECT_EQ(first.Wait(), kKilledBy + SIGKILL);
+    EXPECT_THAT(first.out(), Not(HasSubstr("\"attempt\":2")));
+  }
+  ASSERT_TRUE(std::filesystem::exists(state));
+  std::vector<std::string> others = arguments;
+  others.back() = "exec:true";
+  WaiterProcess foreign(others);
+  EXPECT_EQ(foreign.Wait(), 2);
+  EXPECT_THAT(foreign.err(), HasSubstr("its target 1 is exec:echo x"));
+
+  WaiterProcess second(arguments);
+  EXPECT_EQ(second.Wait(), 0);
+  EXPECT_THAT(second.out(),
+              AllOf(Not(HasSubstr("\"attempt\":1,")),
+                    HasSubstr("\"attempt\":2"), HasSubstr("\"attempt\":3")));
+  EXPECT_FALSE(std::filesystem::exists(state));
+  std::filesystem::remove(count);
+}
+
 TEST_F(WaitCommandTest, RunAnywayRunsTheProgramAfterAFailure) {
   WaiterProcess waiter(
       {DeadUrl(), "--timeout=0", "--run-anyway", "--", "echo", "RAN"});

@@ -5,20 +5,26 @@
 
 #include "cli/run/wait_run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
+#include "cli/run/state_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/backoff_options.h"
@@ -525,6 +531,145 @@ TEST_F(AtOnceTest, StopBetweenTwoRoundsEndsTheRun) {
   WaitRun run(loop_, std::move(targets_), options_, {&recorder_, &stopper});
   stopper.run = &run;
   EXPECT_EQ(run.Run().reason, "interrupted");
+}
+
+// The file of --state.
+
+class SavedRunTest : public WaitRunTest {
+ protected:
+  // Adds the targets of a run that goes on from the file, or begins it.
+  void Begin() {
+    std::vector<std::string> texts;
+    for (const WaitTarget& target : targets_) texts.push_back(target.text);
+    const absl::StatusOr<SavedRun> saved = file_.Read(texts);
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    options_.saved = *saved;
+    if (options_.saved.started == absl::InfinitePast()) {
+      options_.saved.started = clock_.TimeNow();
+    }
+    options_.state_file = &file_;
+    ASSERT_TRUE(file_.Write(options_.saved).ok());
+  }
+
+  // Runs for this long, as if the process were killed then.
+  std::vector<std::string> RunFor(absl::Duration time) {
+    Begin();
+    const EventLoop::Watch killed = loop_.CallAfter(time, [this] {
+      run_->Stop({.exit_code = 130, .reason = "interrupted"});
+    });
+    return Take();
+  }
+
+  std::vector<std::string> RunToTheEnd() {
+    Begin();
+    return Take();
+  }
+
+  std::vector<std::string> Take() {
+    std::vector<std::string> lines = Run();
+    EXPECT_TRUE(run_->save_status().ok()) << run_->save_status();
+    recorder_.lines.clear();
+    targets_.clear();
+    return lines;
+  }
+
+  bool FileExists() const { return std::filesystem::exists(path_); }
+
+  const std::string path_ = absl::StrCat(
+      testing::TempDir(), "/state.", getpid(), ".",
+      testing::UnitTest::GetInstance()->current_test_info()->name());
+  StateFile file_{path_};
+};
+
+TEST_F(SavedRunTest, RunThatWasKilledGoesOnWithItsPollsAndItsDeadline) {
+  Add({{NotYet()}});
+  Add({{NotYet()}, {Ready()}});
+  EXPECT_THAT(
+      RunFor(absl::Milliseconds(1500)),
+      ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                  "0 b not ready: starting, next in 1s",
+                  "1s a not ready: starting, next in 1s", "1s b success",
+                  "1s b ends: success", "1.5s a ends: cancelled",
+                  "1.5s done: 130 interrupted"));
+  ASSERT_TRUE(FileExists());
+  clock_.AdvanceTime(absl::Milliseconds(200));
+
+  Add({{NotYet()}});
+  Add({{NotYet()}});
+  EXPECT_THAT(RunToTheEnd(),
+              ElementsAre("1.7s start", "1.7s b ends: success",
+                          "2s a not ready: starting, next in 1s",
+                          "3s a not ready: starting, next in 1s",
+                          "4s a not ready: starting, next in 1s",
+                          "5s a not ready: starting", "5s a ends: deadline",
+                          "5s done: 124 deadline"));
+  EXPECT_FALSE(FileExists());
+}
+
+TEST_F(SavedRunTest, RunThatIsKilledInEveryPollStillHasItsDeadline) {
+  options_.policy.timeout = absl::Seconds(3);
+  for (int i = 0; i < 3; ++i) {
+    Add({{Ready(), absl::InfiniteDuration()}});
+    RunFor(absl::Seconds(1));
+    ASSERT_TRUE(FileExists());
+  }
+  Add({{NotYet()}});
+  EXPECT_THAT(RunToTheEnd(),
+              ElementsAre("3s start", "3s a not ready: starting",
+                          "3s a ends: deadline", "3s done: 124 deadline"));
+}
+
+TEST_F(SavedRunTest, FirstDelayPassesWhileNobodyWaits) {
+  options_.policy.first_poll_delay = absl::Seconds(3);
+  Add({{Ready()}});
+  RunFor(absl::Seconds(1));
+  clock_.AdvanceTime(absl::Seconds(1));
+  Add({{Ready()}});
+  EXPECT_THAT(RunToTheEnd(),
+              ElementsAre("2s start", "3s a success", "3s a ends: success",
+                          "3s done: 0 ready"));
+}
+
+TEST_F(SavedRunTest, ErrorsBeforeTheKillCount) {
+  options_.max_errors = 2;
+  Add({{Error()}});
+  RunFor(absl::Milliseconds(1500));  // Errors at 0 and at 1 s.
+  Add({{Error()}});
+  EXPECT_THAT(RunToTheEnd(),
+              ElementsAre("1.5s start", "2s a server error: broken",
+                          "2s a ends: quota", "2s done: 3 errors"));
+}
+
+TEST_F(SavedRunTest, RunOfWhichAllWasReadyIsReadyWithoutAPoll) {
+  Add({{Ready()}});
+  Add({{NotYet()}});
+  RunFor(absl::Milliseconds(500));
+  options_.needed = 1;
+  Add({{Fatal()}});
+  Add({{Fatal()}});
+  options_.needed = 1;
+  EXPECT_THAT(RunToTheEnd(), ElementsAre("500ms start", "500ms a ends: success",
+                                         "500ms done: 0 ready"));
+  EXPECT_FALSE(FileExists());
+}
+
+TEST_F(SavedRunTest, EveryEndRemovesTheFile) {
+  for (const Finding& end : {Ready(), Fatal(), NotYet()}) {
+    Add({{NotYet()}, {end}});
+    options_.saved = {};
+    RunToTheEnd();
+    EXPECT_FALSE(FileExists());
+  }
+}
+
+TEST_F(SavedRunTest, FileThatCannotBeWrittenIsReportedAndEndsNothing) {
+  const StateFile nowhere("/nowhere/state");
+  Add({{NotYet()}, {Ready()}});
+  options_.state_file = &nowhere;
+  EXPECT_EQ(Run().back(), "1s done: 0 ready");
+  EXPECT_EQ(run_->save_status(),
+            absl::InvalidArgumentError(
+                "--state=/nowhere/state: No such file or directory"));
 }
 
 }  // namespace

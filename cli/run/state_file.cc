@@ -1,0 +1,196 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/run/state_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/loop/unique_fd.h"
+#include "cli/text/json.h"
+#include "nlohmann/json.hpp"
+#include "waiter/wait_token.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr int kVersion = 1;
+// No run has so many targets that its state comes near this.
+constexpr size_t kMostBytes = 64U << 20U;
+
+absl::Status Invalid(const absl::AlphaNum& what) {
+  return absl::InvalidArgumentError(what.Piece());
+}
+
+std::string ErrorText(int error) {
+  return std::generic_category().message(error);
+}
+
+absl::StatusOr<SavedTarget> ParseTarget(const nlohmann::json& json) {
+  if (!json.is_object()) return Invalid("a target is no object");
+  SavedTarget target;
+  for (const auto& [name, value] : json.items()) {
+    const auto* const text = value.get_ptr<const std::string*>();
+    if (name == "target" && text != nullptr) {
+      target.text = *text;
+    } else if (name == "ready" && value.is_boolean()) {
+      target.ready = value == true;
+    } else if (name == "wait" && text != nullptr) {
+      absl::StatusOr<WaitToken> wait =
+          WaitToken::Parse(absl::HexStringToBytes(*text));
+      if (!wait.ok()) return wait.status();
+      target.wait = *std::move(wait);
+    } else {
+      return Invalid(absl::StrCat("a target has a member \"", name,
+                                  "\" that it must not have"));
+    }
+  }
+  return target;
+}
+
+// Reads all of the file. An error of the system is its number.
+absl::StatusOr<std::string> ReadAll(int fd) {
+  std::string contents;
+  std::string buffer(size_t{64} << 10U, '\0');
+  for (;;) {
+    const ssize_t size = read(fd, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return absl::UnknownError(ErrorText(errno));
+    if (size == 0) return contents;
+    contents.append(buffer, 0, static_cast<size_t>(size));
+    if (contents.size() > kMostBytes) return Invalid("it is too long");
+  }
+}
+
+bool WriteAll(int fd, std::string_view contents) {
+  while (!contents.empty()) {
+    const ssize_t size = write(fd, contents.data(), contents.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;
+    contents.remove_prefix(static_cast<size_t>(size));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string FormatSavedRun(const SavedRun& run) {
+  nlohmann::ordered_json targets = nlohmann::ordered_json::array();
+  for (const SavedTarget& target : run.targets) {
+    nlohmann::ordered_json json = {{"target", target.text}};
+    if (target.ready) {
+      json["ready"] = true;
+    } else if (!target.wait.empty()) {
+      json["wait"] = absl::BytesToHexString(target.wait.bytes());
+    }
+    targets.push_back(std::move(json));
+  }
+  return absl::StrCat(
+      JsonText({{"version", kVersion},
+                {"started", absl::FormatTime(absl::RFC3339_full, run.started,
+                                             absl::UTCTimeZone())},
+                {"targets", std::move(targets)}}),
+      "\n");
+}
+
+absl::StatusOr<SavedRun> ParseSavedRun(std::string_view contents) {
+  const absl::StatusOr<nlohmann::json> json = ParseJson(contents);
+  if (!json.ok()) {
+    return Invalid(absl::StrCat("it is torn or no state of a run: ",
+                                json.status().message()));
+  }
+  const nlohmann::json* const version = FindMember(*json, "version");
+  const nlohmann::json* const targets = FindMember(*json, "targets");
+  const std::string* const started = FindString(*json, "started");
+  if (version == nullptr || !version->is_number_integer()) {
+    return Invalid("it is no state of a run");
+  }
+  if (*version != kVersion) {
+    return Invalid(absl::StrCat("it has version ", JsonText(*version),
+                                ", and this program reads version ", kVersion));
+  }
+  SavedRun run;
+  std::string error;
+  if (started == nullptr ||
+      !absl::ParseTime(absl::RFC3339_full, *started, &run.started, &error) ||
+      targets == nullptr || !targets->is_array()) {
+    return Invalid("it lacks the start or the targets of the run");
+  }
+  for (const nlohmann::json& each : *targets) {
+    absl::StatusOr<SavedTarget> target = ParseTarget(each);
+    if (!target.ok()) {
+      return Invalid(absl::StrCat("target ", run.targets.size() + 1, ": ",
+                                  target.status().message()));
+    }
+    run.targets.push_back(*std::move(target));
+  }
+  return run;
+}
+
+absl::StatusOr<SavedRun> StateFile::Read(
+    const std::vector<std::string>& targets) const {
+  const UniqueFd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    if (errno != ENOENT) return Error(ErrorText(errno));
+    SavedRun run;
+    for (const std::string& text : targets)
+      run.targets.push_back({.text = text});
+    return run;
+  }
+  const absl::StatusOr<std::string> contents = ReadAll(fd.get());
+  if (!contents.ok()) return Error(contents.status().message());
+  absl::StatusOr<SavedRun> run = ParseSavedRun(*contents);
+  if (!run.ok()) return Error(run.status().message());
+  const auto advice = "; remove the file to start anew, or name another one";
+  if (run->targets.size() != targets.size()) {
+    return Error(absl::StrCat("it has ", run->targets.size(),
+                              " targets, and the command ", targets.size(),
+                              advice));
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (run->targets[i].text == targets[i]) continue;
+    return Error(
+        absl::StrCat("its target ", i + 1, " is ", run->targets[i].text,
+                     ", and that of the command ", targets[i], advice));
+  }
+  return run;
+}
+
+absl::Status StateFile::Write(const SavedRun& run) const {
+  const std::string part = absl::StrCat(path_, ".part");
+  const UniqueFd fd(
+      open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (fd.get() < 0 || !WriteAll(fd.get(), FormatSavedRun(run)) ||
+      std::rename(part.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    unlink(part.c_str());
+    return Error(ErrorText(error));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StateFile::Remove() const {
+  if (unlink(path_.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return Error(ErrorText(errno));
+}
+
+absl::Status StateFile::Error(std::string_view what) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat("--state=", path_, ": ", what));
+}
+
+}  // namespace waiter::cli
