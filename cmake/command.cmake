@@ -162,6 +162,8 @@ set(WAITER_COMMAND_SOURCES
   cli/run/guard.cc
   cli/run/guard.h
   cli/run/run_state.h
+  cli/run/state_file.cc
+  cli/run/state_file.h
   cli/run/target_wait.cc
   cli/run/target_wait.h
   cli/run/wait_run.cc

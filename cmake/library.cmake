@@ -50,6 +50,7 @@ set(WAITER_SOURCES
   waiter/interop/http_answer.cc
   waiter/interop/polling_steps.cc
   waiter/loop/backoff.cc
+  waiter/loop/crc32c.h
   waiter/loop/final_status.cc
   waiter/loop/final_status.h
   waiter/loop/schedule.cc
