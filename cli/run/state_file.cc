@@ -152,9 +152,9 @@ absl::StatusOr<SavedRun> StateFile::Read(
     return run;
   }
   const absl::StatusOr<std::string> contents = ReadAll(fd.get());
-  if (!contents.ok()) return Error(contents.status().message());
+  if (!contents.ok()) return Error(std::string(contents.status().message()));
   absl::StatusOr<SavedRun> run = ParseSavedRun(*contents);
-  if (!run.ok()) return Error(run.status().message());
+  if (!run.ok()) return Error(std::string(run.status().message()));
   const auto advice = "; remove the file to start anew, or name another one";
   if (run->targets.size() != targets.size()) {
     return Error(absl::StrCat("it has ", run->targets.size(),

@@ -505,6 +505,21 @@ TEST_F(ResumeTest, PollThatWasDueMeanwhileIsMadeAtOnce) {
   EXPECT_EQ(result.report().slept, absl::Seconds(56));
 }
 
+// The answer of a function that returns `bool` has a status alone.
+TEST_F(ResumeTest, HintAndTextOfTheSavedPollEndWithTheNextOne) {
+  const WaitToken token = TokenAfter(1, Throttled("slow", absl::Minutes(1)));
+  WaitOptions options = Options();
+  options.max_attempts = 3;
+
+  const WaitResult<> result =
+      Waiter([] { return false; }, options).Resume(token);
+
+  // The throttled poll, and two that follow the curve of "not ready".
+  EXPECT_LT(clock_.Elapsed(), absl::Seconds(80));
+  EXPECT_EQ(result.report().last_poll.detail(), "");
+  EXPECT_EQ(result.report().last_error->detail(), "slow");
+}
+
 TEST_F(ResumeTest, WaitThatIsOlderThanTheClockKnowsItsTimes) {
   WaitState state = SomeState();
   state.start = kNow - hours(10'000);

@@ -120,11 +120,13 @@ NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
   const bool brief_report = state_.brief_report;
   state_ = saved.state;
   state_.brief_report = brief_report;
+  state_.is_resumed = true;
   report_ = std::move(saved.report);
   if (policy_.keeps_details()) Announce();
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
   if (!state_.asleep) {
     state_.step_started = now;
+    ForgetLastPoll();
     return BeginPoll(now);
   }
   if (saved.wake_up <= now) return OnWake(now, stop_requested);
@@ -175,6 +177,7 @@ NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
   // Row 9, with `delay_when_refused`.
   if (state_.refused) return Finish(StopReason::kQuota, now);
+  if (state_.is_resumed) ForgetLastPoll();
   return BeginPoll(now);
 }
 
@@ -208,6 +211,13 @@ NextStep WaitLoop::RefuseToResume(MonotonicTime now, const SavedWait& saved) {
             internal::ToAbsl(name()), ": the saved wait is \"", saved.name,
             "\"; go on with it under that name, or start anew")));
   return NextStep::Finish();
+}
+
+// Leaves only the status of a poll that another process made: the functions of
+// a driver may set no more than that.
+void WaitLoop::ForgetLastPoll() {
+  state_.is_resumed = false;
+  report_.last_poll = report_.last_poll.status();
 }
 
 // Helpers of `OnPoll`, in the order of the rows.

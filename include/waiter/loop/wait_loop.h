@@ -162,6 +162,7 @@ class WaitLoop {
   struct LastPollRules;
 
   NextStep RefuseToResume(MonotonicTime now, const SavedWait& saved);
+  void ForgetLastPoll();
 
   // Rows of the table "What happens after a poll", in its order.
   bool Confirmed(MonotonicTime answered);

@@ -81,6 +81,7 @@ struct WaitState {
   bool poll_announced : 1 = false;  // `BeforePoll` was called for this poll.
   bool is_undecided : 1 = false;    // `OnDecision` must follow `AfterPoll`.
   bool hold_is_open : 1 = false;    // At the last success, before hooks.
+  bool is_resumed : 1 = false;      // The last poll was another process's.
 
   WaitGrowth growth = {};
 };
