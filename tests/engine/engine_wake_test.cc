@@ -205,9 +205,11 @@ TEST_F(EngineWakeTest, DestructorCallsNothingAndDestroysTheHook) {
   options.wake = [this, held] { ++wakes_; };
   engine.emplace(options);
   options.wake = nullptr;
-  WaitHandle wait = engine->Start(NeverReady(), [&](WaitResult<> result) {
+  // The optional is empty once its engine is being destroyed.
+  WaitEngine& running = *engine;
+  WaitHandle wait = running.Start(NeverReady(), [&](WaitResult<> result) {
     results_.Take()(std::move(result));
-    engine->Start(NeverReady(), results_.Take()).Detach();
+    running.Start(NeverReady(), results_.Take()).Detach();
   });
   engine->RunDue();
   wakes_ = 0;
