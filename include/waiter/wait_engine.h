@@ -116,20 +116,14 @@ class WaitEngine {
   template <typename F, typename Callback>
   requires WaitCallback<Callback, typename Waiter<F>::value_type> WaitHandle
   Start(Waiter<F> waiter, Callback callback) {
-    return StartTask<typename Waiter<F>::PollAdapter,
-                     typename Waiter<F>::value_type>(
-        {std::move(waiter.function_)}, std::move(waiter.policy_),
-        std::move(callback), Unprepared());
+    return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
   }
 
   // Starts a wait whose status function takes a completion (async_waiter.h).
   template <typename F, typename Callback>
   requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
       WaitHandle Start(AsyncWaiter<F> waiter, Callback callback) {
-    return StartTask<typename AsyncWaiter<F>::PollAdapter,
-                     typename AsyncWaiter<F>::value_type>(
-        {std::move(waiter.function_)}, std::move(waiter.policy_),
-        std::move(callback), Unprepared());
+    return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
   }
 
   // Starts a `Waiter` or an `AsyncWaiter` that a request of `stop` ends as
@@ -155,10 +149,10 @@ class WaitEngine {
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
   Start(std::string name, W waiter, Callback callback) {
-    using PollAdapter = internal::NamedPollAdapter<typename W::PollAdapter>;
-    return StartTask<PollAdapter, typename W::value_type>(
-        {{std::move(waiter.function_)}, std::move(name)},
-        std::move(waiter.policy_), std::move(callback), Unprepared());
+    internal::NamedPollAdapter<typename W::PollAdapter> adapter{
+        {std::move(waiter.function_)}, std::move(name)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, Unprepared());
   }
 
   // Goes on with the wait of `token`, or starts one if that is empty; see
@@ -167,10 +161,10 @@ class WaitEngine {
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
   Resume(W waiter, WaitToken token, Callback callback) {
     if (token.empty()) return Start(std::move(waiter), std::move(callback));
-    using PollAdapter = internal::ResumedPollAdapter<typename W::PollAdapter>;
-    return StartTask<PollAdapter, typename W::value_type>(
-        {{std::move(waiter.function_)}, std::move(token)},
-        std::move(waiter.policy_), std::move(callback), Unprepared());
+    internal::ResumedPollAdapter<typename W::PollAdapter> adapter{
+        {std::move(waiter.function_)}, std::move(token)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, Unprepared());
   }
 
   // Returns the number of times that a blocking wait slept inside of a function
@@ -198,24 +192,27 @@ class WaitEngine {
   template <typename W>
   friend class WaitAwaiter;
 
-  template <typename W, typename Callback, typename Prepare>
-  WaitHandle StartPrepared(W waiter, Callback callback, Prepare prepare) {
-    return StartTask<typename W::PollAdapter, typename W::value_type>(
-        {std::move(waiter.function_)}, std::move(waiter.policy_),
-        std::move(callback), std::move(prepare));
-  }
-
   struct Unprepared {
     void operator()(const WaitHandle&) const {}
   };
 
-  // Calls `prepare`, which must not throw, with the handle before the wait
-  // begins. It may move the handle away.
-  template <typename PollAdapter, typename T, typename Callback,
+  template <typename W, typename Callback, typename Prepare>
+  WaitHandle StartPrepared(W waiter, Callback callback, Prepare prepare) {
+    // Has a name, as g++ 11 leaks temporary aggregates if a later argument
+    // throws (GCC bug 66139).
+    typename W::PollAdapter adapter{std::move(waiter.function_)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, std::move(prepare));
+  }
+
+  // Moves `adapter` and `callback` into the engine. Calls `prepare`, which must
+  // not throw, with the handle before the wait begins. It may move the handle
+  // away.
+  template <typename T, typename PollAdapter, typename Callback,
             typename Prepare>
-  WaitHandle StartTask(PollAdapter adapter,
+  WaitHandle StartTask(PollAdapter& adapter,
                        std::shared_ptr<const WaitPolicy> policy,
-                       Callback callback, Prepare prepare) {
+                       Callback& callback, Prepare prepare) {
     using Task = internal::EngineTask<PollAdapter, T, Callback>;
     internal::WaitStarter starter(ChooseWorker());
     Task::Create(starter.storage(), std::move(adapter), std::move(callback));

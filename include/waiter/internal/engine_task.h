@@ -55,7 +55,8 @@ template <typename PollAdapter, typename T, typename Callback>
 class EngineTask {
  public:
   // `storage` must have the size and alignment above.
-  static void Create(void* storage, PollAdapter adapter, Callback callback) {
+  static void Create(void* storage, PollAdapter&& adapter,
+                     Callback&& callback) {
     if constexpr (IsInline()) {
       new (storage) EngineTask(std::move(adapter), std::move(callback));
     } else {
@@ -67,7 +68,7 @@ class EngineTask {
   static const EngineOps kOps;
 
  private:
-  EngineTask(PollAdapter adapter, Callback callback)
+  EngineTask(PollAdapter&& adapter, Callback&& callback)
       : adapter_(std::move(adapter)), callback_(std::move(callback)) {}
 
   static EngineTask& From(void* storage) {
