@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/text/json.h"
@@ -147,15 +148,17 @@ absl::StatusOr<SavedRun> StateFile::Read(
   if (fd.get() < 0) {
     if (errno != ENOENT) return Error(ErrorText(errno));
     SavedRun run;
-    for (const std::string& text : targets)
+    for (const std::string& text : targets) {
       run.targets.push_back({.text = text});
+    }
     return run;
   }
   const absl::StatusOr<std::string> contents = ReadAll(fd.get());
   if (!contents.ok()) return Error(std::string(contents.status().message()));
   absl::StatusOr<SavedRun> run = ParseSavedRun(*contents);
   if (!run.ok()) return Error(std::string(run.status().message()));
-  const auto advice = "; remove the file to start anew, or name another one";
+  const absl::string_view advice =
+      "; remove the file to start anew, or name another one";
   if (run->targets.size() != targets.size()) {
     return Error(absl::StrCat("it has ", run->targets.size(),
                               " targets, and the command ", targets.size(),

@@ -103,8 +103,10 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
       start_(loop.clock().MonotonicNow() -
              absl::ToChronoNanoseconds(
                  ElapsedBefore(options.saved, loop.clock().TimeNow()))),
-      state_(
-          InitialState(targets, options, loop.clock().TimeNow() - Elapsed())),
+      state_(InitialState(
+          targets, options,
+          loop.clock().TimeNow() -
+              ElapsedBefore(options.saved, loop.clock().TimeNow()))),
       targets_(std::move(targets)),
       engine_({.threads = 0,
                .tick = absl::ZeroDuration(),

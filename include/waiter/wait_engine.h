@@ -198,8 +198,6 @@ class WaitEngine {
 
   template <typename W, typename Callback, typename Prepare>
   WaitHandle StartPrepared(W waiter, Callback callback, Prepare prepare) {
-    // Has a name, as g++ 11 leaks temporary aggregates if a later argument
-    // throws (GCC bug 66139).
     typename W::PollAdapter adapter{std::move(waiter.function_)};
     return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
                                              callback, std::move(prepare));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -196,7 +197,7 @@ TEST_F(ObserverTest, TimeOfHooksCounts) {
   WaitOptions options = Options(absl::Minutes(1));
   options.backoff.max_delay = absl::Seconds(1);
   diary_.on_line = [this](std::string_view line) {
-    if (line.find(" polled ") != std::string_view::npos) {
+    if (absl::StrContains(std::string(line), " polled ")) {
       clock_.AdvanceTime(absl::Seconds(2));
     }
   };
@@ -211,7 +212,7 @@ TEST_F(ObserverTest, TimeOfHooksCounts) {
 
 TEST_F(ObserverTest, HookThatLastsBeyondTheDeadlineIsFollowedByNoPoll) {
   diary_.on_line = [this](std::string_view line) {
-    if (line.find(" polled ") != std::string_view::npos) {
+    if (absl::StrContains(std::string(line), " polled ")) {
       clock_.AdvanceTime(absl::Seconds(20));
     }
   };
@@ -226,7 +227,7 @@ TEST_F(ObserverTest, HookThatLastsBeyondTheDeadlineIsFollowedByNoPoll) {
 
 TEST_F(ObserverTest, SuccessInTimeIsNotLateBecauseOfAHook) {
   diary_.on_line = [this](std::string_view line) {
-    if (line.find(" polled ") != std::string_view::npos) {
+    if (absl::StrContains(std::string(line), " polled ")) {
       clock_.AdvanceTime(absl::Seconds(20));
     }
   };
@@ -246,7 +247,7 @@ TEST_F(ObserverTest, HoldThatEndsDuringAHookIsFollowedByAPollAtOnce) {
   options.backoff.initial_delay = absl::Seconds(4);
   options.hold_for = absl::Seconds(2);
   diary_.on_line = [this](std::string_view line) {
-    if (line.find(" polled 1 ") != std::string_view::npos) {
+    if (absl::StrContains(std::string(line), " polled 1 ")) {
       clock_.AdvanceTime(absl::Seconds(3));
     }
   };
@@ -425,10 +426,11 @@ constexpr WaitObserver::PollHooks kNone = {.before_poll = false,
                                            .before_sleep = false};
 
 TEST_F(DecisionTest, HooksThatAnObserverDoesWithoutAreSkipped) {
-  struct {
+  struct Row {
     bool WaitObserver::PollHooks::*hook;
     std::vector<std::string> lines;
-  } rows[] = {
+  };
+  const std::vector<Row> rows = {
       {&WaitObserver::PollHooks::before_poll,
        {"start, 1m, 0", "before", "before", "done"}},
       {&WaitObserver::PollHooks::after_poll,

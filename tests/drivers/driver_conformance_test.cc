@@ -573,8 +573,9 @@ std::vector<Driver> DriversThatReport(ReportLevel level) {
   std::vector<Driver> drivers = DriversOnTopOfTheLoop();
   std::erase_if(drivers,
                 [&](const Driver& driver) { return driver.level != level; });
-  if (level == ReportLevel::kFull)
+  if (level == ReportLevel::kFull) {
     drivers.push_back({"SavedLoop", RunSavedLoop});
+  }
   return drivers;
 }
 

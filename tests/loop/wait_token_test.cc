@@ -58,10 +58,8 @@ using ::std::chrono::hours;
 using ::std::chrono::milliseconds;
 using ::std::chrono::nanoseconds;
 using ::std::chrono::seconds;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const absl::Time kWall = absl::FromUnixSeconds(1'800'000'000);
 constexpr MonotonicTime kNow{hours(1000)};
@@ -337,8 +335,8 @@ TEST(WaitTokenTest, FieldsThatLaterBuildsAddAreSkipped) {
 }
 
 TEST(WaitTokenTest, ContentsThatNoWaitHasAreRefusedInSpiteOfTheChecksum) {
-  const auto check = [](std::string_view what, WaitState state,
-                        WaitReport report) {
+  const auto check = [](std::string_view what, const WaitState& state,
+                        const WaitReport& report) {
     const WaitToken token =
         SaveWait(state, report, "job 7", kNow, {kNow, kWall});
     EXPECT_THAT(WaitToken::Parse(token.bytes()).status(),

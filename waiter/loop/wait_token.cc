@@ -77,7 +77,7 @@ enum Flag : uint8_t {
   kSleepIsEndless,
 };
 
-constexpr uint32_t FlagIf(bool set, Flag flag) { return uint32_t{set} << flag; }
+constexpr uint32_t FlagIf(bool set, Flag flag) { return set ? 1U << flag : 0U; }
 
 // How a poll is written.
 enum PollForm : uint8_t { kNoPoll, kOwnPoll, kAsLastPoll, kAsFirstError };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -78,10 +79,11 @@ TEST(SavedRunTest, ChangedTokensAreRefused) {
 }
 
 TEST(SavedRunTest, ErrorsSayWhatIsWrong) {
-  const struct {
+  struct Row {
     std::string_view text;
     std::string_view error;
-  } rows[] = {
+  };
+  const auto rows = std::to_array<Row>({
       {"", "torn or no state"},
       {"PK\x03\x04", "torn or no state"},
       {"[]", "it is no state of a run"},
@@ -100,7 +102,7 @@ TEST(SavedRunTest, ErrorsSayWhatIsWrong) {
        "target 1: a target has a member \"ready\""},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"wait": "d7"}]})",
        "target 1: the 1 bytes of a saved wait begin as no saved wait does"},
-  };
+  });
   for (const auto& [text, error] : rows) {
     const absl::Status status = ParseSavedRun(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
