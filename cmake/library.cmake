@@ -25,6 +25,14 @@ set(WAITER_SOURCES
   waiter/core/poll_status.cc
   waiter/core/wait_report.cc
   waiter/core/wait_result.cc
+  waiter/distributed/budget_member.cc
+  waiter/distributed/budget_member.h
+  waiter/distributed/share_ledger.cc
+  waiter/distributed/share_ledger.h
+  waiter/distributed/shared_rate_limiter.cc
+  waiter/distributed/shared_retry_quota.cc
+  waiter/distributed/slot_ledger.cc
+  waiter/distributed/slot_ledger.h
   waiter/engine/engine_counters.h
   waiter/engine/engine_record.h
   waiter/engine/engine_ref.cc

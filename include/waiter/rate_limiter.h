@@ -91,6 +91,12 @@ class AdaptiveRateLimiter final : public RateLimiter {
   static absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> Make(
       const RateLimiterOptions& options);
 
+  // Returns a limiter that limits from `now` on, at `rate` polls per second as
+  // if the server had just throttled, and adapts from there. `rate` must be
+  // finite, and zero or more.
+  static absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> MakeLimiting(
+      const RateLimiterOptions& options, double rate, MonotonicTime now);
+
   MonotonicTime Acquire(MonotonicTime now) override;
 
   // The same for `cost` polls at once. Returns an error if they could never
@@ -114,7 +120,8 @@ class AdaptiveRateLimiter final : public RateLimiter {
  private:
   enum class Phase : uint8_t { kUnused, kMeasuring, kLimiting };
 
-  explicit AdaptiveRateLimiter(const RateLimiterOptions& options);
+  explicit AdaptiveRateLimiter(const RateLimiterOptions& options,
+                               double rate = 0);
 
   // Returns the seconds since the first call. If this is the first call, sets
   // `start_` under `mutex_` and returns zero.

@@ -69,9 +69,10 @@ absl::Status Validate(const RateLimiterOptions& options) {
 
 namespace internal {
 
-RateMeter::RateMeter(const RateLimiterOptions& options)
+RateMeter::RateMeter(const RateLimiterOptions& options, double rate)
     : bucket_(absl::ToDoubleSeconds(options.measurement_bucket)),
-      smoothing_(options.smoothing) {}
+      smoothing_(options.smoothing),
+      rate_(rate) {}
 
 double RateMeter::Measure(double time) {
   ++count_;
@@ -140,8 +141,29 @@ absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> AdaptiveRateLimiter::Make(
       absl::WrapUnique(new AdaptiveRateLimiter(options)));
 }
 
-AdaptiveRateLimiter::AdaptiveRateLimiter(const RateLimiterOptions& options)
-    : options_(options), cubic_(options), bucket_(options), meter_(options) {}
+absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>>
+AdaptiveRateLimiter::MakeLimiting(const RateLimiterOptions& options,
+                                  double rate, MonotonicTime now) {
+  absl::Status status = Validate(options);
+  if (status.ok() && !(rate >= 0 && std::isfinite(rate))) {
+    status = Invalid("rate", rate, "finite, and zero or more");
+  }
+  if (!status.ok()) return status;
+  std::shared_ptr<AdaptiveRateLimiter> limiter =
+      absl::WrapUnique(new AdaptiveRateLimiter(options, rate));
+  const internal::MutexLock lock(limiter->mutex_);
+  limiter->start_ = now;
+  limiter->bucket_.SetRate(limiter->cubic_.Throttle(rate / options.beta, 0), 0);
+  limiter->phase_.store(Phase::kLimiting, std::memory_order_release);
+  return limiter;
+}
+
+AdaptiveRateLimiter::AdaptiveRateLimiter(const RateLimiterOptions& options,
+                                         double rate)
+    : options_(options),
+      cubic_(options),
+      bucket_(options),
+      meter_(options, rate) {}
 
 MonotonicTime AdaptiveRateLimiter::Acquire(MonotonicTime now) {
   const Phase phase = phase_.load(std::memory_order_acquire);

@@ -17,7 +17,8 @@ namespace waiter::internal {
 // Measures the rate of finished polls. Thread-compatible.
 class RateMeter {
  public:
-  explicit RateMeter(const RateLimiterOptions& options);
+  // Starts from `rate`, as if that had been measured so far.
+  explicit RateMeter(const RateLimiterOptions& options, double rate = 0);
 
   // Counts a poll at `time` and returns the smoothed rate.
   double Measure(double time);

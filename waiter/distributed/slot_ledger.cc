@@ -1,0 +1,332 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/distributed/slot_ledger.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/budget_store.h"
+#include "waiter/distributed/shared_rate_limiter_options.h"
+#include "waiter/poll_status.h"
+#include "waiter/rate_limiter.h"
+
+namespace waiter::internal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// Least time between two requests.
+constexpr nanoseconds kLeastGap = milliseconds(5);
+// Time between the requests of a member that does nothing. The store forgets
+// members after 10 s.
+constexpr nanoseconds kIdleGap = seconds(5);
+constexpr nanoseconds kRetryGap = milliseconds(300);
+constexpr int kMissesToLocal = 3;
+constexpr nanoseconds kTimeToLocal = seconds(2);
+// A member asks for what it takes in a horizon, and half as much again.
+constexpr double kReserve = 1.5;
+constexpr int64_t kMostWanted = 1'000'000;
+constexpr nanoseconds kLeastWait = milliseconds(1);
+constexpr double kSmoothing = 0.8;
+
+double Seconds(nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Rounded up, so that a slot is never early.
+nanoseconds FromSeconds(double count) {
+  return nanoseconds(static_cast<int64_t>(std::ceil(count * 1e9)));
+}
+
+}  // namespace
+
+LocalBucket::LocalBucket(double rate, double burst, MonotonicTime start)
+    : interval_(rate > 0 ? FromSeconds(1 / rate) : nanoseconds::zero()),
+      burst_(FromSeconds(rate > 0 ? (burst - 1) / rate : 0)),
+      next_(start) {}
+
+MonotonicTime LocalBucket::Acquire(MonotonicTime now) {
+  if (interval_ == nanoseconds::zero()) return now + seconds(1);
+  next_ = std::max(next_, now - burst_);
+  if (next_ <= now) {
+    next_ += interval_;
+    return now;
+  }
+  // Each wait is told another time, as all of them cannot pass at the first.
+  told_ = std::max(told_ + interval_, next_);
+  return told_;
+}
+
+SlotLedger::SlotLedger(const SharedRateLimiterOptions& options,
+                       MonotonicTime now)
+    : options_(options),
+      horizon_(absl::ToChronoNanoseconds(options.horizon)),
+      takes_since_(now),
+      next_sync_(now),
+      ask_again_(kRetryGap),
+      round_trip_(kLeastWait),
+      shortest_trip_(seconds(1)),
+      interval_(options.rate.has_value() ? FromSeconds(1 / *options.rate)
+                                         : kLeastWait) {}
+
+SlotLedger::Turn SlotLedger::Acquire(MonotonicTime now) {
+  if (mode_ == Mode::kLocal) {
+    return {.start = local_bucket_.has_value() ? local_bucket_->Acquire(now)
+                                               : local_adaptive_->Acquire(now)};
+  }
+  if (PassesAll()) return {.start = now};
+  DropOld(now);
+  if (held_ > 0 && runs_.front().first <= now) {
+    TakeFirst();
+    return {.start = now,
+            .ask = held_ * 2 <= held_at_grant_ &&
+                   now >= sent_ + ask_again_ / 2 && MayAskEarly(now)};
+  }
+  const MonotonicTime start = Tell(now);
+  return {.start = start, .ask = refused_ > 0 && MayAskEarly(now)};
+}
+
+bool SlotLedger::OnPoll(MonotonicTime now, PollStatus status) {
+  ++polls_;
+  if (mode_ == Mode::kLocal) {
+    if (local_adaptive_ != nullptr) local_adaptive_->Update(now, status);
+    return false;
+  }
+  if (mode_ == Mode::kStarting || under_way_) {
+    throttled_ |= status == PollStatus::kThrottled;
+    return false;
+  }
+  if (status == PollStatus::kThrottled && !options_.rate.has_value()) {
+    throttled_ = true;
+    if (MayReportThrottle(now)) return true;
+  }
+  return now >= sent_ + ask_again_ && misses_ == 0;
+}
+
+// Reports by all members in one measurement count once.
+bool SlotLedger::MayReportThrottle(MonotonicTime now) const {
+  return !throttle_sent_.has_value() ||
+         now - *throttle_sent_ >=
+             absl::ToChronoNanoseconds(options_.adaptive.measurement_bucket);
+}
+
+bool SlotLedger::MayAskEarly(MonotonicTime now) const {
+  if (under_way_ || mode_ != Mode::kShared || misses_ > 0) return false;
+  return now >= sent_ + (limited_ ? ask_again_ : kLeastGap);
+}
+
+void SlotLedger::DropOld(MonotonicTime now) {
+  while (held_ > 0) {
+    SlotRun& run = runs_.front();
+    const nanoseconds age = now - run.first - run.lifetime;
+    if (age <= nanoseconds::zero()) return;
+    int64_t dropped = run.count;
+    if (run.interval > nanoseconds::zero()) {
+      dropped = std::min(dropped, (age - nanoseconds(1)) / run.interval + 1);
+    }
+    unused_ += dropped;
+    held_ -= dropped;
+    told_ = std::max<int64_t>(0, told_ - dropped);
+    run.first = run.At(dropped);
+    run.count -= dropped;
+    if (run.count == 0) runs_.pop_front();
+  }
+}
+
+void SlotLedger::TakeFirst() {
+  SlotRun& run = runs_.front();
+  run.first += run.interval;
+  if (--run.count == 0) runs_.pop_front();
+  --held_;
+  if (told_ > 0) --told_;
+  ++takes_;
+}
+
+// Returns the time of the next slot that nobody was told, or a guess.
+MonotonicTime SlotLedger::Tell(MonotonicTime now) {
+  if (told_ < held_) {
+    int64_t index = told_++;
+    for (const SlotRun& run : runs_) {
+      if (index < run.count) return std::max(run.At(index), now + kLeastWait);
+      index -= run.count;
+    }
+  }
+  // The next answer may bring slots at the whole rate, and waits that come for
+  // nothing are told another time. So twice as many come, as slots for which
+  // none came would be lost.
+  ++refused_;
+  const MonotonicTime start = std::max(next_estimate_, ExpectedAnswer(now));
+  next_estimate_ = start + interval_ / 2;
+  return start;
+}
+
+MonotonicTime SlotLedger::ExpectedAnswer(MonotonicTime now) const {
+  const MonotonicTime sent = under_way_         ? sent_
+                             : MayAskEarly(now) ? now
+                                                : next_sync_;
+  return std::max(sent + 2 * round_trip_, now + kLeastWait);
+}
+
+void SlotLedger::MeasureTakes(MonotonicTime now) {
+  if (now - takes_since_ < horizon_) return;
+  const double rate = static_cast<double>(std::max(takes_, polls_)) /
+                      Seconds(now - takes_since_);
+  take_rate_ = kSmoothing * rate + (1 - kSmoothing) * take_rate_;
+  takes_ = 0;
+  takes_since_ = now;
+}
+
+RateRequest SlotLedger::BeginSync(MonotonicTime now) {
+  DropOld(now);
+  MeasureTakes(now);
+  const double horizon = Seconds(std::max(horizon_, 2 * interval_));
+  const auto ahead =
+      static_cast<int64_t>(std::min(kReserve * take_rate_ * horizon, 1e6));
+  int64_t want = refused_ + std::max<int64_t>(0, ahead - (held_ - told_));
+  // Asked again so soon, the load grows faster than its measurement.
+  if (refused_ > 0 && now < sent_ + ask_again_ / 2) {
+    want = std::max(want, 2 * wanted_);
+  }
+  wanted_ = std::min(kMostWanted, want);
+  idle_ = wanted_ == 0 && polls_ == 0;
+  if (throttled_) throttle_sent_ = now;
+  RateRequest request = {.want = wanted_,
+                         .polls = std::exchange(polls_, 0),
+                         .throttled = std::exchange(throttled_, false),
+                         .rate = options_.rate,
+                         .burst = options_.burst,
+                         .horizon = horizon_,
+                         .adaptive = options_.adaptive};
+  refused_ = 0;
+  under_way_ = true;
+  sent_ = now;
+  return request;
+}
+
+void SlotLedger::OnGrant(const RateGrant& grant, MonotonicTime now) {
+  under_way_ = false;
+  misses_ = 0;
+  first_miss_.reset();
+  last_sync_ = now;
+  if (mode_ != Mode::kShared) {
+    mode_ = Mode::kShared;
+    local_bucket_.reset();
+    local_adaptive_ = nullptr;
+    next_estimate_ = {};
+  }
+  rate_ = grant.rate;
+  members_ = std::max<int64_t>(1, grant.members);
+  if (grant.interval > Nanoseconds::zero()) interval_ = grant.interval;
+  ask_again_ = std::clamp(grant.ask_again, kLeastGap, kIdleGap);
+  limited_ = grant.granted < wanted_;
+  MeasureRoundTrip(std::max(now - sent_, Nanoseconds::zero()));
+  AddSlots(grant, now);
+  held_at_grant_ = held_;
+  next_sync_ = sent_ + (idle_ ? kIdleGap : ask_again_);
+  if ((throttled_ && MayReportThrottle(now)) || (refused_ > 0 && !limited_)) {
+    next_sync_ = std::max(now, sent_ + kLeastGap);
+  }
+}
+
+void SlotLedger::MeasureRoundTrip(Nanoseconds trip) {
+  round_trip_ = std::clamp((round_trip_ + trip) / 2, Nanoseconds(kLeastWait),
+                           Nanoseconds(horizon_));
+  // Rises slowly, so that a slow answer now and then stands out.
+  shortest_trip_ = std::min(trip, shortest_trip_ + shortest_trip_ / 16 +
+                                      Nanoseconds(kLeastWait) / 16);
+}
+
+void SlotLedger::AddSlots(const RateGrant& grant, MonotonicTime now) {
+  granted_ += grant.granted;
+  if (grant.granted <= 0) return;
+  // The store made the slots at an unknown time since the request. They are
+  // placed as if that was now, and so are never early. If the answer took
+  // longer than usual, because the process was stopped, they end so much
+  // earlier.
+  const Nanoseconds lifetime =
+      std::max(horizon_, 2 * grant.interval) -
+      std::max(now - sent_ - shortest_trip_, Nanoseconds::zero());
+  if (lifetime <= Nanoseconds::zero()) {
+    unused_ += grant.granted;
+    return;
+  }
+  int64_t passed = 0;
+  if (grant.first_in <= Nanoseconds::zero()) {
+    passed = grant.interval > Nanoseconds::zero()
+                 ? std::min(grant.granted, -grant.first_in / grant.interval + 1)
+                 : grant.granted;
+    runs_.push_back({now, Nanoseconds::zero(), passed, lifetime});
+  }
+  if (passed < grant.granted) {
+    runs_.push_back({now + grant.first_in + grant.interval * passed,
+                     grant.interval, grant.granted - passed, lifetime});
+  }
+  held_ += grant.granted;
+}
+
+void SlotLedger::OnMiss(MonotonicTime now) {
+  under_way_ = false;
+  ++misses_;
+  if (!first_miss_.has_value()) first_miss_ = sent_;
+  throttled_ |= throttle_sent_ == sent_;
+  next_sync_ = now + kRetryGap;
+  if (mode_ != Mode::kLocal && misses_ >= kMissesToLocal &&
+      now - *first_miss_ >= kTimeToLocal) {
+    GoLocal(now);
+  }
+}
+
+void SlotLedger::GoLocal(MonotonicTime now) {
+  mode_ = Mode::kLocal;
+  unused_ += held_;
+  held_ = 0;
+  told_ = 0;
+  runs_.clear();
+  throttled_ = false;
+  if (options_.rate.has_value()) {
+    const double share = last_sync_.has_value()
+                             ? 1 / static_cast<double>(members_)
+                             : options_.local_share;
+    local_bucket_.emplace(*options_.rate * share,
+                          std::max(1.0, options_.burst * share), now);
+    return;
+  }
+  // The options are valid, and so is the rate of a store.
+  local_adaptive_ =
+      rate_.has_value()
+          ? *AdaptiveRateLimiter::MakeLimiting(
+                options_.adaptive, *rate_ / static_cast<double>(members_), now)
+          : *AdaptiveRateLimiter::Make(options_.adaptive);
+}
+
+bool SlotLedger::PassesAll() const {
+  return mode_ == Mode::kShared && !rate_.has_value() &&
+         !options_.rate.has_value();
+}
+
+std::optional<double> SlotLedger::Rate() const {
+  switch (mode_) {
+    case Mode::kStarting:
+      return 0;
+    case Mode::kShared:
+      return rate_;
+    case Mode::kLocal:
+      break;
+  }
+  if (local_adaptive_ != nullptr) return local_adaptive_->Rate();
+  return *options_.rate * (last_sync_.has_value()
+                               ? 1 / static_cast<double>(members_)
+                               : options_.local_share);
+}
+
+}  // namespace waiter::internal
