@@ -27,12 +27,25 @@ set(WAITER_SOURCES
   waiter/core/wait_result.cc
   waiter/distributed/budget_member.cc
   waiter/distributed/budget_member.h
+  waiter/distributed/budget_scripts.cc
+  waiter/distributed/budget_scripts.h
+  waiter/distributed/redis_budget_store.cc
+  waiter/distributed/redis_client.cc
+  waiter/distributed/redis_errors.cc
+  waiter/distributed/redis_errors.h
+  waiter/distributed/redis_loop.cc
+  waiter/distributed/redis_loop.h
+  waiter/distributed/redis_url.cc
+  waiter/distributed/redis_url.h
+  waiter/distributed/sha1.cc
+  waiter/distributed/sha1.h
   waiter/distributed/share_ledger.cc
   waiter/distributed/share_ledger.h
   waiter/distributed/shared_rate_limiter.cc
   waiter/distributed/shared_retry_quota.cc
   waiter/distributed/slot_ledger.cc
   waiter/distributed/slot_ledger.h
+  waiter/distributed/store_clock.h
   waiter/engine/engine_counters.h
   waiter/engine/engine_record.h
   waiter/engine/engine_ref.cc

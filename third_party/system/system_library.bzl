@@ -80,6 +80,12 @@ def system_libraries():
         libraries = ["prometheus-cpp-pull", "prometheus-cpp-core"],
         macro = "WAITER_HAS_PROMETHEUS_CPP",
     )
+    system_library(
+        name = "system_hiredis",
+        header = "hiredis/async.h",
+        libraries = ["hiredis"],
+        macro = "WAITER_HAS_HIREDIS",
+    )
     system_library(name = "system_boost", header = "boost/asio.hpp", libraries = [], macro = "WAITER_HAS_BOOST")
     system_library(
         name = "system_grpc",

@@ -4,9 +4,10 @@
 // What budgets that many processes share need of a store. `RedisBudgetStore`
 // (distributed/redis_budget_store.h) is one on Redis:
 //
-//   auto store = waiter::RedisBudgetStore::Make("redis://10.0.0.5");
-//   if (!store.ok()) return store.status();
-//   auto limiter = waiter::SharedRateLimiter::Make(*store, {.name = "ec2"});
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
+//   if (!client.ok()) return client.status();
+//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
+//   auto limiter = waiter::SharedRateLimiter::Make(store, {.name = "ec2"});
 //
 // Programs need no more of this header than that. It is public for stores of
 // your own, and for tests, which can put all processes and the store into one

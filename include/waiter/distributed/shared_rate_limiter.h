@@ -3,10 +3,11 @@
 
 // A rate limit that many processes keep together, with a store between them:
 //
-//   auto store = waiter::RedisBudgetStore::Make("redis://10.0.0.5");
-//   if (!store.ok()) return store.status();
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
+//   if (!client.ok()) return client.status();
+//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
 //   auto limiter = waiter::SharedRateLimiter::Make(
-//       *store, {.name = "ec2.describe", .rate = 20, .burst = 100});
+//       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
 //   if (!limiter.ok()) return limiter.status();
 //   options.rate_limiter = *limiter;  // In the options of many waits.
 //

@@ -4,10 +4,11 @@
 // A retry quota (retry_quota.h) whose tokens many processes share, so that all
 // of them together cannot overload a server that already fails:
 //
-//   auto store = waiter::RedisBudgetStore::Make("redis://10.0.0.5");
-//   if (!store.ok()) return store.status();
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
+//   if (!client.ok()) return client.status();
+//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
 //   auto shared = waiter::SharedRetryQuota::Make(
-//       *store, {.name = "ec2", .quota = {.capacity = 5000}});
+//       store, {.name = "ec2", .quota = {.capacity = 5000}});
 //   if (!shared.ok()) return shared.status();
 //   options.retry_quota = (*shared)->quota();  // In the options of many waits.
 //

@@ -1,0 +1,55 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// One connection to a Redis server, as a library of the program provides it.
+// hiredis_connection.h does so by hiredis. The library itself includes no
+// header of such a library.
+
+#ifndef WAITER_DISTRIBUTED_INTERNAL_REDIS_CONNECTION_H_
+#define WAITER_DISTRIBUTED_INTERNAL_REDIS_CONNECTION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "waiter/distributed/redis_reply.h"
+
+namespace waiter::internal {
+
+// For one thread. Never blocks, except for the lookup of a name when it is
+// made. All callbacks come during `OnReady` and `Send`.
+class RedisConnection {
+ public:
+  // Called by a connection, which must not be destroyed meanwhile.
+  struct Events {
+    std::function<void()> on_connected;
+    // `reply` is null if the connection ended before it came.
+    std::function<void(uint64_t tag, RedisReply* reply)> on_reply;
+    // The last callback.
+    std::function<void(const std::string& reason)> on_closed;
+  };
+
+  // Closes the connection. No callback comes then.
+  virtual ~RedisConnection() = default;
+
+  // Returns -1 if it is closed.
+  virtual int fd() const = 0;
+  virtual bool wants_to_read() const = 0;
+  virtual bool wants_to_write() const = 0;
+  virtual void OnReady(bool readable, bool writable) = 0;
+
+  // Sends a command, whose reply comes with `tag`.
+  virtual void Send(const std::vector<std::string>& command, uint64_t tag) = 0;
+};
+
+// Returns a connection that is being established.
+using RedisConnector =
+    std::function<absl::StatusOr<std::unique_ptr<RedisConnection>>(
+        const std::string& host, int port, RedisConnection::Events events)>;
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_DISTRIBUTED_INTERNAL_REDIS_CONNECTION_H_

@@ -1,0 +1,60 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What Redis runs for a `RedisClient` (distributed/redis_client.h), and what it
+// answers:
+//
+//   const waiter::RedisScript add(
+//       "#!lua\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])");
+//   client->Call(add, {"visits"}, {"1"},
+//                [](absl::StatusOr<waiter::RedisReply> reply) {
+//                  if (reply.ok()) Use(reply->integer);
+//                });
+
+#ifndef WAITER_DISTRIBUTED_REDIS_REPLY_H_
+#define WAITER_DISTRIBUTED_REDIS_REPLY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waiter/version.h"
+
+namespace waiter {
+
+// A value. Scripts return text and whole numbers; numbers with fractions they
+// must return as text.
+struct RedisReply {
+  enum class Type : uint8_t { kNil, kInteger, kText, kArray, kError };
+
+  Type type = Type::kNil;
+  int64_t integer = 0;
+  std::string text = {};  // Also of an error.
+  std::vector<RedisReply> elements = {};
+};
+
+// A Lua script, which the server knows by the SHA-1 of its text. So a script
+// that changes is another one, and programs of different age work side by side.
+// Immutable; copies share the text.
+class RedisScript {
+ public:
+  explicit RedisScript(std::string_view text);
+
+  const std::string& text() const { return parts_->text; }
+  // 40 hexadecimal digits.
+  const std::string& sha1() const { return parts_->sha1; }
+
+ private:
+  struct Parts {
+    std::string text;
+    std::string sha1;
+  };
+
+  std::shared_ptr<const Parts> parts_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_DISTRIBUTED_REDIS_REPLY_H_

@@ -1,0 +1,59 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A real Redis server on a free port of 127.0.0.1, which tests may kill:
+//
+//   if (!RedisServer::IsInstalled()) GTEST_SKIP() << "no redis-server";
+//   RedisServer server;
+//   server.Run({"SET", "key", "value"});
+//   server.Kill();
+//   server.Start();  // On the same port, without data.
+
+#ifndef WAITER_TESTS_SUPPORT_REDIS_SERVER_H_
+#define WAITER_TESTS_SUPPORT_REDIS_SERVER_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace waiter {
+
+// Thread-compatible. Needs the programs redis-server and redis-cli.
+class RedisServer {
+ public:
+  static bool IsInstalled();
+
+  // Starts a server with further `arguments`.
+  explicit RedisServer(std::vector<std::string> arguments = {});
+  ~RedisServer();
+  RedisServer(const RedisServer&) = delete;
+  RedisServer& operator=(const RedisServer&) = delete;
+
+  // Both return when the server answers, or is gone.
+  void Start();
+  void Kill();
+
+  // SIGSTOP and SIGCONT.
+  void Pause() const;
+  void Resume() const;
+
+  int port() const { return port_; }
+  // With `secret`, "user:password@".
+  std::string Url(std::string_view secret = "") const;
+
+  // Returns what redis-cli prints, without the last line break.
+  std::string Run(const std::vector<std::string>& command) const;
+
+ private:
+  bool StartOnce();
+
+  const std::vector<std::string> arguments_;
+  int port_ = 0;
+  pid_t pid_ = -1;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTS_SUPPORT_REDIS_SERVER_H_

@@ -1,0 +1,209 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/distributed/budget_scripts.h"
+
+#include <string_view>
+
+#include "waiter/distributed/redis_reply.h"
+
+namespace waiter::internal {
+namespace {
+
+// All times are in microseconds of the server's TIME. Numbers go to redis.call
+// as they are, which writes all of their digits; the operator .. would write
+// 14. tests/support/budget_book.cc is the same in C++, line by line.
+constexpr std::string_view kRateGrant = R"lua(#!lua
+-- waiter rate.grant 1
+local book, seen, busy, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local member = ARGV[1]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if ARGV[2] == '1' then
+  redis.call('ZREM', seen, member)
+  redis.call('ZREM', busy, member)
+  redis.call('HDEL', taken, member)
+  return {}
+end
+
+local want, polls, throttled = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
+local fixed, burst, horizon = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local stored = redis.call('HMGET', book, 'tat', 'rate', 'w', 'cut', 'window', 'count',
+  'measured', 'swept', 'served', 'calls', 'limiting')
+local function number(index) return tonumber(stored[index] or 0) end
+local function text(value) return string.format('%.17g', value) end
+local tat, rate, w, cut = number(1), number(2), number(3), number(4)
+local window, count, measured, swept = number(5), number(6), number(7), number(8)
+local served, calls, limiting = number(9), number(10) + 1, number(11)
+
+redis.call('ZADD', seen, now, member)
+local keep = 3600
+if now - swept >= 1000000 or now < swept then
+  swept = now
+  local gone = redis.call('ZRANGE', seen, '-inf', now - 10000000, 'BYSCORE', 'LIMIT', 0, 100)
+  for _, id in ipairs(gone) do
+    redis.call('ZREM', seen, id)
+    redis.call('ZREM', busy, id)
+    redis.call('HDEL', taken, id)
+  end
+  if rate > 0 then keep = math.max(keep, math.ceil(burst / rate)) end
+  for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, keep) end
+end
+local members = redis.call('ZCARD', seen)
+local part = (calls * 0.6180339887498949) % 1
+
+if fixed > 0 then
+  rate = fixed
+else
+  local beta, smoothing, scale = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+  local least, length, growth = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+  -- Polls of slots that were granted before a cut come until then.
+  local effect = length + math.max(horizon, limiting == 1 and 2000000 / rate or 0)
+  if window == 0 or window > now then window = now end
+  if polls > 0 then
+    count = count + polls
+    if now - window >= length then
+      local windows = math.floor((now - window) / length)
+      measured = smoothing * (count * 1000000 / (windows * length)) + (1 - smoothing) * measured
+      window = window + windows * length
+      count = 0
+    end
+  end
+  local curve = rate
+  if throttled then
+    if cut == 0 or now - cut >= effect or now < cut then
+      w = limiting == 1 and math.min(measured, rate) or measured
+      curve = beta * w
+      cut = now
+      limiting = 1
+    end
+  elseif limiting == 1 then
+    local since = (now - cut) / 1000000 - (w * (1 - beta) / scale) ^ (1 / 3)
+    curve = scale * since * since * since + w
+  end
+  if limiting == 1 then rate = math.max(least, math.min(curve, growth * measured)) end
+end
+
+local function save()
+  redis.call('HSET', book, 'tat', tat, 'rate', rate, 'w', w, 'cut', cut, 'window', window,
+    'count', count, 'measured', measured, 'swept', swept, 'served', served, 'calls', calls,
+    'limiting', limiting)
+end
+if fixed == 0 and limiting == 0 then
+  save()
+  return {text(0), text(0), text(0), text(0), text(members), text(math.max(250000, members * 1000))}
+end
+
+local interval = 1000000 / rate
+if want > 0 then
+  redis.call('ZADD', busy, now, member)
+else
+  redis.call('ZREM', busy, member)
+end
+local sharing_time = math.min(math.max(3 * members * interval, 2000000), 10000000)
+redis.call('ZREMRANGEBYSCORE', busy, '-inf', now - sharing_time)
+local n = math.max(1, redis.call('ZCARD', busy))
+
+local ahead = math.max(horizon, 2 * interval)
+tat = math.min(math.max(tat, now - (burst - 1) * interval), now + ahead)
+local first = tat
+local room = math.floor((now + ahead - tat) / interval)
+local period = math.min(5000000, math.max(250000, members * 1000, n * interval))
+local part_of_period = period / (n * interval)
+local most = 2 * part_of_period + 1
+local known = redis.call('HGET', taken, member)
+local mine = tonumber(known or served)
+mine = math.min(math.max(mine, served - most), served + most)
+local fair = math.floor(part_of_period + served - mine)
+-- What nobody else wants adds up; those that had more get the last of it.
+local reserve = mine > served and 0.4 or 0.25
+local spare = room - math.max(1, math.floor(ahead / interval * reserve))
+-- A new member leaves most to others that may be new, too.
+local granted = math.max(math.min(fair, math.ceil(room * 0.75)), spare, 0)
+if not known then granted = math.min(granted, math.ceil(room / 4)) end
+granted = math.max(0, math.min(want, granted))
+tat = tat + granted * interval
+served = served + granted / n
+if want > 0 then redis.call('HSET', taken, member, mine + granted) end
+
+local again = period * (1 + 0.1 * part)
+if not known then again = again / 5 end
+if room < 1 then
+  again = math.min(period, first + interval - ahead - now + part * n * interval)
+end
+save()
+return {text(granted), text(first - now), text(interval), text(rate), text(members), text(again)}
+)lua";
+
+constexpr std::string_view kQuotaSync = R"lua(#!lua
+-- waiter quota.sync 1
+local book, tokens, ends = KEYS[1], KEYS[2], KEYS[3]
+local member, leaves = ARGV[1], ARGV[2] == '1'
+local reported, spent = tonumber(ARGV[3]), tonumber(ARGV[4])
+local capacity, refill = tonumber(ARGV[5]), tonumber(ARGV[6])
+local chunk, lease = tonumber(ARGV[7]), tonumber(ARGV[8])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local function text(value) return string.format('%.17g', value) end
+
+local stored = redis.call('HMGET', book, 'level', 'at', 'total')
+local level = tonumber(stored[1] or capacity)
+local at = tonumber(stored[2] or now)
+local total = tonumber(stored[3] or 0)
+
+local gone = redis.call('ZRANGE', ends, '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)
+for _, id in ipairs(gone) do
+  local held = tonumber(redis.call('HGET', tokens, id) or 0)
+  level = level + held
+  total = total - held
+  redis.call('HDEL', tokens, id)
+  redis.call('ZREM', ends, id)
+end
+if now > at then level = level + (now - at) / 1000000 * refill end
+
+local known = redis.call('HGET', tokens, member)
+local has = math.max(0, reported)
+local n = redis.call('HLEN', tokens)
+if known then
+  -- Undoes what the member did not hear of, and takes what it owes.
+  level = level + known - (reported + spent) + math.min(0, reported)
+  total = total - known
+else
+  -- Tokens that were spent unknown to the store count, but leave no debt.
+  level = math.max(math.min(level, 0), level - math.max(0, spent)) - has
+  n = n + 1
+end
+
+local change = 0
+if leaves then
+  level = math.min(level + has, capacity - total)
+  redis.call('HDEL', tokens, member)
+  redis.call('ZREM', ends, member)
+else
+  total = total + has
+  level = math.min(level, capacity - total)
+  change = math.max(chunk, (level + total) / (n + 1)) - has
+  if change > 0 then change = math.min(change, math.max(0, level)) end
+  level = level - change
+  total = total + change
+  redis.call('HSET', tokens, member, has + change)
+  redis.call('ZADD', ends, now + lease, member)
+end
+redis.call('HSET', book, 'level', level, 'at', now, 'total', total)
+for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, 3600) end
+return {text(change), text(has + change), text(level), text(n)}
+)lua";
+
+}  // namespace
+
+const RedisScript& RateGrantScript() {
+  static const auto& script = *new RedisScript(kRateGrant);
+  return script;
+}
+
+const RedisScript& QuotaSyncScript() {
+  static const auto& script = *new RedisScript(kQuotaSync);
+  return script;
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,63 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What the clock of a store shows, compared with that of this process. Made
+// from replies with the store's time:
+//
+//   StoreClock clock;
+//   clock.Observe(sent, received, store_time);
+//   std::optional<std::chrono::microseconds> time = clock.At(now);
+
+#ifndef WAITER_DISTRIBUTED_STORE_CLOCK_H_
+#define WAITER_DISTRIBUTED_STORE_CLOCK_H_
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+
+#include "waiter/clock.h"
+
+namespace waiter::internal {
+
+// Thread-compatible. Takes the fastest reply of the last minute, as the time of
+// its middle is off by half of its round trip at most.
+class StoreClock {
+ public:
+  using Nanoseconds = std::chrono::nanoseconds;
+  static constexpr Nanoseconds kMemory = std::chrono::minutes(1);
+
+  // `store_time` is that of the store's own scale, such as Unix time.
+  void Observe(MonotonicTime sent, MonotonicTime received,
+               std::chrono::microseconds store_time) {
+    const Nanoseconds trip = received - sent;
+    samples_.push_back(
+        {received, trip, store_time - (sent.time_since_epoch() + trip / 2)});
+    while (received - samples_.front().received > kMemory) {
+      samples_.pop_front();
+    }
+  }
+
+  // Returns the store's time at `now`; nullopt if it was never observed.
+  std::optional<std::chrono::microseconds> At(MonotonicTime now) const {
+    if (samples_.empty()) return std::nullopt;
+    const Sample& best = *std::min_element(
+        samples_.begin(), samples_.end(),
+        [](const Sample& a, const Sample& b) { return a.trip < b.trip; });
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+        now.time_since_epoch() + best.offset);
+  }
+
+ private:
+  struct Sample {
+    MonotonicTime received;
+    Nanoseconds trip;
+    Nanoseconds offset;
+  };
+
+  std::deque<Sample> samples_;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_DISTRIBUTED_STORE_CLOCK_H_
