@@ -35,6 +35,7 @@ set(WAITER_SOURCES
   waiter/distributed/redis_errors.h
   waiter/distributed/redis_loop.cc
   waiter/distributed/redis_loop.h
+  waiter/distributed/redis_reply.cc
   waiter/distributed/redis_url.cc
   waiter/distributed/redis_url.h
   waiter/distributed/sha1.cc

@@ -21,13 +21,8 @@
 #include "waiter/distributed/redis_loop.h"
 #include "waiter/distributed/redis_reply.h"
 #include "waiter/distributed/redis_url.h"
-#include "waiter/distributed/sha1.h"
 
 namespace waiter {
-
-RedisScript::RedisScript(std::string_view text)
-    : parts_(std::make_shared<Parts>(
-          Parts{std::string(text), internal::Sha1(text)})) {}
 
 absl::Status Validate(const RedisClientOptions& options) {
   using internal::InvalidOption;

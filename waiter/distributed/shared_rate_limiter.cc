@@ -36,23 +36,27 @@ constexpr double kHighestRate = 1e6;
 // A known rate in one process, for simulations.
 class LoneLimiter final : public RateLimiter {
  public:
-  LoneLimiter(double rate, double burst) : rate_(rate), burst_(burst) {}
+  explicit LoneLimiter(const SharedRateLimiterOptions& options)
+      : options_(options) {}
 
   MonotonicTime Acquire(MonotonicTime now) override {
     const internal::MutexLock lock(mutex_);
     // Full, as if nobody had polled so far.
-    if (!bucket_.has_value()) bucket_.emplace(rate_, burst_, MonotonicTime{});
+    if (!bucket_.has_value()) {
+      bucket_.emplace(*options_.rate, options_.burst,
+                      absl::ToChronoNanoseconds(options_.horizon),
+                      MonotonicTime{});
+    }
     return bucket_->Acquire(now);
   }
   void Update(MonotonicTime, PollStatus) override {}
-  std::optional<double> Rate() const override { return rate_; }
+  std::optional<double> Rate() const override { return options_.rate; }
   std::shared_ptr<RateLimiter> MakeAlike() const override {
-    return std::make_shared<LoneLimiter>(rate_, burst_);
+    return std::make_shared<LoneLimiter>(options_);
   }
 
  private:
-  const double rate_;
-  const double burst_;
+  const SharedRateLimiterOptions options_;
   internal::Mutex mutex_;
   std::optional<internal::LocalBucket> bucket_ ABSL_GUARDED_BY(mutex_);
 };
@@ -265,7 +269,7 @@ std::optional<double> SharedRateLimiter::Rate() const {
 
 std::shared_ptr<RateLimiter> SharedRateLimiter::MakeAlike() const {
   if (options_.rate.has_value()) {
-    return std::make_shared<LoneLimiter>(*options_.rate, options_.burst);
+    return std::make_shared<LoneLimiter>(options_);
   }
   return *AdaptiveRateLimiter::Make(options_.adaptive);
 }

@@ -50,14 +50,18 @@ nanoseconds FromSeconds(double count) {
 
 }  // namespace
 
-LocalBucket::LocalBucket(double rate, double burst, MonotonicTime start)
+LocalBucket::LocalBucket(double rate, double burst, nanoseconds horizon,
+                         MonotonicTime start)
     : interval_(rate > 0 ? FromSeconds(1 / rate) : nanoseconds::zero()),
       burst_(FromSeconds(rate > 0 ? (burst - 1) / rate : 0)),
+      horizon_(horizon),
       next_(start) {}
 
 MonotonicTime LocalBucket::Acquire(MonotonicTime now) {
   if (interval_ == nanoseconds::zero()) return now + seconds(1);
-  next_ = std::max(next_, now - burst_);
+  const bool is_waited_for = told_ + horizon_ >= now;
+  next_ = std::max(next_,
+                   now - (is_waited_for ? std::max(burst_, horizon_) : burst_));
   if (next_ <= now) {
     next_ += interval_;
     return now;
@@ -298,7 +302,7 @@ void SlotLedger::GoLocal(MonotonicTime now) {
                              ? 1 / static_cast<double>(members_)
                              : options_.local_share;
     local_bucket_.emplace(*options_.rate * share,
-                          std::max(1.0, options_.burst * share), now);
+                          std::max(1.0, options_.burst * share), horizon_, now);
     return;
   }
   // The options are valid, and so is the rate of a store.

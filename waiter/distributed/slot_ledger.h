@@ -44,13 +44,16 @@ struct SlotRun {
 // A bucket for a known rate, while the store is away.
 class LocalBucket {
  public:
-  // The first poll may pass at `start`, and the burst so much later.
-  LocalBucket(double rate, double burst, MonotonicTime start);
+  // The first poll may pass at `start`, and the burst so much later. Waits may
+  // come `horizon` after the time that they were told.
+  LocalBucket(double rate, double burst, std::chrono::nanoseconds horizon,
+              MonotonicTime start);
   MonotonicTime Acquire(MonotonicTime now);
 
  private:
   std::chrono::nanoseconds interval_;
   std::chrono::nanoseconds burst_;
+  std::chrono::nanoseconds horizon_;
   MonotonicTime next_;  // Time of the next poll, without the burst.
   MonotonicTime told_{};
 };

@@ -1,0 +1,259 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Simulates processes that share a retry quota, with a store in memory, on
+// simulated time.
+
+#include "waiter/distributed/shared_retry_quota.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/budget_book.h"
+#include "tests/support/first_seed.h"
+#include "tests/support/memory_budget_store.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/shared_rate_limiter_options.h"
+#include "waiter/retry_quota.h"
+#include "waiter/testing/simulated_clock.h"
+
+namespace waiter {
+namespace {
+
+struct Process {
+  std::shared_ptr<MemoryBudgetStore> store;
+  std::shared_ptr<SharedRetryQuota> shared;
+  std::shared_ptr<RetryQuota> quota;
+};
+
+class SharedRetryQuotaTest : public testing::Test {
+ protected:
+  Process& Add(const SharedRetryQuotaOptions& options, bool is_cut = false) {
+    auto store = std::make_shared<MemoryBudgetStore>(clock_, book_);
+    if (is_cut) store->Cut();
+    auto shared = *SharedRetryQuota::Make(store, options);
+    auto quota = shared->quota();
+    processes_.push_back(std::make_unique<Process>(
+        Process{store, std::move(shared), std::move(quota)}));
+    return *processes_.back();
+  }
+
+  // Makes one retry, and returns whether the quota let it.
+  bool Retry(Process& process) {
+    QuotaToken token;
+    return process.quota
+        ->Acquire(QuotaUse::kRetry, clock_.MonotonicNow(), token)
+        .has_value();
+  }
+
+  double Available(const Process& process) {
+    return process.quota->Available(clock_.MonotonicNow());
+  }
+  double AllAvailable() {
+    double sum = 0;
+    for (const auto& process : processes_) sum += Available(*process);
+    return sum;
+  }
+
+  SimulatedClock clock_{SimulatedClock::Mode::kManual};
+  std::shared_ptr<BudgetBook> book_ = std::make_shared<BudgetBook>();
+  std::vector<std::unique_ptr<Process>> processes_;
+};
+
+TEST_F(SharedRetryQuotaTest, MembersGetEqualPartsAndLeaveOne) {
+  for (int i = 0; i < 4; ++i) Add({.name = "api", .quota = {.capacity = 500}});
+  clock_.AdvanceTime(absl::Seconds(30));
+
+  for (const auto& process : processes_) {
+    EXPECT_NEAR(Available(*process), 100, 1);
+    EXPECT_EQ(process->shared->State().mode, SharedBudgetMode::kShared);
+    EXPECT_EQ(process->shared->State().members, 4);
+  }
+  EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest, NewMemberRetriesBeforeTheStoreHasAnswered) {
+  Process& process = Add({.name = "api"});
+  EXPECT_TRUE(Retry(process));
+  EXPECT_TRUE(Retry(process));
+  clock_.AdvanceTime(absl::Seconds(3));
+  // They are accounted for.
+  EXPECT_NEAR(book_->TokensOf("api"), 500 - 28, 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest, OneMemberMayUseNearlyAllTokens) {
+  Process& busy = Add({.name = "api", .quota = {.capacity = 500}});
+  Add({.name = "api", .quota = {.capacity = 500}});
+  clock_.AdvanceTime(absl::Seconds(10));
+  int retries = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    retries += Retry(busy) ? 1 : 0;
+    clock_.AdvanceTime(absl::Milliseconds(2));
+  }
+  // The idle member keeps the least chunk.
+  EXPECT_GE(retries * 14, 500 - 28 - 14 - 28);
+  EXPECT_LE(retries * 14, 500);
+}
+
+TEST_F(SharedRetryQuotaTest, RefillIsThatOfOneQuota) {
+  const SharedRetryQuotaOptions options = {
+      .name = "api", .quota = {.capacity = 200, .refill_per_second = 28}};
+  for (int i = 0; i < 3; ++i) Add(options);
+  int retries = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    for (const auto& process : processes_) retries += Retry(*process) ? 1 : 0;
+    clock_.AdvanceTime(absl::Milliseconds(1));
+  }
+  EXPECT_LE(retries * 14, 200 + 28 * 60);
+  EXPECT_GE(retries * 14, 0.9 * 28 * 60);
+}
+
+TEST_F(SharedRetryQuotaTest, SuccessesReturnTheirCosts) {
+  Process& process = Add({.name = "api", .quota = {.capacity = 500}});
+  clock_.AdvanceTime(absl::Seconds(10));
+  for (int i = 0; i < 1000; ++i) {
+    QuotaToken token;
+    const MonotonicTime now = clock_.MonotonicNow();
+    ASSERT_TRUE(
+        process.quota->Acquire(QuotaUse::kRetry, now, token).has_value());
+    clock_.AdvanceTime(absl::Milliseconds(100));
+    process.quota->Release(clock_.MonotonicNow(), token);
+  }
+  clock_.AdvanceTime(absl::Seconds(5));
+  EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest, TokensOfADeadMemberComeBackAfterItsLease) {
+  Process& dead = Add({.name = "api"});
+  Process& other = Add({.name = "api"});
+  clock_.AdvanceTime(absl::Seconds(10));
+  dead.store->Cut();
+  clock_.AdvanceTime(absl::Seconds(9));
+  EXPECT_NEAR(Available(other), 500.0 / 3, 1);
+  clock_.AdvanceTime(absl::Seconds(5));
+  EXPECT_NEAR(Available(other), 250, 1);
+  EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest, MemberThatLeavesReturnsItsTokensAtOnce) {
+  Add({.name = "api"});
+  Add({.name = "api"});
+  clock_.AdvanceTime(absl::Seconds(10));
+  processes_.erase(processes_.begin());
+  clock_.AdvanceTime(absl::Seconds(3));
+  EXPECT_NEAR(Available(*processes_.front()), 250, 1);
+}
+
+TEST_F(SharedRetryQuotaTest,
+       WithoutTheStoreEachHasItsPartFromTheEndOfItsLease) {
+  for (int i = 0; i < 5; ++i) Add({.name = "api"});
+  clock_.AdvanceTime(absl::Seconds(20));
+  for (const auto& process : processes_) process->store->Cut();
+  clock_.AdvanceTime(absl::Seconds(6));
+  Process& one = *processes_.front();
+  EXPECT_EQ(one.shared->State().mode, SharedBudgetMode::kLocal);
+  EXPECT_NEAR(Available(one), 500.0 / 6, 1);
+  clock_.AdvanceTime(absl::Seconds(6));
+  for (const auto& process : processes_) {
+    EXPECT_NEAR(Available(*process), 100, 1);
+  }
+  for (const auto& process : processes_) process->store->Heal();
+  clock_.AdvanceTime(absl::Seconds(20));
+  EXPECT_EQ(one.shared->State().mode, SharedBudgetMode::kShared);
+  EXPECT_NEAR(Available(one), 500.0 / 6, 1);
+  EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest, ProcessThatNeverReachedTheStoreHasAnOwnQuota) {
+  Process& process = Add({.name = "api"}, /*is_cut=*/true);
+  EXPECT_NEAR(Available(process), 28, 1e-9);
+  clock_.AdvanceTime(absl::Seconds(4));
+  EXPECT_EQ(process.shared->State().mode, SharedBudgetMode::kLocal);
+  EXPECT_NEAR(Available(process), 500, 1e-9);
+  EXPECT_FALSE(process.shared->State().last_error.ok());
+}
+
+TEST_F(SharedRetryQuotaTest, EmptiedStoreLearnsWhatMembersHave) {
+  for (int i = 0; i < 4; ++i) Add({.name = "api"});
+  clock_.AdvanceTime(absl::Seconds(20));
+  book_->Clear();
+  clock_.AdvanceTime(absl::Seconds(1));
+  // What members held came on top.
+  EXPECT_LE(AllAvailable(), 500 + 400);
+  clock_.AdvanceTime(absl::Seconds(20));
+  for (const auto& process : processes_) {
+    EXPECT_NEAR(Available(*process), 100, 1);
+  }
+  EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest, AnswersThatAreLostLoseNoToken) {
+  const uint64_t seed = FirstSeed();
+  SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
+  std::mt19937_64 gen(seed);
+  for (int i = 0; i < 5; ++i) Add({.name = "api"});
+  for (int i = 0; i < 500; ++i) {
+    Process& process = *processes_[absl::Uniform(gen, size_t{0}, size_t{5})];
+    process.store->Cut(/*loses_answers=*/true);
+    if (absl::Bernoulli(gen, 0.3)) {
+      QuotaToken token;
+      const MonotonicTime now = clock_.MonotonicNow();
+      if (process.quota->Acquire(QuotaUse::kRetry, now, token).has_value()) {
+        process.quota->Release(now, token);
+      }
+    }
+    clock_.AdvanceTime(absl::Milliseconds(absl::Uniform(gen, 1, 3000)));
+    process.store->Heal();
+    clock_.AdvanceTime(absl::Milliseconds(absl::Uniform(gen, 1, 1000)));
+    EXPECT_LE(AllAvailable(), 500 + 1e-6);
+  }
+  clock_.AdvanceTime(absl::Seconds(20));
+  EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
+  EXPECT_NEAR(AllAvailable(), 500 * 5.0 / 6, 1);
+}
+
+TEST_F(SharedRetryQuotaTest, QuotaKeepsTheMemberAlive) {
+  Add({.name = "api"});
+  Process& process = *processes_.front();
+  process.shared = nullptr;
+  clock_.AdvanceTime(absl::Seconds(30));
+  EXPECT_NEAR(Available(process), 250, 1);
+}
+
+TEST_F(SharedRetryQuotaTest, OptionsOutsideOfTheirRangesAreRefused) {
+  const auto error = [](const SharedRetryQuotaOptions& options) {
+    return std::string(Validate(options).message());
+  };
+  EXPECT_EQ(error({.name = "a"}), "");
+  EXPECT_THAT(error({.name = "a b"}), testing::HasSubstr("\"a b\""));
+  EXPECT_THAT(error({.name = "a", .quota = {.retry_cost = -1}}),
+              testing::StartsWith("quota.retry_cost is -1"));
+  EXPECT_EQ(error({.name = "a", .quota = {.capacity = 0}}),
+            "quota.capacity is 0; it must be within [1, 1000000000]");
+  EXPECT_THAT(
+      error({.name = "a",
+             .quota = {.refill_per_second = 1,
+                       .when_spent = RetryQuotaOptions::WhenSpent::kWait}}),
+      testing::HasSubstr("quota.when_spent is kWait"));
+  EXPECT_THAT(error({.name = "a", .quota = {.compatible = true}}),
+              testing::HasSubstr("quota.compatible is true"));
+  EXPECT_EQ(error({.name = "a", .lease = absl::Seconds(1)}),
+            "lease is 1s; it must be within [5s, 10min]");
+  EXPECT_EQ(error({.name = "a", .min_chunk = 501}),
+            "min_chunk is 501; it must be within [0, quota.capacity], which is "
+            "500");
+  EXPECT_FALSE(SharedRetryQuota::Make(nullptr, {.name = "a"}).ok());
+}
+
+}  // namespace
+}  // namespace waiter
