@@ -462,7 +462,8 @@ void RedisLoop::FailAll(const absl::Status& status) {
 }
 
 void RedisLoop::Finish() {
-  // Members that leave say so.
+  // Members that leave say so, perhaps since the calls were last taken.
+  TakeCalls();
   SendWaiting();
   if (connection_ != nullptr && phase_ == Phase::kReady) {
     connection_->OnReady(/*readable=*/false, /*writable=*/true);
