@@ -63,26 +63,31 @@ class MemoryBudgetStore final : public BudgetStore {
 
  private:
   // The time of the store differs from that of processes.
-  double StoreNow() {
-    return 1.79e15 + absl::ToDoubleMicroseconds(clock_.Elapsed());
+  static double StoreTime(SimulatedClock& clock) {
+    return 1.79e15 + absl::ToDoubleMicroseconds(clock.Elapsed());
   }
 
+  // Calls may be under way when this is destroyed, as they are when a process
+  // ends.
   template <typename T, typename Run>
   void Call(Run run, std::function<void(absl::StatusOr<T>)> callback) {
     ++calls_;
-    const absl::Duration arrival = clock_.Elapsed() + one_way_;
+    SimulatedClock& clock = clock_;
+    const absl::Duration arrival = clock.Elapsed() + one_way_;
     if (is_cut_) {
       if (loses_answers_) {
-        clock_.CallAt(arrival, [this, run] { run(StoreNow()); });
+        clock.CallAt(arrival, [&clock, run] { run(StoreTime(clock)); });
       }
-      clock_.CallAt(arrival, [callback = std::move(callback)] {
+      clock.CallAt(arrival, [callback = std::move(callback)] {
         callback(absl::UnavailableError("cut"));
       });
       return;
     }
-    clock_.CallAt(arrival, [this, run, callback = std::move(callback)] {
-      clock_.CallAt(clock_.Elapsed() + one_way_,
-                    [callback, answer = run(StoreNow())] { callback(answer); });
+    clock.CallAt(arrival, [&clock, one_way = one_way_, run,
+                           callback = std::move(callback)] {
+      clock.CallAt(
+          clock.Elapsed() + one_way,
+          [callback, answer = run(StoreTime(clock))] { callback(answer); });
     });
   }
 
