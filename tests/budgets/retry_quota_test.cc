@@ -336,7 +336,7 @@ TEST(RetryQuotaTest, CancelledWaiterLeavesItsTurnToTheNext) {
 
   quota->Refund(kStart, cancelled);
 
-  EXPECT_DOUBLE_EQ(quota->Available(kStart), 0);
+  EXPECT_NEAR(quota->Available(kStart), 0, 1e-6);
   const MonotonicTime start = *quota->Acquire(QuotaUse::kRetry, kStart, next);
   EXPECT_EQ(std::chrono::round<milliseconds>(start - kStart), seconds(2));
 }

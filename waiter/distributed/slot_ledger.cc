@@ -136,7 +136,8 @@ void SlotLedger::DropOld(MonotonicTime now) {
     if (age <= nanoseconds::zero()) return;
     int64_t dropped = run.count;
     if (run.interval > nanoseconds::zero()) {
-      dropped = std::min(dropped, (age - nanoseconds(1)) / run.interval + 1);
+      dropped =
+          std::min<int64_t>(dropped, (age - nanoseconds(1)) / run.interval + 1);
     }
     unused_ += dropped;
     held_ -= dropped;
@@ -267,7 +268,8 @@ void SlotLedger::AddSlots(const RateGrant& grant, MonotonicTime now) {
   int64_t passed = 0;
   if (grant.first_in <= Nanoseconds::zero()) {
     passed = grant.interval > Nanoseconds::zero()
-                 ? std::min(grant.granted, -grant.first_in / grant.interval + 1)
+                 ? std::min<int64_t>(grant.granted,
+                                     -grant.first_in / grant.interval + 1)
                  : grant.granted;
     runs_.push_back({now, Nanoseconds::zero(), passed, lifetime});
   }

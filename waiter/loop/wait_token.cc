@@ -213,7 +213,8 @@ void WritePoll(const Poll<>& poll, Writer& to) {
   const absl::Duration hint = poll.retry_after();
   const bool is_hint =
       hint > absl::ZeroDuration() && hint < absl::InfiniteDuration();
-  to.Count(is_hint ? std::min(absl::ToInt64Nanoseconds(hint), kCentury) : 0);
+  to.Count(is_hint ? std::min<int64_t>(absl::ToInt64Nanoseconds(hint), kCentury)
+                   : 0);
   to.Text(Cut(poll.error().ok() ? poll.detail() : ToStd(poll.error().message()),
               kMaxText));
 }
@@ -271,7 +272,8 @@ WaitToken TokenCodec::Encode(const WaitState& state, const WaitReport& report,
                              std::string_view name, MonotonicTime wake_up,
                              const ClockReading& now) {
   const auto offset = [&now](MonotonicTime time) {
-    return std::clamp((time - now.monotonic).count(), -kCentury, kCentury);
+    return std::clamp<int64_t>((time - now.monotonic).count(), -kCentury,
+                               kCentury);
   };
   const bool has_deadline = state.deadline != MonotonicTime::max();
   const bool sleep_ends = wake_up != MonotonicTime::max();
@@ -292,8 +294,8 @@ WaitToken TokenCodec::Encode(const WaitState& state, const WaitReport& report,
   to.Signed(has_deadline ? offset(state.deadline) : 0);
   to.Signed(sleep_ends ? offset(wake_up) : 0);
   to.Signed(offset(state.step_started));
-  to.Count(std::min(state.slept.count(), kCentury));
-  to.Count(std::min(state.longest_poll.count(), kCentury));
+  to.Count(std::min<int64_t>(state.slept.count(), kCentury));
+  to.Count(std::min<int64_t>(state.longest_poll.count(), kCentury));
   to.Count(report.attempts);
   for (const int64_t count : report.counts) to.Count(count);
   to.Count(state.streak_length);

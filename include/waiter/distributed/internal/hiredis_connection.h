@@ -118,6 +118,7 @@ class HiredisConnection final : public RedisConnection {
     self.events_.on_reply(call->tag, &value);
   }
 
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as arrays are in each other
   static RedisReply ToReply(const redisReply& reply) {
     using Type = RedisReply::Type;
     RedisReply value;
