@@ -130,7 +130,6 @@ TEST_F(RedisBudgetTest, MembersShareTheRateOfOneServer) {
   // Less than the simulation holds, as this machine has other work.
   EXPECT_GE(polls_.size(), 0.8 * kRate * 4);
   for (const auto& limiter : limiters) {
-    EXPECT_GT(limiter->State().granted, 0);
     EXPECT_EQ(limiter->State().rate, kRate);
   }
 }

@@ -98,7 +98,7 @@ absl::Status ParseAddress(std::string_view text, RedisUrl& url) {
 }  // namespace
 
 std::string RedisUrl::Address() const {
-  const bool is_ipv6 = host.find(':') != std::string::npos;
+  const bool is_ipv6 = absl::StrContains(host, ':');
   return is_ipv6 ? absl::StrCat("[", host, "]:", port)
                  : absl::StrCat(host, ":", port);
 }

@@ -63,8 +63,9 @@ std::string Sha1(std::string_view text) {
     padded.push_back(static_cast<char>(bits >> shift & 0xff));
   }
   Digest digest = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
-  for (size_t i = 0; i < padded.size(); i += kBlock) {
-    Mix(std::string_view(padded).substr(i, kBlock), digest);
+  const std::string_view all = padded;
+  for (size_t i = 0; i < all.size(); i += kBlock) {
+    Mix(all.substr(i, kBlock), digest);
   }
   std::string hex;
   for (const uint32_t word : digest) {

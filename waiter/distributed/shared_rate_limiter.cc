@@ -36,8 +36,8 @@ constexpr double kHighestRate = 1e6;
 // A known rate in one process, for simulations.
 class LoneLimiter final : public RateLimiter {
  public:
-  explicit LoneLimiter(const SharedRateLimiterOptions& options)
-      : options_(options) {}
+  explicit LoneLimiter(SharedRateLimiterOptions options)
+      : options_(std::move(options)) {}
 
   MonotonicTime Acquire(MonotonicTime now) override {
     const internal::MutexLock lock(mutex_);

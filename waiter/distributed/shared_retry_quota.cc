@@ -86,11 +86,11 @@ class SharedRetryQuota::Member : public std::enable_shared_from_this<Member> {
     const MonotonicTime now = store_->clock().MonotonicNow();
     options.refill_per_second = 0;  // The store refills.
     // Which level is low changes, so every payment asks.
-    quota_ = *RetryQuota::Make(options, {.level = options.capacity + 1,
-                                         .on_low = [member = weak_from_this()] {
-                                           if (const auto self = member.lock())
-                                             self->OnPayment();
-                                         }});
+    const auto on_payment = [member = weak_from_this()] {
+      if (const auto self = member.lock()) self->OnPayment();
+    };
+    quota_ = *RetryQuota::Make(
+        options, {.level = options.capacity + 1, .on_low = on_payment});
     quota_->Withdraw(options.capacity, now);
     {
       const internal::MutexLock lock(mutex_);
