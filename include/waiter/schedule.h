@@ -39,10 +39,10 @@ namespace waiter {
 // `first_poll_delay` comes first. If `options` are invalid, returns the error
 // of `Validate`.
 //
-// Ignores the observer, the history and `on_checkpoint` of the options. In place of budgets that
-// other waits may share, uses full ones with the same options. Never sleeps,
-// and takes time in proportion to the number of delays. Reads the wall clock
-// only for an absolute `deadline`.
+// Ignores the observer, the history and `on_checkpoint` of the options. In
+// place of budgets that other waits may share, uses full ones with the same
+// options. Never sleeps, and takes time in proportion to the number of delays.
+// Reads the wall clock only for an absolute `deadline`.
 absl::StatusOr<std::vector<absl::Duration>> Schedule(
     WaitOptions options, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);

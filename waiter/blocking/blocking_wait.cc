@@ -87,11 +87,12 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
     step = loop.OnPoll(first_poll->end, gen, stop_requested, &read_time);
   } else {
     const MonotonicTime start = clock.MonotonicNow();
-    step = inputs.token == nullptr
-               ? loop.Start(start, policy.DeadlineFrom(start), stop_requested)
-               : loop.Resume(
-                     start, RestoreWait(*inputs.token, {start, clock.TimeNow()}),
-                     stop_requested);
+    step =
+        inputs.token == nullptr
+            ? loop.Start(start, policy.DeadlineFrom(start), stop_requested)
+            : loop.Resume(start,
+                          RestoreWait(*inputs.token, {start, clock.TimeNow()}),
+                          stop_requested);
   }
 
   absl::Cleanup on_exception = [&] {
