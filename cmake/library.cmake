@@ -47,6 +47,7 @@ set(WAITER_SOURCES
   waiter/distributed/slot_ledger.cc
   waiter/distributed/slot_ledger.h
   waiter/distributed/store_clock.h
+  waiter/distributed/sync_times.h
   waiter/engine/engine_counters.h
   waiter/engine/engine_record.h
   waiter/engine/engine_ref.cc

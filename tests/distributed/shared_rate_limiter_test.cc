@@ -350,6 +350,20 @@ TEST(SharedRateLimiterTest, FirstPollOfAnIdleProcessWaitsForOneRoundTrip) {
   EXPECT_EQ(fleet.log().times.size(), 1);
 }
 
+TEST(SharedRateLimiterTest, PollJustAfterARequestOfAnIdleProcessWaitsAsLong) {
+  // The requests of an idle process are sent every 5 s.
+  for (int64_t after = 0; after < 12; ++after) {
+    SCOPED_TRACE(after);
+    Fleet fleet({.name = "api", .rate = 20});
+    fleet.Add(/*waits=*/0);
+    fleet.Run(absl::Seconds(60) + absl::Milliseconds(after));
+    fleet.process(0).Add(1);
+    fleet.Run(absl::Milliseconds(30));
+
+    EXPECT_EQ(fleet.log().times.size(), 1);
+  }
+}
+
 TEST(SharedRateLimiterTest, IdleMemberCallsTheStoreOnceInFiveSeconds) {
   Fleet fleet({.name = "api", .rate = 20});
   fleet.Add(/*waits=*/0);
@@ -431,34 +445,38 @@ TEST(SharedRateLimiterTest, EmptiedStoreCostsOneHorizonAndOneBurst) {
 }
 
 TEST(SharedRateLimiterTest, MembersFindTheRateOfTheServerTogether) {
-  Fleet fleet({.name = "api"});
-  // A server that lets 100 polls per second pass.
-  double tokens = 100;
-  absl::Duration refilled;
-  fleet.server = [&] {
-    const absl::Duration now = fleet.clock().Elapsed();
-    tokens =
-        std::min(100.0, tokens + 100 * absl::ToDoubleSeconds(now - refilled));
-    refilled = now;
-    if (tokens < 1) return PollStatus::kThrottled;
-    --tokens;
-    return PollStatus::kNotReady;
-  };
-  int64_t throttled = 0;
-  const auto serve = fleet.server;
-  fleet.server = [&] {
-    const PollStatus status = serve();
-    if (status == PollStatus::kThrottled) ++throttled;
-    return status;
-  };
-  fleet.Add(/*processes=*/10, /*waits=*/20);
-  fleet.Run(absl::Seconds(20));
-  throttled = 0;
-  fleet.Run(absl::Seconds(60));
+  for (const int processes : {2, 10, 40}) {
+    for (const int waits : {5, 30}) {
+      SCOPED_TRACE(testing::Message() << processes << " x " << waits);
+      Fleet fleet({.name = "api"});
+      // A server that lets 100 polls per second pass.
+      double tokens = 100;
+      absl::Duration refilled;
+      int64_t throttled = 0;
+      fleet.server = [&] {
+        const absl::Duration now = fleet.clock().Elapsed();
+        tokens = std::min(100.0,
+                          tokens + 100 * absl::ToDoubleSeconds(now - refilled));
+        refilled = now;
+        if (tokens < 1) {
+          ++throttled;
+          return PollStatus::kThrottled;
+        }
+        --tokens;
+        return PollStatus::kNotReady;
+      };
+      fleet.Add(processes, waits);
+      fleet.Run(absl::Seconds(20));
+      throttled = 0;
+      fleet.Run(absl::Seconds(60));
 
-  EXPECT_GE(fleet.log().Between(20, 80) - throttled, 0.75 * 100 * 60);
-  EXPECT_LE(throttled, 0.1 * 100 * 60);
-  EXPECT_GE(JainIndex(fleet.log().ByProcess(10, 20, 80)), 0.98);
+      EXPECT_GE(fleet.log().Between(20, 80) - throttled, 0.97 * 100 * 60);
+      EXPECT_LE(throttled, 0.05 * 100 * 60);
+      EXPECT_GE(JainIndex(fleet.log().ByProcess(static_cast<size_t>(processes),
+                                                5, 65)),
+                0.98);
+    }
+  }
 }
 
 TEST(SharedRateLimiterTest, EveryPollPassesUntilTheServerThrottles) {

@@ -177,5 +177,23 @@ TEST_F(SlotLedgerTest, IdleMemberAsksOnceInFiveSeconds) {
   EXPECT_EQ(ledger_.next_sync(), now_ - milliseconds(1) + seconds(5));
 }
 
+TEST_F(SlotLedgerTest, NoWaitIsToldATimeFarAfterTheNextAnswer) {
+  Sync({.interval = seconds(2), .rate = 0.5, .ask_again = milliseconds(250)});
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_LT(ledger_.Acquire(now_).start, now_ + seconds(4));
+  }
+}
+
+TEST_F(SlotLedgerTest, WaitThatComesJustAfterAnIdleSyncHastensTheNext) {
+  Sync(Slots(0, milliseconds(0)));
+  const MonotonicTime gap_end = now_ - milliseconds(1) + milliseconds(5);
+  const SlotLedger::Turn turn = ledger_.Acquire(now_);
+  EXPECT_FALSE(turn.ask);
+  EXPECT_TRUE(turn.earlier);
+  EXPECT_EQ(ledger_.next_sync(), gap_end);
+  EXPECT_LT(turn.start, gap_end + milliseconds(5));
+  EXPECT_FALSE(ledger_.Acquire(now_).earlier);
+}
+
 }  // namespace
 }  // namespace waiter::internal

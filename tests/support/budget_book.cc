@@ -145,8 +145,12 @@ void BudgetBook::Adapt(Rate& book, const RateRequest& request, double now) {
   double rate = book.rate;
   if (request.throttled) {
     if (book.cut == 0 || now - book.cut >= effect || now < book.cut) {
-      book.w =
-          book.limiting ? std::min(book.measured, book.rate) : book.measured;
+      if (!book.limiting) {
+        // The polls may all be of a measurement that has not ended.
+        book.measured = std::max(book.measured, book.count * 1e6 / window);
+        book.rate = book.measured;
+      }
+      book.w = std::min(book.measured, book.rate);
       rate = beta * book.w;
       book.cut = now;
       book.limiting = true;

@@ -89,7 +89,12 @@ else
   local curve = rate
   if throttled then
     if cut == 0 or now - cut >= effect or now < cut then
-      w = limiting == 1 and math.min(measured, rate) or measured
+      if limiting == 0 then
+        -- The polls may all be of a measurement that has not ended.
+        measured = math.max(measured, count * 1000000 / length)
+        rate = measured
+      end
+      w = math.min(measured, rate)
       curve = beta * w
       cut = now
       limiting = 1

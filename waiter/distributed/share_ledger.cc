@@ -8,6 +8,7 @@
 
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
+#include "waiter/distributed/sync_times.h"
 
 namespace waiter::internal {
 namespace {
@@ -16,13 +17,9 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr nanoseconds kLeastGap = milliseconds(5);
 constexpr nanoseconds kLimitedGap = milliseconds(500);
 constexpr nanoseconds kSyncGap = seconds(2);
-constexpr nanoseconds kRetryGap = milliseconds(300);
 constexpr nanoseconds kRefillGap = seconds(1);
-constexpr int kMissesToLocal = 3;
-constexpr nanoseconds kTimeToLocal = seconds(2);
 
 }  // namespace
 

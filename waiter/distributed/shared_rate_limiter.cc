@@ -127,10 +127,14 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
     {
       const internal::MutexLock lock(mutex_);
       turn = ledger_.Acquire(now);
-      if (!turn.ask) return turn.start;
-      request = ledger_.BeginSync(now);
+      if (!turn.ask && !turn.earlier) return turn.start;
+      if (turn.ask) request = ledger_.BeginSync(now);
     }
-    Send(std::move(request));
+    if (turn.ask) {
+      Send(std::move(request));
+    } else {
+      Arm();
+    }
     return turn.start;
   }
 

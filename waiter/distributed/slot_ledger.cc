@@ -15,6 +15,7 @@
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
+#include "waiter/distributed/sync_times.h"
 #include "waiter/poll_status.h"
 #include "waiter/rate_limiter.h"
 
@@ -25,18 +26,15 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// Least time between two requests.
-constexpr nanoseconds kLeastGap = milliseconds(5);
 // Time between the requests of a member that does nothing. The store forgets
 // members after 10 s.
 constexpr nanoseconds kIdleGap = seconds(5);
-constexpr nanoseconds kRetryGap = milliseconds(300);
-constexpr int kMissesToLocal = 3;
-constexpr nanoseconds kTimeToLocal = seconds(2);
 // A member asks for what it takes in a horizon, and half as much again.
 constexpr double kReserve = 1.5;
 constexpr int64_t kMostWanted = 1'000'000;
 constexpr nanoseconds kLeastWait = milliseconds(1);
+// Later ones would come too late if the rate rises.
+constexpr nanoseconds kFarthestEstimate = seconds(2);
 constexpr double kSmoothing = 0.8;
 
 double Seconds(nanoseconds duration) {
@@ -96,8 +94,11 @@ SlotLedger::Turn SlotLedger::Acquire(MonotonicTime now) {
             .ask = held_ * 2 <= held_at_grant_ &&
                    now >= sent_ + ask_again_ / 2 && MayAskEarly(now)};
   }
+  const MonotonicTime next_sync = next_sync_;
   const MonotonicTime start = Tell(now);
-  return {.start = start, .ask = refused_ > 0 && MayAskEarly(now)};
+  return {.start = start,
+          .ask = refused_ > 0 && MayAskEarly(now),
+          .earlier = next_sync_ < next_sync};
 }
 
 bool SlotLedger::OnPoll(MonotonicTime now, PollStatus status) {
@@ -124,9 +125,16 @@ bool SlotLedger::MayReportThrottle(MonotonicTime now) const {
              absl::ToChronoNanoseconds(options_.adaptive.measurement_bucket);
 }
 
+// Of the next sync, for a wait that has no slot; `max()` while one is under
+// way.
+MonotonicTime SlotLedger::EarliestSync() const {
+  if (under_way_) return MonotonicTime::max();
+  if (mode_ != Mode::kShared || misses_ > 0) return next_sync_;
+  return sent_ + (limited_ ? ask_again_ : kLeastGap);
+}
+
 bool SlotLedger::MayAskEarly(MonotonicTime now) const {
-  if (under_way_ || mode_ != Mode::kShared || misses_ > 0) return false;
-  return now >= sent_ + (limited_ ? ask_again_ : kLeastGap);
+  return mode_ == Mode::kShared && misses_ == 0 && now >= EarliestSync();
 }
 
 void SlotLedger::DropOld(MonotonicTime now) {
@@ -170,7 +178,10 @@ MonotonicTime SlotLedger::Tell(MonotonicTime now) {
   // nothing are told another time. So twice as many come, as slots for which
   // none came would be lost.
   ++refused_;
-  const MonotonicTime start = std::max(next_estimate_, ExpectedAnswer(now));
+  next_sync_ = std::min(next_sync_, EarliestSync());
+  const MonotonicTime earliest = ExpectedAnswer(now);
+  if (next_estimate_ > earliest + kFarthestEstimate) next_estimate_ = earliest;
+  const MonotonicTime start = std::max(next_estimate_, earliest);
   next_estimate_ = start + interval_ / 2;
   return start;
 }

@@ -65,7 +65,8 @@ class SlotLedger {
 
   struct Turn {
     MonotonicTime start;
-    bool ask = false;  // To be followed by a sync.
+    bool ask = false;      // To be followed by a sync.
+    bool earlier = false;  // `next_sync()` is earlier than it was.
   };
 
   SlotLedger(const SharedRateLimiterOptions& options, MonotonicTime now);
@@ -110,6 +111,7 @@ class SlotLedger {
   void TakeFirst();
   MonotonicTime Tell(MonotonicTime now);
   MonotonicTime ExpectedAnswer(MonotonicTime now) const;
+  MonotonicTime EarliestSync() const;
   bool MayAskEarly(MonotonicTime now) const;
   bool MayReportThrottle(MonotonicTime now) const;
   void MeasureTakes(MonotonicTime now);
