@@ -35,11 +35,8 @@ set(WAITER_SOURCES
   waiter/distributed/redis_errors.h
   waiter/distributed/redis_loop.cc
   waiter/distributed/redis_loop.h
-  waiter/distributed/redis_reply.cc
   waiter/distributed/redis_url.cc
   waiter/distributed/redis_url.h
-  waiter/distributed/sha1.cc
-  waiter/distributed/sha1.h
   waiter/distributed/share_ledger.cc
   waiter/distributed/share_ledger.h
   waiter/distributed/shared_rate_limiter.cc

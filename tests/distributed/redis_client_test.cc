@@ -144,6 +144,16 @@ TEST_F(RedisClientTest, CallsArePipelinedInOrder) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(sums[static_cast<size_t>(i)], i + 1);
 }
 
+TEST_F(RedisClientTest, TextOfAScriptIsSentUntilTheServerHasToldItsHash) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(Call(*client, add_).ok());
+  const std::string stats = server.Run({"INFO", "commandstats"});
+  EXPECT_THAT(stats, HasSubstr("cmdstat_script|load:calls=1,"));
+  EXPECT_THAT(stats, HasSubstr("cmdstat_eval:calls=1,"));
+  EXPECT_THAT(stats, HasSubstr("cmdstat_evalsha:calls=9,"));
+}
+
 TEST_F(RedisClientTest, ScriptsSurviveScriptFlush) {
   const RedisServer server;
   const auto client = MakeClient(server.Url());

@@ -16,7 +16,6 @@
 #include "waiter/clock.h"
 #include "waiter/distributed/redis_errors.h"
 #include "waiter/distributed/redis_url.h"
-#include "waiter/distributed/sha1.h"
 #include "waiter/distributed/store_clock.h"
 
 namespace waiter::internal {
@@ -24,20 +23,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-TEST(Sha1Test, DigestsAreThoseOfTheStandard) {
-  EXPECT_EQ(Sha1(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
-  EXPECT_EQ(Sha1("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
-  EXPECT_EQ(Sha1("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
-            "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
-  EXPECT_EQ(Sha1(std::string(1'000'000, 'a')),
-            "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
-  // Around the ends of blocks.
-  EXPECT_EQ(Sha1(std::string(55, 'x')),
-            "cef734ba81a024479e09eb5a75b6ddae62e6abf1");
-  EXPECT_EQ(Sha1(std::string(64, 'x')),
-            "bb2fa3ee7afb9f54c6dfb5d021f14b1ffe40c163");
-}
 
 TEST(RedisUrlTest, AllPartsAreRead) {
   absl::StatusOr<RedisUrl> url =

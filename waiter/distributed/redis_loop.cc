@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -53,6 +54,7 @@ constexpr uint64_t kTimeTag = 4;
 constexpr uint64_t kFirstCallTag = 16;
 
 constexpr int kLeastVersion = 7;
+constexpr size_t kMostHashes = 1000;  // Programs have a few scripts.
 constexpr nanoseconds kTimeGap = seconds(10);
 constexpr nanoseconds kLongestSleep = seconds(60);
 
@@ -338,7 +340,10 @@ void RedisLoop::OnReply(uint64_t tag, RedisReply* reply) {
     return;
   }
   const auto it = sent_.find(tag);
-  if (it == sent_.end()) return;
+  if (it == sent_.end()) {
+    OnHash(tag, reply);
+    return;
+  }
   PendingCall call = std::move(it->second);
   sent_.erase(it);
   if (reply == nullptr) {
@@ -411,13 +416,35 @@ void RedisLoop::OnCallReply(PendingCall call, RedisReply reply) {
   }
 }
 
+std::string RedisLoop::HashOf(const RedisScript& script) {
+  const auto known = hashes_.find(script.text());
+  if (known != hashes_.end()) return known->second;
+  if (hashes_.size() >= kMostHashes) hashes_.clear();
+  hashes_.emplace(script.text(), "");
+  asked_hashes_.emplace(next_tag_, script.text());
+  connection_->Send({"SCRIPT", "LOAD", script.text()}, next_tag_++);
+  return "";
+}
+
+void RedisLoop::OnHash(uint64_t tag, RedisReply* reply) {
+  const auto asked = asked_hashes_.find(tag);
+  if (asked == asked_hashes_.end()) return;
+  if (reply == nullptr) {
+    hashes_.erase(asked->second);
+  } else if (reply->type == RedisReply::Type::kText) {
+    hashes_[asked->second] = std::move(reply->text);
+  }
+  asked_hashes_.erase(asked);
+}
+
 void RedisLoop::SendWaiting() {
   while (phase_ == Phase::kReady && !is_broken_ && !waiting_.empty()) {
     PendingCall call = std::move(waiting_.front());
     waiting_.pop_front();
+    const std::string hash = call.sends_text ? "" : HashOf(call.script);
     std::vector<std::string> command = {
-        call.sends_text ? "EVAL" : "EVALSHA",
-        call.sends_text ? call.script.text() : call.script.sha1(),
+        hash.empty() ? "EVAL" : "EVALSHA",
+        hash.empty() ? call.script.text() : hash,
         absl::StrCat(call.keys.size())};
     command.insert(command.end(), call.keys.begin(), call.keys.end());
     command.insert(command.end(), call.arguments.begin(), call.arguments.end());
@@ -441,6 +468,8 @@ void RedisLoop::CloseIfBroken() {
   }
   is_broken_ = false;
   connection_ = nullptr;
+  asked_hashes_.clear();
+  hashes_.clear();
   phase_ = Phase::kDown;
   phase_end_ = clock_.MonotonicNow() + backoff_.NextDelay(progress_, gen_);
   Publish();

@@ -105,6 +105,10 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop> {
   void Break(absl::Status error);
   void CloseIfBroken();
   void SendWaiting();
+  // Returns what stands for the script, or an empty text if the server has not
+  // told. The first call of a script asks it.
+  std::string HashOf(const RedisScript& script);
+  void OnHash(uint64_t tag, RedisReply* reply);
   void AskTime(MonotonicTime now);
 
   void Answer(PendingCall& call, absl::StatusOr<RedisReply> reply);
@@ -143,6 +147,10 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop> {
   std::deque<PendingCall> waiting_;       // For a connection.
   std::map<uint64_t, PendingCall> sent_;  // By tag, in order.
   uint64_t next_tag_;
+
+  // By text; empty while the server is asked, or does not tell.
+  std::map<std::string, std::string, std::less<>> hashes_;
+  std::map<uint64_t, std::string> asked_hashes_;  // The texts by tag.
 
   const Backoff backoff_;
   BackoffProgress progress_;

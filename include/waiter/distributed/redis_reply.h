@@ -35,24 +35,18 @@ struct RedisReply {
   std::vector<RedisReply> elements = {};
 };
 
-// A Lua script, which the server knows by the SHA-1 of its text. So a script
-// that changes is another one, and programs of different age work side by side.
+// A Lua script. The server knows it by a hash of its text, so a script that
+// changes is another one, and programs of different age work side by side.
 // Immutable; copies share the text.
 class RedisScript {
  public:
-  explicit RedisScript(std::string_view text);
+  explicit RedisScript(std::string_view text)
+      : text_(std::make_shared<const std::string>(text)) {}
 
-  const std::string& text() const { return parts_->text; }
-  // 40 hexadecimal digits.
-  const std::string& sha1() const { return parts_->sha1; }
+  const std::string& text() const { return *text_; }
 
  private:
-  struct Parts {
-    std::string text;
-    std::string sha1;
-  };
-
-  std::shared_ptr<const Parts> parts_;
+  std::shared_ptr<const std::string> text_;
 };
 
 }  // namespace waiter
