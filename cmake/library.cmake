@@ -25,6 +25,7 @@ set(WAITER_SOURCES
   waiter/core/poll_status.cc
   waiter/core/wait_report.cc
   waiter/core/wait_result.cc
+  waiter/distributed/budget_list.cc
   waiter/distributed/budget_member.cc
   waiter/distributed/budget_member.h
   waiter/distributed/budget_scripts.cc

@@ -57,6 +57,7 @@ RateGrant BudgetBook::Grant(const RateRequest& request, double now) {
   book.calls += 1;
   const double part = std::fmod(book.calls * 0.6180339887498949, 1);
 
+  Measure(book, request, now);
   if (request.rate.has_value()) {
     book.rate = *request.rate;
   } else {
@@ -120,7 +121,23 @@ RateGrant BudgetBook::Grant(const RateRequest& request, double now) {
   return grant;
 }
 
-// As `internal::RateMeter` and `internal::CubicRate`, by reports of many polls.
+// As `internal::RateMeter`, by reports of many polls.
+void BudgetBook::Measure(Rate& book, const RateRequest& request, double now) {
+  const double window =
+      absl::ToDoubleMicroseconds(request.adaptive.measurement_bucket);
+  if (book.window == 0 || book.window > now) book.window = now;
+  if (request.polls == 0) return;
+  book.count += static_cast<double>(request.polls);
+  if (now - book.window < window) return;
+  const double windows = std::floor((now - book.window) / window);
+  const double rate = book.count * 1e6 / (windows * window);
+  book.measured = request.adaptive.smoothing * rate +
+                  (1 - request.adaptive.smoothing) * book.measured;
+  book.window += windows * window;
+  book.count = 0;
+}
+
+// As `internal::CubicRate`, by reports of many polls.
 void BudgetBook::Adapt(Rate& book, const RateRequest& request, double now) {
   const double window =
       absl::ToDoubleMicroseconds(request.adaptive.measurement_bucket);
@@ -130,18 +147,6 @@ void BudgetBook::Adapt(Rate& book, const RateRequest& request, double now) {
   const double effect =
       window +
       std::max(Micros(request.horizon), book.limiting ? 2e6 / book.rate : 0.0);
-  if (book.window == 0 || book.window > now) book.window = now;
-  if (request.polls > 0) {
-    book.count += static_cast<double>(request.polls);
-    if (now - book.window >= window) {
-      const double windows = std::floor((now - book.window) / window);
-      const double rate = book.count * 1e6 / (windows * window);
-      book.measured = request.adaptive.smoothing * rate +
-                      (1 - request.adaptive.smoothing) * book.measured;
-      book.window += windows * window;
-      book.count = 0;
-    }
-  }
   double rate = book.rate;
   if (request.throttled) {
     if (book.cut == 0 || now - book.cut >= effect || now < book.cut) {

@@ -53,6 +53,7 @@ class BudgetBook {
     std::map<std::string, double> ends = {};
   };
 
+  static void Measure(Rate& rate, const RateRequest& request, double now);
   static void Adapt(Rate& rate, const RateRequest& request, double now);
 
   std::map<std::string, Rate> rates_;

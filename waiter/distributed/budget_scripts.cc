@@ -69,23 +69,25 @@ end
 local members = redis.call('ZCARD', seen)
 local part = (calls * 0.6180339887498949) % 1
 
+local smoothing, length = tonumber(ARGV[9]), tonumber(ARGV[10])
+if window == 0 or window > now then window = now end
+if polls > 0 then
+  count = count + polls
+  if now - window >= length then
+    local windows = math.floor((now - window) / length)
+    measured = smoothing * (count * 1000000 / (windows * length)) + (1 - smoothing) * measured
+    window = window + windows * length
+    count = 0
+  end
+end
+
 if fixed > 0 then
   rate = fixed
 else
-  local beta, smoothing, scale = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-  local least, length, growth = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+  local beta, scale = tonumber(ARGV[11]), tonumber(ARGV[12])
+  local least, growth = tonumber(ARGV[13]), tonumber(ARGV[14])
   -- Polls of slots that were granted before a cut come until then.
   local effect = length + math.max(horizon, limiting == 1 and 2000000 / rate or 0)
-  if window == 0 or window > now then window = now end
-  if polls > 0 then
-    count = count + polls
-    if now - window >= length then
-      local windows = math.floor((now - window) / length)
-      measured = smoothing * (count * 1000000 / (windows * length)) + (1 - smoothing) * measured
-      window = window + windows * length
-      count = 0
-    end
-  end
   local curve = rate
   if throttled then
     if cut == 0 or now - cut >= effect or now < cut then
@@ -211,9 +213,46 @@ else
   redis.call('HSET', tokens, member, has + change)
   redis.call('ZADD', ends, now + lease, member)
 end
-redis.call('HSET', book, 'level', level, 'at', now, 'total', total)
+redis.call('HSET', book, 'level', level, 'at', now, 'total', total, 'capacity', capacity)
 for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, 3600) end
 return {text(change), text(has + change), text(level), text(n)}
+)lua";
+
+// Both read only. A rate that no poll was reported of for long has no use.
+constexpr std::string_view kRateStatus = R"lua(#!lua flags=no-writes
+-- waiter rate.status 1
+local book, seen, busy = KEYS[1], KEYS[2], KEYS[3]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local stored = redis.call('HMGET', book, 'rate', 'window', 'count', 'measured')
+local function text(value) return string.format('%.17g', value) end
+local idle = math.max(0, (now - tonumber(stored[2] or now)) / 1000000)
+local use = tonumber(stored[4] or 0)
+if idle > 10 then
+  use = 0
+elseif idle > 1 then
+  use = tonumber(stored[3] or 0) / idle
+end
+return {text(tonumber(stored[1] or 0)), text(use),
+  text(redis.call('ZCOUNT', seen, now - 10000000, '+inf')),
+  text(redis.call('ZCOUNT', busy, now - 2000000, '+inf'))}
+)lua";
+
+constexpr std::string_view kQuotaStatus = R"lua(#!lua flags=no-writes
+-- waiter quota.status 1
+local book, ends = KEYS[1], KEYS[3]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local stored = redis.call('HMGET', book, 'capacity', 'level', 'total')
+local function text(value) return string.format('%.17g', value) end
+return {text(tonumber(stored[1] or 0)), text(tonumber(stored[2] or 0)),
+  text(tonumber(stored[3] or 0)), text(redis.call('ZCOUNT', ends, now, '+inf'))}
+)lua";
+
+// One step through all keys, which are read like any others.
+constexpr std::string_view kKeyScan = R"lua(#!lua flags=no-writes
+-- waiter key.scan 1
+return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', 1000)
 )lua";
 
 constexpr double kNanosecondsPerMicrosecond = 1e3;
@@ -238,25 +277,6 @@ std::chrono::nanoseconds FromMicros(double micros) {
 
 const char* Flag(bool flag) { return flag ? "1" : "0"; }
 
-// Returns the numbers of a reply, or nullopt if it is not `count` of them.
-std::optional<std::vector<double>> Numbers(const RedisReply& reply,
-                                           size_t count) {
-  if (reply.elements.size() != count) return std::nullopt;
-  std::vector<double> numbers;
-  for (const RedisReply& element : reply.elements) {
-    double number = 0;
-    if (!absl::SimpleAtod(element.text, &number) || !std::isfinite(number)) {
-      return std::nullopt;
-    }
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
-absl::Status Unexpected() {
-  return absl::InternalError("Redis: a script returned something else");
-}
-
 }  // namespace
 
 const RedisScript& RateGrantScript() {
@@ -266,6 +286,21 @@ const RedisScript& RateGrantScript() {
 
 const RedisScript& QuotaSyncScript() {
   static const auto& script = *new RedisScript(kQuotaSync);
+  return script;
+}
+
+const RedisScript& RateStatusScript() {
+  static const auto& script = *new RedisScript(kRateStatus);
+  return script;
+}
+
+const RedisScript& QuotaStatusScript() {
+  static const auto& script = *new RedisScript(kQuotaStatus);
+  return script;
+}
+
+const RedisScript& KeyScanScript() {
+  static const auto& script = *new RedisScript(kKeyScan);
   return script;
 }
 
@@ -291,11 +326,11 @@ std::vector<std::string> RateArguments(const RateRequest& request) {
           Text(request.rate.value_or(0)),
           Text(request.burst),
           Micros(request.horizon),
-          Text(adaptive.beta),
           Text(adaptive.smoothing),
+          Text(absl::ToDoubleMicroseconds(adaptive.measurement_bucket)),
+          Text(adaptive.beta),
           Text(adaptive.scale_constant),
           Text(adaptive.min_fill_rate),
-          Text(absl::ToDoubleMicroseconds(adaptive.measurement_bucket)),
           Text(adaptive.growth_limit)};
 }
 
@@ -306,12 +341,28 @@ std::vector<std::string> QuotaArguments(const QuotaRequest& request) {
           Text(request.min_chunk), Micros(request.lease)};
 }
 
+absl::StatusOr<std::vector<double>> ToNumbers(
+    const absl::StatusOr<RedisReply>& reply, size_t count) {
+  if (!reply.ok()) return reply.status();
+  std::vector<double> numbers;
+  for (const RedisReply& element : reply->elements) {
+    double number = 0;
+    if (!absl::SimpleAtod(element.text, &number) || !std::isfinite(number)) {
+      break;
+    }
+    numbers.push_back(number);
+  }
+  if (numbers.size() != count || reply->elements.size() != count) {
+    return absl::InternalError("Redis: a script returned something else");
+  }
+  return numbers;
+}
+
 absl::StatusOr<RateGrant> ToRateGrant(const absl::StatusOr<RedisReply>& reply,
                                       bool leaves) {
-  if (!reply.ok()) return reply.status();
-  if (leaves) return RateGrant{};
-  const std::optional<std::vector<double>> numbers = Numbers(*reply, 6);
-  if (!numbers.has_value()) return Unexpected();
+  if (reply.ok() && leaves) return RateGrant{};
+  const absl::StatusOr<std::vector<double>> numbers = ToNumbers(reply, 6);
+  if (!numbers.ok()) return numbers.status();
   const std::vector<double>& n = *numbers;
   return RateGrant{
       .granted = static_cast<int64_t>(n[0]),
@@ -324,9 +375,8 @@ absl::StatusOr<RateGrant> ToRateGrant(const absl::StatusOr<RedisReply>& reply,
 
 absl::StatusOr<QuotaGrant> ToQuotaGrant(
     const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  const std::optional<std::vector<double>> numbers = Numbers(*reply, 4);
-  if (!numbers.has_value()) return Unexpected();
+  const absl::StatusOr<std::vector<double>> numbers = ToNumbers(reply, 4);
+  if (!numbers.ok()) return numbers.status();
   const std::vector<double>& n = *numbers;
   return QuotaGrant{.change = n[0],
                     .held = n[1],

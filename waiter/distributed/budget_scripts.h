@@ -7,6 +7,7 @@
 #ifndef WAITER_DISTRIBUTED_BUDGET_SCRIPTS_H_
 #define WAITER_DISTRIBUTED_BUDGET_SCRIPTS_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,12 @@ namespace waiter::internal {
 
 const RedisScript& RateGrantScript();
 const RedisScript& QuotaSyncScript();
+// Take the keys of a budget. Return its rate, polls per second, members and
+// those that are busy, or its capacity, free and leased tokens, and members.
+const RedisScript& RateStatusScript();
+const RedisScript& QuotaStatusScript();
+// Takes a cursor and a pattern, and returns the next cursor and some keys.
+const RedisScript& KeyScanScript();
 
 // What they take.
 std::vector<std::string> RateKeys(std::string_view budget);
@@ -31,6 +38,10 @@ absl::StatusOr<RateGrant> ToRateGrant(const absl::StatusOr<RedisReply>& reply,
                                       bool leaves);
 absl::StatusOr<QuotaGrant> ToQuotaGrant(
     const absl::StatusOr<RedisReply>& reply);
+
+// Returns the numbers of a reply, or an error if it is not `count` of them.
+absl::StatusOr<std::vector<double>> ToNumbers(
+    const absl::StatusOr<RedisReply>& reply, size_t count);
 
 }  // namespace waiter::internal
 
