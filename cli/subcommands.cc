@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "cli/commands/budgets_command.h"
 #include "cli/commands/plan_command.h"
 #include "cli/commands/report_command.h"
 #include "cli/commands/simulate_command.h"
@@ -41,6 +42,7 @@ Subcommands MakeSubcommands() {
   subcommands.push_back(std::make_unique<PlanCommand>());
   subcommands.push_back(std::make_unique<ReportCommand>());
   subcommands.push_back(std::make_unique<SimulateCommand>());
+  subcommands.push_back(std::make_unique<BudgetsCommand>());
   return subcommands;
 }
 

@@ -7,6 +7,8 @@ set(WAITER_COMMAND_SOURCES
   charts/chart.cc
   charts/chart.h
   charts/chart_specs.h
+  cli/commands/budgets_command.cc
+  cli/commands/budgets_command.h
   cli/commands/chart_output.cc
   cli/commands/chart_output.h
   cli/commands/plan_command.cc
@@ -162,6 +164,8 @@ set(WAITER_COMMAND_SOURCES
   cli/run/guard.cc
   cli/run/guard.h
   cli/run/run_state.h
+  cli/run/shared_rate.cc
+  cli/run/shared_rate.h
   cli/run/state_file.cc
   cli/run/state_file.h
   cli/run/target_wait.cc
@@ -218,6 +222,13 @@ if(NOT WAITER_CURL_INCLUDE_DIR)
   )
 endif()
 
+# For shared budgets; as an archive if there is one, so that the program needs no library for them.
+find_path(WAITER_HIREDIS_INCLUDE_DIR hiredis/async.h DOC "Folder with hiredis/async.h")
+find_library(WAITER_HIREDIS_LIBRARY NAMES libhiredis.a hiredis DOC "hiredis itself")
+if(NOT WAITER_HIREDIS_INCLUDE_DIR OR NOT WAITER_HIREDIS_LIBRARY)
+  message(STATUS "hiredis is not installed (Debian: libhiredis-dev): waiter will have no --shared-rate and no budgets")
+endif()
+
 # Abseil as archives, where both kinds are installed: loading a library takes longer than a short wait. Only
 # for this project's own build, as the targets may belong to a project that includes this one.
 function(waiter_link_abseil_statically)
@@ -262,6 +273,11 @@ set_target_properties(waiter_program PROPERTIES OUTPUT_NAME waiter)
 target_compile_definitions(waiter_program PRIVATE WAITER_HAS_CURL)
 target_include_directories(waiter_program PRIVATE ${PROJECT_SOURCE_DIR} ${WAITER_CURL_INCLUDE_DIR})
 target_link_libraries(waiter_program PRIVATE waiter nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
+if(WAITER_HIREDIS_INCLUDE_DIR AND WAITER_HIREDIS_LIBRARY)
+  target_compile_definitions(waiter_program PRIVATE WAITER_HAS_HIREDIS)
+  target_include_directories(waiter_program PRIVATE ${WAITER_HIREDIS_INCLUDE_DIR})
+  target_link_libraries(waiter_program PRIVATE ${WAITER_HIREDIS_LIBRARY})
+endif()
 # Also what makes the sources compile against an Abseil with a string_view of its own.
 target_precompile_headers(waiter_program PRIVATE cmake/own_string_view.h <absl/status/statusor.h> <functional>)
 if(NOT APPLE)

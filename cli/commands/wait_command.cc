@@ -40,10 +40,13 @@
 #include "cli/run/exit_code.h"
 #include "cli/run/guard.h"
 #include "cli/run/run_state.h"
+#include "cli/run/shared_rate.h"
 #include "cli/run/state_file.h"
 #include "cli/run/wait_run.h"
 #include "cli/text/printable.h"
 #include "waiter/clock.h"
+#include "waiter/distributed/shared_rate_limiter.h"
+#include "waiter/distributed/shared_rate_limiter_options.h"
 
 namespace waiter::cli {
 namespace {
@@ -207,6 +210,32 @@ absl::Status UseStateFile(const StateFile& file,
   return file.Write(options.saved);
 }
 
+// Lets the polls of a run keep a rate that it shares. Returns the limiter, or
+// null if there is no such rate.
+absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
+    const std::optional<SharedRate>& rate, WaitRunOptions& options) {
+  if (!rate.has_value()) return nullptr;
+  absl::StatusOr<std::shared_ptr<SharedRateLimiter>> limiter =
+      MakeSharedLimiter(*rate);
+  if (!limiter.ok()) {
+    return absl::Status(
+        limiter.status().code(),
+        absl::StrCat("--shared-rate: ", limiter.status().message()));
+  }
+  options.policy.rate_limiter = *limiter;
+  return limiter;
+}
+
+// Returns why a run kept a rate of its own, if it did in the end.
+absl::Status SharedStatus(const SharedRateLimiter* limiter) {
+  if (limiter == nullptr) return absl::OkStatus();
+  const SharedRateLimiterState state = limiter->State();
+  if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("--shared-rate: ", state.last_error.message(),
+                   "; this process kept a rate of its own"));
+}
+
 // Waits as `arguments` ask. All processes that it started have ended when it
 // returns.
 absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
@@ -250,6 +279,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   }
   RunEnd end;
   absl::Status saved;
+  absl::Status shared;
   {
     ProbeFactory factory(loop, reaper,
                          {.codes = arguments.code_map(),
@@ -264,6 +294,9 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
       absl::Status status = UseStateFile(state_file, *targets, *options);
       if (!status.ok()) return status;
     }
+    const auto limiter =
+        UseSharedRate(arguments.wait().shared_rate(), *options);
+    if (!limiter.ok()) return limiter.status();
     WaitRun run(loop, *std::move(targets), *options, std::move(listening));
     running = &run;
     const SignalWatch asked(loop, SIGUSR1, [&run] { run.Snapshot(); });
@@ -277,6 +310,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     end = run.Run();
     running = nullptr;
     saved = run.save_status();
+    shared = SharedStatus(limiter->get());
   }
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   const auto warn = [&err](const absl::Status& status) {
@@ -285,6 +319,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   };
   for (const auto& listener : *listeners) warn(listener->status());
   warn(saved);
+  warn(shared);
   return end;
 }
 

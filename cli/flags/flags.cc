@@ -238,7 +238,8 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   }
   if (flag == nullptr) return UnknownFlag(name);
   if (flag->source != Source::kNone && !flag->is_repeatable) {
-    return Invalid(argument, "given twice");
+    return Invalid(flag->has_secrets ? absl::StrCat("--", name) : argument,
+                   "given twice");
   }
   flag->source = Source::kArgument;
   if (flag->reader == nullptr) {

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
+#include "cli/run/shared_rate.h"
 #include "cli/run/wait_run.h"
 #include "cli/text/duration_text.h"
 #include "sim/duration_distribution.h"
@@ -107,6 +108,15 @@ void WaitFlags::AddTimesTo(Flags& flags) {
         ignore_retry_after_ = text == "ignore";
         return absl::OkStatus();
       });
+  flags.Add("shared-rate", "URL",
+            "limit of many processes: redis://HOST/NAME?rate=20",
+            [this](std::string_view url) {
+              absl::StatusOr<SharedRate> rate = ParseSharedRate(url);
+              if (!rate.ok()) return rate.status();
+              shared_rate_ = *std::move(rate);
+              return absl::OkStatus();
+            });
+  flags.HideValues("shared-rate");
   flags.Add("state", "FILE", "keep the state of the run, to go on if killed",
             state_file_);
   flags.Add("seed", "1", "seed of the jitter; default random", seed_);

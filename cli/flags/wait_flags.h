@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
+#include "cli/run/shared_rate.h"
 #include "cli/run/wait_run.h"
 #include "waiter/options.h"
 
@@ -58,6 +59,9 @@ class WaitFlags {
   // The file in which the run keeps its state; empty if it keeps none.
   const std::string& state_file() const { return state_file_; }
 
+  // The rate that the run shares with other processes, if it does.
+  const std::optional<SharedRate>& shared_rate() const { return shared_rate_; }
+
   // Time from SIGTERM to SIGKILL.
   absl::Duration kill_after() const { return kill_after_; }
 
@@ -82,6 +86,7 @@ class WaitFlags {
   int timeout_code_ = 124;
   int failure_code_ = 1;
   bool run_anyway_ = false;
+  std::optional<SharedRate> shared_rate_;
   std::string state_file_;
   absl::Duration kill_after_ = absl::Seconds(2);
 };

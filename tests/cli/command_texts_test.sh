@@ -48,7 +48,7 @@ complete_words() {
     bash "$texts/waiter.bash" "$@" 2>&1
 }
 
-for line in '' exec plan report 'simulate fleet' 'simulate contention'; do
+for line in '' exec plan report budgets 'simulate fleet' 'simulate contention'; do
   # shellcheck disable=SC2086 # words
   expected=$(flags_of $line)
   [[ -n $expected ]] || fail "no flags of waiter $line"
@@ -64,7 +64,7 @@ for line in '' exec plan report 'simulate fleet' 'simulate contention'; do
     "$(sed -nE "s/^complete -c waiter -n '__waiter_is${line:+ $line}' -l ([a-z0-9-]+) .*/--\1/p" "$texts/waiter.fish")"
 done
 
-same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// dns: file: systemd: docker: pid: exec: exec plan report simulate' \
+same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// dns: file: systemd: docker: pid: exec: exec plan report simulate budgets' \
   "$(complete_words waiter '')"
 same 'a scheme' 'postgres:// pid: plan' "$(complete_words waiter p)"
 same 'a target after a flag has no subcommand' 'pid: postgres://' "$(complete_words waiter --any p)"

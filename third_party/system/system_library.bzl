@@ -38,6 +38,18 @@ def _find(repository_ctx):
             return root
     return None
 
+def _linkopts(repository_ctx):
+    """Links archives where all of them are there, as they load faster than libraries."""
+    libraries = repository_ctx.attr.libraries
+    folders = [repository_ctx.path("/usr/lib")]
+    if repository_ctx.attr.archives and folders[0].exists:
+        folders += [path for path in folders[0].readdir() if path.basename.endswith("-linux-gnu")]
+        names = ["lib" + name + ".a" for name in libraries]
+        for folder in folders:
+            if not [name for name in names if not folder.get_child(name).exists]:
+                return ["-l:" + name for name in names]
+    return ["-l" + name for name in libraries]
+
 def _system_library_impl(repository_ctx):
     root = _find(repository_ctx)
     headers, includes = "[]", []
@@ -51,7 +63,7 @@ def _system_library_impl(repository_ctx):
         headers = headers,
         defines = repr([repository_ctx.attr.macro] if found else []),
         includes = repr(includes),
-        linkopts = repr(["-l" + name for name in repository_ctx.attr.libraries] if found else []),
+        linkopts = repr(_linkopts(repository_ctx) if found else []),
     ))
 
 # The target `//:library` of the repository has the headers, links the libraries and defines the macro. On a
@@ -59,6 +71,7 @@ def _system_library_impl(repository_ctx):
 system_library = repository_rule(
     implementation = _system_library_impl,
     attrs = {
+        "archives": attr.bool(doc = "Whether to link archives, which then need no other library."),
         "header": attr.string(doc = "A header of the library, such as \"curl/curl.h\".", mandatory = True),
         "libraries": attr.string_list(doc = "What to link. The machine must have it, too."),
         "macro": attr.string(doc = "What to define, such as \"WAITER_HAS_CURL\".", mandatory = True),
@@ -83,6 +96,7 @@ def system_libraries():
     system_library(
         name = "system_hiredis",
         header = "hiredis/async.h",
+        archives = True,
         libraries = ["hiredis"],
         macro = "WAITER_HAS_HIREDIS",
     )

@@ -1,0 +1,111 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/run/shared_rate.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "cli/text/duration_text.h"
+#include "waiter/distributed/redis_budget_store.h"
+#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/shared_rate_limiter.h"
+#include "waiter/distributed/shared_rate_limiter_options.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr std::string_view kScheme = "redis://";
+
+absl::Status ReadNumber(const std::string& text, double& number) {
+  return absl::SimpleAtod(text, &number)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("it must be a number");
+}
+
+// Reads one of the parameters after the question mark.
+absl::Status ReadParameter(const std::string& name, const std::string& value,
+                           std::string& database,
+                           SharedRateLimiterOptions& options) {
+  if (name == "rate") return ReadNumber(value, options.rate.emplace());
+  if (name == "burst") return ReadNumber(value, options.burst);
+  if (name == "database") {
+    database = value;
+    return absl::OkStatus();
+  }
+  if (name != "horizon") {
+    return absl::InvalidArgumentError(
+        "there are rate, burst, horizon and database");
+  }
+  const absl::StatusOr<absl::Duration> horizon = ParseDurationText(value);
+  if (horizon.ok()) options.horizon = *horizon;
+  return horizon.status();
+}
+
+}  // namespace
+
+absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
+  const std::string text(url);
+  const size_t name_at = absl::StartsWith(text, std::string(kScheme))
+                             ? text.find('/', kScheme.size())
+                             : std::string::npos;
+  if (name_at == std::string::npos) {
+    return absl::InvalidArgumentError(
+        "it must be redis://HOST/NAME, such as redis://10.0.0.5/ec2?rate=20");
+  }
+  SharedRate shared;
+  const size_t query_at = text.find('?', name_at);
+  shared.options.name = text.substr(name_at + 1, query_at - name_at - 1);
+  std::string database;
+  if (query_at != std::string::npos) {
+    for (const absl::string_view parameter :
+         absl::StrSplit(text.substr(query_at + 1), '&')) {
+      const std::pair<std::string, std::string> pair =
+          absl::StrSplit(parameter, absl::MaxSplits('=', 1));
+      absl::Status status =
+          ReadParameter(pair.first, pair.second, database, shared.options);
+      if (!status.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(pair.first, "=", pair.second, ": ", status.message()));
+      }
+    }
+  }
+  if (absl::Status status = Validate(shared.options); !status.ok()) {
+    return status;
+  }
+  shared.server = text.substr(0, name_at);
+  if (!database.empty()) absl::StrAppend(&shared.server, "/", database);
+  return shared;
+}
+
+absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
+    [[maybe_unused]] std::string_view url) {
+#ifdef WAITER_HAS_HIREDIS
+  return RedisClient::Make(url);
+#else
+  return absl::UnimplementedError(
+      "this waiter was built without hiredis; install it (Debian: "
+      "libhiredis-dev) and build waiter again");
+#endif
+}
+
+absl::StatusOr<std::shared_ptr<SharedRateLimiter>> MakeSharedLimiter(
+    const SharedRate& rate) {
+  const absl::StatusOr<std::shared_ptr<RedisClient>> client =
+      ConnectToRedis(rate.server);
+  if (!client.ok()) return client.status();
+  return SharedRateLimiter::Make(std::make_shared<RedisBudgetStore>(*client),
+                                 rate.options);
+}
+
+}  // namespace waiter::cli

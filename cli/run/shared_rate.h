@@ -1,0 +1,46 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The rate of polls that a run shares with other processes, through Redis:
+//
+//   absl::StatusOr<waiter::cli::SharedRate> rate =
+//       waiter::cli::ParseSharedRate("redis://10.0.0.5/ec2?rate=20&burst=100");
+//   if (!rate.ok()) return rate.status();
+//   auto limiter = waiter::cli::MakeSharedLimiter(*rate);
+
+#ifndef WAITER_CLI_RUN_SHARED_RATE_H_
+#define WAITER_CLI_RUN_SHARED_RATE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/shared_rate_limiter.h"
+#include "waiter/distributed/shared_rate_limiter_options.h"
+
+namespace waiter::cli {
+
+struct SharedRate {
+  std::string server;  // A URL for `ConnectToRedis`.
+  SharedRateLimiterOptions options;
+};
+
+// Reads redis://[USER:PASSWORD@]HOST[:PORT]/NAME[?rate=20][&burst=100]
+// [&horizon=500ms][&database=1]. Errors do not repeat the password.
+absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url);
+
+// Returns a client that connects in the background, an error of the URL, or
+// kUnimplemented if this program was built without hiredis.
+absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
+    std::string_view url);
+
+// Returns a limiter with a connection of its own, or an error of
+// `ConnectToRedis`.
+absl::StatusOr<std::shared_ptr<SharedRateLimiter>> MakeSharedLimiter(
+    const SharedRate& rate);
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_RUN_SHARED_RATE_H_

@@ -1,0 +1,73 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/run/shared_rate.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Optional;
+
+TEST(SharedRateTest, AllPartsOfTheUrlAreRead) {
+  const absl::StatusOr<SharedRate> rate = ParseSharedRate(
+      "redis://u:p@10.0.0.5:7000/ec2.describe?rate=2.5&burst=100&"
+      "horizon=250ms&database=3");
+  ASSERT_TRUE(rate.ok()) << rate.status();
+  EXPECT_EQ(rate->server, "redis://u:p@10.0.0.5:7000/3");
+  EXPECT_EQ(rate->options.name, "ec2.describe");
+  EXPECT_THAT(rate->options.rate, Optional(2.5));
+  EXPECT_EQ(rate->options.burst, 100);
+  EXPECT_EQ(rate->options.horizon, absl::Milliseconds(250));
+}
+
+TEST(SharedRateTest, RateWithoutParametersIsAdaptive) {
+  const absl::StatusOr<SharedRate> rate = ParseSharedRate("redis://h/api");
+  ASSERT_TRUE(rate.ok()) << rate.status();
+  EXPECT_EQ(rate->server, "redis://h");
+  EXPECT_EQ(rate->options.rate, std::nullopt);
+}
+
+TEST(SharedRateTest, ErrorsSayWhatIsWrongAndShowNoPassword) {
+  const struct {
+    std::string url;
+    std::string error;
+  } cases[] = {
+      {"", "it must be redis://HOST/NAME"},
+      {"h/api?rate=20", "it must be redis://HOST/NAME"},
+      {"rediss://h/api", "it must be redis://HOST/NAME"},
+      {"redis://u:secret@h", "it must be redis://HOST/NAME"},
+      {"redis://u:secret@h/", "name is \"\""},
+      {"redis://u:secret@h/a/b", "name is \"a/b\""},
+      {"redis://u:secret@h/a\nb", "name is \"a\\nb\""},
+      {"redis://u:secret@h/api?rate=", "rate=: it must be a number"},
+      {"redis://u:secret@h/api?rate=fast", "rate=fast: it must be a number"},
+      {"redis://u:secret@h/api?rate=0", "rate is 0; it must be within"},
+      {"redis://u:secret@h/api?rate=nan", "rate is nan; it must be within"},
+      {"redis://u:secret@h/api?rate=-1", "rate is -1; it must be within"},
+      {"redis://u:secret@h/api?burst=0", "burst is 0; it must be within"},
+      {"redis://u:secret@h/api?horizon=1ms", "horizon is 1ms; it must be"},
+      {"redis://u:secret@h/api?horizon=x", "horizon=x: "},
+      {"redis://u:secret@h/api?", "there are rate, burst, horizon and"},
+      {"redis://u:secret@h/api?limit=3", "limit=3: there are rate, burst,"},
+  };
+  for (const auto& [url, error] : cases) {
+    SCOPED_TRACE(url);
+    const absl::Status status = ParseSharedRate(url).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr(error));
+    EXPECT_THAT(status.message(), Not(HasSubstr("secret")));
+  }
+}
+
+}  // namespace
+}  // namespace waiter::cli
