@@ -94,7 +94,9 @@ class RedisClient {
     static_assert(internal::IsComplete<Connection>,
                   "Waiter's Redis client needs hiredis, and its headers are "
                   "missing. On Debian: apt-get install libhiredis-dev");
-    return MakeWith(url, options, &Connection::Connect);
+    if constexpr (internal::IsComplete<Connection>) {
+      return MakeWith(url, options, &Connection::Connect);
+    }
   }
 
   // Closes the connection, and calls the callbacks of all calls without reply
