@@ -277,6 +277,8 @@ if(WAITER_HIREDIS_INCLUDE_DIR AND WAITER_HIREDIS_LIBRARY)
   target_compile_definitions(waiter_program PRIVATE WAITER_HAS_HIREDIS)
   target_include_directories(waiter_program PRIVATE ${WAITER_HIREDIS_INCLUDE_DIR})
   target_link_libraries(waiter_program PRIVATE ${WAITER_HIREDIS_LIBRARY})
+else()
+  target_compile_definitions(waiter_program PRIVATE WAITER_NO_HIREDIS)
 endif()
 # Also what makes the sources compile against an Abseil with a string_view of its own.
 target_precompile_headers(waiter_program PRIVATE cmake/own_string_view.h <absl/status/statusor.h> <functional>)

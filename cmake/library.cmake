@@ -132,6 +132,8 @@ function(waiter_library target name)
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}
   )
+  # Programs that use Redis bring hiredis; redis_client.h says more.
+  target_compile_definitions(${target} PRIVATE WAITER_NO_HIREDIS)
   # Nothing is promised about binary compatibility before 1.0, so each minor version has a name of its own.
   set_target_properties(
     ${target}

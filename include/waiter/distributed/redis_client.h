@@ -141,8 +141,10 @@ class RedisClient {
 
 }  // namespace waiter
 
-// Only `Make` needs it, so that the library builds without hiredis.
-#if __has_include(<hiredis/async.h>)
+// Only `Make` needs it, so that the library builds without hiredis. A program
+// that has the headers and does not link hiredis defines WAITER_NO_HIREDIS, as
+// compilers may call it from any code that destroys a connection.
+#if __has_include(<hiredis/async.h>) && !defined(WAITER_NO_HIREDIS)
 #include "waiter/distributed/internal/hiredis_connection.h"  // IWYU pragma: keep
 #endif
 
