@@ -46,6 +46,9 @@ set(WAITER_SOURCES
   waiter/distributed/slot_ledger.h
   waiter/distributed/store_clock.h
   waiter/distributed/sync_times.h
+  waiter/durable/redis_wait_store.cc
+  waiter/durable/wait_scripts.cc
+  waiter/durable/wait_scripts.h
   waiter/engine/engine_counters.h
   waiter/engine/engine_record.h
   waiter/engine/engine_ref.cc

@@ -167,6 +167,20 @@ class WaitEngine {
                                              callback, Unprepared());
   }
 
+  // The same with a name of this wait alone, which must be that of the token.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Resume(std::string name, W waiter, WaitToken token, Callback callback) {
+    if (token.empty()) {
+      return Start(std::move(name), std::move(waiter), std::move(callback));
+    }
+    using Named = internal::NamedPollAdapter<typename W::PollAdapter>;
+    internal::ResumedPollAdapter<Named> adapter{
+        {{std::move(waiter.function_)}, std::move(name)}, std::move(token)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, Unprepared());
+  }
+
   // Returns the number of times that a blocking wait slept inside of a function
   // of one of this engine's waits, and so held up all waits of that thread. The
   // first time prints a line, or ends the program in a debug build.

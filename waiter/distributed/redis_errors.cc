@@ -27,6 +27,7 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"CLUSTERDOWN", absl::StatusCode::kAborted},
     {"TRYAGAIN", absl::StatusCode::kAborted},
     {"OOM", absl::StatusCode::kResourceExhausted},
+    {"FULL", absl::StatusCode::kResourceExhausted},
     {"NOAUTH", absl::StatusCode::kUnauthenticated},
     {"WRONGPASS", absl::StatusCode::kUnauthenticated},
     {"NOPERM", absl::StatusCode::kPermissionDenied},

@@ -124,7 +124,8 @@ class Writer {
   std::string_view bytes() const { return {bytes_.data(), size_}; }
 
  private:
-  std::array<char, WaitToken::kMaxSize> bytes_;
+  // A token of a later build may be as long as any, and grow when it is shifted.
+  std::array<char, WaitToken::kMaxSize + 16> bytes_;
   size_t size_ = 0;
 };
 
@@ -138,6 +139,8 @@ class Reader {
     failed_ = true;
     left_ = {};
   }
+
+  std::string_view left() const { return left_; }
 
   uint8_t Byte() {
     if (left_.empty()) {
@@ -206,6 +209,13 @@ uint32_t ReadChecksum(std::string_view bytes) {
   return checksum;
 }
 
+void WriteChecksum(Writer& to) {
+  const uint32_t checksum = Crc32c(to.bytes());
+  for (size_t i = 0; i < kChecksumSize; ++i) {
+    to.Byte(static_cast<uint8_t>(checksum >> (8 * i)));
+  }
+}
+
 void WritePoll(const Poll<>& poll, Writer& to) {
   to.Byte(kOwnPoll);
   to.Byte(static_cast<uint8_t>(poll.status()));
@@ -253,6 +263,7 @@ std::string_view NameInToken(std::string_view name) {
 
 class TokenCodec {
  public:
+  static WaitToken Shift(std::string_view bytes, nanoseconds shift);
   static WaitToken Encode(const WaitState& state, const WaitReport& report,
                           std::string_view name, MonotonicTime wake_up,
                           const ClockReading& now);
@@ -329,10 +340,19 @@ WaitToken TokenCodec::Encode(const WaitState& state, const WaitReport& report,
   } else {
     WritePoll(*report.last_error, to);
   }
-  const uint32_t checksum = Crc32c(to.bytes());
-  for (size_t i = 0; i < kChecksumSize; ++i) {
-    to.Byte(static_cast<uint8_t>(checksum >> (8 * i)));
-  }
+  WriteChecksum(to);
+  return Make(to.bytes());
+}
+
+WaitToken TokenCodec::Shift(std::string_view bytes, nanoseconds shift) {
+  bytes.remove_suffix(kChecksumSize);
+  Reader from(bytes.substr(kHeaderSize));
+  Writer to;
+  to.Raw(bytes.substr(0, kHeaderSize));
+  to.Unsigned(from.Unsigned());
+  to.Signed(from.Signed() + shift.count());
+  to.Raw(from.left());
+  WriteChecksum(to);
   return Make(to.bytes());
 }
 
@@ -430,6 +450,10 @@ std::optional<SavedWait> TokenCodec::Decode(std::string_view bytes,
   read_error(report.last_error);
   if (from.failed()) return std::nullopt;
   return saved;
+}
+
+WaitToken ShiftWallClock(const WaitToken& token, nanoseconds shift) {
+  return TokenCodec::Shift(token.bytes(), shift);
 }
 
 }  // namespace waiter::internal

@@ -16,6 +16,7 @@
 #ifndef WAITER_LOOP_SAVED_WAIT_H_
 #define WAITER_LOOP_SAVED_WAIT_H_
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -54,6 +55,11 @@ WaitToken SaveWait(const WaitState& state, const WaitReport& report,
 SavedWait RestoreWait(const WaitToken& token, const ClockReading& now);
 
 namespace internal {
+
+// Returns the same token for a wall clock that shows `shift` more. `token` must
+// not be empty. About 100 ns.
+WaitToken ShiftWallClock(const WaitToken& token,
+                         std::chrono::nanoseconds shift);
 
 // Returns the part of a wait's name that tokens have.
 std::string_view NameInToken(std::string_view name);

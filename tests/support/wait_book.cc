@@ -1,0 +1,268 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/support/wait_book.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter {
+namespace {
+
+int64_t Even(int64_t value) { return value - value % 2; }
+
+template <typename Map>
+typename Map::mapped_type ValueOf(const Map& map, const std::string& key) {
+  const auto it = map.find(key);
+  return it == map.end() ? typename Map::mapped_type() : it->second;
+}
+
+}  // namespace
+
+WaitBook::Partition& WaitBook::Of(const WaitPartition& partition) {
+  return partitions_[absl::StrCat(partition.space, "/", partition.name, "/",
+                                  partition.index)];
+}
+
+// As a sorted set: by score, then by key.
+WaitBook::Order WaitBook::InOrder(const std::map<std::string, int64_t>& scores,
+                                  int64_t last) {
+  Order order;
+  for (const auto& [key, score] : scores) {
+    if (score <= last) order.emplace_back(score, key);
+  }
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+int64_t WaitBook::NextFence(Partition& book, int64_t now, int64_t lease) {
+  book.fence = Even(std::max(now + lease, book.fence + 1)) + 1;
+  return book.fence;
+}
+
+StoredWait WaitBook::Row(const Partition& book, const std::string& key) {
+  StoredWait row = {.key = key,
+                    .record = ValueOf(book.records, key),
+                    .args = ValueOf(book.args, key),
+                    .value = ValueOf(book.values, key),
+                    .due_us = std::nullopt,
+                    .is_cancelled = book.cancelled.count(key) > 0};
+  const auto due = book.due.find(key);
+  if (due != book.due.end()) row.due_us = due->second;
+  return row;
+}
+
+ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
+  Partition& book = Of(request.partition);
+  ClaimReply reply = {.now_us = now};
+  Order found = InOrder(book.due, now);
+  found.resize(std::min(found.size(), static_cast<size_t>(request.most)));
+  if (!found.empty()) reply.fence = NextFence(book, now, request.lease_us);
+  for (const auto& [score, key] : found) {
+    if (score % 2 == 1) ++book.crashes[key];
+    if (book.records.count(key) == 0) {
+      book.due.erase(key);
+      book.crashes.erase(key);
+      ++book.counters["orphans"];
+      continue;
+    }
+    book.due[key] = reply.fence;
+    reply.waits.push_back({.key = key,
+                           .record = book.records[key],
+                           .args = ValueOf(book.args, key),
+                           .crashes = ValueOf(book.crashes, key),
+                           .marks = ValueOf(book.marks, key),
+                           .is_cancelled = book.cancelled.count(key) > 0});
+  }
+  if (found.size() < static_cast<size_t>(request.most) && !book.due.empty()) {
+    reply.next_us = InOrder(book.due, INT64_MAX).front().first;
+  }
+  return reply;
+}
+
+SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
+  Partition& book = Of(request.partition);
+  SettleReply reply = {.now_us = now,
+                       .fence = NextFence(book, now, request.lease_us)};
+  const bool keeps = request.retain_us > 0;
+  std::set<std::string> taken;
+  for (const SettleItem& item : request.items) {
+    const auto due = book.due.find(item.key);
+    if (due == book.due.end() ||
+        (due->second != item.fence && taken.count(item.key) == 0) ||
+        !taken.insert(item.key).second) {
+      reply.lost.push_back(item.key);
+      continue;
+    }
+    const bool ends = item.action == SettleAction::kEnd ||
+                      item.action == SettleAction::kEndUnheard;
+    const bool stays = item.action != SettleAction::kDelivered &&
+                       item.action != SettleAction::kEndUnheard;
+    if (!item.record.empty() && (stays || keeps)) {
+      book.records[item.key] = item.record;
+    }
+    book.crashes.erase(item.key);
+    if (ends) {
+      ++book.counters[item.reason];
+      if (!item.value.empty() && (stays || keeps)) {
+        book.values[item.key] = item.value;
+      }
+    }
+    if (item.action == SettleAction::kRelease) {
+      const bool wanted = book.cancelled.count(item.key) > 0;
+      due->second = Even(wanted ? now : now + item.delay_us);
+    } else if (stays) {
+      due->second = reply.fence;
+      if (item.action == SettleAction::kHold &&
+          book.cancelled.count(item.key) > 0) {
+        reply.cancelled.push_back(item.key);
+      }
+    } else {
+      book.due.erase(due);
+      book.cancelled.erase(item.key);
+      book.marks.erase(item.key);
+      if (keeps) {
+        book.done[item.key] = now + request.retain_us;
+      } else {
+        book.records.erase(item.key);
+        book.args.erase(item.key);
+        book.values.erase(item.key);
+      }
+    }
+  }
+  Order old = InOrder(book.done, now);
+  old.resize(std::min(old.size(), 2 * request.items.size()));
+  for (const auto& [score, key] : old) {
+    book.done.erase(key);
+    book.records.erase(key);
+    book.args.erase(key);
+    book.values.erase(key);
+  }
+  return reply;
+}
+
+absl::StatusOr<EnqueueReply> WaitBook::Enqueue(const EnqueueRequest& request,
+                                               int64_t now) {
+  Partition& book = Of(request.partition);
+  EnqueueReply reply = {.now_us = now};
+  std::set<std::string> seen;
+  for (const EnqueueItem& item : request.items) {
+    const auto done = book.done.find(item.key);
+    const bool is_old = done != book.done.end() && done->second <= now;
+    reply.created.push_back((book.records.count(item.key) == 0 || is_old) &&
+                            seen.insert(item.key).second);
+  }
+  const auto count =
+      std::count(reply.created.begin(), reply.created.end(), true);
+  if (count == 0) return reply;
+  if (static_cast<int64_t>(book.due.size()) + count > request.most_pending) {
+    return absl::ResourceExhaustedError("FULL");
+  }
+  book.counters["enqueued"] += count;
+  for (size_t i = 0; i < request.items.size(); ++i) {
+    const EnqueueItem& item = request.items[i];
+    if (!reply.created[i]) continue;
+    book.done.erase(item.key);
+    book.args.erase(item.key);
+    book.values.erase(item.key);
+    book.records[item.key] = absl::StrCat("0", now, " ", item.record);
+    book.due.emplace(item.key, Even(now + item.delay_us));
+    if (!item.args.empty()) book.args[item.key] = item.args;
+  }
+  return reply;
+}
+
+std::vector<StoredWait> WaitBook::Cancel(const WaitPartition& partition,
+                                         const std::vector<std::string>& keys,
+                                         int64_t now) {
+  Partition& book = Of(partition);
+  for (const std::string& key : keys) {
+    const auto due = book.due.find(key);
+    const auto record = book.records.find(key);
+    if (due == book.due.end() || record == book.records.end() ||
+        record->second.front() != static_cast<char>(WaitPhase::kPending)) {
+      continue;
+    }
+    book.cancelled.insert(key);
+    if (due->second % 2 == 0) due->second = std::min(due->second, Even(now));
+  }
+  return Get(partition, keys);
+}
+
+std::vector<StoredWait> WaitBook::Get(const WaitPartition& partition,
+                                      const std::vector<std::string>& keys) {
+  const Partition& book = Of(partition);
+  std::vector<StoredWait> rows;
+  rows.reserve(keys.size());
+  for (const std::string& key : keys) rows.push_back(Row(book, key));
+  return rows;
+}
+
+WaitStore::ScanReply WaitBook::Scan(const WaitPartition& partition) {
+  const Partition& book = Of(partition);
+  WaitStore::ScanReply reply = {.cursor = "0", .waits = {}};
+  for (const auto& [key, record] : book.records) {
+    reply.waits.push_back(Row(book, key));
+  }
+  return reply;
+}
+
+WaitStats WaitBook::Stats(const WaitPartition& partition, int64_t now) {
+  const Partition& book = Of(partition);
+  WaitStats stats = {.now_us = now,
+                     .pending = static_cast<int64_t>(book.due.size()),
+                     .overdue = static_cast<int64_t>(
+                         InOrder(book.due, now - 2'000'000).size()),
+                     .next_us = std::nullopt,
+                     .kept = static_cast<int64_t>(book.done.size()),
+                     .counters = {}};
+  if (!book.due.empty()) {
+    stats.next_us = InOrder(book.due, INT64_MAX).front().first;
+  }
+  stats.counters.assign(book.counters.begin(), book.counters.end());
+  return stats;
+}
+
+int64_t WaitBook::Mark(const WaitPartition& partition, const std::string& key,
+                       bool begins) {
+  Partition& book = Of(partition);
+  if (begins) return ++book.marks[key];
+  book.marks.erase(key);
+  book.crashes.erase(key);
+  return 0;
+}
+
+int64_t WaitBook::Open(const std::string& space, const std::string& name,
+                       int64_t partitions) {
+  return names_.emplace(absl::StrCat(space, "/", name), partitions)
+      .first->second;
+}
+
+std::vector<std::string> WaitBook::Beat(const std::string& space,
+                                        const std::string& worker,
+                                        int64_t now) {
+  std::map<std::string, int64_t>& beats = workers_[space];
+  beats[worker] = now;
+  std::vector<std::string> live;
+  for (const auto& [time, id] : InOrder(beats, INT64_MAX)) {
+    if (time > now - 10'000'000) {
+      live.push_back(id);
+    } else {
+      beats.erase(id);
+    }
+  }
+  return live;
+}
+
+}  // namespace waiter

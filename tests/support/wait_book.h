@@ -1,0 +1,72 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What the scripts of durable waits do (waiter/durable/wait_scripts.cc), in
+// C++, for simulations. All times are in microseconds.
+
+#ifndef WAITER_TESTS_SUPPORT_WAIT_BOOK_H_
+#define WAITER_TESTS_SUPPORT_WAIT_BOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter {
+
+// Thread-compatible.
+class WaitBook {
+ public:
+  ClaimReply Claim(const ClaimRequest& request, int64_t now);
+  SettleReply Settle(const SettleRequest& request, int64_t now);
+  absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request,
+                                       int64_t now);
+  std::vector<StoredWait> Cancel(const WaitPartition& partition,
+                                 const std::vector<std::string>& keys,
+                                 int64_t now);
+  std::vector<StoredWait> Get(const WaitPartition& partition,
+                              const std::vector<std::string>& keys);
+  // All waits in one step.
+  WaitStore::ScanReply Scan(const WaitPartition& partition);
+  WaitStats Stats(const WaitPartition& partition, int64_t now);
+  int64_t Mark(const WaitPartition& partition, const std::string& key,
+               bool begins);
+  int64_t Open(const std::string& space, const std::string& name,
+               int64_t partitions);
+  std::vector<std::string> Beat(const std::string& space,
+                                const std::string& worker, int64_t now);
+
+ private:
+  struct Partition {
+    std::map<std::string, int64_t> due;
+    std::map<std::string, std::string> records;
+    std::map<std::string, std::string> args;
+    std::map<std::string, std::string> values;
+    std::map<std::string, int64_t> done;
+    std::map<std::string, int64_t> crashes;
+    std::map<std::string, int64_t> marks;
+    std::set<std::string> cancelled;
+    std::map<std::string, int64_t> counters;
+    int64_t fence = 0;
+  };
+  using Order = std::vector<std::pair<int64_t, std::string>>;
+
+  static Order InOrder(const std::map<std::string, int64_t>& scores,
+                       int64_t last);
+  static int64_t NextFence(Partition& book, int64_t now, int64_t lease);
+  static StoredWait Row(const Partition& book, const std::string& key);
+  Partition& Of(const WaitPartition& partition);
+
+  std::map<std::string, Partition> partitions_;
+  std::map<std::string, int64_t> names_;
+  std::map<std::string, std::map<std::string, int64_t>> workers_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTS_SUPPORT_WAIT_BOOK_H_

@@ -1,0 +1,134 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/distributed/redis_wait_store.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_reply.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/wait_scripts.h"
+
+namespace waiter {
+namespace {
+
+using internal::PartitionKeys;
+
+// Returns a callback of the client that reads the reply.
+template <typename T>
+RedisClient::Callback Reading(
+    absl::StatusOr<T> (*read)(const absl::StatusOr<RedisReply>&),
+    WaitStore::Callback<T> callback) {
+  return
+      [read, callback = std::move(callback)](
+          const absl::StatusOr<RedisReply>& reply) { callback(read(reply)); };
+}
+
+absl::StatusOr<int64_t> ToNumber(const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  return reply->integer;
+}
+
+absl::StatusOr<std::vector<std::string>> ToTexts(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  std::vector<std::string> texts;
+  for (const RedisReply& element : reply->elements) {
+    texts.push_back(element.text);
+  }
+  return texts;
+}
+
+}  // namespace
+
+RedisWaitStore::RedisWaitStore(std::shared_ptr<RedisClient> client)
+    : client_(std::move(client)) {}
+
+void RedisWaitStore::Claim(ClaimRequest request,
+                           Callback<ClaimReply> callback) {
+  client_->Call(internal::ClaimScript(), PartitionKeys(request.partition),
+                internal::ClaimArguments(request),
+                Reading<ClaimReply>(internal::ToClaimReply, callback));
+}
+
+void RedisWaitStore::Settle(SettleRequest request,
+                            Callback<SettleReply> callback) {
+  client_->Call(internal::SettleScript(), PartitionKeys(request.partition),
+                internal::SettleArguments(request),
+                Reading<SettleReply>(internal::ToSettleReply, callback));
+}
+
+void RedisWaitStore::Enqueue(EnqueueRequest request,
+                             Callback<EnqueueReply> callback) {
+  client_->Call(internal::EnqueueScript(), PartitionKeys(request.partition),
+                internal::EnqueueArguments(request),
+                Reading<EnqueueReply>(internal::ToEnqueueReply, callback));
+}
+
+void RedisWaitStore::Cancel(WaitPartition partition,
+                            std::vector<std::string> keys,
+                            Callback<std::vector<StoredWait>> callback) {
+  client_->Call(
+      internal::CancelScript(), PartitionKeys(partition), std::move(keys),
+      Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
+}
+
+void RedisWaitStore::Get(WaitPartition partition, std::vector<std::string> keys,
+                         Callback<std::vector<StoredWait>> callback) {
+  client_->Call(
+      internal::GetScript(), PartitionKeys(partition), std::move(keys),
+      Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
+}
+
+void RedisWaitStore::Scan(WaitPartition partition, std::string cursor,
+                          Callback<ScanReply> callback) {
+  client_->Call(internal::ScanScript(), PartitionKeys(partition),
+                {std::move(cursor)},
+                Reading<ScanReply>(internal::ToScanReply, callback));
+}
+
+void RedisWaitStore::Stats(WaitPartition partition,
+                           Callback<WaitStats> callback) {
+  client_->Call(internal::StatsScript(), PartitionKeys(partition), {},
+                Reading<WaitStats>(internal::ToWaitStats, callback));
+}
+
+void RedisWaitStore::Mark(WaitPartition partition, std::string key, bool begins,
+                          Callback<int64_t> callback) {
+  client_->Call(internal::MarkScript(), PartitionKeys(partition),
+                {std::move(key), begins ? "1" : "0"},
+                Reading<int64_t>(ToNumber, callback));
+}
+
+void RedisWaitStore::Open(std::string space, std::string name,
+                          int64_t partitions, Callback<int64_t> callback) {
+  client_->Call(internal::OpenScript(),
+                {absl::StrCat("waiter:{", space, "}:names")},
+                {std::move(name), absl::StrCat(partitions)},
+                Reading<int64_t>(ToNumber, callback));
+}
+
+void RedisWaitStore::Beat(std::string space, std::string worker,
+                          Callback<std::vector<std::string>> callback) {
+  client_->Call(internal::BeatScript(),
+                {absl::StrCat("waiter:{", space, "}:workers")},
+                {std::move(worker)},
+                Reading<std::vector<std::string>>(ToTexts, callback));
+}
+
+void RedisWaitStore::RunAt(MonotonicTime time, std::function<void()> timer) {
+  client_->RunAt(time, std::move(timer));
+}
+
+Clock& RedisWaitStore::clock() { return client_->clock(); }
+
+}  // namespace waiter

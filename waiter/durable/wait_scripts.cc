@@ -1,0 +1,537 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/durable/wait_scripts.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "waiter/distributed/redis_reply.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter::internal {
+namespace {
+
+// The keys of a partition:
+//
+//   due      sorted set of pending keys, by the number of the wait
+//   rec      hash of records
+//   args     hash, of those that have any
+//   res      hash of the values of successes
+//   done     sorted set of delivered keys, by when to forget them
+//   crash    hash: holders that vanished
+//   mark     hash: polls of suspects that were never cleared
+//   cancel   set of pending keys that are to end
+//   meta     hash: the last fence, counters
+//
+// All times are in microseconds of the server's TIME. Numbers go to redis.call
+// as they are, which writes all of their digits. tests/support/wait_book.cc is
+// the same in C++.
+constexpr absl::string_view kPartition = R"lua(
+local due, rec, args, res, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local crash, mark, cancel, meta = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local function text(value) return string.format('%.0f', value) end
+local function even(value)
+  value = math.floor(value)
+  return value - value % 2
+end
+)lua";
+
+// Returns an odd number above all before.
+constexpr absl::string_view kFence = R"lua(
+local function next_fence(lease)
+  local last = tonumber(redis.call('HGET', meta, 'fence') or 0)
+  local fence = even(math.max(now + lease, last + 1)) + 1
+  redis.call('HSET', meta, 'fence', fence)
+  return fence
+end
+)lua";
+
+constexpr absl::string_view kClaim = R"lua(
+local most, lease = tonumber(ARGV[1]), tonumber(ARGV[2])
+local found = redis.call('ZRANGE', due, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+local ids, scores = {}, {}
+for i = 1, #found, 2 do
+  ids[#ids + 1] = found[i]
+  scores[#scores + 1] = tonumber(found[i + 1])
+end
+local fence, rows = 0, {}
+if #ids > 0 then
+  fence = next_fence(lease)
+  local records = redis.call('HMGET', rec, unpack(ids))
+  local some_args = redis.call('EXISTS', args) == 1 and redis.call('HMGET', args, unpack(ids)) or {}
+  local cancelled = redis.call('EXISTS', cancel) == 1 and redis.call('SMISMEMBER', cancel, unpack(ids)) or {}
+  -- An odd number that has passed: the holder has vanished.
+  for i, id in ipairs(ids) do
+    if scores[i] % 2 == 1 then redis.call('HINCRBY', crash, id, 1) end
+  end
+  local crashes = redis.call('EXISTS', crash) == 1 and redis.call('HMGET', crash, unpack(ids)) or {}
+  local marks = redis.call('EXISTS', mark) == 1 and redis.call('HMGET', mark, unpack(ids)) or {}
+  local moves = {}
+  for i, id in ipairs(ids) do
+    if records[i] then
+      moves[#moves + 1] = fence
+      moves[#moves + 1] = id
+      rows[#rows + 1] = {id, records[i], some_args[i] or '', crashes[i] or '0', marks[i] or '0',
+        cancelled[i] == 1 and '1' or '0'}
+    else
+      redis.call('ZREM', due, id)
+      redis.call('HDEL', crash, id)
+      redis.call('HINCRBY', meta, 'orphans', 1)
+    end
+  end
+  if #moves > 0 then redis.call('ZADD', due, 'XX', unpack(moves)) end
+end
+local next_due = ''
+if #ids < most then
+  local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
+  if first[2] then next_due = text(tonumber(first[2])) end
+end
+return {text(now), text(fence), next_due, rows}
+)lua";
+
+constexpr absl::string_view kSettle = R"lua(
+local lease, retain = tonumber(ARGV[1]), tonumber(ARGV[2])
+local count = (#ARGV - 2) / 7
+local ids = {}
+for i = 1, count do ids[i] = ARGV[7 * i - 4] end
+local scores = redis.call('ZMSCORE', due, unpack(ids))
+local fence = next_fence(lease)
+local lost, held, moves, records = {}, {}, {}, {}
+local taken = {}
+for i = 1, count do
+  local at = 7 * i - 4
+  local id, action, record, value = ids[i], ARGV[at + 2], ARGV[at + 4], ARGV[at + 5]
+  if not scores[i] or tonumber(scores[i]) ~= tonumber(ARGV[at + 1]) or taken[id] then
+    lost[#lost + 1] = id
+  else
+    taken[id] = true
+    local stays = action == 'r' or action == 'h' or action == 'f'
+    if record ~= '' and (stays or retain > 0) then
+      records[#records + 1] = id
+      records[#records + 1] = record
+    end
+    redis.call('HDEL', crash, id)
+    if action == 'f' or action == 'e' then
+      redis.call('HINCRBY', meta, ARGV[at + 6], 1)
+      if value ~= '' and (action == 'f' or retain > 0) then redis.call('HSET', res, id, value) end
+    end
+    if action == 'r' then
+      local wanted = redis.call('SISMEMBER', cancel, id) == 1
+      moves[#moves + 1] = even(wanted and now or now + tonumber(ARGV[at + 3]))
+      moves[#moves + 1] = id
+    elseif stays then
+      moves[#moves + 1] = fence
+      moves[#moves + 1] = id
+      if action == 'h' then held[#held + 1] = id end
+    else
+      redis.call('ZREM', due, id)
+      redis.call('SREM', cancel, id)
+      redis.call('HDEL', mark, id)
+      if retain > 0 then
+        redis.call('ZADD', done, now + retain, id)
+      else
+        redis.call('HDEL', rec, id)
+        redis.call('HDEL', args, id)
+        redis.call('HDEL', res, id)
+      end
+    end
+  end
+end
+if #moves > 0 then redis.call('ZADD', due, 'XX', unpack(moves)) end
+if #records > 0 then redis.call('HSET', rec, unpack(records)) end
+local cancelled = {}
+if #held > 0 and redis.call('EXISTS', cancel) == 1 then
+  local wanted = redis.call('SMISMEMBER', cancel, unpack(held))
+  for i, id in ipairs(held) do
+    if wanted[i] == 1 then cancelled[#cancelled + 1] = id end
+  end
+end
+-- Two for each that ends, so that the store keeps up.
+local old = redis.call('ZRANGE', done, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * count)
+if #old > 0 then
+  redis.call('ZREM', done, unpack(old))
+  redis.call('HDEL', rec, unpack(old))
+  redis.call('HDEL', args, unpack(old))
+  redis.call('HDEL', res, unpack(old))
+end
+return {text(now), text(fence), lost, cancelled}
+)lua";
+
+constexpr absl::string_view kEnqueue = R"lua(
+local most = tonumber(ARGV[1])
+local count = (#ARGV - 1) / 4
+local ids = {}
+for i = 1, count do ids[i] = ARGV[4 * i - 2] end
+local known = redis.call('HMGET', rec, unpack(ids))
+local created, records, moves, seen = {}, {}, {}, {}
+for i, id in ipairs(ids) do
+  local at = 4 * i - 2
+  -- A result that may be forgotten is.
+  local ends = known[i] and redis.call('ZSCORE', done, id)
+  if ends and tonumber(ends) <= now then known[i] = false end
+  if known[i] or seen[id] then
+    created[i] = '0'
+  else
+    seen[id] = true
+    created[i] = '1'
+    records[#records + 1] = id
+    records[#records + 1] = '0' .. text(now) .. ' ' .. ARGV[at + 2]
+    moves[#moves + 1] = even(now + tonumber(ARGV[at + 1]))
+    moves[#moves + 1] = id
+  end
+end
+if #moves > 0 then
+  if redis.call('ZCARD', due) + #moves / 2 > most then
+    return redis.error_reply('FULL more than ' .. text(most) .. ' waits are pending')
+  end
+  local new = {}
+  for i = 2, #moves, 2 do new[#new + 1] = moves[i] end
+  redis.call('ZREM', done, unpack(new))
+  redis.call('HDEL', args, unpack(new))
+  redis.call('HDEL', res, unpack(new))
+  redis.call('HSET', rec, unpack(records))
+  redis.call('ZADD', due, 'NX', unpack(moves))
+  redis.call('HINCRBY', meta, 'enqueued', #moves / 2)
+  for i, id in ipairs(ids) do
+    if created[i] == '1' and ARGV[4 * i + 1] ~= '' then redis.call('HSET', args, id, ARGV[4 * i + 1]) end
+  end
+end
+return {text(now), created}
+)lua";
+
+constexpr absl::string_view kRows = R"lua(
+local function rows(ids)
+  if #ids == 0 then return {} end
+  local records = redis.call('HMGET', rec, unpack(ids))
+  local all_args = redis.call('HMGET', args, unpack(ids))
+  local values = redis.call('HMGET', res, unpack(ids))
+  local scores = redis.call('ZMSCORE', due, unpack(ids))
+  local wanted = redis.call('SMISMEMBER', cancel, unpack(ids))
+  local all = {}
+  for i, id in ipairs(ids) do
+    all[i] = {id, records[i] or '', all_args[i] or '', values[i] or '',
+      scores[i] and text(tonumber(scores[i])) or '', wanted[i] == 1 and '1' or '0'}
+  end
+  return all
+end
+)lua";
+
+constexpr absl::string_view kCancel = R"lua(
+for i, id in ipairs(ARGV) do
+  local score = redis.call('ZSCORE', due, id)
+  local record = redis.call('HGET', rec, id)
+  if score and record and string.sub(record, 1, 1) == '0' then
+    redis.call('SADD', cancel, id)
+    if tonumber(score) % 2 == 0 then redis.call('ZADD', due, 'XX', 'LT', even(now), id) end
+  end
+end
+return rows(ARGV)
+)lua";
+
+constexpr absl::string_view kGet = R"lua(
+return rows(ARGV)
+)lua";
+
+constexpr absl::string_view kScan = R"lua(
+local step = redis.call('HSCAN', rec, ARGV[1], 'COUNT', 250)
+local ids = {}
+for i = 1, #step[2], 2 do ids[#ids + 1] = step[2][i] end
+return {step[1], rows(ids)}
+)lua";
+
+constexpr absl::string_view kStats = R"lua(
+local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
+return {text(now), redis.call('ZCARD', due), redis.call('ZCOUNT', due, '-inf', now - 2000000),
+  first[2] and text(tonumber(first[2])) or '', redis.call('ZCARD', done), redis.call('HGETALL', meta)}
+)lua";
+
+constexpr absl::string_view kMark = R"lua(
+if ARGV[2] == '1' then return redis.call('HINCRBY', mark, ARGV[1], 1) end
+redis.call('HDEL', mark, ARGV[1])
+redis.call('HDEL', crash, ARGV[1])
+return 0
+)lua";
+
+constexpr absl::string_view kOpen = R"lua(
+redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
+return tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
+)lua";
+
+constexpr absl::string_view kBeat = R"lua(
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 10000000)
+redis.call('EXPIRE', KEYS[1], 60)
+return redis.call('ZRANGE', KEYS[1], 0, -1)
+)lua";
+
+absl::Status Unexpected() {
+  return absl::InternalError("Redis: a script returned something else");
+}
+
+// Reads the elements of a reply one by one. Once one is not as expected,
+// `failed` says so.
+class Elements {
+ public:
+  explicit Elements(const RedisReply& reply) : reply_(reply) {}
+
+  bool failed() const { return failed_; }
+  bool done() const { return at_ == reply_.elements.size(); }
+
+  const RedisReply& Next() {
+    static const auto& nothing = *new RedisReply;
+    if (done()) {
+      failed_ = true;
+      return nothing;
+    }
+    return reply_.elements[at_++];
+  }
+  const std::string& Text() { return Next().text; }
+  int64_t Number() {
+    const RedisReply& next = Next();
+    if (next.type == RedisReply::Type::kInteger) return next.integer;
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(next.text, &number)) failed_ = true;
+    return number;
+  }
+  std::optional<int64_t> OptionalNumber() {
+    if (done() || !reply_.elements[at_].text.empty()) return Number();
+    ++at_;
+    return std::nullopt;
+  }
+  std::vector<std::string> Texts() {
+    std::vector<std::string> texts;
+    for (const RedisReply& element : Next().elements) {
+      texts.push_back(element.text);
+    }
+    return texts;
+  }
+
+ private:
+  const RedisReply& reply_;
+  size_t at_ = 0;
+  bool failed_ = false;
+};
+
+std::vector<StoredWait> ReadWaits(const RedisReply& rows, bool& failed) {
+  std::vector<StoredWait> waits;
+  for (const RedisReply& row : rows.elements) {
+    Elements from(row);
+    StoredWait& wait = waits.emplace_back();
+    wait.key = from.Text();
+    wait.record = from.Text();
+    wait.args = from.Text();
+    wait.value = from.Text();
+    wait.due_us = from.OptionalNumber();
+    wait.is_cancelled = from.Text() == "1";
+    failed |= from.failed();
+  }
+  return waits;
+}
+
+}  // namespace
+
+const RedisScript& ClaimScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.claim 1\n",
+                   kPartition, kFence, kClaim));
+  return script;
+}
+const RedisScript& SettleScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.settle 1\n",
+                   kPartition, kFence, kSettle));
+  return script;
+}
+const RedisScript& EnqueueScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua\n-- waiter wait.enqueue 1\n", kPartition, kEnqueue));
+  return script;
+}
+const RedisScript& CancelScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.cancel 1\n",
+                   kPartition, kRows, kCancel));
+  return script;
+}
+const RedisScript& GetScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=no-writes\n-- waiter wait.get 1\n", kPartition,
+                   kRows, kGet));
+  return script;
+}
+const RedisScript& ScanScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=no-writes\n-- waiter wait.scan 1\n", kPartition,
+                   kRows, kScan));
+  return script;
+}
+const RedisScript& StatsScript() {
+  static const auto& script = *new RedisScript(absl::StrCat(
+      "#!lua flags=no-writes\n-- waiter wait.stats 1\n", kPartition, kStats));
+  return script;
+}
+const RedisScript& MarkScript() {
+  static const auto& script = *new RedisScript(absl::StrCat(
+      "#!lua flags=allow-oom\n-- waiter wait.mark 1\n", kPartition, kMark));
+  return script;
+}
+const RedisScript& OpenScript() {
+  static const auto& script =
+      *new RedisScript(absl::StrCat("#!lua\n-- waiter name.open 1\n", kOpen));
+  return script;
+}
+const RedisScript& BeatScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter worker.beat 1\n", kBeat));
+  return script;
+}
+
+// The braces let a cluster keep all keys of a partition on one node.
+std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
+  const std::string prefix =
+      absl::StrCat("waiter:{", partition.space, "/", partition.name, "/",
+                   partition.index, "}:");
+  std::vector<std::string> keys;
+  for (const char* key : {"due", "rec", "args", "res", "done", "crash", "mark",
+                          "cancel", "meta"}) {
+    keys.push_back(absl::StrCat(prefix, key));
+  }
+  return keys;
+}
+
+std::vector<std::string> ClaimArguments(const ClaimRequest& request) {
+  return {absl::StrCat(request.most), absl::StrCat(request.lease_us)};
+}
+
+std::vector<std::string> SettleArguments(const SettleRequest& request) {
+  std::vector<std::string> arguments = {absl::StrCat(request.lease_us),
+                                        absl::StrCat(request.retain_us)};
+  arguments.reserve(2 + 7 * request.items.size());
+  for (const SettleItem& item : request.items) {
+    arguments.push_back(item.key);
+    arguments.push_back(absl::StrCat(item.fence));
+    arguments.emplace_back(1, static_cast<char>(item.action));
+    arguments.push_back(absl::StrCat(item.delay_us));
+    arguments.push_back(item.record);
+    arguments.push_back(item.value);
+    arguments.push_back(item.reason);
+  }
+  return arguments;
+}
+
+std::vector<std::string> EnqueueArguments(const EnqueueRequest& request) {
+  std::vector<std::string> arguments = {absl::StrCat(request.most_pending)};
+  arguments.reserve(1 + 4 * request.items.size());
+  for (const EnqueueItem& item : request.items) {
+    arguments.push_back(item.key);
+    arguments.push_back(absl::StrCat(item.delay_us));
+    arguments.push_back(item.record);
+    arguments.push_back(item.args);
+  }
+  return arguments;
+}
+
+absl::StatusOr<ClaimReply> ToClaimReply(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  ClaimReply claimed;
+  claimed.now_us = from.Number();
+  claimed.fence = from.Number();
+  claimed.next_us = from.OptionalNumber();
+  bool failed = false;
+  for (const RedisReply& row : from.Next().elements) {
+    Elements parts(row);
+    ClaimedWait& wait = claimed.waits.emplace_back();
+    wait.key = parts.Text();
+    wait.record = parts.Text();
+    wait.args = parts.Text();
+    wait.crashes = parts.Number();
+    wait.marks = parts.Number();
+    wait.is_cancelled = parts.Text() == "1";
+    failed |= parts.failed();
+  }
+  if (failed || from.failed()) return Unexpected();
+  return claimed;
+}
+
+absl::StatusOr<SettleReply> ToSettleReply(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  SettleReply settled;
+  settled.now_us = from.Number();
+  settled.fence = from.Number();
+  settled.lost = from.Texts();
+  settled.cancelled = from.Texts();
+  if (from.failed()) return Unexpected();
+  return settled;
+}
+
+absl::StatusOr<EnqueueReply> ToEnqueueReply(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  EnqueueReply enqueued;
+  enqueued.now_us = from.Number();
+  for (const std::string& created : from.Texts()) {
+    enqueued.created.push_back(created == "1");
+  }
+  if (from.failed()) return Unexpected();
+  return enqueued;
+}
+
+absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  bool failed = false;
+  std::vector<StoredWait> waits = ReadWaits(*reply, failed);
+  if (failed) return Unexpected();
+  return waits;
+}
+
+absl::StatusOr<WaitStore::ScanReply> ToScanReply(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  WaitStore::ScanReply scanned;
+  scanned.cursor = from.Text();
+  bool failed = false;
+  scanned.waits = ReadWaits(from.Next(), failed);
+  if (failed || from.failed() || scanned.cursor.empty()) return Unexpected();
+  return scanned;
+}
+
+absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  WaitStats stats;
+  stats.now_us = from.Number();
+  stats.pending = from.Number();
+  stats.overdue = from.Number();
+  stats.next_us = from.OptionalNumber();
+  stats.kept = from.Number();
+  const std::vector<std::string> meta = from.Texts();
+  for (size_t i = 0; i + 1 < meta.size(); i += 2) {
+    int64_t count = 0;
+    if (meta[i] == "fence" || !absl::SimpleAtoi(meta[i + 1], &count)) continue;
+    stats.counters.emplace_back(meta[i], count);
+  }
+  if (from.failed()) return Unexpected();
+  return stats;
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,52 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The scripts of a `RedisWaitStore`. A change of what they mean is another
+// version in their first lines.
+
+#ifndef WAITER_DURABLE_WAIT_SCRIPTS_H_
+#define WAITER_DURABLE_WAIT_SCRIPTS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "waiter/distributed/redis_reply.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter::internal {
+
+const RedisScript& ClaimScript();
+const RedisScript& SettleScript();
+const RedisScript& EnqueueScript();
+const RedisScript& CancelScript();
+const RedisScript& GetScript();
+const RedisScript& ScanScript();
+const RedisScript& StatsScript();
+const RedisScript& MarkScript();
+const RedisScript& OpenScript();
+const RedisScript& BeatScript();
+
+// What they take. All but the last two scripts take the keys of a partition.
+std::vector<std::string> PartitionKeys(const WaitPartition& partition);
+std::vector<std::string> ClaimArguments(const ClaimRequest& request);
+std::vector<std::string> SettleArguments(const SettleRequest& request);
+std::vector<std::string> EnqueueArguments(const EnqueueRequest& request);
+
+// What they return.
+absl::StatusOr<ClaimReply> ToClaimReply(
+    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<SettleReply> ToSettleReply(
+    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<EnqueueReply> ToEnqueueReply(
+    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(
+    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<WaitStore::ScanReply> ToScanReply(
+    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply);
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_DURABLE_WAIT_SCRIPTS_H_
