@@ -28,6 +28,10 @@ class ABSL_LOCKABLE Mutex {
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
+  // Tells clang that the caller holds this, in a lambda that is called under
+  // the mutex. Does nothing else.
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
+
  private:
   friend class Condition;
 

@@ -1,0 +1,488 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What durable waits promise, on simulated time.
+
+#include "waiter/distributed/durable_waits.h"
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/durable/durable_world.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/poll.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Phase = DurableStatus::Phase;
+
+// Matches an `absl::StatusOr` that has `value`.
+template <typename T>
+auto Holds(T value) {
+  return testing::ResultOf([](const auto& result) { return *result; },
+                           testing::Eq(value));
+}
+
+// Polls find success from `ready` on.
+auto ReadyAt(DurableWorld& world, absl::Duration ready) {
+  return [&world, ready](const DurablePoll& poll) -> Poll<std::string> {
+    if (world.clock.Elapsed() < ready) return NotReady("building");
+    return Success(absl::StrCat("built ", std::string(poll.key)));
+  };
+}
+
+TEST(DurableWaitsTest, WaitIsPolledUntilItSucceedsAndItsResultDelivered) {
+  DurableWorld world;
+  world.function = ReadyAt(world, absl::Seconds(35));
+  world.AddWorker();
+  ASSERT_THAT(world.Enqueue({.key = "a", .args = "x"}), Holds(true));
+  world.Run(absl::Minutes(1));
+
+  EXPECT_THAT(world.polls, SizeIs(5));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  const DurableResult& result = world.deliveries[0].result;
+  EXPECT_EQ(result.name, "job");
+  EXPECT_EQ(result.key, "a");
+  EXPECT_THAT(result.value, Holds("built a"));
+  EXPECT_EQ(result.reason, StopReason::kSuccess);
+  EXPECT_EQ(result.attempts, 5);
+  EXPECT_EQ(result.delivery, 1);
+  EXPECT_GE(result.elapsed, absl::Seconds(40));
+  EXPECT_LT(result.elapsed, absl::Seconds(41.5));
+  const DurableStatus status = world.Get("a");
+  EXPECT_EQ(status.phase, Phase::kDelivered);
+  ASSERT_TRUE(status.result.has_value());
+  EXPECT_THAT(status.result->value, Holds("built a"));
+  EXPECT_EQ(status.result->idempotency_key, result.idempotency_key);
+}
+
+TEST(DurableWaitsTest, EqualKeyJoinsTheWaitUntilItIsForgotten) {
+  DurableWorld world;
+  world.options.retain = absl::Minutes(5);
+  world.function = ReadyAt(world, absl::Seconds(5));
+  world.AddWorker();
+  EXPECT_THAT(world.Enqueue({.key = "a"}), Holds(true));
+  EXPECT_THAT(world.Enqueue({.key = "a"}), Holds(false));
+  world.Run(absl::Minutes(1));
+  EXPECT_THAT(world.Enqueue({.key = "a"}), Holds(false));
+  EXPECT_THAT(world.deliveries, SizeIs(1));
+  world.Run(absl::Minutes(5));
+  EXPECT_THAT(world.Enqueue({.key = "a"}), Holds(true));
+  world.Run(absl::Minutes(1));
+  ASSERT_THAT(world.deliveries, SizeIs(2));
+  EXPECT_NE(world.deliveries[0].result.idempotency_key,
+            world.deliveries[1].result.idempotency_key);
+}
+
+TEST(DurableWaitsTest, NobodyHoldsAWaitDuringALongDelay) {
+  DurableWorld world;
+  DurableWorld::Worker& worker = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(2));
+  const DurableStatus status = world.Get("a");
+  EXPECT_EQ(status.phase, Phase::kPending);
+  EXPECT_FALSE(status.is_held);
+  EXPECT_EQ(status.attempts, 1);
+  EXPECT_EQ(worker.waits().State().held, 0);
+}
+
+TEST(DurableWaitsTest, ShortDelaysCostTheStoreNothing) {
+  DurableWorld world;
+  world.policy.backoff = Every(absl::Milliseconds(100));
+  DurableWorld::Worker& worker = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(1));
+  const int64_t calls = worker.store().calls();
+  world.Run(absl::Seconds(30));
+  EXPECT_GE(world.polls.size(), 300);
+  // Two partitions are looked into every 250 ms, and the lease is renewed.
+  EXPECT_LE(worker.store().calls() - calls, 2 * 4 * 30 + 20);
+  EXPECT_TRUE(world.Get("a").is_held);
+}
+
+TEST(DurableWaitsTest, AnotherWorkerGoesOnWhenOneDies) {
+  DurableWorld world;
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.function = ReadyAt(world, absl::Seconds(60));
+  DurableWorld::Worker& first = world.AddWorker();
+  for (int i = 0; i < 20; ++i) {
+    (void)world.Enqueue({.key = absl::StrCat("k", i)});
+  }
+  world.Run(absl::Seconds(10));
+  EXPECT_EQ(first.waits().State().held, 20);
+  first.Kill();
+  const absl::Duration killed = world.clock.Elapsed();
+  world.AddWorker();
+  const size_t polls = world.polls.size();
+  world.Run(world.options.lease + absl::Seconds(2));
+  std::set<std::string> polled;
+  for (size_t i = polls; i < world.polls.size(); ++i) {
+    EXPECT_EQ(world.polls[i].worker, 1);
+    polled.insert(world.polls[i].key);
+  }
+  EXPECT_THAT(polled, SizeIs(20));
+  world.Run(absl::Minutes(2));
+  EXPECT_THAT(world.deliveries, SizeIs(20));
+  EXPECT_GT(world.clock.Elapsed(), killed);
+}
+
+TEST(DurableWaitsTest, AttemptsAndGrowthGoOnInAnotherProcess) {
+  DurableWorld world;
+  world.policy.max_attempts = 7;
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(25));
+  world.worker(0).Kill();
+  world.AddWorker();
+  world.Run(absl::Minutes(5));
+  EXPECT_THAT(world.polls, SizeIs(7));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_EQ(world.deliveries[0].result.reason, StopReason::kAttempts);
+  EXPECT_EQ(world.deliveries[0].result.attempts, 7);
+  EXPECT_THAT(world.deliveries[0].result.value.status(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(DurableWaitsTest, StoppedWorkerFindsItsWaitsLostAndPollsNoMore) {
+  DurableWorld world;
+  world.policy.backoff = Every(absl::Seconds(1));
+  DurableWorld::Worker& first = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(5));
+  world.AddWorker();
+  first.StopUntil(world.clock.Elapsed() + absl::Minutes(1));
+  world.Run(absl::Seconds(70));
+  // By turns, and never both.
+  int64_t fence = 0;
+  for (const auto& poll : world.polls) {
+    EXPECT_GE(poll.fence, fence);
+    fence = poll.fence;
+    if (poll.time > absl::Seconds(6)) {
+      EXPECT_EQ(poll.worker, 1);
+    }
+  }
+  EXPECT_GE(first.waits().State().lost + first.waits().State().held, 0);
+}
+
+TEST(DurableWaitsTest, DeadlineIsThatOfTheEnqueueAndHasOneLastPoll) {
+  DurableWorld world;
+  world.policy.timeout = absl::Minutes(1);
+  (void)world.Enqueue({.key = "a"});
+  (void)world.Enqueue({.key = "b", .timeout = absl::Hours(10)});
+  world.Run(absl::Hours(3));  // Nobody runs.
+  world.AddWorker();
+  world.Run(absl::Seconds(5));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_EQ(world.deliveries[0].result.key, "a");
+  EXPECT_EQ(world.deliveries[0].result.reason, StopReason::kDeadline);
+  EXPECT_EQ(world.deliveries[0].result.attempts, 1);
+  world.Run(absl::Hours(8));
+  ASSERT_THAT(world.deliveries, SizeIs(2));
+  EXPECT_EQ(world.deliveries[1].result.reason, StopReason::kDeadline);
+  EXPECT_GE(world.deliveries[1].result.elapsed, absl::Hours(10));
+  EXPECT_LE(world.deliveries[1].result.elapsed,
+            absl::Hours(10) + absl::Seconds(1));
+}
+
+TEST(DurableWaitsTest, FirstDelayIsKept) {
+  DurableWorld world;
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a", .first_delay = absl::Minutes(1)});
+  world.Run(absl::Seconds(59));
+  EXPECT_THAT(world.polls, IsEmpty());
+  world.Run(absl::Seconds(2));
+  EXPECT_THAT(world.polls, SizeIs(1));
+}
+
+TEST(DurableWaitsTest, CancelEndsAWaitWithoutAnotherPoll) {
+  DurableWorld world;
+  world.AddWorker();
+  (void)world.Enqueue({.key = "sleeps"});
+  world.Run(absl::Seconds(2));
+  EXPECT_EQ(world.Cancel("sleeps").phase, Phase::kPending);
+  world.Run(absl::Seconds(2));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_EQ(world.deliveries[0].result.reason, StopReason::kCancelled);
+  EXPECT_THAT(world.polls, SizeIs(1));
+  EXPECT_EQ(world.Cancel("sleeps").phase, Phase::kDelivered);
+  EXPECT_EQ(world.Cancel("nothing").phase, Phase::kUnknown);
+}
+
+TEST(DurableWaitsTest, CancelOfAHeldWaitIsSeenWithinAThirdOfALease) {
+  DurableWorld world;
+  world.policy.backoff = Every(absl::Milliseconds(100));
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(2));
+  EXPECT_TRUE(world.Cancel("a").is_held);
+  const absl::Duration cancelled = world.clock.Elapsed();
+  world.Run(absl::Seconds(6));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_EQ(world.deliveries[0].result.reason, StopReason::kCancelled);
+  EXPECT_LE(world.polls.back().time, cancelled + absl::Seconds(5.1));
+}
+
+TEST(DurableWaitsTest, ResultIsDeliveredUntilTheHandlerTakesIt) {
+  DurableWorld world;
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  world.handler = [&](const DurableResult& result) {
+    return result.delivery < 4 ? absl::UnavailableError("busy")
+                               : absl::OkStatus();
+  };
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(0.5));
+  EXPECT_EQ(world.Get("a").phase, Phase::kEnded);
+  world.Run(absl::Seconds(20));
+  ASSERT_THAT(world.deliveries, SizeIs(4));
+  for (const auto& delivery : world.deliveries) {
+    EXPECT_THAT(delivery.result.value, Holds("built a"));
+    EXPECT_EQ(delivery.result.idempotency_key,
+              world.deliveries[0].result.idempotency_key);
+  }
+  EXPECT_GE(world.deliveries[3].time - world.deliveries[2].time,
+            absl::Seconds(4));
+  EXPECT_THAT(world.polls, SizeIs(1));
+  EXPECT_EQ(world.Get("a").phase, Phase::kDelivered);
+}
+
+TEST(DurableWaitsTest, AnotherWorkerDeliversWhatADeadOneRecorded) {
+  DurableWorld world;
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  world.handler = [&](const DurableResult&) {
+    if (world.deliveries.size() == 1) world.worker(0).Kill();
+    return absl::OkStatus();
+  };
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(5));
+  world.AddWorker();
+  world.Run(absl::Seconds(20));
+  ASSERT_THAT(world.deliveries, SizeIs(2));
+  EXPECT_EQ(world.deliveries[1].worker, 1);
+  EXPECT_THAT(world.deliveries[1].result.value, Holds("built a"));
+  EXPECT_EQ(world.deliveries[0].result.idempotency_key,
+            world.deliveries[1].result.idempotency_key);
+  EXPECT_THAT(world.polls, SizeIs(1));
+}
+
+TEST(DurableWaitsTest, DrainGivesEverythingBackAtOnce) {
+  DurableWorld world;
+  world.policy.backoff = Every(absl::Seconds(1));
+  DurableWorld::Worker& first = world.AddWorker();
+  for (int i = 0; i < 20; ++i) {
+    (void)world.Enqueue({.key = absl::StrCat("k", i)});
+  }
+  world.Run(absl::Seconds(5));
+  EXPECT_FALSE(first.waits().Drain(absl::ZeroDuration()));
+  first.Pump();
+  world.Run(absl::Milliseconds(50));
+  EXPECT_EQ(first.waits().State().held, 0);
+  EXPECT_TRUE(first.waits().Drain(absl::ZeroDuration()));
+  const size_t polls = world.polls.size();
+  world.AddWorker();
+  world.Run(absl::Seconds(1.5));
+  EXPECT_GE(world.polls.size(), polls + 20);
+  EXPECT_EQ(world.polls.back().worker, 1);
+}
+
+TEST(DurableWaitsTest, PoisonFailsAloneAfterThreeCrashes) {
+  DurableWorld world;
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.function = [&](const DurablePoll& poll) -> Poll<std::string> {
+    if (poll.key == "poison") {
+      world.worker(static_cast<size_t>(world.polls.back().worker)).Kill();
+    }
+    if (world.clock.Elapsed() < absl::Minutes(5)) return NotReady();
+    return Success("fine");
+  };
+  (void)world.Enqueue({.key = "poison"});
+  for (int i = 0; i < 10; ++i) {
+    (void)world.Enqueue({.key = absl::StrCat("k", i)});
+  }
+  for (int i = 0; i < 12; ++i) {
+    world.AddWorker();
+    world.Run(absl::Seconds(30));
+  }
+  int dead = 0;
+  for (size_t i = 0; i < world.size(); ++i) {
+    dead += world.worker(i).is_dead() ? 1 : 0;
+  }
+  EXPECT_LE(dead, 2 + 3);
+  ASSERT_THAT(world.deliveries, SizeIs(11));
+  for (const auto& delivery : world.deliveries) {
+    if (delivery.result.key == "poison") {
+      EXPECT_EQ(delivery.result.reason, StopReason::kFailed);
+      EXPECT_THAT(delivery.result.value.status().message(),
+                  HasSubstr("crashed its worker 3 times"));
+    } else {
+      EXPECT_EQ(delivery.result.reason, StopReason::kSuccess);
+    }
+  }
+}
+
+TEST(DurableWaitsTest, OtherDivisionIsRefusedByWorkersAndClients) {
+  DurableWorld world;
+  (void)world.Enqueue({.key = "a"});
+  world.options.partitions = 3;
+  DurableWorld::Worker& worker = world.AddWorker();
+  world.Run(absl::Seconds(10));
+  EXPECT_THAT(worker.waits().State().last_error,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("job has 2 partitions in the store, and 3")));
+  EXPECT_THAT(world.polls, IsEmpty());
+}
+
+TEST(DurableWaitsTest, UnreadableRecordIsLeftForOthers) {
+  DurableWorld world;
+  (void)world.Enqueue({.key = "a"});
+  const WaitPartition partition = {
+      .space = "default", .name = "job", .index = 0};
+  for (int index : {0, 1}) {
+    WaitPartition each = partition;
+    each.index = index;
+    (void)world.book->Enqueue(
+        {.partition = each,
+         .most_pending = 10,
+         .items = {{.key = absl::StrCat("new", index), .record = "9 ..."}}},
+        MemoryWaitStore::StoreTime(world.clock));
+  }
+  DurableWorld::Worker& worker = world.AddWorker();
+  world.Run(absl::Seconds(20));
+  EXPECT_EQ(worker.waits().State().unreadable, 2);
+  for (const auto& poll : world.polls) EXPECT_EQ(poll.key, "a");
+}
+
+TEST(DurableWaitsTest, ResultThatIsTooLongIsAFailure) {
+  DurableWorld world;
+  world.function = [](const DurablePoll&) -> Poll<std::string> {
+    return Success(std::string(64 * 1024 + 1, 'x'));
+  };
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(2));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_THAT(
+      world.deliveries[0].result.value.status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65537 bytes")));
+}
+
+TEST(DurableWaitsTest, LateResultOfALostLeaseIsNotRecorded) {
+  DurableWorld world;
+  world.function = [&](const DurablePoll&) -> Poll<std::string> {
+    // The first poll stands still with its process, for longer than a lease.
+    if (world.polls.size() == 1) {
+      world.worker(0).StopUntil(world.clock.Elapsed() + absl::Seconds(40));
+      return Success("late");
+    }
+    return Success("in time");
+  };
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(1));
+  world.AddWorker();
+  world.Run(absl::Minutes(2));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_THAT(world.deliveries[0].result.value, Holds("in time"));
+  EXPECT_EQ(world.worker(0).waits().State().lost, 1);
+  EXPECT_EQ(world.worker(0).waits().State().held, 0);
+}
+
+TEST(DurableWaitsTest, StatsCountWhatThereIs) {
+  DurableWorld world;
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  for (int i = 0; i < 5; ++i) {
+    (void)world.Enqueue({.key = absl::StrCat("k", i)});
+  }
+  world.Run(absl::Seconds(10));
+  EXPECT_EQ(world.Stats().pending, 5);
+  EXPECT_EQ(world.Stats().overdue, 5);
+  EXPECT_GE(world.Stats().oldest, absl::Seconds(10));
+  world.AddWorker();
+  world.Run(absl::Seconds(2));
+  const DurableStats stats = world.Stats();
+  EXPECT_EQ(stats.pending, 0);
+  EXPECT_EQ(stats.kept, 5);
+  EXPECT_THAT(stats.counters,
+              testing::ElementsAre(testing::Pair("enqueued", 5),
+                                   testing::Pair("success", 5)));
+}
+
+TEST(DurableWaitsTest, MoreThanMayBeHeldStaysInTheStore) {
+  DurableWorld world;
+  world.options.max_held = 7;
+  world.policy.backoff = Every(absl::Seconds(1));
+  for (int i = 0; i < 20; ++i) {
+    (void)world.Enqueue({.key = absl::StrCat("k", i)});
+  }
+  DurableWorld::Worker& worker = world.AddWorker();
+  for (int i = 0; i < 100; ++i) {
+    world.Run(absl::Milliseconds(50));
+    EXPECT_LE(worker.waits().State().held, 7);
+  }
+  EXPECT_EQ(worker.waits().State().held, 7);
+}
+
+TEST(DurableWaitsTest, OptionsOutsideOfTheirRangesAreRefused) {
+  const struct {
+    DurableWaitsOptions options;
+    const char* error;
+  } cases[] = {
+      {{.space = ""}, "space is \"\""},
+      {{.space = "a b"}, "space is \"a b\""},
+      {{.threads = -1}, "threads is -1"},
+      {{.partitions = 0}, "partitions is 0"},
+      {{.partitions = 4097}, "partitions is 4097"},
+      {{.lease = absl::Seconds(1)}, "lease is 1s"},
+      {{.lease = absl::InfiniteDuration()}, "lease is inf"},
+      {{.max_held = 0}, "max_held is 0"},
+      {{.claim_batch = 1001}, "claim_batch is 1001"},
+      {{.retain = -absl::Seconds(1)}, "retain is -1s"},
+      {{.max_crashes = 0}, "max_crashes is 0"},
+  };
+  for (const auto& [options, error] : cases) {
+    EXPECT_THAT(Validate(options),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(error)));
+  }
+}
+
+TEST(DurableWaitsTest, NamesAreCheckedWhenTheyAreRegistered) {
+  DurableWorld world;
+  DurableWaits& waits = world.AddWorker().waits();
+  const auto function = [](const DurablePoll&) -> Poll<std::string> {
+    return NotReady();
+  };
+  EXPECT_THAT(waits.Register("x", {.timeout = absl::Seconds(1)}, function),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  auto fresh = *DurableWaits::Make(
+      std::make_shared<MemoryWaitStore>(world.clock, world.book),
+      {.threads = 0});
+  EXPECT_THAT(fresh->Register("a b", {.timeout = absl::Seconds(1)}, function),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(fresh->Register("x", {.timeout = absl::Seconds(1)}, nullptr),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(fresh->Register("x", {}, function),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_TRUE(
+      fresh->Register("x", {.timeout = absl::Seconds(1)}, function).ok());
+  EXPECT_THAT(fresh->Register("x", {.timeout = absl::Seconds(1)}, function),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
+}  // namespace
+}  // namespace waiter

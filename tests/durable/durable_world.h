@@ -1,0 +1,216 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Workers, a client and a store of durable waits on simulated time:
+//
+//   DurableWorld world;
+//   world.function = [](const DurablePoll& poll) { return Success("done"); };
+//   DurableWorld::Worker& worker = world.AddWorker();
+//   world.Enqueue({.key = "a"});
+//   world.Run(absl::Seconds(10));
+//   EXPECT_EQ(world.results.size(), 1);
+//   worker.Kill();
+
+#ifndef WAITER_TESTS_DURABLE_DURABLE_WORLD_H_
+#define WAITER_TESTS_DURABLE_DURABLE_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/support/memory_wait_store.h"
+#include "tests/support/wait_book.h"
+#include "waiter/backoff_options.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/durable_waits.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/testing/simulated_clock.h"
+
+namespace waiter {
+
+// Equal delays.
+inline BackoffOptions Every(absl::Duration delay) {
+  return {.initial_delay = delay, .max_delay = delay, .jitter = Jitter::None()};
+}
+
+class DurableWorld {
+ public:
+  static constexpr const char* kName = "job";
+
+  // One process.
+  class Worker {
+   public:
+    Worker(DurableWorld& world, int index, const DurableWaitsOptions& options)
+        : world_(world),
+          index_(index),
+          store_(std::make_shared<MemoryWaitStore>(world.clock, world.book)),
+          waits_(*DurableWaits::Make(store_, options)) {
+      store_->set_after([this] { Pump(); });
+      const absl::Status status = waits_->Register(
+          kName, world.policy,
+          [this](const DurablePoll& poll) {
+            world_.polls.push_back({world_.clock.Elapsed(), index_,
+                                    std::string(poll.key), poll.fence});
+            return world_.function(poll);
+          },
+          [this](const DurableResult& result) {
+            world_.deliveries.push_back(
+                {world_.clock.Elapsed(), index_, result});
+            return world_.handler(result);
+          });
+      EXPECT_TRUE(status.ok()) << status;
+      waits_->Start();
+    }
+
+    // The process is gone at once.
+    void Kill() {
+      is_dead_ = true;
+      store_->Die();
+    }
+    // The process stands still, and goes on at `time`.
+    void StopUntil(absl::Duration time) {
+      stopped_until_ = time;
+      store_->StopUntil(time);
+      world_.clock.CallAt(time, [this] { Pump(); });
+    }
+
+    bool is_dead() const { return is_dead_; }
+    DurableWaits& waits() { return *waits_; }
+    MemoryWaitStore& store() { return *store_; }
+
+    // Does what is due on the engine, and comes back for the rest.
+    void Pump() {
+      if (is_dead_ || is_pumping_ || world_.clock.Elapsed() < stopped_until_) {
+        return;
+      }
+      is_pumping_ = true;
+      const MonotonicTime next = waits_->RunDue();
+      is_pumping_ = false;
+      if (is_dead_ || next >= next_pump_) return;
+      next_pump_ = next;
+      world_.clock.CallAt(
+          world_.clock.Elapsed() +
+              absl::FromChrono(next - world_.clock.MonotonicNow()),
+          [this, next] {
+            if (next != next_pump_) return;
+            next_pump_ = MonotonicTime::max();
+            Pump();
+          });
+    }
+
+   private:
+    DurableWorld& world_;
+    const int index_;
+    const std::shared_ptr<MemoryWaitStore> store_;
+    const std::unique_ptr<DurableWaits> waits_;
+    absl::Duration stopped_until_;
+    MonotonicTime next_pump_ = MonotonicTime::max();
+    bool is_dead_ = false;
+    bool is_pumping_ = false;
+  };
+
+  struct PollSeen {
+    absl::Duration time;
+    int worker;
+    std::string key;
+    int64_t fence;
+  };
+  struct Delivery {
+    absl::Duration time;
+    int worker;
+    DurableResult result;
+  };
+
+  DurableWorld()
+      : client_store_(std::make_shared<MemoryWaitStore>(clock, book)),
+        client(*DurableClient::Make(client_store_, {.partitions = 2})) {}
+  ~DurableWorld() {
+    // Their engines may not call back into this any more.
+    for (const auto& worker : workers_) worker->Kill();
+    workers_.clear();
+  }
+
+  Worker& AddWorker() {
+    workers_.push_back(std::make_unique<Worker>(
+        *this, static_cast<int>(workers_.size()), options));
+    return *workers_.back();
+  }
+  size_t size() const { return workers_.size(); }
+  Worker& worker(size_t index) { return *workers_[index]; }
+
+  void Run(absl::Duration time) { clock.AdvanceTime(time); }
+
+  // Both run the clock until the answer.
+  absl::StatusOr<bool> Enqueue(DurableRequest request) {
+    std::optional<absl::StatusOr<bool>> created;
+    client->Enqueue(kName, std::move(request),
+                    [&](absl::StatusOr<bool> got) { created = got; });
+    while (!created.has_value()) Run(absl::Microseconds(100));
+    return *created;
+  }
+  DurableStatus Get(const std::string& key) {
+    std::optional<absl::StatusOr<DurableStatus>> status;
+    client->Get(kName, key, [&](absl::StatusOr<DurableStatus> got) {
+      status = std::move(got);
+    });
+    while (!status.has_value()) Run(absl::Microseconds(100));
+    return **std::move(status);
+  }
+  DurableStatus Cancel(const std::string& key) {
+    std::optional<absl::StatusOr<DurableStatus>> status;
+    client->Cancel(kName, key, [&](absl::StatusOr<DurableStatus> got) {
+      status = std::move(got);
+    });
+    while (!status.has_value()) Run(absl::Microseconds(100));
+    return **std::move(status);
+  }
+  DurableStats Stats() {
+    std::optional<absl::StatusOr<DurableStats>> stats;
+    client->Stats(kName, [&](absl::StatusOr<DurableStats> got) {
+      stats = std::move(got);
+    });
+    while (!stats.has_value()) Run(absl::Microseconds(100));
+    return **std::move(stats);
+  }
+
+  SimulatedClock clock{SimulatedClock::Mode::kManual};
+  const std::shared_ptr<WaitBook> book = std::make_shared<WaitBook>();
+
+  // Of workers that are added later.
+  DurableWaitsOptions options = {
+      .threads = 0, .partitions = 2, .lease = absl::Seconds(15)};
+  WaitOptions policy = {.timeout = absl::Hours(1),
+                        .backoff = Every(absl::Seconds(10))};
+  // What polls find and what handlers return, in all processes.
+  std::function<Poll<std::string>(const DurablePoll&)> function =
+      [](const DurablePoll&) -> Poll<std::string> { return NotReady(); };
+  std::function<absl::Status(const DurableResult&)> handler =
+      [](const DurableResult&) { return absl::OkStatus(); };
+
+  std::vector<PollSeen> polls;
+  std::vector<Delivery> deliveries;
+
+ private:
+  const std::shared_ptr<MemoryWaitStore> client_store_;
+
+ public:
+  const std::unique_ptr<DurableClient> client;
+
+ private:
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTS_DURABLE_DURABLE_WORLD_H_

@@ -1,0 +1,207 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A store of durable waits on simulated time, with a network that delays, loses
+// and doubles calls. Each process of a simulation has its own, on one
+// `WaitBook`:
+//
+//   SimulatedClock clock(SimulatedClock::Mode::kManual);
+//   const auto book = std::make_shared<WaitBook>();
+//   const auto store = std::make_shared<MemoryWaitStore>(clock, book);
+//   store->set_network([&] { return MemoryWaitStore::Trip{.loses = true}; });
+
+#ifndef WAITER_TESTS_SUPPORT_MEMORY_WAIT_STORE_H_
+#define WAITER_TESTS_SUPPORT_MEMORY_WAIT_STORE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tests/support/wait_book.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/testing/simulated_clock.h"
+
+namespace waiter {
+
+// For one thread, that which moves the clock.
+class MemoryWaitStore final : public WaitStore {
+ public:
+  // What happens to one call.
+  struct Trip {
+    absl::Duration there = absl::Microseconds(150);
+    absl::Duration back = absl::Microseconds(150);
+    bool loses_call = false;    // Before its effect.
+    bool loses_answer = false;  // After it.
+    bool doubles = false;       // Carried out again, later.
+  };
+
+  // A call without an answer fails after so long.
+  static constexpr absl::Duration kTimeout = absl::Seconds(5);
+
+  MemoryWaitStore(SimulatedClock& clock, std::shared_ptr<WaitBook> book)
+      : clock_(clock), book_(std::move(book)) {}
+
+  // Microseconds of the store's clock, which differs from that of processes.
+  static int64_t StoreTime(SimulatedClock& clock) {
+    return 1'790'000'000'000'000 + absl::ToInt64Microseconds(clock.Elapsed());
+  }
+
+  void set_network(std::function<Trip()> network) {
+    network_ = std::move(network);
+  }
+  // Called after each callback and timer.
+  void set_after(std::function<void()> after) { after_ = std::move(after); }
+  // No callback and no timer comes any more, as if the process had died. With
+  // `until`, they come then, as if it had been stopped.
+  void Die() { *is_dead_ = true; }
+  void StopUntil(absl::Duration until) { stopped_until_ = until; }
+  int64_t calls() const { return calls_; }
+
+  void Claim(ClaimRequest request, Callback<ClaimReply> callback) override {
+    Call<ClaimReply>(
+        [request = std::move(request)](WaitBook& book, int64_t now) {
+          return book.Claim(request, now);
+        },
+        std::move(callback));
+  }
+  void Settle(SettleRequest request, Callback<SettleReply> callback) override {
+    Call<SettleReply>(
+        [request = std::move(request)](WaitBook& book, int64_t now) {
+          return book.Settle(request, now);
+        },
+        std::move(callback));
+  }
+  void Enqueue(EnqueueRequest request,
+               Callback<EnqueueReply> callback) override {
+    Call<EnqueueReply>(
+        [request = std::move(request)](WaitBook& book, int64_t now) {
+          return book.Enqueue(request, now);
+        },
+        std::move(callback));
+  }
+  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+              Callback<std::vector<StoredWait>> callback) override {
+    Call<std::vector<StoredWait>>(
+        [partition = std::move(partition), keys = std::move(keys)](
+            WaitBook& book, int64_t now) {
+          return book.Cancel(partition, keys, now);
+        },
+        std::move(callback));
+  }
+  void Get(WaitPartition partition, std::vector<std::string> keys,
+           Callback<std::vector<StoredWait>> callback) override {
+    Call<std::vector<StoredWait>>(
+        [partition = std::move(partition), keys = std::move(keys)](
+            WaitBook& book, int64_t) { return book.Get(partition, keys); },
+        std::move(callback));
+  }
+  void Scan(WaitPartition partition, std::string /*cursor*/,
+            Callback<ScanReply> callback) override {
+    Call<ScanReply>(
+        [partition = std::move(partition)](WaitBook& book, int64_t) {
+          return book.Scan(partition);
+        },
+        std::move(callback));
+  }
+  void Stats(WaitPartition partition, Callback<WaitStats> callback) override {
+    Call<WaitStats>(
+        [partition = std::move(partition)](WaitBook& book, int64_t now) {
+          return book.Stats(partition, now);
+        },
+        std::move(callback));
+  }
+  void Mark(WaitPartition partition, std::string key, bool begins,
+            Callback<int64_t> callback) override {
+    Call<int64_t>(
+        [partition = std::move(partition), key = std::move(key), begins](
+            WaitBook& book, int64_t) {
+          return book.Mark(partition, key, begins);
+        },
+        std::move(callback));
+  }
+  void Open(std::string space, std::string name, int64_t partitions,
+            Callback<int64_t> callback) override {
+    Call<int64_t>(
+        [space = std::move(space), name = std::move(name), partitions](
+            WaitBook& book, int64_t) {
+          return book.Open(space, name, partitions);
+        },
+        std::move(callback));
+  }
+  void Beat(std::string space, std::string worker,
+            Callback<std::vector<std::string>> callback) override {
+    Call<std::vector<std::string>>(
+        [space = std::move(space), worker = std::move(worker)](WaitBook& book,
+                                                               int64_t now) {
+          return book.Beat(space, worker, now);
+        },
+        std::move(callback));
+  }
+  void RunAt(MonotonicTime time, std::function<void()> timer) override {
+    At(clock_.Elapsed() + absl::FromChrono(time - clock_.MonotonicNow()),
+       std::move(timer));
+  }
+  Clock& clock() override { return clock_; }
+
+ private:
+  // Calls `function` in the process.
+  void At(absl::Duration time, std::function<void()> function) {
+    clock_.CallAt(std::max(time, stopped_until_),
+                  [this, dead = is_dead_, function = std::move(function)] {
+                    if (*dead) return;
+                    if (clock_.Elapsed() < stopped_until_) {
+                      return At(stopped_until_, function);
+                    }
+                    function();
+                    if (after_ != nullptr) after_();
+                  });
+  }
+
+  template <typename T, typename Run>
+  void Call(Run run, Callback<T> callback) {
+    if (*is_dead_) return;
+    ++calls_;
+    const Trip trip = network_ == nullptr ? Trip{} : network_();
+    const auto begin = clock_.Elapsed();
+    const auto arrival = begin + trip.there;
+    const auto answer = std::make_shared<absl::StatusOr<T>>(
+        absl::UnavailableError("no reply within 5s"));
+    if (!trip.loses_call) {
+      clock_.CallAt(arrival, [&clock = clock_, book = book_, run, answer] {
+        *answer = run(*book, StoreTime(clock));
+      });
+    }
+    if (trip.doubles) {
+      clock_.CallAt(arrival + trip.back, [&clock = clock_, book = book_, run] {
+        (void)run(*book, StoreTime(clock));
+      });
+    }
+    const bool is_lost = trip.loses_call || trip.loses_answer ||
+                         trip.there + trip.back >= kTimeout;
+    At(is_lost ? begin + kTimeout : arrival + trip.back,
+       [is_lost, answer, callback = std::move(callback)] {
+         callback(is_lost ? absl::UnavailableError("no reply within 5s")
+                          : *std::move(answer));
+       });
+  }
+
+  SimulatedClock& clock_;
+  const std::shared_ptr<WaitBook> book_;
+  std::function<Trip()> network_;
+  std::function<void()> after_;
+  const std::shared_ptr<bool> is_dead_ = std::make_shared<bool>(false);
+  absl::Duration stopped_until_;
+  int64_t calls_ = 0;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTS_SUPPORT_MEMORY_WAIT_STORE_H_

@@ -1,0 +1,442 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/distributed/durable_client.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/distributed/budget_member.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/durable_record.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/internal/string_views.h"
+#include "waiter/loop/saved_wait.h"
+#include "waiter/wait_report.h"
+
+namespace waiter {
+
+namespace internal {
+namespace {
+
+constexpr size_t kLongestArgs = size_t{16} * 1024;
+// Of one call of the store.
+constexpr size_t kMostItems = 250;
+
+absl::Status Check(const DurableRequest& request) {
+  if (absl::Status status = CheckKey(request.key); !status.ok()) return status;
+  if (request.args.size() > kLongestArgs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("args have ", request.args.size(), " bytes; at most ",
+                     kLongestArgs, " may be"));
+  }
+  if (request.timeout.has_value() &&
+      !(*request.timeout >= absl::ZeroDuration() &&
+        *request.timeout <= absl::Hours(876'000))) {
+    return InvalidOption("timeout", absl::FormatDuration(*request.timeout),
+                         "within [0, 100 years]");
+  }
+  if (!(request.first_delay >= absl::ZeroDuration() &&
+        request.first_delay <= absl::Hours(876'000))) {
+    return InvalidOption("first_delay",
+                         absl::FormatDuration(request.first_delay),
+                         "within [0, 100 years]");
+  }
+  return absl::OkStatus();
+}
+
+EnqueueItem ToItem(DurableRequest request) {
+  DurableRecord record;
+  if (request.timeout.has_value()) {
+    record.timeout_us = absl::ToInt64Microseconds(*request.timeout);
+  }
+  return {.key = std::move(request.key),
+          .delay_us = absl::ToInt64Microseconds(request.first_delay),
+          .record = record.EncodeRest(),
+          .args = std::move(request.args)};
+}
+
+DurableStatus ToStatus(const std::string& space, const std::string& name,
+                       const StoredWait& wait) {
+  DurableStatus status = {
+      .key = wait.key, .is_cancelled = wait.is_cancelled, .args = wait.args};
+  const absl::StatusOr<DurableRecord> record = ParseRecord(wait.record);
+  if (!wait.exists()) return status;
+  if (!record.ok()) {
+    status.phase = DurableStatus::Phase::kPending;
+    status.last_poll = std::string(record.status().message());
+    return status;
+  }
+  status.enqueued = absl::FromUnixMicros(record->born_us);
+  if (wait.due_us.has_value()) {
+    status.due = absl::FromUnixMicros(*wait.due_us);
+    status.is_held = *wait.due_us % 2 == 1;
+  }
+  if (record->phase == WaitPhase::kPending) {
+    status.phase = DurableStatus::Phase::kPending;
+    if (!record->token.empty()) {
+      const SavedWait saved =
+          RestoreWait(record->token, {{}, absl::InfinitePast()});
+      status.attempts = saved.report.attempts;
+      status.last_poll = std::string(saved.report.last_poll.detail());
+    }
+    return status;
+  }
+  status.phase = record->phase == WaitPhase::kEnded
+                     ? DurableStatus::Phase::kEnded
+                     : DurableStatus::Phase::kDelivered;
+  status.attempts = record->attempts;
+  status.result = ToResult(space, name, wait.key, *record, wait.value);
+  return status;
+}
+
+}  // namespace
+
+// The functions of `DurableClient`.
+class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
+ public:
+  template <typename T>
+  using Callback = DurableClient::Callback<T>;
+  using Task = std::function<void(const absl::Status&)>;
+
+  DurableDesk(std::shared_ptr<WaitStore> store,
+              const DurableClientOptions& options)
+      : store_(std::move(store)), options_(options) {}
+
+  // Calls `task` once it is known that the name is divided as here.
+  void Open(const std::string& name, Task task) {
+    if (absl::Status status = CheckName(name); !status.ok()) {
+      return Later([task = std::move(task), status] { task(status); });
+    }
+    {
+      const MutexLock lock(mutex_);
+      Name& entry = names_[name];
+      if (!entry.is_open) {
+        entry.tasks.push_back(std::move(task));
+        if (entry.tasks.size() > 1) return;
+        task = nullptr;
+      }
+    }
+    if (task != nullptr) return task(absl::OkStatus());
+    store_->Open(options_.space, name, options_.partitions,
+                 [self = shared_from_this(),
+                  name](const absl::StatusOr<int64_t>& count) {
+                   self->OnOpen(name, count);
+                 });
+  }
+
+  void EnqueueMany(const std::string& name,
+                   std::vector<DurableRequest> requests,
+                   Callback<int64_t> callback);
+  void One(const std::string& name, const std::string& key, bool cancels,
+           Callback<DurableStatus> callback);
+  void List(const std::string& name, const std::string& cursor,
+            Callback<DurableClient::Listed> callback);
+  void Stats(const std::string& name, Callback<DurableStats> callback);
+
+ private:
+  struct Name {
+    bool is_open = false;
+    std::vector<Task> tasks;
+  };
+
+  void OnOpen(const std::string& name, const absl::StatusOr<int64_t>& count) {
+    std::vector<Task> tasks;
+    absl::Status status = count.status();
+    if (count.ok() && *count != options_.partitions) {
+      status = absl::FailedPreconditionError(
+          absl::StrCat(name, " has ", *count, " partitions in the store, and ",
+                       options_.partitions, " in the options"));
+    }
+    {
+      const MutexLock lock(mutex_);
+      Name& entry = names_[name];
+      entry.is_open = status.ok();
+      tasks.swap(entry.tasks);
+    }
+    for (const Task& task : tasks) task(status);
+  }
+
+  WaitPartition Partition(const std::string& name, int index) const {
+    return {.space = options_.space, .name = name, .index = index};
+  }
+
+  // Calls `function` on the thread of the store.
+  void Later(std::function<void()> function) {
+    store_->RunAt(MonotonicTime(), std::move(function));
+  }
+
+  const std::shared_ptr<WaitStore> store_;
+  const DurableClientOptions options_;
+  Mutex mutex_;
+  std::map<std::string, Name> names_ ABSL_GUARDED_BY(mutex_);
+};
+
+void DurableDesk::EnqueueMany(const std::string& name,
+                              std::vector<DurableRequest> requests,
+                              Callback<int64_t> callback) {
+  for (const DurableRequest& request : requests) {
+    if (absl::Status status = Check(request); !status.ok()) {
+      return Later([callback, status] { callback(status); });
+    }
+  }
+  Open(name, [self = shared_from_this(), name, requests = std::move(requests),
+              callback = std::move(callback)](const absl::Status& status) {
+    if (!status.ok()) return callback(status);
+    std::map<int, std::vector<EnqueueRequest>> batches;
+    const int64_t most_pending = std::max<int64_t>(
+        1, self->options_.max_pending / self->options_.partitions);
+    for (const DurableRequest& request : requests) {
+      const int index = PartitionOf(request.key, self->options_.partitions);
+      std::vector<EnqueueRequest>& of_partition = batches[index];
+      if (of_partition.empty() ||
+          of_partition.back().items.size() == kMostItems) {
+        of_partition.push_back({.partition = self->Partition(name, index),
+                                .most_pending = most_pending});
+      }
+      of_partition.back().items.push_back(ToItem(request));
+    }
+    struct Progress {
+      size_t left = 0;
+      int64_t created = 0;
+      absl::Status status;
+    };
+    // The callbacks come on one thread.
+    const auto progress = std::make_shared<Progress>();
+    for (const auto& [index, of_partition] : batches) {
+      progress->left += of_partition.size();
+    }
+    if (progress->left == 0) return callback(0);
+    for (auto& [index, of_partition] : batches) {
+      for (EnqueueRequest& request : of_partition) {
+        self->store_->Enqueue(
+            std::move(request),
+            [progress, callback](const absl::StatusOr<EnqueueReply>& reply) {
+              if (reply.ok()) {
+                progress->created += std::count(reply->created.begin(),
+                                                reply->created.end(), true);
+              } else {
+                progress->status.Update(reply.status());
+              }
+              if (--progress->left > 0) return;
+              if (progress->status.ok()) {
+                callback(progress->created);
+              } else {
+                callback(progress->status);
+              }
+            });
+      }
+    }
+  });
+}
+
+void DurableDesk::One(const std::string& name, const std::string& key,
+                      bool cancels, Callback<DurableStatus> callback) {
+  if (absl::Status status = CheckKey(key); !status.ok()) {
+    return Later([callback, status] { callback(status); });
+  }
+  Open(name, [self = shared_from_this(), name, key, cancels,
+              callback = std::move(callback)](const absl::Status& status) {
+    if (!status.ok()) return callback(status);
+    const auto answer =
+        [self, name,
+         callback](const absl::StatusOr<std::vector<StoredWait>>& rows) {
+          if (!rows.ok()) return callback(rows.status());
+          if (rows->size() != 1) {
+            return callback(absl::InternalError("the store returned no wait"));
+          }
+          callback(ToStatus(self->options_.space, name, rows->front()));
+        };
+    const WaitPartition partition =
+        self->Partition(name, PartitionOf(key, self->options_.partitions));
+    if (cancels) {
+      self->store_->Cancel(partition, {key}, answer);
+    } else {
+      self->store_->Get(partition, {key}, answer);
+    }
+  });
+}
+
+// A cursor is the partition, a colon, and the cursor of the store.
+void DurableDesk::List(const std::string& name, const std::string& cursor,
+                       Callback<DurableClient::Listed> callback) {
+  const size_t colon = cursor.find(':');
+  int index = 0;
+  if (!cursor.empty() && (colon == std::string::npos ||
+                          !absl::SimpleAtoi(cursor.substr(0, colon), &index) ||
+                          index < 0 || index >= options_.partitions)) {
+    return Later([callback] {
+      callback(absl::InvalidArgumentError("the cursor is none of List"));
+    });
+  }
+  const std::string of_store =
+      cursor.empty() ? std::string("0") : cursor.substr(colon + 1);
+  Open(name, [self = shared_from_this(), name, index, of_store,
+              callback = std::move(callback)](const absl::Status& status) {
+    if (!status.ok()) return callback(status);
+    self->store_->Scan(
+        self->Partition(name, index), of_store,
+        [self, name, index,
+         callback](const absl::StatusOr<WaitStore::ScanReply>& reply) {
+          if (!reply.ok()) return callback(reply.status());
+          DurableClient::Listed listed;
+          for (const StoredWait& wait : reply->waits) {
+            // Forgotten since the step.
+            if (!wait.exists()) continue;
+            listed.waits.push_back(ToStatus(self->options_.space, name, wait));
+          }
+          if (reply->cursor != "0") {
+            listed.cursor = absl::StrCat(index, ":", reply->cursor);
+          } else if (index + 1 < self->options_.partitions) {
+            listed.cursor = absl::StrCat(index + 1, ":0");
+          }
+          callback(std::move(listed));
+        });
+  });
+}
+
+void DurableDesk::Stats(const std::string& name,
+                        Callback<DurableStats> callback) {
+  Open(name, [self = shared_from_this(), name,
+              callback = std::move(callback)](const absl::Status& status) {
+    if (!status.ok()) return callback(status);
+    struct Progress {
+      int64_t left = 0;
+      DurableStats stats;
+      std::map<std::string, int64_t> counters;
+      absl::Status status;
+    };
+    const auto progress = std::make_shared<Progress>();
+    progress->left = self->options_.partitions;
+    for (int i = 0; i < self->options_.partitions; ++i) {
+      self->store_->Stats(
+          self->Partition(name, i),
+          [progress, callback](const absl::StatusOr<WaitStats>& reply) {
+            DurableStats& all = progress->stats;
+            if (reply.ok()) {
+              all.pending += reply->pending;
+              all.overdue += reply->overdue;
+              all.kept += reply->kept;
+              if (reply->next_us.has_value()) {
+                all.oldest = std::max(
+                    all.oldest,
+                    absl::Microseconds(reply->now_us - *reply->next_us));
+              }
+              for (const auto& [counter, count] : reply->counters) {
+                progress->counters[counter] += count;
+              }
+            } else {
+              progress->status.Update(reply.status());
+            }
+            if (--progress->left > 0) return;
+            all.counters.assign(progress->counters.begin(),
+                                progress->counters.end());
+            if (progress->status.ok()) {
+              callback(std::move(all));
+            } else {
+              callback(progress->status);
+            }
+          });
+    }
+  });
+}
+
+}  // namespace internal
+
+std::string_view ToString(DurableStatus::Phase phase) {
+  switch (phase) {
+    case DurableStatus::Phase::kUnknown:
+      return "unknown";
+    case DurableStatus::Phase::kPending:
+      return "pending";
+    case DurableStatus::Phase::kEnded:
+      return "ended";
+    case DurableStatus::Phase::kDelivered:
+      break;
+  }
+  return "delivered";
+}
+
+absl::StatusOr<std::unique_ptr<DurableClient>> DurableClient::Make(
+    std::shared_ptr<WaitStore> store, const DurableClientOptions& options) {
+  if (store == nullptr) return absl::InvalidArgumentError("store is null");
+  if (absl::Status status = internal::CheckName(options.space); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("space: ", status.message()));
+  }
+  if (options.partitions < 1 || options.partitions > 4096) {
+    return internal::InvalidOption("partitions", options.partitions,
+                                   "within [1, 4096]");
+  }
+  if (options.max_pending < 1) {
+    return internal::InvalidOption("max_pending", options.max_pending,
+                                   "at least 1");
+  }
+  return absl::WrapUnique(new DurableClient(
+      std::make_shared<internal::DurableDesk>(std::move(store), options)));
+}
+
+DurableClient::DurableClient(std::shared_ptr<internal::DurableDesk> desk)
+    : desk_(std::move(desk)) {}
+
+DurableClient::~DurableClient() = default;
+
+void DurableClient::Enqueue(const std::string& name, DurableRequest request,
+                            Callback<bool> callback) {
+  std::vector<DurableRequest> requests;
+  requests.push_back(std::move(request));
+  desk_->EnqueueMany(
+      name, std::move(requests),
+      [callback = std::move(callback)](const absl::StatusOr<int64_t>& created) {
+        if (created.ok()) {
+          callback(*created == 1);
+        } else {
+          callback(created.status());
+        }
+      });
+}
+
+void DurableClient::EnqueueMany(const std::string& name,
+                                std::vector<DurableRequest> requests,
+                                Callback<int64_t> callback) {
+  desk_->EnqueueMany(name, std::move(requests), std::move(callback));
+}
+
+void DurableClient::Cancel(const std::string& name, const std::string& key,
+                           Callback<DurableStatus> callback) {
+  desk_->One(name, key, /*cancels=*/true, std::move(callback));
+}
+
+void DurableClient::Get(const std::string& name, const std::string& key,
+                        Callback<DurableStatus> callback) {
+  desk_->One(name, key, /*cancels=*/false, std::move(callback));
+}
+
+void DurableClient::List(const std::string& name, const std::string& cursor,
+                         Callback<Listed> callback) {
+  desk_->List(name, cursor, std::move(callback));
+}
+
+void DurableClient::Stats(const std::string& name,
+                          Callback<DurableStats> callback) {
+  desk_->Stats(name, std::move(callback));
+}
+
+}  // namespace waiter

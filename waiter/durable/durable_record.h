@@ -1,0 +1,73 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What durable waits keep in the store:
+//
+//   std::string bytes = DurableRecord{.born_us = 5, .token = token}.Encode();
+//   absl::StatusOr<DurableRecord> record = ParseRecord(bytes);
+//
+// A record is text, up to the token or the message at its end: phase, born,
+// version, and then
+//
+//   of a pending wait   timeout, token
+//   of an ended one     code, reason, attempts, elapsed, deliveries, message
+
+#ifndef WAITER_DURABLE_DURABLE_RECORD_H_
+#define WAITER_DURABLE_DURABLE_RECORD_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_token.h"
+
+namespace waiter::internal {
+
+// All times are in microseconds of the store's clock.
+struct DurableRecord {
+  WaitPhase phase = WaitPhase::kPending;
+  int64_t born_us = 0;  // When it was enqueued.
+
+  // Of a pending wait. No timeout: that of the policy. An empty token: nobody
+  // has claimed it.
+  std::optional<int64_t> timeout_us = {};
+  WaitToken token = {};
+
+  // Of an ended one. The value of a success is not in the record.
+  absl::StatusCode code = absl::StatusCode::kOk;
+  std::string message = {};
+  StopReason reason = StopReason::kSuccess;
+  int64_t attempts = 0;
+  int64_t elapsed_us = 0;
+  int64_t deliveries = 0;  // That have failed.
+
+  std::string Encode() const;
+
+  // Returns what follows the phase and the time, for `EnqueueItem::record`.
+  std::string EncodeRest() const;
+};
+
+// Returns kInvalidArgument for bytes that are no record, and kUnimplemented for
+// those of a newer version.
+absl::StatusOr<DurableRecord> ParseRecord(std::string_view bytes);
+
+// Returns the result of an ended wait.
+DurableResult ToResult(std::string_view space, std::string_view name,
+                       std::string_view key, const DurableRecord& record,
+                       std::string_view value);
+
+// Returns the partition of a key, below `partitions`.
+int PartitionOf(std::string_view key, int64_t partitions);
+
+// Returns OK, or an error if the text is not a key: 1 to 128 bytes.
+absl::Status CheckKey(std::string_view key);
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_DURABLE_DURABLE_RECORD_H_

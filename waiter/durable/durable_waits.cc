@@ -1,0 +1,91 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/distributed/durable_waits.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/budget_member.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/durable_worker.h"
+#include "waiter/options.h"
+
+namespace waiter {
+namespace {
+
+absl::Status CheckCount(const char* field, int64_t count, int64_t least,
+                        int64_t most) {
+  if (count >= least && count <= most) return absl::OkStatus();
+  return internal::InvalidOption(
+      field, count, absl::StrCat("within [", least, ", ", most, "]"));
+}
+
+absl::Status CheckTime(const char* field, absl::Duration time,
+                       absl::Duration least, absl::Duration most) {
+  if (time >= least && time <= most) return absl::OkStatus();
+  return internal::InvalidOption(
+      field, absl::FormatDuration(time),
+      absl::StrCat("within [", absl::FormatDuration(least), ", ",
+                   absl::FormatDuration(most), "]"));
+}
+
+}  // namespace
+
+absl::Status Validate(const DurableWaitsOptions& options) {
+  if (!internal::CheckName(options.space).ok()) {
+    return internal::InvalidOption(
+        "space", absl::StrCat("\"", options.space, "\""),
+        "1 to 64 of the characters A-Z, a-z, 0-9, _, . and -");
+  }
+  for (absl::Status status :
+       {CheckCount("threads", options.threads, 0, 1024),
+        CheckCount("partitions", options.partitions, 1, 4096),
+        CheckTime("lease", options.lease, absl::Seconds(2), absl::Minutes(10)),
+        CheckCount("max_held", options.max_held, 1, 1'000'000),
+        CheckCount("claim_batch", options.claim_batch, 1, 1000),
+        CheckTime("retain", options.retain, absl::ZeroDuration(),
+                  absl::Hours(2400)),
+        CheckCount("max_crashes", options.max_crashes, 1, 100)}) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<DurableWaits>> DurableWaits::Make(
+    std::shared_ptr<WaitStore> store, const DurableWaitsOptions& options) {
+  if (store == nullptr) return absl::InvalidArgumentError("store is null");
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  return absl::WrapUnique(new DurableWaits(
+      std::make_shared<internal::DurableWorker>(std::move(store), options)));
+}
+
+DurableWaits::DurableWaits(std::shared_ptr<internal::DurableWorker> worker)
+    : worker_(std::move(worker)) {}
+
+DurableWaits::~DurableWaits() { worker_->Stop(); }
+
+absl::Status DurableWaits::Register(std::string name, WaitOptions policy,
+                                    DurableFunction function,
+                                    DurableHandler handler) {
+  return worker_->Register(std::move(name), std::move(policy),
+                           std::move(function), std::move(handler));
+}
+
+void DurableWaits::Start() { worker_->Start(); }
+
+bool DurableWaits::Drain(absl::Duration limit) { return worker_->Drain(limit); }
+
+DurableWaitsState DurableWaits::State() const { return worker_->State(); }
+
+MonotonicTime DurableWaits::RunDue() { return worker_->RunDue(); }
+
+}  // namespace waiter

@@ -1,0 +1,779 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/durable/durable_worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/budget_member.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/durable_waits.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/durable_record.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/internal/string_views.h"
+#include "waiter/loop/crc32c.h"
+#include "waiter/loop/next_step.h"
+#include "waiter/loop/saved_wait.h"
+#include "waiter/loop/wait_loop.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
+#include "waiter/waiter.h"
+
+namespace waiter::internal {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// Longest times between two looks into a partition, by the rank of a worker.
+constexpr nanoseconds kLooks[] = {milliseconds(250), seconds(2), seconds(30)};
+constexpr nanoseconds kLeastGap = milliseconds(5);
+constexpr nanoseconds kBeatGap = seconds(5);
+constexpr nanoseconds kErrorGap = seconds(1);
+// Settles wait so long for others, up to so many.
+constexpr nanoseconds kFlushGap = milliseconds(5);
+constexpr size_t kFlushSize = 250;
+constexpr nanoseconds kUnreadableDelay = seconds(30);
+constexpr nanoseconds kOverlapDelay = seconds(1);
+constexpr int64_t kSuspectCrashes = 2;
+constexpr size_t kLongestValue = size_t{64} * 1024;
+
+int64_t Micros(nanoseconds time) {
+  return std::chrono::duration_cast<microseconds>(time).count();
+}
+
+}  // namespace
+
+DurableWorker::DurableWorker(std::shared_ptr<WaitStore> store,
+                             const DurableWaitsOptions& options)
+    : store_(std::move(store)),
+      clock_(store_->clock()),
+      options_(options),
+      id_(NewMember("").id),
+      lease_(absl::ToChronoNanoseconds(options.lease)),
+      third_(lease_ / 3),
+      delivery_(WaitPolicy::Make({.timeout = absl::InfiniteDuration(),
+                                  .max_attempts = 1,
+                                  .clock = &clock_})) {
+  engine_.emplace(
+      WaitEngineOptions{.threads = options.threads, .clock = &clock_});
+}
+
+absl::Status DurableWorker::Register(std::string name, WaitOptions policy,
+                                     DurableFunction function,
+                                     DurableHandler handler) {
+  if (absl::Status status = CheckName(name); !status.ok()) return status;
+  if (function == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": the status function is null"));
+  }
+  if (absl::Status status = Validate(policy); !status.ok()) return status;
+  const MutexLock lock(mutex_);
+  if (has_started_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": registered after the start"));
+  }
+  auto& entry = names_[name];
+  if (entry != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat(name, ": registered twice"));
+  }
+  entry = std::make_unique<Name>();
+  entry->name = name;
+  entry->function = std::move(function);
+  entry->handler = std::move(handler);
+  policy.clock = &clock_;
+  policy.on_checkpoint =
+      [this, &registered = *entry,
+       then = std::move(policy.on_checkpoint)](const WaitToken& token) {
+        if (then != nullptr) then(token);
+        OnCheckpoint(registered, token);
+      };
+  entry->policy = WaitPolicy::Make(std::move(policy));
+  for (int i = 0; i < options_.partitions; ++i) {
+    entry->partitions.push_back(std::make_unique<Partition>(
+        Partition{.name = *entry,
+                  .id = {.space = options_.space, .name = name, .index = i}}));
+  }
+  return absl::OkStatus();
+}
+
+void DurableWorker::Start() {
+  const MutexLock lock(mutex_);
+  if (has_started_) return;
+  has_started_ = true;
+  const MonotonicTime now = clock_.MonotonicNow();
+  next_renewal_ = now + third_;
+  Turn();
+}
+
+// Nobody may claim by another division than those who enqueue.
+void DurableWorker::Open(Name& name, MonotonicTime now) {
+  name.is_opening = true;
+  name.next_open = now + kBeatGap;
+  store_->Open(
+      options_.space, name.name, options_.partitions,
+      Reply<int64_t>(
+          [&name](DurableWorker& self, const absl::StatusOr<int64_t>& count) {
+            self.mutex_.AssertHeld();
+            name.is_opening = false;
+            name.is_open = count.ok() && *count == self.options_.partitions;
+            if (!count.ok() || name.is_open) {
+              return self.Note(count.status());
+            }
+            self.Note(absl::FailedPreconditionError(absl::StrCat(
+                name.name, " has ", *count, " partitions in the store, and ",
+                self.options_.partitions, " in the options")));
+          }));
+}
+
+void DurableWorker::Turn() {
+  const MonotonicTime now = clock_.MonotonicNow();
+  if (now >= next_beat_ && !is_draining_) Beat(now);
+  if (now >= next_renewal_) Renew(now);
+  for (const auto& [key, name] : names_) {
+    if (!name->is_open && !name->is_opening && now >= name->next_open) {
+      Open(*name, now);
+    }
+    for (const auto& partition : name->partitions) {
+      if (name->is_open && now >= partition->next_look) Look(*partition, now);
+      if (now >= partition->flush_at) Flush(*partition, now);
+    }
+  }
+  Arm();
+}
+
+MonotonicTime DurableWorker::NextTime() const {
+  MonotonicTime next = next_renewal_;
+  if (!is_draining_) next = std::min(next, next_beat_);
+  for (const auto& [key, name] : names_) {
+    if (!name->is_open && !name->is_opening) {
+      next = std::min(next, name->next_open);
+    }
+    for (const auto& partition : name->partitions) {
+      next = std::min(next, partition->flush_at);
+      if (name->is_open && !partition->is_claiming && !is_draining_) {
+        next = std::min(next, partition->next_look);
+      }
+    }
+  }
+  return next;
+}
+
+// Makes sure that a timer fires at the time of what is due next.
+void DurableWorker::Arm() {
+  const MonotonicTime time = NextTime();
+  if (time >= armed_ || has_stopped_ || !has_started_) return;
+  armed_ = time;
+  store_->RunAt(time, [weak = weak_from_this()] {
+    const std::shared_ptr<DurableWorker> self = weak.lock();
+    if (self == nullptr) return;
+    const MutexLock lock(self->mutex_);
+    if (self->has_stopped_) return;
+    // An earlier timer may have been set since this one was.
+    if (self->clock_.MonotonicNow() >= self->armed_) {
+      self->armed_ = MonotonicTime::max();
+    }
+    self->Turn();
+  });
+}
+
+void DurableWorker::Beat(MonotonicTime now) {
+  next_beat_ = now + kBeatGap;
+  store_->Beat(options_.space, id_,
+               Reply<std::vector<std::string>>(
+                   [](DurableWorker& self, const auto& workers) {
+                     self.mutex_.AssertHeld();
+                     self.OnBeat(workers);
+                   }));
+}
+
+// The worker with the highest hash of its id and the partition comes first: few
+// partitions change hands when workers come and go.
+void DurableWorker::OnBeat(
+    const absl::StatusOr<std::vector<std::string>>& workers) {
+  Note(workers.status());
+  if (!workers.ok()) return;
+  for (const auto& [key, name] : names_) {
+    for (const auto& partition : name->partitions) {
+      const auto hash = [&](const std::string& worker) {
+        return Crc32c(
+            absl::StrCat(worker, "/", name->name, "/", partition->id.index));
+      };
+      const uint32_t own = hash(id_);
+      partition->rank = std::count_if(
+          workers->begin(), workers->end(),
+          [&](const std::string& worker) { return hash(worker) > own; });
+    }
+  }
+}
+
+void DurableWorker::Look(Partition& partition, MonotonicTime now) {
+  if (partition.is_claiming || is_draining_) return;
+  const int64_t most = std::min(options_.claim_batch,
+                                options_.max_held - state_.held - asked_for_);
+  if (most <= 0) {
+    partition.next_look = now + kLooks[0];
+    return;
+  }
+  partition.is_claiming = true;
+  asked_for_ += most;
+  store_->Claim(
+      {.partition = partition.id, .most = most, .lease_us = Micros(lease_)},
+      Reply<ClaimReply>(
+          [&partition, now, most](DurableWorker& self, const auto& reply) {
+            self.mutex_.AssertHeld();
+            self.asked_for_ -= most;
+            self.OnClaim(partition, now, most, reply);
+          }));
+}
+
+void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
+                            int64_t most,
+                            const absl::StatusOr<ClaimReply>& reply) {
+  partition.is_claiming = false;
+  Note(reply.status());
+  const MonotonicTime now = clock_.MonotonicNow();
+  if (!reply.ok()) {
+    partition.next_look = now + kErrorGap;
+    return;
+  }
+  store_clock_.Observe(sent, now, microseconds(reply->now_us));
+  state_.claimed += static_cast<int64_t>(reply->waits.size());
+  for (const ClaimedWait& wait : reply->waits) {
+    Adopt(partition, wait, reply->fence, sent + lease_, now);
+  }
+  partition.next_look =
+      now + kLooks[std::min<int64_t>(partition.rank, std::size(kLooks) - 1)];
+  if (static_cast<int64_t>(reply->waits.size()) == most) {
+    partition.next_look = now;
+  } else if (reply->next_us.has_value()) {
+    const nanoseconds left = microseconds(*reply->next_us - reply->now_us);
+    partition.next_look =
+        std::min(partition.next_look, now + std::max(left, kLeastGap));
+  }
+}
+
+void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
+                          int64_t fence, MonotonicTime lease_end,
+                          MonotonicTime now) {
+  Name& name = partition.name;
+  const auto give_back = [&](nanoseconds delay) {
+    partition.items.push_back({.key = wait.key,
+                               .fence = fence,
+                               .action = SettleAction::kRelease,
+                               .delay_us = Micros(delay)});
+    partition.flush_at = std::min(partition.flush_at, now + kFlushGap);
+  };
+  absl::StatusOr<DurableRecord> record = ParseRecord(wait.record);
+  if (!record.ok() || record->phase == WaitPhase::kDelivered) {
+    ++state_.unreadable;
+    Note(record.status());
+    return give_back(kUnreadableDelay);
+  }
+  auto& entry = name.held[wait.key];
+  // A poll of ours outlived the lease.
+  if (entry != nullptr) return give_back(kOverlapDelay);
+  entry = std::make_unique<Held>(Held{.name = name,
+                                      .partition = partition,
+                                      .key = wait.key,
+                                      .args = wait.args,
+                                      .fence = fence,
+                                      .lease_end = lease_end,
+                                      .record = *std::move(record),
+                                      .is_cancelled = wait.is_cancelled});
+  ++state_.held;
+  Held& held = *entry;
+  if (held.record.phase == WaitPhase::kEnded) {
+    held.phase = Phase::kDelivering;
+    if (held.record.reason != StopReason::kSuccess) return Deliver(held);
+    store_->Get(
+        partition.id, {held.key},
+        Reply<std::vector<StoredWait>>(
+            [&name, key = held.key](DurableWorker& self, const auto& rows) {
+              self.mutex_.AssertHeld();
+              Held* const found = self.Find(name, key);
+              if (found == nullptr || found->runs ||
+                  found->phase != Phase::kDelivering) {
+                return;
+              }
+              if (!rows.ok() || rows->empty()) {
+                return self.Drop(*found);
+              }
+              found->value = rows->front().value;
+              self.Deliver(*found);
+            }));
+    return;
+  }
+  if (wait.marks >= options_.max_crashes) {
+    return End(held, StopReason::kFailed,
+               absl::AbortedError(absl::StrCat(name.name, " ", held.key,
+                                               ": crashed its worker ",
+                                               wait.marks, " times")),
+               held.record.token.attempts(), "");
+  }
+  if (wait.crashes >= kSuspectCrashes && !held.is_cancelled) {
+    held.phase = Phase::kSuspected;
+    suspects_.emplace_back(&name, held.key);
+    return NextSuspect();
+  }
+  BeginPolling(held, now);
+}
+
+// Lets the next suspect be polled, once the store has noted that.
+void DurableWorker::NextSuspect() {
+  while (!has_suspect_ && !suspects_.empty()) {
+    const auto [name, key] = suspects_.front();
+    suspects_.pop_front();
+    Held* const held = Find(*name, key);
+    if (held == nullptr || held->phase != Phase::kSuspected) continue;
+    has_suspect_ = true;
+    held->is_marked = true;
+    store_->Mark(
+        held->partition.id, key, /*begins=*/true,
+        Reply<int64_t>(
+            [name = name, key = key](DurableWorker& self, const auto& marks) {
+              self.mutex_.AssertHeld();
+              Held* const marked = self.Find(*name, key);
+              const bool is_there =
+                  marked != nullptr && marked->phase == Phase::kSuspected;
+              if (is_there && marks.ok()) {
+                return self.BeginPolling(*marked, self.clock_.MonotonicNow());
+              }
+              self.has_suspect_ = false;
+              if (is_there) self.Drop(*marked);
+              self.NextSuspect();
+            }));
+  }
+}
+
+void DurableWorker::ClearMark(Held& held) {
+  if (!std::exchange(held.is_marked, false)) return;
+  has_suspect_ = false;
+  store_->Mark(held.partition.id, held.key, /*begins=*/false,
+               Reply<int64_t>([](DurableWorker& self, const auto& reply) {
+                 self.mutex_.AssertHeld();
+                 self.Note(reply.status());
+               }));
+  NextSuspect();
+}
+
+int64_t DurableWorker::StoreTime(MonotonicTime now) const {
+  return store_clock_.At(now).value_or(microseconds(0)).count();
+}
+
+nanoseconds DurableWorker::WallAhead(MonotonicTime now) const {
+  return absl::ToChronoNanoseconds(clock_.TimeNow() -
+                                   absl::FromUnixMicros(StoreTime(now)));
+}
+
+// Returns the token of a wait that nobody has polled, or nullopt if it ended at
+// once. The wait begins at its enqueue.
+std::optional<WaitToken> DurableWorker::FirstToken(Held& held,
+                                                   MonotonicTime now) {
+  const int64_t store_now = StoreTime(now);
+  const MonotonicTime start =
+      now - microseconds(std::max<int64_t>(0, store_now - held.record.born_us));
+  const WaitPolicy& policy = *held.name.policy;
+  MonotonicTime deadline = policy.DeadlineFrom(start);
+  if (held.record.timeout_us.has_value()) {
+    deadline = SaturatingAdd(start, microseconds(*held.record.timeout_us));
+  }
+  WaitReport report;
+  WaitLoop loop(policy, report);
+  loop.set_name(held.key);
+  const NextStep step = loop.Start(start, deadline, [] { return false; });
+  if (step.action() == NextStep::Action::kFinish) {
+    End(held, report.reason, report.status, report.attempts, "");
+    return std::nullopt;
+  }
+  return SaveWait(
+      loop.state(), report, held.key,
+      step.action() == NextStep::Action::kSleep ? step.wake_up() : now,
+      {now, absl::FromUnixMicros(store_now)});
+}
+
+void DurableWorker::BeginPolling(Held& held, MonotonicTime now) {
+  if (held.record.token.empty()) {
+    std::optional<WaitToken> token = FirstToken(held, now);
+    if (!token.has_value()) return;
+    held.record.token = *std::move(token);
+  }
+  held.phase = Phase::kPolling;
+  held.runs = true;
+  held.handle = engine_->Resume(
+      held.key,
+      Waiter([this, &held](
+                 const PollContext& context) { return PollOne(held, context); },
+             held.name.policy),
+      ShiftWallClock(held.record.token, WallAhead(now)),
+      [this, &held](WaitResult<std::string> result) {
+        OnEnd(held, std::move(result));
+      });
+  if (held.is_cancelled) held.handle.Cancel();
+}
+
+Poll<std::string> DurableWorker::PollOne(Held& held,
+                                         const PollContext& context) {
+  int64_t fence = 0;
+  {
+    const MutexLock lock(mutex_);
+    // A poll that began now might reach beyond the lease.
+    if (held.phase == Phase::kPolling &&
+        clock_.MonotonicNow() >= held.lease_end - third_) {
+      Drop(held);
+    }
+    if (held.phase != Phase::kPolling) return NotReady();
+    held.is_asleep = false;
+    ++state_.polls;
+    fence = held.fence;
+  }
+  Poll<std::string> found = held.name.function({.name = held.name.name,
+                                                .key = held.key,
+                                                .args = held.args,
+                                                .context = context,
+                                                .fence = fence});
+  const MutexLock lock(mutex_);
+  ClearMark(held);
+  return found;
+}
+
+void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
+  // Of its own scale, only the distance to `wake_up` counts.
+  const SavedWait saved = RestoreWait(token, {{}, absl::InfinitePast()});
+  const nanoseconds delay = saved.wake_up.time_since_epoch();
+  const MutexLock lock(mutex_);
+  Held* const held = Find(name, saved.name);
+  if (held == nullptr || held->phase != Phase::kPolling) return;
+  const MonotonicTime now = clock_.MonotonicNow();
+  held->record.token = ShiftWallClock(token, -WallAhead(now));
+  held->is_dirty = true;
+  held->is_asleep = true;
+  held->wake_up = SaturatingAdd(now, delay);
+  if (delay < third_ && !is_draining_) return;
+  held->phase = Phase::kReleasing;
+  held->handle.Cancel();
+}
+
+void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
+  const MutexLock lock(mutex_);
+  held.runs = false;
+  ClearMark(held);
+  if (held.phase == Phase::kDropped ||
+      result.reason() == StopReason::kShutDown) {
+    return Erase(held);
+  }
+  if (held.phase == Phase::kReleasing &&
+      result.reason() == StopReason::kCancelled) {
+    const nanoseconds left = held.wake_up - clock_.MonotonicNow();
+    return Release(held, std::max(left, nanoseconds::zero()));
+  }
+  std::string value;
+  if (result.ok()) value = *std::move(result);
+  const WaitReport& report = result.report();
+  if (value.size() > kLongestValue) {
+    End(held, StopReason::kFailed,
+        absl::InvalidArgumentError(
+            absl::StrCat(held.name.name, " ", held.key, ": the result has ",
+                         value.size(), " bytes; ", kLongestValue, " may be")),
+        report.attempts, "");
+  } else {
+    End(held, report.reason, report.status, report.attempts, std::move(value));
+  }
+  Arm();
+}
+
+void DurableWorker::Release(Held& held, nanoseconds delay) {
+  held.phase = Phase::kReleasing;
+  Settle(held, SettleAction::kRelease, delay);
+}
+
+void DurableWorker::End(Held& held, StopReason reason,
+                        const absl::Status& status, int64_t attempts,
+                        std::string value) {
+  held.phase = Phase::kEnding;
+  DurableRecord& record = held.record;
+  record.phase =
+      held.name.handler == nullptr ? WaitPhase::kDelivered : WaitPhase::kEnded;
+  record.reason = reason;
+  record.code = status.code();
+  record.message = std::string(status.message());
+  record.attempts = attempts;
+  record.elapsed_us = StoreTime(clock_.MonotonicNow()) - held.record.born_us;
+  held.value = std::move(value);
+  held.is_dirty = true;
+  Settle(held, held.name.handler == nullptr ? SettleAction::kEndUnheard
+                                            : SettleAction::kEnd);
+}
+
+void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
+  const bool ends =
+      action == SettleAction::kEnd || action == SettleAction::kEndUnheard;
+  Partition& partition = held.partition;
+  partition.items.push_back(
+      {.key = held.key,
+       .fence = held.fence,
+       .action = action,
+       .delay_us = Micros(delay),
+       .record = std::exchange(held.is_dirty, false) ? held.record.Encode()
+                                                     : std::string(),
+       .value = ends ? held.value : std::string(),
+       .reason = ends ? std::string(StopReasonName(held.record.reason))
+                      : std::string()});
+  const MonotonicTime now = clock_.MonotonicNow();
+  if (partition.items.size() >= kFlushSize) return Flush(partition, now);
+  partition.flush_at = std::min(partition.flush_at, now + kFlushGap);
+  Arm();
+}
+
+void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
+  partition.flush_at = MonotonicTime::max();
+  std::vector<SettleItem> items = std::move(partition.items);
+  partition.items.clear();
+  if (items.empty()) return;
+  SettleRequest request = {
+      .partition = partition.id,
+      .lease_us = Micros(lease_),
+      .retain_us = absl::ToInt64Microseconds(options_.retain),
+      .items = items};
+  store_->Settle(
+      std::move(request),
+      Reply<SettleReply>([&partition, now, items = std::move(items)](
+                             DurableWorker& self, const auto& reply) {
+        self.mutex_.AssertHeld();
+        self.OnSettled(partition, now, items, reply);
+      }));
+}
+
+void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
+                              std::vector<SettleItem> items,
+                              const absl::StatusOr<SettleReply>& reply) {
+  Note(reply.status());
+  Name& name = partition.name;
+  const MonotonicTime now = clock_.MonotonicNow();
+  if (!reply.ok()) {
+    // Asked again, the store says "lost" of what it had done.
+    for (SettleItem& item : items) {
+      Held* const held = Find(name, item.key);
+      if (held == nullptr || held->fence != item.fence) continue;
+      if (item.action == SettleAction::kHold) {
+        held->is_dirty |= !item.record.empty();
+      } else if (now < held->lease_end) {
+        partition.items.push_back(std::move(item));
+      } else {
+        Drop(*held);
+      }
+    }
+    if (!partition.items.empty()) {
+      partition.flush_at = std::min(partition.flush_at, now + kErrorGap);
+    }
+    return;
+  }
+  store_clock_.Observe(sent, now, microseconds(reply->now_us));
+  std::sort(items.begin(), items.end(),
+            [](const auto& a, const auto& b) { return a.key < b.key; });
+  for (const std::string& key : reply->lost) {
+    ++state_.lost;
+    Held* const held = Find(name, key);
+    const auto item = std::lower_bound(
+        items.begin(), items.end(), key,
+        [](const SettleItem& a, const std::string& b) { return a.key < b; });
+    if (item == items.end() || item->key != key) continue;
+    if (held != nullptr && held->fence == item->fence) Drop(*held);
+    items.erase(item);
+  }
+  for (const SettleItem& item : items) {
+    Held* const held = Find(name, item.key);
+    if (held == nullptr || held->fence != item.fence) continue;
+    OnItemSettled(*held, item, reply->fence, sent + lease_);
+  }
+  for (const std::string& key : reply->cancelled) {
+    Held* const held = Find(name, key);
+    if (held == nullptr || held->phase != Phase::kPolling) continue;
+    held->is_cancelled = true;
+    held->handle.Cancel();
+  }
+}
+
+void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
+                                  int64_t fence, MonotonicTime lease_end) {
+  switch (item.action) {
+    case SettleAction::kHold:
+      held.fence = fence;
+      held.lease_end = lease_end;
+      return;
+    case SettleAction::kRelease:
+      return Erase(held);
+    case SettleAction::kEnd:
+      ++state_.ended;
+      held.fence = fence;
+      held.lease_end = lease_end;
+      return Deliver(held);
+    case SettleAction::kEndUnheard:
+      ++state_.ended;
+      return Erase(held);
+    case SettleAction::kDelivered:
+      ++state_.delivered;
+      return Erase(held);
+  }
+}
+
+void DurableWorker::Deliver(Held& held) {
+  held.phase = Phase::kDelivering;
+  if (held.name.handler == nullptr) {
+    held.record.phase = WaitPhase::kDelivered;
+    held.is_dirty = true;
+    held.phase = Phase::kEnding;
+    return Settle(held, SettleAction::kDelivered);
+  }
+  held.runs = true;
+  held.handle = engine_->Start(
+      Waiter([this, &held] { return DeliverOne(held); }, delivery_),
+      [this, &held](const WaitResult<>& result) {
+        OnDelivered(held, result.ok());
+      });
+}
+
+Poll<> DurableWorker::DeliverOne(Held& held) {
+  DurableResult result;
+  {
+    const MutexLock lock(mutex_);
+    if (held.phase != Phase::kDelivering) return NotReady();
+    result = ToResult(options_.space, held.name.name, held.key, held.record,
+                      held.value);
+  }
+  return held.name.handler(result).ok() ? Poll<>(Success()) : NotReady();
+}
+
+void DurableWorker::OnDelivered(Held& held, bool is_ok) {
+  const MutexLock lock(mutex_);
+  held.runs = false;
+  if (held.phase != Phase::kDelivering) return Erase(held);
+  held.is_dirty = true;
+  held.phase = Phase::kEnding;
+  if (is_ok) {
+    held.record.phase = WaitPhase::kDelivered;
+    return Settle(held, SettleAction::kDelivered);
+  }
+  const int64_t failed = held.record.deliveries++;
+  Settle(held, SettleAction::kRelease,
+         std::min<nanoseconds>(
+             minutes(5),
+             seconds(1) * (int64_t{1} << std::min<int64_t>(failed, 10))));
+}
+
+// Holds everything for another lease, with the newest records.
+void DurableWorker::Renew(MonotonicTime now) {
+  next_renewal_ = now + third_;
+  for (const auto& [key, name] : names_) {
+    std::vector<Held*> late;
+    for (const auto& [id, held] : name->held) {
+      switch (held->phase) {
+        case Phase::kSuspected:
+        case Phase::kPolling:
+        case Phase::kDelivering:
+          if (now < held->lease_end) {
+            Settle(*held, SettleAction::kHold);
+          } else {
+            late.push_back(held.get());
+          }
+          break;
+        case Phase::kReleasing:
+        case Phase::kEnding:
+        case Phase::kDropped:
+          break;
+      }
+    }
+    for (Held* const held : late) Drop(*held);
+  }
+}
+
+void DurableWorker::Drop(Held& held) {
+  switch (held.phase) {
+    case Phase::kPolling:
+    case Phase::kDelivering:
+    case Phase::kReleasing:
+    case Phase::kSuspected:
+    case Phase::kEnding:
+      if (!held.runs) return Erase(held);
+      held.phase = Phase::kDropped;
+      held.handle.Cancel();
+      return;
+    case Phase::kDropped:
+      return;
+  }
+}
+
+void DurableWorker::Erase(Held& held) {
+  --state_.held;
+  held.name.held.erase(held.key);
+  if (state_.held == 0) gave_back_.Notify();
+}
+
+DurableWorker::Held* DurableWorker::Find(Name& name, const std::string& key) {
+  const auto it = name.held.find(key);
+  return it == name.held.end() ? nullptr : it->second.get();
+}
+
+void DurableWorker::Note(const absl::Status& status) {
+  state_.last_error = status;
+}
+
+bool DurableWorker::Drain(absl::Duration limit) {
+  const MonotonicTime end =
+      SaturatingAdd(clock_.MonotonicNow(), absl::ToChronoNanoseconds(limit));
+  const MutexLock lock(mutex_);
+  is_draining_ = true;
+  for (const auto& [key, name] : names_) {
+    std::vector<Held*> unpolled;
+    for (const auto& [id, held] : name->held) {
+      if (held->phase == Phase::kPolling && held->is_asleep) {
+        held->phase = Phase::kReleasing;
+        held->handle.Cancel();
+      } else if (held->phase == Phase::kSuspected) {
+        unpolled.push_back(held.get());
+      }
+    }
+    for (Held* const held : unpolled) Release(*held, nanoseconds::zero());
+  }
+  while (state_.held > 0 && clock_.MonotonicNow() < end) {
+    gave_back_.WaitUntil(end);
+  }
+  return state_.held == 0;
+}
+
+void DurableWorker::Stop() {
+  {
+    const MutexLock lock(mutex_);
+    has_stopped_ = true;
+  }
+  engine_.reset();
+}
+
+DurableWaitsState DurableWorker::State() const {
+  const MutexLock lock(mutex_);
+  return state_;
+}
+
+}  // namespace waiter::internal

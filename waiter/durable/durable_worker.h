@@ -1,0 +1,227 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The functions of `DurableWaits`. One mutex guards everything; the store and
+// the engine are called under it, as neither blocks nor calls back at once.
+// Functions of users are called without it.
+//
+// A wait goes through these states, and out of them only by a reply of the
+// store or because it is dropped, which is always right: it then comes due at
+// the end of its lease.
+//
+//   claimed -> kSuspected -> kPolling -> kReleasing -> released
+//                               |-> kEnding -> kDelivering -> kEnding -> gone
+
+#ifndef WAITER_DURABLE_DURABLE_WORKER_H_
+#define WAITER_DURABLE_DURABLE_WORKER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/durable_waits.h"
+#include "waiter/distributed/store_clock.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/durable_record.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/poll.h"
+#include "waiter/poll_context.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
+
+namespace waiter::internal {
+
+class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
+ public:
+  DurableWorker(std::shared_ptr<WaitStore> store,
+                const DurableWaitsOptions& options);
+
+  absl::Status Register(std::string name, WaitOptions policy,
+                        DurableFunction function, DurableHandler handler);
+  void Start();
+  bool Drain(absl::Duration limit);
+  // Ends all waits. Callbacks that come later do nothing.
+  void Stop();
+  DurableWaitsState State() const;
+  MonotonicTime RunDue() { return engine_->RunDue(); }
+
+ private:
+  using Nanoseconds = std::chrono::nanoseconds;
+
+  struct Partition;
+  struct Held;
+
+  // A name and what is registered for it.
+  struct Name {
+    std::string name;
+    std::shared_ptr<const WaitPolicy> policy;
+    DurableFunction function;
+    DurableHandler handler;
+    std::vector<std::unique_ptr<Partition>> partitions;
+    bool is_open = false;
+    bool is_opening = false;
+    MonotonicTime next_open = {};
+    // The waits that this worker holds, by key.
+    absl::flat_hash_map<std::string, std::unique_ptr<Held>> held;
+  };
+
+  struct Partition {
+    Name& name;
+    WaitPartition id;
+    bool is_claiming = false;
+    MonotonicTime next_look = {};
+    int64_t rank = 0;  // Of this worker among the live ones.
+    std::vector<SettleItem> items = {};
+    MonotonicTime flush_at = MonotonicTime::max();
+  };
+
+  enum class Phase : uint8_t {
+    kSuspected,   // Waits for its turn to be polled alone.
+    kPolling,     // On the engine, which polls it or sleeps.
+    kReleasing,   // To be given back; from here on the store has to answer.
+    kEnding,      // The same, for a result and for its delivery.
+    kDelivering,  // Its result is being delivered.
+    kDropped,     // Not ours any more; its functions are still running.
+  };
+
+  struct Held {
+    Name& name;
+    Partition& partition;
+    std::string key;
+    std::string args;
+    int64_t fence = 0;
+    MonotonicTime lease_end;
+    Phase phase = Phase::kPolling;
+
+    DurableRecord record;   // `token` is by the store's clock.
+    bool is_dirty = false;  // The store has an older record.
+    bool is_asleep = true;
+    MonotonicTime wake_up = {};
+    bool is_cancelled = false;
+    bool is_marked = false;
+    bool runs = false;  // The engine has functions of it.
+
+    std::string value = {};  // Of a success.
+    WaitHandle handle = {};
+  };
+
+  // Those of waits on the engine's threads.
+  Poll<std::string> PollOne(Held& held, const PollContext& context);
+  void OnCheckpoint(Name& name, const WaitToken& token);
+  void OnEnd(Held& held, WaitResult<std::string> result);
+  Poll<> DeliverOne(Held& held);
+  void OnDelivered(Held& held, bool is_ok);
+
+  // Does everything that is due.
+  void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  MonotonicTime NextTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Open(Name& name, MonotonicTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Look(Partition& partition, MonotonicTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Beat(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnBeat(const absl::StatusOr<std::vector<std::string>>& workers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Renew(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnClaim(Partition& partition, MonotonicTime sent, int64_t most,
+               const absl::StatusOr<ClaimReply>& reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Adopt(Partition& partition, const ClaimedWait& wait, int64_t fence,
+             MonotonicTime lease_end, MonotonicTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginPolling(Held& held, MonotonicTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<WaitToken> FirstToken(Held& held, MonotonicTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NextSuspect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ClearMark(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(Held& held, Nanoseconds delay)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(Held& held, StopReason reason, const absl::Status& status,
+           int64_t attempts, std::string value)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Deliver(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Settle(Held& held, SettleAction action, Nanoseconds delay = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Flush(Partition& partition, MonotonicTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSettled(Partition& partition, MonotonicTime sent,
+                 std::vector<SettleItem> items,
+                 const absl::StatusOr<SettleReply>& reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnItemSettled(Held& held, const SettleItem& item, int64_t fence,
+                     MonotonicTime lease_end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets a wait that another worker may hold. Its functions may go on.
+  void Drop(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Erase(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Held* Find(Name& name, const std::string& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Note(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t StoreTime(MonotonicTime now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The wall clock minus that of the store.
+  Nanoseconds WallAhead(MonotonicTime now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Returns a callback of the store that calls `handle` under the mutex, unless
+  // this has stopped.
+  template <typename T, typename Handle>
+  std::function<void(absl::StatusOr<T>)> Reply(Handle handle) {
+    return [weak = weak_from_this(), handle](absl::StatusOr<T> reply) {
+      const std::shared_ptr<DurableWorker> self = weak.lock();
+      if (self == nullptr) return;
+      const MutexLock lock(self->mutex_);
+      if (self->has_stopped_) return;
+      handle(*self, reply);
+      self->Arm();
+    };
+  }
+
+  const std::shared_ptr<WaitStore> store_;
+  Clock& clock_;
+  const DurableWaitsOptions options_;
+  const std::string id_;
+  const Nanoseconds lease_;
+  const Nanoseconds third_;  // Of the lease.
+  const std::shared_ptr<const WaitPolicy> delivery_;
+
+  mutable Mutex mutex_;
+  Condition gave_back_{mutex_};
+  std::map<std::string, std::unique_ptr<Name>> names_ ABSL_GUARDED_BY(mutex_);
+  bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  MonotonicTime armed_ ABSL_GUARDED_BY(mutex_) = MonotonicTime::max();
+  MonotonicTime next_beat_ ABSL_GUARDED_BY(mutex_) = {};
+  MonotonicTime next_renewal_ ABSL_GUARDED_BY(mutex_) = {};
+  StoreClock store_clock_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::pair<Name*, std::string>> suspects_ ABSL_GUARDED_BY(mutex_);
+  bool has_suspect_ ABSL_GUARDED_BY(mutex_) = false;  // That is being polled.
+  int64_t asked_for_ ABSL_GUARDED_BY(mutex_) = 0;     // By claims under way.
+  DurableWaitsState state_ ABSL_GUARDED_BY(mutex_);
+
+  // Destroyed first, by `Stop`.
+  std::optional<WaitEngine> engine_;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_DURABLE_DURABLE_WORKER_H_
