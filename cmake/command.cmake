@@ -186,6 +186,8 @@ set(WAITER_COMMAND_SOURCES
   cli/text/time_text.h
   cli/text/utf8.cc
   cli/text/utf8.h
+  sim/budget_book.cc
+  sim/budget_book.h
   sim/contention.cc
   sim/contention.h
   sim/contention_table.cc
@@ -196,6 +198,7 @@ set(WAITER_COMMAND_SOURCES
   sim/event_queue.h
   sim/fleet.cc
   sim/fleet.h
+  sim/memory_budget_store.h
   sim/network.cc
   sim/network.h
   sim/plan.cc
@@ -203,6 +206,8 @@ set(WAITER_COMMAND_SOURCES
   sim/quantile.h
   sim/trade_off.cc
   sim/trade_off.h
+  sim/virtual_clock.cc
+  sim/virtual_clock.h
 )
 
 find_package(nlohmann_json 3.11 QUIET CONFIG)
