@@ -19,6 +19,8 @@ set(WAITER_COMMAND_SOURCES
   cli/commands/read_input.h
   cli/commands/report_command.cc
   cli/commands/report_command.h
+  cli/commands/simulate_budgets.cc
+  cli/commands/simulate_budgets.h
   cli/commands/simulate_command.cc
   cli/commands/simulate_command.h
   cli/commands/subcommand.h
@@ -188,6 +190,8 @@ set(WAITER_COMMAND_SOURCES
   cli/text/utf8.h
   sim/budget_book.cc
   sim/budget_book.h
+  sim/budgets.cc
+  sim/budgets.h
   sim/contention.cc
   sim/contention.h
   sim/contention_table.cc

@@ -14,8 +14,7 @@
 namespace waiter::sim {
 
 void VirtualClock::CallAt(MonotonicTime time, Function function) {
-  calls_.push_back({std::max(time, now_), added_++, std::move(function)});
-  std::push_heap(calls_.begin(), calls_.end(), IsLater);
+  calls_.emplace(std::max(time, now_), std::move(function));
 }
 
 void VirtualClock::Advance(absl::Duration duration) {
@@ -29,12 +28,10 @@ void VirtualClock::SleepUntil(MonotonicTime wake_up,
 }
 
 void VirtualClock::MoveTo(MonotonicTime time) {
-  while (!calls_.empty() && calls_.front().time <= time) {
-    std::pop_heap(calls_.begin(), calls_.end(), IsLater);
-    const Call call = std::move(calls_.back());
-    calls_.pop_back();
-    now_ = call.time;
-    call.function();
+  while (!calls_.empty() && calls_.begin()->first <= time) {
+    const auto call = calls_.extract(calls_.begin());
+    now_ = call.key();
+    call.mapped()();
   }
   now_ = std::max(now_, time);
 }

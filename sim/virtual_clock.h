@@ -14,11 +14,10 @@
 #define WAITER_SIM_VIRTUAL_CLOCK_H_
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
+#include <map>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "waiter/clock.h"
@@ -64,20 +63,10 @@ class VirtualClock final : public Clock {
  private:
   static constexpr MonotonicTime kStart{std::chrono::hours(1000)};
 
-  struct Call {
-    MonotonicTime time;
-    int64_t number;
-    Function function;
-  };
-  static bool IsLater(const Call& a, const Call& b) {
-    return a.time != b.time ? a.time > b.time : a.number > b.number;
-  }
-
   void MoveTo(MonotonicTime time);
 
   MonotonicTime now_ = kStart;
-  int64_t added_ = 0;
-  std::vector<Call> calls_;  // A heap, the earliest first.
+  std::multimap<MonotonicTime, Function> calls_;
 };
 
 }  // namespace waiter::sim
