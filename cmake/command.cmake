@@ -21,6 +21,8 @@ set(WAITER_COMMAND_SOURCES
   cli/commands/read_input.h
   cli/commands/report_command.cc
   cli/commands/report_command.h
+  cli/commands/simulate_budgets.cc
+  cli/commands/simulate_budgets.h
   cli/commands/simulate_command.cc
   cli/commands/simulate_command.h
   cli/commands/subcommand.h
@@ -190,6 +192,10 @@ set(WAITER_COMMAND_SOURCES
   cli/text/time_text.h
   cli/text/utf8.cc
   cli/text/utf8.h
+  sim/budget_book.cc
+  sim/budget_book.h
+  sim/budgets.cc
+  sim/budgets.h
   sim/contention.cc
   sim/contention.h
   sim/contention_table.cc
@@ -200,6 +206,7 @@ set(WAITER_COMMAND_SOURCES
   sim/event_queue.h
   sim/fleet.cc
   sim/fleet.h
+  sim/memory_budget_store.h
   sim/network.cc
   sim/network.h
   sim/plan.cc
@@ -207,6 +214,8 @@ set(WAITER_COMMAND_SOURCES
   sim/quantile.h
   sim/trade_off.cc
   sim/trade_off.h
+  sim/virtual_clock.cc
+  sim/virtual_clock.h
 )
 
 find_package(nlohmann_json 3.11 QUIET CONFIG)

@@ -46,6 +46,12 @@ set(WAITER_SOURCES
   waiter/distributed/slot_ledger.h
   waiter/distributed/store_clock.h
   waiter/distributed/sync_times.h
+  waiter/durable/durable_client.cc
+  waiter/durable/durable_record.cc
+  waiter/durable/durable_record.h
+  waiter/durable/durable_waits.cc
+  waiter/durable/durable_worker.cc
+  waiter/durable/durable_worker.h
   waiter/durable/redis_wait_store.cc
   waiter/durable/wait_scripts.cc
   waiter/durable/wait_scripts.h

@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
+#include "cli/commands/simulate_budgets.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
@@ -40,6 +41,7 @@ constexpr std::string_view kUsage =
     "usage: waiter simulate MODEL [FLAG...]\n"
     "Simulates many clients and the server that they poll.\n"
     "\n"
+    "  budgets     processes that share the limit of an API, or do not\n"
     "  fleet       clients that poll until something is ready\n"
     "  contention  clients that compete to update one row\n"
     "\n"
@@ -254,9 +256,13 @@ absl::Status SimulateFleets(const Invocation& invocation) {
 absl::Status RunChecked(const Invocation& invocation) {
   if (invocation.args.empty()) {
     return absl::InvalidArgumentError(
-        "give a model, fleet or contention; see waiter simulate --help");
+        "give a model, budgets, fleet or contention; see waiter simulate "
+        "--help");
   }
   const std::string& model = invocation.args[0];
+  if (model == "budgets") {
+    return SimulateBudgetsCommand(invocation.AfterFirst());
+  }
   if (model == "fleet") return SimulateFleets(invocation.AfterFirst());
   if (model == "contention") {
     return SimulateContention(invocation.AfterFirst());
@@ -266,7 +272,7 @@ absl::Status RunChecked(const Invocation& invocation) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      model, ": no such model; the models are fleet and contention"));
+      model, ": no such model; the models are budgets, fleet and contention"));
 }
 
 }  // namespace
@@ -276,6 +282,9 @@ std::vector<std::string> SimulateCommand::FlagNames() const {
   ContentionArguments contention;
   std::vector<std::string> names = FleetFlags(fleet).Names();
   for (std::string& name : ContentionFlags(contention).Names()) {
+    names.push_back(std::move(name));
+  }
+  for (std::string& name : BudgetsFlagNames()) {
     names.push_back(std::move(name));
   }
   return names;

@@ -129,7 +129,8 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"plan --chart=pie", "--chart=pie: there is no such chart; there are"},
       {"plan --vega=" + folder + "/v --chart=detection",
        "--chart=detection: it needs --expect or --ready"},
-      {"simulate", "waiter simulate: give a model, fleet or contention"},
+      {"simulate",
+       "waiter simulate: give a model, budgets, fleet or contention"},
       {"simulate herd", "herd: no such model"},
       {"simulate fleet --clients=0", "--clients=0: it must be a whole number"},
       {"simulate fleet --polls-per-second=nan", "a number above zero"},
@@ -138,6 +139,14 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"simulate fleet --timeout=inf", "policy.timeout is inf"},
       {"simulate fleet --network=0s", "network.mean is 0"},
       {"simulate fleet 5", "5: unexpected argument; only flags are allowed"},
+      {"simulate budgets --processes=0", "it must be a whole number from 1"},
+      {"simulate budgets --busy=101", "busy is 101; it must be between 0"},
+      {"simulate budgets --every=1ms", "every is 1ms; it must be between"},
+      {"simulate budgets --polls-per-second=x", "=x: it must be a number"},
+      {"simulate budgets --burst=inf", "--burst=inf: it must be a number"},
+      {"simulate budgets --events=1m:rain", "'1m:rain' is not an event; write"},
+      {"simulate budgets --events=9m:join:1", "events is 9m:join:1; it must"},
+      {"simulate budgets 5", "5: unexpected argument; only flags are allowed"},
       {"simulate contention --clients=10,,20", "'' is not a number of clients"},
       {"simulate contention --clients=99999", "between 1 and 10000"},
       {"simulate contention --threads=0", "--threads=0: it must be"},
@@ -302,9 +311,10 @@ TEST(CliTest, UnknownVariableIsReportedOnce) {
 }
 
 TEST(CliTest, HelpFitsOneScreen) {
-  for (const char* line : {"--help", "plan --help", "plan --every=1s -h",
-                           "simulate --help", "simulate fleet --help",
-                           "simulate contention --help", "report --help"}) {
+  for (const char* line :
+       {"--help", "plan --help", "plan --every=1s -h", "simulate --help",
+        "simulate fleet --help", "simulate contention --help",
+        "simulate budgets --help", "report --help"}) {
     const Ended help = Call(line);
     EXPECT_EQ(help.code, 0) << line;
     EXPECT_THAT(help.err, IsEmpty()) << line;
@@ -522,6 +532,73 @@ TEST(SimulateCommandTest, FleetIsShownForEachKindOfJitter) {
   EXPECT_GT(spec.at("datasets").at("seconds").size(), 100);
   EXPECT_THAT(Call(line + " --jitter=30%").out,
               AllOf(HasSubstr("\ngiven policy "), Not(HasSubstr("\nfull "))));
+}
+
+constexpr std::string_view kBudgets =
+    "simulate budgets --processes=10 --busy=4 --waits=5 --polls-per-second=5 "
+    "--burst=5 --duration=40s --events=20s:join:2,30s:die:1";
+
+TEST(SimulateCommandTest, BudgetsHaveARowForEachKindOfLimiter) {
+  const std::string file = testing::TempDir() + "/budgets.vl.json";
+  const std::string line = absl::StrCat(kBudgets, " --vega=", file);
+  const Ended ended = Call(line);
+
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  for (const char* limiters :
+       {"\nown, adaptive ", "\nown, whole rate ", "\nown, rate / n ",
+        "\nshared ", "\nshared, adaptive ", "\n0s ", "\n20s:join:2 ",
+        "\n30s:die:1 "}) {
+    EXPECT_THAT(ended.out, HasSubstr(limiters));
+  }
+  for (const std::string& text :
+       std::vector<std::string>(absl::StrSplit(ended.out, '\n'))) {
+    EXPECT_LE(text.size(), 80) << text;
+  }
+  EXPECT_EQ(ended.out, Call(line).out);
+  EXPECT_NE(ended.out, Call(line + " --seed=2").out);
+  const nlohmann::json spec = *ParseJson(ReadFile(file));
+  const nlohmann::json& data = spec.at("datasets");
+  EXPECT_EQ(data.at("seconds").size(), 5 * 40);
+  ASSERT_EQ(data.at("events").size(), 2);
+  EXPECT_EQ(data.at("events")[0].at("event"), "2 join");
+  EXPECT_EQ(data.at("limit")[0].at("polls"), 5);
+}
+
+TEST(SimulateCommandTest, JsonOfBudgetsHasTheNumbersOfTheTables) {
+  const Ended text = Call(std::string(kBudgets));
+  const Ended ended = Call(absl::StrCat(kBudgets, " --json"));
+
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1);
+  const nlohmann::json json = *ParseJson(ended.out);
+  EXPECT_EQ(json.at("polls_per_second"), 5);
+  ASSERT_EQ(json.at("limiters").size(), 5);
+  std::string from_start = absl::StrFormat("\n%-20s", "0s");
+  for (const nlohmann::json& run : json.at("limiters")) {
+    const auto throttled_percent = [](const nlohmann::json& part) {
+      return 100 * *FindNumber(part, "throttled") / *FindNumber(part, "polls");
+    };
+    const nlohmann::json& total = run.at("total");
+    EXPECT_THAT(
+        text.out,
+        HasSubstr(absl::StrFormat(
+            "\n%-18s %8.1f %8.0f %8.1f %% %6.1f %% %9.3f %13.1f\n",
+            *FindString(run, "limiters"), *FindNumber(total, "polls") / 40,
+            *FindNumber(run, "peak_polls"), throttled_percent(total),
+            100 * *FindNumber(total, "used"), *FindNumber(total, "fairness"),
+            *FindNumber(run, "store_calls_per_second"))));
+    ASSERT_EQ(run.at("phases").size(), 3);
+    const nlohmann::json& start = run.at("phases")[0];
+    EXPECT_EQ(start.at("end_ms"), 20'000);
+    EXPECT_EQ(run.at("phases")[2].at("events")[0], "30s:die:1");
+    absl::StrAppendFormat(
+        &from_start, "%11s",
+        absl::StrFormat("%.0f, %.0f", 100 * *FindNumber(start, "used"),
+                        throttled_percent(start)));
+    EXPECT_EQ(run.at("polls").size(), 40);
+    EXPECT_EQ(run.at("throttled").size(), 40);
+  }
+  EXPECT_THAT(text.out, HasSubstr(from_start));
 }
 
 TEST(SimulateCommandTest, ContentionHasARowForEachSizeAndRule) {

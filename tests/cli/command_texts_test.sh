@@ -48,7 +48,7 @@ complete_words() {
     bash "$texts/waiter.bash" "$@" 2>&1
 }
 
-for line in '' exec plan report budgets 'simulate fleet' 'simulate contention'; do
+for line in '' exec plan report budgets 'simulate budgets' 'simulate fleet' 'simulate contention'; do
   # shellcheck disable=SC2086 # words
   expected=$(flags_of $line)
   [[ -n $expected ]] || fail "no flags of waiter $line"
@@ -72,7 +72,7 @@ same 'a target after its label' 'redis:// rediss://' "$(complete_words waiter db
 same 'a flag' '--timeout= --timeout-code=' "$(complete_words waiter tcp : //localhost:1 --timeo)"
 same 'the value of a flag' 'plain' "$(complete_words waiter --progress = pl)"
 same 'all values of a flag' 'auto always never' "$(complete_words waiter --color =)"
-same 'models' 'fleet contention' "$(complete_words waiter simulate '')"
+same 'models' 'budgets fleet contention' "$(complete_words waiter simulate '')"
 same 'a program' 'true' "$(complete_words waiter file:x -- tru | grep -x true | head -n 1)"
 : >"$texts/a.log"
 same 'a file' "$texts/a.log" "$(complete_words waiter --log-json = "$texts/a")"

@@ -64,6 +64,7 @@ command -v chromium >/dev/null || { echo "chromium is missing"; exit 1; }
 check plan 2 2 plan --backoff=1s,2,30s
 check expect 4 4 plan --expect=60s --backoff=1s,2,30s --jitter=full
 check fleet 1 10 simulate fleet --clients=200 --polls-per-second=100 --backoff=1s,2,30s
+check budgets 1 10 simulate budgets --processes=10 --busy=5 --polls-per-second=10 --duration=30s
 check contention 1 10 simulate contention --clients=10,20,40 --runs=5
 check report 1 10 report "$log"
 cat >"$scratch/bench.json" <<'END'

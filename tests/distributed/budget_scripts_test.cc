@@ -30,7 +30,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "tests/support/budget_book.h"
+#include "sim/budget_book.h"
 #include "tests/support/first_seed.h"
 #include "tests/support/redis_server.h"
 #include "waiter/distributed/budget_store.h"
@@ -98,7 +98,7 @@ class BudgetScriptsTest : public testing::Test {
 
   std::unique_ptr<RedisServer> server_;
   std::shared_ptr<RedisClient> client_;
-  BudgetBook book_;
+  sim::BudgetBook book_;
 };
 
 void ExpectSame(const RateGrant& script, const RateGrant& book) {

@@ -25,9 +25,10 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/budget_book.h"
+#include "sim/budget_book.h"
+#include "sim/memory_budget_store.h"
 #include "tests/support/first_seed.h"
-#include "tests/support/memory_budget_store.h"
+#include "tests/support/simulated_budget_store.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
@@ -101,7 +102,7 @@ class Process {
   // All polls until then come at `time`.
   void PauseUntil(absl::Duration time) { paused_until_ = time; }
 
-  MemoryBudgetStore& store() { return *store_; }
+  sim::MemoryBudgetStore& store() { return *store_; }
   SharedRateLimiter& limiter() { return *limiter_; }
   void Leave() {
     is_killed_ = true;
@@ -113,7 +114,7 @@ class Process {
 
   Fleet& fleet_;
   int index_;
-  std::shared_ptr<MemoryBudgetStore> store_;
+  std::shared_ptr<sim::MemoryBudgetStore> store_;
   std::shared_ptr<SharedRateLimiter> limiter_;
   bool is_killed_ = false;
   absl::Duration paused_until_;
@@ -137,7 +138,7 @@ class Fleet {
   void Run(absl::Duration time) { clock_.AdvanceTime(time); }
 
   SimulatedClock& clock() { return clock_; }
-  std::shared_ptr<BudgetBook> book() { return book_; }
+  std::shared_ptr<sim::BudgetBook> book() { return book_; }
   PollLog& log() { return log_; }
   Process& process(size_t index) { return *processes_[index]; }
   size_t size() const { return processes_.size(); }
@@ -153,7 +154,7 @@ class Fleet {
  private:
   SimulatedClock clock_{SimulatedClock::Mode::kManual};
   SharedRateLimiterOptions options_;
-  std::shared_ptr<BudgetBook> book_ = std::make_shared<BudgetBook>();
+  std::shared_ptr<sim::BudgetBook> book_ = std::make_shared<sim::BudgetBook>();
   PollLog log_;
   std::vector<std::unique_ptr<Process>> processes_;
 };
@@ -162,7 +163,8 @@ Process::Process(Fleet& fleet, int index,
                  const SharedRateLimiterOptions& options)
     : fleet_(fleet),
       index_(index),
-      store_(std::make_shared<MemoryBudgetStore>(fleet.clock(), fleet.book())),
+      store_(
+          std::make_shared<SimulatedBudgetStore>(fleet.clock(), fleet.book())),
       limiter_(*SharedRateLimiter::Make(store_, options)) {}
 
 void Process::Add(int waits, absl::Duration pause) {
@@ -416,8 +418,8 @@ TEST(SharedRateLimiterTest, MemberThatIsCutOffUsesItsPartBesideTheOthers) {
 TEST(SharedRateLimiterTest, LocalShareHoldsUntilTheStoreIsReached) {
   for (const double share : {0.0, 0.5, 1.0}) {
     SimulatedClock clock(SimulatedClock::Mode::kManual);
-    const auto store = std::make_shared<MemoryBudgetStore>(
-        clock, std::make_shared<BudgetBook>());
+    const auto store = std::make_shared<SimulatedBudgetStore>(
+        clock, std::make_shared<sim::BudgetBook>());
     store->Cut();
     const auto limiter = *SharedRateLimiter::Make(
         store, {.name = "api", .rate = 100, .local_share = share});

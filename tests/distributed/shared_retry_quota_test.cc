@@ -19,9 +19,10 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/budget_book.h"
+#include "sim/budget_book.h"
+#include "sim/memory_budget_store.h"
 #include "tests/support/first_seed.h"
-#include "tests/support/memory_budget_store.h"
+#include "tests/support/simulated_budget_store.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
 #include "waiter/retry_quota.h"
@@ -31,7 +32,7 @@ namespace waiter {
 namespace {
 
 struct Process {
-  std::shared_ptr<MemoryBudgetStore> store;
+  std::shared_ptr<sim::MemoryBudgetStore> store;
   std::shared_ptr<SharedRetryQuota> shared;
   std::shared_ptr<RetryQuota> quota;
 };
@@ -39,7 +40,7 @@ struct Process {
 class SharedRetryQuotaTest : public testing::Test {
  protected:
   Process& Add(const SharedRetryQuotaOptions& options, bool is_cut = false) {
-    auto store = std::make_shared<MemoryBudgetStore>(clock_, book_);
+    auto store = std::make_shared<SimulatedBudgetStore>(clock_, book_);
     if (is_cut) store->Cut();
     auto shared = *SharedRetryQuota::Make(store, options);
     auto quota = shared->quota();
@@ -66,7 +67,7 @@ class SharedRetryQuotaTest : public testing::Test {
   }
 
   SimulatedClock clock_{SimulatedClock::Mode::kManual};
-  std::shared_ptr<BudgetBook> book_ = std::make_shared<BudgetBook>();
+  std::shared_ptr<sim::BudgetBook> book_ = std::make_shared<sim::BudgetBook>();
   std::vector<std::unique_ptr<Process>> processes_;
 };
 

@@ -172,6 +172,32 @@ TEST_F(SlotLedgerTest, ThrottledPollIsReportedAtOnceButNotAgain) {
   EXPECT_FALSE(ledger.OnPoll(now_, PollStatus::kThrottled));
 }
 
+TEST_F(SlotLedgerTest, PollsOfTheTimeWithoutAStoreAreNoReasonToCutTheRate) {
+  SlotLedger adaptive({.name = "api"}, now_);
+  for (int i = 0; i < 3; ++i) {
+    adaptive.BeginSync(now_);
+    now_ += seconds(1);
+    adaptive.OnMiss(now_);
+  }
+  ASSERT_EQ(adaptive.mode(), SharedBudgetMode::kLocal);
+  adaptive.BeginSync(now_);
+  adaptive.OnGrant({.ask_again = milliseconds(250)}, now_);
+  ASSERT_EQ(adaptive.mode(), SharedBudgetMode::kShared);
+
+  // The answer of a poll that began before.
+  now_ += milliseconds(20);
+  EXPECT_FALSE(adaptive.OnPoll(now_, PollStatus::kThrottled));
+  now_ += milliseconds(250);
+  RateRequest request = adaptive.BeginSync(now_);
+  EXPECT_FALSE(request.throttled);
+  EXPECT_EQ(request.polls, 1);
+  adaptive.OnGrant({.ask_again = milliseconds(250)}, now_);
+
+  now_ += milliseconds(250);
+  EXPECT_TRUE(adaptive.OnPoll(now_, PollStatus::kThrottled));
+  EXPECT_TRUE(adaptive.BeginSync(now_).throttled);
+}
+
 TEST_F(SlotLedgerTest, IdleMemberAsksOnceInFiveSeconds) {
   Sync(Slots(0, milliseconds(0)));
   EXPECT_EQ(ledger_.next_sync(), now_ - milliseconds(1) + seconds(5));

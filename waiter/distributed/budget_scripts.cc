@@ -29,7 +29,7 @@ namespace {
 
 // All times are in microseconds of the server's TIME. Numbers go to redis.call
 // as they are, which writes all of their digits; the operator .. would write
-// 14. tests/support/budget_book.cc is the same in C++, line by line.
+// 14. sim/budget_book.cc is the same in C++, line by line.
 constexpr std::string_view kRateGrant = R"lua(#!lua
 -- waiter rate.grant 1
 local book, seen, busy, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

@@ -107,6 +107,7 @@ bool SlotLedger::OnPoll(MonotonicTime now, PollStatus status) {
     if (local_adaptive_ != nullptr) local_adaptive_->Update(now, status);
     return false;
   }
+  if (now < shared_polls_answer_) status = PollStatus::kNotReady;
   if (mode_ == Mode::kStarting || under_way_) {
     throttled_ |= status == PollStatus::kThrottled;
     return false;
@@ -235,6 +236,10 @@ void SlotLedger::OnGrant(const RateGrant& grant, MonotonicTime now) {
   first_miss_.reset();
   last_sync_ = now;
   if (mode_ != Mode::kShared) {
+    if (mode_ == Mode::kLocal) {
+      shared_polls_answer_ =
+          now + absl::ToChronoNanoseconds(options_.adaptive.measurement_bucket);
+    }
     mode_ = Mode::kShared;
     local_bucket_.reset();
     local_adaptive_ = nullptr;

@@ -137,6 +137,8 @@ class SlotLedger {
   int64_t polls_ = 0;
   bool throttled_ = false;
   std::optional<MonotonicTime> throttle_sent_;
+  // Until then answers are those of polls that passed while the store was away.
+  MonotonicTime shared_polls_answer_{};
   int64_t takes_ = 0;
   MonotonicTime takes_since_;
   double take_rate_ = 0;  // Per second, smoothed.

@@ -5,15 +5,15 @@
 // of `RedisBudgetStore`, line by line. `MemoryBudgetStore`
 // (memory_budget_store.h) puts a network between it and its users.
 
-#ifndef WAITER_TESTS_SUPPORT_BUDGET_BOOK_H_
-#define WAITER_TESTS_SUPPORT_BUDGET_BOOK_H_
+#ifndef WAITER_SIM_BUDGET_BOOK_H_
+#define WAITER_SIM_BUDGET_BOOK_H_
 
 #include <map>
 #include <string>
 
 #include "waiter/distributed/budget_store.h"
 
-namespace waiter {
+namespace waiter::sim {
 
 // Thread-compatible. Times are in microseconds, as in Redis.
 class BudgetBook {
@@ -60,6 +60,6 @@ class BudgetBook {
   std::map<std::string, Quota> quotas_;
 };
 
-}  // namespace waiter
+}  // namespace waiter::sim
 
-#endif  // WAITER_TESTS_SUPPORT_BUDGET_BOOK_H_
+#endif  // WAITER_SIM_BUDGET_BOOK_H_

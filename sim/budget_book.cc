@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/support/budget_book.h"
+#include "sim/budget_book.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "waiter/distributed/budget_store.h"
 
-namespace waiter {
+namespace waiter::sim {
 namespace {
 
 double Micros(std::chrono::nanoseconds duration) {
@@ -234,4 +234,4 @@ double BudgetBook::TokensOf(const std::string& quota) const {
   return it == quotas_.end() ? 0 : it->second.level + it->second.total;
 }
 
-}  // namespace waiter
+}  // namespace waiter::sim
