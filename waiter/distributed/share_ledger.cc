@@ -77,6 +77,7 @@ double ShareLedger::OnTime(MonotonicTime now, double available) {
   if (lease_end_.has_value() && now >= *lease_end_) {
     return GoLocal(now, available);
   }
+  if (now >= silence_end()) return GoLocal(now, available);
   if (!refilled_.has_value() || now <= *refilled_) return 0;
   const double passed = std::chrono::duration<double>(now - *refilled_).count();
   refilled_ = now;
@@ -114,8 +115,15 @@ double ShareLedger::low_level() const {
 MonotonicTime ShareLedger::next_time() const {
   MonotonicTime time = under_way_ ? MonotonicTime::max() : next_sync_;
   if (lease_end_.has_value()) time = std::min(time, *lease_end_);
+  time = std::min(time, silence_end());
   if (refilled_.has_value()) time = std::min(time, *refilled_ + kRefillGap);
   return time;
+}
+
+MonotonicTime ShareLedger::silence_end() const {
+  return under_way_ && mode_ == Mode::kStarting
+             ? first_miss_.value_or(sent_) + kLongestSilence
+             : MonotonicTime::max();
 }
 
 double ShareLedger::LocalCapacity() const {

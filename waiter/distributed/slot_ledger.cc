@@ -181,9 +181,17 @@ MonotonicTime SlotLedger::Tell(MonotonicTime now) {
   next_sync_ = std::min(next_sync_, EarliestSync());
   const MonotonicTime earliest = ExpectedAnswer(now);
   if (next_estimate_ > earliest + kFarthestEstimate) next_estimate_ = earliest;
-  const MonotonicTime start = std::max(next_estimate_, earliest);
+  MonotonicTime start = std::max(next_estimate_, earliest);
   next_estimate_ = start + interval_ / 2;
+  // Then polls pass, with or without an answer.
+  if (mode_ == Mode::kStarting) {
+    start = std::min(start, std::max(EndOfPatience(), now + kLeastWait));
+  }
   return start;
+}
+
+MonotonicTime SlotLedger::EndOfPatience() const {
+  return first_miss_.value_or(sent_) + kLongestSilence;
 }
 
 MonotonicTime SlotLedger::ExpectedAnswer(MonotonicTime now) const {
@@ -301,6 +309,10 @@ void SlotLedger::OnMiss(MonotonicTime now) {
       now - *first_miss_ >= kTimeToLocal) {
     GoLocal(now);
   }
+}
+
+void SlotLedger::OnSilence(MonotonicTime now) {
+  if (now >= silence_end()) GoLocal(now);
 }
 
 void SlotLedger::GoLocal(MonotonicTime now) {

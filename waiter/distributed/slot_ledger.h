@@ -82,6 +82,15 @@ class SlotLedger {
   void OnGrant(const RateGrant& grant, MonotonicTime now);
   // The same for a request without an answer.
   void OnMiss(MonotonicTime now);
+  // Goes on without the store if `silence_end()` has come.
+  void OnSilence(MonotonicTime now);
+
+  // Time until which the answer of a request under way is awaited; `max()` if
+  // there is none, or if this goes on without the store already.
+  MonotonicTime silence_end() const {
+    return under_way_ && mode_ != Mode::kLocal ? EndOfPatience()
+                                               : MonotonicTime::max();
+  }
 
   bool SyncIsDue(MonotonicTime now) const {
     return !under_way_ && now >= next_sync_;
@@ -111,6 +120,7 @@ class SlotLedger {
   void TakeFirst();
   MonotonicTime Tell(MonotonicTime now);
   MonotonicTime ExpectedAnswer(MonotonicTime now) const;
+  MonotonicTime EndOfPatience() const;
   MonotonicTime EarliestSync() const;
   bool MayAskEarly(MonotonicTime now) const;
   bool MayReportThrottle(MonotonicTime now) const;
