@@ -149,7 +149,12 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
   }
 
   void Leave() {
-    RateRequest request{.member = member_};
+    RateRequest request;
+    {
+      const internal::MutexLock lock(mutex_);
+      request = ledger_.Leave();
+    }
+    request.member = member_;
     request.member.leaves = true;
     store_->Grant(std::move(request), [](const absl::StatusOr<RateGrant>&) {});
   }
@@ -221,7 +226,8 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
       if (grant.ok()) {
         ledger_.OnGrant(*grant, now);
       } else {
-        ledger_.OnMiss(now);
+        ledger_.OnMiss(now,
+                       /*had_no_effect=*/!absl::IsUnavailable(grant.status()));
       }
       last_error_ = grant.status();
       passes_all_.store(ledger_.PassesAll(), std::memory_order_relaxed);

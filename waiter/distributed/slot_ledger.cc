@@ -107,19 +107,16 @@ bool SlotLedger::OnPoll(MonotonicTime now, PollStatus status) {
     if (local_adaptive_ != nullptr) local_adaptive_->Update(now, status);
     return false;
   }
-  if (mode_ == Mode::kStarting || under_way_) {
-    throttled_ |= status == PollStatus::kThrottled;
-    return false;
-  }
-  if (status == PollStatus::kThrottled && !options_.rate.has_value()) {
-    throttled_ = true;
-    if (MayReportThrottle(now)) return true;
-  }
+  throttled_ |= status == PollStatus::kThrottled;
+  if (mode_ == Mode::kStarting || under_way_) return false;
+  if (status == PollStatus::kThrottled && MayReportThrottle(now)) return true;
   return now >= sent_ + ask_again_ && misses_ == 0;
 }
 
 // Reports by all members in one measurement count once.
 bool SlotLedger::MayReportThrottle(MonotonicTime now) const {
+  // A known rate does not change by it.
+  if (options_.rate.has_value()) return false;
   return !throttle_sent_.has_value() ||
          now - *throttle_sent_ >=
              absl::ToChronoNanoseconds(options_.adaptive.measurement_bucket);
@@ -224,17 +221,22 @@ RateRequest SlotLedger::BeginSync(MonotonicTime now) {
   wanted_ = std::min(kMostWanted, want);
   idle_ = wanted_ == 0 && polls_ == 0;
   if (throttled_) throttle_sent_ = now;
-  RateRequest request = {.want = wanted_,
-                         .polls = std::exchange(polls_, 0),
-                         .throttled = std::exchange(throttled_, false),
-                         .rate = options_.rate,
-                         .burst = options_.burst,
-                         .horizon = horizon_,
-                         .adaptive = options_.adaptive};
+  RateRequest request = Leave();
+  request.want = wanted_;
+  polls_sent_ = request.polls;
   refused_ = 0;
   under_way_ = true;
   sent_ = now;
   return request;
+}
+
+RateRequest SlotLedger::Leave() {
+  return {.polls = std::exchange(polls_, 0),
+          .throttled = std::exchange(throttled_, false),
+          .rate = options_.rate,
+          .burst = options_.burst,
+          .horizon = horizon_,
+          .adaptive = options_.adaptive};
 }
 
 void SlotLedger::OnGrant(const RateGrant& grant, MonotonicTime now) {
@@ -299,8 +301,9 @@ void SlotLedger::AddSlots(const RateGrant& grant, MonotonicTime now) {
   held_ += grant.granted;
 }
 
-void SlotLedger::OnMiss(MonotonicTime now) {
+void SlotLedger::OnMiss(MonotonicTime now, bool had_no_effect) {
   under_way_ = false;
+  if (had_no_effect) polls_ += polls_sent_;
   ++misses_;
   if (!first_miss_.has_value()) first_miss_ = sent_;
   throttled_ |= throttle_sent_ == sent_;

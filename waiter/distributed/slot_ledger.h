@@ -80,8 +80,11 @@ class SlotLedger {
   // Returns the numbers of a request; `member` is for the caller to fill.
   RateRequest BeginSync(MonotonicTime now);
   void OnGrant(const RateGrant& grant, MonotonicTime now);
-  // The same for a request without an answer.
-  void OnMiss(MonotonicTime now);
+  // The same for a request that failed. If it had no effect, the next one
+  // reports its polls, too.
+  void OnMiss(MonotonicTime now, bool had_no_effect = false);
+  // Returns the request by which the member leaves.
+  RateRequest Leave();
   // Goes on without the store if `silence_end()` has come.
   void OnSilence(MonotonicTime now);
 
@@ -145,6 +148,7 @@ class SlotLedger {
   // and polls that ended.
   int64_t refused_ = 0;
   int64_t polls_ = 0;
+  int64_t polls_sent_ = 0;  // By the last sync.
   bool throttled_ = false;
   std::optional<MonotonicTime> throttle_sent_;
   int64_t takes_ = 0;
