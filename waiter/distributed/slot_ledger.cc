@@ -32,6 +32,9 @@ constexpr nanoseconds kIdleGap = seconds(5);
 // A member asks for what it takes in a horizon, and half as much again.
 constexpr double kReserve = 1.5;
 constexpr int64_t kMostWanted = 1'000'000;
+// Of the answers of a store. An interval is at most 1000 s.
+constexpr nanoseconds kFarthestSlot = seconds(3600);
+constexpr double kHugeRate = 1e12;
 constexpr nanoseconds kLeastWait = milliseconds(1);
 // Later ones would come too late if the rate rises.
 constexpr nanoseconds kFarthestEstimate = seconds(2);
@@ -44,6 +47,22 @@ double Seconds(nanoseconds duration) {
 // Rounded up, so that a slot is never early.
 nanoseconds FromSeconds(double count) {
   return nanoseconds(static_cast<int64_t>(std::ceil(count * 1e9)));
+}
+
+// Returns `grant` with numbers that can be computed with. A store may be of
+// another maker, and somebody may have written to its keys.
+RateGrant Sane(RateGrant grant) {
+  grant.granted = std::clamp<int64_t>(grant.granted, 0, kMostWanted);
+  grant.first_in =
+      std::clamp<nanoseconds>(grant.first_in, -kFarthestSlot, kFarthestSlot);
+  grant.interval =
+      std::clamp<nanoseconds>(grant.interval, nanoseconds(0), kFarthestSlot);
+  if (grant.rate.has_value() && !(*grant.rate > 0 && *grant.rate < kHugeRate)) {
+    // Zero or a number that is none would let no poll pass any more.
+    grant.rate = std::nullopt;
+  }
+  grant.members = std::max<int64_t>(1, grant.members);
+  return grant;
 }
 
 }  // namespace
@@ -239,7 +258,8 @@ RateRequest SlotLedger::Leave() {
           .adaptive = options_.adaptive};
 }
 
-void SlotLedger::OnGrant(const RateGrant& grant, MonotonicTime now) {
+void SlotLedger::OnGrant(const RateGrant& given, MonotonicTime now) {
+  const RateGrant grant = Sane(given);
   under_way_ = false;
   misses_ = 0;
   first_miss_.reset();
@@ -251,7 +271,7 @@ void SlotLedger::OnGrant(const RateGrant& grant, MonotonicTime now) {
     next_estimate_ = {};
   }
   rate_ = grant.rate;
-  members_ = std::max<int64_t>(1, grant.members);
+  members_ = grant.members;
   if (grant.interval > Nanoseconds::zero()) interval_ = grant.interval;
   ask_again_ = std::clamp(grant.ask_again, kLeastGap, kIdleGap);
   limited_ = grant.granted < wanted_;

@@ -79,7 +79,7 @@ class SlotLedger {
 
   // Returns the numbers of a request; `member` is for the caller to fill.
   RateRequest BeginSync(MonotonicTime now);
-  void OnGrant(const RateGrant& grant, MonotonicTime now);
+  void OnGrant(const RateGrant& given, MonotonicTime now);
   // The same for a request that failed. If it had no effect, the next one
   // reports its polls, too.
   void OnMiss(MonotonicTime now, bool had_no_effect = false);
