@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
@@ -51,9 +52,13 @@ double ShareLedger::OnGrant(const QuotaGrant& grant, MonotonicTime now) {
   limited_ = grant.level < 1;
   lease_end_ = sent_ + options_.lease;
   next_sync_ = sent_ + kSyncGap;
-  held_ = grant.held;
-  owed_ = 0;
-  return held_ - available_when_sent_ - changed_since_;
+  if (std::isfinite(grant.held)) {
+    held_ = grant.held;
+    owed_ = 0;
+  } else {
+    held_ = available_when_sent_ - owed_;  // As if nothing had changed.
+  }
+  return held_ + owed_ - available_when_sent_ - changed_since_;
 }
 
 double ShareLedger::OnMiss(MonotonicTime now, double available) {
