@@ -99,8 +99,9 @@ struct QuotaGrant {
 
 // Thread-safe. Requests never block, and each is answered exactly once: also if
 // the store is unreachable or this is destroyed. No callback and no timer is
-// called before the function returns that was given it, under a lock, or at the
-// same time as another one; they must return soon.
+// called inside of the function that was given it, under a lock, or at the same
+// time as another one; they must return soon, and may own the store and destroy
+// it.
 class BudgetStore {
  public:
   using RateCallback = std::function<void(absl::StatusOr<RateGrant>)>;
