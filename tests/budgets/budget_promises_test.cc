@@ -212,7 +212,7 @@ TEST(QuotaLowMarkTest, CallbackMayUseTheQuota) {
         ++depth;
         EXPECT_LE(quota->Available(kNow), 100);
         quota->Deposit(supply, kNow);
-        EXPECT_EQ(quota->Withdraw(1, kNow), std::min(1.0, supply));
+        EXPECT_EQ(quota->Withdraw(1, kNow), 1);
         QuotaToken token;
         quota->Acquire(QuotaUse::kRetry, kNow, token);
         quota->Refund(kNow, token);
