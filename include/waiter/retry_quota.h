@@ -115,10 +115,11 @@ class QuotaToken {
 
 // Asks for tokens before a quota is empty.
 struct QuotaLowMark {
-  // `on_low` is called by an `Acquire` that leaves less than this, or that is
-  // refused.
+  // `on_low` is called by an `Acquire` that pays and leaves less than this, or
+  // that is refused.
   double level = 0;
-  // Must be thread-safe and return at once. Null: nobody is asked.
+  // Must be thread-safe and return at once; may use the quota. Null: nobody is
+  // asked.
   std::function<void()> on_low = nullptr;
 };
 

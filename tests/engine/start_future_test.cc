@@ -4,6 +4,7 @@
 #include "waiter/start_future.h"
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -14,7 +15,10 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/unowned.h"
 #include "waiter/async_waiter.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
 #include "waiter/stop_token.h"
@@ -129,6 +133,61 @@ TEST_F(StartFutureTest, DestroyedFutureDoesNotEndTheWait) {
   engine.Run();
 
   EXPECT_EQ(polls_, 3);
+}
+
+// Starts its wait again in its last hook.
+class Restarter : public WaitObserver {
+ public:
+  void OnDone(const WaitIdentity& /*wait*/,
+              const WaitReport& /*report*/) override {
+    if (futures.size() < 60) start();
+  }
+
+  std::function<void()> start;
+  std::vector<std::future<WaitResult<>>> futures;
+};
+
+TEST_F(StartFutureTest, FutureOfAWaitThatIsDestroyedThrows) {
+  Restarter restarter;
+  std::optional<WaitEngine> engine(Simulated());
+  WaitOptions options = EverySecond();
+  options.observer = Unowned(restarter);
+  restarter.start = [&] {
+    restarter.futures.push_back(
+        StartFuture(*engine, Waiter([] { return false; }, options)));
+  };
+  restarter.start();
+  engine->RunDue();
+
+  engine.reset();
+
+  int shut_down = 0;
+  int broken = 0;
+  for (std::future<WaitResult<>>& future : restarter.futures) {
+    ASSERT_TRUE(IsReady(future));
+    try {
+      EXPECT_EQ(future.get().reason(), StopReason::kShutDown);
+      ++shut_down;
+    } catch (const std::future_error& error) {
+      EXPECT_EQ(error.code(), std::future_errc::broken_promise);
+      ++broken;
+    }
+  }
+  // As `~WaitEngine` says, after 32 more.
+  EXPECT_EQ(shut_down, 33);
+  EXPECT_GE(broken, 1);
+}
+
+TEST_F(StartFutureTest, StopThatCameBeforeIsAResultWithoutAPoll) {
+  WaitEngine engine(Simulated());
+  waiter::stop_source stop;
+  stop.request_stop();
+  std::future<WaitResult<>> future =
+      StartFuture(engine, NeverReady(), stop.get_token());
+  engine.Run();
+  EXPECT_EQ(future.get().reason(), StopReason::kCancelled);
+  EXPECT_EQ(polls_, 0);
+  EXPECT_EQ(held(), 0);
 }
 
 }  // namespace

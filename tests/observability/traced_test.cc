@@ -4,7 +4,9 @@
 #include "waiter/telemetry/traced.h"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +36,8 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
 #include "waiter/waiter.h"
 
 namespace otel = opentelemetry;
@@ -304,6 +308,109 @@ TEST_F(TracedTest, OwnObserverAndValueStay) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value(), "attempt 1");
   EXPECT_EQ(polls->count, 1);
+}
+
+// Writes down its calls among those of an observer.
+struct ListingTracer {
+  using Context = int;
+  using Span = std::string;
+
+  Context Current() { return 0; }
+  Context With(Context /*parent*/, const Span& /*span*/) { return 0; }
+  std::unique_ptr<int> MakeCurrent(const Context& /*context*/) {
+    return nullptr;
+  }
+  Span StartSpan(std::string_view name, const Context& /*parent*/) {
+    lines->push_back(absl::StrCat("tracer: start ", std::string(name)));
+    return std::string(name);
+  }
+  void SetAttribute(Span& /*span*/, const TraceAttribute& /*attribute*/) {}
+  void AddEvent(Span& /*span*/, std::string_view /*name*/,
+                std::chrono::system_clock::time_point /*time*/,
+                std::span<const TraceAttribute> /*attributes*/) {}
+  void SetError(Span& /*span*/, std::string_view /*description*/) {}
+  void End(Span& span) { lines->push_back(absl::StrCat("tracer: end ", span)); }
+
+  std::vector<std::string>* lines;
+};
+
+class ListingObserver : public WaitObserver {
+ public:
+  ListingObserver(std::string name, std::vector<std::string>& lines)
+      : name_(std::move(name)), lines_(lines) {}
+  void OnStart(const StartEvent& /*start*/) override { Add("start"); }
+  void BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) override {
+    Add("before poll");
+  }
+  void AfterPoll(const PollEvent& /*poll*/) override { Add("after poll"); }
+  void OnDone(const WaitIdentity& /*wait*/,
+              const WaitReport& /*report*/) override {
+    Add("done");
+  }
+
+ private:
+  void Add(const std::string& what) {
+    lines_.push_back(absl::StrCat(name_, ": ", what));
+  }
+
+  const std::string name_;
+  std::vector<std::string>& lines_;
+};
+
+TEST_F(TracedTest, ObserversAreCalledBeforeTheTracer) {
+  const std::vector<std::string> expected = {
+      "all: start",       "own: start",       "tracer: start wait",
+      "all: before poll", "own: before poll", "tracer: start poll",
+      "all: after poll",  "own: after poll",  "tracer: end poll",
+      "all: done",        "own: done",        "tracer: end wait"};
+  std::vector<std::string> lines;
+  ObserveEveryWait(std::make_shared<ListingObserver>("all", lines));
+  WaitOptions options = Options();
+  options.operation = "";
+  options.observer = std::make_shared<ListingObserver>("own", lines);
+  const auto traced = [&] {
+    return Traced(ListingTracer{&lines}, Waiter([] { return true; }, options));
+  };
+  EXPECT_TRUE(traced().Wait().ok());
+  EXPECT_EQ(lines, expected);
+
+  lines.clear();
+  WaitEngine engine({.threads = 0, .clock = &clock_});
+  engine.Start(traced(), [](const WaitResult<>&) {}).Detach();
+  engine.Run();
+  EXPECT_EQ(lines, expected);
+
+  lines.clear();
+  engine
+      .Start(
+          Traced(ListingTracer{&lines},
+                 AsyncWaiter([](const PollCompletion<>& done) { done(true); },
+                             options)),
+          [](const WaitResult<>&) {})
+      .Detach();
+  engine.Run();
+  ObserveEveryWait(nullptr);
+  EXPECT_EQ(lines, expected);
+}
+
+TEST_F(TracedTest, WaitThatGoesOnHasASpanOfItsOwn) {
+  WaitOptions options = Options();
+  std::vector<WaitToken> tokens;
+  options.on_checkpoint = [&](const WaitToken& token) {
+    tokens.push_back(token);
+  };
+  ScriptedPoll<> script(clock_, {NotReady(), Success()});
+  ASSERT_TRUE(Traced(tracer_, Waiter(std::ref(script), options)).Wait().ok());
+  ASSERT_THAT(tokens, SizeIs(1));
+  const size_t before = spans().size();
+
+  const WaitResult<> result =
+      Traced(tracer_, Waiter([] { return true; }, options)).Resume(tokens[0]);
+
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result.report().attempts, 2);
+  EXPECT_THAT(spans(), SizeIs(before + 2));
+  EXPECT_THAT(spans(), Each(Field(&SpanRecord::ends, 1)));
 }
 
 TEST_F(TracedTest, PollsOnAnExecutorHaveTheirSpansThere) {

@@ -121,7 +121,7 @@ std::optional<MonotonicTime> RetryQuota::Acquire(QuotaUse use,
       break;
   }
   if (low_mark_.on_low != nullptr && cost > 0 &&
-      Available(now) < low_mark_.level) {
+      (!start.has_value() || Available(now) < low_mark_.level)) {
     low_mark_.on_low();
   }
   return start;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
@@ -51,9 +52,13 @@ double ShareLedger::OnGrant(const QuotaGrant& grant, MonotonicTime now) {
   limited_ = grant.level < 1;
   lease_end_ = sent_ + options_.lease;
   next_sync_ = sent_ + kSyncGap;
-  held_ = grant.held;
-  owed_ = 0;
-  return held_ - available_when_sent_ - changed_since_;
+  if (std::isfinite(grant.held)) {
+    held_ = grant.held;
+    owed_ = 0;
+  } else {
+    held_ = available_when_sent_ - owed_;  // As if nothing had changed.
+  }
+  return held_ + owed_ - available_when_sent_ - changed_since_;
 }
 
 double ShareLedger::OnMiss(MonotonicTime now, double available) {
@@ -77,6 +82,7 @@ double ShareLedger::OnTime(MonotonicTime now, double available) {
   if (lease_end_.has_value() && now >= *lease_end_) {
     return GoLocal(now, available);
   }
+  if (now >= silence_end()) return GoLocal(now, available);
   if (!refilled_.has_value() || now <= *refilled_) return 0;
   const double passed = std::chrono::duration<double>(now - *refilled_).count();
   refilled_ = now;
@@ -114,8 +120,15 @@ double ShareLedger::low_level() const {
 MonotonicTime ShareLedger::next_time() const {
   MonotonicTime time = under_way_ ? MonotonicTime::max() : next_sync_;
   if (lease_end_.has_value()) time = std::min(time, *lease_end_);
+  time = std::min(time, silence_end());
   if (refilled_.has_value()) time = std::min(time, *refilled_ + kRefillGap);
   return time;
+}
+
+MonotonicTime ShareLedger::silence_end() const {
+  return under_way_ && mode_ == Mode::kStarting
+             ? first_miss_.value_or(sent_) + kLongestSilence
+             : MonotonicTime::max();
 }
 
 double ShareLedger::LocalCapacity() const {

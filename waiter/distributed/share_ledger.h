@@ -77,6 +77,8 @@ class ShareLedger {
   double GoLocal(MonotonicTime now, double available);
   double ChangeLocally(double tokens);
   double LocalCapacity() const;
+  // Time until which the first answer of the store is awaited.
+  MonotonicTime silence_end() const;
 
   const ShareLedgerOptions options_;
   Mode mode_ = Mode::kStarting;

@@ -149,7 +149,12 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
   }
 
   void Leave() {
-    RateRequest request{.member = member_};
+    RateRequest request;
+    {
+      const internal::MutexLock lock(mutex_);
+      request = ledger_.Leave();
+    }
+    request.member = member_;
     request.member.leaves = true;
     store_->Grant(std::move(request), [](const absl::StatusOr<RateGrant>&) {});
   }
@@ -185,6 +190,33 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
         [member = weak_from_this()](const absl::StatusOr<RateGrant>& grant) {
           if (const auto self = member.lock()) self->OnAnswer(grant);
         });
+    Watch();
+  }
+
+  // Makes sure that a timer fires if the answer takes too long. One serves many
+  // requests.
+  void Watch() {
+    MonotonicTime time;
+    {
+      const internal::MutexLock lock(mutex_);
+      time = ledger_.silence_end();
+      if (is_watched_ || time == MonotonicTime::max()) return;
+      is_watched_ = true;
+    }
+    store_->RunAt(time, [member = weak_from_this()] {
+      if (const auto self = member.lock()) self->OnSilence();
+    });
+  }
+
+  void OnSilence() {
+    const MonotonicTime now = store_->clock().MonotonicNow();
+    {
+      const internal::MutexLock lock(mutex_);
+      is_watched_ = false;
+      ledger_.OnSilence(now);
+      passes_all_.store(ledger_.PassesAll(), std::memory_order_relaxed);
+    }
+    Watch();
   }
 
   void OnAnswer(const absl::StatusOr<RateGrant>& grant) {
@@ -194,7 +226,8 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
       if (grant.ok()) {
         ledger_.OnGrant(*grant, now);
       } else {
-        ledger_.OnMiss(now);
+        ledger_.OnMiss(now,
+                       /*had_no_effect=*/!absl::IsUnavailable(grant.status()));
       }
       last_error_ = grant.status();
       passes_all_.store(ledger_.PassesAll(), std::memory_order_relaxed);
@@ -240,6 +273,7 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   // Time of the earliest timer.
   MonotonicTime armed_ ABSL_GUARDED_BY(mutex_) = MonotonicTime::max();
+  bool is_watched_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 absl::StatusOr<std::shared_ptr<SharedRateLimiter>> SharedRateLimiter::Make(

@@ -32,6 +32,9 @@ constexpr nanoseconds kIdleGap = seconds(5);
 // A member asks for what it takes in a horizon, and half as much again.
 constexpr double kReserve = 1.5;
 constexpr int64_t kMostWanted = 1'000'000;
+// Of the answers of a store. An interval is at most 1000 s.
+constexpr nanoseconds kFarthestSlot = seconds(3600);
+constexpr double kHugeRate = 1e12;
 constexpr nanoseconds kLeastWait = milliseconds(1);
 // Later ones would come too late if the rate rises.
 constexpr nanoseconds kFarthestEstimate = seconds(2);
@@ -44,6 +47,22 @@ double Seconds(nanoseconds duration) {
 // Rounded up, so that a slot is never early.
 nanoseconds FromSeconds(double count) {
   return nanoseconds(static_cast<int64_t>(std::ceil(count * 1e9)));
+}
+
+// Returns `grant` with numbers that can be computed with. A store may be of
+// another maker, and somebody may have written to its keys.
+RateGrant Sane(RateGrant grant) {
+  grant.granted = std::clamp<int64_t>(grant.granted, 0, kMostWanted);
+  grant.first_in =
+      std::clamp<nanoseconds>(grant.first_in, -kFarthestSlot, kFarthestSlot);
+  grant.interval =
+      std::clamp<nanoseconds>(grant.interval, nanoseconds(0), kFarthestSlot);
+  if (grant.rate.has_value() && !(*grant.rate > 0 && *grant.rate < kHugeRate)) {
+    // Zero or a number that is none would let no poll pass any more.
+    grant.rate = std::nullopt;
+  }
+  grant.members = std::max<int64_t>(1, grant.members);
+  return grant;
 }
 
 }  // namespace
@@ -108,19 +127,16 @@ bool SlotLedger::OnPoll(MonotonicTime now, PollStatus status) {
     return false;
   }
   if (now < shared_polls_answer_) status = PollStatus::kNotReady;
-  if (mode_ == Mode::kStarting || under_way_) {
-    throttled_ |= status == PollStatus::kThrottled;
-    return false;
-  }
-  if (status == PollStatus::kThrottled && !options_.rate.has_value()) {
-    throttled_ = true;
-    if (MayReportThrottle(now)) return true;
-  }
+  throttled_ |= status == PollStatus::kThrottled;
+  if (mode_ == Mode::kStarting || under_way_) return false;
+  if (status == PollStatus::kThrottled && MayReportThrottle(now)) return true;
   return now >= sent_ + ask_again_ && misses_ == 0;
 }
 
 // Reports by all members in one measurement count once.
 bool SlotLedger::MayReportThrottle(MonotonicTime now) const {
+  // A known rate does not change by it.
+  if (options_.rate.has_value()) return false;
   return !throttle_sent_.has_value() ||
          now - *throttle_sent_ >=
              absl::ToChronoNanoseconds(options_.adaptive.measurement_bucket);
@@ -182,9 +198,17 @@ MonotonicTime SlotLedger::Tell(MonotonicTime now) {
   next_sync_ = std::min(next_sync_, EarliestSync());
   const MonotonicTime earliest = ExpectedAnswer(now);
   if (next_estimate_ > earliest + kFarthestEstimate) next_estimate_ = earliest;
-  const MonotonicTime start = std::max(next_estimate_, earliest);
+  MonotonicTime start = std::max(next_estimate_, earliest);
   next_estimate_ = start + interval_ / 2;
+  // Then polls pass, with or without an answer.
+  if (mode_ == Mode::kStarting) {
+    start = std::min(start, std::max(EndOfPatience(), now + kLeastWait));
+  }
   return start;
+}
+
+MonotonicTime SlotLedger::EndOfPatience() const {
+  return first_miss_.value_or(sent_) + kLongestSilence;
 }
 
 MonotonicTime SlotLedger::ExpectedAnswer(MonotonicTime now) const {
@@ -217,20 +241,26 @@ RateRequest SlotLedger::BeginSync(MonotonicTime now) {
   wanted_ = std::min(kMostWanted, want);
   idle_ = wanted_ == 0 && polls_ == 0;
   if (throttled_) throttle_sent_ = now;
-  RateRequest request = {.want = wanted_,
-                         .polls = std::exchange(polls_, 0),
-                         .throttled = std::exchange(throttled_, false),
-                         .rate = options_.rate,
-                         .burst = options_.burst,
-                         .horizon = horizon_,
-                         .adaptive = options_.adaptive};
+  RateRequest request = Leave();
+  request.want = wanted_;
+  polls_sent_ = request.polls;
   refused_ = 0;
   under_way_ = true;
   sent_ = now;
   return request;
 }
 
-void SlotLedger::OnGrant(const RateGrant& grant, MonotonicTime now) {
+RateRequest SlotLedger::Leave() {
+  return {.polls = std::exchange(polls_, 0),
+          .throttled = std::exchange(throttled_, false),
+          .rate = options_.rate,
+          .burst = options_.burst,
+          .horizon = horizon_,
+          .adaptive = options_.adaptive};
+}
+
+void SlotLedger::OnGrant(const RateGrant& given, MonotonicTime now) {
+  const RateGrant grant = Sane(given);
   under_way_ = false;
   misses_ = 0;
   first_miss_.reset();
@@ -246,7 +276,7 @@ void SlotLedger::OnGrant(const RateGrant& grant, MonotonicTime now) {
     next_estimate_ = {};
   }
   rate_ = grant.rate;
-  members_ = std::max<int64_t>(1, grant.members);
+  members_ = grant.members;
   if (grant.interval > Nanoseconds::zero()) interval_ = grant.interval;
   ask_again_ = std::clamp(grant.ask_again, kLeastGap, kIdleGap);
   limited_ = grant.granted < wanted_;
@@ -296,8 +326,9 @@ void SlotLedger::AddSlots(const RateGrant& grant, MonotonicTime now) {
   held_ += grant.granted;
 }
 
-void SlotLedger::OnMiss(MonotonicTime now) {
+void SlotLedger::OnMiss(MonotonicTime now, bool had_no_effect) {
   under_way_ = false;
+  if (had_no_effect) polls_ += polls_sent_;
   ++misses_;
   if (!first_miss_.has_value()) first_miss_ = sent_;
   throttled_ |= throttle_sent_ == sent_;
@@ -306,6 +337,10 @@ void SlotLedger::OnMiss(MonotonicTime now) {
       now - *first_miss_ >= kTimeToLocal) {
     GoLocal(now);
   }
+}
+
+void SlotLedger::OnSilence(MonotonicTime now) {
+  if (now >= silence_end()) GoLocal(now);
 }
 
 void SlotLedger::GoLocal(MonotonicTime now) {

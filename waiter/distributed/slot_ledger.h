@@ -79,9 +79,21 @@ class SlotLedger {
 
   // Returns the numbers of a request; `member` is for the caller to fill.
   RateRequest BeginSync(MonotonicTime now);
-  void OnGrant(const RateGrant& grant, MonotonicTime now);
-  // The same for a request without an answer.
-  void OnMiss(MonotonicTime now);
+  void OnGrant(const RateGrant& given, MonotonicTime now);
+  // The same for a request that failed. If it had no effect, the next one
+  // reports its polls, too.
+  void OnMiss(MonotonicTime now, bool had_no_effect = false);
+  // Returns the request by which the member leaves.
+  RateRequest Leave();
+  // Goes on without the store if `silence_end()` has come.
+  void OnSilence(MonotonicTime now);
+
+  // Time until which the answer of a request under way is awaited; `max()` if
+  // there is none, or if this goes on without the store already.
+  MonotonicTime silence_end() const {
+    return under_way_ && mode_ != Mode::kLocal ? EndOfPatience()
+                                               : MonotonicTime::max();
+  }
 
   bool SyncIsDue(MonotonicTime now) const {
     return !under_way_ && now >= next_sync_;
@@ -111,6 +123,7 @@ class SlotLedger {
   void TakeFirst();
   MonotonicTime Tell(MonotonicTime now);
   MonotonicTime ExpectedAnswer(MonotonicTime now) const;
+  MonotonicTime EndOfPatience() const;
   MonotonicTime EarliestSync() const;
   bool MayAskEarly(MonotonicTime now) const;
   bool MayReportThrottle(MonotonicTime now) const;
@@ -135,6 +148,7 @@ class SlotLedger {
   // and polls that ended.
   int64_t refused_ = 0;
   int64_t polls_ = 0;
+  int64_t polls_sent_ = 0;  // By the last sync.
   bool throttled_ = false;
   std::optional<MonotonicTime> throttle_sent_;
   // Until then answers are those of polls that passed while the store was away.

@@ -23,6 +23,11 @@ inline constexpr int kMissesToLocal = 3;
 inline constexpr std::chrono::nanoseconds kTimeToLocal =
     std::chrono::seconds(2);
 
+// It does not await the answer to a request longer than until so long after the
+// first of them, as a store may take a minute to say that it is away.
+inline constexpr std::chrono::nanoseconds kLongestSilence =
+    std::chrono::milliseconds(2500);
+
 }  // namespace waiter::internal
 
 #endif  // WAITER_DISTRIBUTED_SYNC_TIMES_H_

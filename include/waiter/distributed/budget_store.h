@@ -52,12 +52,13 @@ struct RateRequest {
   // In polls per second; unset: adaptive.
   std::optional<double> rate = std::nullopt;
   double burst = 1;
-  std::chrono::nanoseconds horizon{};
+  std::chrono::nanoseconds horizon{};  // Counts as two intervals if shorter.
   RateLimiterOptions adaptive = {};
 };
 
 // The slots that a member got, `first_in`, `first_in + interval` and so on from
-// the time of the answer. The first may have passed already.
+// the time of the answer. The first may have passed already. At most 1000000
+// slots count, within an hour.
 struct RateGrant {
   int64_t granted = 0;
   std::chrono::nanoseconds first_in{};
@@ -67,7 +68,7 @@ struct RateGrant {
   // throttled.
   std::optional<double> rate = std::nullopt;
   int64_t members = 1;
-  // Time after which to ask again.
+  // Time after which to ask again; counts as at least 5 ms and at most 5 s.
   std::chrono::nanoseconds ask_again{};
 };
 
@@ -89,8 +90,8 @@ struct QuotaRequest {
 struct QuotaGrant {
   // Tokens to add, or, if negative, to give back.
   double change = 0;
-  // Tokens that this member has then, by the account of the store, and those
-  // that nobody has.
+  // Tokens that this member has then, by the account of the store, which is
+  // `has` of the request plus `change`, and those that nobody has.
   double held = 0;
   double level = 0;
   int64_t members = 1;
@@ -98,8 +99,9 @@ struct QuotaGrant {
 
 // Thread-safe. Requests never block, and each is answered exactly once: also if
 // the store is unreachable or this is destroyed. No callback and no timer is
-// called before the function returns that was given it, under a lock, or at the
-// same time as another one; they must return soon.
+// called inside of the function that was given it, under a lock, or at the same
+// time as another one; they must return soon, and may own the store and destroy
+// it.
 class BudgetStore {
  public:
   using RateCallback = std::function<void(absl::StatusOr<RateGrant>)>;

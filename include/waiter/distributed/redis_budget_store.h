@@ -14,8 +14,9 @@
 //   waiter:rate:{NAME}    and  :seen :busy :taken
 //   waiter:quota:{NAME}   and  :held :ends
 //
-// and vanish an hour after their last use. All of them may be deleted at any
-// time; docs/distributed.md says what that costs.
+// and vanish an hour after their last use, those of a rate `burst / rate` after
+// it if that is longer. All of them may be deleted at any time;
+// docs/distributed.md says what that costs.
 
 #ifndef WAITER_DISTRIBUTED_REDIS_BUDGET_STORE_H_
 #define WAITER_DISTRIBUTED_REDIS_BUDGET_STORE_H_

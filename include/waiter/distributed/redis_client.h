@@ -107,8 +107,8 @@ class RedisClient {
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
-  // Runs `script`, and calls `callback` exactly once, never before this has
-  // returned:
+  // Runs `script`, and calls `callback` exactly once, never inside of this
+  // call:
   //
   //   a reply              of any type except kError
   //   kUnavailable         no connection or no reply in time: the script may

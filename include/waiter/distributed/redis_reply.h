@@ -24,8 +24,8 @@
 
 namespace waiter {
 
-// A value. Scripts return text and whole numbers; numbers with fractions they
-// must return as text.
+// A value. Scripts return text and whole numbers. Numbers with fractions, or
+// beyond 2^53, they must return as text, because Lua's are doubles.
 struct RedisReply {
   enum class Type : uint8_t { kNil, kInteger, kText, kArray, kError };
 
