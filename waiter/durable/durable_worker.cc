@@ -533,7 +533,6 @@ void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
   Partition& partition = held.partition;
   partition.items.push_back(
       {.key = held.key,
-       .fence = held.fence,
        .action = action,
        .delay_us = Micros(delay),
        .record = std::exchange(held.is_dirty, false) ? held.record.Encode()
@@ -549,8 +548,22 @@ void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
 
 void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
   partition.flush_at = MonotonicTime::max();
-  std::vector<SettleItem> items = std::move(partition.items);
-  partition.items.clear();
+  std::vector<SettleItem> items;
+  std::vector<SettleItem> later;
+  for (SettleItem& item : partition.items) {
+    Held* const held = Find(partition.name, item.key);
+    // Without one, the wait is given back as soon as it was claimed.
+    if (held != nullptr && item.fence == 0) {
+      if (held->is_settling) {
+        later.push_back(std::move(item));
+        continue;
+      }
+      held->is_settling = true;
+      item.fence = held->fence;
+    }
+    if (item.fence != 0) items.push_back(std::move(item));
+  }
+  partition.items = std::move(later);
   if (items.empty()) return;
   SettleRequest request = {
       .partition = partition.id,
@@ -577,9 +590,11 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
     for (SettleItem& item : items) {
       Held* const held = Find(name, item.key);
       if (held == nullptr || held->fence != item.fence) continue;
+      held->is_settling = false;
       if (item.action == SettleAction::kHold) {
         held->is_dirty |= !item.record.empty();
       } else if (now < held->lease_end) {
+        item.fence = 0;
         partition.items.push_back(std::move(item));
       } else {
         Drop(*held);
@@ -606,13 +621,15 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
   for (const SettleItem& item : items) {
     Held* const held = Find(name, item.key);
     if (held == nullptr || held->fence != item.fence) continue;
+    held->is_settling = false;
     OnItemSettled(*held, item, reply->fence, sent + lease_);
   }
+  if (!partition.items.empty()) partition.flush_at = now;
   for (const std::string& key : reply->cancelled) {
     Held* const held = Find(name, key);
-    if (held == nullptr || held->phase != Phase::kPolling) continue;
+    if (held == nullptr) continue;
     held->is_cancelled = true;
-    held->handle.Cancel();
+    if (held->phase == Phase::kPolling) held->handle.Cancel();
   }
 }
 

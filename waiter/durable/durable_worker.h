@@ -116,6 +116,9 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     bool is_cancelled = false;
     bool is_marked = false;
     bool runs = false;  // The engine has functions of it.
+    // The store is asked. Until it answers, the fence is not known for sure,
+    // so nothing else is asked for.
+    bool is_settling = false;
 
     std::string value = {};  // Of a success.
     WaitHandle handle = {};
