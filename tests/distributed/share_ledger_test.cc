@@ -51,6 +51,18 @@ TEST_F(ShareLedgerTest, GrantBringsWhatTheStoreBooked) {
   EXPECT_EQ(request.spent, 14);
 }
 
+TEST_F(ShareLedgerTest, RequestWithoutAnswerIsPartOfTheNext) {
+  ledger_.BeginSync(now_, 14);
+  ledger_.OnMiss(now_, 14);
+  QuotaRequest request = ledger_.BeginSync(now_, 0);
+  EXPECT_EQ(request.spent, 28);
+  EXPECT_EQ(request.spent_in_all, 28);
+  ledger_.OnGrant({.change = 100, .held = 100, .members = 3}, now_);
+  request = ledger_.BeginSync(now_, 70);
+  EXPECT_EQ(request.spent, 30);
+  EXPECT_EQ(request.spent_in_all, 58);
+}
+
 TEST_F(ShareLedgerTest, TokensThatWereSpentBeforeTheyGoBackAreOwed) {
   ledger_.BeginSync(now_, 28);
   ledger_.OnGrant({.change = 72, .held = 100, .members = 1}, now_);

@@ -32,8 +32,10 @@ QuotaRequest ShareLedger::BeginSync(MonotonicTime now, double available) {
   sent_ = now;
   available_when_sent_ = available;
   changed_since_ = 0;
+  spent_when_sent_ = held_ - has;
   return {.has = has,
-          .spent = held_ - has,
+          .spent = spent_when_sent_,
+          .spent_in_all = spent_before_ + spent_when_sent_,
           .capacity = options_.capacity,
           .refill_per_second = options_.refill_per_second,
           .min_chunk = options_.min_chunk,
@@ -53,6 +55,7 @@ double ShareLedger::OnGrant(const QuotaGrant& grant, MonotonicTime now) {
   next_sync_ = sent_ + kSyncGap;
   held_ = grant.held;
   owed_ = 0;
+  spent_before_ += spent_when_sent_;
   return held_ - available_when_sent_ - changed_since_;
 }
 

@@ -84,6 +84,9 @@ class ShareLedger {
   // available is what waits spent.
   double held_;
   double owed_ = 0;
+  // Up to the last request that was answered, and in the one under way.
+  double spent_before_ = 0;
+  double spent_when_sent_ = 0;
   double available_when_sent_ = 0;
   double changed_since_ = 0;
 
