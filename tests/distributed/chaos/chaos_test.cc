@@ -80,8 +80,8 @@ constexpr double kLastPart = kRecovery + kLongestGap + 2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Wall clocks of the places.
-constexpr std::array<const char*, kPlaces> kClocks = {"",    "+5h", "",
-                                                      "-26h", "",   "+90d"};
+constexpr std::array<const char*, kPlaces> kClocks = {"",     "+5h", "",
+                                                      "-26h", "",    "+90d"};
 
 // Returns the path of libfaketime for programs with threads.
 std::optional<std::string> FindFaketime() {
@@ -265,8 +265,7 @@ class Chaos {
 
   // Errors of the API, which cost tokens, come all the time.
   void PlanFailures() {
-    for (double time = Uniform(1, 4); time < seconds_;
-         time += Uniform(3, 10)) {
+    for (double time = Uniform(1, 4); time < seconds_; time += Uniform(3, 10)) {
       At(time, [this] { api_.set_failing(true); });
       time += Uniform(1, 5);
       At(time, [this] { api_.set_failing(false); });
@@ -328,8 +327,12 @@ class Chaos {
         case 4:
           Plan(
               FaultKind::kStoreFull, kAllPlaces, time, until,
-              [this] { redis_.Run({"CONFIG", "SET", "maxmemory", "1"}); },
-              [this] { redis_.Run({"CONFIG", "SET", "maxmemory", "0"}); });
+              [this] {
+                redis_.Run({"CONFIG", "SET", "maxmemory", "1"});
+              },
+              [this] {
+                redis_.Run({"CONFIG", "SET", "maxmemory", "0"});
+              });
           time = until;
           break;
         case 5:

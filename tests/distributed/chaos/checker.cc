@@ -84,12 +84,14 @@ double MostWorkers(const History& history) {
   std::sort(changes.begin(), changes.end());
   int alive = 0;
   int most = 0;
-  for (const auto& [time, change] : changes) most = std::max(most, alive += change);
+  for (const auto& [time, change] : changes)
+    most = std::max(most, alive += change);
   return most;
 }
 
-std::vector<Event> PollsIf(const History& history,
-                           const std::function<bool(const PollRecord&)>& is_wanted) {
+std::vector<Event> PollsIf(
+    const History& history,
+    const std::function<bool(const PollRecord&)>& is_wanted) {
   std::vector<Event> events;
   for (const PollRecord& poll : history.polls) {
     if (is_wanted(poll)) events.push_back({.time = poll.time});
@@ -108,8 +110,9 @@ Allowance StoreAllowance(const History& history) {
   for (const Fault& fault : history.faults) {
     const double used = fault.to + kCallTimeout + 2 * budgets.horizon;
     if (fault.kind == FaultKind::kStoreKilled) {
-      allowance.extras.push_back({fault.from - kLoss, used,
-                                  budgets.rate * kLoss + ahead + budgets.burst});
+      allowance.extras.push_back(
+          {fault.from - kLoss, used,
+           budgets.rate * kLoss + ahead + budgets.burst});
     }
     if (fault.kind == FaultKind::kStoreEmptied) {
       allowance.extras.push_back({fault.from, used, ahead + budgets.burst});
@@ -184,12 +187,13 @@ bool MayBeLocal(const History& history, const PollRecord& poll) {
       });
 }
 
-void Report(std::string_view what, const Excess& excess,
+void Report(const std::string& what, const Excess& excess,
             std::vector<std::string>& violations) {
-  if (excess.amount <= 0) return;
-  violations.push_back(absl::StrFormat(
-      "%s: %.1f too many from %.3f to %.3f", std::string(what), excess.amount,
-      excess.from, excess.to));
+  // Sums of fractions are not exact.
+  if (excess.amount < 1e-6) return;
+  violations.push_back(absl::StrFormat("%s: %.1f too many from %.3f to %.3f",
+                                       what, excess.amount, excess.from,
+                                       excess.to));
 }
 
 // Times in which members may miss answers, those that follow closely as one.
@@ -222,9 +226,8 @@ std::vector<Event> Payments(const History& history) {
   std::vector<Event> payments;
   for (const AnswerRecord& answer : history.answers) {
     const std::pair<int, int64_t> key(answer.worker, answer.wait);
-    Wait& wait =
-        waits.try_emplace(key, Wait{history.budgets.success_increment})
-            .first->second;
+    Wait& wait = waits.try_emplace(key, Wait{history.budgets.success_increment})
+                     .first->second;
     if (wait.failed) {
       wait.token = history.budgets.retry_cost;
       payments.push_back({wait.failed_at, wait.token});
@@ -346,9 +349,10 @@ std::vector<Phase> QuietPhases(const History& history) {
 std::vector<std::string> CheckShared(const History& history) {
   std::vector<std::string> violations;
   Report("polls of those that share",
-         WorstExcess(PollsIf(history,
-                             [](const PollRecord& poll) { return !IsLocal(poll); }),
-                     StoreAllowance(history)),
+         WorstExcess(
+             PollsIf(history,
+                     [](const PollRecord& poll) { return !IsLocal(poll); }),
+             StoreAllowance(history)),
          violations);
   return violations;
 }
@@ -374,10 +378,10 @@ std::vector<std::string> CheckRate(const History& history) {
   }
   for (const Fault& fault : history.faults) {
     if (!Cuts(fault.kind)) continue;
-    allowance.extras.push_back(
-        {fault.from, fault.to + kRecovery,
-         history.budgets.rate * history.budgets.horizon +
-             history.budgets.burst + MostWorkers(history)});
+    allowance.extras.push_back({fault.from, fault.to + kRecovery,
+                                history.budgets.rate * history.budgets.horizon +
+                                    history.budgets.burst +
+                                    MostWorkers(history)});
   }
   std::vector<std::string> violations;
   Report("all polls",
@@ -436,9 +440,9 @@ std::vector<std::string> CheckQuota(const History& history) {
   const Budgets& budgets = history.budgets;
   // A call of each worker may be answered and its payment not yet made.
   Allowance allowance = {.rate = budgets.refill,
-                         .constant = budgets.capacity +
-                                     MostWorkers(history) * kMostInCall *
-                                         budgets.retry_cost};
+                         .constant = budgets.capacity + MostWorkers(history) *
+                                                            kMostInCall *
+                                                            budgets.retry_cost};
   for (const WorkerLife& life : history.workers) {
     allowance.extras.push_back(
         {life.from, life.from + kRecovery, 2 * budgets.retry_cost});
@@ -493,8 +497,8 @@ Figures Measure(const History& history) {
     used += count;
     figures.quiet_seconds += length;
     figures.least_use = std::min(figures.least_use, count / (rate * length));
-    figures.most_above = std::max(
-        figures.most_above, WorstExcess(polls, {.rate = rate}).amount);
+    figures.most_above =
+        std::max(figures.most_above, WorstExcess(polls, {.rate = rate}).amount);
   }
   if (figures.quiet_seconds > 0) {
     figures.use = used / (rate * figures.quiet_seconds);

@@ -165,8 +165,9 @@ class SingleWaits {
   }
 
   void Start(int64_t wait) {
-    Waiter waiter([this, wait] { return ToStatus(api_.Ask(*limiter_, {wait})[0]); },
-                  policy_);
+    Waiter waiter(
+        [this, wait] { return ToStatus(api_.Ask(*limiter_, {wait})[0]); },
+        policy_);
     engine_
         .Start(std::move(waiter),
                [this](const WaitResult<>& result) {
@@ -191,20 +192,19 @@ class BatchedWaits {
                std::shared_ptr<SharedRateLimiter> limiter,
                std::shared_ptr<RetryQuota> quota)
       : policy_(WaitPolicy::Make(MakeOptions(std::move(quota)))),
-        poller_(
-            engine,
-            [&api, limiter](absl::Span<const int64_t> waits)
-                -> absl::StatusOr<BatchAnswer<int64_t>> {
-              const std::string answers = api.Ask(*limiter, waits);
-              BatchAnswer<int64_t> answer;
-              for (size_t i = 0; i < waits.size(); ++i) {
-                answer.emplace(waits[i], ToStatus(answers[i]));
-              }
-              return answer;
-            },
-            {.max_batch = 4,
-             .window = absl::Milliseconds(20),
-             .rate_limiter = limiter}) {}
+        poller_(engine,
+                [&api, limiter](absl::Span<const int64_t> waits)
+                    -> absl::StatusOr<BatchAnswer<int64_t>> {
+                  const std::string answers = api.Ask(*limiter, waits);
+                  BatchAnswer<int64_t> answer;
+                  for (size_t i = 0; i < waits.size(); ++i) {
+                    answer.emplace(waits[i], ToStatus(answers[i]));
+                  }
+                  return answer;
+                },
+                {.max_batch = 4,
+                 .window = absl::Milliseconds(20),
+                 .rate_limiter = limiter}) {}
 
   void Start(int64_t wait) {
     poller_
