@@ -117,6 +117,27 @@ TEST_F(ShareLedgerTest, LeaseThatEndsDuringASyncIsNotGrantedTwice) {
             -250);
 }
 
+TEST_F(ShareLedgerTest, MembersThatAreNotBackYetCountForTenSeconds) {
+  ledger_.BeginSync(now_, 28);
+  ledger_.OnGrant({.change = 72, .held = 100, .members = 4}, now_);
+  now_ += seconds(60);
+  EXPECT_EQ(ledger_.OnTime(now_, 0), 125);
+  // The store knows those that have come back.
+  ledger_.BeginSync(now_, 125);
+  ledger_.OnGrant({.change = 0, .held = 125, .members = 1}, now_);
+  EXPECT_EQ(ledger_.members(), 1);
+  now_ += seconds(10);
+  EXPECT_EQ(ledger_.OnTime(now_, 0), 125);
+
+  ledger_.BeginSync(now_, 125);
+  ledger_.OnGrant({.change = 0, .held = 125, .members = 1}, now_);
+  now_ += seconds(10);
+  ledger_.BeginSync(now_, 125);
+  ledger_.OnGrant({.change = 0, .held = 125, .members = 1}, now_);
+  now_ += seconds(10);
+  EXPECT_EQ(ledger_.OnTime(now_, 0), 500);
+}
+
 TEST_F(ShareLedgerTest, LowLevelAsksOnceAndWaitsIfTheStoreHasNone) {
   ledger_.BeginSync(now_, 28);
   ledger_.OnGrant({.change = 72, .held = 100, .level = 300, .members = 3},

@@ -47,9 +47,9 @@ double ShareLedger::OnGrant(const QuotaGrant& grant, MonotonicTime now) {
   misses_ = 0;
   first_miss_.reset();
   last_sync_ = now;
+  members_.Observe(grant.members, now, mode_ == Mode::kLocal);
   mode_ = Mode::kShared;
   refilled_.reset();
-  members_ = std::max<int64_t>(1, grant.members);
   limited_ = grant.level < 1;
   lease_end_ = sent_ + options_.lease;
   next_sync_ = sent_ + kSyncGap;
@@ -83,9 +83,9 @@ double ShareLedger::OnTime(MonotonicTime now, double available) {
   if (!refilled_.has_value() || now <= *refilled_) return 0;
   const double passed = std::chrono::duration<double>(now - *refilled_).count();
   refilled_ = now;
-  return ChangeLocally(std::clamp(
-      passed * options_.refill_per_second / static_cast<double>(members_), 0.0,
-      std::max(0.0, LocalCapacity() - available)));
+  return ChangeLocally(
+      std::clamp(passed * options_.refill_per_second / members_.most(), 0.0,
+                 std::max(0.0, LocalCapacity() - available)));
 }
 
 // The store has given the leased tokens to others by now, or will not know of
@@ -122,7 +122,7 @@ MonotonicTime ShareLedger::next_time() const {
 }
 
 double ShareLedger::LocalCapacity() const {
-  return options_.capacity / static_cast<double>(members_);
+  return options_.capacity / members_.most();
 }
 
 }  // namespace waiter::internal
