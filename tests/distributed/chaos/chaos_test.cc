@@ -566,13 +566,14 @@ void Print(const History& history) {
   }
   const Figures figures = Measure(history);
   absl::PrintF(
-      "%d workers, %d polls, %d of them alone, %.0f retries\n"
+      "%d workers, %d polls, %d of them alone\n"
+      "%d retries, which used %.0f %% of the tokens\n"
       "quiet: %.1f s, use %.1f %% (least %.1f %%), at most %.1f polls above "
       "rate x t (allowed: %.1f)\n"
       "share again at most %.1f s after a fault\n",
       history.workers.size(), figures.polls, figures.local_polls,
-      figures.retries, figures.quiet_seconds, 100 * figures.use,
-      100 * figures.least_use, figures.most_above,
+      figures.retries, 100 * figures.tokens_used, figures.quiet_seconds,
+      100 * figures.use, 100 * figures.least_use, figures.most_above,
       history.budgets.rate * history.budgets.horizon + history.budgets.burst,
       figures.slowest_return);
   std::fflush(stdout);

@@ -30,6 +30,8 @@ constexpr double kCallTimeout = 1;
 // A member goes on alone 2 s after it sent a request, which it may have done
 // before the fault.
 constexpr double kLeastTimeToLocal = 1;
+// And it does so by then, as three requests take their timeout each.
+constexpr double kMostTimeToLocal = 4;
 // Waits in one call of a worker, at most.
 constexpr double kMostInCall = 4;
 
@@ -391,6 +393,38 @@ std::vector<std::string> CheckRate(const History& history) {
   return violations;
 }
 
+std::vector<std::string> CheckAway(const History& history) {
+  const Budgets& budgets = history.budgets;
+  std::vector<std::string> violations;
+  for (const Fault& away : history.faults) {
+    if (!StopsTheStore(away.kind)) continue;
+    const double from = away.from + kMostTimeToLocal;
+    if (from >= away.to) continue;
+    // Those that come, or are cut off one by one, count different members.
+    const bool is_clear = std::none_of(
+        history.faults.begin(), history.faults.end(), [&](const Fault& fault) {
+          return fault.to + kRecovery >= away.from && fault.from <= away.to &&
+                 (fault.kind == FaultKind::kWorkerJoined ||
+                  fault.kind == FaultKind::kWorkerStopped ||
+                  fault.kind == FaultKind::kStalled ||
+                  fault.kind == FaultKind::kRefused);
+        });
+    const double parts = is_clear ? 1 : 1.5;
+    const auto is_wanted = [&](const PollRecord& poll) {
+      return poll.time >= from && poll.time <= away.to &&
+             poll.claim != Claim::kNeverReached;
+    };
+    Report("polls without the store",
+           WorstExcess(PollsIf(history, is_wanted),
+                       {.rate = parts * budgets.rate,
+                        .constant = parts * (budgets.rate * budgets.horizon +
+                                             budgets.burst) +
+                                    MostWorkers(history)}),
+           violations);
+  }
+  return violations;
+}
+
 std::vector<std::string> CheckModes(const History& history) {
   std::vector<std::string> violations;
   std::map<int, bool> is_known;
@@ -472,8 +506,8 @@ std::vector<std::string> CheckQuota(const History& history) {
 
 std::vector<std::string> CheckAll(const History& history) {
   std::vector<std::string> all;
-  for (const auto& check : {CheckShared, CheckLocal, CheckRate, CheckModes,
-                            CheckLiveness, CheckQuota}) {
+  for (const auto& check : {CheckShared, CheckLocal, CheckRate, CheckAway,
+                            CheckModes, CheckLiveness, CheckQuota}) {
     std::vector<std::string> violations = check(history);
     all.insert(all.end(), std::make_move_iterator(violations.begin()),
                std::make_move_iterator(violations.end()));
@@ -503,9 +537,16 @@ Figures Measure(const History& history) {
   if (figures.quiet_seconds > 0) {
     figures.use = used / (rate * figures.quiet_seconds);
   }
+  double tokens = 0;
   for (const Event& payment : Payments(history)) {
-    if (payment.amount > 0) ++figures.retries;
+    if (payment.amount == history.budgets.retry_cost) ++figures.retries;
+    // A success of a first poll brings nothing to a quota that is full.
+    if (std::abs(payment.amount) == history.budgets.retry_cost) {
+      tokens += payment.amount;
+    }
   }
+  figures.tokens_used = tokens / (history.budgets.capacity +
+                                  history.budgets.refill * history.end);
   for (const PollRecord& poll : history.polls) {
     if (!IsLocal(poll)) continue;
     double last = 0;

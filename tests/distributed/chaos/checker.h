@@ -83,6 +83,8 @@ std::vector<std::string> CheckShared(const History& history);
 std::vector<std::string> CheckLocal(const History& history);
 // All polls in any interval, by the faults.
 std::vector<std::string> CheckRate(const History& history);
+// Polls while nobody has the store, in any interval: the whole rate.
+std::vector<std::string> CheckAway(const History& history);
 // No worker is alone without a fault.
 std::vector<std::string> CheckModes(const History& history);
 // Each worker polls in quiet phases.
@@ -101,7 +103,10 @@ struct Figures {
   double use = 0;         // Of the rate in quiet phases.
   double least_use = 1;   // In one of them.
   double most_above = 0;  // Polls above rate x t in quiet phases, of any t.
-  double retries = 0;
+  int64_t retries = 0;
+  // Of the tokens that there were at first or came by refill, those that
+  // retries cost and successes did not return.
+  double tokens_used = 0;
   // Longest time after a fault until all workers that live share.
   double slowest_return = 0;
 };

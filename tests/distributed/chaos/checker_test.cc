@@ -191,6 +191,20 @@ TEST_F(CheckerTest, MembersThatTakeTheWholeRateWithoutTheStoreAreFound) {
   EXPECT_THAT(CheckRate(history_), Not(IsEmpty()));
 }
 
+TEST_F(CheckerTest, MemberThatCountsTooFewOthersIsFound) {
+  AddFault(FaultKind::kStoreStopped, 20, 40);
+  Poll(22, 40, 150, {0, 1, 2}, Claim::kLocal);
+  Poll(22, 40, 50, {3}, Claim::kLocal);
+  EXPECT_THAT(CheckAway(history_), IsEmpty());
+  Poll(22, 40, 50, {3}, Claim::kLocal, 2);
+  EXPECT_THAT(CheckAway(history_), Not(IsEmpty()));
+  // One that has just come may be unknown to some.
+  AddFault(FaultKind::kWorkerJoined, 19, 19, 3);
+  EXPECT_THAT(CheckAway(history_), IsEmpty());
+  Poll(22, 40, 100, {3}, Claim::kLocal, 1);
+  EXPECT_THAT(CheckAway(history_), Not(IsEmpty()));
+}
+
 TEST_F(CheckerTest, CutOffMembersAndTheOthersAreFoundAtTwiceTheRate) {
   AddFault(FaultKind::kRefused, 10, 40, 3);
   Poll(0, 60, 200, {0, 1, 2});

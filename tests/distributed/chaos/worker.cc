@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -98,6 +99,10 @@ class Api {
         call.claim = state.last_sync_age.has_value() ? Claim::kLocal
                                                      : Claim::kNeverReached;
         break;
+    }
+    // Alone, it may divide by more members than there are.
+    if (call.claim == Claim::kLocal && state.rate.has_value()) {
+      call.members = std::llround(absl::GetFlag(FLAGS_rate) / *state.rate);
     }
     std::string message(reinterpret_cast<const char*>(&call), sizeof(call));
     message.append(reinterpret_cast<const char*>(waits.data()),
