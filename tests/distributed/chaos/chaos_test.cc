@@ -184,9 +184,9 @@ class Chaos {
     for (int place = 0; place < kFirstWorkers; ++place) StartWorker(place);
     PlanFailures();
     PlanBursts();
-    while (Now() < seconds_) {
-      const double next = steps_.empty() ? seconds_ : steps_.begin()->first;
-      SleepUntil(std::min({next, seconds_, Now() + 0.05}));
+    while (Now() < EndOfRun()) {
+      const double next = steps_.empty() ? kInfinity : steps_.begin()->first;
+      SleepUntil(std::min({next, EndOfRun(), Now() + 0.05}));
       while (!steps_.empty() && steps_.begin()->first <= Now()) {
         const std::function<void()> step = std::move(steps_.begin()->second);
         steps_.erase(steps_.begin());
@@ -195,6 +195,7 @@ class Chaos {
       Reap();
     }
     history_.end = Now();
+    has_ended_ = true;
     for (int place = 0; place < kPlaces; ++place) EndWorker(place);
     while (std::any_of(places_.begin(), places_.end(),
                        [](const Place& place) { return place.pid >= 0; })) {
@@ -227,6 +228,14 @@ class Chaos {
   double Now() const {
     return std::chrono::duration<double>(GetRealClock().MonotonicNow() - start_)
         .count();
+  }
+  // Later than planned if a step took long, such as the start of Redis.
+  double EndOfRun() const {
+    double end = seconds_;
+    for (const Fault& fault : history_.faults) {
+      end = std::max(end, fault.to + kLastPart);
+    }
+    return end;
   }
   void SleepUntil(double time) const {
     std::this_thread::sleep_for(std::chrono::duration<double>(time - Now()));
@@ -430,7 +439,8 @@ class Chaos {
     });
     At(until, [this, place, fault] {
       if (!fault->has_value()) return;
-      kill(places_[static_cast<size_t>(place)].pid, SIGCONT);
+      const pid_t pid = places_[static_cast<size_t>(place)].pid;
+      if (pid > 0) kill(pid, SIGCONT);
       End(**fault);
     });
   }
@@ -498,7 +508,7 @@ class Chaos {
     kill(place.pid, SIGTERM);
     place.must_end_by = Now() + 15;
     history_.workers[place.life].to = Now();
-    if (Now() < seconds_) Begin(FaultKind::kWorkerLeft, index);
+    if (!has_ended_) Begin(FaultKind::kWorkerLeft, index);
   }
 
   void Reap() {
@@ -531,6 +541,7 @@ class Chaos {
   ApiServer api_;
   std::array<Place, kPlaces> places_;
   std::multimap<double, std::function<void()>> steps_;
+  bool has_ended_ = false;
   History history_;
 };
 
@@ -566,14 +577,13 @@ void Print(const History& history) {
   }
   const Figures figures = Measure(history);
   absl::PrintF(
-      "%d workers, %d polls, %d of them alone\n"
-      "%d retries, which used %.0f %% of the tokens\n"
+      "%d workers, %d polls, %d of them alone, %d retries\n"
       "quiet: %.1f s, use %.1f %% (least %.1f %%), at most %.1f polls above "
       "rate x t (allowed: %.1f)\n"
       "share again at most %.1f s after a fault\n",
       history.workers.size(), figures.polls, figures.local_polls,
-      figures.retries, 100 * figures.tokens_used, figures.quiet_seconds,
-      100 * figures.use, 100 * figures.least_use, figures.most_above,
+      figures.retries, figures.quiet_seconds, 100 * figures.use,
+      100 * figures.least_use, figures.most_above,
       history.budgets.rate * history.budgets.horizon + history.budgets.burst,
       figures.slowest_return);
   std::fflush(stdout);
@@ -604,8 +614,12 @@ TEST(ChaosTest, SharedBudgetsKeepWhatTheyPromise) {
   for (const std::string& violation : CheckAll(history)) {
     ADD_FAILURE() << violation;
   }
-  // In simulations it is 97 %; a machine with other work has less.
-  EXPECT_GE(Measure(history).use, 0.5);
+  // In simulations it is 97 %; a machine with other work has less, or no quiet
+  // phase.
+  const Figures figures = Measure(history);
+  if (figures.quiet_seconds > 0) {
+    EXPECT_GE(figures.use, 0.5);
+  }
   if (FindFaketime().has_value()) {
     EXPECT_TRUE(std::any_of(
         history.workers.begin(), history.workers.end(),
@@ -617,7 +631,9 @@ TEST(ChaosTest, SharedBudgetsKeepWhatTheyPromise) {
 
 TEST(ChaosTest, SomeClocksAreHoursApart) {
   if (!FindFaketime().has_value()) {
-    GTEST_SKIP() << "libfaketime is not there: all clocks were right";
+    GTEST_SKIP() << (kIsSanitized ? "sanitizers do not go with libfaketime"
+                                  : "libfaketime is not installed")
+                 << ": all clocks were right";
   }
 }
 

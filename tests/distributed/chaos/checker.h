@@ -104,9 +104,6 @@ struct Figures {
   double least_use = 1;   // In one of them.
   double most_above = 0;  // Polls above rate x t in quiet phases, of any t.
   int64_t retries = 0;
-  // Of the tokens that there were at first or came by refill, those that
-  // retries cost and successes did not return.
-  double tokens_used = 0;
   // Longest time after a fault until all workers that live share.
   double slowest_return = 0;
 };

@@ -82,10 +82,8 @@ TEST_F(CheckerTest, WorstExcessIsThatOfAllIntervals) {
     return std::uniform_real_distribution<double>(low, high)(gen);
   };
   for (int round = 0; round < 200; ++round) {
-    std::vector<Event> events;
-    for (int i = 0; i < 30; ++i) {
-      events.push_back({uniform(0, 10), uniform(-1, 3)});
-    }
+    std::vector<Event> events(30);
+    for (Event& event : events) event = {uniform(0, 10), uniform(-1, 3)};
     std::sort(events.begin(), events.end(),
               [](const Event& a, const Event& b) { return a.time < b.time; });
     Allowance allowance = {.rate = uniform(0, 3), .constant = uniform(0, 5)};
@@ -263,6 +261,8 @@ TEST_F(CheckerTest, RunWithoutAQuietPhaseIsFound) {
   Poll(0, 60, 200);
   for (int i = 0; i < 6; ++i) AddFault(FaultKind::kCut, 10 * i, 10 * i);
   EXPECT_THAT(CheckLiveness(history_), ElementsAre(HasSubstr("quiet")));
+  AddFault(FaultKind::kMachineStalled, 30, 31);
+  EXPECT_THAT(CheckLiveness(history_), IsEmpty());
 }
 
 // Retries of one wait after another, each after an error.

@@ -73,31 +73,11 @@ void Proxy::Halve(int door) {
 
 void Proxy::Serve() {
   while (!ends_) {
-    std::vector<pollfd> fds;
-    {
-      const std::lock_guard lock(mutex_);
-      for (const Door& door : doors_) fds.push_back({door.listener, POLLIN, 0});
-      for (const Connection& connection : connections_) {
-        if (doors_[static_cast<size_t>(connection.door)].is_stalled) continue;
-        for (const Flow* flow : {&connection.up, &connection.down}) {
-          if (!flow->has_ended) fds.push_back({flow->from, POLLIN, 0});
-        }
-      }
-    }
-    // Changes take effect within 5 ms.
-    ::poll(fds.data(), fds.size(), 5);
+    AwaitBytes();
     const std::lock_guard lock(mutex_);
-    for (size_t i = 0; i < doors_.size(); ++i) {
-      if (fds[i].revents != 0) Accept(static_cast<int>(i));
-    }
+    for (size_t i = 0; i < doors_.size(); ++i) Accept(static_cast<int>(i));
     for (auto it = connections_.begin(); it != connections_.end();) {
-      bool lives = !it->ends;
-      if (lives && !doors_[static_cast<size_t>(it->door)].is_stalled) {
-        lives = Forward(it->up, it->is_halved) &&
-                Forward(it->down, it->is_halved) &&
-                !(it->up.has_ended && it->down.has_ended);
-      }
-      if (lives) {
+      if (Serve(*it)) {
         ++it;
         continue;
       }
@@ -106,6 +86,30 @@ void Proxy::Serve() {
       it = connections_.erase(it);
     }
   }
+}
+
+void Proxy::AwaitBytes() {
+  std::vector<pollfd> fds;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Door& door : doors_) fds.push_back({door.listener, POLLIN, 0});
+    for (const Connection& connection : connections_) {
+      if (doors_[static_cast<size_t>(connection.door)].is_stalled) continue;
+      for (const Flow* flow : {&connection.up, &connection.down}) {
+        if (!flow->has_ended) fds.push_back({flow->from, POLLIN, 0});
+      }
+    }
+  }
+  // Changes take effect within 5 ms.
+  ::poll(fds.data(), fds.size(), 5);
+}
+
+bool Proxy::Serve(Connection& connection) const {
+  if (connection.ends) return false;
+  if (doors_[static_cast<size_t>(connection.door)].is_stalled) return true;
+  return Forward(connection.up, connection.is_halved) &&
+         Forward(connection.down, connection.is_halved) &&
+         !(connection.up.has_ended && connection.down.has_ended);
 }
 
 void Proxy::Accept(int door) {

@@ -70,7 +70,10 @@ class Proxy {
   template <typename F>
   void ForEachConnection(int door, F change);
   void Serve();
+  void AwaitBytes();
   void Accept(int door);
+  // Returns false if it has ended.
+  bool Serve(Connection& connection) const;
   // Moves what there is. Returns false if the connection has ended.
   static bool Forward(Flow& flow, bool is_halved);
 
