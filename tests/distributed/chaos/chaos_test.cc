@@ -264,11 +264,10 @@ class Chaos {
       begin();
       *fault = Begin(kind, place);
     });
-    At(end, [this, kind, fault, undo = std::move(undo)] {
-      // While it starts, a server may grant already.
-      if (kind == FaultKind::kStoreKilled) End(*fault);
+    At(end, [this, fault, undo = std::move(undo)] {
+      // While a server starts, it may grant already.
+      End(*fault);
       undo();
-      if (kind != FaultKind::kStoreKilled) End(*fault);
     });
   }
 

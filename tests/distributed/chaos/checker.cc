@@ -124,7 +124,9 @@ Allowance StoreAllowance(const History& history) {
       allowance.extras.push_back({fault.from - kCallTimeout, used, ahead});
     }
     if (StopsTheStore(fault.kind)) {
-      allowance.surplus.push_back({fault.from, fault.to, -budgets.rate});
+      // Slots that were granted before may come so much later.
+      const double used_up = std::min(fault.to, fault.from + budgets.horizon);
+      allowance.surplus.push_back({used_up, fault.to, -budgets.rate});
       // It begins again with a burst.
       allowance.extras.push_back({fault.to, fault.to, ahead + budgets.burst});
     }

@@ -154,7 +154,9 @@ TEST_F(CheckerTest, KilledStoreExplainsTwoLostSeconds) {
 TEST_F(CheckerTest, StoreThatIsAwayGrantsNothing) {
   Poll(0, 20, 200);
   AddFault(FaultKind::kStoreStopped, 20, 30);
+  // Those that were granted before, as many as normal work allows.
   Poll(20, 20.5, 200);
+  PollAtOnce(10, 120);
   Poll(30, 60, 200);
   EXPECT_THAT(CheckShared(history_), IsEmpty());
   Poll(23, 27, 200);
