@@ -30,6 +30,7 @@ set(WAITER_SOURCES
   waiter/distributed/budget_member.h
   waiter/distributed/budget_scripts.cc
   waiter/distributed/budget_scripts.h
+  waiter/distributed/member_count.h
   waiter/distributed/redis_budget_store.cc
   waiter/distributed/redis_client.cc
   waiter/distributed/redis_errors.cc

@@ -185,6 +185,7 @@ QuotaGrant BudgetBook::Sync(const QuotaRequest& request, double now) {
     book.level += book.held[it->first];
     book.total -= book.held[it->first];
     book.held.erase(it->first);
+    book.spent.erase(it->first);
     it = book.ends.erase(it);
   }
   if (now > book.at) {
@@ -196,9 +197,11 @@ QuotaGrant BudgetBook::Sync(const QuotaRequest& request, double now) {
   const double has = std::max(0.0, request.has);
   double n = static_cast<double>(book.held.size());
   if (known != book.held.end()) {
+    // Requests without an answer have counted what they reported.
+    const double spent = request.spent_in_all - book.spent[member];
     // Undoes what the member did not hear of, and takes what it owes.
-    book.level += known->second - (request.has + request.spent) +
-                  std::min(0.0, request.has);
+    book.level +=
+        known->second - (request.has + spent) + std::min(0.0, request.has);
     book.total -= known->second;
   } else {
     // Tokens that were spent unknown to the store count, but leave no debt.
@@ -210,6 +213,7 @@ QuotaGrant BudgetBook::Sync(const QuotaRequest& request, double now) {
   if (request.member.leaves) {
     book.level = std::min(book.level + has, request.capacity - book.total);
     book.held.erase(member);
+    book.spent.erase(member);
     book.ends.erase(member);
     return {};
   }
@@ -222,6 +226,7 @@ QuotaGrant BudgetBook::Sync(const QuotaRequest& request, double now) {
   book.level -= change;
   book.total += change;
   book.held[member] = has + change;
+  book.spent[member] = request.spent_in_all;
   book.ends[member] = now + Micros(request.lease);
   return {.change = change,
           .held = has + change,

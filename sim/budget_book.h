@@ -51,6 +51,7 @@ class BudgetBook {
     double total = 0;
     std::map<std::string, double> held = {};
     std::map<std::string, double> ends = {};
+    std::map<std::string, double> spent = {};
   };
 
   static void Measure(Rate& rate, const RateRequest& request, double now);

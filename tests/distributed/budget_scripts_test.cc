@@ -160,6 +160,7 @@ TEST_F(BudgetScriptsTest, QuotasAreThoseOfTheBook) {
       request.member.leaves = absl::Bernoulli(gen, 0.05);
       request.has = absl::Uniform(gen, -20.0, 100.0);
       request.spent = absl::Uniform(gen, -20.0, 100.0);
+      request.spent_in_all = absl::Uniform(gen, -100.0, 1000.0);
       const QuotaGrant script = Sync(request, now);
       const QuotaGrant book = book_.Sync(request, static_cast<double>(now));
       if (request.member.leaves) continue;

@@ -51,6 +51,18 @@ TEST_F(ShareLedgerTest, GrantBringsWhatTheStoreBooked) {
   EXPECT_EQ(request.spent, 14);
 }
 
+TEST_F(ShareLedgerTest, RequestWithoutAnswerIsPartOfTheNext) {
+  ledger_.BeginSync(now_, 14);
+  ledger_.OnMiss(now_, 14);
+  QuotaRequest request = ledger_.BeginSync(now_, 0);
+  EXPECT_EQ(request.spent, 28);
+  EXPECT_EQ(request.spent_in_all, 28);
+  ledger_.OnGrant({.change = 100, .held = 100, .members = 3}, now_);
+  request = ledger_.BeginSync(now_, 70);
+  EXPECT_EQ(request.spent, 30);
+  EXPECT_EQ(request.spent_in_all, 58);
+}
+
 TEST_F(ShareLedgerTest, TokensThatWereSpentBeforeTheyGoBackAreOwed) {
   ledger_.BeginSync(now_, 28);
   ledger_.OnGrant({.change = 72, .held = 100, .members = 1}, now_);
@@ -103,6 +115,27 @@ TEST_F(ShareLedgerTest, LeaseThatEndsDuringASyncIsNotGrantedTwice) {
   // The store booked 250.
   EXPECT_EQ(ledger_.OnGrant({.change = -50, .held = 250, .members = 1}, now_),
             -250);
+}
+
+TEST_F(ShareLedgerTest, MembersThatAreNotBackYetCountForTenSeconds) {
+  ledger_.BeginSync(now_, 28);
+  ledger_.OnGrant({.change = 72, .held = 100, .members = 4}, now_);
+  now_ += seconds(60);
+  EXPECT_EQ(ledger_.OnTime(now_, 0), 125);
+  // The store knows those that have come back.
+  ledger_.BeginSync(now_, 125);
+  ledger_.OnGrant({.change = 0, .held = 125, .members = 1}, now_);
+  EXPECT_EQ(ledger_.members(), 1);
+  now_ += seconds(10);
+  EXPECT_EQ(ledger_.OnTime(now_, 0), 125);
+
+  ledger_.BeginSync(now_, 125);
+  ledger_.OnGrant({.change = 0, .held = 125, .members = 1}, now_);
+  now_ += seconds(10);
+  ledger_.BeginSync(now_, 125);
+  ledger_.OnGrant({.change = 0, .held = 125, .members = 1}, now_);
+  now_ += seconds(10);
+  EXPECT_EQ(ledger_.OnTime(now_, 0), 500);
 }
 
 TEST_F(ShareLedgerTest, LowLevelAsksOnceAndWaitsIfTheStoreHasNone) {

@@ -205,15 +205,23 @@ TEST_F(SharedRetryQuotaTest, AnswersThatAreLostLoseNoToken) {
   for (int i = 0; i < 5; ++i) Add({.name = "api"});
   // Each brings a chunk that the store takes from the others.
   clock_.AdvanceTime(absl::Seconds(20));
+  struct Payment {
+    Process* process;
+    QuotaToken token;
+  };
+  std::vector<Payment> spent;  // Not paid back yet.
   for (int i = 0; i < 500; ++i) {
     Process& process = *processes_[absl::Uniform(gen, size_t{0}, size_t{5})];
     process.store->Cut(/*loses_answers=*/true);
+    const MonotonicTime now = clock_.MonotonicNow();
     if (absl::Bernoulli(gen, 0.3)) {
       QuotaToken token;
-      const MonotonicTime now = clock_.MonotonicNow();
       if (process.quota->Acquire(QuotaUse::kRetry, now, token).has_value()) {
-        process.quota->Release(now, token);
+        spent.push_back({&process, token});
       }
+    } else if (!spent.empty() && absl::Bernoulli(gen, 0.7)) {
+      spent.back().process->quota->Release(now, spent.back().token);
+      spent.pop_back();
     }
     clock_.AdvanceTime(absl::Milliseconds(absl::Uniform(gen, 1, 3000)));
     process.store->Heal();
@@ -226,9 +234,23 @@ TEST_F(SharedRetryQuotaTest, AnswersThatAreLostLoseNoToken) {
         });
     EXPECT_LE(AllAvailable(), 500 + 100 * static_cast<double>(local) + 1e-6);
   }
+  for (Payment& payment : spent) {
+    payment.process->quota->Release(clock_.MonotonicNow(), payment.token);
+  }
   clock_.AdvanceTime(absl::Seconds(20));
   EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
   EXPECT_NEAR(AllAvailable(), 500 * 5.0 / 6, 1);
+}
+
+TEST_F(SharedRetryQuotaTest, TokensAreSpentOnceAlthoughAnswersAreLost) {
+  Process& process = Add({.name = "api"});
+  clock_.AdvanceTime(absl::Seconds(5));
+  EXPECT_TRUE(Retry(process));
+  process.store->Cut(/*loses_answers=*/true);
+  clock_.AdvanceTime(absl::Seconds(4));
+  process.store->Heal();
+  clock_.AdvanceTime(absl::Seconds(5));
+  EXPECT_NEAR(book_->TokensOf("api"), 500 - 14, 1e-6);
 }
 
 TEST_F(SharedRetryQuotaTest, QuotaKeepsTheMemberAlive) {

@@ -141,6 +141,34 @@ TEST_F(SlotLedgerTest, GoesOnAloneAfterThreeMissesAndTwoSeconds) {
   EXPECT_EQ(ledger_.Rate(), 100);
 }
 
+// A store that was away for long knows those that have come back.
+TEST_F(SlotLedgerTest, MembersThatAreNotBackYetCountForTenSeconds) {
+  const auto go_on_alone = [&] {
+    while (ledger_.mode() != SharedBudgetMode::kLocal) {
+      ledger_.BeginSync(now_);
+      now_ += milliseconds(700);
+      ledger_.OnMiss(now_);
+    }
+  };
+  RateGrant first_back = Slots(1, milliseconds(0));
+  first_back.members = 1;
+
+  Sync(Slots(1, milliseconds(0)));
+  go_on_alone();
+  now_ += seconds(60);
+  Sync(first_back);
+  EXPECT_EQ(ledger_.members(), 1);
+  go_on_alone();
+  EXPECT_EQ(ledger_.Rate(), 25);
+
+  // They are gone.
+  Sync(first_back);
+  now_ += seconds(10);
+  Sync(first_back);
+  go_on_alone();
+  EXPECT_EQ(ledger_.Rate(), 100);
+}
+
 TEST_F(SlotLedgerTest, LocalRateIsKeptAlthoughWaitsComeLate) {
   LocalBucket bucket(50, 1, milliseconds(500), now_);
   int polls = 0;

@@ -161,11 +161,11 @@ return {text(granted), text(first - now), text(interval), text(rate), text(membe
 
 constexpr std::string_view kQuotaSync = R"lua(#!lua
 -- waiter quota.sync 1
-local book, tokens, ends = KEYS[1], KEYS[2], KEYS[3]
+local book, tokens, ends, spendings = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local member, leaves = ARGV[1], ARGV[2] == '1'
 local reported, spent = tonumber(ARGV[3]), tonumber(ARGV[4])
 local capacity, refill = tonumber(ARGV[5]), tonumber(ARGV[6])
-local chunk, lease = tonumber(ARGV[7]), tonumber(ARGV[8])
+local chunk, lease, in_all = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(value) return string.format('%.17g', value) end
@@ -181,6 +181,7 @@ for _, id in ipairs(gone) do
   level = level + held
   total = total - held
   redis.call('HDEL', tokens, id)
+  redis.call('HDEL', spendings, id)
   redis.call('ZREM', ends, id)
 end
 if now > at then level = level + (now - at) / 1000000 * refill end
@@ -189,6 +190,8 @@ local known = redis.call('HGET', tokens, member)
 local has = math.max(0, reported)
 local n = redis.call('HLEN', tokens)
 if known then
+  -- Requests without an answer have counted what they reported.
+  spent = in_all - tonumber(redis.call('HGET', spendings, member) or in_all - spent)
   -- Undoes what the member did not hear of, and takes what it owes.
   level = level + known - (reported + spent) + math.min(0, reported)
   total = total - known
@@ -202,6 +205,7 @@ local change = 0
 if leaves then
   level = math.min(level + has, capacity - total)
   redis.call('HDEL', tokens, member)
+  redis.call('HDEL', spendings, member)
   redis.call('ZREM', ends, member)
 else
   total = total + has
@@ -211,6 +215,7 @@ else
   level = level - change
   total = total + change
   redis.call('HSET', tokens, member, has + change)
+  redis.call('HSET', spendings, member, in_all)
   redis.call('ZADD', ends, now + lease, member)
 end
 redis.call('HSET', book, 'level', level, 'at', now, 'total', total, 'capacity', capacity)
@@ -313,7 +318,8 @@ std::vector<std::string> RateKeys(std::string_view budget) {
 
 std::vector<std::string> QuotaKeys(std::string_view budget) {
   const std::string key = absl::StrCat("waiter:quota:{", ToAbsl(budget), "}");
-  return {key, absl::StrCat(key, ":held"), absl::StrCat(key, ":ends")};
+  return {key, absl::StrCat(key, ":held"), absl::StrCat(key, ":ends"),
+          absl::StrCat(key, ":spent")};
 }
 
 std::vector<std::string> RateArguments(const RateRequest& request) {
@@ -335,10 +341,11 @@ std::vector<std::string> RateArguments(const RateRequest& request) {
 }
 
 std::vector<std::string> QuotaArguments(const QuotaRequest& request) {
-  return {request.member.id,       Flag(request.member.leaves),
-          Text(request.has),       Text(request.spent),
-          Text(request.capacity),  Text(request.refill_per_second),
-          Text(request.min_chunk), Micros(request.lease)};
+  return {request.member.id,         Flag(request.member.leaves),
+          Text(request.has),         Text(request.spent),
+          Text(request.capacity),    Text(request.refill_per_second),
+          Text(request.min_chunk),   Micros(request.lease),
+          Text(request.spent_in_all)};
 }
 
 absl::StatusOr<std::vector<double>> ToNumbers(

@@ -33,8 +33,10 @@ QuotaRequest ShareLedger::BeginSync(MonotonicTime now, double available) {
   sent_ = now;
   available_when_sent_ = available;
   changed_since_ = 0;
+  spent_when_sent_ = held_ - has;
   return {.has = has,
-          .spent = held_ - has,
+          .spent = spent_when_sent_,
+          .spent_in_all = spent_before_ + spent_when_sent_,
           .capacity = options_.capacity,
           .refill_per_second = options_.refill_per_second,
           .min_chunk = options_.min_chunk,
@@ -46,12 +48,13 @@ double ShareLedger::OnGrant(const QuotaGrant& grant, MonotonicTime now) {
   misses_ = 0;
   first_miss_.reset();
   last_sync_ = now;
+  members_.Observe(grant.members, now, mode_ == Mode::kLocal);
   mode_ = Mode::kShared;
   refilled_.reset();
-  members_ = std::max<int64_t>(1, grant.members);
   limited_ = grant.level < 1;
   lease_end_ = sent_ + options_.lease;
   next_sync_ = sent_ + kSyncGap;
+  spent_before_ += spent_when_sent_;
   if (std::isfinite(grant.held)) {
     held_ = grant.held;
     owed_ = 0;
@@ -86,9 +89,9 @@ double ShareLedger::OnTime(MonotonicTime now, double available) {
   if (!refilled_.has_value() || now <= *refilled_) return 0;
   const double passed = std::chrono::duration<double>(now - *refilled_).count();
   refilled_ = now;
-  return ChangeLocally(std::clamp(
-      passed * options_.refill_per_second / static_cast<double>(members_), 0.0,
-      std::max(0.0, LocalCapacity() - available)));
+  return ChangeLocally(
+      std::clamp(passed * options_.refill_per_second / members_.most(), 0.0,
+                 std::max(0.0, LocalCapacity() - available)));
 }
 
 // The store has given the leased tokens to others by now, or will not know of
@@ -132,7 +135,7 @@ MonotonicTime ShareLedger::silence_end() const {
 }
 
 double ShareLedger::LocalCapacity() const {
-  return options_.capacity / static_cast<double>(members_);
+  return options_.capacity / members_.most();
 }
 
 }  // namespace waiter::internal

@@ -21,6 +21,7 @@
 
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
+#include "waiter/distributed/member_count.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
 
 namespace waiter::internal {
@@ -64,7 +65,7 @@ class ShareLedger {
   MonotonicTime next_time() const;
 
   Mode mode() const { return mode_; }
-  int64_t members() const { return members_; }
+  int64_t members() const { return members_.last(); }
   // Tokens by the account of the store, at the last answer.
   double held() const { return held_; }
   // Below this a sync is due.
@@ -86,6 +87,9 @@ class ShareLedger {
   // available is what waits spent.
   double held_;
   double owed_ = 0;
+  // Up to the last request that was answered, and in the one under way.
+  double spent_before_ = 0;
+  double spent_when_sent_ = 0;
   double available_when_sent_ = 0;
   double changed_since_ = 0;
 
@@ -101,7 +105,7 @@ class ShareLedger {
   std::optional<MonotonicTime> lease_end_;
   // Since when local refill counts; unset while the store refills.
   std::optional<MonotonicTime> refilled_;
-  int64_t members_ = 1;
+  MemberCount members_;
 };
 
 }  // namespace waiter::internal

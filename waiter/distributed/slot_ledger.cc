@@ -265,6 +265,7 @@ void SlotLedger::OnGrant(const RateGrant& given, MonotonicTime now) {
   misses_ = 0;
   first_miss_.reset();
   last_sync_ = now;
+  members_.Observe(grant.members, now, mode_ == Mode::kLocal);
   if (mode_ != Mode::kShared) {
     if (mode_ == Mode::kLocal) {
       shared_polls_answer_ =
@@ -276,7 +277,6 @@ void SlotLedger::OnGrant(const RateGrant& given, MonotonicTime now) {
     next_estimate_ = {};
   }
   rate_ = grant.rate;
-  members_ = grant.members;
   if (grant.interval > Nanoseconds::zero()) interval_ = grant.interval;
   ask_again_ = std::clamp(grant.ask_again, kLeastGap, kIdleGap);
   limited_ = grant.granted < wanted_;
@@ -351,19 +351,17 @@ void SlotLedger::GoLocal(MonotonicTime now) {
   runs_.clear();
   throttled_ = false;
   if (options_.rate.has_value()) {
-    const double share = last_sync_.has_value()
-                             ? 1 / static_cast<double>(members_)
-                             : options_.local_share;
+    const double share =
+        last_sync_.has_value() ? 1 / members_.most() : options_.local_share;
     local_bucket_.emplace(*options_.rate * share,
                           std::max(1.0, options_.burst * share), horizon_, now);
     return;
   }
   // The options are valid, and so is the rate of a store.
-  local_adaptive_ =
-      rate_.has_value()
-          ? *AdaptiveRateLimiter::MakeLimiting(
-                options_.adaptive, *rate_ / static_cast<double>(members_), now)
-          : *AdaptiveRateLimiter::Make(options_.adaptive);
+  local_adaptive_ = rate_.has_value()
+                        ? *AdaptiveRateLimiter::MakeLimiting(
+                              options_.adaptive, *rate_ / members_.most(), now)
+                        : *AdaptiveRateLimiter::Make(options_.adaptive);
 }
 
 bool SlotLedger::PassesAll() const {
@@ -381,9 +379,8 @@ std::optional<double> SlotLedger::Rate() const {
       break;
   }
   if (local_adaptive_ != nullptr) return local_adaptive_->Rate();
-  return *options_.rate * (last_sync_.has_value()
-                               ? 1 / static_cast<double>(members_)
-                               : options_.local_share);
+  return *options_.rate *
+         (last_sync_.has_value() ? 1 / members_.most() : options_.local_share);
 }
 
 }  // namespace waiter::internal

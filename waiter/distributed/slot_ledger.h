@@ -23,6 +23,7 @@
 
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
+#include "waiter/distributed/member_count.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
 #include "waiter/poll_status.h"
 #include "waiter/rate_limiter.h"
@@ -111,7 +112,7 @@ class SlotLedger {
   // Polls per second that may pass, of all members or, in the mode kLocal, of
   // this one.
   std::optional<double> Rate() const;
-  int64_t members() const { return members_; }
+  int64_t members() const { return members_.last(); }
   std::optional<MonotonicTime> last_sync() const { return last_sync_; }
   int64_t granted() const { return granted_; }
   int64_t unused() const { return unused_; }
@@ -173,7 +174,7 @@ class SlotLedger {
   // The last answer.
   std::optional<double> rate_;
   Nanoseconds interval_;
-  int64_t members_ = 1;
+  MemberCount members_;
 
   // In the mode kLocal, one of them.
   std::optional<LocalBucket> local_bucket_;

@@ -79,6 +79,10 @@ struct QuotaRequest {
   // tokens owed, and tokens that successes brought.
   double has = 0;
   double spent = 0;
+  // Tokens spent since the member began. A request whose answer was lost has
+  // counted a part of `spent` already; a store that knows the member takes the
+  // difference to the last request that it got.
+  double spent_in_all = 0;
 
   // Of the budget.
   double capacity = 0;

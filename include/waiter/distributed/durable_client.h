@@ -6,7 +6,8 @@
 //
 //   auto client = waiter::DurableClient::Make(store, {.space = "prod"});
 //   if (!client.ok()) return client.status();
-//   (*client)->Enqueue("instance-running", "i-0abc", {.args = "eu-west-1"},
+//   (*client)->Enqueue("instance-running",
+//                      {.key = "i-0abc", .args = "eu-west-1"},
 //                      [](absl::StatusOr<bool> created) { ... });
 //
 // A wait has a name, which says how it is polled, and a key. An equal key joins

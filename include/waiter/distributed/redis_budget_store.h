@@ -12,7 +12,7 @@
 // One store, with its connection, serves all budgets of a process. Its keys are
 //
 //   waiter:rate:{NAME}    and  :seen :busy :taken
-//   waiter:quota:{NAME}   and  :held :ends
+//   waiter:quota:{NAME}   and  :held :ends :spent
 //
 // and vanish an hour after their last use, those of a rate `burst / rate` after
 // it if that is longer. All of them may be deleted at any time;
