@@ -4,9 +4,11 @@
 // Promises of retry_quota.h and rate_limiter.h.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -87,9 +89,9 @@ TEST(QuotaTokenTest, EveryByteIsATokenOrNone) {
       quota->Refund(kNow, refunded);
       quota->Release(kNow, refunded);
       const double back = quota->Available(kNow) - before - given;
-      constexpr double kCosts[] = {2, 3, 5, 7, 0};
-      EXPECT_EQ(back, kCosts[byte]);
-      EXPECT_EQ(given, byte == 0 ? 1 : kCosts[byte]);
+      constexpr std::array kCosts = {2, 3, 5, 7, 0};
+      EXPECT_EQ(back, kCosts.at(static_cast<size_t>(byte)));
+      EXPECT_EQ(given, byte == 0 ? 1 : kCosts.at(static_cast<size_t>(byte)));
     }
   }
   EXPECT_EQ(tokens, 5);
@@ -290,6 +292,7 @@ TEST(QuotaThreadTest, EveryPairOfCalls) {
                                  {.level = 990, .on_low = [&] { ++low; }});
     {
       std::vector<JoiningThread> threads;
+      threads.reserve(4);
       for (int i = 0; i < 4; ++i) {
         threads.emplace_back([&, i] {
           double held = 0;
@@ -351,6 +354,7 @@ TEST(LimiterMakeTest, LimitsFromItsTimeOn) {
 TEST(LimiterThreadTest, EveryPairOfCalls) {
   const auto limiter = *AdaptiveRateLimiter::Make({});
   std::vector<JoiningThread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
       for (int j = 0; j < 2000; ++j) {

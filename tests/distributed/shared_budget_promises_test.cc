@@ -4,7 +4,7 @@
 // Promises of the headers of shared budgets, on a store of another maker.
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -52,14 +52,11 @@ using ::std::chrono::hours;
 using ::std::chrono::milliseconds;
 using ::std::chrono::nanoseconds;
 using ::std::chrono::seconds;
-using ::testing::ElementsAre;
 using ::testing::Ge;
-using ::testing::IsEmpty;
-using ::testing::Le;
 using ::testing::SizeIs;
 
 // The codes that budget_store.h and redis_client.h name, and others.
-constexpr absl::StatusCode kErrors[] = {
+constexpr std::array kErrors = {
     absl::StatusCode::kUnavailable,      absl::StatusCode::kResourceExhausted,
     absl::StatusCode::kAborted,          absl::StatusCode::kUnauthenticated,
     absl::StatusCode::kPermissionDenied, absl::StatusCode::kFailedPrecondition,

@@ -146,6 +146,7 @@ TEST(SharedBudgetThreadsTest, EveryPairOfCallsOfALimiter) {
         *SharedRateLimiter::Make(store, {.name = "api", .rate = rate});
     {
       std::vector<JoiningThread> threads;
+      threads.reserve(4);
       for (int i = 0; i < 4; ++i) {
         threads.emplace_back([limiter, i] {
           for (int j = 0; j < 2000; ++j) {
@@ -176,6 +177,7 @@ TEST(SharedBudgetThreadsTest, EveryPairOfCallsOfAQuota) {
   auto shared = *SharedRetryQuota::Make(store, {.name = "api"});
   {
     std::vector<JoiningThread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([shared, i] {
         const std::shared_ptr<RetryQuota> quota = shared->quota();

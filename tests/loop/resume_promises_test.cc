@@ -198,8 +198,8 @@ class CheckpointTest : public testing::TestWithParam<Driver> {
   }
 
   // Returns the token of the sleep after `polls` polls that found `found`.
-  WaitToken TokenAfter(int polls, WaitOptions options,
-                       const Poll<>& found = NotReady()) {
+  static WaitToken TokenAfter(int polls, WaitOptions options,
+                              const Poll<>& found = NotReady()) {
     waiter::stop_source stop;
     std::optional<WaitToken> last;
     options.on_checkpoint = [&](const WaitToken& token) {
@@ -410,8 +410,10 @@ TEST_P(CheckpointTest, StopInThatOfAFirstDelayLeavesNoPoll) {
 TEST_P(CheckpointTest, NotificationInItIsNotLost) {
   bool notified = false;
   const WaitResult<> result = Run(Script({NotReady(), Success()}), Saving([&] {
-                                    if (!std::exchange(notified, true))
+                                    if (!notified) {
+                                      notified = true;
                                       PollNow();
+                                    }
                                   }));
 
   EXPECT_TRUE(result.ok());

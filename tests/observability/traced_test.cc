@@ -315,21 +315,24 @@ struct ListingTracer {
   using Context = int;
   using Span = std::string;
 
-  Context Current() { return 0; }
-  Context With(Context /*parent*/, const Span& /*span*/) { return 0; }
-  std::unique_ptr<int> MakeCurrent(const Context& /*context*/) {
+  static Context Current() { return 0; }
+  static Context With(Context /*parent*/, const Span& /*span*/) { return 0; }
+  static std::unique_ptr<int> MakeCurrent(const Context& /*context*/) {
     return nullptr;
   }
-  Span StartSpan(std::string_view name, const Context& /*parent*/) {
+  Span StartSpan(std::string_view name, const Context& /*parent*/) const {
     lines->push_back(absl::StrCat("tracer: start ", std::string(name)));
     return std::string(name);
   }
-  void SetAttribute(Span& /*span*/, const TraceAttribute& /*attribute*/) {}
-  void AddEvent(Span& /*span*/, std::string_view /*name*/,
-                std::chrono::system_clock::time_point /*time*/,
-                std::span<const TraceAttribute> /*attributes*/) {}
-  void SetError(Span& /*span*/, std::string_view /*description*/) {}
-  void End(Span& span) { lines->push_back(absl::StrCat("tracer: end ", span)); }
+  static void SetAttribute(Span& /*span*/,
+                           const TraceAttribute& /*attribute*/) {}
+  static void AddEvent(Span& /*span*/, std::string_view /*name*/,
+                       std::chrono::system_clock::time_point /*time*/,
+                       std::span<const TraceAttribute> /*attributes*/) {}
+  static void SetError(Span& /*span*/, std::string_view /*description*/) {}
+  void End(Span& span) const {
+    lines->push_back(absl::StrCat("tracer: end ", span));
+  }
 
   std::vector<std::string>* lines;
 };
