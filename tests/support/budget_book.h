@@ -54,7 +54,7 @@ class BudgetBook {
     std::map<std::string, double> spent = {};
   };
 
-  static void Adapt(Rate& rate, const RateRequest& request, double now);
+  static void Adapt(Rate& book, const RateRequest& request, double now);
 
   std::map<std::string, Rate> rates_;
   std::map<std::string, Quota> quotas_;
