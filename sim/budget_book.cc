@@ -195,7 +195,7 @@ QuotaGrant BudgetBook::Sync(const QuotaRequest& request, double now) {
 
   const auto known = book.held.find(member);
   const double has = std::max(0.0, request.has);
-  double n = static_cast<double>(book.held.size());
+  auto n = static_cast<double>(book.held.size());
   if (known != book.held.end()) {
     // Requests without an answer have counted what they reported.
     const double spent = request.spent_in_all - book.spent[member];

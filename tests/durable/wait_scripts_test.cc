@@ -399,7 +399,8 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterABeat) {
                     reply.set_value(std::move(got));
                   });
     std::vector<std::string> live;
-    for (const RedisReply& id : reply.get_future().get()->elements) {
+    const absl::StatusOr<RedisReply> workers = reply.get_future().get();
+    for (const RedisReply& id : workers->elements) {
       live.push_back(id.text);
     }
     EXPECT_EQ(live, book_.Beat("s", worker, now_));
