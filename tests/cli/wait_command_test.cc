@@ -196,13 +196,14 @@ TEST_F(WaitCommandTest, StateLetsAKilledRunGoOn) {
       "--every=300ms",
       "--jitter=none",
       "--progress=json",
-      absl::Substitute("exec:echo x >>$0; test $$(wc -l <$0) -ge 3", count)};
+      absl::Substitute("exec:echo x >>$0; test $$(wc -l <$0) -ge 5", count)};
   {
+    // The state is written after the line of a poll, and before the next poll.
     WaiterProcess first(arguments);
-    ASSERT_TRUE(first.ReadUntil("\"attempt\":1"));
+    ASSERT_TRUE(first.ReadUntil("\"attempt\":2"));
     first.Signal(SIGKILL);
     EXPECT_EQ(first.Wait(), kKilledBy + SIGKILL);
-    EXPECT_THAT(first.out(), Not(HasSubstr("\"attempt\":2")));
+    EXPECT_THAT(first.out(), Not(HasSubstr("\"attempt\":3")));
   }
   ASSERT_TRUE(std::filesystem::exists(state));
   std::vector<std::string> others = arguments;
@@ -215,7 +216,7 @@ TEST_F(WaitCommandTest, StateLetsAKilledRunGoOn) {
   EXPECT_EQ(second.Wait(), 0);
   EXPECT_THAT(second.out(),
               AllOf(Not(HasSubstr("\"attempt\":1,")),
-                    HasSubstr("\"attempt\":2"), HasSubstr("\"attempt\":3")));
+                    HasSubstr("\"attempt\":3"), HasSubstr("\"attempt\":4")));
   EXPECT_FALSE(std::filesystem::exists(state));
   std::filesystem::remove(count);
 }

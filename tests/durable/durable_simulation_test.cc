@@ -37,7 +37,7 @@ uint64_t SeedCount() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): the test has one thread
   const char* given = std::getenv("WAITER_TEST_SEEDS");
   uint64_t count = 0;
-  return given != nullptr && absl::SimpleAtoi(given, &count) ? count : 100;
+  return given != nullptr && absl::SimpleAtoi(given, &count) ? count : 50;
 }
 
 // Runs one world to its end, and returns what is wrong with its history.
