@@ -124,7 +124,8 @@ class Writer {
   std::string_view bytes() const { return {bytes_.data(), size_}; }
 
  private:
-  // A token of a later build may be as long as any, and grow when it is shifted.
+  // A token of a later build may be as long as any, and grow when it is
+  // shifted.
   std::array<char, WaitToken::kMaxSize + 16> bytes_;
   size_t size_ = 0;
 };
