@@ -344,38 +344,50 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
 // Lets the next suspect be polled, once the store has noted that.
 void DurableWorker::NextSuspect() {
   while (!has_suspect_ && !suspects_.empty()) {
-    const auto [name, key] = suspects_.front();
+    Name& name = *suspects_.front().first;
+    const std::string key = std::move(suspects_.front().second);
     suspects_.pop_front();
-    Held* const held = Find(*name, key);
+    Held* const held = Find(name, key);
     if (held == nullptr || held->phase != Phase::kSuspected) continue;
     has_suspect_ = true;
     held->is_marked = true;
-    store_->Mark(
-        held->partition.id, key, /*begins=*/true,
-        Reply<int64_t>(
-            [name = name, key = key](DurableWorker& self, const auto& marks) {
-              self.mutex_.AssertHeld();
-              Held* const marked = self.Find(*name, key);
-              const bool is_there =
-                  marked != nullptr && marked->phase == Phase::kSuspected;
-              if (is_there && marks.ok()) {
-                return self.BeginPolling(*marked, self.clock_.MonotonicNow());
-              }
-              self.has_suspect_ = false;
-              if (is_there) self.Drop(*marked);
-              self.NextSuspect();
-            }));
+    store_->Mark(held->partition.id, key, /*begins=*/true,
+                 Reply<int64_t>([&name, &partition = held->partition, key](
+                                    DurableWorker& self, const auto& marks) {
+                   self.mutex_.AssertHeld();
+                   self.OnMarked(name, partition, key, marks.ok());
+                 }));
   }
+}
+
+void DurableWorker::OnMarked(Name& name, const Partition& partition,
+                             const std::string& key, bool is_ok) {
+  Held* const held = Find(name, key);
+  if (held == nullptr || held->phase != Phase::kSuspected) {
+    // Given back meanwhile.
+    has_suspect_ = false;
+    if (is_ok) Unmark(partition, key);
+  } else if (is_ok) {
+    return BeginPolling(*held, clock_.MonotonicNow());
+  } else {
+    has_suspect_ = false;
+    Drop(*held);
+  }
+  NextSuspect();
+}
+
+void DurableWorker::Unmark(const Partition& partition, const std::string& key) {
+  store_->Mark(partition.id, key, /*begins=*/false,
+               Reply<int64_t>([](DurableWorker& self, const auto& reply) {
+                 self.mutex_.AssertHeld();
+                 self.Note(reply.status());
+               }));
 }
 
 void DurableWorker::ClearMark(Held& held) {
   if (!std::exchange(held.is_marked, false)) return;
   has_suspect_ = false;
-  store_->Mark(held.partition.id, held.key, /*begins=*/false,
-               Reply<int64_t>([](DurableWorker& self, const auto& reply) {
-                 self.mutex_.AssertHeld();
-                 self.Note(reply.status());
-               }));
+  Unmark(held.partition, held.key);
   NextSuspect();
 }
 
@@ -417,7 +429,7 @@ std::optional<WaitToken> DurableWorker::FirstToken(Held& held,
 void DurableWorker::BeginPolling(Held& held, MonotonicTime now) {
   if (held.record.token.empty()) {
     std::optional<WaitToken> token = FirstToken(held, now);
-    if (!token.has_value()) return;
+    if (!token.has_value()) return ClearMark(held);
     held.record.token = *std::move(token);
   }
   held.phase = Phase::kPolling;

@@ -154,6 +154,10 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   std::optional<WaitToken> FirstToken(Held& held, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NextSuspect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnMarked(Name& name, const Partition& partition, const std::string& key,
+                bool is_ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unmark(const Partition& partition, const std::string& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClearMark(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(Held& held, Nanoseconds delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
