@@ -57,7 +57,7 @@ StoredWait WaitBook::Row(const Partition& book, const std::string& key) {
                     .args = ValueOf(book.args, key),
                     .value = ValueOf(book.values, key),
                     .due_us = std::nullopt,
-                    .is_cancelled = book.cancelled.count(key) > 0};
+                    .is_cancelled = book.cancelled.contains(key)};
   const auto due = book.due.find(key);
   if (due != book.due.end()) row.due_us = due->second;
   return row;
@@ -71,7 +71,7 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
   if (!found.empty()) reply.fence = NextFence(book, now, request.lease_us);
   for (const auto& [score, key] : found) {
     if (score % 2 == 1) ++book.crashes[key];
-    if (book.records.count(key) == 0) {
+    if (!book.records.contains(key)) {
       book.due.erase(key);
       book.crashes.erase(key);
       ++book.counters["orphans"];
@@ -83,7 +83,7 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
                            .args = ValueOf(book.args, key),
                            .crashes = ValueOf(book.crashes, key),
                            .marks = ValueOf(book.marks, key),
-                           .is_cancelled = book.cancelled.count(key) > 0});
+                           .is_cancelled = book.cancelled.contains(key)});
   }
   if (found.size() < static_cast<size_t>(request.most) && !book.due.empty()) {
     reply.next_us = InOrder(book.due, INT64_MAX).front().first;
@@ -91,55 +91,61 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
   return reply;
 }
 
+// The holder of the wait is the caller.
+void WaitBook::SettleOne(Partition& book, const SettleItem& item,
+                         const SettleRequest& request, SettleReply& reply) {
+  const bool keeps = request.retain_us > 0;
+  const bool ends = item.action == SettleAction::kEnd ||
+                    item.action == SettleAction::kEndUnheard;
+  const bool stays = item.action != SettleAction::kDelivered &&
+                     item.action != SettleAction::kEndUnheard;
+  const bool is_cancelled = book.cancelled.contains(item.key);
+  if (!item.record.empty() && (stays || keeps)) {
+    book.records[item.key] = item.record;
+  }
+  book.crashes.erase(item.key);
+  if (ends) ++book.counters[item.reason];
+  if (ends && !item.value.empty() && (stays || keeps)) {
+    book.values[item.key] = item.value;
+  }
+  if (item.action == SettleAction::kRelease) {
+    book.due[item.key] =
+        Even(is_cancelled ? reply.now_us : reply.now_us + item.delay_us);
+    return;
+  }
+  if (stays) {
+    book.due[item.key] = reply.fence;
+    if (item.action == SettleAction::kHold && is_cancelled) {
+      reply.cancelled.push_back(item.key);
+    }
+    return;
+  }
+  book.due.erase(item.key);
+  book.cancelled.erase(item.key);
+  book.marks.erase(item.key);
+  if (keeps) {
+    book.done[item.key] = reply.now_us + request.retain_us;
+    return;
+  }
+  book.records.erase(item.key);
+  book.args.erase(item.key);
+  book.values.erase(item.key);
+}
+
 SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
   Partition& book = Of(request.partition);
   SettleReply reply = {.now_us = now,
                        .fence = NextFence(book, now, request.lease_us)};
-  const bool keeps = request.retain_us > 0;
   std::set<std::string> taken;
   for (const SettleItem& item : request.items) {
     const auto due = book.due.find(item.key);
     if (due == book.due.end() ||
-        (due->second != item.fence && taken.count(item.key) == 0) ||
+        (due->second != item.fence && !taken.contains(item.key)) ||
         !taken.insert(item.key).second) {
       reply.lost.push_back(item.key);
       continue;
     }
-    const bool ends = item.action == SettleAction::kEnd ||
-                      item.action == SettleAction::kEndUnheard;
-    const bool stays = item.action != SettleAction::kDelivered &&
-                       item.action != SettleAction::kEndUnheard;
-    if (!item.record.empty() && (stays || keeps)) {
-      book.records[item.key] = item.record;
-    }
-    book.crashes.erase(item.key);
-    if (ends) {
-      ++book.counters[item.reason];
-      if (!item.value.empty() && (stays || keeps)) {
-        book.values[item.key] = item.value;
-      }
-    }
-    if (item.action == SettleAction::kRelease) {
-      const bool wanted = book.cancelled.count(item.key) > 0;
-      due->second = Even(wanted ? now : now + item.delay_us);
-    } else if (stays) {
-      due->second = reply.fence;
-      if (item.action == SettleAction::kHold &&
-          book.cancelled.count(item.key) > 0) {
-        reply.cancelled.push_back(item.key);
-      }
-    } else {
-      book.due.erase(due);
-      book.cancelled.erase(item.key);
-      book.marks.erase(item.key);
-      if (keeps) {
-        book.done[item.key] = now + request.retain_us;
-      } else {
-        book.records.erase(item.key);
-        book.args.erase(item.key);
-        book.values.erase(item.key);
-      }
-    }
+    SettleOne(book, item, request, reply);
   }
   Order old = InOrder(book.done, now);
   old.resize(std::min(old.size(), 2 * request.items.size()));
@@ -160,7 +166,7 @@ absl::StatusOr<EnqueueReply> WaitBook::Enqueue(const EnqueueRequest& request,
   for (const EnqueueItem& item : request.items) {
     const auto done = book.done.find(item.key);
     const bool is_old = done != book.done.end() && done->second <= now;
-    reply.created.push_back((book.records.count(item.key) == 0 || is_old) &&
+    reply.created.push_back((!book.records.contains(item.key) || is_old) &&
                             seen.insert(item.key).second);
   }
   const auto count =

@@ -59,6 +59,8 @@ class WaitBook {
   static Order InOrder(const std::map<std::string, int64_t>& scores,
                        int64_t last);
   static int64_t NextFence(Partition& book, int64_t now, int64_t lease);
+  static void SettleOne(Partition& book, const SettleItem& item,
+                        const SettleRequest& request, SettleReply& reply);
   static StoredWait Row(const Partition& book, const std::string& key);
   Partition& Of(const WaitPartition& partition);
 

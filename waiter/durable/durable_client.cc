@@ -107,6 +107,61 @@ DurableStatus ToStatus(const std::string& space, const std::string& name,
   return status;
 }
 
+// Calls the callback after the last of several answers.
+struct EnqueueProgress {
+  size_t left = 0;
+  DurableClient::Callback<int64_t> callback = nullptr;
+  int64_t created = 0;
+  absl::Status status = {};
+
+  void Add(const absl::StatusOr<EnqueueReply>& reply) {
+    status.Update(reply.status());
+    if (reply.ok()) {
+      created += std::count(reply->created.begin(), reply->created.end(), true);
+    }
+    if (--left > 0) return;
+    if (status.ok()) {
+      callback(created);
+    } else {
+      callback(status);
+    }
+  }
+};
+
+struct StatsProgress {
+  int64_t left = 0;
+  DurableClient::Callback<DurableStats> callback = nullptr;
+  DurableStats stats = {};
+  std::map<std::string, int64_t> counters = {};
+  absl::Status status = {};
+
+  void Add(const absl::StatusOr<WaitStats>& reply) {
+    status.Update(reply.status());
+    if (reply.ok()) AddCounts(*reply);
+    if (--left > 0) return;
+    stats.counters.assign(counters.begin(), counters.end());
+    if (status.ok()) {
+      callback(std::move(stats));
+    } else {
+      callback(status);
+    }
+  }
+
+  void AddCounts(const WaitStats& of_partition) {
+    stats.pending += of_partition.pending;
+    stats.overdue += of_partition.overdue;
+    stats.kept += of_partition.kept;
+    if (of_partition.next_us.has_value()) {
+      stats.oldest = std::max(
+          stats.oldest,
+          absl::Microseconds(of_partition.now_us - *of_partition.next_us));
+    }
+    for (const auto& [counter, count] : of_partition.counters) {
+      counters[counter] += count;
+    }
+  }
+};
+
 }  // namespace
 
 // The functions of `DurableClient`.
@@ -116,9 +171,8 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
   using Callback = DurableClient::Callback<T>;
   using Task = std::function<void(const absl::Status&)>;
 
-  DurableDesk(std::shared_ptr<WaitStore> store,
-              const DurableClientOptions& options)
-      : store_(std::move(store)), options_(options) {}
+  DurableDesk(std::shared_ptr<WaitStore> store, DurableClientOptions options)
+      : store_(std::move(store)), options_(std::move(options)) {}
 
   // Calls `task` once it is known that the name is divided as here.
   void Open(const std::string& name, Task task) {
@@ -174,6 +228,10 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
     for (const Task& task : tasks) task(status);
   }
 
+  std::vector<EnqueueRequest> Batches(
+      const std::string& name,
+      const std::vector<DurableRequest>& requests) const;
+
   WaitPartition Partition(const std::string& name, int index) const {
     return {.space = options_.space, .name = name, .index = index};
   }
@@ -200,51 +258,41 @@ void DurableDesk::EnqueueMany(const std::string& name,
   Open(name, [self = shared_from_this(), name, requests = std::move(requests),
               callback = std::move(callback)](const absl::Status& status) {
     if (!status.ok()) return callback(status);
-    std::map<int, std::vector<EnqueueRequest>> batches;
-    const int64_t most_pending = std::max<int64_t>(
-        1, self->options_.max_pending / self->options_.partitions);
-    for (const DurableRequest& request : requests) {
-      const int index = PartitionOf(request.key, self->options_.partitions);
-      std::vector<EnqueueRequest>& of_partition = batches[index];
-      if (of_partition.empty() ||
-          of_partition.back().items.size() == kMostItems) {
-        of_partition.push_back({.partition = self->Partition(name, index),
-                                .most_pending = most_pending});
-      }
-      of_partition.back().items.push_back(ToItem(request));
-    }
-    struct Progress {
-      size_t left = 0;
-      int64_t created = 0;
-      absl::Status status;
-    };
+    std::vector<EnqueueRequest> batches = self->Batches(name, requests);
+    if (batches.empty()) return callback(0);
     // The callbacks come on one thread.
-    const auto progress = std::make_shared<Progress>();
-    for (const auto& [index, of_partition] : batches) {
-      progress->left += of_partition.size();
-    }
-    if (progress->left == 0) return callback(0);
-    for (auto& [index, of_partition] : batches) {
-      for (EnqueueRequest& request : of_partition) {
-        self->store_->Enqueue(
-            std::move(request),
-            [progress, callback](const absl::StatusOr<EnqueueReply>& reply) {
-              if (reply.ok()) {
-                progress->created += std::count(reply->created.begin(),
-                                                reply->created.end(), true);
-              } else {
-                progress->status.Update(reply.status());
-              }
-              if (--progress->left > 0) return;
-              if (progress->status.ok()) {
-                callback(progress->created);
-              } else {
-                callback(progress->status);
-              }
-            });
-      }
+    const auto progress = std::make_shared<EnqueueProgress>(
+        EnqueueProgress{.left = batches.size(), .callback = callback});
+    for (EnqueueRequest& batch : batches) {
+      self->store_->Enqueue(
+          std::move(batch),
+          [progress](const absl::StatusOr<EnqueueReply>& reply) {
+            progress->Add(reply);
+          });
     }
   });
+}
+
+// One or more for each partition.
+std::vector<EnqueueRequest> DurableDesk::Batches(
+    const std::string& name,
+    const std::vector<DurableRequest>& requests) const {
+  const int64_t most_pending =
+      std::max<int64_t>(1, options_.max_pending / options_.partitions);
+  std::map<int, EnqueueRequest> open;
+  std::vector<EnqueueRequest> batches;
+  for (const DurableRequest& request : requests) {
+    const int index = PartitionOf(request.key, options_.partitions);
+    EnqueueRequest& batch = open[index];
+    batch.partition = Partition(name, index);
+    batch.most_pending = most_pending;
+    batch.items.push_back(ToItem(request));
+    if (batch.items.size() < kMostItems) continue;
+    batches.push_back(std::move(batch));
+    open.erase(index);
+  }
+  for (auto& [index, batch] : open) batches.push_back(std::move(batch));
+  return batches;
 }
 
 void DurableDesk::One(const std::string& name, const std::string& key,
@@ -317,43 +365,13 @@ void DurableDesk::Stats(const std::string& name,
   Open(name, [self = shared_from_this(), name,
               callback = std::move(callback)](const absl::Status& status) {
     if (!status.ok()) return callback(status);
-    struct Progress {
-      int64_t left = 0;
-      DurableStats stats;
-      std::map<std::string, int64_t> counters;
-      absl::Status status;
-    };
-    const auto progress = std::make_shared<Progress>();
-    progress->left = self->options_.partitions;
+    const auto progress = std::make_shared<StatsProgress>(
+        StatsProgress{.left = self->options_.partitions, .callback = callback});
     for (int i = 0; i < self->options_.partitions; ++i) {
-      self->store_->Stats(
-          self->Partition(name, i),
-          [progress, callback](const absl::StatusOr<WaitStats>& reply) {
-            DurableStats& all = progress->stats;
-            if (reply.ok()) {
-              all.pending += reply->pending;
-              all.overdue += reply->overdue;
-              all.kept += reply->kept;
-              if (reply->next_us.has_value()) {
-                all.oldest = std::max(
-                    all.oldest,
-                    absl::Microseconds(reply->now_us - *reply->next_us));
-              }
-              for (const auto& [counter, count] : reply->counters) {
-                progress->counters[counter] += count;
-              }
-            } else {
-              progress->status.Update(reply.status());
-            }
-            if (--progress->left > 0) return;
-            all.counters.assign(progress->counters.begin(),
-                                progress->counters.end());
-            if (progress->status.ok()) {
-              callback(std::move(all));
-            } else {
-              callback(progress->status);
-            }
-          });
+      self->store_->Stats(self->Partition(name, i),
+                          [progress](const absl::StatusOr<WaitStats>& reply) {
+                            progress->Add(reply);
+                          });
     }
   });
 }
