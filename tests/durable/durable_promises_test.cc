@@ -386,9 +386,9 @@ TEST(DurablePromisesTest, InfiniteTimeoutNeverEnds) {
                                                   absl::InfiniteDuration())
                                             : std::nullopt})
             .ok());
-    bench.Run(absl::Hours(48), absl::Seconds(5));
+    bench.Run(absl::Hours(5), absl::Seconds(5));
     EXPECT_THAT(bench.results, IsEmpty());
-    EXPECT_THAT(bench.polls, SizeIs(AllOf(Ge(47), Le(49))));
+    EXPECT_THAT(bench.polls, SizeIs(AllOf(Ge(4), Le(6))));
   }
 }
 

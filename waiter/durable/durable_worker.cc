@@ -104,6 +104,19 @@ absl::Status DurableWorker::Register(std::string name, WaitOptions policy,
   entry->function = std::move(function);
   entry->handler = std::move(handler);
   policy.clock = &clock_;
+  WaitOptions first = policy;
+  first.on_checkpoint = nullptr;
+  first.on_give_up = nullptr;
+  first.observer = nullptr;
+  first.rate_limiter = nullptr;
+  entry->first = WaitPolicy::Make(std::move(first));
+  if (policy.on_give_up != nullptr) {
+    policy.on_give_up = [this, &registered = *entry,
+                         then = std::move(policy.on_give_up)](
+                            const GiveUp& end) {
+      OnGiveUp(registered, then, end);
+    };
+  }
   policy.on_checkpoint =
       [this, &registered = *entry,
        then = std::move(policy.on_checkpoint)](const WaitToken& token) {
@@ -395,7 +408,7 @@ std::optional<WaitToken> DurableWorker::FirstToken(Held& held,
   const int64_t store_now = StoreTime(now);
   const MonotonicTime start =
       now - microseconds(std::max<int64_t>(0, store_now - held.record.born_us));
-  const WaitPolicy& policy = *held.name.policy;
+  const WaitPolicy& policy = *held.name.first;
   MonotonicTime deadline = policy.DeadlineFrom(start);
   if (held.record.timeout_us.has_value()) {
     deadline = SaturatingAdd(start, microseconds(*held.record.timeout_us));
@@ -474,6 +487,23 @@ void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
   if (delay < third_ && !is_draining_) return;
   held->phase = Phase::kReleasing;
   held->handle.Cancel();
+}
+
+// A wait that is given back, or is another worker's, has not ended.
+void DurableWorker::OnGiveUp(Name& name, const GiveUpFunction& then,
+                             const GiveUp& end) {
+  const StopReason reason = end.report.reason;
+  {
+    const MutexLock lock(mutex_);
+    const Held* const held = Find(name, std::string(end.name));
+    if (held == nullptr || held->phase == Phase::kDropped ||
+        reason == StopReason::kShutDown ||
+        (held->phase == Phase::kReleasing &&
+         reason == StopReason::kCancelled)) {
+      return;
+    }
+  }
+  then(end);
 }
 
 void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {

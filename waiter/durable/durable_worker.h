@@ -36,6 +36,7 @@
 #include "waiter/distributed/store_clock.h"
 #include "waiter/distributed/wait_store.h"
 #include "waiter/durable/durable_record.h"
+#include "waiter/give_up.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
@@ -71,6 +72,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   struct Name {
     std::string name;
     std::shared_ptr<const WaitPolicy> policy;
+    // The same without what the engine asks and calls, for `FirstToken`.
+    std::shared_ptr<const WaitPolicy> first;
     DurableFunction function;
     DurableHandler handler;
     std::vector<std::unique_ptr<Partition>> partitions;
@@ -127,6 +130,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   // Those of waits on the engine's threads.
   Poll<std::string> PollOne(Held& held, const PollContext& context);
   void OnCheckpoint(Name& name, const WaitToken& token);
+  void OnGiveUp(Name& name, const GiveUpFunction& then, const GiveUp& end);
   void OnEnd(Held& held, WaitResult<std::string> result);
   Poll<> DeliverOne(Held& held);
   void OnDelivered(Held& held, bool is_ok);
