@@ -32,6 +32,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
@@ -506,7 +507,26 @@ void DurableWorker::OnGiveUp(Name& name, const GiveUpFunction& then,
   then(end);
 }
 
+// The engine gave back what the wait paid for its next poll, as for one that
+// ends; but that poll will come, and its token says that it was paid for.
+void DurableWorker::PayAgain(Held& held) {
+  RetryQuota* const quota = held.name.policy->options().retry_quota.get();
+  if (quota == nullptr) return;
+  std::optional<SavedWait> saved;
+  {
+    const MutexLock lock(mutex_);
+    if (held.phase != Phase::kReleasing) return;
+    saved = RestoreWait(held.record.token, {{}, absl::InfinitePast()});
+  }
+  QuotaToken token;
+  const uint8_t use = saved->state.quota_token.ToByte();
+  if (!saved->state.poll_is_booked || use == token.ToByte()) return;
+  (void)quota->Acquire(static_cast<QuotaUse>(use), clock_.MonotonicNow(),
+                       token);
+}
+
 void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
+  if (result.reason() == StopReason::kCancelled) PayAgain(held);
   const MutexLock lock(mutex_);
   held.runs = false;
   ClearMark(held);

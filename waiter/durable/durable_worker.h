@@ -131,6 +131,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   Poll<std::string> PollOne(Held& held, const PollContext& context);
   void OnCheckpoint(Name& name, const WaitToken& token);
   void OnGiveUp(Name& name, const GiveUpFunction& then, const GiveUp& end);
+  void PayAgain(Held& held);
   void OnEnd(Held& held, WaitResult<std::string> result);
   Poll<> DeliverOne(Held& held);
   void OnDelivered(Held& held, bool is_ok);
