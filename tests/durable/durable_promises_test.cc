@@ -350,8 +350,6 @@ TEST(DurablePromisesTest, TimeoutOfARequestReplacesThatOfThePolicy) {
     size_t polls;
   } cases[] = {
       {absl::ZeroDuration(), absl::ZeroDuration(), 1},
-      {-absl::Seconds(1), absl::ZeroDuration(), 1},
-      {-absl::InfiniteDuration(), absl::ZeroDuration(), 1},
       {absl::Nanoseconds(1), absl::ZeroDuration(), 1},
       {absl::Seconds(25), absl::Seconds(25), 4},
       {absl::Hours(2), absl::Hours(2), 721},
@@ -373,48 +371,47 @@ TEST(DurablePromisesTest, TimeoutOfARequestReplacesThatOfThePolicy) {
   }
 }
 
-TEST(DurablePromisesTest, InfiniteTimeoutNeverEnds) {
-  for (const bool by_request : {false, true}) {
-    Bench bench;
-    bench.policy.backoff = Every(absl::Hours(1));
-    if (!by_request) bench.policy.timeout = absl::InfiniteDuration();
-    bench.AddWorker();
-    ASSERT_TRUE(
-        bench
-            .Enqueue({.key = "a",
-                      .timeout = by_request ? std::make_optional(
-                                                  absl::InfiniteDuration())
-                                            : std::nullopt})
-            .ok());
-    bench.Run(absl::Hours(5), absl::Seconds(5));
-    EXPECT_THAT(bench.results, IsEmpty());
-    EXPECT_THAT(bench.polls, SizeIs(AllOf(Ge(4), Le(6))));
-  }
-}
-
-TEST(DurablePromisesTest, FirstDelayOutsideOfItsRangeIsRefusedOrZero) {
+TEST(DurablePromisesTest, InfiniteTimeoutOfThePolicyNeverEnds) {
   Bench bench;
+  bench.policy.backoff = Every(absl::Hours(1));
+  bench.policy.timeout = absl::InfiniteDuration();
   bench.AddWorker();
-  for (const absl::Duration delay :
-       {-absl::Seconds(1), -absl::InfiniteDuration(),
-        absl::InfiniteDuration()}) {
-    EXPECT_THAT(bench.Enqueue({.key = "a", .first_delay = delay}).status(),
-                StatusIs(absl::StatusCode::kInvalidArgument))
-        << delay;
-  }
-  bench.Run(absl::Seconds(2));
-  EXPECT_THAT(bench.polls, IsEmpty());
+  ASSERT_TRUE(bench.Enqueue({.key = "a"}).ok());
+  bench.Run(absl::Hours(5), absl::Seconds(5));
+  EXPECT_THAT(bench.results, IsEmpty());
+  EXPECT_THAT(bench.polls, SizeIs(AllOf(Ge(4), Le(6))));
 }
 
-TEST(DurablePromisesTest, FirstDelayBeyondTheTimeoutIsCutByTheDeadline) {
+TEST(DurablePromisesTest, TimesOutsideOfTheirRangesAreRefused) {
+  Bench bench;
+  for (const absl::Duration time :
+       {-absl::Nanoseconds(1), -absl::Seconds(1), -absl::InfiniteDuration(),
+        absl::Hours(876'001), absl::InfiniteDuration()}) {
+    EXPECT_THAT(
+        bench.Enqueue({.key = "a", .timeout = time}).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("timeout")))
+        << time;
+    EXPECT_THAT(
+        bench.Enqueue({.key = "a", .first_delay = time}).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("first_delay")))
+        << time;
+  }
+  EXPECT_TRUE(*bench.Enqueue({.key = "a",
+                              .timeout = absl::Hours(876'000),
+                              .first_delay = absl::Hours(876'000)}));
+}
+
+TEST(DurablePromisesTest, FirstDelayBeyondTheTimeoutStillDelays) {
   Bench bench;
   bench.AddWorker();
   ASSERT_TRUE(bench
                   .Enqueue({.key = "a",
                             .timeout = absl::Seconds(30),
-                            .first_delay = absl::Hours(24)})
+                            .first_delay = absl::Minutes(2)})
                   .ok());
-  bench.Run(absl::Minutes(2));
+  bench.Run(absl::Minutes(1.9));
+  EXPECT_THAT(bench.polls, IsEmpty());
+  bench.Run(absl::Seconds(10));
   ASSERT_THAT(bench.results, SizeIs(1));
   EXPECT_EQ(bench.results[0].reason, StopReason::kDeadline);
   EXPECT_EQ(bench.results[0].attempts, 1);
@@ -609,7 +606,8 @@ TEST(DurablePromisesTest, ErrorOfAFailureIsKeptAndItsMessageCut) {
     if (result.key == "none") {
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnknown));
     } else if (result.key == "long") {
-      EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, SizeIs(1000)));
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
+                                   std::string(1000, 'x')));
     } else {
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
                                    std::string("a\0b\n", 4)));
@@ -948,9 +946,8 @@ TEST(DurablePromisesTest, CursorsThatListDidNotReturnAreRefused) {
   for (const std::string& cursor :
        {std::string("x"), std::string("2:0"), std::string("-1:0"),
         std::string("99999999999999999999:0"), std::string("4096:0"),
-        std::string(":"), std::string("1"), std::string("1:x\r\n"),
-        std::string(1, '\0'), std::string(100'000, '0'), std::string("1:"),
-        std::string("0:-5"), std::string(" 0:0")}) {
+        std::string(":"), std::string("1"), std::string(1, '\0'),
+        std::string(100'000, '0'), std::string("+1:0")}) {
     const absl::StatusOr<DurableClient::Listed> listed = bench.List(cursor);
     EXPECT_THAT(listed.status(), StatusIs(absl::StatusCode::kInvalidArgument))
         << cursor.substr(0, 40);
@@ -1003,7 +1000,7 @@ TEST(DurablePromisesTest, MostPartitionsWork) {
   ASSERT_EQ(*bench.EnqueueMany(requests), 500);
   bench.AddWorker();
   bench.Run(absl::Seconds(5), absl::Milliseconds(100));
-  EXPECT_THAT(bench.results, SizeIs(500));
+  EXPECT_EQ(bench.results.size(), 500);
   EXPECT_EQ(bench.Stats()->kept, 500);
 }
 

@@ -112,11 +112,9 @@ absl::Status DurableWorker::Register(std::string name, WaitOptions policy,
   first.rate_limiter = nullptr;
   entry->first = WaitPolicy::Make(std::move(first));
   if (policy.on_give_up != nullptr) {
-    policy.on_give_up = [this, &registered = *entry,
-                         then = std::move(policy.on_give_up)](
-                            const GiveUp& end) {
-      OnGiveUp(registered, then, end);
-    };
+    policy.on_give_up =
+        [this, &registered = *entry, then = std::move(policy.on_give_up)](
+            const GiveUp& end) { OnGiveUp(registered, then, end); };
   }
   policy.on_checkpoint =
       [this, &registered = *entry,
@@ -166,14 +164,26 @@ void DurableWorker::Turn() {
   const MonotonicTime now = clock_.MonotonicNow();
   if (now >= next_beat_ && !is_draining_) Beat(now);
   if (now >= next_renewal_) Renew(now);
+  std::vector<Partition*> looks;
   for (const auto& [key, name] : names_) {
     if (!name->is_open && !name->is_opening && now >= name->next_open) {
       Open(*name, now);
     }
     for (const auto& partition : name->partitions) {
-      if (name->is_open && now >= partition->next_look) Look(*partition, now);
+      if (name->is_open && !partition->is_claiming && !is_draining_ &&
+          now >= std::max(partition->next_look, looks_from_)) {
+        looks.push_back(partition.get());
+      }
       if (now >= partition->flush_at) Flush(*partition, now);
     }
+  }
+  // Those due for longest come first, as there may be room for a few only.
+  std::stable_sort(looks.begin(), looks.end(),
+                   [](const Partition* a, const Partition* b) {
+                     return a->next_look < b->next_look;
+                   });
+  for (Partition* const partition : looks) {
+    if (!Look(*partition, now)) break;
   }
   Arm();
 }
@@ -188,7 +198,7 @@ MonotonicTime DurableWorker::NextTime() const {
     for (const auto& partition : name->partitions) {
       next = std::min(next, partition->flush_at);
       if (name->is_open && !partition->is_claiming && !is_draining_) {
-        next = std::min(next, partition->next_look);
+        next = std::min(next, std::max(partition->next_look, looks_from_));
       }
     }
   }
@@ -243,13 +253,14 @@ void DurableWorker::OnBeat(
   }
 }
 
-void DurableWorker::Look(Partition& partition, MonotonicTime now) {
-  if (partition.is_claiming || is_draining_) return;
+// Returns false if there is no room.
+bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
   const int64_t most = std::min(options_.claim_batch,
                                 options_.max_held - state_.held - asked_for_);
   if (most <= 0) {
-    partition.next_look = now + kLooks[0];
-    return;
+    // Claims under way may find less than they asked for.
+    looks_from_ = asked_for_ > 0 ? MonotonicTime::max() : now + kLooks[0];
+    return false;
   }
   partition.is_claiming = true;
   asked_for_ += most;
@@ -259,8 +270,10 @@ void DurableWorker::Look(Partition& partition, MonotonicTime now) {
           [&partition, now, most](DurableWorker& self, const auto& reply) {
             self.mutex_.AssertHeld();
             self.asked_for_ -= most;
+            self.looks_from_ = {};
             self.OnClaim(partition, now, most, reply);
           }));
+  return true;
 }
 
 void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,

@@ -142,7 +142,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   MonotonicTime NextTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Open(Name& name, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Look(Partition& partition, MonotonicTime now)
+  bool Look(Partition& partition, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Beat(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBeat(const absl::StatusOr<std::vector<std::string>>& workers)
@@ -221,6 +221,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   MonotonicTime next_beat_ ABSL_GUARDED_BY(mutex_) = {};
   MonotonicTime next_renewal_ ABSL_GUARDED_BY(mutex_) = {};
   StoreClock store_clock_ ABSL_GUARDED_BY(mutex_);
+  MonotonicTime looks_from_ ABSL_GUARDED_BY(mutex_) = {};  // If no room before.
   std::deque<std::pair<Name*, std::string>> suspects_ ABSL_GUARDED_BY(mutex_);
   bool has_suspect_ ABSL_GUARDED_BY(mutex_) = false;  // That is being polled.
   int64_t asked_for_ ABSL_GUARDED_BY(mutex_) = 0;     // By claims under way.
