@@ -32,6 +32,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+#include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
@@ -104,6 +105,17 @@ absl::Status DurableWorker::Register(std::string name, WaitOptions policy,
   entry->function = std::move(function);
   entry->handler = std::move(handler);
   policy.clock = &clock_;
+  WaitOptions first = policy;
+  first.on_checkpoint = nullptr;
+  first.on_give_up = nullptr;
+  first.observer = nullptr;
+  first.rate_limiter = nullptr;
+  entry->first = WaitPolicy::Make(std::move(first));
+  if (policy.on_give_up != nullptr) {
+    policy.on_give_up =
+        [this, &registered = *entry, then = std::move(policy.on_give_up)](
+            const GiveUp& end) { OnGiveUp(registered, then, end); };
+  }
   policy.on_checkpoint =
       [this, &registered = *entry,
        then = std::move(policy.on_checkpoint)](const WaitToken& token) {
@@ -152,14 +164,26 @@ void DurableWorker::Turn() {
   const MonotonicTime now = clock_.MonotonicNow();
   if (now >= next_beat_ && !is_draining_) Beat(now);
   if (now >= next_renewal_) Renew(now);
+  std::vector<Partition*> looks;
   for (const auto& [key, name] : names_) {
     if (!name->is_open && !name->is_opening && now >= name->next_open) {
       Open(*name, now);
     }
     for (const auto& partition : name->partitions) {
-      if (name->is_open && now >= partition->next_look) Look(*partition, now);
+      if (name->is_open && !partition->is_claiming && !is_draining_ &&
+          now >= std::max(partition->next_look, looks_from_)) {
+        looks.push_back(partition.get());
+      }
       if (now >= partition->flush_at) Flush(*partition, now);
     }
+  }
+  // Those due for longest come first, as there may be room for a few only.
+  std::stable_sort(looks.begin(), looks.end(),
+                   [](const Partition* a, const Partition* b) {
+                     return a->next_look < b->next_look;
+                   });
+  for (Partition* const partition : looks) {
+    if (!Look(*partition, now)) break;
   }
   Arm();
 }
@@ -174,7 +198,7 @@ MonotonicTime DurableWorker::NextTime() const {
     for (const auto& partition : name->partitions) {
       next = std::min(next, partition->flush_at);
       if (name->is_open && !partition->is_claiming && !is_draining_) {
-        next = std::min(next, partition->next_look);
+        next = std::min(next, std::max(partition->next_look, looks_from_));
       }
     }
   }
@@ -229,13 +253,14 @@ void DurableWorker::OnBeat(
   }
 }
 
-void DurableWorker::Look(Partition& partition, MonotonicTime now) {
-  if (partition.is_claiming || is_draining_) return;
+// Returns false if there is no room.
+bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
   const int64_t most = std::min(options_.claim_batch,
                                 options_.max_held - state_.held - asked_for_);
   if (most <= 0) {
-    partition.next_look = now + kLooks[0];
-    return;
+    // Claims under way may find less than they asked for.
+    looks_from_ = asked_for_ > 0 ? MonotonicTime::max() : now + kLooks[0];
+    return false;
   }
   partition.is_claiming = true;
   asked_for_ += most;
@@ -245,8 +270,10 @@ void DurableWorker::Look(Partition& partition, MonotonicTime now) {
           [&partition, now, most](DurableWorker& self, const auto& reply) {
             self.mutex_.AssertHeld();
             self.asked_for_ -= most;
+            self.looks_from_ = {};
             self.OnClaim(partition, now, most, reply);
           }));
+  return true;
 }
 
 void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
@@ -407,7 +434,7 @@ std::optional<WaitToken> DurableWorker::FirstToken(Held& held,
   const int64_t store_now = StoreTime(now);
   const MonotonicTime start =
       now - microseconds(std::max<int64_t>(0, store_now - held.record.born_us));
-  const WaitPolicy& policy = *held.name.policy;
+  const WaitPolicy& policy = *held.name.first;
   MonotonicTime deadline = policy.DeadlineFrom(start);
   if (held.record.timeout_us.has_value()) {
     deadline = SaturatingAdd(start, microseconds(*held.record.timeout_us));
@@ -488,7 +515,43 @@ void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
   held->handle.Cancel();
 }
 
+// A wait that is given back, or is another worker's, has not ended.
+void DurableWorker::OnGiveUp(Name& name, const GiveUpFunction& then,
+                             const GiveUp& end) {
+  const StopReason reason = end.report.reason;
+  {
+    const MutexLock lock(mutex_);
+    const Held* const held = Find(name, std::string(end.name));
+    if (held == nullptr || held->phase == Phase::kDropped ||
+        reason == StopReason::kShutDown ||
+        (held->phase == Phase::kReleasing &&
+         reason == StopReason::kCancelled)) {
+      return;
+    }
+  }
+  then(end);
+}
+
+// The engine gave back what the wait paid for its next poll, as for one that
+// ends; but that poll will come, and its token says that it was paid for.
+void DurableWorker::PayAgain(Held& held) {
+  RetryQuota* const quota = held.name.policy->options().retry_quota.get();
+  if (quota == nullptr) return;
+  std::optional<SavedWait> saved;
+  {
+    const MutexLock lock(mutex_);
+    if (held.phase != Phase::kReleasing) return;
+    saved = RestoreWait(held.record.token, {{}, absl::InfinitePast()});
+  }
+  QuotaToken token;
+  const uint8_t use = saved->state.quota_token.ToByte();
+  if (!saved->state.poll_is_booked || use == token.ToByte()) return;
+  (void)quota->Acquire(static_cast<QuotaUse>(use), clock_.MonotonicNow(),
+                       token);
+}
+
 void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
+  if (result.reason() == StopReason::kCancelled) PayAgain(held);
   const MutexLock lock(mutex_);
   held.runs = false;
   ClearMark(held);

@@ -36,6 +36,7 @@
 #include "waiter/distributed/store_clock.h"
 #include "waiter/distributed/wait_store.h"
 #include "waiter/durable/durable_record.h"
+#include "waiter/give_up.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
@@ -71,6 +72,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   struct Name {
     std::string name;
     std::shared_ptr<const WaitPolicy> policy;
+    // The same without what the engine asks and calls, for `FirstToken`.
+    std::shared_ptr<const WaitPolicy> first;
     DurableFunction function;
     DurableHandler handler;
     std::vector<std::unique_ptr<Partition>> partitions;
@@ -127,6 +130,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   // Those of waits on the engine's threads.
   Poll<std::string> PollOne(Held& held, const PollContext& context);
   void OnCheckpoint(Name& name, const WaitToken& token);
+  void OnGiveUp(Name& name, const GiveUpFunction& then, const GiveUp& end);
+  void PayAgain(Held& held);
   void OnEnd(Held& held, WaitResult<std::string> result);
   Poll<> DeliverOne(Held& held);
   void OnDelivered(Held& held, bool is_ok);
@@ -137,7 +142,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   MonotonicTime NextTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Open(Name& name, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Look(Partition& partition, MonotonicTime now)
+  bool Look(Partition& partition, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Beat(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBeat(const absl::StatusOr<std::vector<std::string>>& workers)
@@ -220,6 +225,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   MonotonicTime next_beat_ ABSL_GUARDED_BY(mutex_) = {};
   MonotonicTime next_renewal_ ABSL_GUARDED_BY(mutex_) = {};
   StoreClock store_clock_ ABSL_GUARDED_BY(mutex_);
+  MonotonicTime looks_from_ ABSL_GUARDED_BY(mutex_) = {};  // If no room before.
   std::deque<std::pair<Name*, std::string>> suspects_ ABSL_GUARDED_BY(mutex_);
   bool has_suspect_ ABSL_GUARDED_BY(mutex_) = false;  // That is being polled.
   int64_t asked_for_ ABSL_GUARDED_BY(mutex_) = 0;     // By claims under way.

@@ -51,8 +51,11 @@ struct DurableRequest {
   std::string key;  // 1 to 128 bytes.
   // For the status function, at most 16 KiB. Stored as they are: no secrets.
   std::string args = {};
-  // In place of that of the policy; counts from the enqueue.
+  // In place of that of the policy; counts from the enqueue. Within [0, 100
+  // years]; zero polls once.
   std::optional<absl::Duration> timeout = std::nullopt;
+  // Within [0, 100 years]. One beyond the timeout still delays the first poll,
+  // which is then the last one.
   absl::Duration first_delay = absl::ZeroDuration();
 };
 
@@ -127,7 +130,8 @@ class DurableClient {
 
   // One step through the waits of a name, pending and kept, in no order. Begin
   // with an empty cursor; an empty one comes back at the end. A wait may come
-  // twice.
+  // twice. A cursor that did not come from here is kInvalidArgument, or an
+  // error of the store.
   struct Listed {
     std::vector<DurableStatus> waits;
     std::string cursor;

@@ -1,0 +1,160 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A store that passes all calls on, and lets a test bend the replies:
+//
+//   BentWaitStore store(inner);
+//   store.claim = [](const ClaimRequest&, absl::StatusOr<ClaimReply>& reply) {
+//     if (reply.ok()) reply->fence = -1;
+//   };
+//   store.down = absl::UnavailableError("cut off");  // All calls fail.
+
+#ifndef WAITER_TESTS_DURABLE_BENT_WAIT_STORE_H_
+#define WAITER_TESTS_DURABLE_BENT_WAIT_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter {
+
+// For one thread. Checks what every request must hold.
+class BentWaitStore final : public WaitStore {
+ public:
+  template <typename T>
+  using Bend = std::function<void(absl::StatusOr<T>&)>;
+
+  explicit BentWaitStore(std::shared_ptr<WaitStore> inner)
+      : inner_(std::move(inner)) {}
+
+  // Called with replies, in place of what comes.
+  std::function<void(const ClaimRequest&, absl::StatusOr<ClaimReply>&)> claim;
+  std::function<void(const SettleRequest&, absl::StatusOr<SettleReply>&)>
+      settle;
+  Bend<EnqueueReply> enqueue;
+  Bend<std::vector<StoredWait>> rows;  // Of `Cancel` and `Get`.
+  Bend<ScanReply> scan;
+  Bend<WaitStats> stats;
+  Bend<int64_t> mark;
+  Bend<int64_t> open;
+  Bend<std::vector<std::string>> beat;
+  // If not OK, calls have no effect and get this.
+  absl::Status down;
+
+  int64_t calls = 0;
+  int64_t claims = 0;
+  int64_t most_claimed = 0;  // The largest `ClaimRequest::most`.
+  int64_t most_settled = 0;  // The largest number of items.
+
+  void Claim(ClaimRequest request, Callback<ClaimReply> callback) override {
+    EXPECT_GE(request.most, 1);
+    EXPECT_GE(request.lease_us, 1000);
+    ++claims;
+    most_claimed = std::max(most_claimed, request.most);
+    if (Fails(callback)) return;
+    inner_->Claim(request, [this, request, callback = std::move(callback)](
+                               absl::StatusOr<ClaimReply> reply) {
+      if (claim != nullptr) claim(request, reply);
+      callback(std::move(reply));
+    });
+  }
+  void Settle(SettleRequest request, Callback<SettleReply> callback) override {
+    EXPECT_GE(request.lease_us, 1000);
+    EXPECT_GE(request.retain_us, 0);
+    EXPECT_FALSE(request.items.empty());
+    for (const SettleItem& item : request.items) EXPECT_GE(item.delay_us, 0);
+    most_settled = std::max<int64_t>(most_settled, std::ssize(request.items));
+    if (Fails(callback)) return;
+    inner_->Settle(request, [this, request, callback = std::move(callback)](
+                                absl::StatusOr<SettleReply> reply) {
+      if (settle != nullptr) settle(request, reply);
+      callback(std::move(reply));
+    });
+  }
+  void Enqueue(EnqueueRequest request,
+               Callback<EnqueueReply> callback) override {
+    EXPECT_GE(request.most_pending, 1);
+    EXPECT_FALSE(request.items.empty());
+    for (const EnqueueItem& item : request.items) EXPECT_GE(item.delay_us, 0);
+    if (Fails(callback)) return;
+    inner_->Enqueue(std::move(request), Bent(&enqueue, std::move(callback)));
+  }
+  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+              Callback<std::vector<StoredWait>> callback) override {
+    if (Fails(callback)) return;
+    inner_->Cancel(std::move(partition), std::move(keys),
+                   Bent(&rows, std::move(callback)));
+  }
+  void Get(WaitPartition partition, std::vector<std::string> keys,
+           Callback<std::vector<StoredWait>> callback) override {
+    if (Fails(callback)) return;
+    inner_->Get(std::move(partition), std::move(keys),
+                Bent(&rows, std::move(callback)));
+  }
+  void Scan(WaitPartition partition, std::string cursor,
+            Callback<ScanReply> callback) override {
+    if (Fails(callback)) return;
+    inner_->Scan(std::move(partition), std::move(cursor),
+                 Bent(&scan, std::move(callback)));
+  }
+  void Stats(WaitPartition partition, Callback<WaitStats> callback) override {
+    if (Fails(callback)) return;
+    inner_->Stats(std::move(partition), Bent(&stats, std::move(callback)));
+  }
+  void Mark(WaitPartition partition, std::string key, bool begins,
+            Callback<int64_t> callback) override {
+    if (Fails(callback)) return;
+    inner_->Mark(std::move(partition), std::move(key), begins,
+                 Bent(&mark, std::move(callback)));
+  }
+  void Open(std::string space, std::string name, int64_t partitions,
+            Callback<int64_t> callback) override {
+    if (Fails(callback)) return;
+    inner_->Open(std::move(space), std::move(name), partitions,
+                 Bent(&open, std::move(callback)));
+  }
+  void Beat(std::string space, std::string worker,
+            Callback<std::vector<std::string>> callback) override {
+    if (Fails(callback)) return;
+    inner_->Beat(std::move(space), std::move(worker),
+                 Bent(&beat, std::move(callback)));
+  }
+  void RunAt(MonotonicTime time, std::function<void()> timer) override {
+    inner_->RunAt(time, std::move(timer));
+  }
+  Clock& clock() override { return inner_->clock(); }
+
+ private:
+  template <typename T>
+  Callback<T> Bent(const Bend<T>* bend, Callback<T> callback) {
+    return [bend, callback = std::move(callback)](absl::StatusOr<T> reply) {
+      if (*bend != nullptr) (*bend)(reply);
+      callback(std::move(reply));
+    };
+  }
+
+  template <typename T>
+  bool Fails(Callback<T>& callback) {
+    ++calls;
+    if (down.ok()) return false;
+    inner_->RunAt(
+        clock().MonotonicNow(),
+        [status = down, callback = std::move(callback)] { callback(status); });
+    return true;
+  }
+
+  const std::shared_ptr<WaitStore> inner_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTS_DURABLE_BENT_WAIT_STORE_H_
