@@ -591,8 +591,10 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
     return;
   }
   store_clock_.Observe(sent, now, microseconds(reply->now_us));
-  std::sort(items.begin(), items.end(),
-            [](const auto& a, const auto& b) { return a.key < b.key; });
+  if (!reply->lost.empty()) {
+    std::sort(items.begin(), items.end(),
+              [](const auto& a, const auto& b) { return a.key < b.key; });
+  }
   for (const std::string& key : reply->lost) {
     ++state_.lost;
     Held* const held = Find(name, key);
