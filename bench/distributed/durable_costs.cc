@@ -136,11 +136,10 @@ void PrintCommands(const RedisUnderTest& redis) {
 void MeasurePolls(const Subject& subject, const RedisUnderTest& redis,
                   Samples& samples) {
   redis.Clear();
-  Add(subject, redis, absl::GetFlag(FLAGS_waits), {"--spread=1s"});
-  const Members workers =
-      Start(Workers(subject),
-            Flags(subject, redis, "work",
-                  {"--lease=2s", "--least=700ms", "--most=1300ms"}));
+  Add(subject, redis, 2 * absl::GetFlag(FLAGS_waits), {"--spread=1s"});
+  const Members workers = Start(
+      Workers(subject), Flags(subject, redis, "work",
+                              {"--lease=4s", "--least=1400ms", "--most=2s"}));
   Sleep(5);
   redis.Run("CONFIG RESETSTAT");
   const Figures before = Sum(workers);
@@ -157,13 +156,14 @@ void MeasurePolls(const Subject& subject, const RedisUnderTest& redis,
   samples.Add("worker us/poll",
               (after.at("cpu_us") - before.at("cpu_us")) / polls);
   samples.Add("redis busy", cpu / 1e6 / seconds);
+  if (!subject.is_bullmq) samples.Add("lost", after.at("lost"));
 }
 
 void MeasureFloor(const RedisUnderTest& redis, bool reads, Samples& samples) {
   redis.Clear();
   Member floor({Folder() + "/redis_floor",
                 absl::StrCat("--port=", redis.port()),
-                absl::StrCat("--count=", absl::GetFlag(FLAGS_waits)),
+                absl::StrCat("--count=", 2 * absl::GetFlag(FLAGS_waits)),
                 absl::StrCat("--reads=", reads), "--time=5s"});
   floor.Read();
   const double before = redis.CpuMicros();

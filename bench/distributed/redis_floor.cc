@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -82,13 +84,17 @@ void Run() {
   const std::string record(absl::GetFlag(FLAGS_record), 'r');
   const int64_t per_partition = count / partitions;
   int64_t polls = 0;
+  // The order in which waits are due has nothing to do with their keys.
+  std::vector<int64_t> order(static_cast<size_t>(per_partition));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
   const auto move = [&](const std::string& prefix, int64_t first, int64_t size,
                         bool writes_record) {
     const int64_t due = absl::ToUnixMicros(absl::Now());
     Command moves = {"ZADD", prefix + "due"};
     Command records = {"HSET", prefix + "rec"};
     for (int64_t i = first; i < first + size; ++i) {
-      const std::string key = absl::StrFormat("i-%017d", i);
+      const std::string key = absl::StrFormat("i-%017d", order[i]);
       moves.push_back(absl::StrCat(due + i));
       moves.push_back(key);
       records.push_back(key);
@@ -101,7 +107,7 @@ void Run() {
                         const char* name, int64_t first, int64_t size) {
     Command keys = {command, prefix + name};
     for (int64_t i = first; i < first + size; ++i) {
-      keys.push_back(absl::StrFormat("i-%017d", i));
+      keys.push_back(absl::StrFormat("i-%017d", order[i]));
     }
     pipeline.Send(keys);
   };

@@ -33,14 +33,16 @@ namespace {
 //   meta     hash: the last fence, counters
 //
 // All times are in microseconds of the server's TIME. Numbers go to redis.call
-// as they are, which writes all of their digits. tests/support/wait_book.cc is
-// the same in C++.
+// as they are, which writes all of their digits, or by `stamp`.
+// tests/support/wait_book.cc is the same in C++.
 constexpr absl::string_view kPartition = R"lua(
 local due, rec, args, res, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local crash, mark, cancel, meta = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(value) return string.format('%.0f', value) end
+-- The same of a time; faster, and right where integers have 32 bits.
+local function stamp(value) return string.format('%d%06d', math.floor(value / 1000000), value % 1000000) end
 local function exists(key) return redis.call('EXISTS', key) == 1 end
 local function even(value)
   value = math.floor(value)
@@ -145,7 +147,7 @@ for i = 1, count do
     end
     if action == 'r' then
       local wanted = has_cancels and redis.call('SISMEMBER', cancel, id) == 1
-      moves[#moves + 1] = even(wanted and now or now + tonumber(ARGV[at + 3]))
+      moves[#moves + 1] = stamp(even(wanted and now or now + tonumber(ARGV[at + 3])))
       moves[#moves + 1] = id
     elseif stays then
       moves[#moves + 1] = number
@@ -216,7 +218,7 @@ for i, id in ipairs(ids) do
     created[i] = '1'
     records[#records + 1] = id
     records[#records + 1] = born .. ARGV[at + 2]
-    moves[#moves + 1] = even(now + tonumber(ARGV[at + 1]))
+    moves[#moves + 1] = stamp(even(now + tonumber(ARGV[at + 1])))
     moves[#moves + 1] = id
   end
 end
