@@ -528,6 +528,11 @@ void DurableWorker::End(Held& held, StopReason reason,
 }
 
 void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
+  if (held.is_renewing) {
+    held.next = {action, clock_.MonotonicNow() + delay};
+    return;
+  }
+  held.is_renewing = action == SettleAction::kHold;
   const bool ends =
       action == SettleAction::kEnd || action == SettleAction::kEndUnheard;
   Partition& partition = held.partition;
@@ -579,6 +584,7 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
       if (held == nullptr || held->fence != item.fence) continue;
       if (item.action == SettleAction::kHold) {
         held->is_dirty |= !item.record.empty();
+        OnRenewed(*held);
       } else if (now < held->lease_end) {
         partition.items.push_back(std::move(item));
       } else {
@@ -624,7 +630,7 @@ void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
     case SettleAction::kHold:
       held.fence = fence;
       held.lease_end = lease_end;
-      return;
+      return OnRenewed(held);
     case SettleAction::kRelease:
       return Erase(held);
     case SettleAction::kEnd:
@@ -639,6 +645,14 @@ void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
       ++state_.delivered;
       return Erase(held);
   }
+}
+
+void DurableWorker::OnRenewed(Held& held) {
+  held.is_renewing = false;
+  if (!held.next.has_value()) return;
+  const Held::Next next = *std::exchange(held.next, std::nullopt);
+  const nanoseconds left = next.due - clock_.MonotonicNow();
+  Settle(held, next.action, std::max(left, nanoseconds::zero()));
 }
 
 void DurableWorker::Deliver(Held& held) {
@@ -696,7 +710,7 @@ void DurableWorker::Renew(MonotonicTime now) {
         case Phase::kPolling:
         case Phase::kDelivering:
           if (now < held->lease_end) {
-            Settle(*held, SettleAction::kHold);
+            if (!held->is_renewing) Settle(*held, SettleAction::kHold);
           } else {
             late.push_back(held.get());
           }
