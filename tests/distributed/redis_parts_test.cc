@@ -4,14 +4,19 @@
 // The parts of `RedisClient` that need no server.
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/random/random.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/first_seed.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/redis_errors.h"
@@ -121,6 +126,44 @@ TEST(StoreClockTest, FastestReplyOfTheLastMinuteCounts) {
   clock.Observe(start + seconds(62), start + seconds(62) + milliseconds(20),
                 seconds(5062));
   EXPECT_EQ(clock.At(start + seconds(62)), seconds(5062) + milliseconds(1));
+}
+
+TEST(StoreClockTest, FastestIsThatOfAllRepliesOfTheLastMinute) {
+  using std::chrono::microseconds;
+  using std::chrono::milliseconds;
+  const uint64_t seed = FirstSeed();
+  SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
+  std::mt19937_64 gen(seed);
+  struct Reply {
+    MonotonicTime received;
+    milliseconds trip;
+    microseconds offset;
+  };
+  StoreClock clock;
+  std::vector<Reply> replies;
+  MonotonicTime now{std::chrono::seconds(1000)};
+  for (int i = 0; i < 1000; ++i) {
+    const milliseconds trip(2 * absl::Uniform(gen, 1, 50));
+    const microseconds offset(absl::Uniform(gen, 0, 1'000'000));
+    now += milliseconds(absl::Uniform(gen, 1, 10'000));
+    replies.push_back({now, trip, offset});
+    clock.Observe(now - trip, now,
+                  std::chrono::duration_cast<microseconds>(
+                      (now - trip / 2).time_since_epoch()) +
+                      offset);
+    const Reply* best = &replies.back();
+    for (const Reply& reply : replies) {
+      if (now - reply.received > StoreClock::kMemory) continue;
+      if (reply.trip < best->trip ||
+          (reply.trip == best->trip && reply.received > best->received)) {
+        best = &reply;
+      }
+    }
+    ASSERT_EQ(clock.At(now),
+              std::chrono::duration_cast<microseconds>(now.time_since_epoch()) +
+                  best->offset)
+        << i;
+  }
 }
 
 }  // namespace

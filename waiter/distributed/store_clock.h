@@ -11,7 +11,6 @@
 #ifndef WAITER_DISTRIBUTED_STORE_CLOCK_H_
 #define WAITER_DISTRIBUTED_STORE_CLOCK_H_
 
-#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -31,6 +30,10 @@ class StoreClock {
   void Observe(MonotonicTime sent, MonotonicTime received,
                std::chrono::microseconds store_time) {
     const Nanoseconds trip = received - sent;
+    // A slower one that came earlier is never the fastest again.
+    while (!samples_.empty() && samples_.back().trip >= trip) {
+      samples_.pop_back();
+    }
     samples_.push_back(
         {received, trip, store_time - (sent.time_since_epoch() + trip / 2)});
     while (received - samples_.front().received > kMemory) {
@@ -41,11 +44,8 @@ class StoreClock {
   // Returns the store's time at `now`; nullopt if it was never observed.
   std::optional<std::chrono::microseconds> At(MonotonicTime now) const {
     if (samples_.empty()) return std::nullopt;
-    const Sample& best = *std::min_element(
-        samples_.begin(), samples_.end(),
-        [](const Sample& a, const Sample& b) { return a.trip < b.trip; });
     return std::chrono::duration_cast<std::chrono::microseconds>(
-        now.time_since_epoch() + best.offset);
+        now.time_since_epoch() + samples_.front().offset);
   }
 
  private:
@@ -55,6 +55,7 @@ class StoreClock {
     Nanoseconds offset;
   };
 
+  // From the fastest to the latest one, with growing trips.
   std::deque<Sample> samples_;
 };
 

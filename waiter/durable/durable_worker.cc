@@ -603,6 +603,11 @@ void DurableWorker::End(Held& held, StopReason reason,
 }
 
 void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
+  if (held.is_renewing) {
+    held.next = {action, clock_.MonotonicNow() + delay};
+    return;
+  }
+  held.is_renewing = action == SettleAction::kHold;
   const bool ends =
       action == SettleAction::kEnd || action == SettleAction::kEndUnheard;
   Partition& partition = held.partition;
@@ -668,6 +673,7 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
       held->is_settling = false;
       if (item.action == SettleAction::kHold) {
         held->is_dirty |= !item.record.empty();
+        OnRenewed(*held);
       } else if (now < held->lease_end) {
         item.fence = 0;
         partition.items.push_back(std::move(item));
@@ -681,8 +687,10 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
     return;
   }
   store_clock_.Observe(sent, now, microseconds(reply->now_us));
-  std::sort(items.begin(), items.end(),
-            [](const auto& a, const auto& b) { return a.key < b.key; });
+  if (!reply->lost.empty()) {
+    std::sort(items.begin(), items.end(),
+              [](const auto& a, const auto& b) { return a.key < b.key; });
+  }
   for (const std::string& key : reply->lost) {
     ++state_.lost;
     Held* const held = Find(name, key);
@@ -714,7 +722,7 @@ void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
     case SettleAction::kHold:
       held.fence = fence;
       held.lease_end = lease_end;
-      return;
+      return OnRenewed(held);
     case SettleAction::kRelease:
       return Erase(held);
     case SettleAction::kEnd:
@@ -729,6 +737,14 @@ void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
       ++state_.delivered;
       return Erase(held);
   }
+}
+
+void DurableWorker::OnRenewed(Held& held) {
+  held.is_renewing = false;
+  if (!held.next.has_value()) return;
+  const Held::Next next = *std::exchange(held.next, std::nullopt);
+  const nanoseconds left = next.due - clock_.MonotonicNow();
+  Settle(held, next.action, std::max(left, nanoseconds::zero()));
 }
 
 void DurableWorker::Deliver(Held& held) {
@@ -786,7 +802,7 @@ void DurableWorker::Renew(MonotonicTime now) {
         case Phase::kPolling:
         case Phase::kDelivering:
           if (now < held->lease_end) {
-            Settle(*held, SettleAction::kHold);
+            if (!held->is_renewing) Settle(*held, SettleAction::kHold);
           } else {
             late.push_back(held.get());
           }

@@ -123,6 +123,15 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     // so nothing else is asked for.
     bool is_settling = false;
 
+    // Renewed, and the store has not answered. Whatever else happens to the
+    // wait meanwhile needs the fence of that answer.
+    bool is_renewing = false;
+    struct Next {
+      SettleAction action;
+      MonotonicTime due;
+    };
+    std::optional<Next> next = {};
+
     std::string value = {};  // Of a success.
     WaitHandle handle = {};
   };
@@ -181,6 +190,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   void OnItemSettled(Held& held, const SettleItem& item, int64_t fence,
                      MonotonicTime lease_end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnRenewed(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets a wait that another worker may hold. Its functions may go on.
   void Drop(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,0 +1,589 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Measures what durable waits cost a Redis server and their workers, beside
+// BullMQ and a floor, on one server that it starts itself. Prints a table.
+// README.md describes the measurement.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "bench/check.h"
+#include "bench/distributed/member.h"
+#include "bench/distributed/redis_under_test.h"
+
+ABSL_FLAG(std::string, bullmq, "",
+          "folder with node_modules of bullmq and ioredis; empty: without");
+ABSL_FLAG(std::string, bullmq_member, "", "the program bullmq_member.js");
+ABSL_FLAG(std::vector<std::string>, only, {},
+          "of polls, ends, memory, enqueue, lateness, failover; empty: all");
+ABSL_FLAG(int32_t, rounds, 3, "of which the medians are printed");
+ABSL_FLAG(int32_t, waits, 100'000, "pending, except for those of lateness");
+ABSL_FLAG(int32_t, workers, 1, "processes of polls");
+ABSL_FLAG(int32_t, bullmq_workers, 1, "the same, of BullMQ");
+ABSL_FLAG(int32_t, bullmq_concurrency, 200, "jobs of one such process");
+ABSL_FLAG(bool, commands, false, "print commandstats, too");
+
+namespace waiter::bench {
+namespace {
+
+void Sleep(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+std::string Folder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
+// One of the programs that are compared.
+struct Subject {
+  std::vector<std::string> command;
+  bool is_bullmq = false;
+};
+
+std::vector<std::string> Flags(const Subject& subject,
+                               const RedisUnderTest& redis, const char* role,
+                               std::vector<std::string> flags = {}) {
+  std::vector<std::string> words = subject.command;
+  words.push_back(absl::StrCat("--port=", redis.port()));
+  words.push_back(absl::StrCat("--role=", role));
+  if (subject.is_bullmq) {
+    words.push_back(absl::StrCat("--concurrency=",
+                                 absl::GetFlag(FLAGS_bullmq_concurrency)));
+  }
+  words.insert(words.end(), flags.begin(), flags.end());
+  return words;
+}
+
+// Figures of one kind, over all rounds.
+class Samples {
+ public:
+  void Add(const std::string& name, double value) {
+    values_[name].push_back(value);
+    std::fprintf(stderr, "  %s %.6g\n", name.c_str(), value);
+  }
+  std::optional<double> Median(const std::string& name) const {
+    const auto it = values_.find(name);
+    if (it == values_.end()) return std::nullopt;
+    std::vector<double> values = it->second;
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+  }
+
+ private:
+  std::map<std::string, std::vector<double>> values_;
+};
+
+using Members = std::vector<std::unique_ptr<Member>>;
+
+Members Start(int count, const std::vector<std::string>& command) {
+  Members members;
+  for (int i = 0; i < count; ++i) {
+    members.push_back(std::make_unique<Member>(command));
+  }
+  return members;
+}
+
+Figures Sum(const Members& members) {
+  Figures sum;
+  for (const auto& member : members) {
+    for (const auto& [name, value] : member->Ask()) sum[name] += value;
+  }
+  return sum;
+}
+
+Figures Add(const Subject& subject, const RedisUnderTest& redis, int count,
+            std::vector<std::string> flags = {}) {
+  flags.push_back(absl::StrCat("--count=", count));
+  return Member(Flags(subject, redis, "add", flags)).Read();
+}
+
+int Workers(const Subject& subject) {
+  return absl::GetFlag(subject.is_bullmq ? FLAGS_bullmq_workers
+                                         : FLAGS_workers);
+}
+
+void PrintCommands(const RedisUnderTest& redis) {
+  if (!absl::GetFlag(FLAGS_commands)) return;
+  std::fprintf(stderr, "%s\n", redis.Run("INFO commandstats").c_str());
+}
+
+// More waits are due than can be polled; each poll releases its wait.
+void MeasurePolls(const Subject& subject, const RedisUnderTest& redis,
+                  Samples& samples) {
+  redis.Clear();
+  Add(subject, redis, 2 * absl::GetFlag(FLAGS_waits), {"--spread=1s"});
+  const Members workers = Start(
+      Workers(subject), Flags(subject, redis, "work",
+                              {"--lease=4s", "--least=1400ms", "--most=2s"}));
+  Sleep(5);
+  redis.Run("CONFIG RESETSTAT");
+  const Figures before = Sum(workers);
+  const double cpu_before = redis.CpuMicros();
+  const absl::Time start = absl::Now();
+  Sleep(8);
+  const Figures after = Sum(workers);
+  const double cpu = redis.CpuMicros() - cpu_before;
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  PrintCommands(redis);
+  const double polls = after.at("polls") - before.at("polls");
+  samples.Add("polls/s", polls / seconds);
+  samples.Add("redis us/poll", cpu / polls);
+  samples.Add("worker us/poll",
+              (after.at("cpu_us") - before.at("cpu_us")) / polls);
+  samples.Add("redis busy", cpu / 1e6 / seconds);
+  if (!subject.is_bullmq) samples.Add("lost", after.at("lost"));
+}
+
+void MeasureFloor(const RedisUnderTest& redis, bool reads, Samples& samples) {
+  redis.Clear();
+  Member floor({Folder() + "/redis_floor",
+                absl::StrCat("--port=", redis.port()),
+                absl::StrCat("--count=", 2 * absl::GetFlag(FLAGS_waits)),
+                absl::StrCat("--reads=", reads), "--time=5s"});
+  floor.Read();
+  const double before = redis.CpuMicros();
+  const Figures figures = floor.Ask();
+  const double cpu = redis.CpuMicros() - before;
+  const std::string name = reads ? "reads " : "";
+  samples.Add(name + "polls/s",
+              figures.at("polls") / figures.at("wall_us") * 1e6);
+  samples.Add(name + "redis us/poll", cpu / figures.at("polls"));
+}
+
+// Waits that succeed at their first poll, from the enqueue to the end.
+void MeasureEnds(const Subject& subject, const RedisUnderTest& redis,
+                 Samples& samples) {
+  redis.Clear();
+  const int waits = absl::GetFlag(FLAGS_waits);
+  const double before = redis.CpuMicros();
+  const double adder = Add(subject, redis, waits).at("cpu_us");
+  const Members workers = Start(
+      Workers(subject), Flags(subject, redis, "work", {"--ends", "--most=1s"}));
+  Figures sum;
+  do {
+    Sleep(0.2);
+    sum = Sum(workers);
+  } while (sum["ended"] < waits);
+  PrintCommands(redis);
+  samples.Add("redis us/wait", (redis.CpuMicros() - before) / waits);
+  samples.Add("members us/wait", (sum["cpu_us"] + adder) / waits);
+}
+
+void MeasureMemory(const Subject& subject, const RedisUnderTest& redis,
+                   Samples& samples) {
+  redis.Clear();
+  const int waits = absl::GetFlag(FLAGS_waits);
+  const double before = redis.UsedMemory();
+  Add(subject, redis, waits, {"--first_delay=100s"});
+  Sleep(1);
+  samples.Add("B/wait", (redis.UsedMemory() - before) / waits);
+  redis.Clear();
+  Add(subject, redis, waits);
+  {
+    const Members workers =
+        Start(Workers(subject),
+              Flags(subject, redis, "work", {"--least=1h", "--most=1h"}));
+    do {
+      Sleep(0.2);
+    } while (Sum(workers)["polls"] < waits);
+    Sleep(1);
+  }
+  Sleep(1);
+  samples.Add("B/wait, polled", (redis.UsedMemory() - before) / waits);
+}
+
+void MeasureEnqueue(const Subject& subject, const RedisUnderTest& redis,
+                    int batch, Samples& samples) {
+  redis.Clear();
+  const int waits = absl::GetFlag(FLAGS_waits);
+  const double before = redis.CpuMicros();
+  const Figures figures =
+      Add(subject, redis, waits,
+          {"--first_delay=100s", absl::StrCat("--batch=", batch)});
+  PrintCommands(redis);
+  const std::string of = absl::StrCat(" of ", batch);
+  samples.Add("enqueues/s" + of, waits / figures.at("wall_us") * 1e6);
+  samples.Add("redis us/enqueue" + of, (redis.CpuMicros() - before) / waits);
+  samples.Add("client us/enqueue" + of, figures.at("cpu_us") / waits);
+}
+
+// Half as many polls as `MeasurePolls` found, with delays of 5 to 15 s.
+void MeasureLateness(const Subject& subject, const RedisUnderTest& redis,
+                     double most_polls, Samples& samples) {
+  redis.Clear();
+  const int waits = static_cast<int>(most_polls / 2 * 10);
+  const Members workers =
+      Start(1, Flags(subject, redis, "work",
+                     {"--lateness", "--least=5s", "--most=15s"}));
+  Add(subject, redis, waits, {"--spread=10s"});
+  Sleep(16);
+  const Figures before = Sum(workers);
+  Sleep(15);
+  const Figures after = Sum(workers);
+  samples.Add("polls/s at half load",
+              (after.at("polls") - before.at("polls")) / 15);
+  samples.Add("late p50 ms", after.at("late_p50_us") / 1e3);
+  samples.Add("late p99 ms", after.at("late_p99_us") / 1e3);
+}
+
+// Kills one of four workers, which hold waits between polls. Its waits are
+// those that it polled last.
+void MeasureFailover(const Subject& subject, const RedisUnderTest& redis,
+                     double most_seconds, Samples& samples) {
+  constexpr int kWaits = 2000;
+  constexpr int kWorkers = 4;
+  redis.Clear();
+  Add(subject, redis, kWaits);
+  std::string folder =
+      std::filesystem::temp_directory_path() / "durable_costs.XXXXXX";
+  Check(mkdtemp(folder.data()) != nullptr, "no folder");
+  Members workers;
+  for (int i = 0; i < kWorkers; ++i) {
+    std::vector<std::string> flags = {"--least=700ms", "--most=1300ms",
+                                      absl::StrCat("--log=", folder, "/", i)};
+    // The others have to have room for the jobs of the one.
+    if (subject.is_bullmq) flags.push_back("--concurrency=1000");
+    workers.push_back(
+        std::make_unique<Member>(Flags(subject, redis, "work", flags)));
+  }
+  Sleep(15);
+  workers[1]->Kill();
+  const double killed = static_cast<double>(absl::ToUnixMicros(absl::Now()));
+  Sleep(most_seconds);
+  workers.clear();
+
+  struct Poll {
+    double last_before = 0;
+    int worker = -1;
+    double first_after = 0;
+  };
+  std::map<std::string, Poll> polls;
+  for (int i = 0; i < kWorkers; ++i) {
+    std::ifstream log(absl::StrCat(folder, "/", i));
+    std::string key;
+    double time = 0;
+    while (log >> key >> time) {
+      Poll& poll = polls[key];
+      if (time <= killed) {
+        if (time >= poll.last_before) {
+          poll.last_before = time;
+          poll.worker = i;
+        }
+      } else if (poll.first_after == 0 || time < poll.first_after) {
+        poll.first_after = time;
+      }
+    }
+  }
+  std::filesystem::remove_all(folder);
+  double last = 0;
+  int orphans = 0;
+  int unpolled = 0;
+  for (const auto& [key, poll] : polls) {
+    if (poll.worker != 1) continue;
+    ++orphans;
+    if (poll.first_after == 0) {
+      ++unpolled;
+    } else {
+      last = std::max(last, poll.first_after - killed);
+    }
+  }
+  std::fprintf(stderr, "  %zu waits, of which %d were held, %d not polled\n",
+               polls.size(), orphans, unpolled);
+  Check(orphans > 0, "the worker that was killed held nothing");
+  samples.Add("orphans", orphans);
+  samples.Add("never polled", unpolled);
+  samples.Add("failover s", last / 1e6);
+}
+
+struct Row {
+  std::string name;
+  std::string figure;
+  const char* unit;
+  // The peer and its figure; without a figure, the same one.
+  const Samples* peer = nullptr;
+  std::string peer_name = {};
+  std::string peer_figure = {};
+  // Bounds of the value and of the ratio; at least, if `is_least`.
+  std::optional<double> target = {};
+  std::optional<double> ratio_target = {};
+  bool is_least = false;
+};
+
+std::string Number(double value, const char* unit) {
+  const std::string text = value >= 1000  ? absl::StrFormat("%.0f", value)
+                           : value >= 100 ? absl::StrFormat("%.0f", value)
+                           : value >= 10  ? absl::StrFormat("%.1f", value)
+                                          : absl::StrFormat("%.2f", value);
+  return *unit == '\0' ? text : absl::StrCat(text, " ", unit);
+}
+
+void Print(const Row& row, const Samples& waiter) {
+  const std::optional<double> value = waiter.Median(row.figure);
+  if (!value.has_value()) return;
+  std::optional<double> peer;
+  if (row.peer != nullptr) {
+    peer = row.peer->Median(row.peer_figure.empty() ? row.figure
+                                                    : row.peer_figure);
+    if (!peer.has_value()) return;
+  }
+  const auto holds = [&](double found, double bound) {
+    return row.is_least ? found >= bound : found <= bound;
+  };
+  std::string target;
+  std::string verdict;
+  if (row.target.has_value()) {
+    target = absl::StrCat(row.is_least ? ">= " : "<= ",
+                          Number(*row.target, row.unit));
+    verdict = holds(*value, *row.target) ? "ok" : "short";
+  } else if (row.ratio_target.has_value() && peer.has_value()) {
+    target = absl::StrFormat("%s %.2fx",
+                             row.is_least ? ">=" : "<=", *row.ratio_target);
+    verdict = holds(*value / *peer, *row.ratio_target) ? "ok" : "short";
+  }
+  absl::PrintF("| %s | %s | %s | %s | %s | %s | %s |\n", row.name,
+               Number(*value, row.unit), peer.has_value() ? row.peer_name : "",
+               peer.has_value() ? Number(*peer, row.unit) : "",
+               peer.has_value() ? absl::StrFormat("%.3fx", *value / *peer) : "",
+               target, verdict);
+}
+
+void PrintTable(const Samples& waiter, const Samples& floor,
+                const Samples& bullmq) {
+  const std::array rows = {
+      Row{.name = "polls per second",
+          .figure = "polls/s",
+          .unit = "",
+          .target = 100e3,
+          .is_least = true},
+      Row{.name = "polls per second",
+          .figure = "polls/s",
+          .unit = "",
+          .peer = &bullmq,
+          .peer_name = "BullMQ",
+          .ratio_target = 10,
+          .is_least = true},
+      Row{.name = "Redis CPU per poll",
+          .figure = "redis us/poll",
+          .unit = "us",
+          .peer = &floor,
+          .peer_name = "floor, writes",
+          .target = 8},
+      Row{.name = "Redis CPU per poll",
+          .figure = "redis us/poll",
+          .unit = "us",
+          .peer = &floor,
+          .peer_name = "floor, reads too",
+          .peer_figure = "reads redis us/poll"},
+      Row{.name = "Redis CPU per poll",
+          .figure = "redis us/poll",
+          .unit = "us",
+          .peer = &bullmq,
+          .peer_name = "BullMQ",
+          .ratio_target = 0.1},
+      Row{.name = "worker CPU per poll",
+          .figure = "worker us/poll",
+          .unit = "us",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "worker CPU per poll",
+          .figure = "worker us/poll",
+          .unit = "us",
+          .target = 3},
+      Row{.name = "Redis CPU per wait of one poll",
+          .figure = "redis us/wait",
+          .unit = "us",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "client and worker CPU of it",
+          .figure = "members us/wait",
+          .unit = "us",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "memory per wait, new",
+          .figure = "B/wait",
+          .unit = "B",
+          .peer = &bullmq,
+          .peer_name = "BullMQ",
+          .ratio_target = 0.6},
+      Row{.name = "memory per wait, polled",
+          .figure = "B/wait, polled",
+          .unit = "B",
+          .target = 400},
+      Row{.name = "memory per wait, polled",
+          .figure = "B/wait, polled",
+          .unit = "B",
+          .peer = &bullmq,
+          .peer_name = "BullMQ",
+          .ratio_target = 0.6},
+      Row{.name = "enqueues per second, batches of 250",
+          .figure = "enqueues/s of 250",
+          .unit = "",
+          .target = 200e3,
+          .is_least = true},
+      Row{.name = "enqueues per second, batches of 250",
+          .figure = "enqueues/s of 250",
+          .unit = "",
+          .peer = &bullmq,
+          .peer_name = "BullMQ",
+          .ratio_target = 3,
+          .is_least = true},
+      Row{.name = "Redis CPU per enqueue",
+          .figure = "redis us/enqueue of 250",
+          .unit = "us",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "client CPU per enqueue",
+          .figure = "client us/enqueue of 250",
+          .unit = "us",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "enqueues per second, batches of 4000",
+          .figure = "enqueues/s of 4000",
+          .unit = "",
+          .target = 200e3,
+          .is_least = true},
+      Row{.name = "Redis CPU per enqueue, batches of 4000",
+          .figure = "redis us/enqueue of 4000",
+          .unit = "us"},
+      Row{.name = "client CPU per enqueue, batches of 4000",
+          .figure = "client us/enqueue of 4000",
+          .unit = "us"},
+      Row{.name = "polls per second at half load",
+          .figure = "polls/s at half load",
+          .unit = "",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "lateness p50 at half load",
+          .figure = "late p50 ms",
+          .unit = "ms",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "lateness p99 at half load",
+          .figure = "late p99 ms",
+          .unit = "ms",
+          .target = 300},
+      Row{.name = "lateness p99 at half load",
+          .figure = "late p99 ms",
+          .unit = "ms",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+      Row{.name = "failover of 1 in 4 workers",
+          .figure = "failover s",
+          .unit = "s",
+          .target = 17},
+      Row{.name = "failover of 1 in 4 workers",
+          .figure = "failover s",
+          .unit = "s",
+          .peer = &bullmq,
+          .peer_name = "BullMQ"},
+  };
+  absl::PrintF(
+      "| | Waiter | peer | | ratio | target | |\n"
+      "| --- | ---: | --- | ---: | ---: | --- | --- |\n");
+  for (const Row& row : rows) Print(row, waiter);
+}
+
+// Keeps this process and those that it starts off the processor of the server.
+// Returns that, or -1 if there is only one.
+int DivideProcessors() {
+  cpu_set_t cpus;
+  Check(sched_getaffinity(0, sizeof(cpus), &cpus) == 0, "no processors");
+  if (CPU_COUNT(&cpus) < 2) return -1;
+  size_t first = 0;
+  while (!CPU_ISSET(first, &cpus)) ++first;
+  CPU_CLR(first, &cpus);
+  Check(sched_setaffinity(0, sizeof(cpus), &cpus) == 0, "no processors");
+  return static_cast<int>(first);
+}
+
+void Run() {
+  const std::vector<std::string> only = absl::GetFlag(FLAGS_only);
+  const auto wants = [&](const char* part) {
+    return only.empty() || std::count(only.begin(), only.end(), part) > 0;
+  };
+  const Subject waiter = {{Folder() + "/waiter_member"}};
+  Subject peer = {{}, /*is_bullmq=*/true};
+  const std::string bullmq = absl::GetFlag(FLAGS_bullmq);
+  if (!bullmq.empty()) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread
+    setenv("NODE_PATH", (bullmq + "/node_modules").c_str(), 1);
+    const std::string program = absl::GetFlag(FLAGS_bullmq_member);
+    peer.command = {"node", std::filesystem::absolute(program)};
+  }
+  std::vector<std::pair<const Subject*, Samples>> subjects = {{&waiter, {}},
+                                                              {&peer, {}}};
+  Samples floor;
+  const int cpu = DivideProcessors();
+  // The server's threads may run anywhere but for the main one.
+  const RedisUnderTest redis(cpu);
+  const int rounds = absl::GetFlag(FLAGS_rounds);
+  for (int round = 0; round < rounds; ++round) {
+    for (auto& [subject, samples] : subjects) {
+      if (subject->command.empty()) continue;
+      std::fprintf(stderr, "%s, round %d\n",
+                   subject->is_bullmq ? "BullMQ" : "Waiter", round + 1);
+      if (wants("polls")) MeasurePolls(*subject, redis, samples);
+      if (wants("ends")) MeasureEnds(*subject, redis, samples);
+      if (wants("memory")) MeasureMemory(*subject, redis, samples);
+      if (wants("enqueue")) {
+        MeasureEnqueue(*subject, redis, 250, samples);
+        if (!subject->is_bullmq) {
+          MeasureEnqueue(*subject, redis, 4000, samples);
+        }
+      }
+    }
+    if (wants("polls")) {
+      std::fprintf(stderr, "floor, round %d\n", round + 1);
+      MeasureFloor(redis, /*reads=*/false, floor);
+      MeasureFloor(redis, /*reads=*/true, floor);
+    }
+  }
+  for (auto& [subject, samples] : subjects) {
+    if (subject->command.empty()) continue;
+    std::fprintf(stderr, "%s, in real time\n",
+                 subject->is_bullmq ? "BullMQ" : "Waiter");
+    const std::optional<double> polls = samples.Median("polls/s");
+    if (wants("lateness") && polls.has_value()) {
+      MeasureLateness(*subject, redis, *polls, samples);
+    }
+    if (wants("failover")) {
+      MeasureFailover(*subject, redis, subject->is_bullmq ? 75 : 22, samples);
+    }
+  }
+  PrintTable(subjects[0].second, floor, subjects[1].second);
+}
+
+}  // namespace
+}  // namespace waiter::bench
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage(
+      "Measures what durable waits on Redis cost, beside BullMQ and a floor.");
+  absl::ParseCommandLine(argc, argv);
+  waiter::bench::Run();
+}

@@ -1,0 +1,50 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A Redis server of its own for measurements, which keeps an append-only file
+// and evicts nothing, as a store of durable waits has to.
+
+#ifndef WAITER_BENCH_DISTRIBUTED_REDIS_UNDER_TEST_H_
+#define WAITER_BENCH_DISTRIBUTED_REDIS_UNDER_TEST_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace waiter::bench {
+
+// Thread-compatible. Needs redis-server and redis-cli. Whatever fails ends the
+// program.
+class RedisUnderTest {
+ public:
+  // Starts a server on a free port of 127.0.0.1, with its main thread on `cpu`
+  // unless that is negative.
+  explicit RedisUnderTest(int cpu);
+  ~RedisUnderTest();
+  RedisUnderTest(const RedisUnderTest&) = delete;
+  RedisUnderTest& operator=(const RedisUnderTest&) = delete;
+
+  int port() const { return port_; }
+
+  // Removes all data, also from the file.
+  void Clear() const;
+
+  // Processor time of the main thread so far.
+  double CpuMicros() const;
+  double UsedMemory() const;
+
+  // Returns what redis-cli prints.
+  std::string Run(const std::string& command) const;
+
+ private:
+  double Info(const std::string& section, const std::string& field) const;
+
+  std::string folder_;
+  int port_ = 0;
+  pid_t pid_ = -1;
+};
+
+}  // namespace waiter::bench
+
+#endif  // WAITER_BENCH_DISTRIBUTED_REDIS_UNDER_TEST_H_
