@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/durable/durable_world.h"
+#include "tests/support/memory_wait_store.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/distributed/durable_client.h"
 #include "waiter/distributed/durable_result.h"
@@ -401,6 +402,24 @@ TEST(DurableWaitsTest, LateResultOfALostLeaseIsNotRecorded) {
   EXPECT_THAT(world.deliveries[0].result.value, Holds("in time"));
   EXPECT_EQ(world.worker(0).waits().State().lost, 1);
   EXPECT_EQ(world.worker(0).waits().State().held, 0);
+}
+
+TEST(DurableWaitsTest, ResultThatComesDuringARenewalIsRecordedAfterIt) {
+  DurableWorld world;
+  world.policy.backoff = Every(absl::Milliseconds(100));
+  // The lease is renewed at 5 s, and the store answers at 6 s.
+  world.function = ReadyAt(world, absl::Seconds(5.5));
+  DurableWorld::Worker& worker = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(2));
+  worker.store().set_network([] {
+    return MemoryWaitStore::Trip{.there = absl::Milliseconds(500),
+                                 .back = absl::Milliseconds(500)};
+  });
+  world.Run(absl::Seconds(8));
+  EXPECT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_EQ(worker.waits().State().lost, 0);
+  EXPECT_EQ(worker.waits().State().held, 0);
 }
 
 TEST(DurableWaitsTest, StatsCountWhatThereIs) {

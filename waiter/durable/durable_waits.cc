@@ -73,11 +73,11 @@ DurableWaits::DurableWaits(std::shared_ptr<internal::DurableWorker> worker)
 
 DurableWaits::~DurableWaits() { worker_->Stop(); }
 
-absl::Status DurableWaits::Register(std::string name, WaitOptions policy,
+absl::Status DurableWaits::Register(const std::string& name, WaitOptions policy,
                                     DurableFunction function,
                                     DurableHandler handler) {
-  return worker_->Register(std::move(name), std::move(policy),
-                           std::move(function), std::move(handler));
+  return worker_->Register(name, std::move(policy), std::move(function),
+                           std::move(handler));
 }
 
 void DurableWaits::Start() { worker_->Start(); }

@@ -4,6 +4,7 @@
 #include "waiter/durable/durable_worker.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -13,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_member.h"
@@ -49,7 +52,8 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 // Longest times between two looks into a partition, by the rank of a worker.
-constexpr nanoseconds kLooks[] = {milliseconds(250), seconds(2), seconds(30)};
+constexpr std::array<nanoseconds, 3> kLooks = {milliseconds(250), seconds(2),
+                                               seconds(30)};
 constexpr nanoseconds kLeastGap = milliseconds(5);
 constexpr nanoseconds kBeatGap = seconds(5);
 constexpr nanoseconds kErrorGap = seconds(1);
@@ -82,7 +86,8 @@ DurableWorker::DurableWorker(std::shared_ptr<WaitStore> store,
       WaitEngineOptions{.threads = options.threads, .clock = &clock_});
 }
 
-absl::Status DurableWorker::Register(std::string name, WaitOptions policy,
+absl::Status DurableWorker::Register(const std::string& name,
+                                     WaitOptions policy,
                                      DurableFunction function,
                                      DurableHandler handler) {
   if (absl::Status status = CheckName(name); !status.ok()) return status;
@@ -241,14 +246,16 @@ void DurableWorker::OnBeat(
   if (!workers.ok()) return;
   for (const auto& [key, name] : names_) {
     for (const auto& partition : name->partitions) {
-      const auto hash = [&](const std::string& worker) {
-        return Crc32c(
-            absl::StrCat(worker, "/", name->name, "/", partition->id.index));
+      const std::string place =
+          absl::StrCat("/", name->name, "/", partition->id.index);
+      const auto hash = [&place](const std::string& worker) {
+        return Crc32c(absl::StrCat(worker, place));
       };
       const uint32_t own = hash(id_);
-      partition->rank = std::count_if(
-          workers->begin(), workers->end(),
-          [&](const std::string& worker) { return hash(worker) > own; });
+      partition->rank = std::count_if(workers->begin(), workers->end(),
+                                      [&hash, own](const std::string& worker) {
+                                        return hash(worker) > own;
+                                      });
     }
   }
 }
@@ -292,7 +299,7 @@ void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
     Adopt(partition, wait, reply->fence, sent + lease_, now);
   }
   partition.next_look =
-      now + kLooks[std::min<int64_t>(partition.rank, std::size(kLooks) - 1)];
+      now + kLooks.at(std::min<size_t>(partition.rank, kLooks.size() - 1));
   if (static_cast<int64_t>(reply->waits.size()) == most) {
     partition.next_look = now;
   } else if (reply->next_us.has_value()) {
@@ -564,9 +571,9 @@ void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
     const nanoseconds left = held.wake_up - clock_.MonotonicNow();
     return Release(held, std::max(left, nanoseconds::zero()));
   }
+  const WaitReport& report = result.report();
   std::string value;
   if (result.ok()) value = *std::move(result);
-  const WaitReport& report = result.report();
   if (value.size() > kLongestValue) {
     End(held, StopReason::kFailed,
         absl::InvalidArgumentError(
@@ -603,11 +610,6 @@ void DurableWorker::End(Held& held, StopReason reason,
 }
 
 void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
-  if (held.is_renewing) {
-    held.next = {action, clock_.MonotonicNow() + delay};
-    return;
-  }
-  held.is_renewing = action == SettleAction::kHold;
   const bool ends =
       action == SettleAction::kEnd || action == SettleAction::kEndUnheard;
   Partition& partition = held.partition;
@@ -665,45 +667,18 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
   Note(reply.status());
   Name& name = partition.name;
   const MonotonicTime now = clock_.MonotonicNow();
-  if (!reply.ok()) {
-    // Asked again, the store says "lost" of what it had done.
-    for (SettleItem& item : items) {
-      Held* const held = Find(name, item.key);
-      if (held == nullptr || held->fence != item.fence) continue;
-      held->is_settling = false;
-      if (item.action == SettleAction::kHold) {
-        held->is_dirty |= !item.record.empty();
-        OnRenewed(*held);
-      } else if (now < held->lease_end) {
-        item.fence = 0;
-        partition.items.push_back(std::move(item));
-      } else {
-        Drop(*held);
-      }
-    }
-    if (!partition.items.empty()) {
-      partition.flush_at = std::min(partition.flush_at, now + kErrorGap);
-    }
-    return;
-  }
+  if (!reply.ok()) return OnSettleFailed(partition, now, std::move(items));
   store_clock_.Observe(sent, now, microseconds(reply->now_us));
-  if (!reply->lost.empty()) {
-    std::sort(items.begin(), items.end(),
-              [](const auto& a, const auto& b) { return a.key < b.key; });
-  }
-  for (const std::string& key : reply->lost) {
-    ++state_.lost;
-    Held* const held = Find(name, key);
-    const auto item = std::lower_bound(
-        items.begin(), items.end(), key,
-        [](const SettleItem& a, const std::string& b) { return a.key < b; });
-    if (item == items.end() || item->key != key) continue;
-    if (held != nullptr && held->fence == item->fence) Drop(*held);
-    items.erase(item);
-  }
+  const absl::flat_hash_set<absl::string_view> lost(reply->lost.begin(),
+                                                    reply->lost.end());
+  state_.lost += static_cast<int64_t>(lost.size());
   for (const SettleItem& item : items) {
     Held* const held = Find(name, item.key);
     if (held == nullptr || held->fence != item.fence) continue;
+    if (lost.contains(item.key)) {
+      Drop(*held);
+      continue;
+    }
     held->is_settling = false;
     OnItemSettled(*held, item, reply->fence, sent + lease_);
   }
@@ -716,13 +691,34 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
   }
 }
 
+// Asked again, the store says "lost" of what it had done.
+void DurableWorker::OnSettleFailed(Partition& partition, MonotonicTime now,
+                                   std::vector<SettleItem> items) {
+  for (SettleItem& item : items) {
+    Held* const held = Find(partition.name, item.key);
+    if (held == nullptr || held->fence != item.fence) continue;
+    held->is_settling = false;
+    if (item.action == SettleAction::kHold) {
+      held->is_dirty |= !item.record.empty();
+    } else if (now < held->lease_end) {
+      item.fence = 0;
+      partition.items.push_back(std::move(item));
+    } else {
+      Drop(*held);
+    }
+  }
+  if (!partition.items.empty()) {
+    partition.flush_at = std::min(partition.flush_at, now + kErrorGap);
+  }
+}
+
 void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
                                   int64_t fence, MonotonicTime lease_end) {
   switch (item.action) {
     case SettleAction::kHold:
       held.fence = fence;
       held.lease_end = lease_end;
-      return OnRenewed(held);
+      return;
     case SettleAction::kRelease:
       return Erase(held);
     case SettleAction::kEnd:
@@ -737,14 +733,6 @@ void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
       ++state_.delivered;
       return Erase(held);
   }
-}
-
-void DurableWorker::OnRenewed(Held& held) {
-  held.is_renewing = false;
-  if (!held.next.has_value()) return;
-  const Held::Next next = *std::exchange(held.next, std::nullopt);
-  const nanoseconds left = next.due - clock_.MonotonicNow();
-  Settle(held, next.action, std::max(left, nanoseconds::zero()));
 }
 
 void DurableWorker::Deliver(Held& held) {
@@ -802,7 +790,7 @@ void DurableWorker::Renew(MonotonicTime now) {
         case Phase::kPolling:
         case Phase::kDelivering:
           if (now < held->lease_end) {
-            if (!held->is_renewing) Settle(*held, SettleAction::kHold);
+            Settle(*held, SettleAction::kHold);
           } else {
             late.push_back(held.get());
           }
@@ -839,7 +827,8 @@ void DurableWorker::Erase(Held& held) {
   if (state_.held == 0) gave_back_.Notify();
 }
 
-DurableWorker::Held* DurableWorker::Find(Name& name, const std::string& key) {
+DurableWorker::Held* DurableWorker::Find(const Name& name,
+                                         const std::string& key) {
   const auto it = name.held.find(key);
   return it == name.held.end() ? nullptr : it->second.get();
 }

@@ -53,7 +53,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   DurableWorker(std::shared_ptr<WaitStore> store,
                 const DurableWaitsOptions& options);
 
-  absl::Status Register(std::string name, WaitOptions policy,
+  absl::Status Register(const std::string& name, WaitOptions policy,
                         DurableFunction function, DurableHandler handler);
   void Start();
   bool Drain(absl::Duration limit);
@@ -123,15 +123,6 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     // so nothing else is asked for.
     bool is_settling = false;
 
-    // Renewed, and the store has not answered. Whatever else happens to the
-    // wait meanwhile needs the fence of that answer.
-    bool is_renewing = false;
-    struct Next {
-      SettleAction action;
-      MonotonicTime due;
-    };
-    std::optional<Next> next = {};
-
     std::string value = {};  // Of a success.
     WaitHandle handle = {};
   };
@@ -187,15 +178,16 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
                  std::vector<SettleItem> items,
                  const absl::StatusOr<SettleReply>& reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSettleFailed(Partition& partition, MonotonicTime now,
+                      std::vector<SettleItem> items)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnItemSettled(Held& held, const SettleItem& item, int64_t fence,
                      MonotonicTime lease_end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnRenewed(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets a wait that another worker may hold. Its functions may go on.
   void Drop(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Held* Find(Name& name, const std::string& key)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static Held* Find(const Name& name, const std::string& key);
   void Note(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t StoreTime(MonotonicTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

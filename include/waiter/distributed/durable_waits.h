@@ -135,7 +135,7 @@ class DurableWaits {
   // waits that are pending, except for their deadlines. Its rate limiter holds
   // for all of them. Returns kInvalidArgument for what is not valid, and
   // kAlreadyExists for a name that was added before.
-  absl::Status Register(std::string name, WaitOptions policy,
+  absl::Status Register(const std::string& name, WaitOptions policy,
                         DurableFunction function,
                         DurableHandler handler = nullptr);
 
