@@ -255,6 +255,9 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
     return absl::InvalidArgumentError(
         absl::StrCat("usage: ", kCommand, " ", form.name, " ", form.arguments));
   }
+  if (absl::Status status = CheckWaitName((*words)[1]); !status.ok()) {
+    return status;
+  }
   std::vector<DurableRequest> requests;
   if (form.action == Action::kAdd) {
     absl::StatusOr<std::vector<DurableRequest>> read =

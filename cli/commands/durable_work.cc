@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <ostream>
@@ -324,6 +325,11 @@ absl::Status DurableWork(const Invocation& invocation) {
   if (words->size() < 2) {
     return absl::InvalidArgumentError(
         "a store and a name are needed, such as redis://10.0.0.5 jobs");
+  }
+  for (size_t i = 1; i < words->size(); ++i) {
+    if (absl::Status status = CheckWaitName((*words)[i]); !status.ok()) {
+      return status;
+    }
   }
   const absl::StatusOr<WaitOptions> policy = PolicyOf(arguments, flags);
   if (!policy.ok()) return policy.status();

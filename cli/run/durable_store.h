@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/distributed/wait_store.h"
 
@@ -21,6 +22,10 @@ namespace waiter::cli {
 // `ConnectToRedis` (shared_rate.h). No message has the password.
 absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     std::string_view url);
+
+// Returns OK, or an error if `name` is none of a wait. It does not have the
+// name, which may be a misplaced URL.
+absl::Status CheckWaitName(std::string_view name);
 
 }  // namespace waiter::cli
 
