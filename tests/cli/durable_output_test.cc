@@ -34,11 +34,12 @@ DurableStatus Delivered() {
                           .phase = Phase::kDelivered,
                           .enqueued = kNow - absl::Seconds(90),
                           .args = "pid:1"};
-  status.result = DurableResult{.value = absl::DeadlineExceededError("late"),
-                                .reason = StopReason::kDeadline,
-                                .attempts = 1,
-                                .elapsed = absl::Milliseconds(1500),
-                                .idempotency_key = "s/n/a/1"};
+  DurableResult& result = status.result.emplace();
+  result.value = absl::DeadlineExceededError("late");
+  result.reason = StopReason::kDeadline;
+  result.attempts = 1;
+  result.elapsed = absl::Milliseconds(1500);
+  result.idempotency_key = "s/n/a/1";
   return status;
 }
 

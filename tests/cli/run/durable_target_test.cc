@@ -87,11 +87,12 @@ TEST(DurableTargetTest, KeyIsTheTargetOfAWaitWithoutArgs) {
 }
 
 TEST(DurableTargetTest, VariablesTellOfAResult) {
-  DurableResult result = {.name = "jobs",
-                          .key = "a",
-                          .value = std::string("12\0bytes\n", 9),
-                          .reason = StopReason::kSuccess,
-                          .idempotency_key = "s/jobs/a/5"};
+  DurableResult result;
+  result.name = "jobs";
+  result.key = "a";
+  result.value = std::string("12\0bytes\n", 9);
+  result.reason = StopReason::kSuccess;
+  result.idempotency_key = "s/jobs/a/5";
   EXPECT_THAT(ResultVariables(result),
               ElementsAre(Pair("WAITER_DETAIL", "12\\x00bytes\\x0a"),
                           Pair("WAITER_IDEMPOTENCY_KEY", "s/jobs/a/5"),
