@@ -139,7 +139,8 @@ TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
   first->Signal(SIGKILL);
   EXPECT_EQ(first->Wait(), 1000 + SIGKILL);
   create(10, 40);
-  ASSERT_TRUE(Eventually([&] { return Keys().size() == 40; }));
+  ASSERT_TRUE(Eventually([&] { return Keys().size() == 40; }))
+      << Durable("status") << Durable("list");
   ASSERT_TRUE(Eventually(
       [&] { return Durable("status").find("pending          0\n") == 0; }));
 
