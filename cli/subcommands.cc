@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "cli/commands/budgets_command.h"
+#include "cli/commands/durable_command.h"
 #include "cli/commands/plan_command.h"
 #include "cli/commands/report_command.h"
 #include "cli/commands/simulate_command.h"
@@ -43,6 +44,7 @@ Subcommands MakeSubcommands() {
   subcommands.push_back(std::make_unique<ReportCommand>());
   subcommands.push_back(std::make_unique<SimulateCommand>());
   subcommands.push_back(std::make_unique<BudgetsCommand>());
+  subcommands.push_back(std::make_unique<DurableCommand>());
   return subcommands;
 }
 
@@ -62,7 +64,7 @@ void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
   for (const auto& subcommand : subcommands) {
     if (!subcommand->name().empty()) names.push_back(subcommand->name());
   }
-  out << absl::StrFormat("  %-26s commands; each has its own --help\n",
+  out << absl::StrFormat("  %-26s commands; each has a --help\n",
                          absl::StrJoin(names, ", "));
   out << absl::StrFormat("  %-26s print the version\n", kVersionFlag);
 }

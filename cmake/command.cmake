@@ -11,6 +11,13 @@ set(WAITER_COMMAND_SOURCES
   cli/commands/budgets_command.h
   cli/commands/chart_output.cc
   cli/commands/chart_output.h
+  cli/commands/durable_command.cc
+  cli/commands/durable_command.h
+  cli/commands/durable_output.cc
+  cli/commands/durable_output.h
+  cli/commands/durable_store_flags.h
+  cli/commands/durable_work.cc
+  cli/commands/durable_work.h
   cli/commands/plan_command.cc
   cli/commands/plan_command.h
   cli/commands/plan_output.cc
@@ -161,10 +168,16 @@ set(WAITER_COMMAND_SOURCES
   cli/process/process_reaper.h
   cli/process/spawn.cc
   cli/process/spawn.h
+  cli/run/durable_store.cc
+  cli/run/durable_store.h
+  cli/run/durable_target.cc
+  cli/run/durable_target.h
   cli/run/exit_code.cc
   cli/run/exit_code.h
   cli/run/guard.cc
   cli/run/guard.h
+  cli/run/loop_jobs.cc
+  cli/run/loop_jobs.h
   cli/run/run_state.h
   cli/run/shared_rate.cc
   cli/run/shared_rate.h
@@ -235,7 +248,7 @@ endif()
 find_path(WAITER_HIREDIS_INCLUDE_DIR hiredis/async.h DOC "Folder with hiredis/async.h")
 find_library(WAITER_HIREDIS_LIBRARY NAMES libhiredis.a hiredis DOC "hiredis itself")
 if(NOT WAITER_HIREDIS_INCLUDE_DIR OR NOT WAITER_HIREDIS_LIBRARY)
-  message(STATUS "hiredis is not installed (Debian: libhiredis-dev): waiter will have no --shared-rate and no budgets")
+  message(STATUS "hiredis is not installed (Debian: libhiredis-dev): waiter will have no --shared-rate, budgets and durable")
 endif()
 
 # Abseil as archives, where both kinds are installed: loading a library takes longer than a short wait. Only

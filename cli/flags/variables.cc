@@ -30,6 +30,13 @@ bool IsOwn(std::string_view name) {
          absl::StartsWith(name, "WAITER_TEST_");
 }
 
+// Returns whether `waiter durable work` sets this variable for its program.
+bool IsOfResult(std::string_view name) {
+  return name == "WAITER_NAME" || name == "WAITER_KEY" ||
+         name == "WAITER_RESULT" || name == "WAITER_DETAIL" ||
+         name == "WAITER_IDEMPOTENCY_KEY";
+}
+
 // Returns whether Kubernetes sets this variable for a service called waiter, in
 // every container of its namespace.
 bool IsOfService(std::string_view name) {
@@ -81,7 +88,7 @@ void WarnOfUnknownVariables(absl::Span<const std::string> environment,
     const bool is_set =
         equals != std::string_view::npos && equals + 1 < variable.size();
     if (!is_set || !absl::StartsWith(name, kPrefix) || IsOwn(name) ||
-        IsOfService(name)) {
+        IsOfResult(name) || IsOfService(name)) {
       continue;
     }
     const bool is_flag = std::any_of(

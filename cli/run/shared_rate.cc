@@ -89,9 +89,10 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
 }
 
 absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
-    [[maybe_unused]] std::string_view url) {
+    [[maybe_unused]] std::string_view url,
+    [[maybe_unused]] const RedisClientOptions& options) {
 #ifdef WAITER_HAS_HIREDIS
-  return RedisClient::Make(url);
+  return RedisClient::Make(url, options);
 #else
   return absl::UnimplementedError(
       "this waiter was built without hiredis; install it (Debian: "

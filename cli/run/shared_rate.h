@@ -34,7 +34,7 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url);
 // Returns a client that connects in the background, an error of the URL, or
 // kUnimplemented if this program was built without hiredis.
 absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
-    std::string_view url);
+    std::string_view url, const RedisClientOptions& options = {});
 
 // Returns a limiter with a connection of its own, or an error of
 // `ConnectToRedis`.

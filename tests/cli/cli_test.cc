@@ -150,6 +150,31 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"simulate contention --clients=10,,20", "'' is not a number of clients"},
       {"simulate contention --clients=99999", "between 1 and 10000"},
       {"simulate contention --threads=0", "--threads=0: it must be"},
+      {"durable", "waiter durable: give an action, such as add or work"},
+      {"durable redis://u:secret@h", "no such action; the actions are add,"},
+      {"durable add redis://h jobs", "usage: waiter durable add [FLAG...]"},
+      {"durable add redis://h jobs nothing", "nothing: no scheme"},
+      {"durable add redis://h jobs pid:1 pid:1", "pid:1: the key of two"},
+      {"durable add redis://h jobs pid:1 pid:2 --key=a", "--key: there must"},
+      {"durable add redis://h jobs http://u:secret@a/",
+       "http://a/: the store would keep its user and password"},
+      {"durable add redis://h jobs http://a/?secret=1",
+       "http://a/?...: its text is no key"},
+      {"durable add redis://h jobs file:/a?stable=2s",
+       "file:/a?stable=2s: workers do not remember"},
+      {"durable add redis://h jobs pid:1 --timeout=inf", "it must be finite"},
+      {"durable status redis://u:secret@h", "usage: waiter durable status"},
+      {"durable status jobs redis://u:secret@h", "NAME must be 1 to 64 of"},
+      {"durable status redis://h jobs --watch --max-overdue=1",
+       "--max-overdue: contradicts --watch"},
+      {"durable status redis://h jobs --partitions=0", "from 1 to 4096"},
+      {"durable show redis://h jobs", "usage: waiter durable show"},
+      {"durable work redis://u:secret@h", "a store and a name are needed"},
+      {"durable work redis://h redis://u:secret@h", "NAME must be 1 to 64 of"},
+      {"durable work redis://h jobs --", "--: PROGRAM is missing after it"},
+      {"durable work redis://h jobs --probe-timeout=0", "a poll needs some"},
+      {"durable work redis://h jobs --header@a=B:secret",
+       "--header@a: a worker does not know the labels of targets"},
       {"report", "waiter report: give one file, such as run.jsonl"},
       {"report a b", "b: give only one file"},
       {"report " + folder + "/none", "/none: cannot be read: No such file"},
@@ -314,7 +339,10 @@ TEST(CliTest, HelpFitsOneScreen) {
   for (const char* line :
        {"--help", "plan --help", "plan --every=1s -h", "simulate --help",
         "simulate fleet --help", "simulate contention --help",
-        "simulate budgets --help", "report --help"}) {
+        "simulate budgets --help", "report --help", "durable --help",
+        "durable add --help", "durable work --help", "durable status -h",
+        "durable list --help", "durable show --help",
+        "durable cancel --help"}) {
     const Ended help = Call(line);
     EXPECT_EQ(help.code, 0) << line;
     EXPECT_THAT(help.err, IsEmpty()) << line;

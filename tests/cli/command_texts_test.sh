@@ -48,7 +48,8 @@ complete_words() {
     bash "$texts/waiter.bash" "$@" 2>&1
 }
 
-for line in '' exec plan report budgets 'simulate budgets' 'simulate fleet' 'simulate contention'; do
+for line in '' exec plan report budgets 'simulate budgets' 'simulate fleet' 'simulate contention' 'durable add' \
+  'durable work' 'durable status' 'durable list' 'durable show' 'durable cancel'; do
   # shellcheck disable=SC2086 # words
   expected=$(flags_of $line)
   [[ -n $expected ]] || fail "no flags of waiter $line"
@@ -64,7 +65,7 @@ for line in '' exec plan report budgets 'simulate budgets' 'simulate fleet' 'sim
     "$(sed -nE "s/^complete -c waiter -n '__waiter_is${line:+ $line}' -l ([a-z0-9-]+) .*/--\1/p" "$texts/waiter.fish")"
 done
 
-same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// dns: file: systemd: docker: pid: exec: exec plan report simulate budgets' \
+same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// dns: file: systemd: docker: pid: exec: exec plan report simulate budgets durable' \
   "$(complete_words waiter '')"
 same 'a scheme' 'postgres:// pid: plan' "$(complete_words waiter p)"
 same 'a target after a flag has no subcommand' 'pid: postgres://' "$(complete_words waiter --any p)"
@@ -72,6 +73,7 @@ same 'a target after its label' 'redis:// rediss://' "$(complete_words waiter db
 same 'a flag' '--timeout= --timeout-code=' "$(complete_words waiter tcp : //localhost:1 --timeo)"
 same 'the value of a flag' 'plain' "$(complete_words waiter --progress = pl)"
 same 'all values of a flag' 'auto always never' "$(complete_words waiter --color =)"
+same 'actions' 'add work status list show cancel' "$(complete_words waiter durable '')"
 same 'models' 'budgets fleet contention' "$(complete_words waiter simulate '')"
 same 'a program' 'true' "$(complete_words waiter file:x -- tru | grep -x true | head -n 1)"
 : >"$texts/a.log"

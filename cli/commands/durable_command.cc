@@ -1,0 +1,338 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/durable_command.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/commands/durable_output.h"
+#include "cli/commands/durable_store_flags.h"
+#include "cli/commands/durable_work.h"
+#include "cli/commands/subcommand.h"
+#include "cli/flags/flags.h"
+#include "cli/run/durable_store.h"
+#include "cli/run/durable_target.h"
+#include "cli/run/exit_code.h"
+#include "cli/text/duration_text.h"
+#include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr std::string_view kCommand = "waiter durable";
+constexpr std::string_view kUsage =
+    "usage: waiter durable ACTION [FLAG...] STORE_URL NAME ...\n"
+    "Waits that outlive their process, on a Redis or Valkey server.\n"
+    "\n"
+    "  add     adds waits for targets\n"
+    "  work    polls the waits, and runs a program on the end of each\n"
+    "  status  shows how many waits there are, and how late they are\n"
+    "  list    lists the waits, and the results that are kept\n"
+    "  show    shows one wait\n"
+    "  cancel  ends a wait\n"
+    "\n"
+    "waiter durable ACTION --help shows the flags of an action.\n";
+
+constexpr absl::Duration kWatchGap = absl::Seconds(2);
+constexpr int kNo = 1;
+
+// The arguments of all actions but `work`.
+struct Arguments {
+  DurableStoreFlags store;
+  std::string key;
+  std::optional<absl::Duration> timeout;
+  absl::Duration first_delay;
+  bool json = false;
+  bool watch = false;
+  int max_overdue = 0;
+};
+
+enum class Action : uint8_t { kAdd, kStatus, kList, kShow, kCancel };
+
+struct ActionForm {
+  Action action;
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view summary;
+  size_t least_words;
+  size_t most_words;
+};
+
+constexpr ActionForm kActions[] = {
+    {Action::kAdd, "add", "[FLAG...] STORE_URL NAME TARGET...",
+     "Adds a durable wait for each target; one that is there is left alone.", 3,
+     std::numeric_limits<size_t>::max()},
+    {Action::kStatus, "status", "[FLAG...] STORE_URL NAME",
+     "Shows how many waits of a name there are, and how late they are.", 2, 2},
+    {Action::kList, "list", "[FLAG...] STORE_URL NAME",
+     "Lists the waits of a name, and the results that are kept.", 2, 2},
+    {Action::kShow, "show", "[FLAG...] STORE_URL NAME KEY", "Shows one wait.",
+     3, 3},
+    {Action::kCancel, "cancel", "[FLAG...] STORE_URL NAME KEY",
+     "Asks that a wait ends as cancelled.", 3, 3},
+};
+
+Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
+  Flags flags(absl::StrCat(kCommand, " ", form.name),
+              std::string(form.arguments), std::string(form.summary));
+  arguments.store.AddTo(flags);
+  switch (form.action) {
+    case Action::kAdd:
+      flags.Add("timeout", "40m", "when to give up; default as the workers say",
+                [&arguments](std::string_view text) {
+                  const absl::StatusOr<absl::Duration> timeout =
+                      ParseDurationText(text);
+                  if (timeout.ok()) arguments.timeout = *timeout;
+                  return timeout.status();
+                });
+      flags.Add("first-delay", "10s", "delay before the first poll",
+                arguments.first_delay);
+      flags.Add("key", "KEY",
+                "key of the only target; default its label or URL",
+                arguments.key);
+      // The variable is that of programs that workers run.
+      flags.HasNoVariable("key");
+      break;
+    case Action::kStatus:
+      flags.AddSwitch("json", "print JSON, a line for each look",
+                      arguments.json);
+      flags.AddSwitch("watch", "look again every 2s, until interrupted",
+                      arguments.watch);
+      flags.Add("max-overdue", "100", "exit with 1 if more waits are overdue",
+                arguments.max_overdue, 0, std::numeric_limits<int>::max());
+      flags.AddAlternatives({"watch", "max-overdue"}, ", which looks once");
+      break;
+    case Action::kList:
+      flags.AddSwitch("json", "print JSON, a line for each wait",
+                      arguments.json);
+      break;
+    case Action::kShow:
+      flags.AddSwitch("json", "print JSON", arguments.json);
+      break;
+    case Action::kCancel:
+      break;
+  }
+  return flags;
+}
+
+// One call of an action.
+struct Call {
+  const Arguments& arguments;
+  const Flags& flags;
+  const std::vector<std::string>& words;
+  DurableClient& client;
+  std::ostream& out;
+
+  const std::string& name() const { return words[1]; }
+};
+
+absl::StatusOr<std::vector<DurableRequest>> ReadTargets(
+    const Arguments& arguments, const std::vector<std::string>& words) {
+  if (!arguments.key.empty() && words.size() > 3) {
+    return absl::InvalidArgumentError("--key: there must be one target");
+  }
+  std::vector<DurableRequest> requests;
+  std::set<std::string> keys;
+  for (size_t i = 2; i < words.size(); ++i) {
+    absl::StatusOr<DurableRequest> request =
+        ToDurableRequest(words[i], arguments.key);
+    if (!request.ok()) return request.status();
+    if (!keys.insert(request->key).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          request->key, ": the key of two targets; give each one of its own"));
+    }
+    request->timeout = arguments.timeout;
+    request->first_delay = arguments.first_delay;
+    requests.push_back(*std::move(request));
+  }
+  return requests;
+}
+
+absl::StatusOr<int> Add(const Call& call,
+                        std::vector<DurableRequest> requests) {
+  const auto count = static_cast<int64_t>(requests.size());
+  const absl::StatusOr<int64_t> added = Answer<int64_t>([&](auto callback) {
+    call.client.EnqueueMany(call.name(), std::move(requests),
+                            std::move(callback));
+  });
+  if (!added.ok()) return added.status();
+  call.out << *added << " added";
+  if (*added < count) call.out << ", " << count - *added << " known before";
+  call.out << '\n';
+  return 0;
+}
+
+absl::StatusOr<int> Status(const Call& call) {
+  while (true) {
+    const absl::StatusOr<DurableStats> stats =
+        Answer<DurableStats>([&](auto callback) {
+          call.client.Stats(call.name(), std::move(callback));
+        });
+    if (!stats.ok()) return stats.status();
+    if (call.arguments.json) {
+      call.out << DurableStatsJson(call.name(), *stats) << '\n';
+    } else {
+      call.out << DurableStatsText(*stats);
+    }
+    if (!call.arguments.watch || !(call.out << std::flush)) {
+      return call.flags.Given("max-overdue") &&
+                     stats->overdue > call.arguments.max_overdue
+                 ? kNo
+                 : 0;
+    }
+    absl::SleepFor(kWatchGap);
+    if (!call.arguments.json) call.out << '\n';
+  }
+}
+
+absl::StatusOr<int> List(const Call& call) {
+  std::string cursor;
+  do {
+    const absl::StatusOr<DurableClient::Listed> listed =
+        Answer<DurableClient::Listed>([&](auto callback) {
+          call.client.List(call.name(), cursor, std::move(callback));
+        });
+    if (!listed.ok()) return listed.status();
+    for (const DurableStatus& wait : listed->waits) {
+      call.out << (call.arguments.json ? DurableJson(wait)
+                                       : DurableLine(wait, absl::Now()))
+               << '\n';
+    }
+    cursor = listed->cursor;
+  } while (!cursor.empty() && call.out);
+  return 0;
+}
+
+absl::StatusOr<int> ShowOrCancel(const Call& call, bool cancels) {
+  const std::string& key = call.words[2];
+  const absl::StatusOr<DurableStatus> status =
+      Answer<DurableStatus>([&](auto callback) {
+        if (cancels) {
+          call.client.Cancel(call.name(), key, std::move(callback));
+        } else {
+          call.client.Get(call.name(), key, std::move(callback));
+        }
+      });
+  if (!status.ok()) return status.status();
+  if (call.arguments.json) {
+    call.out << DurableJson(*status) << '\n';
+  } else if (cancels) {
+    call.out << DurableLine(*status, absl::Now()) << '\n';
+  } else {
+    call.out << DurableText(*status, absl::Now());
+  }
+  return status->phase == DurableStatus::Phase::kUnknown ? kNo : 0;
+}
+
+absl::StatusOr<int> RunAction(const ActionForm& form,
+                              const Invocation& invocation) {
+  Arguments arguments;
+  Flags flags = MakeFlags(form, arguments);
+  const absl::StatusOr<std::vector<std::string>> words =
+      flags.Parse(invocation.args, invocation.environment);
+  if (!words.ok()) return words.status();
+  if (flags.HelpWanted()) {
+    invocation.out << flags.Help();
+    return 0;
+  }
+  if (words->size() < form.least_words || words->size() > form.most_words) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("usage: ", kCommand, " ", form.name, " ", form.arguments));
+  }
+  if (absl::Status status = CheckWaitName((*words)[1]); !status.ok()) {
+    return status;
+  }
+  std::vector<DurableRequest> requests;
+  if (form.action == Action::kAdd) {
+    absl::StatusOr<std::vector<DurableRequest>> read =
+        ReadTargets(arguments, *words);
+    if (!read.ok()) return read.status();
+    requests = *std::move(read);
+  }
+  const absl::StatusOr<std::shared_ptr<WaitStore>> store =
+      ConnectToWaitStore(words->front());
+  if (!store.ok()) return store.status();
+  const absl::StatusOr<std::unique_ptr<DurableClient>> client =
+      DurableClient::Make(*store, {.space = arguments.store.space,
+                                   .partitions = arguments.store.partitions});
+  if (!client.ok()) return client.status();
+  const Call call = {arguments, flags, *words, **client, invocation.out};
+  switch (form.action) {
+    case Action::kAdd:
+      return Add(call, std::move(requests));
+    case Action::kStatus:
+      return Status(call);
+    case Action::kList:
+      return List(call);
+    case Action::kShow:
+      return ShowOrCancel(call, /*cancels=*/false);
+    case Action::kCancel:
+      break;
+  }
+  return ShowOrCancel(call, /*cancels=*/true);
+}
+
+int ToExitCode(const absl::StatusOr<int>& code, std::string_view action,
+               std::ostream& err) {
+  if (code.ok()) return *code;
+  return ExitCode(code.status(), absl::StrCat(kCommand, " ", action), err);
+}
+
+}  // namespace
+
+std::vector<std::string> DurableCommand::FlagNames() const {
+  std::vector<std::string> names = DurableWorkFlagNames();
+  for (const ActionForm& form : kActions) {
+    Arguments arguments;
+    for (std::string& name : MakeFlags(form, arguments).Names()) {
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+int DurableCommand::Run(const Invocation& invocation) const {
+  if (invocation.args.empty()) {
+    return ExitCode(
+        absl::InvalidArgumentError(
+            "give an action, such as add or work; see waiter durable --help"),
+        kCommand, invocation.err);
+  }
+  const std::string& action = invocation.args[0];
+  if (action == "--help" || action == "-h" || action == "help") {
+    invocation.out << kUsage;
+    return 0;
+  }
+  if (action == "work") {
+    return ExitCode(DurableWork(invocation.AfterFirst()), "waiter durable work",
+                    invocation.err);
+  }
+  for (const ActionForm& form : kActions) {
+    if (action != form.name) continue;
+    return ToExitCode(RunAction(form, invocation.AfterFirst()), action,
+                      invocation.err);
+  }
+  return ExitCode(
+      absl::InvalidArgumentError(
+          "no such action; the actions are add, work, status, list, show and "
+          "cancel"),
+      kCommand, invocation.err);
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,35 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// `waiter durable`: waits that outlive their process, in a store that workers
+// share.
+//
+//   waiter durable add redis://10.0.0.5 jobs http://10.0.0.7/jobs/1
+//   waiter durable work redis://10.0.0.5 jobs -- ./publish
+//   waiter durable status redis://10.0.0.5 jobs
+
+#ifndef WAITER_CLI_COMMANDS_DURABLE_COMMAND_H_
+#define WAITER_CLI_COMMANDS_DURABLE_COMMAND_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands/subcommand.h"
+
+namespace waiter::cli {
+
+class DurableCommand : public Subcommand {
+ public:
+  std::string_view name() const override { return "durable"; }
+  std::vector<std::string> FlagNames() const override;
+
+  // Returns 1 from `status` if more waits are overdue than --max-overdue
+  // allows, and from `show` and `cancel` if there is no such wait. Returns
+  // `kOwnFailure` if the store cannot be asked.
+  int Run(const Invocation& invocation) const override;
+};
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_COMMANDS_DURABLE_COMMAND_H_

@@ -1,0 +1,163 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/durable_output.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "cli/probes/target.h"
+#include "cli/text/json.h"
+#include "cli/text/printable.h"
+#include "cli/text/time_text.h"
+#include "nlohmann/json.hpp"
+#include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Phase = DurableStatus::Phase;
+
+std::string PollsText(int64_t attempts) {
+  return absl::StrCat(attempts, attempts == 1 ? " poll" : " polls");
+}
+
+// Returns who has a pending wait, or when somebody may.
+std::string TurnText(const DurableStatus& status, absl::Time now) {
+  if (status.is_cancelled) return "to be cancelled";
+  if (status.is_held) return "held";
+  if (status.due == absl::InfiniteFuture()) return "not due";
+  const absl::Duration left = status.due - now;
+  return left > absl::ZeroDuration()
+             ? absl::StrCat("due in ", TimeText(left))
+             : absl::StrCat("due for ", TimeText(-left));
+}
+
+std::string DetailOf(const DurableResult& result) {
+  return result.value.ok() ? *result.value
+                           : std::string(result.value.status().message());
+}
+
+void AppendField(std::string_view name, std::string_view value,
+                 std::string& text) {
+  if (value.empty()) return;
+  absl::StrAppendFormat(&text, "%-16s %s\n", name, Printable(value));
+}
+
+}  // namespace
+
+std::string DurableLine(const DurableStatus& status, absl::Time now) {
+  std::string line = absl::StrFormat("%-10s %s", ToString(status.phase),
+                                     Printable(status.key));
+  std::string detail;
+  if (status.phase == Phase::kPending) {
+    absl::StrAppend(&line, "  ", PollsText(status.attempts), ", ",
+                    TurnText(status, now));
+    detail = status.last_poll;
+  } else if (status.result.has_value()) {
+    absl::StrAppend(&line, "  ",
+                    std::string(StopReasonName(status.result->reason)),
+                    " after ", PollsText(status.result->attempts));
+    detail = DetailOf(*status.result);
+  }
+  if (!detail.empty()) absl::StrAppend(&line, ": ", Printable(detail));
+  return line;
+}
+
+std::string DurableText(const DurableStatus& status, absl::Time now) {
+  std::string text;
+  AppendField("key", status.key, text);
+  AppendField("phase", ToString(status.phase), text);
+  if (status.phase == Phase::kUnknown) return text;
+  AppendField("target", WithoutSecrets(status.args), text);
+  if (status.enqueued != absl::InfinitePast()) {
+    AppendField("added",
+                absl::StrCat(TimeText(std::max(absl::ZeroDuration(),
+                                               now - status.enqueued)),
+                             " ago"),
+                text);
+  }
+  if (status.phase == Phase::kPending) {
+    AppendField("polls", absl::StrCat(status.attempts), text);
+    AppendField("turn", TurnText(status, now), text);
+    AppendField("last poll", status.last_poll, text);
+  }
+  if (!status.result.has_value()) return text;
+  const DurableResult& result = *status.result;
+  AppendField("result", StopReasonName(result.reason), text);
+  AppendField("detail", DetailOf(result), text);
+  AppendField("polls", absl::StrCat(result.attempts), text);
+  AppendField("took", TimeText(result.elapsed), text);
+  AppendField("idempotency key", result.idempotency_key, text);
+  return text;
+}
+
+std::string DurableJson(const DurableStatus& status) {
+  const auto time = [](absl::Time t) {
+    return t == absl::InfinitePast() || t == absl::InfiniteFuture()
+               ? Json()
+               : Json(absl::FormatTime(absl::RFC3339_full, t,
+                                       absl::UTCTimeZone()));
+  };
+  Json row = {{"key", status.key},
+              {"phase", std::string(ToString(status.phase))}};
+  if (status.phase != Phase::kUnknown) {
+    row["target"] = WithoutSecrets(status.args);
+    row["added"] = time(status.enqueued);
+    row["attempts"] = status.attempts;
+  }
+  if (status.phase == Phase::kPending) {
+    row["held"] = status.is_held;
+    row["cancelled"] = status.is_cancelled;
+    row["due"] = time(status.due);
+    row["last_poll"] = status.last_poll;
+  }
+  if (status.result.has_value()) {
+    const DurableResult& result = *status.result;
+    row["result"] = std::string(StopReasonName(result.reason));
+    row["detail"] = DetailOf(result);
+    row["elapsed_ms"] = JsonNumber(absl::ToDoubleMilliseconds(result.elapsed));
+    row["idempotency_key"] = result.idempotency_key;
+  }
+  return JsonText(row);
+}
+
+std::string DurableStatsText(const DurableStats& stats) {
+  std::string text;
+  const auto append = [&](const std::string& name, const std::string& value) {
+    absl::StrAppendFormat(&text, "%-16s %s\n", name, value);
+  };
+  append("pending", absl::StrCat(stats.pending));
+  append("overdue", absl::StrCat(stats.overdue));
+  append("oldest", TimeText(stats.oldest));
+  append("kept", absl::StrCat(stats.kept));
+  for (const auto& [counter, count] : stats.counters) {
+    append(Printable(counter), absl::StrCat(count));
+  }
+  return text;
+}
+
+std::string DurableStatsJson(std::string_view name, const DurableStats& stats) {
+  Json counters = Json::object();
+  for (const auto& [counter, count] : stats.counters) {
+    counters[counter] = count;
+  }
+  return JsonText(
+      {{"name", std::string(name)},
+       {"pending", stats.pending},
+       {"overdue", stats.overdue},
+       {"oldest_ms", JsonNumber(absl::ToDoubleMilliseconds(stats.oldest))},
+       {"kept", stats.kept},
+       {"counters", std::move(counters)}});
+}
+
+}  // namespace waiter::cli

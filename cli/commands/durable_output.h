@@ -1,0 +1,31 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Durable waits as text for people and as JSON:
+//
+//   out << waiter::cli::DurableLine(status, absl::Now()) << '\n';
+//   // pending    tcp://10.0.0.7:5432  3 polls, due in 4s: refused
+
+#ifndef WAITER_CLI_COMMANDS_DURABLE_OUTPUT_H_
+#define WAITER_CLI_COMMANDS_DURABLE_OUTPUT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "waiter/distributed/durable_client.h"
+
+namespace waiter::cli {
+
+// Return a line without its end. The target of a wait is shown without secrets.
+std::string DurableLine(const DurableStatus& status, absl::Time now);
+std::string DurableJson(const DurableStatus& status);
+std::string DurableStatsJson(std::string_view name, const DurableStats& stats);
+
+// Return lines, one for each field that is known.
+std::string DurableText(const DurableStatus& status, absl::Time now);
+std::string DurableStatsText(const DurableStats& stats);
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_COMMANDS_DURABLE_OUTPUT_H_

@@ -1,0 +1,341 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/durable_work.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/commands/durable_store_flags.h"
+#include "cli/commands/subcommand.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/http_flags.h"
+#include "cli/flags/policy_flags.h"
+#include "cli/loop/event_loop.h"
+#include "cli/loop/signals.h"
+#include "cli/probes/factory/probe_factory.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/target.h"
+#include "cli/process/process.h"
+#include "cli/process/process_reaper.h"
+#include "cli/run/durable_store.h"
+#include "cli/run/durable_target.h"
+#include "cli/run/loop_jobs.h"
+#include "cli/run/target_wait.h"
+#include "cli/text/printable.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/durable_waits.h"
+#include "waiter/distributed/wait_store.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/poll_status.h"
+#include "waiter/retry_after_options.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr std::string_view kCommand = "waiter durable work";
+constexpr std::string_view kNotes =
+    "PROGRAM can read WAITER_NAME, WAITER_KEY, WAITER_RESULT (success, "
+    "failed,\n"
+    "  deadline, cancelled, attempts), WAITER_DETAIL, WAITER_IDEMPOTENCY_KEY. "
+    "It\n"
+    "  runs again, later, until it exits with 0; without it, results are kept\n"
+    "SIGTERM ends the worker: it finishes what it has begun, and gives the "
+    "rest "
+    "back\n";
+
+constexpr std::array kEndingSignals = {SIGTERM, SIGINT, SIGHUP};
+constexpr std::chrono::seconds kErrorGap(1);
+// Waits that a worker holds at most, for each of its threads.
+constexpr int kHeldPerThread = 100;
+
+struct Arguments {
+  DurableStoreFlags store;
+  PolicyFlags policy;
+  HttpFlags http;
+  absl::Duration probe_timeout = absl::Seconds(10);
+  absl::Duration hold;
+  int successes = 1;
+  bool gone = false;
+  bool allow_exec = false;
+  int parallel = 16;
+  absl::Duration lease = absl::Seconds(15);
+  absl::Duration retain = absl::Hours(24);
+  absl::Duration drain = absl::Seconds(25);
+  std::vector<std::string> program;
+};
+
+Flags MakeFlags(Arguments& arguments) {
+  Flags flags(std::string(kCommand),
+              "[FLAG...] STORE_URL NAME... [-- PROGRAM [ARG...]]",
+              "Polls the durable waits of names, and runs PROGRAM on the end "
+              "of each.");
+  flags.SetNotes(std::string(kNotes));
+  arguments.store.AddTo(flags);
+  flags.Add("parallel", "16", "polls and programs that run at once",
+            arguments.parallel, 1, 128);
+  flags.AddSwitch("allow-exec", "poll exec: targets; the store says which",
+                  arguments.allow_exec);
+  flags.Add("lease", "15s", "when others go on with the waits of a dead worker",
+            arguments.lease);
+  flags.Add("retain", "24h", "how long results are kept", arguments.retain);
+  flags.Add("drain", "25s", "time for polls and programs after SIGTERM",
+            arguments.drain);
+  flags.BeginTopic("when", "delays and limits");
+  arguments.policy.AddTo(flags);
+  flags.Add("probe-timeout", "10s", "longest time that one poll may take",
+            arguments.probe_timeout);
+  flags.AddSwitch("gone", "wait until targets are gone; an error is not gone",
+                  arguments.gone);
+  flags.Add("hold", "5s", "how long a target must stay ready", arguments.hold);
+  flags.Add("successes", "3", "polls in a row that must find a target ready",
+            arguments.successes, 1, std::numeric_limits<int>::max());
+  flags.BeginTopic("http", "http targets, all of them");
+  arguments.http.AddTo(flags);
+  return flags;
+}
+
+absl::StatusOr<WaitOptions> PolicyOf(const Arguments& arguments,
+                                     const Flags& flags) {
+  if (!flags.labelled().empty()) {
+    const Flags::Labelled& given = flags.labelled().front();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", given.name, "@", given.label,
+                     ": a worker does not know the labels of targets"));
+  }
+  if (arguments.probe_timeout == absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.Label("probe-timeout"),
+                     "=0: a poll needs some time, such as 10s"));
+  }
+  absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
+  if (!policy.ok()) return policy;
+  policy->poll_timeout = arguments.probe_timeout;
+  policy->hold_for = arguments.hold;
+  policy->successes_required = arguments.successes;
+  policy->retry_after.past_deadline =
+      RetryAfterOptions::PastDeadline::kPollAtDeadline;
+  if (absl::Status status = Validate(*policy); !status.ok()) return status;
+  return policy;
+}
+
+// Polls and runs programs on a loop, for the threads of a worker.
+class Worker {
+ public:
+  Worker(const Arguments& arguments, const HttpOptions& http, EventLoop& loop,
+         ProcessReaper& reaper, std::ostream& out, std::ostream& err)
+      : arguments_(arguments),
+        loop_(loop),
+        factory_(loop, reaper, {.http = http}),
+        jobs_(reaper),
+        out_(out),
+        err_(err) {}
+
+  Poll<std::string> Ask(const DurablePoll& poll) {
+    const absl::StatusOr<Target> target =
+        DurableTarget(poll.key, poll.args, arguments_.allow_exec);
+    if (!target.ok()) return Failed(target.status());
+    Finding found =
+        jobs_.RunProbe([&] { return factory_.Make(*target); }, poll.context);
+    if (arguments_.gone) found = Inverted(std::move(found));
+    if (found.status == PollStatus::kSuccess) {
+      return {std::in_place, found.detail, found.detail};
+    }
+    return {found.status, found.detail, found.retry_after};
+  }
+
+  absl::Status Deliver(const DurableResult& result) {
+    ProcessEnd end = jobs_.RunProgram(
+        {.words = arguments_.program, .environment = ResultVariables(result)});
+    const bool ok = end.how == ProcessEnd::How::kExited && end.code == 0;
+    std::string message =
+        ok ? "" : absl::StrCat(result.key, ": ", Describe(end));
+    loop_.Post([this, end = std::move(end), message] {
+      out_ << end.out << std::flush;
+      err_ << end.err << std::flush;
+      if (!message.empty()) Warn(message + "; again later");
+    });
+    return ok ? absl::OkStatus() : absl::UnavailableError(message);
+  }
+
+  void Warn(std::string_view message) {
+    err_ << kCommand << ": " << Printable(message) << '\n' << std::flush;
+  }
+
+  LoopJobs& jobs() { return jobs_; }
+
+ private:
+  const Arguments& arguments_;
+  EventLoop& loop_;
+  ProbeFactory factory_;
+  LoopJobs jobs_;
+  std::ostream& out_;
+  std::ostream& err_;
+};
+
+// Returns an error if the store does not answer, or divides a name otherwise.
+absl::Status CheckStore(const std::shared_ptr<WaitStore>& store,
+                        const DurableStoreFlags& flags,
+                        const std::vector<std::string>& names) {
+  const absl::StatusOr<std::unique_ptr<DurableClient>> client =
+      DurableClient::Make(
+          store, {.space = flags.space, .partitions = flags.partitions});
+  if (!client.ok()) return client.status();
+  for (const std::string& name : names) {
+    absl::Status status = Answer<DurableStats>([&](auto callback) {
+                            (*client)->Stats(name, std::move(callback));
+                          }).status();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Runs the loop until a signal has come and the worker has ended.
+void RunUntilSignal(std::unique_ptr<DurableWaits> waits, absl::Duration drain,
+                    Worker& worker, EventLoop& loop, ProcessReaper& reaper) {
+  bool has_ended = false;
+  bool has_drained = false;
+  std::thread drainer;
+  const auto end_work = [&] {
+    has_drained = waits->Drain(drain);
+    loop.Post([&] { worker.jobs().Close(); });
+    // Joins the threads, which the loop lets go.
+    waits = nullptr;
+    loop.Post([&] { has_ended = true; });
+  };
+  const auto on_signal = [&] {
+    if (!drainer.joinable()) {
+      drainer = std::thread(end_work);
+    } else {
+      worker.jobs().Close();
+      reaper.KillNow();
+    }
+  };
+  std::vector<std::unique_ptr<SignalWatch>> signals;
+  signals.reserve(kEndingSignals.size());
+  for (const int signal : kEndingSignals) {
+    signals.push_back(std::make_unique<SignalWatch>(loop, signal, on_signal));
+  }
+  // A reader of the output that goes away must not end the worker.
+  const SignalWatch pipe(loop, SIGPIPE, [] {});
+  waits->Start();
+  absl::Status known;
+  while (!has_ended) {
+    loop.RunOnce(loop.clock().MonotonicNow() + kErrorGap);
+    if (drainer.joinable()) continue;
+    const absl::Status error = waits->State().last_error;
+    if (!error.ok() && known.ok()) {
+      worker.Warn(absl::StrCat(error.message()));
+    }
+    known = error;
+  }
+  drainer.join();
+  if (!has_drained) {
+    worker.Warn("not all waits could be given back; others go on with them");
+  }
+}
+
+absl::Status Work(const Arguments& arguments, const WaitOptions& policy,
+                  const HttpOptions& http,
+                  const std::vector<std::string>& words, std::ostream& out,
+                  std::ostream& err) {
+  const absl::StatusOr<std::shared_ptr<WaitStore>> store =
+      ConnectToWaitStore(words.front());
+  if (!store.ok()) return store.status();
+  absl::StatusOr<std::unique_ptr<DurableWaits>> waits = DurableWaits::Make(
+      *store, {.space = arguments.store.space,
+               .threads = arguments.parallel,
+               .partitions = arguments.store.partitions,
+               .lease = arguments.lease,
+               .max_held = int64_t{kHeldPerThread} * arguments.parallel,
+               .retain = arguments.retain});
+  if (!waits.ok()) return waits.status();
+  const std::vector<std::string> names(words.begin() + 1, words.end());
+  if (absl::Status status = CheckStore(*store, arguments.store, names);
+      !status.ok()) {
+    return status;
+  }
+  EventLoop loop;
+  ProcessReaper reaper(loop);
+  Worker worker(arguments, http, loop, reaper, out, err);
+  for (const std::string& name : names) {
+    DurableHandler handler;
+    if (!arguments.program.empty()) {
+      handler = [&worker](const DurableResult& result) {
+        return worker.Deliver(result);
+      };
+    }
+    absl::Status status = (*waits)->Register(
+        name, policy,
+        [&worker](const DurablePoll& poll) { return worker.Ask(poll); },
+        std::move(handler));
+    if (!status.ok()) return status;
+  }
+  RunUntilSignal(*std::move(waits), arguments.drain, worker, loop, reaper);
+  while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> DurableWorkFlagNames() {
+  Arguments arguments;
+  return MakeFlags(arguments).Names();
+}
+
+absl::Status DurableWork(const Invocation& invocation) {
+  const auto& [args, environment, out, err] = invocation;
+  Arguments arguments;
+  Flags flags = MakeFlags(arguments);
+  const auto* const separator = std::find(args.begin(), args.end(), "--");
+  const absl::StatusOr<std::vector<std::string>> words = flags.Parse(
+      args.subspan(0, static_cast<size_t>(separator - args.begin())),
+      environment);
+  if (!words.ok()) return words.status();
+  if (flags.HelpWanted()) {
+    out << flags.Help();
+    return absl::OkStatus();
+  }
+  if (separator != args.end()) {
+    arguments.program.assign(separator + 1, args.end());
+    if (arguments.program.empty()) {
+      return absl::InvalidArgumentError("--: PROGRAM is missing after it");
+    }
+  }
+  if (words->size() < 2) {
+    return absl::InvalidArgumentError(
+        "a store and a name are needed, such as redis://10.0.0.5 jobs");
+  }
+  for (size_t i = 1; i < words->size(); ++i) {
+    if (absl::Status status = CheckWaitName((*words)[i]); !status.ok()) {
+      return status;
+    }
+  }
+  const absl::StatusOr<WaitOptions> policy = PolicyOf(arguments, flags);
+  if (!policy.ok()) return policy.status();
+  const absl::StatusOr<HttpOptions> http = arguments.http.Options(flags);
+  if (!http.ok()) return http.status();
+  return Work(arguments, *policy, *http, *words, out, err);
+}
+
+}  // namespace waiter::cli

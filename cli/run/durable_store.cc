@@ -1,0 +1,41 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/run/durable_store.h"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/time/time.h"
+#include "cli/run/shared_rate.h"
+#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_wait_store.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter::cli {
+
+absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
+    std::string_view url) {
+  const absl::StatusOr<std::shared_ptr<RedisClient>> client =
+      ConnectToRedis(url, {.call_timeout = absl::Seconds(5)});
+  if (!client.ok()) return client.status();
+  return std::make_shared<RedisWaitStore>(*client);
+}
+
+absl::Status CheckWaitName(std::string_view name) {
+  const bool is_name =
+      !name.empty() && name.size() <= 64 &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-';
+      });
+  return is_name ? absl::OkStatus()
+                 : absl::InvalidArgumentError(
+                       "NAME must be 1 to 64 of the characters A-Z, a-z, 0-9, "
+                       "_, . and -; it comes after STORE_URL");
+}
+
+}  // namespace waiter::cli

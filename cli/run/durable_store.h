@@ -1,0 +1,32 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The store of durable waits that a URL names:
+//
+//   absl::StatusOr<std::shared_ptr<waiter::WaitStore>> store =
+//       waiter::cli::ConnectToWaitStore("redis://10.0.0.5");
+
+#ifndef WAITER_CLI_RUN_DURABLE_STORE_H_
+#define WAITER_CLI_RUN_DURABLE_STORE_H_
+
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "waiter/distributed/wait_store.h"
+
+namespace waiter::cli {
+
+// Returns a store that connects in the background, or an error of
+// `ConnectToRedis` (shared_rate.h). No message has the password.
+absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
+    std::string_view url);
+
+// Returns OK, or an error if `name` is none of a wait. It does not have the
+// name, which may be a misplaced URL.
+absl::Status CheckWaitName(std::string_view name);
+
+}  // namespace waiter::cli
+
+#endif  // WAITER_CLI_RUN_DURABLE_STORE_H_

@@ -1,0 +1,100 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/run/durable_target.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "cli/probes/target.h"
+#include "cli/text/printable.h"
+#include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::cli {
+namespace {
+
+constexpr size_t kLongestKey = 128;
+
+absl::Status Refused(const Target& target, std::string_view why) {
+  return absl::InvalidArgumentError(Printable(absl::StrCat(
+      target.label == target.text ? std::string()
+                                  : absl::StrCat(target.label, "="),
+      target.text, ": ", why)));
+}
+
+// Polls may come from different workers.
+absl::StatusOr<Target> ParsePollable(std::string_view argument) {
+  absl::StatusOr<Target> target = ParseTarget(argument);
+  if (!target.ok() || target->stable == absl::ZeroDuration()) return target;
+  return Refused(*target,
+                 "workers do not remember since when a file is stable");
+}
+
+}  // namespace
+
+absl::StatusOr<DurableRequest> ToDurableRequest(std::string_view argument,
+                                                std::string_view key) {
+  const absl::StatusOr<Target> target = ParsePollable(argument);
+  if (!target.ok()) return target.status();
+  const bool has_label = target->label != target->text;
+  std::string_view url = argument;
+  if (has_label) url.remove_prefix(target->label.size() + 1);
+  // The text is without user and password, and has "?..." for a query.
+  if (url != target->text) {
+    if (!absl::StartsWith(url, absl::StripSuffix(target->text, "?..."))) {
+      return Refused(*target,
+                     "the store would keep its user and password; leave them "
+                     "out");
+    }
+    if (key.empty() && !has_label) {
+      return Refused(*target,
+                     "its text is no key without what follows the ?; give it a "
+                     "label, as in LABEL=URL, or --key");
+    }
+  }
+  DurableRequest request = {
+      .key = key.empty() ? target->label : std::string(key),
+      .args = std::string(argument)};
+  if (request.key.size() > kLongestKey) {
+    return Refused(*target,
+                   absl::StrCat("keys have at most ", kLongestKey,
+                                " bytes; give it a label, as in LABEL=URL, or "
+                                "--key"));
+  }
+  return request;
+}
+
+absl::StatusOr<Target> DurableTarget(std::string_view key,
+                                     std::string_view args, bool allow_exec) {
+  absl::StatusOr<Target> target = ParsePollable(args.empty() ? key : args);
+  if (target.ok() && target->scheme == Scheme::kExec && !allow_exec) {
+    return Refused(*target, "workers without --allow-exec run no commands");
+  }
+  return target;
+}
+
+std::map<std::string, std::optional<std::string>> ResultVariables(
+    const DurableResult& result) {
+  // Variables cannot contain zero bytes.
+  const std::string detail = Printable(
+      result.value.ok() ? *result.value
+                        : std::string(result.value.status().message()));
+  return {{"WAITER_NAME", result.name},
+          {"WAITER_KEY", Printable(result.key)},
+          {"WAITER_RESULT", std::string(StopReasonName(result.reason))},
+          {"WAITER_DETAIL", detail},
+          {"WAITER_IDEMPOTENCY_KEY", Printable(result.idempotency_key)}};
+}
+
+}  // namespace waiter::cli

@@ -1,0 +1,293 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs `waiter durable` with workers that are killed and a real Redis server.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/waiter_process.h"
+#include "tests/support/redis_server.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kName = "jobs";
+
+class DurableCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!RedisServer::IsInstalled()) {
+      GTEST_SKIP() << "redis-server is not installed";
+    }
+    server_ = std::make_unique<RedisServer>();
+    if (WaiterProcess probe({"budgets", server_->Url()}); probe.Wait() != 0) {
+      EXPECT_THAT(probe.err(), HasSubstr("built without hiredis"));
+      GTEST_SKIP() << probe.err();
+    }
+  }
+
+  // Runs `waiter durable ACTION STORE_URL NAME ARGUMENT...` to its end.
+  std::string Durable(const std::string& action,
+                      const std::vector<std::string>& arguments = {},
+                      int code = 0) const {
+    std::vector<std::string> words = {"durable", action, server_->Url(), kName};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    WaiterProcess process(std::move(words));
+    EXPECT_EQ(process.Wait(), code) << process.err();
+    return process.out();
+  }
+
+  // A worker whose program does `script`.
+  std::unique_ptr<WaiterProcess> Work(
+      const std::string& script,
+      const std::vector<std::string>& flags = {}) const {
+    std::vector<std::string> words = {
+        "durable",       "work",          server_->Url(), kName,
+        "--every=100ms", "--jitter=none", "--timeout=5m", "--lease=2s"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    for (const std::string& word :
+         {std::string("--"), std::string("sh"), std::string("-c"), script}) {
+      words.push_back(word);
+    }
+    return std::make_unique<WaiterProcess>(std::move(words));
+  }
+
+  // A script that writes a line to the log.
+  std::string Log(const std::string& worker) const {
+    return absl::StrCat("echo \"", worker,
+                        " $WAITER_KEY $WAITER_RESULT "
+                        "$WAITER_IDEMPOTENCY_KEY\" >>",
+                        Path("log"));
+  }
+
+  std::string Path(const std::string& name) const {
+    return absl::StrCat(
+        testing::TempDir(), "/",
+        testing::UnitTest::GetInstance()->current_test_info()->name(), ".",
+        name);
+  }
+
+  std::vector<std::string> Lines() const {
+    std::vector<std::string> lines;
+    std::ifstream log(Path("log"));
+    for (std::string line; std::getline(log, line);) lines.push_back(line);
+    return lines;
+  }
+
+  // The second is that of the keys that the log has.
+  std::set<std::string> Keys() const {
+    std::set<std::string> keys;
+    for (const std::string& line : Lines()) {
+      keys.insert(std::vector<std::string>(absl::StrSplit(line, ' '))[1]);
+    }
+    return keys;
+  }
+
+  static bool Eventually(const std::function<bool()>& holds) {
+    for (int i = 0; i < 600; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+
+  std::unique_ptr<RedisServer> server_;
+};
+
+TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
+  std::vector<std::string> files;
+  std::vector<std::string> targets;
+  for (int i = 0; i < 40; ++i) {
+    files.push_back(Path(absl::StrCat("file", i)));
+    targets.push_back(absl::StrCat("f", i, "=file:", files.back()));
+  }
+  const auto create = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) std::ofstream(files[i]) << "x";
+  };
+
+  const auto first = Work(Log("first"));
+  EXPECT_EQ(Durable("add", targets), "40 added\n");
+  EXPECT_EQ(Durable("add", targets), "0 added, 40 known before\n");
+  create(0, 10);
+  ASSERT_TRUE(Eventually([&] { return Keys().size() == 10; }));
+  // It holds the others.
+  const auto second = Work(Log("second"));
+  first->Signal(SIGKILL);
+  EXPECT_EQ(first->Wait(), 1000 + SIGKILL);
+  create(10, 40);
+  ASSERT_TRUE(Eventually([&] { return Keys().size() == 40; }))
+      << Durable("status") << Durable("list");
+  ASSERT_TRUE(Eventually(
+      [&] { return Durable("status").find("pending          0\n") == 0; }));
+
+  // A program that ran again has the same idempotency key.
+  std::map<std::string, std::set<std::string>> ends;
+  for (const std::string& line : Lines()) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    ASSERT_THAT(words, SizeIs(4)) << line;
+    EXPECT_EQ(words[2], "success") << line;
+    ends[words[1]].insert(words[3]);
+  }
+  EXPECT_THAT(ends, SizeIs(40));
+  for (const auto& [key, idempotency_keys] : ends) {
+    EXPECT_THAT(idempotency_keys, SizeIs(1)) << key;
+  }
+  EXPECT_THAT(
+      Durable("status", {"--json", "--max-overdue=0"}),
+      AllOf(HasSubstr("\"pending\":0,\"overdue\":0"), HasSubstr("\"kept\":40"),
+            HasSubstr("{\"enqueued\":40,\"success\":40}")));
+  second->Signal(SIGTERM);
+  EXPECT_EQ(second->Wait(), 0) << second->err();
+}
+
+TEST_F(DurableCommandTest, ProgramThatFailsRunsAgain) {
+  std::ofstream(Path("file")) << "text";
+  Durable("add", {"file:" + Path("file"), "--key=a"});
+  const auto worker = Work(absl::StrCat(
+      Log("it"), "; echo said; test $(wc -l <", Path("log"), ") -gt 1"));
+  ASSERT_TRUE(Eventually([&] {
+    return Durable("list").find(
+               "delivered  a  success after 1 poll: 4 bytes") !=
+           std::string::npos;
+  }));
+  const std::vector<std::string> lines = Lines();
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[0], lines[1]);
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0);
+  EXPECT_EQ(worker->out(), "said\nsaid\n");
+  EXPECT_THAT(worker->err(),
+              HasSubstr("waiter durable work: a: exit code 1; again later\n"));
+}
+
+TEST_F(DurableCommandTest, SignalLetsTheProgramFinish) {
+  Durable("add", {"pid:1", "a=file:" + Path("none"), "--timeout=1h"});
+  const auto worker =
+      Work(absl::StrCat(Log("begins"), "; sleep 1; ", Log("ends")));
+  ASSERT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  EXPECT_THAT(Lines(), SizeIs(2));
+  EXPECT_EQ(worker->err(), "");
+  EXPECT_THAT(Durable("show", {"pid:1"}), HasSubstr("phase            deliv"));
+  // The other one is there for anybody.
+  EXPECT_THAT(
+      Durable("show", {"--json", "a"}),
+      AllOf(HasSubstr("\"phase\":\"pending\""), HasSubstr("\"held\":false")));
+}
+
+TEST_F(DurableCommandTest, SecondSignalKillsTheProgram) {
+  Durable("add", {"pid:1"});
+  const auto worker = Work(absl::StrCat(Log("begins"), "; sleep 1000"));
+  ASSERT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  worker->Signal(SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  EXPECT_THAT(Durable("show", {"pid:1"}), HasSubstr("phase            ended"));
+}
+
+TEST_F(DurableCommandTest, PollThatHangsEndsAtItsLimit) {
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(silent, 10), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size),
+            0);
+  Durable("add", {absl::StrCat("a=redis://127.0.0.1:", ntohs(address.sin_port)),
+                  "b=exec:true", "--timeout=1s"});
+  const auto worker = Work(Log("it"), {"--probe-timeout=200ms"});
+  ASSERT_TRUE(Eventually([&] { return Keys().size() == 2; }));
+  EXPECT_THAT(Durable("show", {"a"}),
+              AllOf(HasSubstr("result           deadline"),
+                    HasSubstr("no answer to PING"),
+                    Not(HasSubstr("polls            1\n"))));
+  EXPECT_THAT(
+      Durable("show", {"b"}),
+      AllOf(HasSubstr("result           failed"), HasSubstr("--allow-exec")));
+  close(silent);
+}
+
+TEST_F(DurableCommandTest, WaitCanBeCancelled) {
+  Durable("add", {"file:" + Path("none"), "--key=a"});
+  EXPECT_EQ(Durable("status", {"--max-overdue=1"}).find("pending          1"),
+            0U);
+  EXPECT_THAT(Durable("cancel", {"a"}), HasSubstr("a  0 polls, to be cance"));
+  Durable("cancel", {"b"}, /*code=*/1);
+  EXPECT_EQ(Durable("show", {"b"}, /*code=*/1),
+            "key              b\nphase            unknown\n");
+  const auto worker = Work(Log("it"));
+  ASSERT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  EXPECT_THAT(Lines().front(), HasSubstr("it a cancelled "));
+}
+
+TEST_F(DurableCommandTest, OverdueWaitsAreAFailureOfStatus) {
+  Durable("add", {"pid:1"});
+  ASSERT_TRUE(Eventually([&] {
+    WaiterProcess status(
+        {"durable", "status", server_->Url(), kName, "--max-overdue=0"});
+    return status.Wait() == 1;
+  }));
+}
+
+TEST_F(DurableCommandTest, ServerThatIsGoneIsSaidWithoutSecrets) {
+  server_->Kill();
+  for (const std::string action : {"status", "work", "list", "add"}) {
+    std::vector<std::string> words = {"durable", action,
+                                      server_->Url("user:secret@"), kName};
+    if (action == "add") words.emplace_back("pid:1");
+    WaiterProcess process(std::move(words));
+    EXPECT_EQ(process.Wait(), 125) << action;
+    EXPECT_THAT(process.err(),
+                HasSubstr(absl::StrCat("waiter durable ", action,
+                                       ": Redis at 127.0.0.1:")));
+    EXPECT_THAT(process.err(), Not(HasSubstr("secret")));
+  }
+}
+
+TEST_F(DurableCommandTest, WorkerSurvivesItsServer) {
+  const auto worker = Work(Log("it"));
+  Durable("add", {"file:" + Path("file"), "--key=a"});
+  server_->Kill();
+  EXPECT_TRUE(worker->ReadUntil("Redis at 127.0.0.1:")) << worker->err();
+  server_->Start();  // Without data.
+  std::ofstream(Path("file")) << "x";
+  ASSERT_TRUE(Eventually([&] {
+    WaiterProcess add({"durable", "add", server_->Url(), kName,
+                       "file:" + Path("file"), "--key=a"});
+    return add.Wait() == 0;
+  }));
+  ASSERT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+}
+
+}  // namespace
+}  // namespace waiter::cli

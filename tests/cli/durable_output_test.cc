@@ -1,0 +1,111 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/commands/durable_output.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/wait_report.h"
+
+namespace waiter::cli {
+namespace {
+
+using Phase = DurableStatus::Phase;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'000'000'000);
+
+DurableStatus Pending() {
+  return {.key = "a",
+          .phase = Phase::kPending,
+          .enqueued = kNow - absl::Seconds(90),
+          .due = kNow + absl::Seconds(4),
+          .attempts = 3,
+          .args = "a=http://u:secret@h/?b=secret",
+          .last_poll = "refused"};
+}
+
+DurableStatus Delivered() {
+  DurableStatus status = {.key = "a\x1b[2J",
+                          .phase = Phase::kDelivered,
+                          .enqueued = kNow - absl::Seconds(90),
+                          .args = "pid:1"};
+  DurableResult& result = status.result.emplace();
+  result.value = absl::DeadlineExceededError("late");
+  result.reason = StopReason::kDeadline;
+  result.attempts = 1;
+  result.elapsed = absl::Milliseconds(1500);
+  result.idempotency_key = "s/n/a/1";
+  return status;
+}
+
+TEST(DurableOutputTest, LineSaysHowAWaitStands) {
+  EXPECT_EQ(DurableLine(Pending(), kNow),
+            "pending    a  3 polls, due in 4s: refused");
+  EXPECT_EQ(DurableLine(Pending(), kNow + absl::Seconds(9)),
+            "pending    a  3 polls, due for 5s: refused");
+  DurableStatus held = Pending();
+  held.is_held = true;
+  EXPECT_EQ(DurableLine(held, kNow), "pending    a  3 polls, held: refused");
+  held.is_cancelled = true;
+  EXPECT_EQ(DurableLine(held, kNow),
+            "pending    a  3 polls, to be cancelled: refused");
+  EXPECT_EQ(DurableLine(Delivered(), kNow),
+            "delivered  a\\x1b[2J  deadline after 1 poll: late");
+  EXPECT_EQ(DurableLine({.key = "b"}, kNow), "unknown    b");
+}
+
+TEST(DurableOutputTest, TextHasAFieldInEachLine) {
+  EXPECT_EQ(DurableText(Pending(), kNow),
+            "key              a\n"
+            "phase            pending\n"
+            "target           a=http://h/?...\n"
+            "added            1m30s ago\n"
+            "polls            3\n"
+            "turn             due in 4s\n"
+            "last poll        refused\n");
+  EXPECT_EQ(DurableText(Delivered(), kNow),
+            "key              a\\x1b[2J\n"
+            "phase            delivered\n"
+            "target           pid:1\n"
+            "added            1m30s ago\n"
+            "result           deadline\n"
+            "detail           late\n"
+            "polls            1\n"
+            "took             1.5s\n"
+            "idempotency key  s/n/a/1\n");
+}
+
+TEST(DurableOutputTest, JsonHasTheSame) {
+  EXPECT_EQ(DurableJson(Pending()),
+            R"({"key":"a","phase":"pending","target":"a=http://h/?...",)"
+            R"("added":"2001-09-09T01:45:10+00:00","attempts":3,)"
+            R"("held":false,"cancelled":false,)"
+            R"("due":"2001-09-09T01:46:44+00:00","last_poll":"refused"})");
+  EXPECT_EQ(DurableJson({.key = "b"}), R"({"key":"b","phase":"unknown"})");
+}
+
+TEST(DurableOutputTest, StatsAreTextOrJson) {
+  const DurableStats stats = {.pending = 5,
+                              .overdue = 2,
+                              .oldest = absl::Milliseconds(3500),
+                              .kept = 7,
+                              .counters = {{"enqueued", 12}, {"success", 7}}};
+  EXPECT_EQ(DurableStatsText(stats),
+            "pending          5\n"
+            "overdue          2\n"
+            "oldest           3.5s\n"
+            "kept             7\n"
+            "enqueued         12\n"
+            "success          7\n");
+  EXPECT_EQ(DurableStatsJson("jobs", stats),
+            R"({"name":"jobs","pending":5,"overdue":2,"oldest_ms":3500,)"
+            R"("kept":7,"counters":{"enqueued":12,"success":7}})");
+}
+
+}  // namespace
+}  // namespace waiter::cli
