@@ -240,14 +240,18 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits, absl::Duration drain,
   const SignalWatch pipe(loop, SIGPIPE, [] {});
   waits->Start();
   absl::Status known;
+  MonotonicTime next_look = {};
   while (!has_ended) {
-    loop.RunOnce(loop.clock().MonotonicNow() + kErrorGap);
-    if (drainer.joinable()) continue;
-    const absl::Status error = waits->State().last_error;
-    if (!error.ok() && known.ok()) {
-      worker.Warn(absl::StrCat(error.message()));
+    const MonotonicTime now = loop.clock().MonotonicNow();
+    if (!drainer.joinable() && now >= next_look) {
+      next_look = now + kErrorGap;
+      const absl::Status error = waits->State().last_error;
+      if (!error.ok() && known.ok()) {
+        worker.Warn(absl::StrCat(error.message()));
+      }
+      known = error;
     }
-    known = error;
+    loop.RunOnce(now + kErrorGap);
   }
   drainer.join();
   if (!has_drained) {

@@ -140,7 +140,7 @@ TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
   EXPECT_EQ(first->Wait(), 1000 + SIGKILL);
   create(10, 40);
   ASSERT_TRUE(Eventually([&] { return Keys().size() == 40; }))
-      << Durable("status") << Durable("list");
+      << Durable("status") << Durable("list") << (second->Signal(SIGTERM), second->Wait()) << second->err();
   ASSERT_TRUE(Eventually(
       [&] { return Durable("status").find("pending          0\n") == 0; }));
 
