@@ -325,11 +325,13 @@ void DurableDesk::One(const std::string& name, const std::string& key,
 // A cursor is the partition, a colon, and the cursor of the store.
 void DurableDesk::List(const std::string& name, const std::string& cursor,
                        Callback<DurableClient::Listed> callback) {
-  const size_t colon = cursor.find(':');
+  const size_t colon = std::min(cursor.find(':'), cursor.size());
+  const std::string first = cursor.substr(0, colon);
   int index = 0;
-  if (!cursor.empty() && (colon == std::string::npos ||
-                          !absl::SimpleAtoi(cursor.substr(0, colon), &index) ||
-                          index < 0 || index >= options_.partitions)) {
+  if (!cursor.empty() &&
+      (colon == cursor.size() || !absl::SimpleAtoi(first, &index) ||
+       first != absl::StrCat(index) || index < 0 ||
+       index >= options_.partitions)) {
     return Later([callback] {
       callback(absl::InvalidArgumentError("the cursor is none of List"));
     });

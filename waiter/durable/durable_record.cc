@@ -64,20 +64,24 @@ class Words {
 
 }  // namespace
 
-std::string DurableRecord::EncodeRest() const {
-  if (phase == WaitPhase::kPending) {
-    return absl::StrCat(kVersion, " ", timeout_us.value_or(-1), " ",
-                        token.bytes());
-  }
+std::string CutMessage(std::string_view message) {
   size_t size = std::min(message.size(), kLongestMessage);
   // Not within a character of UTF-8.
   while (size > 0 && size < message.size() &&
          (static_cast<uint8_t>(message[size]) & 0xC0) == 0x80) {
     --size;
   }
+  return std::string(message.substr(0, size));
+}
+
+std::string DurableRecord::EncodeRest() const {
+  if (phase == WaitPhase::kPending) {
+    return absl::StrCat(kVersion, " ", timeout_us.value_or(-1), " ",
+                        token.bytes());
+  }
   return absl::StrCat(kVersion, " ", static_cast<int>(code), " ",
                       static_cast<int>(reason), " ", attempts, " ", elapsed_us,
-                      " ", deliveries, " ", message.substr(0, size));
+                      " ", deliveries, " ", message);
 }
 
 std::string DurableRecord::Encode() const {

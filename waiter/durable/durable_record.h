@@ -41,7 +41,7 @@ struct DurableRecord {
 
   // Of an ended one. The value of a success is not in the record.
   absl::StatusCode code = absl::StatusCode::kOk;
-  std::string message = {};
+  std::string message = {};  // As `CutMessage` returns it.
   StopReason reason = StopReason::kSuccess;
   int64_t attempts = 0;
   int64_t elapsed_us = 0;
@@ -52,6 +52,9 @@ struct DurableRecord {
   // Returns what follows the phase and the time, for `EnqueueItem::record`.
   std::string EncodeRest() const;
 };
+
+// Returns the first 1000 bytes, without a part of a character at the end.
+std::string CutMessage(std::string_view message);
 
 // Returns kInvalidArgument for bytes that are no record, and kUnimplemented for
 // those of a newer version.

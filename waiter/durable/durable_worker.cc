@@ -131,7 +131,8 @@ absl::Status DurableWorker::Register(const std::string& name,
   for (int i = 0; i < options_.partitions; ++i) {
     entry->partitions.push_back(std::make_unique<Partition>(
         Partition{.name = *entry,
-                  .id = {.space = options_.space, .name = name, .index = i}}));
+                  .id = {.space = options_.space, .name = name, .index = i},
+                  .number = partitions_++}));
   }
   return absl::OkStatus();
 }
@@ -156,8 +157,13 @@ void DurableWorker::Open(Name& name, MonotonicTime now) {
             self.mutex_.AssertHeld();
             name.is_opening = false;
             name.is_open = count.ok() && *count == self.options_.partitions;
-            if (!count.ok() || name.is_open) {
-              return self.Note(count.status());
+            self.Note(count.status());
+            if (!count.ok()) return;
+            if (name.is_open) {
+              for (const auto& partition : name.partitions) {
+                self.looks_.Set(*partition, {});
+              }
+              return;
             }
             self.Note(absl::FailedPreconditionError(absl::StrCat(
                 name.name, " has ", *count, " partitions in the store, and ",
@@ -169,45 +175,32 @@ void DurableWorker::Turn() {
   const MonotonicTime now = clock_.MonotonicNow();
   if (now >= next_beat_ && !is_draining_) Beat(now);
   if (now >= next_renewal_) Renew(now);
-  std::vector<Partition*> looks;
   for (const auto& [key, name] : names_) {
     if (!name->is_open && !name->is_opening && now >= name->next_open) {
       Open(*name, now);
     }
-    for (const auto& partition : name->partitions) {
-      if (name->is_open && !partition->is_claiming && !is_draining_ &&
-          now >= std::max(partition->next_look, looks_from_)) {
-        looks.push_back(partition.get());
-      }
-      if (now >= partition->flush_at) Flush(*partition, now);
-    }
+  }
+  while (Partition* const partition = flushes_.Due(now)) {
+    Flush(*partition, now);
   }
   // Those due for longest come first, as there may be room for a few only.
-  std::stable_sort(looks.begin(), looks.end(),
-                   [](const Partition* a, const Partition* b) {
-                     return a->next_look < b->next_look;
-                   });
-  for (Partition* const partition : looks) {
-    if (!Look(*partition, now)) break;
+  while (!is_draining_ && now >= looks_from_) {
+    Partition* const partition = looks_.Due(now);
+    if (partition == nullptr || !Look(*partition, now)) break;
   }
   Arm();
 }
 
 MonotonicTime DurableWorker::NextTime() const {
   MonotonicTime next = next_renewal_;
-  if (!is_draining_) next = std::min(next, next_beat_);
+  next = std::min(next, flushes_.Next());
   for (const auto& [key, name] : names_) {
     if (!name->is_open && !name->is_opening) {
       next = std::min(next, name->next_open);
     }
-    for (const auto& partition : name->partitions) {
-      next = std::min(next, partition->flush_at);
-      if (name->is_open && !partition->is_claiming && !is_draining_) {
-        next = std::min(next, std::max(partition->next_look, looks_from_));
-      }
-    }
   }
-  return next;
+  if (is_draining_) return next;
+  return std::min({next, next_beat_, std::max(looks_.Next(), looks_from_)});
 }
 
 // Makes sure that a timer fires at the time of what is due next.
@@ -269,7 +262,7 @@ bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
     looks_from_ = asked_for_ > 0 ? MonotonicTime::max() : now + kLooks[0];
     return false;
   }
-  partition.is_claiming = true;
+  looks_.Set(partition, MonotonicTime::max());
   asked_for_ += most;
   store_->Claim(
       {.partition = partition.id, .most = most, .lease_us = Micros(lease_)},
@@ -286,27 +279,25 @@ bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
 void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
                             int64_t most,
                             const absl::StatusOr<ClaimReply>& reply) {
-  partition.is_claiming = false;
   Note(reply.status());
   const MonotonicTime now = clock_.MonotonicNow();
   if (!reply.ok()) {
-    partition.next_look = now + kErrorGap;
-    return;
+    return looks_.Set(partition, now + kErrorGap);
   }
   store_clock_.Observe(sent, now, microseconds(reply->now_us));
   state_.claimed += static_cast<int64_t>(reply->waits.size());
   for (const ClaimedWait& wait : reply->waits) {
     Adopt(partition, wait, reply->fence, sent + lease_, now);
   }
-  partition.next_look =
-      now + kLooks.at(std::min<size_t>(partition.rank, kLooks.size() - 1));
+  nanoseconds gap =
+      kLooks.at(std::min<size_t>(partition.rank, kLooks.size() - 1));
   if (static_cast<int64_t>(reply->waits.size()) == most) {
-    partition.next_look = now;
+    gap = nanoseconds::zero();
   } else if (reply->next_us.has_value()) {
     const nanoseconds left = microseconds(*reply->next_us - reply->now_us);
-    partition.next_look =
-        std::min(partition.next_look, now + std::max(left, kLeastGap));
+    gap = std::min(gap, std::max(left, kLeastGap));
   }
+  looks_.Set(partition, now + gap);
 }
 
 void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
@@ -318,7 +309,7 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
                                .fence = fence,
                                .action = SettleAction::kRelease,
                                .delay_us = Micros(delay)});
-    partition.flush_at = std::min(partition.flush_at, now + kFlushGap);
+    flushes_.Hasten(partition, now + kFlushGap);
   };
   absl::StatusOr<DurableRecord> record = ParseRecord(wait.record);
   if (!record.ok() || record->phase == WaitPhase::kDelivered) {
@@ -600,7 +591,7 @@ void DurableWorker::End(Held& held, StopReason reason,
       held.name.handler == nullptr ? WaitPhase::kDelivered : WaitPhase::kEnded;
   record.reason = reason;
   record.code = status.code();
-  record.message = std::string(status.message());
+  record.message = CutMessage(ToStd(status.message()));
   record.attempts = attempts;
   record.elapsed_us = StoreTime(clock_.MonotonicNow()) - held.record.born_us;
   held.value = std::move(value);
@@ -624,12 +615,12 @@ void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
                       : std::string()});
   const MonotonicTime now = clock_.MonotonicNow();
   if (partition.items.size() >= kFlushSize) return Flush(partition, now);
-  partition.flush_at = std::min(partition.flush_at, now + kFlushGap);
+  flushes_.Hasten(partition, now + kFlushGap);
   Arm();
 }
 
 void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
-  partition.flush_at = MonotonicTime::max();
+  flushes_.Set(partition, MonotonicTime::max());
   std::vector<SettleItem> items;
   std::vector<SettleItem> later;
   for (SettleItem& item : partition.items) {
@@ -682,7 +673,7 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
     held->is_settling = false;
     OnItemSettled(*held, item, reply->fence, sent + lease_);
   }
-  if (!partition.items.empty()) partition.flush_at = now;
+  if (!partition.items.empty()) flushes_.Set(partition, now);
   for (const std::string& key : reply->cancelled) {
     Held* const held = Find(name, key);
     if (held == nullptr) continue;
@@ -708,7 +699,7 @@ void DurableWorker::OnSettleFailed(Partition& partition, MonotonicTime now,
     }
   }
   if (!partition.items.empty()) {
-    partition.flush_at = std::min(partition.flush_at, now + kErrorGap);
+    flushes_.Hasten(partition, now + kErrorGap);
   }
 }
 

@@ -87,11 +87,44 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   struct Partition {
     Name& name;
     WaitPartition id;
-    bool is_claiming = false;
-    MonotonicTime next_look = {};
-    int64_t rank = 0;  // Of this worker among the live ones.
+    int64_t number = 0;  // Of all of this worker.
+    int64_t rank = 0;    // Of this worker among the live ones.
     std::vector<SettleItem> items = {};
+    // In `looks_`, but while it is claimed from, and in `flushes_`.
+    MonotonicTime next_look = MonotonicTime::max();
     MonotonicTime flush_at = MonotonicTime::max();
+  };
+
+  // Partitions by the time of one of their members, but those without one,
+  // which is max().
+  class Agenda {
+   public:
+    explicit Agenda(MonotonicTime Partition::*time) : time_(time) {}
+
+    void Set(Partition& partition, MonotonicTime time) {
+      partitions_.erase({partition.*time_, partition.number});
+      partition.*time_ = time;
+      if (time == MonotonicTime::max()) return;
+      partitions_.emplace(std::pair(time, partition.number), &partition);
+    }
+
+    void Hasten(Partition& partition, MonotonicTime time) {
+      if (time < partition.*time_) Set(partition, time);
+    }
+
+    MonotonicTime Next() const {
+      return partitions_.empty() ? MonotonicTime::max()
+                                 : partitions_.begin()->first.first;
+    }
+
+    // Returns the one that is due for longest; null if none is.
+    Partition* Due(MonotonicTime now) const {
+      return Next() > now ? nullptr : partitions_.begin()->second;
+    }
+
+   private:
+    MonotonicTime Partition::*const time_;
+    std::map<std::pair<MonotonicTime, int64_t>, Partition*> partitions_;
   };
 
   enum class Phase : uint8_t {
@@ -227,6 +260,9 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   MonotonicTime next_beat_ ABSL_GUARDED_BY(mutex_) = {};
   MonotonicTime next_renewal_ ABSL_GUARDED_BY(mutex_) = {};
   StoreClock store_clock_ ABSL_GUARDED_BY(mutex_);
+  Agenda looks_ ABSL_GUARDED_BY(mutex_){&Partition::next_look};
+  Agenda flushes_ ABSL_GUARDED_BY(mutex_){&Partition::flush_at};
+  int64_t partitions_ ABSL_GUARDED_BY(mutex_) = 0;         // Of all names.
   MonotonicTime looks_from_ ABSL_GUARDED_BY(mutex_) = {};  // If no room before.
   std::deque<std::pair<Name*, std::string>> suspects_ ABSL_GUARDED_BY(mutex_);
   bool has_suspect_ ABSL_GUARDED_BY(mutex_) = false;  // That is being polled.
