@@ -338,7 +338,7 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
         Reply<std::vector<StoredWait>>(
             [&name, key = held.key](DurableWorker& self, const auto& rows) {
               self.mutex_.AssertHeld();
-              Held* const found = self.Find(name, key);
+              Held* const found = Find(name, key);
               if (found == nullptr || found->runs ||
                   found->phase != Phase::kDelivering) {
                 return;
@@ -750,7 +750,7 @@ Poll<> DurableWorker::DeliverOne(Held& held) {
     result = ToResult(options_.space, held.name.name, held.key, held.record,
                       held.value);
   }
-  return held.name.handler(result).ok() ? Poll<>(Success()) : NotReady();
+  return held.name.handler(result).ok() ? Success() : Poll<>(NotReady());
 }
 
 void DurableWorker::OnDelivered(Held& held, bool is_ok) {
