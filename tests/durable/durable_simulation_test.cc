@@ -6,6 +6,7 @@
 // seeds: --test_env=WAITER_TEST_SEEDS=1000000.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -53,6 +54,13 @@ class Chaos {
                                      absl::Milliseconds(50), absl::Seconds(8)),
                                  .max_delay = absl::Seconds(30)}};
     world_.function = [this](const DurablePoll& poll) { return Ask(poll); };
+    constexpr std::array kForms = {Form::kOneByOne, Form::kAsync, Form::kBatch};
+    world_.form = kForms.at(seed % kForms.size());
+    world_.answer_time = Between(absl::Milliseconds(1), absl::Seconds(1));
+    world_.batches = {
+        .max_batch = absl::Uniform(gen_, 1, 10),
+        .window = Between(absl::Milliseconds(1), absl::Milliseconds(500))};
+    world_.name_options.max_held = absl::Uniform(gen_, 1, 40);
     world_.handler = [this](const DurableResult&) {
       return absl::Bernoulli(gen_, 0.2) ? absl::UnavailableError("busy")
                                         : absl::OkStatus();

@@ -5,10 +5,13 @@
 
 #include "waiter/distributed/durable_waits.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,6 +30,8 @@
 namespace waiter {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -47,8 +52,19 @@ auto ReadyAt(DurableWorld& world, absl::Duration ready) {
   };
 }
 
-TEST(DurableWaitsTest, WaitIsPolledUntilItSucceedsAndItsResultDelivered) {
+class DurableWaitsTest : public testing::TestWithParam<Form> {
+ protected:
+  DurableWaitsTest() { world.form = GetParam(); }
+
   DurableWorld world;
+};
+
+INSTANTIATE_TEST_SUITE_P(Forms, DurableWaitsTest,
+                         testing::Values(Form::kOneByOne, Form::kAsync,
+                                         Form::kBatch),
+                         [](const auto& form) { return FormName(form.param); });
+
+TEST_P(DurableWaitsTest, WaitIsPolledUntilItSucceedsAndItsResultDelivered) {
   world.function = ReadyAt(world, absl::Seconds(35));
   world.AddWorker();
   ASSERT_THAT(world.Enqueue({.key = "a", .args = "x"}), Holds(true));
@@ -72,8 +88,7 @@ TEST(DurableWaitsTest, WaitIsPolledUntilItSucceedsAndItsResultDelivered) {
   EXPECT_EQ(status.result->idempotency_key, result.idempotency_key);
 }
 
-TEST(DurableWaitsTest, EqualKeyJoinsTheWaitUntilItIsForgotten) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, EqualKeyJoinsTheWaitUntilItIsForgotten) {
   world.options.retain = absl::Minutes(5);
   world.function = ReadyAt(world, absl::Seconds(5));
   world.AddWorker();
@@ -90,8 +105,7 @@ TEST(DurableWaitsTest, EqualKeyJoinsTheWaitUntilItIsForgotten) {
             world.deliveries[1].result.idempotency_key);
 }
 
-TEST(DurableWaitsTest, NobodyHoldsAWaitDuringALongDelay) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, NobodyHoldsAWaitDuringALongDelay) {
   DurableWorld::Worker& worker = world.AddWorker();
   (void)world.Enqueue({.key = "a"});
   world.Run(absl::Seconds(2));
@@ -102,8 +116,7 @@ TEST(DurableWaitsTest, NobodyHoldsAWaitDuringALongDelay) {
   EXPECT_EQ(worker.waits().State().held, 0);
 }
 
-TEST(DurableWaitsTest, ShortDelaysCostTheStoreNothing) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, ShortDelaysCostTheStoreNothing) {
   world.policy.backoff = Every(absl::Milliseconds(100));
   DurableWorld::Worker& worker = world.AddWorker();
   (void)world.Enqueue({.key = "a"});
@@ -116,8 +129,7 @@ TEST(DurableWaitsTest, ShortDelaysCostTheStoreNothing) {
   EXPECT_TRUE(world.Get("a").is_held);
 }
 
-TEST(DurableWaitsTest, AnotherWorkerGoesOnWhenOneDies) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, AnotherWorkerGoesOnWhenOneDies) {
   world.policy.backoff = Every(absl::Seconds(1));
   world.function = ReadyAt(world, absl::Seconds(60));
   DurableWorld::Worker& first = world.AddWorker();
@@ -142,8 +154,7 @@ TEST(DurableWaitsTest, AnotherWorkerGoesOnWhenOneDies) {
   EXPECT_GT(world.clock.Elapsed(), killed);
 }
 
-TEST(DurableWaitsTest, AttemptsAndGrowthGoOnInAnotherProcess) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, AttemptsAndGrowthGoOnInAnotherProcess) {
   world.policy.max_attempts = 7;
   world.AddWorker();
   (void)world.Enqueue({.key = "a"});
@@ -159,8 +170,7 @@ TEST(DurableWaitsTest, AttemptsAndGrowthGoOnInAnotherProcess) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST(DurableWaitsTest, StoppedWorkerFindsItsWaitsLostAndPollsNoMore) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, StoppedWorkerFindsItsWaitsLostAndPollsNoMore) {
   world.policy.backoff = Every(absl::Seconds(1));
   DurableWorld::Worker& first = world.AddWorker();
   (void)world.Enqueue({.key = "a"});
@@ -180,8 +190,7 @@ TEST(DurableWaitsTest, StoppedWorkerFindsItsWaitsLostAndPollsNoMore) {
   EXPECT_GE(first.waits().State().lost + first.waits().State().held, 0);
 }
 
-TEST(DurableWaitsTest, DeadlineIsThatOfTheEnqueueAndHasOneLastPoll) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, DeadlineIsThatOfTheEnqueueAndHasOneLastPoll) {
   world.policy.timeout = absl::Minutes(1);
   (void)world.Enqueue({.key = "a"});
   (void)world.Enqueue({.key = "b", .timeout = absl::Hours(4)});
@@ -200,8 +209,7 @@ TEST(DurableWaitsTest, DeadlineIsThatOfTheEnqueueAndHasOneLastPoll) {
             absl::Hours(4) + absl::Seconds(1));
 }
 
-TEST(DurableWaitsTest, FirstDelayIsKept) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, FirstDelayIsKept) {
   world.AddWorker();
   (void)world.Enqueue({.key = "a", .first_delay = absl::Minutes(1)});
   world.Run(absl::Seconds(59));
@@ -210,8 +218,7 @@ TEST(DurableWaitsTest, FirstDelayIsKept) {
   EXPECT_THAT(world.polls, SizeIs(1));
 }
 
-TEST(DurableWaitsTest, CancelEndsAWaitWithoutAnotherPoll) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, CancelEndsAWaitWithoutAnotherPoll) {
   world.AddWorker();
   (void)world.Enqueue({.key = "sleeps"});
   world.Run(absl::Seconds(2));
@@ -224,8 +231,7 @@ TEST(DurableWaitsTest, CancelEndsAWaitWithoutAnotherPoll) {
   EXPECT_EQ(world.Cancel("nothing").phase, Phase::kUnknown);
 }
 
-TEST(DurableWaitsTest, CancelOfAHeldWaitIsSeenWithinAThirdOfALease) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, CancelOfAHeldWaitIsSeenWithinAThirdOfALease) {
   world.policy.backoff = Every(absl::Milliseconds(100));
   world.AddWorker();
   (void)world.Enqueue({.key = "a"});
@@ -238,8 +244,7 @@ TEST(DurableWaitsTest, CancelOfAHeldWaitIsSeenWithinAThirdOfALease) {
   EXPECT_LE(world.polls.back().time, cancelled + absl::Seconds(5.1));
 }
 
-TEST(DurableWaitsTest, ResultIsDeliveredUntilTheHandlerTakesIt) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, ResultIsDeliveredUntilTheHandlerTakesIt) {
   world.function = ReadyAt(world, absl::ZeroDuration());
   world.handler = [&](const DurableResult& result) {
     return result.delivery < 4 ? absl::UnavailableError("busy")
@@ -262,8 +267,7 @@ TEST(DurableWaitsTest, ResultIsDeliveredUntilTheHandlerTakesIt) {
   EXPECT_EQ(world.Get("a").phase, Phase::kDelivered);
 }
 
-TEST(DurableWaitsTest, AnotherWorkerDeliversWhatADeadOneRecorded) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, AnotherWorkerDeliversWhatADeadOneRecorded) {
   world.function = ReadyAt(world, absl::ZeroDuration());
   world.handler = [&](const DurableResult&) {
     if (world.deliveries.size() == 1) world.worker(0).Kill();
@@ -282,8 +286,7 @@ TEST(DurableWaitsTest, AnotherWorkerDeliversWhatADeadOneRecorded) {
   EXPECT_THAT(world.polls, SizeIs(1));
 }
 
-TEST(DurableWaitsTest, DrainGivesEverythingBackAtOnce) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, DrainGivesEverythingBackAtOnce) {
   world.policy.backoff = Every(absl::Seconds(1));
   DurableWorld::Worker& first = world.AddWorker();
   for (int i = 0; i < 20; ++i) {
@@ -302,8 +305,7 @@ TEST(DurableWaitsTest, DrainGivesEverythingBackAtOnce) {
   EXPECT_EQ(world.polls.back().worker, 1);
 }
 
-TEST(DurableWaitsTest, PoisonFailsAloneAfterThreeCrashes) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, PoisonFailsAloneAfterThreeCrashes) {
   world.policy.backoff = Every(absl::Seconds(1));
   world.function = [&](const DurablePoll& poll) -> Poll<std::string> {
     if (poll.key == "poison") {
@@ -337,8 +339,7 @@ TEST(DurableWaitsTest, PoisonFailsAloneAfterThreeCrashes) {
   }
 }
 
-TEST(DurableWaitsTest, OtherDivisionIsRefusedByWorkersAndClients) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, OtherDivisionIsRefusedByWorkersAndClients) {
   (void)world.Enqueue({.key = "a"});
   world.options.partitions = 3;
   DurableWorld::Worker& worker = world.AddWorker();
@@ -349,8 +350,7 @@ TEST(DurableWaitsTest, OtherDivisionIsRefusedByWorkersAndClients) {
   EXPECT_THAT(world.polls, IsEmpty());
 }
 
-TEST(DurableWaitsTest, UnreadableRecordIsLeftForOthers) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, UnreadableRecordIsLeftForOthers) {
   (void)world.Enqueue({.key = "a"});
   const WaitPartition partition = {
       .space = "default", .name = "job", .index = 0};
@@ -369,8 +369,7 @@ TEST(DurableWaitsTest, UnreadableRecordIsLeftForOthers) {
   for (const auto& poll : world.polls) EXPECT_EQ(poll.key, "a");
 }
 
-TEST(DurableWaitsTest, ResultThatIsTooLongIsAFailure) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, ResultThatIsTooLongIsAFailure) {
   world.function = [](const DurablePoll&) -> Poll<std::string> {
     return Success(std::string(64 * 1024 + 1, 'x'));
   };
@@ -383,8 +382,7 @@ TEST(DurableWaitsTest, ResultThatIsTooLongIsAFailure) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65537 bytes")));
 }
 
-TEST(DurableWaitsTest, LateResultOfALostLeaseIsNotRecorded) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, LateResultOfALostLeaseIsNotRecorded) {
   world.function = [&](const DurablePoll&) -> Poll<std::string> {
     // The first poll stands still with its process, for longer than a lease.
     if (world.polls.size() == 1) {
@@ -404,8 +402,7 @@ TEST(DurableWaitsTest, LateResultOfALostLeaseIsNotRecorded) {
   EXPECT_EQ(world.worker(0).waits().State().held, 0);
 }
 
-TEST(DurableWaitsTest, ResultThatComesDuringARenewalIsRecordedAfterIt) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, ResultThatComesDuringARenewalIsRecordedAfterIt) {
   world.policy.backoff = Every(absl::Milliseconds(100));
   // The lease is renewed at 5 s, and the store answers at 6 s.
   world.function = ReadyAt(world, absl::Seconds(5.5));
@@ -422,8 +419,59 @@ TEST(DurableWaitsTest, ResultThatComesDuringARenewalIsRecordedAfterIt) {
   EXPECT_EQ(worker.waits().State().held, 0);
 }
 
-TEST(DurableWaitsTest, StatsCountWhatThereIs) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, NameHasAtMostAsManyWaitsAsItMayAndAllHaveTheirTurn) {
+  world.name_options.max_held = 3;
+  world.policy.backoff = Every(absl::Milliseconds(500));
+  world.function = ReadyAt(world, absl::Seconds(20));
+  DurableWorld::Worker& worker = world.AddWorker();
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_TRUE(world.Enqueue({.key = absl::StrCat(i)}).ok());
+  }
+  int64_t most = 0;
+  while (world.clock.Elapsed() < absl::Seconds(19)) {
+    world.Run(absl::Milliseconds(7));
+    most = std::max(most, worker.waits().State().held);
+  }
+  EXPECT_EQ(most, 3);
+  std::map<std::string, int> polls;
+  for (const auto& poll : world.polls) ++polls[poll.key];
+  EXPECT_THAT(polls, SizeIs(12));
+  for (const auto& [key, count] : polls) EXPECT_GE(count, 10) << key;
+  world.Run(absl::Seconds(10));
+  EXPECT_THAT(world.deliveries, SizeIs(12));
+}
+
+TEST_P(DurableWaitsTest, WorkerWithLittleRoomLetsAllWaitsHaveTheirTurn) {
+  world.options.max_held = 2;
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.AddWorker();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(world.Enqueue({.key = absl::StrCat(i)}).ok());
+  }
+  world.Run(absl::Seconds(20));
+  std::map<std::string, int> polls;
+  for (const auto& poll : world.polls) ++polls[poll.key];
+  EXPECT_THAT(polls, SizeIs(20));
+  for (const auto& [key, count] : polls) EXPECT_GE(count, 8) << key;
+}
+
+TEST_P(DurableWaitsTest, FunctionsGetTheArgsAndGrowingFences) {
+  std::vector<std::string> args;
+  world.function = [&](const DurablePoll& poll) -> Poll<std::string> {
+    args.emplace_back(poll.args);
+    return NotReady();
+  };
+  world.AddWorker();
+  ASSERT_TRUE(world.Enqueue({.key = "a", .args = "x\0y"}).ok());
+  world.Run(absl::Seconds(35));
+  EXPECT_THAT(args, AllOf(SizeIs(4), Each("x\0y")));
+  ASSERT_THAT(world.polls, SizeIs(4));
+  for (int i = 1; i < 4; ++i) {
+    EXPECT_GT(world.polls[i].fence, world.polls[i - 1].fence);
+  }
+}
+
+TEST_P(DurableWaitsTest, StatsCountWhatThereIs) {
   world.function = ReadyAt(world, absl::ZeroDuration());
   for (int i = 0; i < 5; ++i) {
     (void)world.Enqueue({.key = absl::StrCat("k", i)});
@@ -442,22 +490,22 @@ TEST(DurableWaitsTest, StatsCountWhatThereIs) {
                                    testing::Pair("success", 5)));
 }
 
-TEST(DurableWaitsTest, MoreThanMayBeHeldStaysInTheStore) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, MoreThanMayBeHeldStaysInTheStore) {
   world.options.max_held = 7;
   world.policy.backoff = Every(absl::Seconds(1));
   for (int i = 0; i < 20; ++i) {
     (void)world.Enqueue({.key = absl::StrCat("k", i)});
   }
   DurableWorld::Worker& worker = world.AddWorker();
+  int64_t most = 0;
   for (int i = 0; i < 100; ++i) {
     world.Run(absl::Milliseconds(50));
-    EXPECT_LE(worker.waits().State().held, 7);
+    most = std::max(most, worker.waits().State().held);
   }
-  EXPECT_EQ(worker.waits().State().held, 7);
+  EXPECT_EQ(most, 7);
 }
 
-TEST(DurableWaitsTest, OptionsOutsideOfTheirRangesAreRefused) {
+TEST_P(DurableWaitsTest, OptionsOutsideOfTheirRangesAreRefused) {
   const struct {
     DurableWaitsOptions options;
     const char* error;
@@ -480,8 +528,7 @@ TEST(DurableWaitsTest, OptionsOutsideOfTheirRangesAreRefused) {
   }
 }
 
-TEST(DurableWaitsTest, NamesAreCheckedWhenTheyAreRegistered) {
-  DurableWorld world;
+TEST_P(DurableWaitsTest, NamesAreCheckedWhenTheyAreRegistered) {
   DurableWaits& waits = world.AddWorker().waits();
   const auto function = [](const DurablePoll&) -> Poll<std::string> {
     return NotReady();
@@ -501,6 +548,83 @@ TEST(DurableWaitsTest, NamesAreCheckedWhenTheyAreRegistered) {
       fresh->Register("x", {.timeout = absl::Seconds(1)}, function).ok());
   EXPECT_THAT(fresh->Register("x", {.timeout = absl::Seconds(1)}, function),
               StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
+TEST(DurableAsyncTest, PollsOfOneWorkerAreUnderWayAtOnce) {
+  DurableWorld world;
+  world.form = Form::kAsync;
+  world.answer_time = absl::Seconds(4);
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  world.AddWorker();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(world.Enqueue({.key = absl::StrCat(i)}).ok());
+  }
+  world.Run(absl::Seconds(2));
+  EXPECT_THAT(world.polls, SizeIs(5));
+  EXPECT_THAT(world.deliveries, IsEmpty());
+  world.Run(absl::Seconds(3));
+  EXPECT_THAT(world.deliveries, SizeIs(5));
+}
+
+TEST(DurableAsyncTest, LeaseIsRenewedForAPollThatTakesLong) {
+  DurableWorld world;
+  world.form = Form::kAsync;
+  world.answer_time = absl::Minutes(5);
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  world.AddWorker();
+  world.AddWorker();
+  ASSERT_TRUE(world.Enqueue({.key = "a"}).ok());
+  world.Run(absl::Minutes(6));
+  EXPECT_THAT(world.polls, SizeIs(1));
+  EXPECT_THAT(world.deliveries, SizeIs(1));
+}
+
+TEST(DurableAsyncTest, PollWithoutAnswerEndsAtTheDeadlineOrByACancel) {
+  DurableWorld world;
+  world.form = Form::kAsync;
+  world.answer_time = absl::Hours(1000);
+  world.policy.timeout = absl::Minutes(1);
+  world.AddWorker();
+  ASSERT_TRUE(world.Enqueue({.key = "a"}).ok());
+  ASSERT_TRUE(world.Enqueue({.key = "b"}).ok());
+  world.Run(absl::Seconds(10));
+  (void)world.Cancel("b");
+  world.Run(absl::Seconds(6));
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  EXPECT_EQ(world.deliveries[0].result.reason, StopReason::kCancelled);
+  world.Run(absl::Minutes(1));
+  ASSERT_THAT(world.deliveries, SizeIs(2));
+  EXPECT_EQ(world.deliveries[1].result.reason, StopReason::kDeadline);
+  EXPECT_THAT(world.polls, SizeIs(2));
+}
+
+TEST(DurableBatchTest, OneCallAsksForAllThatAreDueWithinTheWindow) {
+  DurableWorld world;
+  world.form = Form::kBatch;
+  world.batches = {.max_batch = 8, .window = absl::Milliseconds(500)};
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  std::vector<DurableRequest> requests;
+  for (int i = 0; i < 20; ++i) requests.push_back({.key = absl::StrCat(i)});
+  world.client->EnqueueMany(DurableWorld::kName, requests, [](auto) {});
+  world.Run(absl::Seconds(1));
+  world.AddWorker();
+  world.Run(absl::Seconds(2));
+  EXPECT_THAT(world.calls, testing::ElementsAre(8, 8, 4));
+  EXPECT_THAT(world.deliveries, SizeIs(20));
+}
+
+TEST(DurableBatchTest, WaitWhoseLeaseWasLostMeanwhileIsNotAskedFor) {
+  DurableWorld world;
+  world.form = Form::kBatch;
+  world.batches.window = absl::Seconds(4);
+  DurableWorld::Worker& worker = world.AddWorker();
+  ASSERT_TRUE(world.Enqueue({.key = "a"}).ok());
+  world.Run(absl::Seconds(1));
+  worker.StopUntil(absl::Seconds(20));
+  world.Run(absl::Seconds(19.5));
+  EXPECT_THAT(world.calls, IsEmpty());
+  world.Run(absl::Seconds(10));
+  EXPECT_THAT(world.polls, SizeIs(1));
 }
 
 }  // namespace

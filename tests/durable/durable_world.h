@@ -25,19 +25,40 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "tests/support/memory_wait_store.h"
 #include "tests/support/wait_book.h"
 #include "waiter/backoff_options.h"
+#include "waiter/batch_answer.h"
+#include "waiter/batch_options.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/durable_client.h"
+#include "waiter/distributed/durable_function.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/durable_waits.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/poll_completion.h"
+#include "waiter/poll_context.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {
+
+// How polls are asked for.
+enum class Form { kOneByOne, kAsync, kBatch };
+
+inline const char* FormName(Form form) {
+  switch (form) {
+    case Form::kOneByOne:
+      return "OneByOne";
+    case Form::kAsync:
+      return "Async";
+    case Form::kBatch:
+      return "Batch";
+  }
+  return "";
+}
 
 // Equal delays.
 inline BackoffOptions Every(absl::Duration delay) {
@@ -57,18 +78,7 @@ class DurableWorld {
           store_(std::make_shared<MemoryWaitStore>(world.clock, world.book)),
           waits_(*DurableWaits::Make(store_, options)) {
       store_->set_after([this] { Pump(); });
-      const absl::Status status = waits_->Register(
-          kName, world.policy,
-          [this](const DurablePoll& poll) {
-            world_.polls.push_back({world_.clock.Elapsed(), index_,
-                                    std::string(poll.key), poll.fence});
-            return world_.function(poll);
-          },
-          [this](const DurableResult& result) {
-            world_.deliveries.push_back(
-                {world_.clock.Elapsed(), index_, result});
-            return world_.handler(result);
-          });
+      const absl::Status status = Register();
       EXPECT_TRUE(status.ok()) << status;
       waits_->Start();
     }
@@ -110,6 +120,67 @@ class DurableWorld {
     }
 
    private:
+    absl::Status Register() {
+      const DurableHandler handler = [this](const DurableResult& result) {
+        world_.deliveries.push_back({world_.clock.Elapsed(), index_, result});
+        return world_.handler(result);
+      };
+      switch (world_.form) {
+        case Form::kOneByOne:
+          break;
+        case Form::kAsync:
+          return waits_->RegisterAsync(
+              kName, world_.policy,
+              [this](const DurablePoll& poll,
+                     const PollCompletion<std::string>& done) {
+                Answer(done, Ask(poll));
+              },
+              handler, world_.name_options);
+        case Form::kBatch:
+          return waits_->RegisterBatch(
+              kName, world_.policy,
+              [this](absl::Span<const DurableKey> keys) {
+                return AskForAll(keys);
+              },
+              world_.batches, handler, world_.name_options);
+      }
+      return waits_->Register(
+          kName, world_.policy,
+          [this](const DurablePoll& poll) { return Ask(poll); }, handler,
+          world_.name_options);
+    }
+
+    Poll<std::string> Ask(const DurablePoll& poll) {
+      world_.polls.push_back(
+          {world_.clock.Elapsed(), index_, std::string(poll.key), poll.fence});
+      return world_.function(poll);
+    }
+
+    void Answer(const PollCompletion<std::string>& done,
+                const Poll<std::string>& found) {
+      if (world_.answer_time == absl::ZeroDuration()) return done(found);
+      world_.clock.CallAt(world_.clock.Elapsed() + world_.answer_time,
+                          [this, done, found] {
+                            done(found);
+                            Pump();
+                          });
+    }
+
+    BatchAnswer<std::string, std::string> AskForAll(
+        absl::Span<const DurableKey> keys) {
+      world_.calls.push_back(keys.size());
+      BatchAnswer<std::string, std::string> found;
+      const PollContext context;
+      for (const DurableKey& key : keys) {
+        found.emplace(key.key, Ask({.name = kName,
+                                    .key = key.key,
+                                    .args = key.args,
+                                    .context = context,
+                                    .fence = key.fence}));
+      }
+      return found;
+    }
+
     DurableWorld& world_;
     const int index_;
     const std::shared_ptr<MemoryWaitStore> store_;
@@ -192,6 +263,10 @@ class DurableWorld {
       .threads = 0, .partitions = 2, .lease = absl::Seconds(15)};
   WaitOptions policy = {.timeout = absl::Hours(1),
                         .backoff = Every(absl::Seconds(10))};
+  Form form = Form::kOneByOne;
+  DurableNameOptions name_options = {};
+  BatchOptions batches = {};
+  absl::Duration answer_time;  // Of `Form::kAsync`.
   // What polls find and what handlers return, in all processes.
   std::function<Poll<std::string>(const DurablePoll&)> function =
       [](const DurablePoll&) -> Poll<std::string> { return NotReady(); };
@@ -200,6 +275,7 @@ class DurableWorld {
 
   std::vector<PollSeen> polls;
   std::vector<Delivery> deliveries;
+  std::vector<size_t> calls;  // Waits in each of `Form::kBatch`.
 
  private:
   const std::shared_ptr<MemoryWaitStore> client_store_;

@@ -13,8 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/batch_options.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_member.h"
+#include "waiter/distributed/durable_function.h"
 #include "waiter/distributed/wait_store.h"
 #include "waiter/durable/durable_worker.h"
 #include "waiter/options.h"
@@ -60,6 +62,10 @@ absl::Status Validate(const DurableWaitsOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status Validate(const DurableNameOptions& options) {
+  return CheckCount("max_held", options.max_held, 1, 1'000'000);
+}
+
 absl::StatusOr<std::unique_ptr<DurableWaits>> DurableWaits::Make(
     std::shared_ptr<WaitStore> store, const DurableWaitsOptions& options) {
   if (store == nullptr) return absl::InvalidArgumentError("store is null");
@@ -75,9 +81,31 @@ DurableWaits::~DurableWaits() { worker_->Stop(); }
 
 absl::Status DurableWaits::Register(const std::string& name, WaitOptions policy,
                                     DurableFunction function,
-                                    DurableHandler handler) {
+                                    DurableHandler handler,
+                                    const DurableNameOptions& options) {
   return worker_->Register(name, std::move(policy), std::move(function),
-                           std::move(handler));
+                           std::move(handler), options);
+}
+
+absl::Status DurableWaits::RegisterAsync(const std::string& name,
+                                         WaitOptions policy,
+                                         DurableAsyncFunction function,
+                                         DurableHandler handler,
+                                         const DurableNameOptions& options) {
+  return worker_->Register(name, std::move(policy), std::move(function),
+                           std::move(handler), options);
+}
+
+absl::Status DurableWaits::RegisterBatch(const std::string& name,
+                                         WaitOptions policy,
+                                         DurableBatchCall call,
+                                         const BatchOptions& batches,
+                                         DurableHandler handler,
+                                         const DurableNameOptions& options) {
+  return worker_->Register(
+      name, std::move(policy),
+      internal::DurableBatches{.call = std::move(call), .options = batches},
+      std::move(handler), options);
 }
 
 void DurableWaits::Start() { worker_->Start(); }

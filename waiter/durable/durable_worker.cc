@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -20,8 +21,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "waiter/async_waiter.h"
+#include "waiter/batch_answer.h"
+#include "waiter/batch_options.h"
+#include "waiter/batch_poller.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_member.h"
+#include "waiter/distributed/durable_function.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/durable_waits.h"
 #include "waiter/distributed/wait_store.h"
@@ -34,6 +41,7 @@
 #include "waiter/loop/wait_loop.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/poll_completion.h"
 #include "waiter/poll_context.h"
 #include "waiter/retry_quota.h"
 #include "waiter/wait_policy.h"
@@ -65,6 +73,16 @@ constexpr nanoseconds kOverlapDelay = seconds(1);
 constexpr int64_t kSuspectCrashes = 2;
 constexpr size_t kLongestValue = size_t{64} * 1024;
 
+bool IsEmpty(const DurableAsker& asker) {
+  if (const auto* const batches = std::get_if<DurableBatches>(&asker)) {
+    return batches->call == nullptr;
+  }
+  if (const auto* const async = std::get_if<DurableAsyncFunction>(&asker)) {
+    return *async == nullptr;
+  }
+  return std::get<DurableFunction>(asker) == nullptr;
+}
+
 int64_t Micros(nanoseconds time) {
   return std::chrono::duration_cast<microseconds>(time).count();
 }
@@ -87,13 +105,20 @@ DurableWorker::DurableWorker(std::shared_ptr<WaitStore> store,
 }
 
 absl::Status DurableWorker::Register(const std::string& name,
-                                     WaitOptions policy,
-                                     DurableFunction function,
-                                     DurableHandler handler) {
+                                     WaitOptions policy, DurableAsker asker,
+                                     DurableHandler handler,
+                                     const DurableNameOptions& options) {
   if (absl::Status status = CheckName(name); !status.ok()) return status;
-  if (function == nullptr) {
+  const auto* const batches = std::get_if<DurableBatches>(&asker);
+  if (IsEmpty(asker)) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": the status function is null"));
+  }
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  if (batches != nullptr) {
+    if (absl::Status status = Validate(batches->options); !status.ok()) {
+      return status;
+    }
   }
   if (absl::Status status = Validate(policy); !status.ok()) return status;
   const MutexLock lock(mutex_);
@@ -107,8 +132,17 @@ absl::Status DurableWorker::Register(const std::string& name,
   }
   entry = std::make_unique<Name>();
   entry->name = name;
-  entry->function = std::move(function);
+  if (batches != nullptr) {
+    entry->batches = std::make_unique<BatchPoller<DurableKey, std::string>>(
+        *engine_,
+        [this, &registered = *entry](absl::Span<const DurableKey> keys) {
+          return PollMany(registered, keys);
+        },
+        batches->options);
+  }
+  entry->asker = std::move(asker);
   entry->handler = std::move(handler);
+  entry->max_held = options.max_held;
   policy.clock = &clock_;
   WaitOptions first = policy;
   first.on_checkpoint = nullptr;
@@ -253,27 +287,46 @@ void DurableWorker::OnBeat(
   }
 }
 
-// Returns false if there is no room.
+// Returns false if this worker has no room at all.
 bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
-  const int64_t most = std::min(options_.claim_batch,
-                                options_.max_held - state_.held - asked_for_);
-  if (most <= 0) {
+  Name& name = partition.name;
+  const int64_t room = options_.max_held - state_.held - asked_for_;
+  if (room <= 0) {
     // Claims under way may find less than they asked for.
     looks_from_ = asked_for_ > 0 ? MonotonicTime::max() : now + kLooks[0];
     return false;
   }
+  const int64_t most =
+      std::min({options_.claim_batch, room,
+                name.max_held - static_cast<int64_t>(name.held.size()) -
+                    name.asked_for});
+  if (most <= 0) {
+    name.parked.emplace_back(&partition, partition.next_look);
+    looks_.Set(partition, MonotonicTime::max());
+    return true;
+  }
   looks_.Set(partition, MonotonicTime::max());
   asked_for_ += most;
+  name.asked_for += most;
   store_->Claim(
       {.partition = partition.id, .most = most, .lease_us = Micros(lease_)},
       Reply<ClaimReply>(
           [&partition, now, most](DurableWorker& self, const auto& reply) {
             self.mutex_.AssertHeld();
             self.asked_for_ -= most;
-            self.looks_from_ = {};
+            partition.name.asked_for -= most;
+            self.OnRoom(partition.name);
             self.OnClaim(partition, now, most, reply);
           }));
   return true;
+}
+
+void DurableWorker::OnRoom(Name& name) {
+  looks_from_ = {};
+  for (const auto& [partition, time] : name.parked) {
+    looks_.Set(*partition, time);
+  }
+  name.parked.clear();
 }
 
 void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
@@ -459,41 +512,89 @@ void DurableWorker::BeginPolling(Held& held, MonotonicTime now) {
   }
   held.phase = Phase::kPolling;
   held.runs = true;
-  held.handle = engine_->Resume(
-      held.key,
-      Waiter([this, &held](
-                 const PollContext& context) { return PollOne(held, context); },
-             held.name.policy),
-      ShiftWallClock(held.record.token, WallAhead(now)),
-      [this, &held](WaitResult<std::string> result) {
-        OnEnd(held, std::move(result));
-      });
+  held.handle = Resume(held, ShiftWallClock(held.record.token, WallAhead(now)));
   if (held.is_cancelled) held.handle.Cancel();
 }
 
-Poll<std::string> DurableWorker::PollOne(Held& held,
-                                         const PollContext& context) {
-  int64_t fence = 0;
+WaitHandle DurableWorker::Resume(Held& held, WaitToken token) {
+  const Name& name = held.name;
+  const auto on_end = [this, &held](WaitResult<std::string> result) {
+    OnEnd(held, std::move(result));
+  };
+  if (const auto* const function = std::get_if<DurableFunction>(&name.asker)) {
+    const auto poll_one =
+        [this, &held,
+         function](const PollContext& context) -> waiter::Poll<std::string> {
+      const std::optional<DurablePoll> poll = BeginPoll(held, context);
+      if (!poll.has_value()) return NotReady();
+      return (*function)(*poll);
+    };
+    return engine_->Resume(held.key, Waiter(poll_one, name.policy),
+                           std::move(token), on_end);
+  }
+  if (const auto* const async =
+          std::get_if<DurableAsyncFunction>(&name.asker)) {
+    const auto poll_one = [this, &held, async](
+                              const PollContext& context,
+                              PollCompletion<std::string> done) {
+      const std::optional<DurablePoll> poll = BeginPoll(held, context);
+      if (!poll.has_value()) return done(NotReady());
+      (*async)(*poll, std::move(done));
+    };
+    return engine_->Resume(held.key, AsyncWaiter(poll_one, name.policy),
+                           std::move(token), on_end);
+  }
+  return engine_->Resume(held.key,
+                         name.batches->Prepare({.key = held.key}, name.policy),
+                         std::move(token), on_end);
+}
+
+std::optional<int64_t> DurableWorker::BeginPoll(Held& held) {
+  // A poll that began now might reach beyond the lease.
+  if (held.phase == Phase::kPolling &&
+      clock_.MonotonicNow() >= held.lease_end - third_) {
+    Drop(held);
+  }
+  if (held.phase != Phase::kPolling) return std::nullopt;
+  held.is_asleep = false;
+  ++state_.polls;
+  return held.fence;
+}
+
+std::optional<DurablePoll> DurableWorker::BeginPoll(
+    Held& held, const PollContext& context) {
+  const MutexLock lock(mutex_);
+  const std::optional<int64_t> fence = BeginPoll(held);
+  if (!fence.has_value()) return std::nullopt;
+  return DurablePoll{.name = held.name.name,
+                     .key = held.key,
+                     .args = held.args,
+                     .context = context,
+                     .fence = *fence};
+}
+
+absl::StatusOr<BatchAnswer<DurableKey, std::string>> DurableWorker::PollMany(
+    Name& name, absl::Span<const DurableKey> keys) {
+  std::vector<DurableKey> asked;
   {
     const MutexLock lock(mutex_);
-    // A poll that began now might reach beyond the lease.
-    if (held.phase == Phase::kPolling &&
-        clock_.MonotonicNow() >= held.lease_end - third_) {
-      Drop(held);
+    for (const DurableKey& key : keys) {
+      Held* const held = Find(name, key.key);
+      if (held == nullptr) continue;
+      const std::optional<int64_t> fence = BeginPoll(*held);
+      if (!fence.has_value()) continue;
+      asked.push_back({.key = key.key, .args = held->args, .fence = *fence});
     }
-    if (held.phase != Phase::kPolling) return NotReady();
-    held.is_asleep = false;
-    ++state_.polls;
-    fence = held.fence;
   }
-  Poll<std::string> found = held.name.function({.name = held.name.name,
-                                                .key = held.key,
-                                                .args = held.args,
-                                                .context = context,
-                                                .fence = fence});
-  const MutexLock lock(mutex_);
-  ClearMark(held);
-  return found;
+  BatchAnswer<DurableKey, std::string> answers;
+  if (asked.empty()) return answers;
+  absl::StatusOr<BatchAnswer<std::string, std::string>> found =
+      std::get<DurableBatches>(name.asker).call(asked);
+  if (!found.ok()) return found.status();
+  for (auto& [key, answer] : *found) {
+    answers.emplace(DurableKey{.key = key}, std::move(answer));
+  }
+  return answers;
 }
 
 void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
@@ -504,11 +605,15 @@ void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
   Held* const held = Find(name, saved.name);
   if (held == nullptr || held->phase != Phase::kPolling) return;
   const MonotonicTime now = clock_.MonotonicNow();
+  ClearMark(*held);
   held->record.token = ShiftWallClock(token, -WallAhead(now));
   held->is_dirty = true;
   held->is_asleep = true;
   held->wake_up = SaturatingAdd(now, delay);
-  if (delay < third_ && !is_draining_) return;
+  // With no room for others, they would never have their turn.
+  const bool is_full = state_.held >= options_.max_held ||
+                       static_cast<int64_t>(name.held.size()) >= name.max_held;
+  if (delay < third_ && !is_draining_ && !is_full) return;
   held->phase = Phase::kReleasing;
   held->handle.Cancel();
 }
@@ -814,7 +919,9 @@ void DurableWorker::Drop(Held& held) {
 
 void DurableWorker::Erase(Held& held) {
   --state_.held;
-  held.name.held.erase(held.key);
+  Name& name = held.name;
+  name.held.erase(held.key);
+  OnRoom(name);
   if (state_.held == 0) gave_back_.Notify();
 }
 

@@ -23,6 +23,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -30,7 +32,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "waiter/batch_answer.h"
+#include "waiter/batch_options.h"
+#include "waiter/batch_poller.h"
 #include "waiter/clock.h"
+#include "waiter/distributed/durable_function.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/durable_waits.h"
 #include "waiter/distributed/store_clock.h"
@@ -48,13 +55,23 @@
 
 namespace waiter::internal {
 
+struct DurableBatches {
+  DurableBatchCall call;
+  BatchOptions options;
+};
+
+// What asks whether a wait is over.
+using DurableAsker =
+    std::variant<DurableFunction, DurableAsyncFunction, DurableBatches>;
+
 class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
  public:
   DurableWorker(std::shared_ptr<WaitStore> store,
                 const DurableWaitsOptions& options);
 
   absl::Status Register(const std::string& name, WaitOptions policy,
-                        DurableFunction function, DurableHandler handler);
+                        DurableAsker asker, DurableHandler handler,
+                        const DurableNameOptions& options);
   void Start();
   bool Drain(absl::Duration limit);
   // Ends all waits. Callbacks that come later do nothing.
@@ -74,14 +91,19 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     std::shared_ptr<const WaitPolicy> policy;
     // The same without what the engine asks and calls, for `FirstToken`.
     std::shared_ptr<const WaitPolicy> first;
-    DurableFunction function;
+    DurableAsker asker;
+    std::unique_ptr<BatchPoller<DurableKey, std::string>> batches;
     DurableHandler handler;
+    int64_t max_held;
     std::vector<std::unique_ptr<Partition>> partitions;
     bool is_open = false;
     bool is_opening = false;
     MonotonicTime next_open = {};
     // The waits that this worker holds, by key.
     absl::flat_hash_map<std::string, std::unique_ptr<Held>> held;
+    int64_t asked_for = 0;  // By claims under way.
+    // For which there was no room, with the times of their looks.
+    std::vector<std::pair<Partition*, MonotonicTime>> parked;
   };
 
   struct Partition {
@@ -161,7 +183,13 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   };
 
   // Those of waits on the engine's threads.
-  Poll<std::string> PollOne(Held& held, const PollContext& context);
+  WaitHandle Resume(Held& held, WaitToken token);
+  // Returns the fence, or nullopt if there must be no poll.
+  std::optional<int64_t> BeginPoll(Held& held)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<DurablePoll> BeginPoll(Held& held, const PollContext& context);
+  absl::StatusOr<BatchAnswer<DurableKey, std::string>> PollMany(
+      Name& name, absl::Span<const DurableKey> keys);
   void OnCheckpoint(Name& name, const WaitToken& token);
   void OnGiveUp(Name& name, const GiveUpFunction& then, const GiveUp& end);
   void PayAgain(Held& held);
@@ -177,6 +205,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Look(Partition& partition, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnRoom(Name& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Beat(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBeat(const absl::StatusOr<std::vector<std::string>>& workers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

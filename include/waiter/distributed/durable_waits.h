@@ -28,46 +28,23 @@
 #define WAITER_DISTRIBUTED_DURABLE_WAITS_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "waiter/batch_options.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/durable_function.h"
 #include "waiter/distributed/wait_store.h"
 #include "waiter/options.h"
-#include "waiter/poll.h"
-#include "waiter/poll_context.h"
 
 namespace waiter {
 
 namespace internal {
 class DurableWorker;
 }  // namespace internal
-
-// What a status function gets. The views are valid during the call.
-struct DurablePoll {
-  std::string_view name;
-  std::string_view key;
-  std::string_view args;  // As they were enqueued.
-  const PollContext& context;
-  // Grows with each holder of the wait. Hand it to whatever the poll changes,
-  // so that a poll of an earlier holder that comes late can be refused there.
-  int64_t fence;
-};
-
-// Called on threads of the worker, also several at once. A success carries the
-// bytes that are the result, at most 64 KiB.
-using DurableFunction = std::function<Poll<std::string>(const DurablePoll&)>;
-
-// Called with each result at least once, until it returns OK for it: again
-// after a crash, after an error (1 s later, at most 5 min), and if it is not
-// known whether the store was told. Equal results have equal idempotency keys.
-using DurableHandler = std::function<absl::Status(const DurableResult&)>;
 
 struct DurableWaitsOptions {
   // Separates the names of programs that share a store: 1 to 64 of the
@@ -104,6 +81,17 @@ struct DurableWaitsOptions {
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const DurableWaitsOptions& options);
 
+// Of one name.
+struct DurableNameOptions {
+  // Waits of the name that this worker holds at most, so that it neither makes
+  // more polls and deliveries of the name at once nor leaves no thread to
+  // others. The rest stays in the store, for all workers. Within [1, 1000000].
+  int64_t max_held = 1'000'000;
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const DurableNameOptions& options);
+
 // Snapshot of a worker, for metrics, logs and tests. Counts are since its
 // start.
 struct DurableWaitsState {
@@ -137,7 +125,22 @@ class DurableWaits {
   // kAlreadyExists for a name that was added before.
   absl::Status Register(const std::string& name, WaitOptions policy,
                         DurableFunction function,
-                        DurableHandler handler = nullptr);
+                        DurableHandler handler = nullptr,
+                        const DurableNameOptions& options = {});
+
+  // The same, with polls that occupy no thread while they are under way.
+  absl::Status RegisterAsync(const std::string& name, WaitOptions policy,
+                             DurableAsyncFunction function,
+                             DurableHandler handler = nullptr,
+                             const DurableNameOptions& options = {});
+
+  // The same, with calls that ask for many waits at once, as those of a
+  // `BatchPoller` (batch_poller.h) do.
+  absl::Status RegisterBatch(const std::string& name, WaitOptions policy,
+                             DurableBatchCall call,
+                             const BatchOptions& batches = {},
+                             DurableHandler handler = nullptr,
+                             const DurableNameOptions& options = {});
 
   // Begins to claim waits.
   void Start();
