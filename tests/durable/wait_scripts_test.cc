@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +41,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
 constexpr int64_t kStart = 1'790'000'000'000'000;
 
@@ -127,8 +130,8 @@ void WaitScriptsTest::ExpectSameSettle(const SettleRequest& request) {
   const SettleReply book = book_.Settle(request, now_);
   EXPECT_EQ(script->now_us, book.now_us);
   EXPECT_EQ(script->fence, book.fence);
-  EXPECT_EQ(script->lost, book.lost);
-  EXPECT_EQ(script->cancelled, book.cancelled);
+  EXPECT_THAT(script->lost, UnorderedElementsAreArray(book.lost));
+  EXPECT_THAT(script->cancelled, UnorderedElementsAreArray(book.cancelled));
   for (const SettleItem& item : request.items) {
     if (item.action == SettleAction::kHold ||
         item.action == SettleAction::kEnd) {
@@ -199,12 +202,20 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
               .retain_us = absl::Bernoulli(gen, 0.3)
                                ? 0
                                : absl::Uniform(gen, 1, 20'000'000)};
-          for (int i = absl::Uniform(gen, 1, 6); i > 0; --i) {
-            const std::string id = key();
+          // Many of one kind, or some of several.
+          std::vector<SettleAction> actions(1,
+                                            kActions[absl::Uniform(gen, 0, 5)]);
+          if (absl::Bernoulli(gen, 0.5)) {
+            actions.assign(std::begin(kActions), std::end(kActions));
+          }
+          std::set<std::string> ids;
+          for (int i = absl::Uniform(gen, 1, 12); i > 0; --i) ids.insert(key());
+          for (const std::string& id : ids) {
             request.items.push_back(
                 {.key = id,
                  .fence = fences_[id] + (absl::Bernoulli(gen, 0.1) ? 2 : 0),
-                 .action = kActions[absl::Uniform(gen, 0, 5)],
+                 .action =
+                     actions[absl::Uniform<size_t>(gen, 0, actions.size())],
                  .delay_us = absl::Uniform(gen, 0, 4'000'000),
                  .record = absl::Bernoulli(gen, 0.3)
                                ? ""
@@ -251,7 +262,7 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
       EXPECT_EQ(stats->next_us, expected.next_us);
       EXPECT_EQ(stats->kept, expected.kept);
       EXPECT_THAT(stats->counters,
-                  testing::UnorderedElementsAreArray(expected.counters));
+                  UnorderedElementsAreArray(expected.counters));
       const auto scanned =
           internal::ToScanReply(Run(internal::ScanScript(), partition_, {"0"}));
       ASSERT_TRUE(scanned.ok()) << scanned.status();

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,8 +108,8 @@ void WaitBook::SettleOne(Partition& book, const SettleItem& item,
     book.values[item.key] = item.value;
   }
   if (item.action == SettleAction::kRelease) {
-    book.due[item.key] =
-        Even(is_cancelled ? reply.now_us : reply.now_us + item.delay_us);
+    book.due[item.key] = Even(reply.now_us);
+    if (!is_cancelled) book.due[item.key] += Even(item.delay_us + 1);
     return;
   }
   if (stays) {
@@ -136,12 +135,9 @@ SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
   Partition& book = Of(request.partition);
   SettleReply reply = {.now_us = now,
                        .fence = NextFence(book, now, request.lease_us)};
-  std::set<std::string> taken;
   for (const SettleItem& item : request.items) {
     const auto due = book.due.find(item.key);
-    if (due == book.due.end() ||
-        (due->second != item.fence && !taken.contains(item.key)) ||
-        !taken.insert(item.key).second) {
+    if (due == book.due.end() || due->second != item.fence) {
       reply.lost.push_back(item.key);
       continue;
     }

@@ -62,8 +62,9 @@ void RedisWaitStore::Claim(ClaimRequest request,
 
 void RedisWaitStore::Settle(SettleRequest request,
                             Callback<SettleReply> callback) {
-  client_->Call(internal::SettleScript(), PartitionKeys(request.partition),
-                internal::SettleArguments(request),
+  std::vector<std::string> keys = PartitionKeys(request.partition);
+  client_->Call(internal::SettleScript(), std::move(keys),
+                internal::SettleArguments(std::move(request)),
                 Reading<SettleReply>(internal::ToSettleReply, callback));
 }
 

@@ -30,6 +30,7 @@ namespace {
 //   crash    hash: holders that vanished
 //   mark     hash: polls of suspects that were never cleared
 //   cancel   set of pending keys that are to end
+//   leases   sorted set of the ends of leases under which waits may be held
 //   meta     hash: the last fence, counters
 //
 // All times are in microseconds of the server's TIME. Numbers go to redis.call
@@ -37,7 +38,7 @@ namespace {
 // tests/support/wait_book.cc is the same in C++.
 constexpr absl::string_view kPartition = R"lua(
 local due, rec, args, res, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local crash, mark, cancel, meta = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local crash, mark, cancel, leases, meta = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(value) return string.format('%.0f', value) end
@@ -62,22 +63,30 @@ end
 
 constexpr absl::string_view kClaim = R"lua(
 local most, lease = tonumber(ARGV[1]), tonumber(ARGV[2])
-local found = redis.call('ZRANGE', due, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
-local ids, scores = {}, {}
-for i = 1, #found, 2 do
-  ids[#ids + 1] = found[i]
-  scores[#scores + 1] = tonumber(found[i + 1])
-end
-local fence, records, some_args, cancelled, crashes, marks = 0, {}, {}, {}, {}, {}
-if #ids > 0 then
-  fence = next_fence(lease)
-  -- An odd number that has passed: the holder has vanished.
-  for i, id in ipairs(ids) do
-    if scores[i] % 2 == 1 then redis.call('HINCRBY', crash, id, 1) end
+local ids = redis.call('ZRANGE', due, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+local count = #ids
+local may_be_more = count == most
+-- Under a lease that has passed, all waits were settled, or the holder has vanished. Only then are
+-- the numbers of waits looked at, as text costs more than all else.
+for i, old in ipairs(redis.call('ZRANGE', leases, '-inf', now, 'BYSCORE')) do
+  if redis.call('ZCOUNT', due, old, old) > 0 then
+    local scores = redis.call('ZMSCORE', due, unpack(ids))
+    for k, id in ipairs(ids) do
+      if tonumber(scores[k]) % 2 == 1 then redis.call('HINCRBY', crash, id, 1) end
+    end
+    break
   end
+  redis.call('ZREM', leases, old)
+end
+local fence, number, records, some_args, cancelled, crashes, marks = 0, '0', {}, {}, {}, {}, {}
+if count > 0 then
+  fence = next_fence(lease)
+  number = text(fence)
+  redis.call('ZADD', leases, number, number)
   records = redis.call('HMGET', rec, unpack(ids))
-  local known = {}
-  for i, id in ipairs(ids) do
+  local moves, known = {}, {}
+  for i = 1, count do
+    local id = ids[i]
     if records[i] then
       known[#known + 1] = id
     else
@@ -86,81 +95,111 @@ if #ids > 0 then
       redis.call('HINCRBY', meta, 'orphans', 1)
     end
   end
-  if #known > 0 then
-    if #known < #ids then records = redis.call('HMGET', rec, unpack(known)) end
-    if exists(args) then some_args = redis.call('HMGET', args, unpack(known)) end
-    if exists(crash) then crashes = redis.call('HMGET', crash, unpack(known)) end
-    if exists(mark) then marks = redis.call('HMGET', mark, unpack(known)) end
-    if exists(cancel) then cancelled = redis.call('SMISMEMBER', cancel, unpack(known)) end
-    local moves, number = {}, text(fence)
-    for i, id in ipairs(known) do
-      moves[2 * i - 1] = number
-      moves[2 * i] = id
-    end
-    redis.call('ZADD', due, 'XX', unpack(moves))
-  else
-    records = {}
+  if #known < count then
+    ids, count = known, #known
+    records = count > 0 and redis.call('HMGET', rec, unpack(ids)) or {}
   end
-  ids = known
+  for i = 1, count do
+    moves[2 * i - 1] = number
+    moves[2 * i] = ids[i]
+  end
+  if count > 0 then
+    if exists(args) then some_args = redis.call('HMGET', args, unpack(ids)) end
+    if exists(crash) then crashes = redis.call('HMGET', crash, unpack(ids)) end
+    if exists(mark) then marks = redis.call('HMGET', mark, unpack(ids)) end
+    if exists(cancel) then cancelled = redis.call('SMISMEMBER', cancel, unpack(ids)) end
+    redis.call('ZADD', due, 'XX', unpack(moves))
+  end
 end
 local next_due = ''
-if #found < 2 * most then
+if not may_be_more then
   local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
   if first[2] then next_due = text(tonumber(first[2])) end
 end
 -- Columns, as Lua makes many tables at a price. Those of which nothing is stored are empty.
-return {text(now), text(fence), next_due, ids, records, some_args, crashes, marks, cancelled}
+return {text(now), number, next_due, ids, records, some_args, crashes, marks, cancelled}
 )lua";
 
+// The arguments are groups of items with one action and one fence, so that each
+// item has as few arguments as can be.
 constexpr absl::string_view kSettle = R"lua(
 local lease, retain = tonumber(ARGV[1]), tonumber(ARGV[2])
-local count = (#ARGV - 2) / 7
-local ids = {}
-for i = 1, count do ids[i] = ARGV[7 * i - 4] end
-local scores = redis.call('ZMSCORE', due, unpack(ids))
 local fence = next_fence(lease)
-local number = text(fence)
+local number, start, format = text(fence), even(now), string.format
 local has_crashes, has_cancels = exists(crash), exists(cancel)
-local lost, held, moves, records = {}, {}, {}, {}
-local taken, all, gone, values, reasons = {}, {}, {}, {}, {}
-for i = 1, count do
-  local at = 7 * i - 4
-  local id, action, record, value = ids[i], ARGV[at + 2], ARGV[at + 4], ARGV[at + 5]
-  local is_held = scores[i] and (scores[i] == ARGV[at + 1] or tonumber(scores[i]) == tonumber(ARGV[at + 1]))
-  if not is_held or taken[id] then
-    lost[#lost + 1] = id
-  else
-    taken[id] = true
-    all[#all + 1] = id
-    local stays = action == 'r' or action == 'h' or action == 'f'
-    if record ~= '' and (stays or retain > 0) then
-      records[#records + 1] = id
-      records[#records + 1] = record
-    end
-    if action == 'f' or action == 'e' then
-      local reason = ARGV[at + 6]
-      reasons[reason] = (reasons[reason] or 0) + 1
-      if value ~= '' and (action == 'f' or retain > 0) then
-        values[#values + 1] = id
-        values[#values + 1] = value
-      end
-    end
-    if action == 'r' then
-      local wanted = has_cancels and redis.call('SISMEMBER', cancel, id) == 1
-      moves[#moves + 1] = stamp(even(wanted and now or now + tonumber(ARGV[at + 3])))
-      moves[#moves + 1] = id
-    elseif stays then
-      moves[#moves + 1] = number
-      moves[#moves + 1] = id
-      if action == 'h' then held[#held + 1] = id end
+local widths = {r = 3, h = 2, f = 4, k = 2, e = 4}
+
+-- Returns which of the waits are held under a fence. Their keys are arguments.
+local function held_under(old, from, to, width)
+  local is_held, size = {}, (to - from) / width
+  if size > 3 and redis.call('ZCOUNT', due, old, old) <= 2 * size then
+    -- Numbers as text cost more than a few keys too many.
+    local ids = redis.call('ZRANGE', due, old, old, 'BYSCORE')
+    for i = 1, #ids do is_held[ids[i]] = true end
+    return is_held
+  end
+  local ids = {}
+  for a = from, to - 1, width do ids[#ids + 1] = ARGV[a] end
+  local scores = redis.call('ZMSCORE', due, unpack(ids))
+  for i = 1, #ids do
+    if scores[i] == old then is_held[ids[i]] = true end
+  end
+  return is_held
+end
+
+local lost, held, settled, gone, values, reasons = {}, {}, {}, {}, {}, {}
+local moves, moved, records, recorded, count = {}, 0, {}, 0, 0
+local holds_on, at = false, 3
+while ARGV[at] do
+  local action, old, from, width = ARGV[at], ARGV[at + 1], at + 3, widths[ARGV[at]]
+  at = from + tonumber(ARGV[at + 2]) * width
+  count = count + (at - from) / width
+  local is_held = held_under(old, from, at, width)
+  local is_release, ends = action == 'r', action == 'f' or action == 'e'
+  local stays = is_release or action == 'h' or action == 'f'
+  for a = from, at - 1, width do
+    local id = ARGV[a]
+    if not is_held[id] then
+      lost[#lost + 1] = id
     else
-      gone[#gone + 1] = id
+      if has_crashes then settled[#settled + 1] = id end
+      local record = ARGV[a + 1]
+      if record ~= '' and (stays or retain > 0) then
+        records[recorded + 1] = id
+        records[recorded + 2] = record
+        recorded = recorded + 2
+      end
+      if is_release then
+        local time = start + ARGV[a + 2]
+        if has_cancels and redis.call('SISMEMBER', cancel, id) == 1 then time = start end
+        local micros = time % 1000000
+        moves[moved + 1] = format('%d%06d', (time - micros) / 1000000, micros)
+        moves[moved + 2] = id
+        moved = moved + 2
+      elseif stays then
+        holds_on = true
+        moves[moved + 1] = number
+        moves[moved + 2] = id
+        moved = moved + 2
+        if action == 'h' then held[#held + 1] = id end
+      else
+        gone[#gone + 1] = id
+      end
+      if ends then
+        local value, reason = ARGV[a + 2], ARGV[a + 3]
+        reasons[reason] = (reasons[reason] or 0) + 1
+        if value ~= '' and (stays or retain > 0) then
+          values[#values + 1] = id
+          values[#values + 1] = value
+        end
+      end
     end
   end
 end
-if has_crashes and #all > 0 then redis.call('HDEL', crash, unpack(all)) end
-if #moves > 0 then redis.call('ZADD', due, 'XX', unpack(moves)) end
-if #records > 0 then redis.call('HSET', rec, unpack(records)) end
+if #settled > 0 then redis.call('HDEL', crash, unpack(settled)) end
+if holds_on then redis.call('ZADD', leases, number, number) end
+if moved > 0 then redis.call('ZADD', due, 'XX', unpack(moves)) end
+if recorded > 0 then redis.call('HSET', rec, unpack(records)) end
 if #values > 0 then redis.call('HSET', res, unpack(values)) end
 for reason, ends in pairs(reasons) do redis.call('HINCRBY', meta, reason, ends) end
 if #gone > 0 then
@@ -195,7 +234,7 @@ if #old > 0 then
   redis.call('HDEL', args, unpack(old))
   redis.call('HDEL', res, unpack(old))
 end
-return {text(now), text(fence), lost, cancelled}
+return {text(now), number, lost, cancelled}
 )lua";
 
 constexpr absl::string_view kEnqueue = R"lua(
@@ -437,7 +476,7 @@ std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
                    partition.index, "}:");
   std::vector<std::string> keys;
   for (const char* key : {"due", "rec", "args", "res", "done", "crash", "mark",
-                          "cancel", "meta"}) {
+                          "cancel", "leases", "meta"}) {
     keys.push_back(absl::StrCat(prefix, key));
   }
   return keys;
@@ -447,18 +486,40 @@ std::vector<std::string> ClaimArguments(const ClaimRequest& request) {
   return {absl::StrCat(request.most), absl::StrCat(request.lease_us)};
 }
 
-std::vector<std::string> SettleArguments(const SettleRequest& request) {
+std::vector<std::string> SettleArguments(SettleRequest request) {
+  std::vector<SettleItem*> items;
+  items.reserve(request.items.size());
+  for (SettleItem& item : request.items) items.push_back(&item);
+  const auto group = [](const SettleItem* item) {
+    return std::pair(item->action, item->fence);
+  };
+  std::stable_sort(items.begin(), items.end(),
+                   [&](const SettleItem* a, const SettleItem* b) {
+                     return group(a) < group(b);
+                   });
   std::vector<std::string> arguments = {absl::StrCat(request.lease_us),
                                         absl::StrCat(request.retain_us)};
-  arguments.reserve(2 + 7 * request.items.size());
-  for (const SettleItem& item : request.items) {
-    arguments.push_back(item.key);
-    arguments.push_back(absl::StrCat(item.fence));
-    arguments.emplace_back(1, static_cast<char>(item.action));
-    arguments.push_back(absl::StrCat(item.delay_us));
-    arguments.push_back(item.record);
-    arguments.push_back(item.value);
-    arguments.push_back(item.reason);
+  arguments.reserve(2 + 4 * items.size());
+  for (auto first = items.begin(); first != items.end();) {
+    const auto last = std::find_if(
+        first, items.end(),
+        [&](const SettleItem* item) { return group(item) != group(*first); });
+    arguments.emplace_back(1, static_cast<char>((*first)->action));
+    arguments.push_back(absl::StrCat((*first)->fence));
+    arguments.push_back(absl::StrCat(last - first));
+    for (; first != last; ++first) {
+      SettleItem& item = **first;
+      arguments.push_back(std::move(item.key));
+      arguments.push_back(std::move(item.record));
+      if (item.action == SettleAction::kRelease) {
+        // Even, as times of waits that nobody holds are.
+        arguments.push_back(absl::StrCat(item.delay_us + item.delay_us % 2));
+      } else if (item.action == SettleAction::kEnd ||
+                 item.action == SettleAction::kEndUnheard) {
+        arguments.push_back(std::move(item.value));
+        arguments.push_back(std::move(item.reason));
+      }
+    }
   }
   return arguments;
 }

@@ -31,7 +31,7 @@ const RedisScript& BeatScript();
 // What they take. All but the last two scripts take the keys of a partition.
 std::vector<std::string> PartitionKeys(const WaitPartition& partition);
 std::vector<std::string> ClaimArguments(const ClaimRequest& request);
-std::vector<std::string> SettleArguments(const SettleRequest& request);
+std::vector<std::string> SettleArguments(SettleRequest request);
 std::vector<std::string> EnqueueArguments(const EnqueueRequest& request);
 
 // What they return.

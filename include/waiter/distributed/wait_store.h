@@ -105,7 +105,7 @@ struct SettleRequest {
   int64_t lease_us = 0;
   // Time for which a delivered result is kept; zero: not at all.
   int64_t retain_us = 0;
-  std::vector<SettleItem> items = {};
+  std::vector<SettleItem> items = {};  // With distinct keys.
 };
 
 struct SettleReply {
