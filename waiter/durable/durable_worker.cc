@@ -705,19 +705,21 @@ void DurableWorker::End(Held& held, StopReason reason,
                                             : SettleAction::kEnd);
 }
 
+void DurableWorker::AddItem(Held& held, SettleAction action, int64_t delay_us) {
+  SettleItem& item = held.partition.items.emplace_back();
+  item.key = held.key;
+  item.action = action;
+  item.delay_us = delay_us;
+  if (std::exchange(held.is_dirty, false)) item.record = held.record.Encode();
+  if (action == SettleAction::kEnd || action == SettleAction::kEndUnheard) {
+    item.value = held.value;
+    item.reason = std::string(StopReasonName(held.record.reason));
+  }
+}
+
 void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
-  const bool ends =
-      action == SettleAction::kEnd || action == SettleAction::kEndUnheard;
+  AddItem(held, action, Micros(delay));
   Partition& partition = held.partition;
-  partition.items.push_back(
-      {.key = held.key,
-       .action = action,
-       .delay_us = Micros(delay),
-       .record = std::exchange(held.is_dirty, false) ? held.record.Encode()
-                                                     : std::string(),
-       .value = ends ? held.value : std::string(),
-       .reason = ends ? std::string(StopReasonName(held.record.reason))
-                      : std::string()});
   const MonotonicTime now = clock_.MonotonicNow();
   if (partition.items.size() >= kFlushSize) return Flush(partition, now);
   flushes_.Hasten(partition, now + kFlushGap);
@@ -728,6 +730,9 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
   flushes_.Set(partition, MonotonicTime::max());
   std::vector<SettleItem> items;
   std::vector<SettleItem> later;
+  std::vector<SentItem> sent;
+  items.reserve(partition.items.size());
+  sent.reserve(partition.items.size());
   for (SettleItem& item : partition.items) {
     Held* const held = Find(partition.name, item.key);
     // Without one, the wait is given back as soon as it was claimed.
@@ -739,7 +744,14 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
       held->is_settling = true;
       item.fence = held->fence;
     }
-    if (item.fence != 0) items.push_back(std::move(item));
+    if (item.fence == 0) continue;
+    if (held != nullptr) {
+      sent.push_back({.key = item.key,
+                      .fence = item.fence,
+                      .action = item.action,
+                      .delay_us = item.delay_us});
+    }
+    items.push_back(std::move(item));
   }
   partition.items = std::move(later);
   if (items.empty()) return;
@@ -747,28 +759,28 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
       .partition = partition.id,
       .lease_us = Micros(lease_),
       .retain_us = absl::ToInt64Microseconds(options_.retain),
-      .items = items};
+      .items = std::move(items)};
   store_->Settle(
       std::move(request),
-      Reply<SettleReply>([&partition, now, items = std::move(items)](
+      Reply<SettleReply>([&partition, now, sent = std::move(sent)](
                              DurableWorker& self, const auto& reply) {
         self.mutex_.AssertHeld();
-        self.OnSettled(partition, now, items, reply);
+        self.OnSettled(partition, now, sent, reply);
       }));
 }
 
 void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
-                              std::vector<SettleItem> items,
+                              const std::vector<SentItem>& items,
                               const absl::StatusOr<SettleReply>& reply) {
   Note(reply.status());
   Name& name = partition.name;
   const MonotonicTime now = clock_.MonotonicNow();
-  if (!reply.ok()) return OnSettleFailed(partition, now, std::move(items));
+  if (!reply.ok()) return OnSettleFailed(partition, now, items);
   store_clock_.Observe(sent, now, microseconds(reply->now_us));
   const absl::flat_hash_set<absl::string_view> lost(reply->lost.begin(),
                                                     reply->lost.end());
   state_.lost += static_cast<int64_t>(lost.size());
-  for (const SettleItem& item : items) {
+  for (const SentItem& item : items) {
     Held* const held = Find(name, item.key);
     if (held == nullptr || held->fence != item.fence) continue;
     if (lost.contains(item.key)) {
@@ -789,16 +801,15 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
 
 // Asked again, the store says "lost" of what it had done.
 void DurableWorker::OnSettleFailed(Partition& partition, MonotonicTime now,
-                                   std::vector<SettleItem> items) {
-  for (SettleItem& item : items) {
+                                   const std::vector<SentItem>& items) {
+  for (const SentItem& item : items) {
     Held* const held = Find(partition.name, item.key);
     if (held == nullptr || held->fence != item.fence) continue;
     held->is_settling = false;
-    if (item.action == SettleAction::kHold) {
-      held->is_dirty |= !item.record.empty();
-    } else if (now < held->lease_end) {
-      item.fence = 0;
-      partition.items.push_back(std::move(item));
+    held->is_dirty = true;
+    if (item.action == SettleAction::kHold) continue;
+    if (now < held->lease_end) {
+      AddItem(*held, item.action, item.delay_us);
     } else {
       Drop(*held);
     }
@@ -808,7 +819,7 @@ void DurableWorker::OnSettleFailed(Partition& partition, MonotonicTime now,
   }
 }
 
-void DurableWorker::OnItemSettled(Held& held, const SettleItem& item,
+void DurableWorker::OnItemSettled(Held& held, const SentItem& item,
                                   int64_t fence, MonotonicTime lease_end) {
   switch (item.action) {
     case SettleAction::kHold:

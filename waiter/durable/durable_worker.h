@@ -182,6 +182,14 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     WaitHandle handle = {};
   };
 
+  // An item of a settle that is under way.
+  struct SentItem {
+    std::string key;
+    int64_t fence;
+    SettleAction action;
+    int64_t delay_us;
+  };
+
   // Those of waits on the engine's threads.
   WaitHandle Resume(Held& held, WaitToken token);
   // Returns the fence, or nullopt if there must be no poll.
@@ -232,18 +240,20 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
            int64_t attempts, std::string value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deliver(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddItem(Held& held, SettleAction action, int64_t delay_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(Held& held, SettleAction action, Nanoseconds delay = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Flush(Partition& partition, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSettled(Partition& partition, MonotonicTime sent,
-                 std::vector<SettleItem> items,
+                 const std::vector<SentItem>& items,
                  const absl::StatusOr<SettleReply>& reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSettleFailed(Partition& partition, MonotonicTime now,
-                      std::vector<SettleItem> items)
+                      const std::vector<SentItem>& items)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnItemSettled(Held& held, const SettleItem& item, int64_t fence,
+  void OnItemSettled(Held& held, const SentItem& item, int64_t fence,
                      MonotonicTime lease_end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets a wait that another worker may hold. Its functions may go on.
@@ -261,7 +271,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   // this has stopped.
   template <typename T, typename Handle>
   std::function<void(absl::StatusOr<T>)> Reply(Handle handle) {
-    return [weak = weak_from_this(), handle](absl::StatusOr<T> reply) {
+    return [weak = weak_from_this(),
+            handle = std::move(handle)](const absl::StatusOr<T>& reply) {
       const std::shared_ptr<DurableWorker> self = weak.lock();
       if (self == nullptr) return;
       const MutexLock lock(self->mutex_);

@@ -24,13 +24,12 @@ namespace {
 using internal::PartitionKeys;
 
 // Returns a callback of the client that reads the reply.
-template <typename T>
-RedisClient::Callback Reading(
-    absl::StatusOr<T> (*read)(const absl::StatusOr<RedisReply>&),
-    WaitStore::Callback<T> callback) {
+template <typename T, typename Read>
+RedisClient::Callback Reading(Read read, WaitStore::Callback<T> callback) {
   return
-      [read, callback = std::move(callback)](
-          const absl::StatusOr<RedisReply>& reply) { callback(read(reply)); };
+      [read, callback = std::move(callback)](absl::StatusOr<RedisReply> reply) {
+        callback(read(std::move(reply)));
+      };
 }
 
 absl::StatusOr<int64_t> ToNumber(const absl::StatusOr<RedisReply>& reply) {

@@ -536,25 +536,19 @@ std::vector<std::string> EnqueueArguments(const EnqueueRequest& request) {
   return arguments;
 }
 
-absl::StatusOr<ClaimReply> ToClaimReply(
-    const absl::StatusOr<RedisReply>& reply) {
+absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
   if (!reply.ok()) return reply.status();
+  std::vector<RedisReply>& parts = reply->elements;
+  if (parts.size() != 9) return Unexpected();
   Elements from(*reply);
   ClaimReply claimed;
   claimed.now_us = from.Number();
   claimed.fence = from.Number();
   claimed.next_us = from.OptionalNumber();
-  const RedisReply& keys = from.Next();
-  const RedisReply& records = from.Next();
-  const RedisReply& args = from.Next();
-  const RedisReply& crashes = from.Next();
-  const RedisReply& marks = from.Next();
-  const RedisReply& cancelled = from.Next();
-  const auto at = [](const RedisReply& column, size_t i) -> const RedisReply& {
-    static const auto& nothing = *new RedisReply;
-    return i < column.elements.size() ? column.elements[i] : nothing;
-  };
-  bool failed = records.elements.size() != keys.elements.size();
+  std::vector<RedisReply>& keys = parts[3].elements;
+  std::vector<RedisReply>& records = parts[4].elements;
+  if (from.failed() || records.size() != keys.size()) return Unexpected();
+  bool failed = false;
   const auto count = [&](const RedisReply& field) {
     int64_t number = 0;
     if (!field.text.empty()) {
@@ -562,16 +556,22 @@ absl::StatusOr<ClaimReply> ToClaimReply(
     }
     return number;
   };
-  claimed.waits.reserve(keys.elements.size());
-  for (size_t i = 0; i < keys.elements.size(); ++i) {
-    claimed.waits.push_back({.key = keys.elements[i].text,
-                             .record = at(records, i).text,
-                             .args = at(args, i).text,
-                             .crashes = count(at(crashes, i)),
-                             .marks = count(at(marks, i)),
-                             .is_cancelled = at(cancelled, i).integer == 1});
+  claimed.waits.reserve(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    // Those of which nothing is stored are short.
+    const auto column = [&](size_t part) -> const RedisReply& {
+      static const auto& nothing = *new RedisReply;
+      const std::vector<RedisReply>& fields = parts[part].elements;
+      return i < fields.size() ? fields[i] : nothing;
+    };
+    claimed.waits.push_back({.key = std::move(keys[i].text),
+                             .record = std::move(records[i].text),
+                             .args = column(5).text,
+                             .crashes = count(column(6)),
+                             .marks = count(column(7)),
+                             .is_cancelled = column(8).integer == 1});
   }
-  if (failed || from.failed()) return Unexpected();
+  if (failed) return Unexpected();
   return claimed;
 }
 

@@ -35,8 +35,7 @@ std::vector<std::string> SettleArguments(SettleRequest request);
 std::vector<std::string> EnqueueArguments(const EnqueueRequest& request);
 
 // What they return.
-absl::StatusOr<ClaimReply> ToClaimReply(
-    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply);
 absl::StatusOr<SettleReply> ToSettleReply(
     const absl::StatusOr<RedisReply>& reply);
 absl::StatusOr<EnqueueReply> ToEnqueueReply(

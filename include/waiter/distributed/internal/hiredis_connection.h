@@ -82,6 +82,8 @@ class HiredisConnection final : public RedisConnection {
   void Send(const std::vector<std::string>& command, uint64_t tag) override {
     std::vector<const char*> texts;
     std::vector<size_t> sizes;
+    texts.reserve(command.size());
+    sizes.reserve(command.size());
     for (const std::string& argument : command) {
       texts.push_back(argument.data());
       sizes.push_back(argument.size());
@@ -138,6 +140,7 @@ class HiredisConnection final : public RedisConnection {
         break;
       case REDIS_REPLY_ARRAY:
         value.type = Type::kArray;
+        value.elements.reserve(reply.elements);
         for (size_t i = 0; i < reply.elements; ++i) {
           value.elements.push_back(ToReply(*reply.element[i]));
         }
