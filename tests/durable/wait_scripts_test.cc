@@ -37,7 +37,9 @@
 namespace waiter {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int64_t kStart = 1'790'000'000'000'000;
@@ -411,6 +413,64 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterABeat) {
   EXPECT_THAT(beat("b"), ElementsAre("a", "b"));
   now_ += 2'000'000;
   EXPECT_THAT(beat("b"), ElementsAre("b"));
+}
+
+TEST_F(WaitScriptsTest, ServerThatMayDeleteWaitsIsRefused) {
+  const auto open = [&] {
+    std::promise<absl::StatusOr<RedisReply>> reply;
+    client_->Call(internal::OpenScript(), {"waiter:{s}:names"}, {"n", "4"},
+                  [&](absl::StatusOr<RedisReply> got) {
+                    reply.set_value(std::move(got));
+                  });
+    return reply.get_future().get();
+  };
+  for (const std::string policy :
+       {"allkeys-lru", "allkeys-lfu", "allkeys-random"}) {
+    server_->Run({"CONFIG", "SET", "maxmemory-policy", policy});
+    EXPECT_THAT(open().status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("maxmemory-policy is " + policy + ","),
+                               HasSubstr("set it to noeviction"))));
+  }
+  EXPECT_EQ(server_->Run({"EXISTS", "waiter:{s}:names"}), "0");
+  // No wait has a time to live, which these need.
+  for (const std::string policy :
+       {"volatile-lru", "volatile-ttl", "noeviction"}) {
+    server_->Run({"CONFIG", "SET", "maxmemory-policy", policy});
+    const absl::StatusOr<RedisReply> opened = open();
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(opened->integer, 4);
+  }
+}
+
+TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
+  ASSERT_TRUE(Enqueue({.partition = partition_,
+                       .most_pending = 10,
+                       .items = {{.key = "a", .record = "r", .args = "x"},
+                                 {.key = "b", .record = "r", .args = "x"},
+                                 {.key = "c", .record = "r", .args = "x"}}})
+                  .ok());
+  const ClaimRequest request = {
+      .partition = partition_, .most = 10, .lease_us = 1'000'000};
+  ASSERT_TRUE(Claim(request).ok());
+  now_ += 2'000'000;  // The holder has vanished.
+  const absl::StatusOr<ClaimReply> claimed = Claim(request);
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_TRUE(Run(internal::CancelScript(), partition_, {"a"}).ok());
+  ASSERT_TRUE(Run(internal::MarkScript(), partition_, {"a", "1"}).ok());
+  ASSERT_TRUE(Settle({.partition = partition_,
+                      .lease_us = 1'000'000,
+                      .retain_us = 1'000'000,
+                      .items = {{.key = "b",
+                                 .fence = claimed->fence,
+                                 .action = SettleAction::kEndUnheard,
+                                 .record = "2 ",
+                                 .value = "v",
+                                 .reason = "success"}}})
+                  .ok());
+  for (const std::string& key : internal::PartitionKeys(partition_)) {
+    EXPECT_EQ(server_->Run({"TTL", key}), "-1") << key;
+  }
 }
 
 TEST_F(WaitScriptsTest, EachScriptSaysItsNameAndVersion) {

@@ -294,7 +294,15 @@ redis.call('HDEL', crash, ARGV[1])
 return 0
 )lua";
 
+// Only policies for all keys evict waits, as their keys have no time to live.
+// A user may be denied INFO.
 constexpr absl::string_view kOpen = R"lua(
+local info = redis.pcall('INFO', 'memory')
+local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:(allkeys%S*)')
+if policy then
+  return redis.error_reply('EVICTS maxmemory-policy is ' .. policy ..
+    ', so the server may delete waits; set it to noeviction')
+end
 redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
 )lua";

@@ -12,7 +12,8 @@
 // One store, with its connection, serves all names of a process. Its keys begin
 // with "waiter:{SPACE/NAME/PARTITION}:". The server is the memory of the waits:
 // run it with `appendonly yes` and `maxmemory-policy noeviction`;
-// docs/durable.md says what is lost otherwise.
+// docs/durable.md says what is lost otherwise. A server whose policy evicts
+// keys without a time to live is refused.
 
 #ifndef WAITER_DISTRIBUTED_REDIS_WAIT_STORE_H_
 #define WAITER_DISTRIBUTED_REDIS_WAIT_STORE_H_

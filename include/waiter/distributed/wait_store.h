@@ -205,7 +205,8 @@ class WaitStore {
                     Callback<int64_t> callback) = 0;
 
   // Returns the number of partitions of a name, which is `partitions` if nobody
-  // has opened the name before.
+  // has opened the name before. kFailedPrecondition if the store is set up so
+  // that it may delete waits.
   virtual void Open(std::string space, std::string name, int64_t partitions,
                     Callback<int64_t> callback) = 0;
 
