@@ -51,6 +51,11 @@ class RedisWaitStore final : public WaitStore {
             Callback<int64_t> callback) override;
   void Beat(std::string space, std::string worker,
             Callback<std::vector<std::string>> callback) override;
+  void Check(WaitPartition partition, std::string cursor,
+             Callback<CheckReply> callback) override;
+  void Examine(ExamineRequest request,
+               Callback<std::vector<FaultyWait>> callback) override;
+  void Inspect(WaitPartition partition, Callback<WaitServer> callback) override;
   void RunAt(MonotonicTime time, std::function<void()> timer) override;
   Clock& clock() override;
 
