@@ -47,6 +47,7 @@ set(WAITER_SOURCES
   waiter/distributed/slot_ledger.h
   waiter/distributed/store_clock.h
   waiter/distributed/sync_times.h
+  waiter/durable/durable_check.cc
   waiter/durable/durable_client.cc
   waiter/durable/durable_record.cc
   waiter/durable/durable_record.h
@@ -54,6 +55,8 @@ set(WAITER_SOURCES
   waiter/durable/durable_worker.cc
   waiter/durable/durable_worker.h
   waiter/durable/redis_wait_store.cc
+  waiter/durable/server_info.cc
+  waiter/durable/server_info.h
   waiter/durable/wait_scripts.cc
   waiter/durable/wait_scripts.h
   waiter/engine/engine_counters.h

@@ -29,6 +29,7 @@
 #include "cli/run/durable_target.h"
 #include "cli/run/exit_code.h"
 #include "cli/text/duration_text.h"
+#include "waiter/distributed/durable_check.h"
 #include "waiter/distributed/durable_client.h"
 #include "waiter/distributed/wait_store.h"
 
@@ -46,6 +47,7 @@ constexpr std::string_view kUsage =
     "  list    lists the waits, and the results that are kept\n"
     "  show    shows one wait\n"
     "  cancel  ends a wait\n"
+    "  check   looks for damage in the store, and repairs it\n"
     "\n"
     "waiter durable ACTION --help shows the flags of an action.\n";
 
@@ -59,11 +61,12 @@ struct Arguments {
   std::optional<absl::Duration> timeout;
   absl::Duration first_delay;
   bool json = false;
+  bool repair = false;
   bool watch = false;
   int max_overdue = 0;
 };
 
-enum class Action : uint8_t { kAdd, kStatus, kList, kShow, kCancel };
+enum class Action : uint8_t { kAdd, kStatus, kList, kShow, kCancel, kCheck };
 
 struct ActionForm {
   Action action;
@@ -86,6 +89,9 @@ constexpr ActionForm kActions[] = {
      3, 3},
     {Action::kCancel, "cancel", "[FLAG...] STORE_URL NAME KEY",
      "Asks that a wait ends as cancelled.", 3, 3},
+    {Action::kCheck, "check", "[FLAG...] STORE_URL NAME",
+     "Looks for damaged waits, and settings of the server that endanger them.",
+     2, 2},
 };
 
 Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
@@ -124,6 +130,12 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
       break;
     case Action::kShow:
       flags.AddSwitch("json", "print JSON", arguments.json);
+      break;
+    case Action::kCheck:
+      flags.AddSwitch("json", "print JSON", arguments.json);
+      flags.AddSwitch("repair", "remove leftovers, and make lost waits due",
+                      arguments.repair);
+      flags.HasNoVariable("repair");
       break;
     case Action::kCancel:
       break;
@@ -240,6 +252,26 @@ absl::StatusOr<int> ShowOrCancel(const Call& call, bool cancels) {
   return status->phase == DurableStatus::Phase::kUnknown ? kNo : 0;
 }
 
+absl::StatusOr<int> Check(const Call& call,
+                          const std::shared_ptr<WaitStore>& store) {
+  const bool repairs = call.arguments.repair;
+  const DurableCheckOptions options = {
+      .space = call.arguments.store.space,
+      .partitions = call.arguments.store.partitions,
+      .repairs = repairs};
+  const absl::StatusOr<DurableCheckReport> report =
+      Answer<DurableCheckReport>([&](auto callback) {
+        CheckDurableWaits(store, call.name(), options, std::move(callback));
+      });
+  if (!report.ok()) return report.status();
+  if (call.arguments.json) {
+    call.out << DurableCheckJson(call.name(), *report, repairs) << '\n';
+  } else {
+    call.out << DurableCheckText(*report, repairs);
+  }
+  return report->is_clean() ? 0 : kNo;
+}
+
 absl::StatusOr<int> RunAction(const ActionForm& form,
                               const Invocation& invocation) {
   Arguments arguments;
@@ -282,6 +314,8 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
       return List(call);
     case Action::kShow:
       return ShowOrCancel(call, /*cancels=*/false);
+    case Action::kCheck:
+      return Check(call, *store);
     case Action::kCancel:
       break;
   }
@@ -330,8 +364,8 @@ int DurableCommand::Run(const Invocation& invocation) const {
   }
   return ExitCode(
       absl::InvalidArgumentError(
-          "no such action; the actions are add, work, status, list, show and "
-          "cancel"),
+          "no such action; the actions are add, work, status, list, show, "
+          "cancel and check"),
       kCommand, invocation.err);
 }
 

@@ -17,8 +17,10 @@
 #include "cli/text/printable.h"
 #include "cli/text/time_text.h"
 #include "nlohmann/json.hpp"
+#include "waiter/distributed/durable_check.h"
 #include "waiter/distributed/durable_client.h"
 #include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/wait_store.h"
 #include "waiter/wait_report.h"
 
 namespace waiter::cli {
@@ -158,6 +160,66 @@ std::string DurableStatsJson(std::string_view name, const DurableStats& stats) {
        {"oldest_ms", JsonNumber(absl::ToDoubleMilliseconds(stats.oldest))},
        {"kept", stats.kept},
        {"counters", std::move(counters)}});
+}
+
+std::string DurableCheckText(const DurableCheckReport& report, bool repairs) {
+  std::string text;
+  for (const WaitServer& server : report.servers) {
+    AppendField("server", server.description, text);
+    for (const std::string& fault : server.faults) {
+      AppendField("setting", fault, text);
+    }
+  }
+  for (const DurableFinding& finding : report.findings) {
+    AppendField(ToString(finding.fault), ToString(finding), text);
+  }
+  const auto listed = static_cast<int64_t>(report.findings.size());
+  if (report.found > listed) {
+    AppendField("more", absl::StrCat(report.found - listed, " like these"),
+                text);
+  }
+  if (report.uncounted > 0) {
+    AppendField("not counted",
+                absl::StrCat(report.uncounted,
+                             " partitions, as waits came and ended meanwhile"),
+                text);
+  }
+  std::string found = "no damage";
+  if (report.found > 0) {
+    found =
+        absl::StrCat(report.found, report.found == 1 ? " finding" : " findings",
+                     repairs ? ", repaired" : "; --repair mends them");
+  }
+  AppendField("records", absl::StrCat(report.records, ", ", found), text);
+  return text;
+}
+
+std::string DurableCheckJson(std::string_view name,
+                             const DurableCheckReport& report, bool repairs) {
+  Json servers = Json::array();
+  for (const WaitServer& server : report.servers) {
+    servers.push_back(
+        {{"description", server.description}, {"faults", server.faults}});
+  }
+  Json findings = Json::array();
+  for (const DurableFinding& finding : report.findings) {
+    Json row = {{"fault", std::string(ToString(finding.fault))},
+                {"partition", finding.partition}};
+    if (finding.fault == WaitFault::kMiscounted) {
+      row["missing"] = finding.missing;
+    } else {
+      row["key"] = finding.key;
+    }
+    findings.push_back(std::move(row));
+  }
+  return JsonText({{"name", std::string(name)},
+                   {"clean", report.is_clean()},
+                   {"records", report.records},
+                   {"found", report.found},
+                   {"repaired", repairs ? report.found : 0},
+                   {"uncounted", report.uncounted},
+                   {"servers", std::move(servers)},
+                   {"findings", std::move(findings)}});
 }
 
 }  // namespace waiter::cli

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "waiter/distributed/durable_check.h"
 #include "waiter/distributed/durable_client.h"
 
 namespace waiter::cli {
@@ -25,6 +26,11 @@ std::string DurableStatsJson(std::string_view name, const DurableStats& stats);
 // Return lines, one for each field that is known.
 std::string DurableText(const DurableStatus& status, absl::Time now);
 std::string DurableStatsText(const DurableStats& stats);
+
+// Lines, and a line without its end, for what a check has found.
+std::string DurableCheckText(const DurableCheckReport& report, bool repairs);
+std::string DurableCheckJson(std::string_view name,
+                             const DurableCheckReport& report, bool repairs);
 
 }  // namespace waiter::cli
 

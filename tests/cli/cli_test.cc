@@ -168,6 +168,7 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"durable status redis://h jobs --watch --max-overdue=1",
        "--max-overdue: contradicts --watch"},
       {"durable status redis://h jobs --partitions=0", "from 1 to 4096"},
+      {"durable check redis://h", "usage: waiter durable check [FLAG...]"},
       {"durable show redis://h jobs", "usage: waiter durable show"},
       {"durable work redis://u:secret@h", "a store and a name are needed"},
       {"durable work redis://h redis://u:secret@h", "NAME must be 1 to 64 of"},
@@ -341,8 +342,8 @@ TEST(CliTest, HelpFitsOneScreen) {
         "simulate fleet --help", "simulate contention --help",
         "simulate budgets --help", "report --help", "durable --help",
         "durable add --help", "durable work --help", "durable status -h",
-        "durable list --help", "durable show --help",
-        "durable cancel --help"}) {
+        "durable list --help", "durable show --help", "durable cancel --help",
+        "durable check --help"}) {
     const Ended help = Call(line);
     EXPECT_EQ(help.code, 0) << line;
     EXPECT_THAT(help.err, IsEmpty()) << line;

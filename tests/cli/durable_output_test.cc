@@ -7,14 +7,20 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "waiter/distributed/durable_check.h"
 #include "waiter/distributed/durable_client.h"
 #include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/wait_store.h"
 #include "waiter/wait_report.h"
 
 namespace waiter::cli {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using Phase = DurableStatus::Phase;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'000'000'000);
@@ -105,6 +111,41 @@ TEST(DurableOutputTest, StatsAreTextOrJson) {
   EXPECT_EQ(DurableStatsJson("jobs", stats),
             R"({"name":"jobs","pending":5,"overdue":2,"oldest_ms":3500,)"
             R"("kept":7,"counters":{"enqueued":12,"success":7}})");
+}
+
+TEST(DurableOutputTest, CheckIsTextOrJson) {
+  DurableCheckReport report;
+  report.servers = {{.id = "1", .description = "Redis 7.0.15", .faults = {}}};
+  report.records = 12;
+  EXPECT_EQ(DurableCheckText(report, /*repairs=*/false),
+            "server           Redis 7.0.15\n"
+            "records          12, no damage\n");
+  EXPECT_EQ(DurableCheckJson("jobs", report, /*repairs=*/false),
+            R"({"name":"jobs","clean":true,"records":12,"found":0,)"
+            R"("repaired":0,"uncounted":0,"servers":[{"description":)"
+            R"("Redis 7.0.15","faults":[]}],"findings":[]})");
+
+  report.servers[0].faults = {"appendonly is no"};
+  report.findings = {
+      {.fault = WaitFault::kLeftover, .partition = 3, .key = "a\x1b[2J"},
+      {.fault = WaitFault::kMiscounted, .partition = 4, .missing = 2}};
+  report.found = 5;
+  report.uncounted = 6;
+  const std::string text = DurableCheckText(report, /*repairs=*/true);
+  EXPECT_THAT(text, HasSubstr("setting          appendonly is no\n"
+                              "leftover         a\\x1b[2J left"));
+  EXPECT_THAT(text, HasSubstr("\nmiscounted       partition 4: 2 waits were"));
+  EXPECT_THAT(text, EndsWith("\nmore             3 like these\n"
+                             "not counted      6 partitions, as waits came and "
+                             "ended meanwhile\n"
+                             "records          12, 5 findings, repaired\n"));
+  EXPECT_THAT(DurableCheckJson("jobs", report, /*repairs=*/true),
+              AllOf(HasSubstr(R"("clean":false)"),
+                    HasSubstr(R"("found":5,"repaired":5,"uncounted":6)"),
+                    HasSubstr(R"("faults":["appendonly is no"])"),
+                    HasSubstr(R"({"fault":"leftover","partition":3,)"),
+                    HasSubstr(R"({"fault":"miscounted","partition":4,)"
+                              R"("missing":2})")));
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ class BentWaitStore final : public WaitStore {
   Bend<int64_t> mark;
   Bend<int64_t> open;
   Bend<std::vector<std::string>> beat;
+  Bend<CheckReply> check;
+  Bend<std::vector<FaultyWait>> examine;
+  Bend<WaitServer> inspect;
   // If not OK, calls have no effect and get this.
   absl::Status down;
 
@@ -127,6 +130,23 @@ class BentWaitStore final : public WaitStore {
     if (Fails(callback)) return;
     inner_->Beat(std::move(space), std::move(worker),
                  Bent(&beat, std::move(callback)));
+  }
+  void Check(WaitPartition partition, std::string cursor,
+             Callback<CheckReply> callback) override {
+    if (Fails(callback)) return;
+    inner_->Check(std::move(partition), std::move(cursor),
+                  Bent(&check, std::move(callback)));
+  }
+  void Examine(ExamineRequest request,
+               Callback<std::vector<FaultyWait>> callback) override {
+    EXPECT_LE(request.keys.size(), 250);
+    if (Fails(callback)) return;
+    inner_->Examine(std::move(request), Bent(&examine, std::move(callback)));
+  }
+  void Inspect(WaitPartition partition,
+               Callback<WaitServer> callback) override {
+    if (Fails(callback)) return;
+    inner_->Inspect(std::move(partition), Bent(&inspect, std::move(callback)));
   }
   void RunAt(MonotonicTime time, std::function<void()> timer) override {
     inner_->RunAt(time, std::move(timer));

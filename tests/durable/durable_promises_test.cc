@@ -979,6 +979,31 @@ TEST(DurablePromisesTest, EveryCallOfAnotherDivisionIsRefused) {
   EXPECT_FALSE(bench.Get("a")->is_cancelled);
 }
 
+TEST(DurablePromisesTest, RefusalOfTheStoreIsToldUntilItOpensTheName) {
+  Bench bench;
+  ASSERT_TRUE(bench.Enqueue({.key = "a"}).ok());
+  bench.store->open = [](absl::StatusOr<int64_t>& reply) {
+    reply = absl::FailedPreconditionError("may delete waits");
+  };
+  DurableWaits& worker = bench.AddWorker();
+  auto client = *DurableClient::Make(bench.store, {.partitions = 2});
+  absl::Status error;
+  client->Get("job", "a", [&](const auto& got) { error = got.status(); });
+  // Other calls of the worker succeed meanwhile.
+  for (int i = 0; i < 30; ++i) {
+    bench.Run(absl::Seconds(1));
+    EXPECT_THAT(worker.State().last_error,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("may delete waits")));
+  }
+  EXPECT_THAT(error, StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(bench.polls, IsEmpty());
+  bench.store->open = nullptr;
+  bench.Run(absl::Seconds(10));
+  EXPECT_TRUE(worker.State().last_error.ok());
+  EXPECT_THAT(bench.polls, SizeIs(Ge(1)));
+}
+
 TEST(DurablePromisesTest, StatsOfAnUnusedNameAreZero) {
   Bench bench;
   const DurableStats stats = *bench.Stats("unused");

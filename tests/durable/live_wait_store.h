@@ -128,6 +128,25 @@ class LiveWaitStore final : public WaitStore {
            return book.Beat(space, worker, now);
          });
   }
+  void Check(WaitPartition partition, std::string /*cursor*/,
+             Callback<CheckReply> callback) override {
+    Call(std::move(callback),
+         [partition = std::move(partition)](WaitBook& book, int64_t) {
+           return book.Check(partition);
+         });
+  }
+  void Examine(ExamineRequest request,
+               Callback<std::vector<FaultyWait>> callback) override {
+    Call(std::move(callback),
+         [request = std::move(request)](WaitBook& book, int64_t now) {
+           return book.Examine(request, now);
+         });
+  }
+  void Inspect(WaitPartition /*partition*/,
+               Callback<WaitServer> callback) override {
+    Call(std::move(callback),
+         [](WaitBook& book, int64_t) { return book.server; });
+  }
   void RunAt(MonotonicTime time, std::function<void()> timer) override {
     Add(time, [timer = std::move(timer)](bool is_destroyed) {
       if (!is_destroyed) timer();

@@ -34,12 +34,15 @@
 #include "waiter/distributed/redis_client.h"
 #include "waiter/distributed/redis_reply.h"
 #include "waiter/distributed/wait_store.h"
+#include "waiter/durable/server_info.h"
 #include "waiter/durable/wait_scripts.h"
 
 namespace waiter {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
@@ -90,6 +93,16 @@ class WaitScriptsTest : public testing::Test {
     return internal::ToStoredWaits(
         Run(internal::GetScript(), partition_, std::move(keys)));
   }
+
+  absl::StatusOr<CheckReply> Check(const std::string& cursor = "") {
+    return internal::ToCheckReply(
+        Run(internal::CheckScript(), partition_, {cursor}));
+  }
+  // All steps as one.
+  CheckReply CheckAll();
+  // Does one thing to a structure of the server and of the book.
+  void Damage(std::mt19937_64& gen);
+  void ExpectSameDamage(bool repairs);
 
   void ExpectSameClaims(const ClaimRequest& request);
   void ExpectSameSettle(const SettleRequest& request);
@@ -151,6 +164,249 @@ void WaitScriptsTest::ExpectSameRows(const std::vector<StoredWait>& script,
     EXPECT_EQ(script[i].due_us, book[i].due_us);
     EXPECT_EQ(script[i].is_cancelled, book[i].is_cancelled);
   }
+}
+
+CheckReply WaitScriptsTest::CheckAll() {
+  CheckReply all;
+  std::set<std::string> keys;
+  std::string cursor;
+  do {
+    const absl::StatusOr<CheckReply> step = Check(cursor);
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (!step.ok()) break;
+    keys.insert(step->keys.begin(), step->keys.end());
+    all.due = step->due;
+    all.fence = step->fence;
+    all.enqueued = step->enqueued;
+    all.ended = step->ended;
+    all.orphans = step->orphans;
+    if (step->sees_records) {
+      all.records += step->records;
+      all.pending += step->pending;
+    }
+    cursor = step->cursor;
+  } while (!cursor.empty());
+  all.keys.assign(keys.begin(), keys.end());
+  return all;
+}
+
+void WaitScriptsTest::Damage(std::mt19937_64& gen) {
+  const std::vector<std::string> keys = internal::PartitionKeys(partition_);
+  WaitBook::Partition& book = book_.Of(partition_);
+  const std::string id = absl::StrCat("k", absl::Uniform(gen, 0, 20));
+  const int which = absl::Uniform(gen, 0, 8);
+  const bool adds = absl::Bernoulli(gen, 0.5);
+  const std::string& name = keys[static_cast<size_t>(which)];
+  const auto scores = [&](std::map<std::string, int64_t>& scored) {
+    if (adds) {
+      server_->Run({"ZADD", name, absl::StrCat(now_), id});
+      scored[id] = now_;
+    } else {
+      server_->Run({"ZREM", name, id});
+      scored.erase(id);
+    }
+  };
+  const auto fields = [&](auto& hash, const std::string& text, auto value) {
+    if (adds) {
+      server_->Run({"HSET", name, id, text});
+      hash[id] = value;
+    } else {
+      server_->Run({"HDEL", name, id});
+      hash.erase(id);
+    }
+  };
+  switch (which) {
+    case 0:
+      return scores(book.due);
+    case 1: {
+      const std::string record =
+          absl::StrCat(absl::Uniform(gen, 0, 4), "5 damaged");
+      return fields(book.records, record, record);
+    }
+    case 2:
+      return fields(book.args, "args", "args");
+    case 3:
+      return fields(book.values, "value", "value");
+    case 4:
+      return scores(book.done);
+    case 5:
+      return fields(book.crashes, "3", 3);
+    case 6:
+      return fields(book.marks, "3", 3);
+    default:
+      break;
+  }
+  if (adds) {
+    server_->Run({"SADD", name, id});
+    book.cancelled.insert(id);
+  } else {
+    server_->Run({"SREM", name, id});
+    book.cancelled.erase(id);
+  }
+}
+
+void WaitScriptsTest::ExpectSameDamage(bool repairs) {
+  const CheckReply script = CheckAll();
+  const CheckReply book = book_.Check(partition_);
+  EXPECT_EQ(script.keys, book.keys);
+  EXPECT_EQ(script.records, book.records);
+  EXPECT_EQ(script.pending, book.pending);
+  EXPECT_EQ(script.due, book.due);
+  EXPECT_EQ(script.fence, book.fence);
+  EXPECT_EQ(script.enqueued, book.enqueued);
+  EXPECT_EQ(script.ended, book.ended);
+  EXPECT_EQ(script.orphans, book.orphans);
+  // Also of those that are sound.
+  ExamineRequest request = {.partition = partition_,
+                            .repairs = repairs,
+                            .missing = book.fence % 3 - 1};
+  for (int i = 0; i < 20; ++i) request.keys.push_back(absl::StrCat("k", i));
+  const auto examined =
+      internal::ToFaultyWaits(Run(internal::ExamineScript(), partition_,
+                                  internal::ExamineArguments(request)));
+  ASSERT_TRUE(examined.ok()) << examined.status();
+  const std::vector<FaultyWait> expected = book_.Examine(request, now_);
+  ASSERT_EQ(examined->size(), expected.size());
+  std::set<std::string> faulty;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ((*examined)[i].key, expected[i].key);
+    EXPECT_EQ((*examined)[i].fault, expected[i].fault) << expected[i].key;
+    faulty.insert(expected[i].key);
+  }
+  EXPECT_EQ(std::vector<std::string>(faulty.begin(), faulty.end()), book.keys);
+  if (!repairs) return;
+  EXPECT_THAT(CheckAll().keys, IsEmpty());
+}
+
+TEST_F(WaitScriptsTest, DamageIsThatOfTheBook) {
+  const uint64_t first_seed = FirstSeed();
+  for (uint64_t seed = first_seed; seed < first_seed + 3; ++seed) {
+    SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
+    std::mt19937_64 gen(seed);
+    for (int step = 0; step < 60 && !HasFailure(); ++step) {
+      now_ += absl::Uniform(gen, 0, 3'000'000);
+      EnqueueRequest request = {.partition = partition_, .most_pending = 100};
+      request.items.push_back(
+          {.key = absl::StrCat("k", absl::Uniform(gen, 0, 20)),
+           .record = "r",
+           .args = "args"});
+      const auto script = Enqueue(request);
+      ASSERT_TRUE(script.ok()) << script.status();
+      EXPECT_EQ(script->created, book_.Enqueue(request, now_)->created);
+      ExpectSameClaims({.partition = partition_, .most = 3, .lease_us = 1000});
+      for (int i = absl::Uniform(gen, 0, 4); i > 0; --i) Damage(gen);
+      ExpectSameDamage(/*repairs=*/absl::Bernoulli(gen, 0.3));
+      std::vector<std::string> all;
+      for (int i = 0; i < 20; ++i) all.push_back(absl::StrCat("k", i));
+      ExpectSameRows(*Get(all), book_.Get(partition_, all));
+    }
+    server_->Run({"FLUSHALL"});
+    book_ = WaitBook();
+  }
+}
+
+// A step is short, and has all that it looks at.
+TEST_F(WaitScriptsTest, CheckTakesManyWaitsInSteps) {
+  constexpr int kWaits = 6000;
+  for (int begin = 0; begin < kWaits; begin += 1000) {
+    EnqueueRequest request = {.partition = partition_, .most_pending = kWaits};
+    for (int i = begin; i < begin + 1000; ++i) {
+      request.items.push_back(
+          {.key = absl::StrCat("k", i), .record = "r", .args = "args"});
+    }
+    ASSERT_TRUE(Enqueue(request).ok());
+  }
+  const std::vector<std::string> keys = internal::PartitionKeys(partition_);
+  server_->Run({"HDEL", keys[1], "k7", "k4444"});
+  server_->Run({"ZREM", keys[0], "k8", "k5555"});
+  int steps = 0;
+  std::string cursor;
+  do {
+    const absl::StatusOr<CheckReply> step = Check(cursor);
+    ASSERT_TRUE(step.ok()) << step.status();
+    EXPECT_LT(step->records, 2000);
+    cursor = step->cursor;
+    ++steps;
+  } while (!cursor.empty() && steps < 1000);
+  EXPECT_GT(steps, 20);
+  const CheckReply all = CheckAll();
+  EXPECT_EQ(all.records, kWaits - 2);
+  EXPECT_EQ(all.pending, kWaits - 2);
+  EXPECT_THAT(all.keys, ElementsAre("k4444", "k5555", "k7", "k8"));
+}
+
+// All members of a structure that is stored flat come at once.
+TEST_F(WaitScriptsTest, CheckTakesLargeFlatStructures) {
+  server_->Run({"CONFIG", "SET", "hash-max-listpack-entries", "100000"});
+  server_->Run({"CONFIG", "SET", "zset-max-listpack-entries", "100000"});
+  EnqueueRequest request = {.partition = partition_, .most_pending = 100'000};
+  for (int i = 0; i < 12'000; ++i) {
+    request.items.push_back({.key = absl::StrCat("k", i), .record = "r"});
+    if (request.items.size() < 1000) continue;
+    ASSERT_TRUE(Enqueue(request).ok());
+    request.items.clear();
+  }
+  server_->Run({"ZREM", internal::PartitionKeys(partition_)[0], "k8888"});
+  const CheckReply all = CheckAll();
+  EXPECT_EQ(all.records, 12'000);
+  EXPECT_THAT(all.keys, ElementsAre("k8888"));
+}
+
+TEST_F(WaitScriptsTest, CheckRefusesWhatIsNoCursor) {
+  for (const std::string cursor : {"x", "9:0", "0:0", "1:", "1:x", "1:0:0"}) {
+    EXPECT_FALSE(Check(cursor).ok()) << cursor;
+  }
+}
+
+TEST_F(WaitScriptsTest, ServerSaysHowItIsSetUp) {
+  const auto inspect = [&] {
+    std::promise<absl::StatusOr<RedisReply>> reply;
+    client_->Call(internal::InspectScript(),
+                  internal::PartitionKeys(partition_), {},
+                  [&](absl::StatusOr<RedisReply> got) {
+                    reply.set_value(std::move(got));
+                  });
+    return internal::ToWaitServer(reply.get_future().get());
+  };
+  absl::StatusOr<WaitServer> server = inspect();
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(server->id.size(), 40);
+  EXPECT_THAT(server->description,
+              testing::MatchesRegex("(Redis|Valkey) [0-9.]+, maxmemory-policy "
+                                    "noeviction, appendonly no, primary with 0 "
+                                    "replicas"));
+  EXPECT_THAT(server->faults, ElementsAre(HasSubstr("appendonly is no")));
+  server_->Run({"CONFIG", "SET", "dir", testing::TempDir()});
+  server_->Run({"CONFIG", "SET", "appendonly", "yes"});
+  EXPECT_THAT(inspect()->faults, IsEmpty());
+  server_->Run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  EXPECT_THAT(inspect()->faults,
+              ElementsAre(HasSubstr("maxmemory-policy is allkeys-lru")));
+  server_->Run({"CONFIG", "SET", "maxmemory-policy", "volatile-lru"});
+  EXPECT_THAT(inspect()->faults, IsEmpty());
+  server_->Run({"CONFIG", "SET", "maxmemory", "1000000"});
+  EXPECT_THAT(inspect()->faults,
+              ElementsAre(testing::ContainsRegex("memory is [0-9]+% of")));
+}
+
+TEST(ServerInfoTest, OldServersAndSilentOnesAreTold) {
+  const WaitServer old = internal::ReadServer("redis_version:6.2.7\r\n");
+  EXPECT_FALSE(old.is_usable);
+  EXPECT_THAT(old.faults, ElementsAre(HasSubstr("6.2.7: 7.0 or newer")));
+  const WaitServer silent = internal::ReadServer("");
+  EXPECT_TRUE(silent.is_usable);
+  EXPECT_THAT(silent.faults, IsEmpty());
+  const WaitServer valkey = internal::ReadServer(
+      "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n"
+      "maxmemory_policy:noeviction\r\naof_enabled:1\r\n"
+      "aof_last_write_status:err\r\naof_last_bgrewrite_status:err\r\n"
+      "role:master\r\nconnected_slaves:2\r\n");
+  EXPECT_EQ(
+      valkey.description,
+      "Valkey 8.0.1, maxmemory-policy noeviction, appendonly yes, primary "
+      "with 2 replicas");
+  EXPECT_THAT(valkey.faults,
+              ElementsAre(HasSubstr("last write"), HasSubstr("last rewrite")));
 }
 
 TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
@@ -313,6 +569,10 @@ TEST_F(WaitScriptsTest, EveryKeyMayBeMissing) {
     EXPECT_TRUE(Run(internal::MarkScript(), partition_, {"a", "1"}).ok());
     EXPECT_TRUE(Run(internal::ScanScript(), partition_, {"0"}).ok());
     EXPECT_TRUE(Run(internal::StatsScript(), partition_, {}).ok());
+    (void)CheckAll();
+    EXPECT_TRUE(
+        Run(internal::ExamineScript(), partition_, {"1", "1", "a", "b", "c"})
+            .ok());
   }
 }
 
@@ -424,13 +684,72 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterABeat) {
   EXPECT_THAT(beat("b"), ElementsAre("b"));
 }
 
+TEST_F(WaitScriptsTest, ServerThatMayDeleteWaitsIsRefused) {
+  const auto open = [&] {
+    std::promise<absl::StatusOr<RedisReply>> reply;
+    client_->Call(internal::OpenScript(), {"waiter:{s}:names"}, {"n", "4"},
+                  [&](absl::StatusOr<RedisReply> got) {
+                    reply.set_value(std::move(got));
+                  });
+    return reply.get_future().get();
+  };
+  for (const std::string policy :
+       {"allkeys-lru", "allkeys-lfu", "allkeys-random"}) {
+    server_->Run({"CONFIG", "SET", "maxmemory-policy", policy});
+    EXPECT_THAT(open().status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("maxmemory-policy is " + policy + ","),
+                               HasSubstr("set it to noeviction"))));
+  }
+  EXPECT_EQ(server_->Run({"EXISTS", "waiter:{s}:names"}), "0");
+  // No wait has a time to live, which these need.
+  for (const std::string policy :
+       {"volatile-lru", "volatile-ttl", "noeviction"}) {
+    server_->Run({"CONFIG", "SET", "maxmemory-policy", policy});
+    const absl::StatusOr<RedisReply> opened = open();
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(opened->integer, 4);
+  }
+}
+
+TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
+  ASSERT_TRUE(Enqueue({.partition = partition_,
+                       .most_pending = 10,
+                       .items = {{.key = "a", .record = "r", .args = "x"},
+                                 {.key = "b", .record = "r", .args = "x"},
+                                 {.key = "c", .record = "r", .args = "x"}}})
+                  .ok());
+  const ClaimRequest request = {
+      .partition = partition_, .most = 10, .lease_us = 1'000'000};
+  ASSERT_TRUE(Claim(request).ok());
+  now_ += 2'000'000;  // The holder has vanished.
+  const absl::StatusOr<ClaimReply> claimed = Claim(request);
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_TRUE(Run(internal::CancelScript(), partition_, {"a"}).ok());
+  ASSERT_TRUE(Run(internal::MarkScript(), partition_, {"a", "1"}).ok());
+  ASSERT_TRUE(Settle({.partition = partition_,
+                      .lease_us = 1'000'000,
+                      .retain_us = 1'000'000,
+                      .items = {{.key = "b",
+                                 .fence = claimed->fence,
+                                 .action = SettleAction::kEndUnheard,
+                                 .record = "2 ",
+                                 .value = "v",
+                                 .reason = "success"}}})
+                  .ok());
+  for (const std::string& key : internal::PartitionKeys(partition_)) {
+    EXPECT_EQ(server_->Run({"TTL", key}), "-1") << key;
+  }
+}
+
 TEST_F(WaitScriptsTest, EachScriptSaysItsNameAndVersion) {
   for (const RedisScript* script :
        {&internal::ClaimScript(), &internal::SettleScript(),
         &internal::EnqueueScript(), &internal::CancelScript(),
         &internal::GetScript(), &internal::ScanScript(),
         &internal::StatsScript(), &internal::MarkScript(),
-        &internal::OpenScript(), &internal::BeatScript()}) {
+        &internal::OpenScript(), &internal::BeatScript(),
+        &internal::CheckScript(), &internal::ExamineScript()}) {
     EXPECT_THAT(script->text(),
                 testing::MatchesRegex("#!lua[a-z =-]*\n-- waiter [a-z.]* 1\n"
                                       "(.|\n)*"));

@@ -145,6 +145,27 @@ class MemoryWaitStore final : public WaitStore {
         },
         std::move(callback));
   }
+  void Check(WaitPartition partition, std::string /*cursor*/,
+             Callback<CheckReply> callback) override {
+    Call<CheckReply>(
+        [partition = std::move(partition)](WaitBook& book, int64_t) {
+          return book.Check(partition);
+        },
+        std::move(callback));
+  }
+  void Examine(ExamineRequest request,
+               Callback<std::vector<FaultyWait>> callback) override {
+    Call<std::vector<FaultyWait>>(
+        [request = std::move(request)](WaitBook& book, int64_t now) {
+          return book.Examine(request, now);
+        },
+        std::move(callback));
+  }
+  void Inspect(WaitPartition /*partition*/,
+               Callback<WaitServer> callback) override {
+    Call<WaitServer>([](WaitBook& book, int64_t) { return book.server; },
+                     std::move(callback));
+  }
   void RunAt(MonotonicTime time, std::function<void()> timer) override {
     At(clock_.Elapsed() + absl::FromChrono(time - clock_.MonotonicNow()),
        std::move(timer));

@@ -245,6 +245,100 @@ int64_t WaitBook::Mark(const WaitPartition& partition, const std::string& key,
   return 0;
 }
 
+CheckReply WaitBook::Check(const WaitPartition& partition) {
+  Partition& book = Of(partition);
+  CheckReply reply = {
+      .records = static_cast<int64_t>(book.records.size()),
+      .sees_records = true,
+      .due = static_cast<int64_t>(book.due.size()),
+      .fence = book.fence,
+      .enqueued = ValueOf(book.counters, "enqueued"),
+      .orphans = ValueOf(book.counters, "orphans"),
+  };
+  for (const auto& [counter, count] : book.counters) {
+    if (counter != "enqueued" && counter != "orphans") reply.ended += count;
+  }
+  std::set<std::string> keys(book.cancelled.begin(), book.cancelled.end());
+  const auto add = [&keys](const auto& map) {
+    for (const auto& [key, value] : map) keys.insert(key);
+  };
+  add(book.due);
+  add(book.records);
+  add(book.args);
+  add(book.values);
+  add(book.done);
+  add(book.crashes);
+  add(book.marks);
+  for (const std::string& key : keys) {
+    if (!ExamineOne(book, key, /*repairs=*/false, 0).empty()) {
+      reply.keys.push_back(key);
+    }
+  }
+  for (const auto& [key, record] : book.records) {
+    if (record.empty() || (record[0] != '1' && record[0] != '2')) {
+      ++reply.pending;
+    }
+  }
+  return reply;
+}
+
+// Returns what was wrong before a repair.
+std::vector<WaitFault> WaitBook::ExamineOne(Partition& book,
+                                            const std::string& key,
+                                            bool repairs, int64_t now) {
+  constexpr int64_t kDay = 86'400'000'000;
+  const bool has_record = book.records.contains(key);
+  const bool is_delivered =
+      has_record && ValueOf(book.records, key).substr(0, 1) == "2";
+  const bool is_over = !has_record || is_delivered;
+  const bool is_due = book.due.contains(key);
+  const bool is_kept = book.done.contains(key);
+  std::vector<WaitFault> faults;
+  if (!has_record && is_due) faults.push_back(WaitFault::kNoRecord);
+  if (!has_record && is_kept) faults.push_back(WaitFault::kKeptNothing);
+  if (is_delivered && is_due) faults.push_back(WaitFault::kStillPending);
+  if (!is_over && is_kept) faults.push_back(WaitFault::kNotDelivered);
+  if (has_record && !is_due && !is_kept) faults.push_back(WaitFault::kAdrift);
+  if ((!has_record && (book.args.contains(key) || book.values.contains(key))) ||
+      (is_over && (book.crashes.contains(key) || book.marks.contains(key) ||
+                   book.cancelled.contains(key)))) {
+    faults.push_back(WaitFault::kLeftover);
+  }
+  if (!repairs) return faults;
+  if (!has_record && is_due) ++book.counters["orphans"];
+  if (is_over) book.due.erase(key);
+  if (is_over != is_kept || !has_record) book.done.erase(key);
+  if (is_delivered) book.done.emplace(key, now + kDay);
+  if (!is_over) book.due.emplace(key, Even(now));
+  if (!has_record) {
+    book.args.erase(key);
+    book.values.erase(key);
+  }
+  if (is_over) {
+    book.crashes.erase(key);
+    book.marks.erase(key);
+    book.cancelled.erase(key);
+  }
+  return faults;
+}
+
+std::vector<FaultyWait> WaitBook::Examine(const ExamineRequest& request,
+                                          int64_t now) {
+  Partition& book = Of(request.partition);
+  std::vector<FaultyWait> waits;
+  for (const std::string& key : request.keys) {
+    for (const WaitFault fault : ExamineOne(book, key, request.repairs, now)) {
+      waits.push_back({.key = key, .fault = fault});
+    }
+  }
+  if (request.repairs && request.missing > 0) {
+    book.counters["orphans"] += request.missing;
+  } else if (request.repairs && request.missing < 0) {
+    book.counters["enqueued"] -= request.missing;
+  }
+  return waits;
+}
+
 int64_t WaitBook::Open(const std::string& space, const std::string& name,
                        int64_t partitions) {
   return names_.emplace(absl::StrCat(space, "/", name), partitions)

@@ -36,12 +36,17 @@ class WaitBook {
   WaitStats Stats(const WaitPartition& partition, int64_t now);
   int64_t Mark(const WaitPartition& partition, const std::string& key,
                bool begins);
+  CheckReply Check(const WaitPartition& partition);  // All in one step.
+  std::vector<FaultyWait> Examine(const ExamineRequest& request, int64_t now);
   int64_t Open(const std::string& space, const std::string& name,
                int64_t partitions);
   std::vector<std::string> Beat(const std::string& space,
                                 const std::string& worker, int64_t now);
 
- private:
+  // What `WaitStore::Inspect` returns.
+  WaitServer server = {.id = "book", .description = "a book", .faults = {}};
+
+  // The structures of a partition, for tests that damage them.
   struct Partition {
     std::map<std::string, int64_t> due;
     std::map<std::string, std::string> records;
@@ -54,6 +59,9 @@ class WaitBook {
     std::map<std::string, int64_t> counters;
     int64_t fence = 0;
   };
+  Partition& Of(const WaitPartition& partition);
+
+ private:
   using Order = std::vector<std::pair<int64_t, std::string>>;
 
   static Order InOrder(const std::map<std::string, int64_t>& scores,
@@ -62,7 +70,9 @@ class WaitBook {
   static void SettleOne(Partition& book, const SettleItem& item,
                         const SettleRequest& request, SettleReply& reply);
   static StoredWait Row(const Partition& book, const std::string& key);
-  Partition& Of(const WaitPartition& partition);
+  static std::vector<WaitFault> ExamineOne(Partition& book,
+                                           const std::string& key, bool repairs,
+                                           int64_t now);
 
   std::map<std::string, Partition> partitions_;
   std::map<std::string, int64_t> names_;

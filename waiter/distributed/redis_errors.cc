@@ -32,6 +32,7 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"WRONGPASS", absl::StatusCode::kUnauthenticated},
     {"NOPERM", absl::StatusCode::kPermissionDenied},
     {"WRONGTYPE", absl::StatusCode::kFailedPrecondition},
+    {"EVICTS", absl::StatusCode::kFailedPrecondition},
     {"MOVED", absl::StatusCode::kFailedPrecondition},
     {"ASK", absl::StatusCode::kFailedPrecondition},
     {"CROSSSLOT", absl::StatusCode::kFailedPrecondition},

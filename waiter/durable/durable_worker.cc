@@ -191,17 +191,17 @@ void DurableWorker::Open(Name& name, MonotonicTime now) {
             self.mutex_.AssertHeld();
             name.is_opening = false;
             name.is_open = count.ok() && *count == self.options_.partitions;
-            self.Note(count.status());
-            if (!count.ok()) return;
-            if (name.is_open) {
-              for (const auto& partition : name.partitions) {
-                self.looks_.Set(*partition, {});
-              }
-              return;
+            name.refusal = count.status();
+            if (count.ok() && !name.is_open) {
+              name.refusal = absl::FailedPreconditionError(absl::StrCat(
+                  name.name, " has ", *count, " partitions in the store, and ",
+                  self.options_.partitions, " in the options"));
             }
-            self.Note(absl::FailedPreconditionError(absl::StrCat(
-                name.name, " has ", *count, " partitions in the store, and ",
-                self.options_.partitions, " in the options")));
+            self.Note(name.refusal);
+            if (!name.is_open) return;
+            for (const auto& partition : name.partitions) {
+              self.looks_.Set(*partition, {});
+            }
           }));
 }
 
@@ -979,7 +979,9 @@ void DurableWorker::Stop() {
 
 DurableWaitsState DurableWorker::State() const {
   const MutexLock lock(mutex_);
-  return state_;
+  DurableWaitsState state = state_;
+  for (const auto& [key, name] : names_) state.last_error.Update(name->refusal);
+  return state;
 }
 
 }  // namespace waiter::internal

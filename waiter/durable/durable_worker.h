@@ -98,6 +98,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     std::vector<std::unique_ptr<Partition>> partitions;
     bool is_open = false;
     bool is_opening = false;
+    absl::Status refusal;  // Why it is not open.
     MonotonicTime next_open = {};
     // The waits that this worker holds, by key.
     absl::flat_hash_map<std::string, std::unique_ptr<Held>> held;

@@ -125,6 +125,27 @@ void RedisWaitStore::Beat(std::string space, std::string worker,
                 Reading<std::vector<std::string>>(ToTexts, callback));
 }
 
+void RedisWaitStore::Check(WaitPartition partition, std::string cursor,
+                           Callback<CheckReply> callback) {
+  client_->Call(internal::CheckScript(), PartitionKeys(partition),
+                {std::move(cursor)},
+                Reading<CheckReply>(internal::ToCheckReply, callback));
+}
+
+void RedisWaitStore::Examine(ExamineRequest request,
+                             Callback<std::vector<FaultyWait>> callback) {
+  client_->Call(
+      internal::ExamineScript(), PartitionKeys(request.partition),
+      internal::ExamineArguments(request),
+      Reading<std::vector<FaultyWait>>(internal::ToFaultyWaits, callback));
+}
+
+void RedisWaitStore::Inspect(WaitPartition partition,
+                             Callback<WaitServer> callback) {
+  client_->Call(internal::InspectScript(), PartitionKeys(partition), {},
+                Reading<WaitServer>(internal::ToWaitServer, callback));
+}
+
 void RedisWaitStore::RunAt(MonotonicTime time, std::function<void()> timer) {
   client_->RunAt(time, std::move(timer));
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "waiter/distributed/redis_reply.h"
 #include "waiter/distributed/wait_store.h"
+#include "waiter/durable/server_info.h"
 
 namespace waiter::internal {
 namespace {
@@ -333,7 +334,15 @@ redis.call('HDEL', crash, ARGV[1])
 return 0
 )lua";
 
+// Only policies for all keys evict waits, as their keys have no time to live.
+// A user may be denied INFO.
 constexpr absl::string_view kOpen = R"lua(
+local info = redis.pcall('INFO', 'memory')
+local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:(allkeys%S*)')
+if policy then
+  return redis.error_reply('EVICTS maxmemory-policy is ' .. policy ..
+    ', so the server may delete waits; set it to noeviction')
+end
 redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
 )lua";
@@ -345,6 +354,127 @@ redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 10000000)
 redis.call('EXPIRE', KEYS[1], 60)
 return redis.call('ZRANGE', KEYS[1], 0, -1)
+)lua";
+
+// Looks at most at some 1000 members of one structure, and compares them with
+// the others at the same time, so that no change comes between.
+constexpr absl::string_view kCheck = R"lua(
+local tables = {rec, due, done, args, res, crash, mark, cancel}
+local scans = {'HSCAN', 'ZSCAN', 'ZSCAN', 'HSCAN', 'HSCAN', 'HSCAN', 'HSCAN', 'SSCAN'}
+-- Args and results are large.
+local counts = {1000, 1000, 1000, 250, 100, 1000, 1000, 1000}
+local at, cursor = string.match(ARGV[1] == '' and '1:0' or ARGV[1], '^([1-8]):(%d+)$')
+if not at then return redis.error_reply('ERR not a cursor') end
+at = tonumber(at)
+local step = redis.call(scans[at], tables[at], cursor, 'COUNT', counts[at])
+local ids, phases, width = {}, {}, at == 8 and 1 or 2
+for i = 1, #step[2], width do
+  ids[#ids + 1] = step[2][i]
+  if at == 1 then phases[#phases + 1] = string.sub(step[2][i + 1], 1, 1) end
+end
+local found, pending = {}, 0
+-- A step may have more members than it was asked for.
+for first = 1, #ids, 1000 do
+  local last = math.min(first + 999, #ids)
+  local scores, ends, records
+  if at == 1 or at > 5 then scores = redis.call('ZMSCORE', due, unpack(ids, first, last)) end
+  if at == 1 then ends = redis.call('ZMSCORE', done, unpack(ids, first, last)) end
+  if at > 1 and at < 6 then records = redis.call('HMGET', rec, unpack(ids, first, last)) end
+  for i = first, last do
+    local place, is_faulty = i - first + 1, false
+    if at == 1 then
+      local is_delivered = phases[i] == '2'
+      if not is_delivered and phases[i] ~= '1' then pending = pending + 1 end
+      is_faulty = is_delivered == (scores[place] and true or false) or
+        is_delivered ~= (ends[place] and true or false)
+    elseif at < 6 then
+      is_faulty = not records[place]
+    else
+      is_faulty = not scores[place]
+    end
+    if is_faulty then found[#found + 1] = ids[i] end
+  end
+end
+local next_cursor = at .. ':' .. step[1]
+if step[1] == '0' then next_cursor = at < 8 and at + 1 .. ':0' or '' end
+return {next_cursor, at == 1 and 1 or 0, #ids, pending, redis.call('ZCARD', due), redis.call('HGETALL', meta), found}
+)lua";
+
+constexpr absl::string_view kExamine = R"lua(
+local repairs, missing = ARGV[1] == '1', tonumber(ARGV[2])
+-- Nobody knows any more how long a result was to be kept.
+local day = 86400000000
+local all = {}
+local function report(id, fault) all[#all + 1] = {id, fault} end
+local function repair(...)
+  if repairs then redis.call(...) end
+end
+for i = 3, #ARGV do
+  local id = ARGV[i]
+  local record = redis.call('HGET', rec, id)
+  local is_due = redis.call('ZSCORE', due, id) and true or false
+  local is_kept = redis.call('ZSCORE', done, id) and true or false
+  local is_over = not record or string.sub(record, 1, 1) == '2'
+  if not record then
+    if is_due then
+      report(id, 'n')
+      repair('ZREM', due, id)
+      repair('HINCRBY', meta, 'orphans', 1)
+    end
+    if is_kept then
+      report(id, 'k')
+      repair('ZREM', done, id)
+    end
+  elseif is_over then
+    if is_due then
+      report(id, 'p')
+      repair('ZREM', due, id)
+    elseif not is_kept then
+      report(id, 'a')
+    end
+    if not is_kept then repair('ZADD', done, now + day, id) end
+  elseif is_kept then
+    report(id, 'd')
+    repair('ZREM', done, id)
+    repair('ZADD', due, 'NX', even(now), id)
+  elseif not is_due then
+    report(id, 'a')
+    repair('ZADD', due, 'NX', even(now), id)
+  end
+  local has_leftovers = false
+  for _, leftovers in ipairs({args, res, crash, mark}) do
+    if (leftovers == args or leftovers == res) and not record or
+        (leftovers == crash or leftovers == mark) and is_over then
+      if redis.call('HEXISTS', leftovers, id) == 1 then
+        has_leftovers = true
+        repair('HDEL', leftovers, id)
+      end
+    end
+  end
+  if is_over and redis.call('SISMEMBER', cancel, id) == 1 then
+    has_leftovers = true
+    repair('SREM', cancel, id)
+  end
+  if has_leftovers then report(id, 'l') end
+end
+if missing > 0 then
+  repair('HINCRBY', meta, 'orphans', missing)
+elseif missing < 0 then
+  repair('HINCRBY', meta, 'enqueued', -missing)
+end
+return all
+)lua";
+
+// Has no flags and asks for one section at a time, so that it also runs on a
+// server that is too old for the others.
+constexpr absl::string_view kInspect = R"lua(
+local all = {}
+for _, section in ipairs({'server', 'memory', 'persistence', 'replication'}) do
+  local info = redis.pcall('INFO', section)
+  if type(info) ~= 'string' then return '' end
+  all[#all + 1] = info
+end
+return table.concat(all)
 )lua";
 
 absl::Status Unexpected() {
@@ -469,6 +599,23 @@ const RedisScript& BeatScript() {
   return script;
 }
 
+const RedisScript& CheckScript() {
+  static const auto& script = *new RedisScript(absl::StrCat(
+      "#!lua flags=no-writes\n-- waiter wait.check 1\n", kPartition, kCheck));
+  return script;
+}
+const RedisScript& ExamineScript() {
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.examine 1\n",
+                   kPartition, kExamine));
+  return script;
+}
+const RedisScript& InspectScript() {
+  static const auto& script =
+      *new RedisScript(absl::StrCat("-- waiter server.inspect 1\n", kInspect));
+  return script;
+}
+
 // The braces let a cluster keep all keys of a partition on one node.
 std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
   const std::string prefix =
@@ -533,6 +680,13 @@ std::vector<std::string> EnqueueArguments(const EnqueueRequest& request) {
     arguments.push_back(item.record);
     arguments.push_back(item.args);
   }
+  return arguments;
+}
+
+std::vector<std::string> ExamineArguments(const ExamineRequest& request) {
+  std::vector<std::string> arguments = {request.repairs ? "1" : "0",
+                                        absl::StrCat(request.missing)};
+  arguments.insert(arguments.end(), request.keys.begin(), request.keys.end());
   return arguments;
 }
 
@@ -639,6 +793,57 @@ absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply) {
   }
   if (from.failed()) return Unexpected();
   return stats;
+}
+
+absl::StatusOr<CheckReply> ToCheckReply(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  CheckReply checked;
+  checked.cursor = from.Text();
+  checked.sees_records = from.Number() == 1;
+  const int64_t members = from.Number();
+  checked.records = checked.sees_records ? members : 0;
+  checked.pending = from.Number();
+  checked.due = from.Number();
+  const std::vector<std::string> meta = from.Texts();
+  for (size_t i = 0; i + 1 < meta.size(); i += 2) {
+    int64_t count = 0;
+    if (!absl::SimpleAtoi(meta[i + 1], &count)) continue;
+    if (meta[i] == "fence") {
+      checked.fence = count;
+    } else if (meta[i] == "enqueued") {
+      checked.enqueued = count;
+    } else if (meta[i] == "orphans") {
+      checked.orphans = count;
+    } else {
+      checked.ended += count;
+    }
+  }
+  checked.keys = from.Texts();
+  if (from.failed()) return Unexpected();
+  return checked;
+}
+
+absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  std::vector<FaultyWait> waits;
+  for (const RedisReply& row : reply->elements) {
+    Elements from(row);
+    FaultyWait& wait = waits.emplace_back();
+    wait.key = from.Text();
+    const std::string& fault = from.Text();
+    if (from.failed() || fault.size() != 1) return Unexpected();
+    wait.fault = static_cast<WaitFault>(fault[0]);
+  }
+  return waits;
+}
+
+absl::StatusOr<WaitServer> ToWaitServer(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  return ReadServer(reply->text);
 }
 
 }  // namespace waiter::internal

@@ -27,12 +27,17 @@ const RedisScript& StatsScript();
 const RedisScript& MarkScript();
 const RedisScript& OpenScript();
 const RedisScript& BeatScript();
+const RedisScript& CheckScript();
+const RedisScript& ExamineScript();
+const RedisScript& InspectScript();
 
-// What they take. All but the last two scripts take the keys of a partition.
+// What they take. All but `OpenScript` and `BeatScript` take the keys of a
+// partition.
 std::vector<std::string> PartitionKeys(const WaitPartition& partition);
 std::vector<std::string> ClaimArguments(const ClaimRequest& request);
 std::vector<std::string> SettleArguments(SettleRequest request);
 std::vector<std::string> EnqueueArguments(const EnqueueRequest& request);
+std::vector<std::string> ExamineArguments(const ExamineRequest& request);
 
 // What they return.
 absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply);
@@ -45,6 +50,12 @@ absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(
 absl::StatusOr<WaitStore::ScanReply> ToScanReply(
     const absl::StatusOr<RedisReply>& reply);
 absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<CheckReply> ToCheckReply(
+    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(
+    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<WaitServer> ToWaitServer(
+    const absl::StatusOr<RedisReply>& reply);
 
 }  // namespace waiter::internal
 

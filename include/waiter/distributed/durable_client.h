@@ -99,7 +99,8 @@ struct DurableStats {
 // the store, never before the call has returned, and must return soon. Errors:
 // those of the store; kInvalidArgument for names, keys and options;
 // kResourceExhausted from `Enqueue` if there is no room; kFailedPrecondition if
-// the name has another number of partitions in the store.
+// the name has another number of partitions in the store, or if the store may
+// delete waits.
 class DurableClient {
  public:
   template <typename T>

@@ -98,11 +98,13 @@ struct DurableWaitsState {
   int64_t held = 0;
   int64_t claimed = 0;
   int64_t polls = 0;
-  int64_t ended = 0;        // Results that were recorded.
-  int64_t delivered = 0;    // Results of which the store knows it.
-  int64_t lost = 0;         // Waits that others held by then.
-  int64_t unreadable = 0;   // Records of newer builds, or damaged.
-  absl::Status last_error;  // Of the last call of the store.
+  int64_t ended = 0;       // Results that were recorded.
+  int64_t delivered = 0;   // Results of which the store knows it.
+  int64_t lost = 0;        // Waits that others held by then.
+  int64_t unreadable = 0;  // Records of newer builds, or damaged.
+  // Of the last call of the store. While a name cannot be worked on, why:
+  // kFailedPrecondition if the store divides it otherwise, or may delete waits.
+  absl::Status last_error;
 };
 
 // Thread-safe, but for `RunDue`.

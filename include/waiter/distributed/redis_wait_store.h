@@ -12,7 +12,8 @@
 // One store, with its connection, serves all names of a process. Its keys begin
 // with "waiter:{SPACE/NAME/PARTITION}:". The server is the memory of the waits:
 // run it with `appendonly yes` and `maxmemory-policy noeviction`;
-// docs/durable.md says what is lost otherwise.
+// docs/durable.md says what is lost otherwise. A server whose policy evicts
+// keys without a time to live is refused.
 
 #ifndef WAITER_DISTRIBUTED_REDIS_WAIT_STORE_H_
 #define WAITER_DISTRIBUTED_REDIS_WAIT_STORE_H_
@@ -50,6 +51,11 @@ class RedisWaitStore final : public WaitStore {
             Callback<int64_t> callback) override;
   void Beat(std::string space, std::string worker,
             Callback<std::vector<std::string>> callback) override;
+  void Check(WaitPartition partition, std::string cursor,
+             Callback<CheckReply> callback) override;
+  void Examine(ExamineRequest request,
+               Callback<std::vector<FaultyWait>> callback) override;
+  void Inspect(WaitPartition partition, Callback<WaitServer> callback) override;
   void RunAt(MonotonicTime time, std::function<void()> timer) override;
   Clock& clock() override;
 

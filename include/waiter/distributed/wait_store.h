@@ -160,6 +160,58 @@ struct WaitStats {
   std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 
+// What is wrong with a wait, or with what is left of one.
+enum class WaitFault : char {
+  kNoRecord = 'n',      // Pending, but without a record: nobody can poll it.
+  kAdrift = 'a',        // A record that is neither pending nor kept.
+  kStillPending = 'p',  // Pending, although its result was delivered.
+  kNotDelivered = 'd',  // Kept as delivered, although it was not.
+  kKeptNothing = 'k',   // Kept as delivered, but without a record.
+  kLeftover = 'l',      // Args, values or marks of a wait that is not there.
+  kMiscounted = 'c',    // The counters of a partition do not sum up.
+};
+
+// One step through the structures of a partition.
+struct CheckReply {
+  std::string cursor = {};             // Empty after the last step.
+  std::vector<std::string> keys = {};  // Those for `Examine` to look at.
+  int64_t records = 0;                 // That this step has seen.
+  int64_t pending = 0;                 // Those of them without a result.
+  bool sees_records = false;           // Whether it has looked at records.
+
+  // The partition as a whole. `fence` and `enqueued` are the same after two
+  // steps if no wait was added, ended or forgotten between them.
+  int64_t due = 0;
+  int64_t fence = 0;
+  int64_t enqueued = 0;
+  int64_t ended = 0;
+  int64_t orphans = 0;  // Waits that were dropped for want of a record.
+};
+
+struct ExamineRequest {
+  WaitPartition partition = {};
+  std::vector<std::string> keys = {};
+  // Removes what cannot be a wait, and lets all others be claimed at once.
+  bool repairs = false;
+  // Waits to be counted as orphans, or, below zero, as enqueued.
+  int64_t missing = 0;
+};
+
+struct FaultyWait {
+  std::string key = {};
+  WaitFault fault = WaitFault::kNoRecord;
+};
+
+// The server that has a partition.
+struct WaitServer {
+  std::string id = {};
+  std::string description = {};  // "Redis 7.0.15, noeviction, ...".
+  // What endangers waits, each as a sentence that says what to do.
+  std::vector<std::string> faults = {};
+  // Whether the other calls can work there at all.
+  bool is_usable = true;
+};
+
 // Thread-safe. Requests never block, and each is answered exactly once: also if
 // the store is unreachable or this is destroyed. No callback and no timer is
 // called before the function returns that was given it, under a lock, or at the
@@ -205,7 +257,8 @@ class WaitStore {
                     Callback<int64_t> callback) = 0;
 
   // Returns the number of partitions of a name, which is `partitions` if nobody
-  // has opened the name before.
+  // has opened the name before. kFailedPrecondition if the store is set up so
+  // that it may delete waits.
   virtual void Open(std::string space, std::string name, int64_t partitions,
                     Callback<int64_t> callback) = 0;
 
@@ -213,6 +266,16 @@ class WaitStore {
   // that told it so within 10 s.
   virtual void Beat(std::string space, std::string worker,
                     Callback<std::vector<std::string>> callback) = 0;
+
+  // For `CheckDurableWaits`. Begins with an empty cursor. A wait that changes
+  // between two steps may be missing, or come twice.
+  virtual void Check(WaitPartition partition, std::string cursor,
+                     Callback<CheckReply> callback) = 0;
+  // Returns what is, or was before the repair, wrong with these keys.
+  virtual void Examine(ExamineRequest request,
+                       Callback<std::vector<FaultyWait>> callback) = 0;
+  virtual void Inspect(WaitPartition partition,
+                       Callback<WaitServer> callback) = 0;
 
   // Calls `timer` once, at `time` or soon after; not if this is destroyed
   // before.
