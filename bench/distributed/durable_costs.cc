@@ -164,7 +164,7 @@ void MeasureFloor(const RedisUnderTest& redis, bool reads, Samples& samples) {
   Member floor({Folder() + "/redis_floor",
                 absl::StrCat("--port=", redis.port()),
                 absl::StrCat("--count=", 2 * absl::GetFlag(FLAGS_waits)),
-                absl::StrCat("--reads=", reads), "--time=5s"});
+                reads ? "--reads" : "--noreads", "--time=5s"});
   floor.Read();
   const double before = redis.CpuMicros();
   const Figures figures = floor.Ask();
@@ -266,7 +266,7 @@ void MeasureFailover(const Subject& subject, const RedisUnderTest& redis,
     std::vector<std::string> flags = {"--least=700ms", "--most=1300ms",
                                       absl::StrCat("--log=", folder, "/", i)};
     // The others have to have room for the jobs of the one.
-    if (subject.is_bullmq) flags.push_back("--concurrency=1000");
+    if (subject.is_bullmq) flags.emplace_back("--concurrency=1000");
     workers.push_back(
         std::make_unique<Member>(Flags(subject, redis, "work", flags)));
   }
@@ -275,7 +275,7 @@ void MeasureFailover(const Subject& subject, const RedisUnderTest& redis,
   Add(subject, redis, kWaits);
   Sleep(8);
   workers[1]->Kill();
-  const double killed = static_cast<double>(absl::ToUnixMicros(absl::Now()));
+  const auto killed = static_cast<double>(absl::ToUnixMicros(absl::Now()));
   Sleep(most_seconds);
   workers.clear();
 
@@ -523,61 +523,74 @@ int DivideProcessors() {
   return static_cast<int>(first);
 }
 
-void Run() {
+bool Wants(const char* part) {
   const std::vector<std::string> only = absl::GetFlag(FLAGS_only);
-  const auto wants = [&](const char* part) {
-    return only.empty() || std::count(only.begin(), only.end(), part) > 0;
-  };
-  const Subject waiter = {{Folder() + "/waiter_member"}};
-  Subject peer = {{}, /*is_bullmq=*/true};
+  return only.empty() || std::count(only.begin(), only.end(), part) > 0;
+}
+
+const char* NameOf(const Subject& subject) {
+  return subject.is_bullmq ? "BullMQ" : "Waiter";
+}
+
+// Waiter, and BullMQ if it is there.
+std::vector<std::pair<Subject, Samples>> FindSubjects() {
+  std::vector<std::pair<Subject, Samples>> subjects;
+  subjects.push_back({{.command = {Folder() + "/waiter_member"}}, {}});
   const std::string bullmq = absl::GetFlag(FLAGS_bullmq);
-  if (!bullmq.empty()) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread
-    setenv("NODE_PATH", (bullmq + "/node_modules").c_str(), 1);
-    const std::string program = absl::GetFlag(FLAGS_bullmq_member);
-    peer.command = {"node", std::filesystem::absolute(program)};
+  if (bullmq.empty()) return subjects;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread
+  setenv("NODE_PATH", (bullmq + "/node_modules").c_str(), 1);
+  const std::string program = absl::GetFlag(FLAGS_bullmq_member);
+  subjects.push_back({{.command = {"node", std::filesystem::absolute(program)},
+                       .is_bullmq = true},
+                      {}});
+  return subjects;
+}
+
+void MeasureCosts(const Subject& subject, const RedisUnderTest& redis,
+                  Samples& samples) {
+  if (Wants("polls")) MeasurePolls(subject, redis, samples);
+  if (Wants("ends")) MeasureEnds(subject, redis, samples);
+  if (Wants("memory")) MeasureMemory(subject, redis, samples);
+  if (!Wants("enqueue")) return;
+  MeasureEnqueue(subject, redis, 250, samples);
+  if (!subject.is_bullmq) MeasureEnqueue(subject, redis, 4000, samples);
+}
+
+void MeasureTimes(const Subject& subject, const RedisUnderTest& redis,
+                  Samples& samples) {
+  const std::optional<double> polls = samples.Median("polls/s");
+  if (Wants("lateness") && polls.has_value()) {
+    MeasureLateness(subject, redis, *polls, samples);
   }
-  std::vector<std::pair<const Subject*, Samples>> subjects = {{&waiter, {}},
-                                                              {&peer, {}}};
+  if (Wants("failover")) {
+    MeasureFailover(subject, redis, subject.is_bullmq ? 75 : 22, samples);
+  }
+}
+
+void Run() {
+  auto subjects = FindSubjects();
   Samples floor;
   const int cpu = DivideProcessors();
   // The server's threads may run anywhere but for the main one.
   const RedisUnderTest redis(cpu);
   const int rounds = absl::GetFlag(FLAGS_rounds);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 1; round <= rounds; ++round) {
     for (auto& [subject, samples] : subjects) {
-      if (subject->command.empty()) continue;
-      std::fprintf(stderr, "%s, round %d\n",
-                   subject->is_bullmq ? "BullMQ" : "Waiter", round + 1);
-      if (wants("polls")) MeasurePolls(*subject, redis, samples);
-      if (wants("ends")) MeasureEnds(*subject, redis, samples);
-      if (wants("memory")) MeasureMemory(*subject, redis, samples);
-      if (wants("enqueue")) {
-        MeasureEnqueue(*subject, redis, 250, samples);
-        if (!subject->is_bullmq) {
-          MeasureEnqueue(*subject, redis, 4000, samples);
-        }
-      }
+      std::fprintf(stderr, "%s, round %d\n", NameOf(subject), round);
+      MeasureCosts(subject, redis, samples);
     }
-    if (wants("polls")) {
-      std::fprintf(stderr, "floor, round %d\n", round + 1);
-      MeasureFloor(redis, /*reads=*/false, floor);
-      MeasureFloor(redis, /*reads=*/true, floor);
-    }
+    if (!Wants("polls")) continue;
+    std::fprintf(stderr, "floor, round %d\n", round);
+    MeasureFloor(redis, /*reads=*/false, floor);
+    MeasureFloor(redis, /*reads=*/true, floor);
   }
   for (auto& [subject, samples] : subjects) {
-    if (subject->command.empty()) continue;
-    std::fprintf(stderr, "%s, in real time\n",
-                 subject->is_bullmq ? "BullMQ" : "Waiter");
-    const std::optional<double> polls = samples.Median("polls/s");
-    if (wants("lateness") && polls.has_value()) {
-      MeasureLateness(*subject, redis, *polls, samples);
-    }
-    if (wants("failover")) {
-      MeasureFailover(*subject, redis, subject->is_bullmq ? 75 : 22, samples);
-    }
+    std::fprintf(stderr, "%s, in real time\n", NameOf(subject));
+    MeasureTimes(subject, redis, samples);
   }
-  PrintTable(subjects[0].second, floor, subjects[1].second);
+  PrintTable(subjects.front().second, floor,
+             subjects.size() > 1 ? subjects.back().second : Samples());
 }
 
 }  // namespace

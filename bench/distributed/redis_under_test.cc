@@ -77,6 +77,7 @@ RedisUnderTest::RedisUnderTest(int cpu) : port_(FreePort()) {
     command.insert(command.end(), {"--server_cpulist", absl::StrCat(cpu)});
   }
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   pid_ = fork();

@@ -120,8 +120,9 @@ class Adder {
     }
     client_->EnqueueMany(kName, std::move(requests),
                          [this](absl::StatusOr<int64_t> created) {
-                           if (!created.ok())
+                           if (!created.ok()) {
                              Fail(std::string(created.status().message()));
+                           }
                            const std::lock_guard lock(mutex_);
                            created_ += *created;
                            --in_flight_;

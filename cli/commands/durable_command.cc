@@ -3,6 +3,7 @@
 
 #include "cli/commands/durable_command.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -77,21 +78,26 @@ struct ActionForm {
   size_t most_words;
 };
 
-constexpr ActionForm kActions[] = {
-    {Action::kAdd, "add", "[FLAG...] STORE_URL NAME TARGET...",
-     "Adds a durable wait for each target; one that is there is left alone.", 3,
-     std::numeric_limits<size_t>::max()},
-    {Action::kStatus, "status", "[FLAG...] STORE_URL NAME",
-     "Shows how many waits of a name there are, and how late they are.", 2, 2},
-    {Action::kList, "list", "[FLAG...] STORE_URL NAME",
-     "Lists the waits of a name, and the results that are kept.", 2, 2},
-    {Action::kShow, "show", "[FLAG...] STORE_URL NAME KEY", "Shows one wait.",
-     3, 3},
-    {Action::kCancel, "cancel", "[FLAG...] STORE_URL NAME KEY",
-     "Asks that a wait ends as cancelled.", 3, 3},
-    {Action::kCheck, "check", "[FLAG...] STORE_URL NAME",
-     "Looks for damaged waits, and settings of the server that endanger them.",
-     2, 2},
+constexpr std::array kActions = {
+    ActionForm{
+        Action::kAdd, "add", "[FLAG...] STORE_URL NAME TARGET...",
+        "Adds a durable wait for each target; one that is there is left alone.",
+        3, std::numeric_limits<size_t>::max()},
+    ActionForm{
+        Action::kStatus, "status", "[FLAG...] STORE_URL NAME",
+        "Shows how many waits of a name there are, and how late they are.", 2,
+        2},
+    ActionForm{Action::kList, "list", "[FLAG...] STORE_URL NAME",
+               "Lists the waits of a name, and the results that are kept.", 2,
+               2},
+    ActionForm{Action::kShow, "show", "[FLAG...] STORE_URL NAME KEY",
+               "Shows one wait.", 3, 3},
+    ActionForm{Action::kCancel, "cancel", "[FLAG...] STORE_URL NAME KEY",
+               "Asks that a wait ends as cancelled.", 3, 3},
+    ActionForm{Action::kCheck, "check", "[FLAG...] STORE_URL NAME",
+               "Looks for damaged waits, and settings of the server that "
+               "endanger them.",
+               2, 2},
 };
 
 Flags MakeFlags(const ActionForm& form, Arguments& arguments) {

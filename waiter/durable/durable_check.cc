@@ -72,7 +72,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
 
  private:
   template <typename T>
-  WaitStore::Callback<T> Then(void (Checker::*next)(T)) {
+  WaitStore::Callback<T> Then(void (Checker::*next)(T&&)) {
     return [self = shared_from_this(), next](absl::StatusOr<T> reply) {
       if (!reply.ok()) return self->callback_(reply.status());
       ((*self).*next)(*std::move(reply));
@@ -81,7 +81,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
 
   void Finish() { callback_(std::move(report_)); }
 
-  void OnFirstServer(WaitServer server) {
+  void OnFirstServer(WaitServer&& server) {
     const bool is_usable = server.is_usable;
     Add(std::move(server));
     if (!is_usable) return Finish();
@@ -105,7 +105,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
     Step("");
   }
 
-  void OnServer(WaitServer server) {
+  void OnServer(WaitServer&& server) {
     Add(std::move(server));
     Step("");
   }
@@ -122,7 +122,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
                   Then<CheckReply>(&Checker::OnStep));
   }
 
-  void OnStep(CheckReply reply) {
+  void OnStep(CheckReply&& reply) {
     suspects_.insert(reply.keys.begin(), reply.keys.end());
     if (reply.sees_records) {
       report_.records += reply.records;
@@ -147,7 +147,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
                     Then<std::vector<FaultyWait>>(&Checker::OnExamined));
   }
 
-  void OnExamined(std::vector<FaultyWait> waits) {
+  void OnExamined(std::vector<FaultyWait>&& waits) {
     for (FaultyWait& wait : waits) {
       if (wait.fault == WaitFault::kNoRecord) ++orphans_;
       Note({.fault = wait.fault,
@@ -177,7 +177,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
         Then<std::vector<FaultyWait>>(&Checker::OnCounted));
   }
 
-  void OnCounted(std::vector<FaultyWait> /*waits*/) { NextPartition(); }
+  void OnCounted(std::vector<FaultyWait>&& /*waits*/) { NextPartition(); }
 
   int64_t Missing() {
     if (!last_.has_value()) return 0;

@@ -241,8 +241,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
            int64_t attempts, std::string value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deliver(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AddItem(Held& held, SettleAction action, int64_t delay_us)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void AddItem(Held& held, SettleAction action, int64_t delay_us);
   void Settle(Held& held, SettleAction action, Nanoseconds delay = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Flush(Partition& partition, MonotonicTime now)

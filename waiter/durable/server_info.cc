@@ -65,17 +65,17 @@ void AddFaults(const Info& info, WaitServer& server) {
         "refuse it; set it to noeviction, also in its file"));
   }
   if (info.Text("aof_enabled") == "0") {
-    server.faults.push_back(
+    server.faults.emplace_back(
         "appendonly is no: a restart loses what changed since the last "
         "snapshot; set it to yes, also in its file");
   }
   if (info.Text("aof_last_write_status") == "err") {
-    server.faults.push_back(
+    server.faults.emplace_back(
         "the last write to the append-only file has failed: a restart may lose "
         "waits; look at the disk and the log of the server");
   }
   if (info.Text("aof_last_bgrewrite_status") == "err") {
-    server.faults.push_back(
+    server.faults.emplace_back(
         "the last rewrite of the append-only file has failed, so it grows; "
         "look at the disk, the memory and the log of the server");
   }
