@@ -33,8 +33,12 @@ set(WAITER_SOURCES
   waiter/distributed/member_count.h
   waiter/distributed/redis_budget_store.cc
   waiter/distributed/redis_client.cc
+  waiter/distributed/redis_client_loop.cc
+  waiter/distributed/redis_client_loop.h
   waiter/distributed/redis_errors.cc
   waiter/distributed/redis_errors.h
+  waiter/distributed/redis_link.cc
+  waiter/distributed/redis_link.h
   waiter/distributed/redis_loop.cc
   waiter/distributed/redis_loop.h
   waiter/distributed/redis_url.cc
