@@ -399,8 +399,7 @@ TEST_F(RedisPromisesTest, KeysAreThoseOfTheHeaderAndMayBeDeletedAtAnyTime) {
                         "waiter:rate:{z}", "waiter:rate:{z}:seen",
                         "waiter:rate:{z}:busy", "waiter:rate:{z}:taken",
                         "waiter:quota:{x.y}", "waiter:quota:{x.y}:held",
-                        "waiter:quota:{x.y}:ends",
-                        "waiter:quota:{x.y}:spent"));
+                        "waiter:quota:{x.y}:ends", "waiter:quota:{x.y}:spent"));
     }
     // One of them, or all.
     if (i == 4) {
