@@ -103,8 +103,9 @@ void RedisClusterLoop::Route(RedisCall call) {
 void RedisClusterLoop::Work(MonotonicTime now) {
   DropNodes(now);
   if (WantsSlots() && now >= next_ask_) AskSlots(now);
-  EndUnrouted(now);
+  // Before callbacks, which may look.
   if (is_changed_) Publish();
+  EndUnrouted(now);
 }
 
 MonotonicTime RedisClusterLoop::NextWork() const {
@@ -294,6 +295,7 @@ void RedisClusterLoop::SetSlots(const std::vector<RedisSlotRange>& ranges) {
   known_ = std::move(known);
 
   has_slots_ = true;
+  Publish();
   std::deque<RedisCall> calls;
   calls.swap(unrouted_);
   for (RedisCall& call : calls) Route(std::move(call));
