@@ -33,10 +33,19 @@ set(WAITER_SOURCES
   waiter/distributed/member_count.h
   waiter/distributed/redis_budget_store.cc
   waiter/distributed/redis_client.cc
+  waiter/distributed/redis_client_loop.cc
+  waiter/distributed/redis_client_loop.h
+  waiter/distributed/redis_cluster.cc
+  waiter/distributed/redis_cluster_loop.cc
+  waiter/distributed/redis_cluster_loop.h
   waiter/distributed/redis_errors.cc
   waiter/distributed/redis_errors.h
+  waiter/distributed/redis_link.cc
+  waiter/distributed/redis_link.h
   waiter/distributed/redis_loop.cc
   waiter/distributed/redis_loop.h
+  waiter/distributed/redis_slots.cc
+  waiter/distributed/redis_slots.h
   waiter/distributed/redis_url.cc
   waiter/distributed/redis_url.h
   waiter/distributed/share_ledger.cc

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/random/random.h"
@@ -20,6 +21,8 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/redis_errors.h"
+#include "waiter/distributed/redis_reply.h"
+#include "waiter/distributed/redis_slots.h"
 #include "waiter/distributed/redis_url.h"
 #include "waiter/distributed/store_clock.h"
 
@@ -102,6 +105,164 @@ TEST(RedisErrorsTest, EachErrorHasItsCode) {
       StatusIs(absl::StatusCode::kResourceExhausted, "Redis at h:1: OOM no"));
   EXPECT_TRUE(IsUnknownScript("NOSCRIPT No matching script."));
   EXPECT_FALSE(IsUnknownScript("ERR NOSCRIPT"));
+}
+
+TEST(RedisSlotTest, SlotIsThatOfTheTagInBraces) {
+  EXPECT_EQ(RedisSlot("123456789"), 0x31C3);
+  EXPECT_EQ(RedisSlot("foo"), 12182);
+  EXPECT_EQ(RedisSlot("bar"), 5061);
+  EXPECT_EQ(RedisSlot(""), 0);
+  EXPECT_EQ(RedisSlot("{user1000}.following"), RedisSlot("user1000"));
+  EXPECT_EQ(RedisSlot("foo{bar}{zap}"), RedisSlot("bar"));
+  EXPECT_EQ(RedisSlot("foo{{bar}}zap"), RedisSlot("{bar"));
+  EXPECT_EQ(RedisSlot("}foo{bar}"), RedisSlot("bar"));
+  // Without a tag, the whole key counts. These are of CLUSTER KEYSLOT.
+  EXPECT_EQ(RedisSlot("foo{}{bar}"), 8363);
+  EXPECT_EQ(RedisSlot("foo{bar"), 15278);
+  EXPECT_EQ(RedisSlot("\xff\x80"), 4727);
+  EXPECT_EQ(RedisSlot("waiter:{prod/job/3}:due"), RedisSlot("prod/job/3"));
+}
+
+RedisReply Number(int64_t value) {
+  return {.type = RedisReply::Type::kInteger, .integer = value};
+}
+RedisReply Text(std::string_view text) {
+  return {.type = RedisReply::Type::kText, .text = std::string(text)};
+}
+RedisReply Array(std::vector<RedisReply> elements) {
+  return {.type = RedisReply::Type::kArray, .elements = std::move(elements)};
+}
+RedisReply Node(std::string_view host, int64_t port) {
+  return Array({Text(host), Number(port), Text("id"), Array({})});
+}
+
+TEST(ClusterSlotsTest, RangesHaveTheirPrimariesAndReplicas) {
+  const auto ranges = ParseClusterSlots(
+      Array({Array({Number(0), Number(99), Node("a", 1), Node("b", 2)}),
+             Array({Number(16383), Number(16383),
+                    Array({RedisReply(), Number(3)})}),
+             Array({Number(100), Number(100), Node("", 4), Node("?", 5)})}),
+      "asked");
+  ASSERT_TRUE(ranges.ok()) << ranges.status();
+  ASSERT_EQ(ranges->size(), 3);
+  EXPECT_EQ((*ranges)[0].first, 0);
+  EXPECT_EQ((*ranges)[0].last, 99);
+  EXPECT_EQ((*ranges)[0].primary, (RedisAddress{"a", 1}));
+  ASSERT_EQ((*ranges)[0].replicas.size(), 1);
+  EXPECT_EQ((*ranges)[0].replicas[0], (RedisAddress{"b", 2}));
+  // No host stands for the one that was asked.
+  EXPECT_EQ((*ranges)[1].primary, (RedisAddress{"asked", 3}));
+  EXPECT_EQ((*ranges)[2].primary, (RedisAddress{"asked", 4}));
+  EXPECT_TRUE((*ranges)[2].replicas.empty());
+}
+
+TEST(ClusterSlotsTest, NodesWithoutAUsableAddressAreLeftOut) {
+  const auto ranges = ParseClusterSlots(
+      Array({Array({Number(0), Number(1), Node("?", 1)}),
+             Array({Number(2), Number(3), Node("a", 0)}),
+             Array({Number(4), Number(5), Node("a", 65535), Node("b", 0)})}),
+      "asked");
+  ASSERT_TRUE(ranges.ok()) << ranges.status();
+  ASSERT_EQ(ranges->size(), 1);
+  EXPECT_EQ((*ranges)[0].first, 4);
+  EXPECT_TRUE((*ranges)[0].replicas.empty());
+}
+
+TEST(ClusterSlotsTest, RepliesOfAnotherFormAreErrors) {
+  const auto code = [](const RedisReply& reply) {
+    return ParseClusterSlots(reply, "asked").status().code();
+  };
+  const RedisReply good = Array({Number(0), Number(1), Node("a", 1)});
+  EXPECT_EQ(code(Array({good})), absl::StatusCode::kOk);
+  EXPECT_EQ(code(Array({})), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code(Array({Array({Number(0), Number(1), Node("?", 1)})})),
+            absl::StatusCode::kFailedPrecondition);
+
+  const RedisReply bad_lists[] = {
+      RedisReply(),
+      Number(1),
+      Text("x"),
+      {.type = RedisReply::Type::kError, .text = "ERR", .elements = {good}}};
+  for (const RedisReply& reply : bad_lists) {
+    EXPECT_EQ(code(reply), absl::StatusCode::kInternal);
+  }
+  const RedisReply bad_ranges[] = {
+      RedisReply(),
+      Number(7),
+      Text("0"),
+      Array({}),
+      Array({Number(0)}),
+      Array({Number(0), Number(1)}),
+      Array({Text("0"), Number(1), Node("a", 1)}),
+      Array({Number(0), RedisReply(), Node("a", 1)}),
+      Array({Number(-1), Number(1), Node("a", 1)}),
+      Array({Number(0), Number(16384), Node("a", 1)}),
+      Array({Number(5), Number(4), Node("a", 1)}),
+      Array({Number(INT64_MIN), Number(INT64_MAX), Node("a", 1)}),
+      Array({Number(0), Number(1), RedisReply()}),
+      Array({Number(0), Number(1), Text("a:1")}),
+      Array({Number(0), Number(1), Array({})}),
+      Array({Number(0), Number(1), Array({Text("a")})}),
+      Array({Number(0), Number(1), Array({Number(1), Number(1)})}),
+      Array({Number(0), Number(1), Array({Text("a"), Text("1")})}),
+      Array({Number(0), Number(1), Array({Text("a"), Number(-1)})}),
+      Array({Number(0), Number(1), Array({Text("a"), Number(65536)})}),
+      Array({Number(0), Number(1), Node("a", 1), Number(2)}),
+      // Two nodes for one slot.
+      Array({Number(99), Number(100), Node("a", 1)}),
+      Array({Number(100), Number(100), Node("b", 1)}),
+      Array({Number(50), Number(200), Node("b", 1)}),
+  };
+  for (const RedisReply& range : bad_ranges) {
+    EXPECT_EQ(
+        code(Array({Array({Number(100), Number(100), Node("a", 1)}), range})),
+        absl::StatusCode::kInternal)
+        << &range - bad_ranges;
+  }
+}
+
+TEST(RedisRedirectionTest, SlotAndAddressAreRead) {
+  auto to = ParseRedirection("MOVED 3999 127.0.0.1:6381", "asked");
+  ASSERT_TRUE(to.has_value());
+  EXPECT_FALSE(to->is_ask);
+  EXPECT_EQ(to->slot, 3999);
+  EXPECT_EQ(to->address, (RedisAddress{"127.0.0.1", 6381}));
+  to = ParseRedirection("ASK 0 ::1:1", "asked");
+  ASSERT_TRUE(to.has_value());
+  EXPECT_TRUE(to->is_ask);
+  EXPECT_EQ(to->address, (RedisAddress{"::1", 1}));
+  to = ParseRedirection("MOVED 16383 :65535", "asked");
+  ASSERT_TRUE(to.has_value());
+  EXPECT_EQ(to->address, (RedisAddress{"asked", 65535}));
+}
+
+TEST(RedisRedirectionTest, OtherErrorsAreNone) {
+  for (const std::string_view error : {"",
+                                       "MOVED",
+                                       "MOVED ",
+                                       "MOVED 1",
+                                       "MOVED 1 ",
+                                       "MOVED 1 h",
+                                       "MOVED 1 h:",
+                                       "MOVED 1 h:0",
+                                       "MOVED 1 h:65536",
+                                       "MOVED 1 h:-1",
+                                       "MOVED 1 h:x",
+                                       "MOVED -1 h:1",
+                                       "MOVED 16384 h:1",
+                                       "MOVED x h:1",
+                                       "MOVED  h:1",
+                                       "MOVED h:1",
+                                       "MOVED 1 ?:1",
+                                       "MOVED 1 h h:1",
+                                       "MOVED 1:2 h",
+                                       "moved 1 h:1",
+                                       "MOVE 1 h:1",
+                                       "ASKING 1 h:1",
+                                       "TRYAGAIN 1 h:1",
+                                       " MOVED 1 h:1"}) {
+    EXPECT_FALSE(ParseRedirection(error, "asked").has_value()) << error;
+  }
 }
 
 TEST(StoreClockTest, FastestReplyOfTheLastMinuteCounts) {

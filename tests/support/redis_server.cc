@@ -31,7 +31,13 @@ namespace {
 
 constexpr const char* kProgram = "/usr/bin/redis-server";
 
-int FreePort() {
+}  // namespace
+
+bool RedisServer::IsInstalled() {
+  return access(kProgram, X_OK) == 0 && access("/usr/bin/redis-cli", X_OK) == 0;
+}
+
+int RedisServer::FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -42,12 +48,6 @@ int FreePort() {
   EXPECT_EQ(getsockname(fd, any, &length), 0);
   close(fd);
   return ntohs(address.sin_port);
-}
-
-}  // namespace
-
-bool RedisServer::IsInstalled() {
-  return access(kProgram, X_OK) == 0 && access("/usr/bin/redis-cli", X_OK) == 0;
 }
 
 RedisServer::RedisServer(std::vector<std::string> arguments)

@@ -25,6 +25,9 @@ class RedisServer {
  public:
   static bool IsInstalled();
 
+  // Returns a port of 127.0.0.1 that nobody used a moment ago.
+  static int FreePort();
+
   // Starts a server with further `arguments`.
   explicit RedisServer(std::vector<std::string> arguments = {});
   ~RedisServer();

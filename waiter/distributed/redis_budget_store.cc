@@ -11,12 +11,12 @@
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_scripts.h"
 #include "waiter/distributed/budget_store.h"
-#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_reply.h"
 
 namespace waiter {
 
-RedisBudgetStore::RedisBudgetStore(std::shared_ptr<RedisClient> client)
+RedisBudgetStore::RedisBudgetStore(std::shared_ptr<RedisCaller> client)
     : client_(std::move(client)) {}
 
 void RedisBudgetStore::Grant(RateRequest request, RateCallback callback) {

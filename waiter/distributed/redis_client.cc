@@ -18,7 +18,7 @@
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_member.h"
 #include "waiter/distributed/internal/redis_connection.h"
-#include "waiter/distributed/redis_loop.h"
+#include "waiter/distributed/redis_client_loop.h"
 #include "waiter/distributed/redis_reply.h"
 #include "waiter/distributed/redis_url.h"
 
@@ -54,16 +54,17 @@ absl::Status Validate(const RedisClientOptions& options) {
 absl::StatusOr<std::shared_ptr<RedisClient>> RedisClient::MakeWith(
     std::string_view url, const RedisClientOptions& options,
     internal::RedisConnector connector) {
-  absl::StatusOr<internal::RedisUrl> parsed = internal::ParseRedisUrl(url);
+  const absl::StatusOr<internal::RedisUrl> parsed =
+      internal::ParseRedisUrl(url);
   if (!parsed.ok()) return parsed.status();
   if (absl::Status status = Validate(options); !status.ok()) return status;
-  auto loop = std::make_shared<internal::RedisLoop>(internal::RedisLoopOptions{
-      *std::move(parsed), options, std::move(connector)});
+  auto loop = std::make_shared<internal::RedisClientLoop>(*parsed, options,
+                                                          std::move(connector));
   loop->Start();
   return absl::WrapUnique(new RedisClient(std::move(loop)));
 }
 
-RedisClient::RedisClient(std::shared_ptr<internal::RedisLoop> loop)
+RedisClient::RedisClient(std::shared_ptr<internal::RedisClientLoop> loop)
     : loop_(std::move(loop)) {}
 
 RedisClient::~RedisClient() { loop_->Stop(); }

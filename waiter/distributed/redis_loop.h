@@ -1,14 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The thread of a `RedisClient`: its connection, its calls and its timers.
+// The thread of a `RedisCaller`: its links, its calls and its timers.
 
 #ifndef WAITER_DISTRIBUTED_REDIS_LOOP_H_
 #define WAITER_DISTRIBUTED_REDIS_LOOP_H_
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,22 +21,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/internal/redis_connection.h"
+#include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_link.h"
 #include "waiter/distributed/redis_reply.h"
-#include "waiter/distributed/redis_url.h"
-#include "waiter/distributed/store_clock.h"
 #include "waiter/internal/mutex.h"
-#include "waiter/loop/backoff.h"
-#include "waiter/loop/split_mix64.h"
 
 namespace waiter::internal {
-
-struct RedisLoopOptions {
-  RedisUrl url;
-  RedisClientOptions client;
-  RedisConnector connector;
-};
 
 // A pipe whose writes wake the thread out of poll(2).
 class WakePipe {
@@ -54,107 +46,69 @@ class WakePipe {
   int write_ = -1;
 };
 
-// The functions of `RedisClient`. Everything that no lock guards belongs to the
-// thread.
-class RedisLoop : public std::enable_shared_from_this<RedisLoop> {
+// Which link a call goes to, and when, is up to derived classes. Everything
+// that no lock guards belongs to the thread.
+class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
+                  protected RedisLink::Owner {
  public:
-  using Callback = std::function<void(absl::StatusOr<RedisReply>)>;
-
-  explicit RedisLoop(RedisLoopOptions options);
+  // `name` is what messages call the server.
+  RedisLoop(const RedisClientOptions& options, std::string name);
+  RedisLoop(const RedisLoop&) = delete;
+  RedisLoop& operator=(const RedisLoop&) = delete;
 
   void Start();
   void Stop();
 
   void Call(const RedisScript& script, std::vector<std::string> keys,
-            std::vector<std::string> arguments, Callback callback);
+            std::vector<std::string> arguments, RedisCaller::Callback callback);
   void RunAt(MonotonicTime time, std::function<void()> timer);
-  RedisClientState State() const;
   Clock& clock() const { return clock_; }
 
+ protected:
+  virtual ~RedisLoop() = default;
+
+  // Gives the call to a link, or answers it at once or later.
+  virtual void Route(RedisCall call) = 0;
+  // Does what is due, before the links do.
+  virtual void Work(MonotonicTime now) = 0;
+  virtual MonotonicTime NextWork() const = 0;
+  // The end: answers all calls that no link has.
+  virtual void Close(const absl::Status& status) = 0;
+
+  // Calls the callback of a call of the program.
+  void Answer(RedisCall& call, absl::StatusOr<RedisReply> reply);
+  int64_t pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return pending_;
+  }
+  const std::string& name() const { return name_; }
+
+  // Those to be worked with; they may be removed during `Work` only.
+  std::vector<RedisLink*> links_;
+  mutable Mutex mutex_;
+
  private:
-  enum class Phase : uint8_t {
-    kDown,        // Until `phase_end_`.
-    kConnecting,  // Until it succeeds, or `phase_end_`.
-    kGreeting,    // Until the server has answered all of `Greet`.
-    kReady,
-  };
-
-  struct PendingCall {
-    RedisScript script;
-    std::vector<std::string> keys;
-    std::vector<std::string> arguments;
-    Callback callback;
-    MonotonicTime deadline;
-    bool sends_text = false;  // Because the server did not know the script.
-  };
-
   void Run();
-  void TakeCalls();
+  // Returns whether there was one.
+  bool TakeCalls();
   void RunTimers(MonotonicTime now);
-  void CheckTimes(MonotonicTime now);
   void AwaitEvents();
-
-  void Connect(MonotonicTime now);
-  void Greet();
-  void OnReply(uint64_t tag, RedisReply* reply);
-  void OnGreeting(uint64_t tag, const RedisReply& reply);
-  void OnInfo(const std::string& info);
-  void OnTime(const RedisReply& reply);
-  void OnCallReply(PendingCall call, RedisReply reply);
-  // Ends the connection at the next `CloseIfBroken`.
-  void Break(absl::Status error);
-  void CloseIfBroken();
-  void SendWaiting();
-  // Returns what stands for the script, or an empty text if the server has not
-  // told. The first call of a script asks it.
-  std::string HashOf(const RedisScript& script);
-  void OnHash(uint64_t tag, RedisReply* reply);
-  void AskTime(MonotonicTime now);
-
-  void Answer(PendingCall& call, absl::StatusOr<RedisReply> reply);
-  void FailAll(const absl::Status& status);
   void Finish();
-  void Publish();
-  absl::Status Unavailable(const std::string& reason) const;
 
-  const RedisLoopOptions options_;
+  const std::string name_;
   const std::chrono::nanoseconds call_timeout_;
+  const int64_t max_pending_;
   Clock& clock_;
   const WakePipe pipe_;
   std::thread thread_;  // Of `Start` and `Stop`.
+  std::vector<pollfd> fds_;
 
-  mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_awake_ ABSL_GUARDED_BY(mutex_) = true;
-  std::vector<PendingCall> posted_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Callback> refused_ ABSL_GUARDED_BY(mutex_);
+  int64_t pending_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<RedisCall> posted_ ABSL_GUARDED_BY(mutex_);
+  std::vector<RedisCaller::Callback> refused_ ABSL_GUARDED_BY(mutex_);
   std::multimap<MonotonicTime, std::function<void()>> timers_
       ABSL_GUARDED_BY(mutex_);
-  RedisClientState state_ ABSL_GUARDED_BY(mutex_);
-
-  Phase phase_ = Phase::kDown;
-  MonotonicTime phase_end_{};
-  std::unique_ptr<RedisConnection> connection_;
-  absl::Status error_;  // Of the last connection.
-  bool is_broken_ = false;
-  std::string version_;
-  int64_t connections_ = 0;
-  int greetings_left_ = 0;
-  MonotonicTime next_time_{};  // Of the next request for the server's time.
-  MonotonicTime time_sent_{};
-  StoreClock store_clock_;
-
-  std::deque<PendingCall> waiting_;       // For a connection.
-  std::map<uint64_t, PendingCall> sent_;  // By tag, in order.
-  uint64_t next_tag_;
-
-  // By text; empty while the server is asked, or does not tell.
-  std::map<std::string, std::string, std::less<>> hashes_;
-  std::map<uint64_t, std::string> asked_hashes_;  // The texts by tag.
-
-  const Backoff backoff_;
-  BackoffProgress progress_;
-  SplitMix64 gen_;
 };
 
 }  // namespace waiter::internal

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_reply.h"
 #include "waiter/distributed/wait_store.h"
 #include "waiter/durable/wait_scripts.h"
@@ -25,7 +25,7 @@ using internal::PartitionKeys;
 
 // Returns a callback of the client that reads the reply.
 template <typename T, typename Read>
-RedisClient::Callback Reading(Read read, WaitStore::Callback<T> callback) {
+RedisCaller::Callback Reading(Read read, WaitStore::Callback<T> callback) {
   return
       [read, callback = std::move(callback)](absl::StatusOr<RedisReply> reply) {
         callback(read(std::move(reply)));
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::string>> ToTexts(
 
 }  // namespace
 
-RedisWaitStore::RedisWaitStore(std::shared_ptr<RedisClient> client)
+RedisWaitStore::RedisWaitStore(std::shared_ptr<RedisCaller> client)
     : client_(std::move(client)) {}
 
 void RedisWaitStore::Claim(ClaimRequest request,

@@ -26,13 +26,14 @@
 
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
-#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_caller.h"
+#include "waiter/distributed/redis_client.h"  // IWYU pragma: export
 
 namespace waiter {
 
 class RedisBudgetStore final : public BudgetStore {
  public:
-  explicit RedisBudgetStore(std::shared_ptr<RedisClient> client);
+  explicit RedisBudgetStore(std::shared_ptr<RedisCaller> client);
 
   void Grant(RateRequest request, RateCallback callback) override;
   void Sync(QuotaRequest request, QuotaCallback callback) override;
@@ -40,7 +41,7 @@ class RedisBudgetStore final : public BudgetStore {
   Clock& clock() override;
 
  private:
-  const std::shared_ptr<RedisClient> client_;
+  const std::shared_ptr<RedisCaller> client_;
 };
 
 }  // namespace waiter

@@ -13,8 +13,8 @@
 // new one whenever it breaks, with growing, jittered delays. Shared budgets use
 // it by a `RedisBudgetStore` (distributed/redis_budget_store.h).
 //
-// Your target has to link hiredis, 0.14 or newer. There is no TLS and no
-// support of a cluster's redirections.
+// Your target has to link hiredis, 0.14 or newer. There is no TLS. For a Redis
+// Cluster there is `RedisCluster` (distributed/redis_cluster.h).
 
 #ifndef WAITER_DISTRIBUTED_REDIS_CLIENT_H_
 #define WAITER_DISTRIBUTED_REDIS_CLIENT_H_
@@ -33,6 +33,7 @@
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/internal/redis_connection.h"
+#include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_reply.h"
 
 namespace waiter {
@@ -71,7 +72,7 @@ struct RedisClientState {
 
 namespace internal {
 class HiredisConnection;
-class RedisLoop;
+class RedisClientLoop;
 
 template <typename T>
 concept IsComplete = requires {
@@ -80,11 +81,8 @@ concept IsComplete = requires {
 }  // namespace internal
 
 // Thread-safe.
-class RedisClient {
+class RedisClient final : public RedisCaller {
  public:
-  // Called on the client's thread, one at a time; must return soon.
-  using Callback = std::function<void(absl::StatusOr<RedisReply>)>;
-
   // Returns a client that connects in the background, or an error of the URL,
   // redis://[user:password@]host[:port][/database], or of the options. No
   // message ever has the password.
@@ -102,41 +100,27 @@ class RedisClient {
   // Closes the connection, and calls the callbacks of all calls without reply
   // with kCancelled. Calls that were made before are still sent if there is a
   // connection. Joins the thread, unless it runs on this thread itself.
-  ~RedisClient();
+  ~RedisClient() override;
 
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
-  // Runs `script`, and calls `callback` exactly once, never inside of this
-  // call:
-  //
-  //   a reply              of any type except kError
-  //   kUnavailable         no connection or no reply in time: the script may
-  //                        have run, or may still run
-  //   kResourceExhausted   the server is out of memory, or `max_pending`
-  //   kAborted             passes by itself: the server is loading, busy or
-  //                        being replaced
-  //   kUnauthenticated, kPermissionDenied, kFailedPrecondition, kInternal
-  //                        need a person
   void Call(const RedisScript& script, std::vector<std::string> keys,
-            std::vector<std::string> arguments, Callback callback);
-
-  // Calls `timer` once on the client's thread, at `time` or soon after, unless
-  // the client is destroyed before.
-  void RunAt(MonotonicTime time, std::function<void()> timer);
+            std::vector<std::string> arguments, Callback callback) override;
+  void RunAt(MonotonicTime time, std::function<void()> timer) override;
+  Clock& clock() const override;
 
   RedisClientState State() const;
-  Clock& clock() const;
 
  private:
   static absl::StatusOr<std::shared_ptr<RedisClient>> MakeWith(
       std::string_view url, const RedisClientOptions& options,
       internal::RedisConnector connector);
 
-  explicit RedisClient(std::shared_ptr<internal::RedisLoop> loop);
+  explicit RedisClient(std::shared_ptr<internal::RedisClientLoop> loop);
 
   // Also held by the thread.
-  const std::shared_ptr<internal::RedisLoop> loop_;
+  const std::shared_ptr<internal::RedisClientLoop> loop_;
 };
 
 }  // namespace waiter

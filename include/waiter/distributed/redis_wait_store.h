@@ -25,14 +25,15 @@
 #include <vector>
 
 #include "waiter/clock.h"
-#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_caller.h"
+#include "waiter/distributed/redis_client.h"  // IWYU pragma: export
 #include "waiter/distributed/wait_store.h"
 
 namespace waiter {
 
 class RedisWaitStore final : public WaitStore {
  public:
-  explicit RedisWaitStore(std::shared_ptr<RedisClient> client);
+  explicit RedisWaitStore(std::shared_ptr<RedisCaller> client);
 
   void Claim(ClaimRequest request, Callback<ClaimReply> callback) override;
   void Settle(SettleRequest request, Callback<SettleReply> callback) override;
@@ -60,7 +61,7 @@ class RedisWaitStore final : public WaitStore {
   Clock& clock() override;
 
  private:
-  const std::shared_ptr<RedisClient> client_;
+  const std::shared_ptr<RedisCaller> client_;
 };
 
 }  // namespace waiter
