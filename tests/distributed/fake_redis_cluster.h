@@ -24,6 +24,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -235,13 +236,14 @@ class FakeRedisConnection final : public internal::RedisConnection {
     for (const uint64_t tag : open_) events_.on_reply(tag, nullptr);
     events_.on_closed("Server closed the connection");
   }
-  void Send(const std::vector<std::string>& command, uint64_t tag) override {
+  void Send(const std::vector<std::string_view>& command,
+            uint64_t tag) override {
     if (is_closing_ || is_hanging_) {
       open_.push_back(tag);
       return;
     }
-    FakeRedisCluster::Answer answer =
-        FakeRedisCluster::current()->Run(address_, command, is_asking_);
+    FakeRedisCluster::Answer answer = FakeRedisCluster::current()->Run(
+        address_, {command.begin(), command.end()}, is_asking_);
     switch (answer.way) {
       case FakeRedisCluster::Answer::Way::kReplies:
         replies_.emplace_back(tag, std::move(answer.reply));

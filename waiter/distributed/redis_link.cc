@@ -192,14 +192,15 @@ void RedisLink::Greet() {
   greetings_left_ = 1;
   if (!url.password.empty()) {
     ++greetings_left_;
-    std::vector<std::string> auth = {"AUTH"};
-    if (!url.user.empty()) auth.push_back(url.user);
-    auth.push_back(url.password);
+    std::vector<std::string_view> auth = {"AUTH"};
+    if (!url.user.empty()) auth.emplace_back(url.user);
+    auth.emplace_back(url.password);
     connection_->Send(auth, kAuthTag);
   }
   if (url.database != 0) {
     ++greetings_left_;
-    connection_->Send({"SELECT", absl::StrCat(url.database)}, kSelectTag);
+    const std::string database = absl::StrCat(url.database);
+    connection_->Send({"SELECT", database}, kSelectTag);
   }
   connection_->Send({"INFO", "server"}, kInfoTag);
 }
@@ -316,26 +317,31 @@ void RedisLink::OnHash(uint64_t tag, RedisReply* reply) {
 
 void RedisLink::SendWaiting() {
   while (is_ready() && !is_broken_ && !waiting_.empty()) {
-    RedisCall call = std::move(waiting_.front());
-    waiting_.pop_front();
-    const std::vector<std::string> command = CommandOf(call);
-    // It counts for the next command alone, so nothing may be between them.
-    if (call.is_asking) connection_->Send({"ASKING"}, kAskingTag);
     const uint64_t tag = next_tag_++;
-    sent_.emplace(tag, std::move(call));
-    connection_->Send(command, tag);
+    const RedisCall& call =
+        sent_.emplace(tag, std::move(waiting_.front())).first->second;
+    waiting_.pop_front();
+    SendCall(call, tag);
   }
 }
 
-std::vector<std::string> RedisLink::CommandOf(const RedisCall& call) {
-  if (!call.script.has_value()) return call.arguments;
-  const std::string hash = call.sends_text ? "" : HashOf(*call.script);
-  std::vector<std::string> command = {hash.empty() ? "EVAL" : "EVALSHA",
-                                      hash.empty() ? call.script->text() : hash,
-                                      absl::StrCat(call.keys.size())};
-  command.insert(command.end(), call.keys.begin(), call.keys.end());
+void RedisLink::SendCall(const RedisCall& call, uint64_t tag) {
+  std::string hash;
+  std::string count;
+  std::vector<std::string_view> command;
+  command.reserve(3 + call.keys.size() + call.arguments.size());
+  if (call.script.has_value()) {
+    if (!call.sends_text) hash = HashOf(*call.script);
+    count = absl::StrCat(call.keys.size());
+    command.emplace_back(hash.empty() ? "EVAL" : "EVALSHA");
+    command.emplace_back(hash.empty() ? call.script->text() : hash);
+    command.emplace_back(count);
+    command.insert(command.end(), call.keys.begin(), call.keys.end());
+  }
   command.insert(command.end(), call.arguments.begin(), call.arguments.end());
-  return command;
+  // It counts for the next command alone, so nothing may be between them.
+  if (call.is_asking) connection_->Send({"ASKING"}, kAskingTag);
+  connection_->Send(command, tag);
 }
 
 void RedisLink::Break(absl::Status error) {

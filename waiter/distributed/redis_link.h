@@ -112,7 +112,7 @@ class RedisLink {
   void Break(absl::Status error);
   void CloseIfBroken();
   void SendWaiting();
-  std::vector<std::string> CommandOf(const RedisCall& call);
+  void SendCall(const RedisCall& call, uint64_t tag);
   // Returns what stands for the script, or an empty text if the server has not
   // told. The first call of a script asks it.
   std::string HashOf(const RedisScript& script);

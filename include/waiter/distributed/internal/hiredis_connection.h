@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,12 +80,13 @@ class HiredisConnection final : public RedisConnection {
     }
   }
 
-  void Send(const std::vector<std::string>& command, uint64_t tag) override {
+  void Send(const std::vector<std::string_view>& command,
+            uint64_t tag) override {
     std::vector<const char*> texts;
     std::vector<size_t> sizes;
     texts.reserve(command.size());
     sizes.reserve(command.size());
-    for (const std::string& argument : command) {
+    for (const std::string_view argument : command) {
       texts.push_back(argument.data());
       sizes.push_back(argument.size());
     }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,7 +43,8 @@ class RedisConnection {
   virtual void OnReady(bool readable, bool writable) = 0;
 
   // Sends a command, whose reply comes with `tag`.
-  virtual void Send(const std::vector<std::string>& command, uint64_t tag) = 0;
+  virtual void Send(const std::vector<std::string_view>& command,
+                    uint64_t tag) = 0;
 };
 
 // Returns a connection that is being established.
