@@ -12,7 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/time/time.h"
 #include "cli/run/shared_rate.h"
-#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_wait_store.h"
 #include "waiter/distributed/wait_store.h"
 
@@ -20,8 +20,8 @@ namespace waiter::cli {
 
 absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     std::string_view url) {
-  const absl::StatusOr<std::shared_ptr<RedisClient>> client =
-      ConnectToRedis(url, {.call_timeout = absl::Seconds(5)});
+  const absl::StatusOr<std::shared_ptr<RedisCaller>> client =
+      ConnectToStore(url, {.call_timeout = absl::Seconds(5)});
   if (!client.ok()) return client.status();
   return std::make_shared<RedisWaitStore>(*client);
 }

@@ -19,7 +19,7 @@
 namespace waiter::cli {
 
 // Returns a store that connects in the background, or an error of
-// `ConnectToRedis` (shared_rate.h). No message has the password.
+// `ConnectToStore` (shared_rate.h). No message has the password.
 absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     std::string_view url);
 

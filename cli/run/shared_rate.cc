@@ -8,17 +8,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/text/duration_text.h"
 #include "waiter/distributed/redis_budget_store.h"
+#include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_cluster.h"
 #include "waiter/distributed/shared_rate_limiter.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
 
@@ -26,6 +28,7 @@ namespace waiter::cli {
 namespace {
 
 constexpr std::string_view kScheme = "redis://";
+constexpr std::string_view kClusterScheme = "redis+cluster://";
 
 absl::Status ReadNumber(const std::string& text, double& number) {
   return absl::SimpleAtod(text, &number)
@@ -56,9 +59,10 @@ absl::Status ReadParameter(const std::string& name, const std::string& value,
 
 absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
   const std::string text(url);
-  const size_t name_at = absl::StartsWith(text, std::string(kScheme))
-                             ? text.find('/', kScheme.size())
-                             : std::string::npos;
+  size_t name_at = std::string::npos;
+  for (const std::string_view scheme : {kScheme, kClusterScheme}) {
+    if (url.starts_with(scheme)) name_at = text.find('/', scheme.size());
+  }
   if (name_at == std::string::npos) {
     return absl::InvalidArgumentError(
         "it must be redis://HOST/NAME, such as redis://10.0.0.5/ec2?rate=20");
@@ -100,10 +104,34 @@ absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
 #endif
 }
 
+absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
+    std::string_view url, const RedisClientOptions& options) {
+  if (!url.starts_with(kClusterScheme)) {
+    if (url.find(',', url.rfind('@') + 1) != std::string_view::npos) {
+      return absl::InvalidArgumentError(
+          "several hosts are those of a cluster: redis+cluster://HOST,HOST");
+    }
+    return ConnectToRedis(url, options);
+  }
+  const std::string text(url.substr(kClusterScheme.size()));
+  const size_t hosts_at = text.rfind('@') + 1;
+  std::vector<std::string> seeds;
+  for (const absl::string_view host :
+       absl::StrSplit(text.substr(hosts_at), ',')) {
+    seeds.push_back(
+        absl::StrCat(std::string(kScheme), text.substr(0, hosts_at), host));
+  }
+#ifdef WAITER_HAS_HIREDIS
+  return RedisCluster::Make(seeds, options);
+#else
+  return ConnectToRedis(seeds.front(), options);
+#endif
+}
+
 absl::StatusOr<std::shared_ptr<SharedRateLimiter>> MakeSharedLimiter(
     const SharedRate& rate) {
-  const absl::StatusOr<std::shared_ptr<RedisClient>> client =
-      ConnectToRedis(rate.server);
+  const absl::StatusOr<std::shared_ptr<RedisCaller>> client =
+      ConnectToStore(rate.server);
   if (!client.ok()) return client.status();
   return SharedRateLimiter::Make(std::make_shared<RedisBudgetStore>(*client),
                                  rate.options);

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_client.h"
 #include "waiter/distributed/shared_rate_limiter.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
@@ -23,12 +24,13 @@
 namespace waiter::cli {
 
 struct SharedRate {
-  std::string server;  // A URL for `ConnectToRedis`.
+  std::string server;  // A URL for `ConnectToStore`.
   SharedRateLimiterOptions options;
 };
 
 // Reads redis://[USER:PASSWORD@]HOST[:PORT]/NAME[?rate=20][&burst=100]
-// [&horizon=500ms][&database=1]. Errors do not repeat the password.
+// [&horizon=500ms][&database=1], or redis+cluster://... with the hosts of some
+// nodes and commas between them. Errors do not repeat the password.
 absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url);
 
 // Returns a client that connects in the background, an error of the URL, or
@@ -36,8 +38,13 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url);
 absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
     std::string_view url, const RedisClientOptions& options = {});
 
+// The same of one server, or of a cluster,
+// redis+cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...].
+absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
+    std::string_view url, const RedisClientOptions& options = {});
+
 // Returns a limiter with a connection of its own, or an error of
-// `ConnectToRedis`.
+// `ConnectToStore`.
 absl::StatusOr<std::shared_ptr<SharedRateLimiter>> MakeSharedLimiter(
     const SharedRate& rate);
 

@@ -21,10 +21,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
+#include "tests/support/redis_cluster_servers.h"
 #include "tests/support/redis_server.h"
 
 namespace waiter::cli {
@@ -117,6 +119,23 @@ class DurableCommandTest : public testing::Test {
 
   std::unique_ptr<RedisServer> server_;
 };
+
+TEST_F(DurableCommandTest, StoreMayBeAClusterOfWhichOneNodeIsKnown) {
+  const RedisClusterServers cluster;
+  const std::string url = absl::StrReplaceAll(
+      absl::StrCat(cluster.Urls()[4]), {{"redis://", "redis+cluster://"}});
+  const std::string target = Path("target");
+  WaiterProcess add(
+      {"durable", "add", url, kName, "a=file:" + target, "b=file:" + target});
+  EXPECT_EQ(add.Wait(), 0) << add.err();
+  WaiterProcess worker({"durable", "work", url, kName, "--every=100ms", "--",
+                        "sh", "-c", Log("one")});
+  std::ofstream(target) << "x";
+  EXPECT_TRUE(Eventually([&] { return Keys().size() == 2; })) << worker.err();
+  WaiterProcess status({"durable", "status", url, kName});
+  EXPECT_EQ(status.Wait(), 0) << status.err();
+  EXPECT_THAT(status.out(), HasSubstr("2"));
+}
 
 TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
   std::vector<std::string> files;

@@ -37,6 +37,27 @@ TEST(SharedRateTest, RateWithoutParametersIsAdaptive) {
   EXPECT_EQ(rate->options.rate, std::nullopt);
 }
 
+TEST(SharedRateTest, ClusterHasTheHostsOfSomeNodes) {
+  const absl::StatusOr<SharedRate> rate =
+      ParseSharedRate("redis+cluster://u:p@a:7000,b:7001,c/api?rate=20");
+  ASSERT_TRUE(rate.ok()) << rate.status();
+  EXPECT_EQ(rate->server, "redis+cluster://u:p@a:7000,b:7001,c");
+  EXPECT_EQ(rate->options.name, "api");
+}
+
+TEST(SharedRateTest, ErrorsOfUrlsOfStoresShowNoPassword) {
+  for (const char* url :
+       {"redis+cluster://", "redis+cluster://u:secret@", "redis+cluster://,",
+        "redis+cluster://u:secret@a,b:x", "redis+cluster://u:secret@a,,b",
+        "redis+cluster://u:secret@a,b/1", "redis://u:secret@a,b",
+        "redis+clusters://u:secret@a", "u:secret@a"}) {
+    SCOPED_TRACE(url);
+    const absl::Status status = ConnectToStore(url).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), Not(HasSubstr("secret")));
+  }
+}
+
 TEST(SharedRateTest, ErrorsSayWhatIsWrongAndShowNoPassword) {
   const struct {
     std::string url;
