@@ -86,8 +86,8 @@ TEST(RedisErrorsTest, EachErrorHasItsCode) {
     return StatusOfError(error, "h:1").code();
   };
   for (const std::string_view word :
-       {"LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN",
-        "TRYAGAIN"}) {
+       {"LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
+        "NOREPLICAS"}) {
     EXPECT_EQ(code(std::string(word) + " text"), absl::StatusCode::kAborted);
   }
   EXPECT_EQ(code("OOM command not allowed"),

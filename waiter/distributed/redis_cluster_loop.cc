@@ -50,9 +50,10 @@ constexpr nanoseconds kCalm = seconds(10);
 constexpr nanoseconds kUnusedTime = seconds(10);
 constexpr nanoseconds kDoubt = seconds(5);
 
-// Returns whether a node says that it is cut off from its cluster.
+// Returns whether a node says that it may be cut off from its cluster.
 bool IsCutOff(const std::string& error) {
   return absl::StartsWith(error, "CLUSTERDOWN ") ||
+         absl::StartsWith(error, "NOREPLICAS ") ||
          absl::StartsWith(error, "MASTERDOWN ");
 }
 

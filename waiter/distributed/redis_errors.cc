@@ -26,6 +26,7 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"MASTERDOWN", absl::StatusCode::kAborted},
     {"CLUSTERDOWN", absl::StatusCode::kAborted},
     {"TRYAGAIN", absl::StatusCode::kAborted},
+    {"NOREPLICAS", absl::StatusCode::kAborted},
     {"OOM", absl::StatusCode::kResourceExhausted},
     {"FULL", absl::StatusCode::kResourceExhausted},
     {"NOAUTH", absl::StatusCode::kUnauthenticated},

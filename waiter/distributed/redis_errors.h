@@ -18,7 +18,7 @@ bool IsUnknownScript(std::string_view error);
 // Returns the status for an error reply. `address` is named in its message.
 //
 //   LOADING BUSY READONLY MASTERDOWN       kAborted: passes by itself, and the
-//   CLUSTERDOWN TRYAGAIN                     script had no effect
+//   CLUSTERDOWN TRYAGAIN NOREPLICAS          script had no effect
 //   OOM                                    kResourceExhausted
 //   NOAUTH WRONGPASS                       kUnauthenticated
 //   NOPERM                                 kPermissionDenied

@@ -6,10 +6,10 @@
 #ifndef WAITER_DISTRIBUTED_REDIS_SLOTS_H_
 #define WAITER_DISTRIBUTED_REDIS_SLOTS_H_
 
-#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,7 +27,10 @@ struct RedisAddress {
   std::string host;
   int port = 0;
 
-  auto operator<=>(const RedisAddress&) const = default;
+  bool operator==(const RedisAddress&) const = default;
+  bool operator<(const RedisAddress& other) const {
+    return std::tie(host, port) < std::tie(other.host, other.port);
+  }
 };
 
 struct RedisSlotRange {

@@ -9,7 +9,8 @@
 //   auto limiter = waiter::SharedRateLimiter::Make(
 //       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
 //
-// One store, with its connection, serves all budgets of a process. Its keys are
+// A `RedisCluster` (distributed/redis_cluster.h) does as well. One store, with
+// its connections, serves all budgets of a process. Its keys are
 //
 //   waiter:rate:{NAME}    and  :seen :busy :taken
 //   waiter:quota:{NAME}   and  :held :ends :spent

@@ -13,7 +13,7 @@
 //
 // A call goes to the primary that has the slot of its first key. Which that is,
 // nodes tell: one of them at the start, and again after a redirection and while
-// a node cannot be reached, at most every 100 ms.
+// a node cannot be reached, with gaps that grow from 100 ms to 1 s.
 //
 // One thread holds all connections, one for each primary that is used, so that
 // callbacks and timers never run at the same time. What a callback takes, and
@@ -71,7 +71,8 @@ class RedisCluster final : public RedisCaller {
   //
   // `call_timeout` is the time for the reply of each node, and for a
   // connection; `max_pending` counts the calls to all nodes; the delays of
-  // `reconnect` are also those between requests for the slots.
+  // `reconnect` are also those between requests for the slots while no node
+  // answers them.
   template <typename Connection = internal::HiredisConnection>
   static absl::StatusOr<std::shared_ptr<RedisCluster>> Make(
       const std::vector<std::string>& seeds,
@@ -93,11 +94,12 @@ class RedisCluster final : public RedisCaller {
   RedisCluster(const RedisCluster&) = delete;
   RedisCluster& operator=(const RedisCluster&) = delete;
 
-  // There must be a key, and all must be of one slot: by the same text in
-  // braces, as "waiter:{prod/job/3}:due". A call that a node did not run, but
-  // sent on to another one, goes there, up to five times. Then, and while a
-  // slot has no node or is on its way to another one, it fails with kAborted
-  // and had no effect. What failed with kUnavailable is never sent again.
+  // There must be a key (kInvalidArgument), and all must be of one slot: by the
+  // same text in braces, as "waiter:{prod/job/3}:due". A call that a node did
+  // not run, but sent on to another one, goes there, up to five times. Then,
+  // and while a slot has no node or is on its way to another one, it fails with
+  // kAborted and had no effect. What failed with kUnavailable is never sent
+  // again.
   void Call(const RedisScript& script, std::vector<std::string> keys,
             std::vector<std::string> arguments, Callback callback) override;
   void RunAt(MonotonicTime time, std::function<void()> timer) override;

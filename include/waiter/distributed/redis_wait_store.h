@@ -9,7 +9,8 @@
 //   if (!client.ok()) return client.status();
 //   const auto store = std::make_shared<waiter::RedisWaitStore>(*client);
 //
-// One store, with its connection, serves all names of a process. Its keys begin
+// A `RedisCluster` (distributed/redis_cluster.h) does as well. One store, with
+// its connections, serves all names of a process. Its keys begin
 // with "waiter:{SPACE/NAME/PARTITION}:". The server is the memory of the waits:
 // run it with `appendonly yes` and `maxmemory-policy noeviction`;
 // docs/durable.md says what is lost otherwise. A server whose policy evicts
