@@ -6,6 +6,7 @@
 #include "waiter/distributed/durable_waits.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -466,7 +467,7 @@ TEST_P(DurableWaitsTest, FunctionsGetTheArgsAndGrowingFences) {
   world.Run(absl::Seconds(35));
   EXPECT_THAT(args, AllOf(SizeIs(4), Each("x\0y")));
   ASSERT_THAT(world.polls, SizeIs(4));
-  for (int i = 1; i < 4; ++i) {
+  for (size_t i = 1; i < 4; ++i) {
     EXPECT_GT(world.polls[i].fence, world.polls[i - 1].fence);
   }
 }
