@@ -121,7 +121,7 @@ class DurableWorld {
 
    private:
     absl::Status Register() {
-      const DurableHandler handler = [this](const DurableResult& result) {
+      const DurableHandler deliver = [this](const DurableResult& result) {
         world_.deliveries.push_back({world_.clock.Elapsed(), index_, result});
         return world_.handler(result);
       };
@@ -135,18 +135,18 @@ class DurableWorld {
                      const PollCompletion<std::string>& done) {
                 Answer(done, Ask(poll));
               },
-              handler, world_.name_options);
+              deliver, world_.name_options);
         case Form::kBatch:
           return waits_->RegisterBatch(
               kName, world_.policy,
               [this](absl::Span<const DurableKey> keys) {
                 return AskForAll(keys);
               },
-              world_.batches, handler, world_.name_options);
+              world_.batches, deliver, world_.name_options);
       }
       return waits_->Register(
           kName, world_.policy,
-          [this](const DurablePoll& poll) { return Ask(poll); }, handler,
+          [this](const DurablePoll& poll) { return Ask(poll); }, deliver,
           world_.name_options);
     }
 

@@ -342,8 +342,8 @@ void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
   for (const ClaimedWait& wait : reply->waits) {
     Adopt(partition, wait, reply->fence, sent + lease_, now);
   }
-  nanoseconds gap =
-      kLooks.at(std::min<size_t>(partition.rank, kLooks.size() - 1));
+  nanoseconds gap = kLooks.at(
+      std::min(static_cast<size_t>(partition.rank), kLooks.size() - 1));
   if (static_cast<int64_t>(reply->waits.size()) == most) {
     gap = nanoseconds::zero();
   } else if (reply->next_us.has_value()) {
@@ -358,6 +358,7 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
                           MonotonicTime now) {
   Name& name = partition.name;
   const auto give_back = [&](nanoseconds delay) {
+    mutex_.AssertHeld();
     partition.items.push_back({.key = wait.key,
                                .fence = fence,
                                .action = SettleAction::kRelease,

@@ -73,8 +73,8 @@ struct DurableKey {
     return a.key == b.key;
   }
   template <typename H>
-  friend H AbslHashValue(H state, const DurableKey& key) {
-    return H::combine(std::move(state), key.key);
+  friend H AbslHashValue(H state, const DurableKey& wait) {
+    return H::combine(std::move(state), wait.key);
   }
 };
 
