@@ -55,6 +55,7 @@ enum class SleepReason : uint8_t {
   kConfirming,  // A success that must hold.
   kFinalPoll,   // The last poll was moved to the deadline.
   kResumed,     // What is left of the sleep of a saved wait.
+  kLearned,     // `WaitOptions::learned_delays`, at least in part.
 };
 
 // Returns "not ready", "retry after", and so on.

@@ -37,6 +37,7 @@
 namespace waiter {
 
 class Clock;
+class LearnedDelays;
 class RateLimiter;
 class RetryQuota;
 class WaitObserver;
@@ -100,6 +101,10 @@ struct WaitOptions {
 
   // Use of the `retry_after` that a server sends; see retry_after_options.h.
   RetryAfterOptions retry_after = {};
+
+  // Delays after "not ready" by how long earlier waits with the same
+  // `operation` took, in place of `backoff`; see learned/learned_delays.h.
+  std::shared_ptr<LearnedDelays> learned_delays = nullptr;
 
   // Replaces the curves and the server's hints, but not the limits; see
   // delay_rule.h. Called on every thread that runs such a wait.

@@ -37,6 +37,10 @@
 
 namespace waiter {
 
+namespace internal {
+class LearnedOperation;
+}  // namespace internal
+
 // Immutable, so safe to share between threads. Objects that the options point
 // to, such as the clock, must outlive the policy and every wait that uses it.
 class WaitPolicy {
@@ -79,8 +83,8 @@ class WaitPolicy {
                : by_timeout;
   }
 
-  // Returns whether an observer, a history or `on_checkpoint` needs what most
-  // waits do without.
+  // Returns whether an observer, a history, `on_checkpoint` or learned delays
+  // need what most waits do without.
   bool keeps_details() const { return keeps_details_; }
 
   // Returns the observer of every wait with this policy: that of the options,
@@ -91,6 +95,9 @@ class WaitPolicy {
   WaitObserver::PollHooks poll_hooks() const { return poll_hooks_; }
 
   bool has_delay_rule() const { return has_delay_rule_; }
+
+  // Returns the learned delays of the operation of `options()`, or null.
+  internal::LearnedOperation* learned() const { return learned_.get(); }
 
   // Returns whether a quota or a rate limiter takes part.
   bool has_budgets() const { return has_budgets_; }
@@ -186,6 +193,7 @@ class WaitPolicy {
   Clock& clock_;
   std::shared_ptr<WaitObserver> observer_;
   WaitObserver::PollHooks poll_hooks_;
+  std::shared_ptr<internal::LearnedOperation> learned_;
   bool has_deadline_;
   bool keeps_details_;
   bool has_delay_rule_;

@@ -70,6 +70,8 @@ std::string_view SleepReasonName(SleepReason reason) {
       return "confirming";
     case SleepReason::kFinalPoll:
       return "final poll";
+    case SleepReason::kLearned:
+      return "learned";
     case SleepReason::kResumed:
       return "resumed";
   }

@@ -68,6 +68,19 @@ double Backoff::CeilingInNanoseconds(int64_t n) const {
                   static_cast<double>(max_delay_.count()));
 }
 
+BackoffProgress Backoff::ProgressAfter(std::chrono::nanoseconds elapsed) const {
+  const auto time = static_cast<double>(elapsed.count());
+  if (decorrelated_) {
+    return BackoffProgress::FromInt64(std::min(elapsed, max_delay_).count());
+  }
+  if (initial_delay_ == 0 || multiplier_ == 1) return {};
+  // The ceilings are a geometric series.
+  const double delays = std::log1p(time * (multiplier_ - 1) / initial_delay_) /
+                        std::log(multiplier_);
+  return BackoffProgress::FromInt64(
+      std::min(static_cast<int64_t>(delays), constant_from_));
+}
+
 Backoff::Window Backoff::WindowUnder(double ceiling) const {
   return {Round(ceiling * (1 - jitter_.below())),
           Round(ceiling * (1 + jitter_.above()))};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -24,6 +25,8 @@
 #include "waiter/clock.h"
 #include "waiter/internal/exceptions.h"
 #include "waiter/internal/string_views.h"
+#include "waiter/learned/internal/learned_operation.h"
+#include "waiter/learned/internal/poll_table.h"
 #include "waiter/loop/backoff.h"
 #include "waiter/loop/final_status.h"
 #include "waiter/loop/next_step.h"
@@ -121,6 +124,9 @@ NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
   state_ = saved.state;
   state_.brief_report = brief_report;
   state_.is_resumed = true;
+  if (state_.streak_status == PollStatus::kNotReady) {
+    state_.last_not_ready = state_.step_started - state_.start;
+  }
   report_ = std::move(saved.report);
   if (policy_.keeps_details()) Announce();
   if (stop_requested()) return Finish(StopReason::kCancelled, now);
@@ -374,8 +380,12 @@ inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
       // A throttled poll is followed by the longer delay of its own curve and
       // the "not ready" curve. The latter does not advance: it is a copy.
       BackoffProgress not_ready = state_.growth.not_ready;
-      const nanoseconds least =
-          policy_.CurveAfter(PollStatus::kNotReady).NextDelay(not_ready, gen);
+      const Backoff& least_curve = policy_.CurveAfter(PollStatus::kNotReady);
+      // With learned delays, the curve did not follow all polls.
+      if (policy_.learned() != nullptr) {
+        not_ready = least_curve.ProgressAfter(now - state_.start);
+      }
+      const nanoseconds least = least_curve.NextDelay(not_ready, gen);
       return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
               SleepReason::kThrottled};
     }
@@ -393,9 +403,39 @@ inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
     }
     default:
       state_.growth.server_error = state_.growth.throttled = {};
+      if (policy_.learned() != nullptr) return LearnedDelayOr(now, curve, gen);
       return {curve.NextDelay(state_.growth.not_ready, gen),
               SleepReason::kNotReady};
   }
+}
+
+// Returns the learned delay, or that of the curve, or, where the model decides
+// in part, one between them: the more the model knows, the closer to its own,
+// on a logarithmic scale.
+ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
+    MonotonicTime now, const Backoff& curve, absl::BitGenRef& gen) {
+  internal::LearnedOperation& learned = *policy_.learned();
+  if (report_.attempts == 1) learned.Refresh(now);
+  const nanoseconds elapsed = now - state_.start;
+  const internal::LearnedDelay found = learned.Find(elapsed, gen);
+  BackoffProgress& progress = state_.growth.not_ready;
+  if (found.weight <= 0 && report_.attempts == 1) {
+    return {curve.NextDelay(progress, gen), SleepReason::kNotReady};
+  }
+  auto seconds = static_cast<double>(found.delay);
+  if (found.weight < 1) {
+    // As far on the curve as if all polls had followed it.
+    progress = BackoffProgress::FromInt64(
+        std::max(progress.ToInt64(), curve.ProgressAfter(elapsed).ToInt64()));
+    const double other =
+        std::chrono::duration<double>(curve.NextDelay(progress, gen)).count();
+    seconds = found.weight <= 0
+                  ? other
+                  : other * std::pow(seconds / other, found.weight);
+  }
+  return {std::max(WaitPolicy::ToLoopDuration(absl::Seconds(seconds)),
+                   curve.min_delay()),
+          found.weight <= 0 ? SleepReason::kNotReady : SleepReason::kLearned};
 }
 
 // Returns the server's hint, at most `max_retry_after`; zero if there is none.
@@ -612,10 +652,31 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
       LastRecord() = std::move(record);
     }
   }
+  if (found.status() == PollStatus::kNotReady) {
+    state_.last_not_ready = state_.step_started - state_.start;
+  }
   if (policy_.observer() != nullptr) {
     state_.poll_announced = false;
     ReportPoll(now, found);
   }
+}
+
+// Tells the model of learned delays how long the operation took. A wait whose
+// first poll succeeds says nothing about delays.
+void WaitLoop::RecordDuration(StopReason reason, MonotonicTime now) {
+  if (policy_.learned() == nullptr || report_.attempts == 0) return;
+  const bool has_end = reason == StopReason::kSuccess;
+  if (has_end && state_.last_not_ready == nanoseconds::zero() &&
+      report_.attempts == state_.streak_length) {
+    return;
+  }
+  // A streak of successes began with the poll that found the first one.
+  const MonotonicTime end =
+      state_.streak_length > 1 ? state_.streak_started : now;
+  policy_.learned()->Record(
+      {.after = absl::FromChrono(state_.last_not_ready),
+       .by = has_end ? Between(state_.start, end) : absl::InfiniteDuration()},
+      now);
 }
 
 // Returns the record of the poll `report_.attempts`; the history must not be
@@ -838,6 +899,7 @@ void WaitLoop::Close(StopReason reason, MonotonicTime now,
   report_.slept = absl::FromChrono(state_.slept);
   report_.longest_poll = absl::FromChrono(state_.longest_poll);
   if (!policy_.keeps_details()) return;
+  RecordDuration(reason, now);
   if (!report_.history.empty()) {
     const auto newest = &LastRecord() - report_.history.data();
     std::rotate(report_.history.begin(), report_.history.begin() + newest + 1,

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "waiter/backoff_options.h"
 #include "waiter/clock.h"
+#include "waiter/learned/learned_delays.h"
 #include "waiter/loop/backoff.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -97,12 +98,15 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       observer_(internal::ObserverOfWait(options_.observer)),
       poll_hooks_(observer_ != nullptr ? observer_->poll_hooks()
                                        : WaitObserver::PollHooks()),
+      learned_(status_.ok() && options_.learned_delays != nullptr
+                   ? options_.learned_delays->Of(options_.operation)
+                   : nullptr),
       has_deadline_(options_.timeout.value_or(absl::InfiniteDuration()) <
                         absl::InfiniteDuration() ||
                     options_.deadline.value_or(absl::InfiniteFuture()) <
                         absl::InfiniteFuture()),
       keeps_details_(observer_ != nullptr || options_.history_limit > 0 ||
-                     options_.on_checkpoint != nullptr),
+                     options_.on_checkpoint != nullptr || learned_ != nullptr),
       has_delay_rule_(options_.delay_rule != nullptr),
       has_budgets_(options_.retry_quota != nullptr ||
                    options_.rate_limiter != nullptr),

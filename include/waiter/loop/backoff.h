@@ -108,6 +108,10 @@ class Backoff {
                             : Draw(WindowAt(n), gen);
   }
 
+  // Returns the position of a wait that has followed the curve, without jitter,
+  // for `elapsed`.
+  BackoffProgress ProgressAfter(std::chrono::nanoseconds elapsed) const;
+
   std::chrono::nanoseconds min_delay() const { return min_delay_; }
 
  private:

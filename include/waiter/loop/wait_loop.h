@@ -176,6 +176,8 @@ class WaitLoop {
   Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, absl::BitGenRef& gen);
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
                      absl::BitGenRef& gen);
+  Delay LearnedDelayOr(MonotonicTime now, const Backoff& curve,
+                       absl::BitGenRef& gen);
   Nanoseconds Hint() const;
   NextStep FailBeyondMax(MonotonicTime now);
   const Backoff& Curve() const {
@@ -197,6 +199,7 @@ class WaitLoop {
   void Record(MonotonicTime now);
   void RecordError();
   void RecordDetails(MonotonicTime now);
+  void RecordDuration(StopReason reason, MonotonicTime now);
   PollRecord& LastRecord();
   WaitIdentity Identity() const;
   void Announce();

@@ -1,0 +1,132 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// How long operations took, as learned delays (learned_delays.h) need it. Waits
+// that use such delays record themselves; a program that knows durations from
+// elsewhere adds them:
+//
+//   auto durations = std::make_shared<waiter::DurationModel>();
+//   durations->Record("create instance",
+//                     {.after = absl::Seconds(50), .by = absl::Seconds(60)});
+//
+// duration_file.h keeps a model in a file that many processes share. Without a
+// file, a model is saved as text and merged with others:
+//
+//   std::string text = durations->ToText();
+//   absl::Status merged = others->Merge(text);
+
+#ifndef WAITER_LEARNED_DURATION_MODEL_H_
+#define WAITER_LEARNED_DURATION_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/learned/internal/duration_ring.h"
+#include "waiter/version.h"
+
+namespace waiter {
+
+namespace internal {
+class LearnedOperation;
+}  // namespace internal
+
+// What polls saw of one operation: it had not ended at `after` and had at `by`,
+// both from the start of the wait. An exact duration has both equal. If the
+// wait ended before its operation, `by` is infinite: such a duration counts as
+// at least `after`, and not as short. Parts outside of [1 ns, 1000 years] are
+// moved into it, and `by` to no less than `after`.
+struct ObservedDuration {
+  absl::Duration after = absl::ZeroDuration();
+  absl::Duration by = absl::InfiniteDuration();
+};
+
+// A value.
+struct DurationModelOptions {
+  // Largest number of operations. When there is one more, the one that was used
+  // least recently is forgotten. At least 1; smaller numbers count as 1.
+  int64_t max_operations = 1000;
+};
+
+// Thread-safe. Keeps the last 128 durations of each operation, in about 1.2 KiB
+// each. Older ones count less the more there are that are newer.
+class DurationModel {
+ public:
+  explicit DurationModel(const DurationModelOptions& options = {});
+
+  DurationModel(const DurationModel&) = delete;
+  DurationModel& operator=(const DurationModel&) = delete;
+
+  // Adds a duration of an operation, which may have any name. About 100 ns, and
+  // the time of the recorder.
+  void Record(std::string_view operation, const ObservedDuration& duration);
+
+  // Returns what is kept of an operation, the oldest first; empty if nothing
+  // is.
+  std::vector<ObservedDuration> Durations(std::string_view operation) const;
+
+  // Returns the names of all operations, sorted.
+  std::vector<std::string> Operations() const;
+
+  // Returns how many operations were forgotten because there were too many.
+  int64_t forgotten_operations() const;
+
+  // Returns everything that is kept as text: the line "waiter durations 1",
+  // then one line for each duration.
+  std::string ToText() const;
+
+  // Adds the durations of such a text, as if each had been recorded now, but
+  // without a call of the recorder. Two texts without their first lines may
+  // simply be joined. Lines that are not whole are left out, and their number
+  // is added to `*damaged_lines` if that is not null. Returns kInvalidArgument
+  // if the text is not of a model, and kFailedPrecondition if it is of a newer
+  // version; nothing is added then.
+  absl::Status Merge(std::string_view text, int64_t* damaged_lines = nullptr);
+
+  // Sets a function that is called for every recorded duration, on the thread
+  // that records it and under a lock that other calls of it need. It must not
+  // use the model. Null: none.
+  using Recorder =
+      std::function<void(std::string_view operation, const ObservedDuration&)>;
+  void SetRecorder(Recorder recorder);
+
+ private:
+  friend class internal::LearnedOperation;
+
+  struct Operation {
+    std::string name;
+    internal::DurationRing durations;
+  };
+
+  // Moves an operation to the front, and makes it if it is new.
+  Operation& Use(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Operation* Find(std::string_view name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the number of all durations that an operation ever had, and, if
+  // that is not `known`, those that are kept.
+  int64_t BoundsSince(int64_t known, std::string_view name,
+                      std::vector<internal::DurationBounds>& bounds) const;
+
+  const int64_t max_operations_;
+  mutable internal::Mutex mutex_;
+  // The most recently used one first.
+  std::list<Operation> by_use_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string_view, std::list<Operation>::iterator> by_name_
+      ABSL_GUARDED_BY(mutex_);
+  int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
+  internal::Mutex recorder_mutex_;
+  Recorder recorder_ ABSL_GUARDED_BY(recorder_mutex_);
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_LEARNED_DURATION_MODEL_H_

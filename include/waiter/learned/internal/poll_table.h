@@ -1,0 +1,100 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The poll times of a learned schedule, for every time at which the last poll
+// may have been. A wait has no position in a schedule: after any poll, wherever
+// jitter, a slow answer or a hint has put it, the table says when the next one
+// pays best.
+
+#ifndef WAITER_LEARNED_INTERNAL_POLL_TABLE_H_
+#define WAITER_LEARNED_INTERNAL_POLL_TABLE_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace waiter::internal {
+
+// Times are in seconds from the start of a wait.
+struct PollTable {
+  static constexpr int32_t kMaxSize = 256;
+
+  // After a poll at `from` or later, and before the next row's time, the next
+  // poll is drawn from the window.
+  struct Row {
+    float from = 0;
+    float earliest = 0;
+    float latest = 0;
+  };
+
+  // Part of the decision that the table has; the rest is the ordinary curve's.
+  float weight = 0;
+  // Probability that a poll comes early, to see how early the end is.
+  float exploration = 0;
+  // Largest ratio of the times of two polls; infinite if there is no limit.
+  float max_ratio = 2;
+  // Time of the first poll after that at the start of the wait; 0 if that is
+  // the one that the model wants.
+  float first = 0;
+  // The first poll that the model wants.
+  float wanted_earliest = 0;
+  float wanted_latest = 0;
+  // Delay at the end of what is known, and that end.
+  float last_delay = 0;
+  float end = 0;
+  // In the order of their times.
+  int32_t size = 0;
+  std::array<Row, kMaxSize> rows = {};
+};
+
+// What a table says about one poll.
+struct LearnedDelay {
+  float delay = 0;   // Seconds.
+  float weight = 0;  // As that of the table; falls to 0 beyond the rows.
+};
+
+// A table that one thread at a time replaces while any number of others read
+// it: a sequence lock. Readers take no lock and write nothing, so they do not
+// slow each other down.
+class SharedPollTable {
+ public:
+  // Calls of `Store` must not overlap.
+  void Store(const PollTable& table);
+
+  // Returns the delay after a poll at `elapsed` seconds. `random` is uniform on
+  // all 64-bit numbers. About 10 ns.
+  LearnedDelay Find(float elapsed, uint64_t random) const;
+
+ private:
+  using Word = std::atomic<float>;
+
+  struct Row {
+    Word from = 0;
+    Word earliest = 0;
+    Word latest = 0;
+  };
+
+  LearnedDelay Read(float elapsed, uint64_t random) const;
+  float NextPoll(float elapsed, float random) const;
+  float BeforeRows(float elapsed, float random) const;
+
+  std::atomic<uint32_t> version_ = 0;  // Odd while a thread stores.
+  // The members of `PollTable`.
+  Word weight_ = 0;
+  Word exploration_ = 0;
+  Word max_ratio_ = 2;
+  Word first_ = 0;
+  Word wanted_earliest_ = 0;
+  Word wanted_latest_ = 0;
+  Word last_delay_ = 0;
+  Word end_ = 0;
+  std::atomic<int32_t> size_ = 0;
+  std::array<Row, static_cast<size_t>(PollTable::kMaxSize)> rows_ = {};
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_LEARNED_INTERNAL_POLL_TABLE_H_

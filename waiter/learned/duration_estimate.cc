@@ -1,0 +1,274 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/learned/duration_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "waiter/learned/internal/duration_ring.h"
+#include "waiter/learned/log_grid.h"
+
+namespace waiter::internal {
+namespace {
+
+constexpr int32_t kMaxCells = 1024;
+constexpr int32_t kMaxCellsOfPast = 128;  // Enough to see a change.
+constexpr int kRounds = 8;
+// Passes of a box filter, which three of make nearly a normal distribution.
+constexpr int kSmoothingPasses = 3;
+// Share of the mass that a box reaches, for one observation; it falls with the
+// fourth root of their number. Chosen by `waiter simulate learned`.
+constexpr double kNeighbours = 0.5;
+// The grid goes this far beyond the observations.
+constexpr float kMargin = 1.3F;
+// An end that is known by nothing but its upper bound lies above this part of
+// it.
+constexpr float kLeastPart = 0.125F;
+// Surprise that chance alone explains: the square of a standard score.
+constexpr double kExplainedByChance = 8;
+
+// An interval of cells with its weight.
+struct Cells {
+  size_t first;
+  size_t last;  // The cell after the grid stands for all times after it.
+  double weight;
+};
+
+// Spreads the mass of each cell over its neighbours, as far as a box around it
+// holds `share` of all mass.
+void Smooth(std::vector<double>& mass, double share) {
+  const auto size = static_cast<int32_t>(mass.size());
+  std::vector<double> sums(mass.size() + 1, 0.0);
+  std::partial_sum(mass.begin(), mass.end(), sums.begin() + 1);
+  const double needed = share * sums.back();
+  const auto within = [&](int32_t cell, int32_t reach) {
+    const auto low = static_cast<size_t>(std::max(cell - reach, 0));
+    const auto high = static_cast<size_t>(std::min(cell + reach, size - 1));
+    return sums[high + 1] - sums[low];
+  };
+  std::vector<double> steps(mass.size() + 1, 0.0);
+  int32_t reach = 0;
+  for (int32_t cell = 0; cell < size; ++cell) {
+    const double own = mass[static_cast<size_t>(cell)];
+    if (own <= 0) continue;
+    while (reach > 0 && within(cell, reach - 1) >= needed) --reach;
+    while (reach < size && within(cell, reach) < needed) ++reach;
+    const auto low = static_cast<size_t>(std::max(cell - reach, 0));
+    const auto high = static_cast<size_t>(std::min(cell + reach, size - 1));
+    const double part = own / static_cast<double>(high - low + 1);
+    steps[low] += part;
+    steps[high + 1] -= part;
+  }
+  double sum = 0;
+  for (size_t cell = 0; cell < mass.size(); ++cell) {
+    sum += steps[cell];
+    mass[cell] = std::max(sum, 0.0);
+  }
+}
+
+std::vector<Cells> CellsOf(absl::Span<const DurationBounds> observations,
+                           absl::Span<const double> weights,
+                           const LogGrid& grid) {
+  const auto clamped = [&grid](float time) {
+    return static_cast<size_t>(
+        std::clamp(grid.CellOf(time), 0, grid.size() - 1));
+  };
+  std::vector<Cells> cells;
+  cells.reserve(observations.size());
+  for (size_t i = 0; i < observations.size(); ++i) {
+    const DurationBounds& bounds = observations[i];
+    const float low = bounds.has_end()
+                          ? std::max(bounds.after, bounds.by * kLeastPart)
+                          : bounds.after;
+    const size_t first = clamped(low);
+    // An end at an edge lies in the cell before it.
+    const size_t last =
+        bounds.has_end()
+            ? std::max(first, clamped(std::nextafter(bounds.by, 0.0F)))
+            : static_cast<size_t>(grid.size());
+    cells.push_back({.first = first, .last = last, .weight = weights[i]});
+  }
+  return cells;
+}
+
+// One step of expectation and maximization: each observation spreads its weight
+// over its cells as the mass is spread there now.
+void Reweigh(std::vector<double>& mass, absl::Span<const Cells> observations) {
+  std::vector<double> sums(mass.size() + 1, 0.0);
+  std::partial_sum(mass.begin(), mass.end(), sums.begin() + 1);
+  std::vector<double> steps(mass.size() + 1, 0.0);
+  for (const Cells& cells : observations) {
+    const double sum = sums[cells.last + 1] - sums[cells.first];
+    if (sum <= 0) continue;
+    steps[cells.first] += cells.weight / sum;
+    steps[cells.last + 1] -= cells.weight / sum;
+  }
+  double factor = 0;
+  for (size_t cell = 0; cell < mass.size(); ++cell) {
+    factor += steps[cell];
+    mass[cell] *= std::max(factor, 0.0);
+  }
+}
+
+// Returns the mass of each cell, and, last, that of all times after the grid.
+std::vector<double> Estimate(absl::Span<const Cells> observations, size_t size,
+                             double effective_ends) {
+  const double share =
+      std::min(1.0, kNeighbours * std::pow(effective_ends, -0.25));
+  // What was never seen has the weight of one observation, as in the rule of
+  // succession.
+  const double unseen = 1 / (effective_ends + 1);
+  std::vector<double> mass(size + 1, 1 / static_cast<double>(size + 1));
+  for (int round = 0; round < kRounds; ++round) {
+    Reweigh(mass, observations);
+    const double after_grid = mass.back();
+    mass.pop_back();
+    for (int pass = 0; pass < kSmoothingPasses; ++pass) Smooth(mass, share);
+    mass.push_back(after_grid);
+    const double sum = std::accumulate(mass.begin(), mass.end(), 0.0);
+    for (double& part : mass) part *= (1 - unseen) / sum;
+    mass.back() += unseen;
+  }
+  return mass;
+}
+
+// Returns the number of equally weighted ends that tell as much as these.
+double EffectiveEnds(absl::Span<const DurationBounds> observations,
+                     absl::Span<const double> weights) {
+  double sum = 0;
+  double squares = 0;
+  for (size_t i = 0; i < observations.size(); ++i) {
+    if (!observations[i].has_end()) continue;
+    sum += weights[i];
+    squares += weights[i] * weights[i];
+  }
+  return squares > 0 ? sum * sum / squares : 0;
+}
+
+// Returns the range of the observations that have an end.
+std::optional<std::pair<float, float>> Range(
+    absl::Span<const DurationBounds> observations) {
+  std::optional<std::pair<float, float>> range;
+  for (const DurationBounds& bounds : observations) {
+    if (!bounds.has_end()) continue;
+    const float low = std::max(bounds.after, bounds.by / 4);
+    if (!range.has_value()) range = {low, bounds.by};
+    range->first = std::min(range->first, low);
+    range->second = std::max(range->second, bounds.by);
+  }
+  return range;
+}
+
+// Where the durations changed, and the weight of those before.
+struct Change {
+  size_t newest = 0;  // Number of observations after the change.
+  double trust_in_past = 1;
+};
+
+// Returns how much less probable the newest observations are by those before
+// than these are themselves, as the square of a standard score; 0 if they are
+// not less probable.
+double Surprise(absl::Span<const Cells> past, absl::Span<const Cells> newest,
+                size_t size) {
+  constexpr double kLeastDeviation = 0.5;
+  const auto ends = static_cast<double>(past.size());
+  const std::vector<double> mass = Estimate(past, size, ends);
+  std::vector<double> sums(mass.size() + 1, 0.0);
+  std::partial_sum(mass.begin(), mass.end(), sums.begin() + 1);
+  // An end where none was seen has a part of the mass of those not seen.
+  const double unseen = 0.25 / (ends + 1);
+  const auto log_probability = [&](const Cells& cells) {
+    return std::log(sums[cells.last + 1] - sums[cells.first] + unseen);
+  };
+  double mean = 0;
+  double squares = 0;
+  for (const Cells& cells : past) {
+    const double value = log_probability(cells);
+    mean += value / ends;
+    squares += value * value / ends;
+  }
+  const double deviation = std::max(
+      std::sqrt(std::max(squares - mean * mean, 0.0)), kLeastDeviation);
+  double missing = 0;
+  for (const Cells& cells : newest) missing += mean - log_probability(cells);
+  if (missing <= 0) return 0;
+  const double count = static_cast<double>(newest.size());
+  const double score =
+      missing / (deviation * std::sqrt(count * (1 + count / ends)));
+  return score * score;
+}
+
+// Looks for the split of the newest observations from the others that chance
+// explains least.
+Change FindChange(absl::Span<const DurationBounds> observations,
+                  const std::pair<float, float>& range) {
+  constexpr size_t kLeastPast = 4;
+  constexpr size_t kMost = 64;
+  const LogGrid grid = LogGrid::Over(range.first / kMargin,
+                                     range.second * kMargin, kMaxCellsOfPast);
+  std::vector<DurationBounds> ended;
+  for (const DurationBounds& bounds : observations) {
+    if (bounds.has_end()) ended.push_back(bounds);
+  }
+  if (ended.size() > kMost) ended.erase(ended.begin(), ended.end() - kMost);
+  const std::vector<double> weights(ended.size(), 1.0);
+  const std::vector<Cells> cells = CellsOf(ended, weights, grid);
+  const absl::Span<const Cells> all = cells;
+  Change change;
+  double largest = kExplainedByChance;
+  for (const size_t newest : {2, 3, 4, 6, 9, 13}) {
+    if (newest + kLeastPast > all.size()) break;
+    const double surprise =
+        Surprise(all.first(all.size() - newest), all.last(newest),
+                 static_cast<size_t>(grid.size()));
+    if (surprise <= largest) continue;
+    largest = surprise;
+    change.newest = newest;
+  }
+  change.trust_in_past = std::exp((kExplainedByChance - largest) / 2);
+  return change;
+}
+
+std::vector<double> Weights(absl::Span<const DurationBounds> observations,
+                            const Change& change, double half_life) {
+  std::vector<double> weights(observations.size());
+  size_t newer_ends = 0;
+  for (size_t i = observations.size(); i-- > 0;) {
+    const auto age = static_cast<double>(observations.size() - 1 - i);
+    weights[i] = std::exp2(-age / half_life);
+    if (newer_ends >= change.newest) weights[i] *= change.trust_in_past;
+    if (observations[i].has_end()) ++newer_ends;
+  }
+  return weights;
+}
+
+}  // namespace
+
+DurationEstimate EstimateDurations(
+    absl::Span<const DurationBounds> observations, double half_life) {
+  DurationEstimate estimate;
+  const std::optional<std::pair<float, float>> range = Range(observations);
+  if (!range.has_value()) return estimate;
+  const Change change = FindChange(observations, *range);
+  estimate.trust_in_past = change.trust_in_past;
+  const std::vector<double> weights = Weights(observations, change, half_life);
+  estimate.effective_ends = EffectiveEnds(observations, weights);
+  estimate.grid =
+      LogGrid::Over(range->first / kMargin, range->second * kMargin, kMaxCells);
+  estimate.mass = Estimate(CellsOf(observations, weights, estimate.grid),
+                           static_cast<size_t>(estimate.grid.size()),
+                           estimate.effective_ends);
+  estimate.beyond = estimate.mass.back();
+  estimate.mass.pop_back();
+  return estimate;
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,246 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/learned/duration_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/internal/string_views.h"
+#include "waiter/learned/duration_model.h"
+#include "waiter/learned/duration_text.h"
+
+namespace waiter {
+namespace {
+
+using internal::MutexLock;
+
+// A file is shortened when it has more lines than this, and twice as many as
+// the model keeps.
+constexpr int64_t kLongFile = 1000;
+
+absl::Status SystemError(const std::string& path, absl::string_view what) {
+  return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot ", what));
+}
+
+absl::Status At(const std::string& path, const absl::Status& status) {
+  return {status.code(), absl::StrCat(path, " ", status.message())};
+}
+
+}  // namespace
+
+class DurationFile::Handle {
+ public:
+  static absl::StatusOr<std::unique_ptr<Handle>> Open(const std::string& path,
+                                                      int flags) {
+    const int file = open(path.c_str(), flags | O_CLOEXEC, 0644);
+    if (file < 0) return SystemError(path, "open it");
+    return absl::WrapUnique(new Handle(path, file));
+  }
+  ~Handle() { close(file_); }
+
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  // The lock is gone with the process.
+  absl::Status Lock() {
+    while (flock(file_, LOCK_EX) != 0) {
+      if (errno != EINTR) return SystemError(path_, "lock it");
+    }
+    return absl::OkStatus();
+  }
+  void Unlock() { flock(file_, LOCK_UN); }
+
+  // Returns whether the path still leads to this file.
+  bool IsCurrent() const {
+    struct stat opened = {};
+    struct stat current = {};
+    return fstat(file_, &opened) == 0 && stat(path_.c_str(), &current) == 0 &&
+           opened.st_dev == current.st_dev && opened.st_ino == current.st_ino;
+  }
+
+  absl::StatusOr<std::string> ReadFrom(int64_t offset) const {
+    std::string text;
+    for (;;) {
+      constexpr size_t kPart = 65536;
+      const size_t size = text.size();
+      text.resize(size + kPart);
+      const ssize_t got = pread(file_, text.data() + size, kPart,
+                                offset + static_cast<int64_t>(size));
+      if (got < 0 && errno != EINTR) return SystemError(path_, "read it");
+      text.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+      if (got == 0) return text;
+    }
+  }
+
+  // Writes at the end.
+  absl::Status Write(absl::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = write(file_, text.data(), text.size());
+      if (written < 0 && errno != EINTR)
+        return SystemError(path_, "write to it");
+      text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Handle(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+  const std::string path_;
+  const int file_;
+};
+
+absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
+    const std::string& path, std::shared_ptr<DurationModel> model) {
+  std::unique_ptr<DurationFile> file =
+      absl::WrapUnique(new DurationFile(path, std::move(model)));
+  {
+    const MutexLock lock(file->mutex_);
+    // Also writes the first line of a new file.
+    absl::Status status = file->Append({});
+    if (!status.ok()) return status;
+  }
+  file->model_->SetRecorder([&file = *file](std::string_view operation,
+                                            const ObservedDuration& duration) {
+    const std::string line = internal::FormatDurationLine(
+        internal::ToAbsl(operation), internal::ToBounds(duration));
+    const MutexLock lock(file.mutex_);
+    const absl::Status written = file.Append(line);
+    if (file.status_.ok()) file.status_ = written;
+  });
+  return file;
+}
+
+absl::Status DurationFile::Read(const std::string& path, DurationModel& model) {
+  absl::StatusOr<std::unique_ptr<Handle>> handle = Handle::Open(path, O_RDONLY);
+  if (!handle.ok()) return handle.status();
+  const absl::StatusOr<std::string> text = (*handle)->ReadFrom(0);
+  if (!text.ok()) return text.status();
+  const absl::Status merged = model.Merge(*text);
+  return merged.ok() ? merged : At(path, merged);
+}
+
+DurationFile::DurationFile(std::string path,
+                           std::shared_ptr<DurationModel> model)
+    : path_(std::move(path)), model_(std::move(model)) {}
+
+DurationFile::~DurationFile() { model_->SetRecorder(nullptr); }
+
+absl::Status DurationFile::Sync() {
+  const MutexLock lock(mutex_);
+  return Append({});
+}
+
+// Reads what others have written, and then writes `line`, which may be empty.
+absl::Status DurationFile::Append(absl::string_view line) {
+  absl::Status status = Lock();
+  if (!status.ok()) return status;
+  status = ReadNews();
+  if (status.ok()) {
+    std::string text;
+    if (read_ == 0) text = std::string(internal::kDurationsHeader);
+    // A process has died, or the disk was full, within a line.
+    if (torn_ > 0) text += "\n";
+    absl::StrAppend(&text, line);
+    status = handle_->Write(text);
+    if (status.ok()) {
+      if (torn_ > 0) ++damaged_;
+      read_ += torn_ + static_cast<int64_t>(text.size());
+      torn_ = 0;
+      if (!line.empty()) ++lines_;
+    }
+  }
+  if (status.ok() && lines_ > kLongFile) status = Shorten();
+  handle_->Unlock();
+  return status;
+}
+
+// Locks the file at the path, which may be another one than before.
+absl::Status DurationFile::Lock() {
+  for (;;) {
+    const bool is_first = handle_ == nullptr;
+    if (is_first || !handle_->IsCurrent()) {
+      absl::StatusOr<std::unique_ptr<Handle>> opened =
+          Handle::Open(path_, O_RDWR | O_CREAT | O_APPEND);
+      if (!opened.ok()) return opened.status();
+      handle_ = *std::move(opened);
+      read_ = torn_ = lines_ = 0;
+      skips_known_ = !is_first;
+    }
+    absl::Status status = handle_->Lock();
+    if (!status.ok() || handle_->IsCurrent()) return status;
+  }
+}
+
+absl::Status DurationFile::ReadNews() {
+  absl::StatusOr<std::string> text = handle_->ReadFrom(read_);
+  if (!text.ok()) return text.status();
+  if (text->empty() && read_ == 0) return absl::OkStatus();
+  if (read_ == 0) {
+    const absl::Status status = internal::CheckDurationsHeader(*text);
+    if (!status.ok()) return At(path_, status);
+  }
+  const size_t end = text->rfind('\n') + 1;  // 0 if there is none.
+  torn_ = static_cast<int64_t>(text->size() - end);
+  text->resize(end);
+  lines_ += std::count(text->begin(), text->end(), '\n');
+  // A shortened file has what the model knew.
+  if (!std::exchange(skips_known_, false) && !text->empty()) {
+    const absl::Status status = model_->Merge(
+        read_ == 0 ? *text : absl::StrCat(internal::kDurationsHeader, *text),
+        &damaged_);
+    if (!status.ok()) return At(path_, status);
+  }
+  read_ += static_cast<int64_t>(end);
+  return absl::OkStatus();
+}
+
+// Replaces a file that has far more lines than the model keeps. The lock of the
+// old file is held meanwhile; others notice afterwards that it has gone.
+absl::Status DurationFile::Shorten() {
+  const std::string text = model_->ToText();
+  const auto lines =
+      static_cast<int64_t>(std::count(text.begin(), text.end(), '\n'));
+  if (lines_ < 2 * lines) return absl::OkStatus();
+  const std::string path = path_ + ".new";
+  absl::StatusOr<std::unique_ptr<Handle>> handle =
+      Handle::Open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
+  if (!handle.ok()) return handle.status();
+  absl::Status status = (*handle)->Write(text);
+  if (!status.ok()) return status;
+  if (std::rename(path.c_str(), path_.c_str()) != 0) {
+    return SystemError(path_, "replace it");
+  }
+  return status;
+}
+
+absl::Status DurationFile::status() const {
+  const MutexLock lock(mutex_);
+  return status_;
+}
+
+int64_t DurationFile::damaged_lines() const {
+  const MutexLock lock(mutex_);
+  return damaged_;
+}
+
+}  // namespace waiter

@@ -1,0 +1,195 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/learned/learned_delays.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
+#include "waiter/internal/string_views.h"
+#include "waiter/learned/duration_estimate.h"
+#include "waiter/learned/duration_model.h"
+#include "waiter/learned/duration_text.h"
+#include "waiter/learned/internal/duration_ring.h"
+#include "waiter/learned/internal/learned_operation.h"
+#include "waiter/learned/internal/poll_table.h"
+#include "waiter/learned/learned_delays_options.h"
+#include "waiter/learned/poll_plan.h"
+
+namespace waiter {
+namespace {
+
+// Until there are so many durations, each one changes the table.
+constexpr int64_t kFew = 32;
+// After that, a table is made when so many have come.
+constexpr int64_t kEnough = 8;
+constexpr std::chrono::milliseconds kLeastGap(100);
+
+absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
+                     absl::string_view range) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is ", value, "; it must be ", range));
+}
+
+}  // namespace
+
+absl::Status Validate(const LearnedDelaysOptions& options) {
+  // Each condition is written so that NaN fails it.
+  const auto is_positive = [](double value) {
+    return value > 0 && std::isfinite(value);
+  };
+  if (options.seconds_of_delay_worth_one_poll.has_value() +
+          options.expected_polls.has_value() +
+          options.max_lateness.has_value() >
+      1) {
+    return absl::InvalidArgumentError(
+        "at most one of seconds_of_delay_worth_one_poll, expected_polls and "
+        "max_lateness may be set");
+  }
+  const double worth = options.seconds_of_delay_worth_one_poll.value_or(1);
+  if (!is_positive(worth)) {
+    return Invalid("seconds_of_delay_worth_one_poll", worth,
+                   "finite, and above zero");
+  }
+  const double polls = options.expected_polls.value_or(2);
+  if (!(polls > 1 && std::isfinite(polls))) {
+    return Invalid("expected_polls", polls, "finite, and above 1");
+  }
+  const absl::Duration lateness =
+      options.max_lateness.value_or(absl::Seconds(1));
+  if (lateness <= absl::ZeroDuration() ||
+      lateness == absl::InfiniteDuration()) {
+    return Invalid("max_lateness", absl::FormatDuration(lateness),
+                   "finite, and above zero");
+  }
+  if (!(options.percentile > 0 && options.percentile < 1)) {
+    return Invalid("percentile", options.percentile, "within (0, 1)");
+  }
+  if (!(options.max_relative_lateness > 0)) {
+    return Invalid("max_relative_lateness", options.max_relative_lateness,
+                   "above zero");
+  }
+  if (options.min_observations < 3) {
+    return Invalid("min_observations", options.min_observations, "at least 3");
+  }
+  if (!(options.exploration >= 0 && options.exploration <= 0.5)) {
+    return Invalid("exploration", options.exploration, "within [0, 0.5]");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<LearnedDelays>> LearnedDelays::Make(
+    std::shared_ptr<DurationModel> model, const LearnedDelaysOptions& options) {
+  if (model == nullptr) {
+    return absl::InvalidArgumentError(
+        "learned delays need a DurationModel, and it is null");
+  }
+  absl::Status status = Validate(options);
+  if (!status.ok()) return status;
+  return absl::WrapUnique(new LearnedDelays(std::move(model), options));
+}
+
+LearnedSchedule LearnedDelays::Schedule(std::string_view operation) const {
+  LearnedSchedule schedule;
+  std::vector<internal::DurationBounds> bounds;
+  for (const ObservedDuration& duration : model_->Durations(operation)) {
+    bounds.push_back(internal::ToBounds(duration));
+  }
+  const internal::DurationEstimate estimate =
+      internal::EstimateDurations(bounds);
+  double probability = 0;
+  for (size_t i = 0; i < estimate.mass.size(); ++i) {
+    probability += estimate.mass[i];
+    schedule.distribution.push_back(
+        {.time = absl::Seconds(static_cast<double>(
+             estimate.grid.Edge(static_cast<int32_t>(i) + 1))),
+         .probability = probability});
+  }
+  const internal::PollPlan plan = internal::PlanPolls(estimate, options_);
+  schedule.weight = static_cast<double>(plan.table.weight);
+  for (const float time : plan.times) {
+    schedule.polls.push_back(absl::Seconds(static_cast<double>(time)));
+  }
+  schedule.expected_polls = plan.polls;
+  schedule.expected_lateness = absl::Seconds(plan.lateness);
+  schedule.seconds_of_delay_worth_one_poll =
+      plan.seconds_of_delay_worth_one_poll;
+  return schedule;
+}
+
+std::shared_ptr<internal::LearnedOperation> LearnedDelays::Of(
+    std::string_view operation) {
+  const internal::MutexLock lock(mutex_);
+  const auto found = operations_.find(internal::ToAbsl(operation));
+  if (found != operations_.end()) return found->second;
+  if (operations_.size() >= kMostKept) {
+    absl::erase_if(operations_, [](const auto& entry) {
+      return entry.second.use_count() == 1;
+    });
+  }
+  auto made = std::make_shared<internal::LearnedOperation>(
+      model_, options_, std::string(operation));
+  operations_.emplace(operation, made);
+  return made;
+}
+
+namespace internal {
+
+LearnedOperation::LearnedOperation(std::shared_ptr<DurationModel> model,
+                                   const LearnedDelaysOptions& options,
+                                   std::string name)
+    : model_(std::move(model)), options_(options), name_(std::move(name)) {
+  Refresh(MonotonicTime::min());
+}
+
+void LearnedOperation::Record(const ObservedDuration& duration,
+                              MonotonicTime now) {
+  model_->Record(name_, duration);
+  Refresh(now);
+}
+
+void LearnedOperation::Refresh(MonotonicTime now) {
+  // A time far before the next one is of another clock.
+  const std::chrono::nanoseconds left(
+      next_refresh_.load(std::memory_order_relaxed) -
+      std::max(now, MonotonicTime()).time_since_epoch().count());
+  if (left > left.zero() && left <= kLeastGap) return;
+  if (is_refreshing_.exchange(true, std::memory_order_acquire)) return;
+  std::vector<DurationBounds> bounds;
+  const int64_t added = model_->BoundsSince(known_, name_, bounds);
+  // An operation that was forgotten meanwhile has fewer.
+  const int64_t news = added < known_ ? added : added - known_;
+  if (news >= (known_ < kFew ? 1 : kEnough)) {
+    table_.Store(PlanPolls(EstimateDurations(bounds), options_).table);
+    known_ = added;
+    if (added >= kFew) {
+      next_refresh_.store(
+          SaturatingAdd(std::max(now, MonotonicTime()), kLeastGap)
+              .time_since_epoch()
+              .count(),
+          std::memory_order_relaxed);
+    }
+  }
+  is_refreshing_.store(false, std::memory_order_release);
+}
+
+}  // namespace internal
+
+}  // namespace waiter

@@ -1,0 +1,327 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/learned/poll_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
+#include "waiter/backoff_options.h"
+#include "waiter/learned/duration_estimate.h"
+#include "waiter/learned/internal/poll_table.h"
+#include "waiter/learned/learned_delays_options.h"
+
+namespace waiter::internal {
+namespace {
+
+// Polls that a poll may cost more than the best one, in exchange for jitter.
+constexpr double kJitterCost = 0.05;
+// Exploration for as long as a change of the durations is recent.
+constexpr float kExplorationAfterChange = 0.25F;
+// Rounds of bisection for a target. Each halves an interval of 2^40.
+constexpr int kRounds = 13;
+
+// Share of the rows of a table that are spread evenly; the others are where the
+// operation may end.
+constexpr double kEvenRows = 0.2;
+
+// Returns the edges of the grid between which a plan chooses, at most
+// `PollTable::kMaxSize` + 1.
+std::vector<int32_t> ChooseEdges(const DurationEstimate& estimate) {
+  const auto size = static_cast<double>(estimate.mass.size());
+  const double mass =
+      std::accumulate(estimate.mass.begin(), estimate.mass.end(), 0.0);
+  std::vector<int32_t> edges = {0};
+  double wanted = 0;
+  for (size_t i = 0; i < estimate.mass.size(); ++i) {
+    wanted += (PollTable::kMaxSize - 1) *
+              (kEvenRows / size + (1 - kEvenRows) * estimate.mass[i] / mass);
+    if (wanted < 1 && i + 1 < estimate.mass.size()) continue;
+    wanted -= std::floor(wanted);
+    edges.push_back(static_cast<int32_t>(i) + 1);
+  }
+  return edges;
+}
+
+// The plans of one estimate. Sums of probabilities and of the times weighted by
+// them make the expected lateness between any two polls a subtraction.
+class Planner {
+ public:
+  Planner(const DurationEstimate& estimate, double max_ratio)
+      : max_ratio_(max_ratio) {
+    double ended = 0;
+    double moment = 0;
+    int32_t cell = 0;
+    for (const int32_t edge : ChooseEdges(estimate)) {
+      for (; cell < edge; ++cell) {
+        const double mass = estimate.mass[static_cast<size_t>(cell)];
+        ended += mass;
+        moment += mass *
+                  (estimate.grid.Edge(cell) + estimate.grid.Edge(cell + 1)) / 2;
+      }
+      times_.push_back(estimate.grid.Edge(edge));
+      ended_.push_back(ended);
+      moments_.push_back(moment);
+    }
+    size_ = times_.size() - 1;
+    costs_.resize(times_.size());
+    tries_.resize(times_.size());
+    next_.resize(times_.size());
+  }
+
+  // Computes the best poll after a poll at any edge of the grid.
+  void Solve(double seconds_worth_one_poll) {
+    polls_per_second_ = 1 / seconds_worth_one_poll;
+    costs_[size_] = Waiting(size_);
+    for (size_t from = size_; from-- > 0;) {
+      // The table holds for polls up to the next edge.
+      SolveFrom(from, times_[from + 1] * max_ratio_);
+    }
+    // The first poll that the model wants has no limit; the poll at `First()`
+    // keeps it.
+    const Window limited = next_[0];
+    SolveFrom(0, std::numeric_limits<double>::infinity());
+    wanted_ = std::exchange(next_[0], limited);
+  }
+
+  // Time of the poll between the start and the first one that the model wants;
+  // zero if no such poll is needed.
+  double First() const {
+    return std::isinf(max_ratio_) ? 0 : times_[wanted_.high] / max_ratio_;
+  }
+
+  // Calls `visit(from, to, time)` for each two consecutive polls of the best
+  // path, by the edges between which the operation may end, and the time of the
+  // second one. The first of all polls is at the start.
+  void ForEachStep(
+      absl::FunctionRef<void(size_t, size_t, double)> visit) const {
+    size_t from = 0;
+    size_t to = wanted_.best;
+    if (First() > 0) {
+      while (from < size_ && times_[from + 1] <= First()) ++from;
+      visit(0, from, First());
+      if (times_[0] <= First()) to = next_[from].best;
+    }
+    for (; from < size_; from = to, to = next_[from].best) {
+      visit(from, to, times_[to]);
+      if (to == size_ || Waiting(to) <= 0) return;
+    }
+  }
+
+  double Polls() const {
+    double polls = 1;
+    ForEachStep([&](size_t from, size_t, double) { polls += Waiting(from); });
+    return polls;
+  }
+
+  double Lateness() const {
+    double lateness = 0;
+    ForEachStep([&](size_t from, size_t to, double time) {
+      lateness += LatenessOf(from, to, time);
+    });
+    return lateness;
+  }
+
+  // Returns the lateness that a share `percentile` of those that end on the
+  // grid does not exceed.
+  double LatenessAt(double percentile) const {
+    std::vector<std::pair<double, double>> parts;  // Lateness and mass.
+    ForEachStep([&](size_t from, size_t to, double time) {
+      for (size_t cell = from; cell < to; ++cell) {
+        parts.emplace_back(time - (times_[cell] + times_[cell + 1]) / 2,
+                           ended_[cell + 1] - ended_[cell]);
+      }
+    });
+    std::sort(parts.begin(), parts.end());
+    double left = percentile * ended_[size_];
+    for (const auto& [lateness, mass] : parts) {
+      left -= mass;
+      if (left <= 0) return lateness;
+    }
+    return parts.empty() ? 0 : parts.back().first;
+  }
+
+  // Returns the expected value of `function` of the duration, for those that
+  // end on the grid.
+  double Expect(absl::FunctionRef<double(double)> function) const {
+    double sum = 0;
+    for (size_t i = 0; i < size_; ++i) {
+      sum += (ended_[i + 1] - ended_[i]) *
+             function((times_[i] + times_[i + 1]) / 2);
+    }
+    return sum;
+  }
+
+  double EndOfGrid() const { return times_[size_]; }
+
+  void WriteTo(PollPlan& plan) const {
+    PollTable& table = plan.table;
+    table.max_ratio = static_cast<float>(max_ratio_);
+    table.first = static_cast<float>(First());
+    table.wanted_earliest = static_cast<float>(times_[wanted_.low]);
+    table.wanted_latest = static_cast<float>(times_[wanted_.high]);
+    table.end = static_cast<float>(times_[size_]);
+    table.size = static_cast<int32_t>(size_);
+    for (size_t i = 0; i < size_; ++i) {
+      table.rows[i] = {.from = static_cast<float>(times_[i]),
+                       .earliest = static_cast<float>(times_[next_[i].low]),
+                       .latest = static_cast<float>(times_[next_[i].high])};
+    }
+    double last = 0;
+    double delay = 0;
+    ForEachStep([&](size_t, size_t, double time) {
+      plan.times.push_back(static_cast<float>(time));
+      delay = time - std::exchange(last, time);
+    });
+    table.last_delay = static_cast<float>(delay);
+    plan.polls = Polls();
+    plan.lateness = Lateness();
+    plan.seconds_of_delay_worth_one_poll = 1 / polls_per_second_;
+  }
+
+ private:
+  // Probability that the operation has not ended at an edge.
+  double Waiting(size_t edge) const { return 1 - ended_[edge]; }
+
+  // Expected lateness of what ends between two edges, with a poll at `time`.
+  double LatenessOf(size_t from, size_t to, double time) const {
+    return (ended_[to] - ended_[from]) * time - (moments_[to] - moments_[from]);
+  }
+
+  // Finds the best poll at `farthest` or before that follows one at an edge.
+  void SolveFrom(size_t from, double farthest) {
+    const double waiting = Waiting(from);
+    double best = std::numeric_limits<double>::infinity();
+    Window window;
+    size_t to = from + 1;
+    for (; to <= size_; ++to) {
+      if (times_[to] > farthest) break;
+      const double late = polls_per_second_ * LatenessOf(from, to, times_[to]);
+      tries_[to] = waiting + late + costs_[to];
+      if (tries_[to] < best) {
+        best = tries_[to];
+        window.best = to;
+      } else if (late > best) {
+        break;  // Lateness only grows.
+      }
+    }
+    costs_[from] = best;
+    // Polls around the best one that cost little more are as good.
+    const double limit = best + kJitterCost * waiting;
+    window.low = window.high = window.best;
+    while (window.low - 1 > from && tries_[window.low - 1] <= limit) {
+      --window.low;
+    }
+    while (window.high + 1 < to && tries_[window.high + 1] <= limit) {
+      ++window.high;
+    }
+    next_[from] = window;
+  }
+
+  // Polls by their edges: the best one, and those that cost little more.
+  struct Window {
+    size_t best = 0;
+    size_t low = 0;
+    size_t high = 0;
+  };
+
+  size_t size_ = 0;
+  const double max_ratio_;
+  double polls_per_second_ = 1;
+  Window wanted_;                // The first poll of all.
+  std::vector<double> times_;    // Edges of the grid.
+  std::vector<double> ended_;    // Probability of an end before the edge.
+  std::vector<double> moments_;  // The same, weighted by the times.
+  std::vector<double> costs_;    // Expected, of all after a poll at the edge.
+  std::vector<double> tries_;    // Costs of the polls that follow one edge.
+  std::vector<Window> next_;     // The polls after one at the edge.
+};
+
+// Solves for the largest worth of a poll at which `is_met` holds, which it does
+// for all smaller ones: a cheap poll makes more polls and less lateness.
+void SolveFor(Planner& planner, absl::FunctionRef<bool()> is_met) {
+  double low = std::log2(planner.EndOfGrid()) - 30;
+  double high = low + 40;
+  for (int round = 0; round < kRounds; ++round) {
+    const double middle = (low + high) / 2;
+    planner.Solve(std::exp2(middle));
+    (is_met() ? low : high) = middle;
+  }
+  planner.Solve(std::exp2(low));
+}
+
+void SolveFor(Planner& planner, const LearnedDelaysOptions& options) {
+  if (options.seconds_of_delay_worth_one_poll.has_value()) {
+    return planner.Solve(*options.seconds_of_delay_worth_one_poll);
+  }
+  if (options.expected_polls.has_value()) {
+    // The smallest worth at which the polls are few enough.
+    SolveFor(planner,
+             [&] { return planner.Polls() > *options.expected_polls; });
+    return;
+  }
+  if (options.max_lateness.has_value()) {
+    const double most = absl::ToDoubleSeconds(*options.max_lateness);
+    SolveFor(planner,
+             [&] { return planner.LatenessAt(options.percentile) <= most; });
+    return;
+  }
+  const double most = planner.Expect(LatenessOfDefaultCurve);
+  SolveFor(planner, [&] { return planner.Lateness() <= most; });
+}
+
+// Returns the part of the decisions that an estimate deserves: none with two
+// ends, all with `min_observations`.
+float WeightOf(const DurationEstimate& estimate,
+               const LearnedDelaysOptions& options) {
+  constexpr double kNone = 2;
+  return static_cast<float>(
+      std::clamp((estimate.effective_ends - kNone) /
+                     (static_cast<double>(options.min_observations) - kNone),
+                 0.0, 1.0));
+}
+
+}  // namespace
+
+double LatenessOfDefaultCurve(double duration) {
+  static const BackoffOptions& curve = *new BackoffOptions();
+  const double max_delay = absl::ToDoubleSeconds(curve.max_delay);
+  // With equal jitter a delay is uniform on [c / 2, c]. An end within it is
+  // late by half of its mean square over its mean.
+  constexpr double kMean = 3.0 / 4;
+  constexpr double kMeanSquare = 7.0 / 12;
+  double ceiling = absl::ToDoubleSeconds(curve.initial_delay);
+  double poll = kMean * ceiling;
+  while (poll < duration && ceiling < max_delay) {
+    ceiling = std::min(ceiling * curve.multiplier, max_delay);
+    poll += kMean * ceiling;
+  }
+  return ceiling * kMeanSquare / (2 * kMean);
+}
+
+PollPlan PlanPolls(const DurationEstimate& estimate,
+                   const LearnedDelaysOptions& options) {
+  PollPlan plan;
+  const float weight = WeightOf(estimate, options);
+  if (weight <= 0) return plan;
+  Planner planner(estimate, 1 + options.max_relative_lateness);
+  SolveFor(planner, options);
+  planner.WriteTo(plan);
+  plan.table.weight = weight;
+  plan.table.exploration = static_cast<float>(options.exploration);
+  if (estimate.trust_in_past < 0.5 && options.exploration > 0) {
+    plan.table.exploration =
+        std::max(plan.table.exploration, kExplorationAfterChange);
+  }
+  return plan;
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,49 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The poll times that cost least for a distribution of durations:
+//
+//   const PollPlan plan = PlanPolls(EstimateDurations(observations), options);
+//   plan.table;  // When to poll after a poll at any time.
+//
+// This is optimal inspection: the poll times minimize
+//
+//   polls + lateness / seconds_of_delay_worth_one_poll
+//
+// on average (Barlow, Hunter, Proschan, "Optimum Checking Procedures", 1963).
+// They are found by dynamic programming from the last cell of the grid to the
+// first, under a limit of the ratio of two consecutive times.
+
+#ifndef WAITER_LEARNED_POLL_PLAN_H_
+#define WAITER_LEARNED_POLL_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "waiter/learned/duration_estimate.h"
+#include "waiter/learned/internal/poll_table.h"
+#include "waiter/learned/learned_delays_options.h"
+
+namespace waiter::internal {
+
+struct PollPlan {
+  PollTable table;
+  std::vector<float> times;  // Of the polls of the cheapest path, in seconds.
+  double polls = 0;          // Expected, with the one at the start.
+  double lateness = 0;       // Expected, in seconds.
+  double seconds_of_delay_worth_one_poll = 0;
+};
+
+// Returns the plan that reaches the target of the options, which must be valid.
+// For an estimate with too few observations it is an empty plan, whose table
+// has the weight 0. Takes at most 1 ms.
+PollPlan PlanPolls(const DurationEstimate& estimate,
+                   const LearnedDelaysOptions& options);
+
+// Returns the expected lateness of an operation that ends at `duration`
+// seconds, polled by the default curve of `WaitOptions`.
+double LatenessOfDefaultCurve(double duration);
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_LEARNED_POLL_PLAN_H_
