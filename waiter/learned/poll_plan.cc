@@ -245,37 +245,40 @@ class Planner {
   std::vector<Window> next_;     // The polls after one at the edge.
 };
 
-// Solves for the largest worth of a poll at which `is_met` holds, which it does
-// for all smaller ones: a cheap poll makes more polls and less lateness.
-void SolveFor(Planner& planner, absl::FunctionRef<bool()> is_met) {
+// Returns the worth of a poll up to which `is_low` holds, and the next larger
+// one that was tried. A cheap poll makes more polls and less lateness.
+std::pair<double, double> Boundary(Planner& planner,
+                                   absl::FunctionRef<bool()> is_low) {
   double low = std::log2(planner.EndOfGrid()) - 30;
   double high = low + 40;
   for (int round = 0; round < kRounds; ++round) {
     const double middle = (low + high) / 2;
     planner.Solve(std::exp2(middle));
-    (is_met() ? low : high) = middle;
+    (is_low() ? low : high) = middle;
   }
-  planner.Solve(std::exp2(low));
+  return {std::exp2(low), std::exp2(high)};
 }
 
+// Solves for the target of the options.
 void SolveFor(Planner& planner, const LearnedDelaysOptions& options) {
   if (options.seconds_of_delay_worth_one_poll.has_value()) {
     return planner.Solve(*options.seconds_of_delay_worth_one_poll);
   }
   if (options.expected_polls.has_value()) {
-    // The smallest worth at which the polls are few enough.
-    SolveFor(planner,
-             [&] { return planner.Polls() > *options.expected_polls; });
-    return;
+    const double most = *options.expected_polls;
+    return planner.Solve(
+        Boundary(planner, [&] { return planner.Polls() > most; }).second);
   }
   if (options.max_lateness.has_value()) {
     const double most = absl::ToDoubleSeconds(*options.max_lateness);
-    SolveFor(planner,
-             [&] { return planner.LatenessAt(options.percentile) <= most; });
-    return;
+    return planner.Solve(Boundary(planner, [&] {
+                           return planner.LatenessAt(options.percentile) <=
+                                  most;
+                         }).first);
   }
   const double most = planner.Expect(LatenessOfDefaultCurve);
-  SolveFor(planner, [&] { return planner.Lateness() <= most; });
+  planner.Solve(
+      Boundary(planner, [&] { return planner.Lateness() <= most; }).first);
 }
 
 // Returns the part of the decisions that an estimate deserves: none with two

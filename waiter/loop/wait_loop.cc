@@ -380,12 +380,8 @@ inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
       // A throttled poll is followed by the longer delay of its own curve and
       // the "not ready" curve. The latter does not advance: it is a copy.
       BackoffProgress not_ready = state_.growth.not_ready;
-      const Backoff& least_curve = policy_.CurveAfter(PollStatus::kNotReady);
-      // With learned delays, the curve did not follow all polls.
-      if (policy_.learned() != nullptr) {
-        not_ready = least_curve.ProgressAfter(now - state_.start);
-      }
-      const nanoseconds least = least_curve.NextDelay(not_ready, gen);
+      const nanoseconds least =
+          policy_.CurveAfter(PollStatus::kNotReady).NextDelay(not_ready, gen);
       return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
               SleepReason::kThrottled};
     }
@@ -419,19 +415,20 @@ ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
   const nanoseconds elapsed = now - state_.start;
   const internal::LearnedDelay found = learned.Find(elapsed, gen);
   BackoffProgress& progress = state_.growth.not_ready;
-  if (found.weight <= 0 && report_.attempts == 1) {
+  // Without a table, the wait is an ordinary one.
+  if (found.delay <= 0) {
     return {curve.NextDelay(progress, gen), SleepReason::kNotReady};
   }
+  // As far on the curve as if all polls had followed it: a throttled delay is
+  // not shorter than the curve's next one.
+  progress = BackoffProgress::FromInt64(
+      std::max(progress.ToInt64(), curve.ProgressAfter(elapsed).ToInt64()));
   auto seconds = static_cast<double>(found.delay);
   if (found.weight < 1) {
-    // As far on the curve as if all polls had followed it.
-    progress = BackoffProgress::FromInt64(
-        std::max(progress.ToInt64(), curve.ProgressAfter(elapsed).ToInt64()));
-    const double other =
-        std::chrono::duration<double>(curve.NextDelay(progress, gen)).count();
-    seconds = found.weight <= 0
-                  ? other
-                  : other * std::pow(seconds / other, found.weight);
+    const double other = std::max(
+        std::chrono::duration<double>(curve.NextDelay(progress, gen)).count(),
+        1e-9);
+    seconds = other * std::pow(seconds / other, found.weight);
   }
   return {std::max(WaitPolicy::ToLoopDuration(absl::Seconds(seconds)),
                    curve.min_delay()),

@@ -1,0 +1,47 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Reads any bytes as durations, and plans polls by what is taken. The text of a
+// model gives the same model.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "waiter/learned/duration_model.h"
+#include "waiter/learned/learned_delays.h"
+
+#define CHECK_THAT(rule)                                                \
+  do {                                                                  \
+    if (!(rule)) {                                                      \
+      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
+      std::abort();                                                     \
+    }                                                                   \
+  } while (false)
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto model = std::make_shared<waiter::DurationModel>();
+  (void)model->Merge(bytes);
+  if (!model->Merge("waiter durations 1\n" + std::string(bytes)).ok()) {
+    std::abort();
+  }
+  waiter::DurationModel copy;
+  CHECK_THAT(copy.Merge(model->ToText()).ok());
+  CHECK_THAT(copy.ToText() == model->ToText());
+  const auto learned = waiter::LearnedDelays::Make(model);
+  for (const std::string& operation : model->Operations()) {
+    const waiter::LearnedSchedule schedule = (*learned)->Schedule(operation);
+    CHECK_THAT(schedule.weight >= 0 && schedule.weight <= 1);
+    absl::Duration last = absl::ZeroDuration();
+    for (const absl::Duration poll : schedule.polls) {
+      CHECK_THAT(poll > last && poll < absl::InfiniteDuration());
+      last = poll;
+    }
+  }
+  return 0;
+}
