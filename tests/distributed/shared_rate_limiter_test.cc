@@ -446,6 +446,42 @@ TEST(SharedRateLimiterTest, EmptiedStoreCostsOneHorizonAndOneBurst) {
   EXPECT_GE(fleet.log().Between(10, 20), 0.97 * 1000);
 }
 
+// The store forgets which slots it granted, but not more than there are: from
+// a burst before now until a horizon after it.
+TEST(SharedRateLimiterTest,
+     StoreThatLosesItsLastSecondsCostsOneHorizonAndOneBurst) {
+  constexpr double kRate = 100;
+  for (const double burst : {1.0, 200.0}) {
+    for (const absl::Duration lost :
+         {absl::Milliseconds(300), absl::Seconds(2), absl::Seconds(30)}) {
+      SCOPED_TRACE(testing::Message()
+                   << "burst " << burst << ", lost " << lost);
+      Fleet fleet({.name = "api", .rate = kRate, .burst = burst});
+      for (int i = 0; i < 5; ++i) fleet.Add(/*waits=*/1, absl::Seconds(10));
+      fleet.Run(absl::Seconds(20));
+      const sim::BudgetBook copy = *fleet.book();
+      for (size_t i = 0; i < 5; ++i) fleet.process(i).Add(100);
+      fleet.Run(lost);
+      const double back = absl::ToDoubleSeconds(fleet.clock().Elapsed());
+      *fleet.book() = copy;
+      fleet.Run(absl::Seconds(10));
+
+      const double most = burst + kRate * 0.5;
+      const PollLog& log = fleet.log();
+      EXPECT_LE(LeastBurst(log.times, kRate), 2 * most + 1);
+      if (burst > 1) {
+        // More than in normal work, and once.
+        EXPECT_GE(LeastBurst(log.times, kRate), most + 0.5 * burst);
+      }
+      const auto at =
+          std::lower_bound(log.times.begin(), log.times.end(), back);
+      EXPECT_LE(LeastBurst({log.times.begin(), at}, kRate), most + 1);
+      EXPECT_LE(LeastBurst({at, log.times.end()}, kRate), most + 1);
+      EXPECT_GE(log.Between(back, back + 10), 0.97 * kRate * 10);
+    }
+  }
+}
+
 TEST(SharedRateLimiterTest, MembersFindTheRateOfTheServerTogether) {
   for (const int processes : {2, 10, 40}) {
     for (const int waits : {5, 30}) {
