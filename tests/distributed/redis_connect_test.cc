@@ -24,7 +24,6 @@
 #include "tests/distributed/fake_redis_cluster.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/internal/redis_connection.h"
 #include "waiter/distributed/redis_budget_store.h"
 #include "waiter/distributed/redis_client.h"
 #include "waiter/distributed/redis_cluster.h"
