@@ -99,6 +99,8 @@ class Process {
     is_killed_ = true;
     store_->Cut();
   }
+  // Stops all polls; the process is an idle member from now on.
+  void Idle() { is_killed_ = true; }
   // All polls until then come at `time`.
   void PauseUntil(absl::Duration time) { paused_until_ = time; }
 
@@ -305,6 +307,40 @@ TEST(SharedRateLimiterTest, SharesAreEqualTwoSecondsAfterMembersCome) {
   EXPECT_GE(JainIndex(fleet.log().ByProcess(10, 12, 17)), 0.98)
       << testing::PrintToString(fleet.log().ByProcess(10, 12, 17));
   EXPECT_GE(fleet.log().Between(10, 17), 0.97 * 1000 * 7);
+}
+
+TEST(SharedRateLimiterTest, SharesAreEqualTwoSecondsAfterMembersDieOrLeave) {
+  Fleet fleet({.name = "api", .rate = 1000});
+  fleet.Add(/*processes=*/10, /*waits=*/400);
+  fleet.Run(absl::Seconds(10));
+  for (size_t i = 0; i < 3; ++i) fleet.process(i).Kill();
+  fleet.Run(absl::Seconds(10));
+  for (size_t i = 3; i < 6; ++i) fleet.process(i).Leave();
+  fleet.Run(absl::Seconds(10));
+
+  std::vector<double> polls = fleet.log().ByProcess(10, 12, 17);
+  polls.erase(polls.begin(), polls.begin() + 3);
+  EXPECT_GE(JainIndex(polls), 0.98) << testing::PrintToString(polls);
+  EXPECT_GE(fleet.log().Between(12, 17), 0.97 * 1000 * 5);
+  polls = fleet.log().ByProcess(10, 22, 27);
+  polls.erase(polls.begin(), polls.begin() + 6);
+  EXPECT_GE(JainIndex(polls), 0.98) << testing::PrintToString(polls);
+  EXPECT_GE(fleet.log().Between(22, 27), 0.97 * 1000 * 5);
+}
+
+TEST(SharedRateLimiterTest, SharesAreEqualTwoSecondsAfterTheLoadHasMoved) {
+  Fleet fleet({.name = "api", .rate = 1000});
+  fleet.Add(/*processes=*/5, /*waits=*/400);
+  fleet.Add(/*processes=*/5, /*waits=*/0);
+  fleet.Run(absl::Seconds(10));
+  for (size_t i = 0; i < 4; ++i) fleet.process(i).Idle();
+  for (size_t i = 5; i < 10; ++i) fleet.process(i).Add(400);
+  fleet.Run(absl::Seconds(7));
+
+  std::vector<double> polls = fleet.log().ByProcess(10, 12, 17);
+  polls.erase(polls.begin(), polls.begin() + 4);
+  EXPECT_GE(JainIndex(polls), 0.98) << testing::PrintToString(polls);
+  EXPECT_GE(fleet.log().Between(12, 17), 0.97 * 1000 * 5);
 }
 
 TEST(SharedRateLimiterTest, RateOfAKilledMemberGoesToTheOthers) {
