@@ -77,6 +77,20 @@ TEST(SharedRateTest, ErrorsOfUrlsOfStoresShowNoPassword) {
   }
 }
 
+#ifndef WAITER_HAS_HIREDIS
+TEST(SharedRateTest, ProgramWithoutHiredisNamesThePackage) {
+  for (const char* url :
+       {"redis://u:secret@10.0.0.5", "redis+cluster://u:secret@a,b"}) {
+    SCOPED_TRACE(url);
+    const absl::Status status = ConnectToStore(url).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(status.message(), HasSubstr("install it (Debian: "
+                                            "libhiredis-dev)"));
+    EXPECT_THAT(status.message(), Not(HasSubstr("secret")));
+  }
+}
+#endif
+
 TEST(SharedRateTest, ErrorsSayWhatIsWrongAndShowNoPassword) {
   const struct {
     std::string url;
