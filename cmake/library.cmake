@@ -30,6 +30,8 @@ set(WAITER_SOURCES
   waiter/distributed/budget_member.h
   waiter/distributed/budget_scripts.cc
   waiter/distributed/budget_scripts.h
+  waiter/distributed/host_lookup.cc
+  waiter/distributed/host_lookup.h
   waiter/distributed/member_count.h
   waiter/distributed/redis_budget_store.cc
   waiter/distributed/redis_client.cc

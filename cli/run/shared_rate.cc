@@ -36,7 +36,7 @@ absl::Status ReadNumber(const std::string& text, double& number) {
              : absl::InvalidArgumentError("it must be a number");
 }
 
-// Reads one of the parameters after the question mark.
+// Reads one of the parameters after the question mark, a known one.
 absl::Status ReadParameter(const std::string& name, const std::string& value,
                            std::string& database,
                            SharedRateLimiterOptions& options) {
@@ -45,10 +45,6 @@ absl::Status ReadParameter(const std::string& name, const std::string& value,
   if (name == "database") {
     database = value;
     return absl::OkStatus();
-  }
-  if (name != "horizon") {
-    return absl::InvalidArgumentError(
-        "there are rate, burst, horizon and database");
   }
   const absl::StatusOr<absl::Duration> horizon = ParseDurationText(value);
   if (horizon.ok()) options.horizon = *horizon;
@@ -61,7 +57,11 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
   const std::string text(url);
   size_t name_at = std::string::npos;
   for (const std::string_view scheme : {kScheme, kClusterScheme}) {
-    if (url.starts_with(scheme)) name_at = text.find('/', scheme.size());
+    if (!url.starts_with(scheme)) continue;
+    // Passwords may have any characters, also "/" and "@", and names have
+    // neither.
+    const size_t at = text.rfind('@');
+    name_at = text.find('/', at == std::string::npos ? scheme.size() : at);
   }
   if (name_at == std::string::npos) {
     return absl::InvalidArgumentError(
@@ -76,6 +76,13 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
          absl::StrSplit(text.substr(query_at + 1), '&')) {
       const std::pair<std::string, std::string> pair =
           absl::StrSplit(parameter, absl::MaxSplits('=', 1));
+      // Values of others, such as password=..., may be secrets.
+      if (pair.first != "rate" && pair.first != "burst" &&
+          pair.first != "horizon" && pair.first != "database") {
+        return absl::InvalidArgumentError(
+            "a parameter is unknown; there are rate, burst, horizon and "
+            "database");
+      }
       absl::Status status =
           ReadParameter(pair.first, pair.second, database, shared.options);
       if (!status.ok()) {

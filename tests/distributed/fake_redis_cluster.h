@@ -102,6 +102,12 @@ class FakeRedisCluster {
     slots_[address] = std::move(answer);
   }
 
+  // That all nodes tell.
+  void set_version(const std::string& version) {
+    const std::lock_guard lock(mutex_);
+    version_ = version;
+  }
+
   // The first two words of the commands that a node got, except for those of a
   // new connection and of its clock.
   std::vector<std::string> Log(const std::string& address) const {
@@ -135,7 +141,9 @@ class FakeRedisCluster {
       const std::lock_guard lock(mutex_);
       const auto it = scripts_.find(address);
       if (it == scripts_.end()) return Close();
-      if (command[0] == "INFO") return Text("redis_version:7.0.15\r\n");
+      if (command[0] == "INFO") {
+        return Text(absl::StrCat("redis_version:", version_, "\r\n"));
+      }
       if (command[0] == "AUTH") {
         passwords_[address].push_back(command.back());
         return Text("OK");
@@ -184,6 +192,7 @@ class FakeRedisCluster {
   }
 
   mutable std::mutex mutex_;
+  std::string version_ = "7.0.15";
   std::map<std::string, Script> scripts_;
   std::map<int, std::pair<int, std::string>> ranges_;
   std::map<std::string, Answer> slots_;

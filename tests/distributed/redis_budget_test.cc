@@ -103,6 +103,11 @@ bool IsIn(const SharedRateLimiter& limiter, SharedBudgetMode mode) {
   return limiter.State().mode == mode;
 }
 
+bool AreIn(SharedBudgetMode mode, const SharedRateLimiter& limiter,
+           const SharedRetryQuota& quota) {
+  return IsIn(limiter, mode) && quota.State().mode == mode;
+}
+
 TEST_F(RedisBudgetTest, MembersShareTheRateOfOneServer) {
   constexpr double kRate = 200;
   const SharedRateLimiterOptions options = {.name = "api", .rate = kRate};
@@ -188,30 +193,60 @@ TEST_F(RedisBudgetTest, FlushedScriptsAndKilledConnectionsChangeNothing) {
 
 TEST_F(RedisBudgetTest, FullServerIsAClearErrorAndMeansLocal) {
   const auto limiter = MakeLimiter({.name = "api", .rate = 50});
-  ASSERT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
+  ASSERT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
   server_->Run({"CONFIG", "SET", "maxmemory", "1"});
   // An idle member asks once in 5 s.
-  EXPECT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
-  EXPECT_THAT(limiter->State().last_error,
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("OOM")));
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+  for (const absl::Status& error :
+       {limiter->State().last_error, quota->State().last_error}) {
+    EXPECT_THAT(error, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("OOM")));
+  }
   server_->Run({"CONFIG", "SET", "maxmemory", "0"});
-  EXPECT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
 }
 
 TEST_F(RedisBudgetTest, KeyOfAnotherTypeIsAClearErrorAndMeansLocal) {
-  server_->Run({"SET", "waiter:rate:{api}", "text"});
-  const auto limiter = MakeLimiter({.name = "api", .rate = 50});
-  EXPECT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
-  EXPECT_THAT(
-      limiter->State().last_error,
-      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("WRONGTYPE")));
-  server_->Run({"DEL", "waiter:rate:{api}"});
-  EXPECT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  for (const char* key :
+       {"waiter:rate:{api}", "waiter:rate:{api}:seen", "waiter:rate:{api}:busy",
+        "waiter:rate:{api}:taken"}) {
+    SCOPED_TRACE(key);
+    server_->Run({"SET", key, "text"});
+    const auto limiter = MakeLimiter({.name = "api", .rate = 50});
+    EXPECT_TRUE(
+        Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
+    EXPECT_THAT(limiter->State().last_error,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("WRONGTYPE")));
+    EXPECT_EQ(limiter->State().rate, 50);
+    server_->Run({"DEL", key});
+    EXPECT_TRUE(
+        Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  }
+}
+
+TEST_F(RedisBudgetTest, KeyOfAQuotaOfAnotherTypeIsAClearErrorAndMeansLocal) {
+  for (const char* key :
+       {"waiter:quota:{api}", "waiter:quota:{api}:held",
+        "waiter:quota:{api}:ends", "waiter:quota:{api}:spent"}) {
+    SCOPED_TRACE(key);
+    server_->Run({"FLUSHALL"});
+    server_->Run({"SET", key, "text"});
+    const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
+    EXPECT_TRUE(Eventually(
+        [&] { return quota->State().mode == SharedBudgetMode::kLocal; }));
+    EXPECT_THAT(quota->State().last_error,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("WRONGTYPE")));
+    EXPECT_EQ(quota->State().available, 500);
+    server_->Run({"DEL", key});
+    EXPECT_TRUE(Eventually(
+        [&] { return quota->State().mode == SharedBudgetMode::kShared; }));
+  }
 }
 
 TEST_F(RedisBudgetTest, WrongPasswordIsAClearErrorAndMeansLocal) {
@@ -227,13 +262,20 @@ TEST_F(RedisBudgetTest, WrongPasswordIsAClearErrorAndMeansLocal) {
 
 TEST_F(RedisBudgetTest, ReplicaIsAClearErrorAndMeansLocal) {
   const auto limiter = MakeLimiter({.name = "api", .rate = 50});
-  ASSERT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
+  ASSERT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
   server_->Run({"REPLICAOF", "127.0.0.1", "1"});
-  EXPECT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
-  EXPECT_THAT(limiter->State().last_error,
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("READONLY")));
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+  for (const absl::Status& error :
+       {limiter->State().last_error, quota->State().last_error}) {
+    EXPECT_THAT(error,
+                StatusIs(absl::StatusCode::kAborted, HasSubstr("READONLY")));
+  }
+  server_->Run({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
 }
 
 TEST_F(RedisBudgetTest, LeavingIsSentWhenAProcessEnds) {

@@ -218,6 +218,13 @@ TEST_F(RedisClientTest, WrongPasswordIsOneClearErrorWithoutThePassword) {
   EXPECT_TRUE(Call(*right, add_).ok());
 }
 
+TEST_F(RedisClientTest, NameOfAHostIsLookedUp) {
+  const RedisServer server;
+  const auto client =
+      MakeClient(absl::StrCat("redis://localhost:", server.port()));
+  EXPECT_TRUE(CallUntilOk(*client, add_).ok());
+}
+
 TEST_F(RedisClientTest, DatabaseOfTheUrlIsUsed) {
   const RedisServer server;
   const auto client = MakeClient(server.Url() + "/3");

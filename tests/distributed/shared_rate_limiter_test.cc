@@ -99,6 +99,8 @@ class Process {
     is_killed_ = true;
     store_->Cut();
   }
+  // Stops all polls; the process is an idle member from now on.
+  void Idle() { is_killed_ = true; }
   // All polls until then come at `time`.
   void PauseUntil(absl::Duration time) { paused_until_ = time; }
 
@@ -307,6 +309,40 @@ TEST(SharedRateLimiterTest, SharesAreEqualTwoSecondsAfterMembersCome) {
   EXPECT_GE(fleet.log().Between(10, 17), 0.97 * 1000 * 7);
 }
 
+TEST(SharedRateLimiterTest, SharesAreEqualTwoSecondsAfterMembersDieOrLeave) {
+  Fleet fleet({.name = "api", .rate = 1000});
+  fleet.Add(/*processes=*/10, /*waits=*/400);
+  fleet.Run(absl::Seconds(10));
+  for (size_t i = 0; i < 3; ++i) fleet.process(i).Kill();
+  fleet.Run(absl::Seconds(10));
+  for (size_t i = 3; i < 6; ++i) fleet.process(i).Leave();
+  fleet.Run(absl::Seconds(10));
+
+  std::vector<double> polls = fleet.log().ByProcess(10, 12, 17);
+  polls.erase(polls.begin(), polls.begin() + 3);
+  EXPECT_GE(JainIndex(polls), 0.98) << testing::PrintToString(polls);
+  EXPECT_GE(fleet.log().Between(12, 17), 0.97 * 1000 * 5);
+  polls = fleet.log().ByProcess(10, 22, 27);
+  polls.erase(polls.begin(), polls.begin() + 6);
+  EXPECT_GE(JainIndex(polls), 0.98) << testing::PrintToString(polls);
+  EXPECT_GE(fleet.log().Between(22, 27), 0.97 * 1000 * 5);
+}
+
+TEST(SharedRateLimiterTest, SharesAreEqualTwoSecondsAfterTheLoadHasMoved) {
+  Fleet fleet({.name = "api", .rate = 1000});
+  fleet.Add(/*processes=*/5, /*waits=*/400);
+  fleet.Add(/*processes=*/5, /*waits=*/0);
+  fleet.Run(absl::Seconds(10));
+  for (size_t i = 0; i < 4; ++i) fleet.process(i).Idle();
+  for (size_t i = 5; i < 10; ++i) fleet.process(i).Add(400);
+  fleet.Run(absl::Seconds(7));
+
+  std::vector<double> polls = fleet.log().ByProcess(10, 12, 17);
+  polls.erase(polls.begin(), polls.begin() + 4);
+  EXPECT_GE(JainIndex(polls), 0.98) << testing::PrintToString(polls);
+  EXPECT_GE(fleet.log().Between(12, 17), 0.97 * 1000 * 5);
+}
+
 TEST(SharedRateLimiterTest, RateOfAKilledMemberGoesToTheOthers) {
   Fleet fleet({.name = "api", .rate = 1000});
   fleet.Add(/*processes=*/4, /*waits=*/800);
@@ -444,6 +480,42 @@ TEST(SharedRateLimiterTest, EmptiedStoreCostsOneHorizonAndOneBurst) {
 
   EXPECT_LE(LeastBurst(fleet.log().times, 100), 2 * (20 + 100 * 0.5) + 1);
   EXPECT_GE(fleet.log().Between(10, 20), 0.97 * 1000);
+}
+
+// The store forgets which slots it granted, but not more than there are: from
+// a burst before now until a horizon after it.
+TEST(SharedRateLimiterTest,
+     StoreThatLosesItsLastSecondsCostsOneHorizonAndOneBurst) {
+  constexpr double kRate = 100;
+  for (const double burst : {1.0, 200.0}) {
+    for (const absl::Duration lost :
+         {absl::Milliseconds(300), absl::Seconds(2), absl::Seconds(30)}) {
+      SCOPED_TRACE(testing::Message()
+                   << "burst " << burst << ", lost " << lost);
+      Fleet fleet({.name = "api", .rate = kRate, .burst = burst});
+      for (int i = 0; i < 5; ++i) fleet.Add(/*waits=*/1, absl::Seconds(10));
+      fleet.Run(absl::Seconds(20));
+      const sim::BudgetBook copy = *fleet.book();
+      for (size_t i = 0; i < 5; ++i) fleet.process(i).Add(100);
+      fleet.Run(lost);
+      const double back = absl::ToDoubleSeconds(fleet.clock().Elapsed());
+      *fleet.book() = copy;
+      fleet.Run(absl::Seconds(10));
+
+      const double most = burst + kRate * 0.5;
+      const PollLog& log = fleet.log();
+      EXPECT_LE(LeastBurst(log.times, kRate), 2 * most + 1);
+      if (burst > 1) {
+        // More than in normal work, and once.
+        EXPECT_GE(LeastBurst(log.times, kRate), most + 0.5 * burst);
+      }
+      const auto at =
+          std::lower_bound(log.times.begin(), log.times.end(), back);
+      EXPECT_LE(LeastBurst({log.times.begin(), at}, kRate), most + 1);
+      EXPECT_LE(LeastBurst({at, log.times.end()}, kRate), most + 1);
+      EXPECT_GE(log.Between(back, back + 10), 0.97 * kRate * 10);
+    }
+  }
 }
 
 TEST(SharedRateLimiterTest, MembersFindTheRateOfTheServerTogether) {

@@ -9,13 +9,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/random/random.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,6 +27,7 @@
 #include "tests/support/first_seed.h"
 #include "tests/support/simulated_budget_store.h"
 #include "waiter/clock.h"
+#include "waiter/distributed/budget_store.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
 #include "waiter/retry_quota.h"
 #include "waiter/testing/simulated_clock.h"
@@ -31,8 +35,50 @@
 namespace waiter {
 namespace {
 
+// The store as a process sees it that may stand still: what the store does goes
+// on, and answers and timers come when the process does.
+class PausableStore final : public BudgetStore,
+                            public std::enable_shared_from_this<PausableStore> {
+ public:
+  PausableStore(SimulatedClock& clock, std::shared_ptr<BudgetStore> store)
+      : clock_(clock), store_(std::move(store)) {}
+
+  void Grant(RateRequest request, RateCallback callback) override {
+    store_->Grant(std::move(request), std::move(callback));
+  }
+  void Sync(QuotaRequest request, QuotaCallback callback) override {
+    store_->Sync(std::move(request),
+                 [self = shared_from_this(), callback = std::move(callback)](
+                     const absl::StatusOr<QuotaGrant>& grant) {
+                   self->Run([callback, grant] { callback(grant); });
+                 });
+  }
+  void RunAt(MonotonicTime time, std::function<void()> timer) override {
+    store_->RunAt(time, [self = shared_from_this(), timer = std::move(timer)] {
+      self->Run(timer);
+    });
+  }
+  Clock& clock() override { return clock_; }
+
+  void PauseUntil(absl::Duration time) { paused_until_ = time; }
+
+ private:
+  void Run(std::function<void()> event) {
+    if (clock_.Elapsed() < paused_until_) {
+      clock_.CallAt(paused_until_, std::move(event));
+    } else {
+      event();
+    }
+  }
+
+  SimulatedClock& clock_;
+  const std::shared_ptr<BudgetStore> store_;
+  absl::Duration paused_until_;
+};
+
 struct Process {
   std::shared_ptr<sim::MemoryBudgetStore> store;
+  std::shared_ptr<PausableStore> pausable;
   std::shared_ptr<SharedRetryQuota> shared;
   std::shared_ptr<RetryQuota> quota;
 };
@@ -42,10 +88,11 @@ class SharedRetryQuotaTest : public testing::Test {
   Process& Add(const SharedRetryQuotaOptions& options, bool is_cut = false) {
     auto store = std::make_shared<SimulatedBudgetStore>(clock_, book_);
     if (is_cut) store->Cut();
-    auto shared = *SharedRetryQuota::Make(store, options);
+    auto pausable = std::make_shared<PausableStore>(clock_, store);
+    auto shared = *SharedRetryQuota::Make(pausable, options);
     auto quota = shared->quota();
     processes_.push_back(std::make_unique<Process>(
-        Process{store, std::move(shared), std::move(quota)}));
+        Process{store, pausable, std::move(shared), std::move(quota)}));
     return *processes_.back();
   }
 
@@ -55,6 +102,19 @@ class SharedRetryQuotaTest : public testing::Test {
     return process.quota
         ->Acquire(QuotaUse::kRetry, clock_.MonotonicNow(), token)
         .has_value();
+  }
+
+  // Lets all processes but `idle` retry as often as they can, and returns the
+  // tokens that it cost.
+  double RetryFor(absl::Duration time, const Process* idle = nullptr) {
+    double paid = 0;
+    for (const absl::Duration end = clock_.Elapsed() + time;
+         clock_.Elapsed() < end; clock_.AdvanceTime(absl::Milliseconds(5))) {
+      for (const auto& process : processes_) {
+        if (process.get() != idle && Retry(*process)) paid += 14;
+      }
+    }
+    return paid;
   }
 
   double Available(const Process& process) {
@@ -196,6 +256,87 @@ TEST_F(SharedRetryQuotaTest, EmptiedStoreLearnsWhatMembersHave) {
     EXPECT_NEAR(Available(*process), 100, 1);
   }
   EXPECT_NEAR(book_->TokensOf("api"), 500, 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest,
+       StoreThatLosesItsLastSecondsLosesWhatItGrantedInThem) {
+  for (int i = 0; i < 4; ++i) Add({.name = "api"});
+  clock_.AdvanceTime(absl::Seconds(20));
+  const sim::BudgetBook copy = *book_;
+  // Three retry, and are granted what they spend.
+  const double lost = RetryFor(absl::Seconds(2), processes_[0].get());
+  ASSERT_GE(lost, 300);
+  *book_ = copy;
+  const double after = RetryFor(absl::Seconds(40));
+
+  EXPECT_LE(lost + after, 500 + lost);
+  // What members spend, they report even to a store that has forgotten what it
+  // granted for it: nothing is missing later.
+  EXPECT_LE(book_->TokensOf("api"), 500 - lost - after + 1e-6);
+}
+
+TEST_F(SharedRetryQuotaTest, StoreThatLosesItsLastSecondsLearnsWhatWasSpent) {
+  for (int i = 0; i < 4; ++i) Add({.name = "api"});
+  clock_.AdvanceTime(absl::Seconds(20));
+  const sim::BudgetBook copy = *book_;
+  double spent = 0;
+  for (int i = 0; i < 8; ++i) {
+    spent += Retry(*processes_[0]) ? 14 : 0;
+    clock_.AdvanceTime(absl::Milliseconds(500));
+  }
+  ASSERT_EQ(spent, 8 * 14);
+  *book_ = copy;
+  clock_.AdvanceTime(absl::Seconds(5));
+
+  EXPECT_NEAR(book_->TokensOf("api"), 500 - spent, 1e-6);
+  for (const auto& process : processes_) {
+    EXPECT_NEAR(Available(*process), (500 - spent) / 5, 1);
+  }
+}
+
+// A process that stands still may go on just before it hears that its lease has
+// ended, and that others have its tokens.
+TEST_F(SharedRetryQuotaTest, MemberThatStandsStillSpendsItsPartOnceMore) {
+  for (const absl::Duration pause : {absl::Seconds(7), absl::Seconds(60)}) {
+    SCOPED_TRACE(absl::FormatDuration(pause));
+    processes_.clear();
+    book_->Clear();
+    for (int i = 0; i < 4; ++i) Add({.name = "api"});
+    clock_.AdvanceTime(absl::Seconds(20));
+    Process& paused = *processes_[0];
+    paused.pausable->PauseUntil(clock_.Elapsed() + pause);
+    const double before = RetryFor(pause, &paused);
+    const bool is_over = pause > absl::Seconds(10);
+    // The others have what it had once its lease has ended.
+    EXPECT_LE(before, is_over ? 500 : 400 + 1e-6);
+    EXPECT_GE(before, (is_over ? 500 : 400) - 4 * 28);
+    const double after = RetryFor(absl::Seconds(30));
+
+    EXPECT_LE(before + after, is_over ? 500 + 500.0 / 4 : 500);
+    EXPECT_EQ(paused.shared->State().mode, SharedBudgetMode::kShared);
+    EXPECT_LE(book_->TokensOf("api"), 28 + 1e-6);
+  }
+}
+
+TEST_F(SharedRetryQuotaTest, MembersThatAreCutOffUseTheirPartsBesideTheOthers) {
+  constexpr double kRefill = 7;
+  const SharedRetryQuotaOptions options = {
+      .name = "api", .quota = {.capacity = 500, .refill_per_second = kRefill}};
+  for (int i = 0; i < 4; ++i) Add(options);
+  clock_.AdvanceTime(absl::Seconds(20));
+  processes_[0]->store->Cut();
+  const double spent = RetryFor(absl::Seconds(60));
+
+  // What it held when it was cut off, which the store gives to others when its
+  // lease ends, and a quarter of the capacity and of the refill.
+  EXPECT_LE(spent, 500 + 100 + 500 / 4 + 1.25 * kRefill * 60);
+  EXPECT_GE(spent, 0.9 * (500 + 500 / 4 + 1.25 * kRefill * 60));
+  EXPECT_EQ(processes_[0]->shared->State().mode, SharedBudgetMode::kLocal);
+
+  processes_[0]->store->Heal();
+  RetryFor(absl::Seconds(20));
+  EXPECT_EQ(processes_[0]->shared->State().mode, SharedBudgetMode::kShared);
+  EXPECT_LE(RetryFor(absl::Seconds(60)), kRefill * 60 + 28);
 }
 
 TEST_F(SharedRetryQuotaTest, AnswersThatAreLostLoseNoToken) {

@@ -25,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/distributed/host_lookup.h"
 #include "waiter/distributed/internal/redis_connection.h"
 #include "waiter/distributed/redis_client.h"
 #include "waiter/distributed/redis_errors.h"
@@ -142,6 +143,15 @@ void RedisLink::Close(const absl::Status& status) {
 
 void RedisLink::CheckTimes(MonotonicTime now) {
   if (phase_ == Phase::kDown && now >= phase_end_) Connect(now);
+  if (phase_ == Phase::kResolving) {
+    if (const auto addresses = lookup_->Result(); addresses.has_value()) {
+      lookup_ = nullptr;
+      OnResolved(*addresses);
+    } else if (now >= phase_end_) {
+      Break(Unavailable(absl::StrCat("no address of the host within ",
+                                     absl::FormatDuration(call_timeout_))));
+    }
+  }
   if ((phase_ == Phase::kConnecting || phase_ == Phase::kGreeting) &&
       now >= phase_end_) {
     Break(Unavailable(absl::StrCat("no connection within ",
@@ -170,10 +180,33 @@ void RedisLink::CheckTimes(MonotonicTime now) {
 }
 
 void RedisLink::Connect(MonotonicTime now) {
-  phase_ = Phase::kConnecting;
   phase_end_ = now + call_time_;
-  auto connection = connector_(
-      url_.host, url_.port,
+  if (connector_.resolve == nullptr || IsHostAddress(url_.host)) {
+    ConnectTo(url_.host);
+    return;
+  }
+  phase_ = Phase::kResolving;
+  // One that hangs is not begun a second time.
+  if (lookup_ == nullptr) {
+    lookup_ = std::make_unique<HostLookup>(connector_.resolve, url_.host,
+                                           owner_.WakeUp());
+  }
+}
+
+void RedisLink::OnResolved(const HostLookup::Addresses& addresses) {
+  if (!addresses.ok()) {
+    Break(Unavailable(std::string(addresses.status().message())));
+  } else if (addresses->empty()) {
+    Break(Unavailable("the host has no address"));
+  } else {
+    ConnectTo((*addresses)[next_address_ % addresses->size()]);
+  }
+}
+
+void RedisLink::ConnectTo(const std::string& host) {
+  phase_ = Phase::kConnecting;
+  auto connection = connector_.connect(
+      host, url_.port,
       {.on_connected = [this] { Greet(); },
        .on_reply = [this](uint64_t tag,
                           RedisReply* reply) { OnReply(tag, reply); },
@@ -360,6 +393,9 @@ void RedisLink::CloseIfBroken() {
   connection_ = nullptr;
   asked_hashes_.clear();
   hashes_.clear();
+  if (phase_ == Phase::kConnecting || phase_ == Phase::kGreeting) {
+    ++next_address_;
+  }
   phase_ = Phase::kDown;
   phase_end_ = clock_.MonotonicNow() + backoff_.NextDelay(progress_, gen_);
   owner_.OnChange(*this);

@@ -8,6 +8,7 @@
 #define WAITER_DISTRIBUTED_REDIS_LINK_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/clock.h"
+#include "waiter/distributed/host_lookup.h"
 #include "waiter/distributed/internal/redis_connection.h"
 #include "waiter/distributed/redis_caller.h"
 #include "waiter/distributed/redis_client.h"
@@ -56,6 +58,9 @@ class RedisLink {
                        absl::StatusOr<RedisReply> reply) = 0;
     // `State` has changed.
     virtual void OnChange(RedisLink& link) = 0;
+    // Returns a function for any thread, which may outlive the owner, that
+    // makes `Work` be called soon.
+    virtual std::function<void()> WakeUp() = 0;
 
    protected:
     ~Owner() = default;
@@ -95,6 +100,7 @@ class RedisLink {
  private:
   enum class Phase : uint8_t {
     kDown,        // Until `phase_end_`.
+    kResolving,   // Until `lookup_` has addresses, or `phase_end_`.
     kConnecting,  // Until it succeeds, or `phase_end_`.
     kGreeting,    // Until the server has answered all of `Greet`.
     kReady,
@@ -102,6 +108,8 @@ class RedisLink {
 
   void CheckTimes(MonotonicTime now);
   void Connect(MonotonicTime now);
+  void ConnectTo(const std::string& host);
+  void OnResolved(const HostLookup::Addresses& addresses);
   void Greet();
   void OnReply(uint64_t tag, RedisReply* reply);
   void OnGreeting(uint64_t tag, const RedisReply& reply);
@@ -130,6 +138,9 @@ class RedisLink {
 
   Phase phase_ = Phase::kDown;
   MonotonicTime phase_end_{};
+  // Kept while it lasts, however often there is no connection in time.
+  std::unique_ptr<HostLookup> lookup_;
+  size_t next_address_ = 0;  // Of a host with several.
   std::unique_ptr<RedisConnection> connection_;
   absl::Status error_;
   bool is_broken_ = false;

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -74,7 +75,8 @@ RedisLoop::RedisLoop(const RedisClientOptions& options, std::string name)
     : name_(std::move(name)),
       call_timeout_(absl::ToChronoNanoseconds(options.call_timeout)),
       max_pending_(options.max_pending),
-      clock_(*options.clock) {}
+      clock_(*options.clock),
+      pipe_(std::make_shared<WakePipe>()) {}
 
 void RedisLoop::Start() {
   // Signals are for the threads of the program. This one would also get a
@@ -92,7 +94,7 @@ void RedisLoop::Stop() {
     const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  pipe_.Wake();
+  pipe_->Wake();
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
   } else {
@@ -120,7 +122,7 @@ void RedisLoop::Call(const RedisScript& script, std::vector<std::string> keys,
     }
     wakes = !std::exchange(is_awake_, true);
   }
-  if (wakes) pipe_.Wake();
+  if (wakes) pipe_->Wake();
 }
 
 void RedisLoop::RunAt(MonotonicTime time, std::function<void()> timer) {
@@ -130,7 +132,7 @@ void RedisLoop::RunAt(MonotonicTime time, std::function<void()> timer) {
     timers_.emplace(time, std::move(timer));
     wakes = !std::exchange(is_awake_, true);
   }
-  if (wakes) pipe_.Wake();
+  if (wakes) pipe_->Wake();
 }
 
 void RedisLoop::Run() {
@@ -194,7 +196,7 @@ void RedisLoop::AwaitEvents() {
   }
 
   fds_.clear();
-  fds_.push_back({pipe_.fd(), POLLIN, 0});
+  fds_.push_back({pipe_->fd(), POLLIN, 0});
   for (const RedisLink* link : links_) {
     fds_.push_back({link->fd(), link->events(), 0});
   }
@@ -208,7 +210,7 @@ void RedisLoop::AwaitEvents() {
     is_awake_ = true;
   }
   if (ready <= 0) return;
-  if (fds_[0].revents != 0) pipe_.Drain();
+  if (fds_[0].revents != 0) pipe_->Drain();
   for (size_t i = 1; i < fds_.size(); ++i) {
     links_[i - 1]->OnEvents(fds_[i].revents);
   }
@@ -223,6 +225,10 @@ void RedisLoop::Finish() {
     for (size_t i = 0; i < links_.size(); ++i) links_[i]->Close(status);
     Close(status);
   } while (TakeCalls());  // Callbacks may call.
+}
+
+std::function<void()> RedisLoop::WakeUp() {
+  return [pipe = pipe_] { pipe->Wake(); };
 }
 
 void RedisLoop::Answer(RedisCall& call, absl::StatusOr<RedisReply> reply) {

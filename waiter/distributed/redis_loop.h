@@ -81,6 +81,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
     return pending_;
   }
   const std::string& name() const { return name_; }
+  std::function<void()> WakeUp() override;
 
   // Those to be worked with; they may be removed during `Work` only.
   std::vector<RedisLink*> links_;
@@ -98,7 +99,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
   const std::chrono::nanoseconds call_timeout_;
   const int64_t max_pending_;
   Clock& clock_;
-  const WakePipe pipe_;
+  const std::shared_ptr<const WakePipe> pipe_;
   std::thread thread_;  // Of `Start` and `Stop`.
   std::vector<pollfd> fds_;
 

@@ -88,6 +88,10 @@ absl::Status ParseAddress(std::string_view text, RedisUrl& url) {
     if (colon != std::string_view::npos) port = text.substr(colon);
   }
   if (url.host.empty()) return Invalid("the host is missing");
+  // Messages have the host, and parameters may have secrets.
+  if (url.host.find_first_of("?#&= ") != std::string::npos) {
+    return Invalid("the host has a character that no host has");
+  }
   if (port.empty()) return absl::OkStatus();
   if (port.front() != ':' || !ParseNumber(port.substr(1), 1, 65535, url.port)) {
     return Invalid("the port must be within [1, 65535]");

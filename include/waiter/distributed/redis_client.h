@@ -13,6 +13,11 @@
 // new one whenever it breaks, with growing, jittered delays. Shared budgets use
 // it by a `RedisBudgetStore` (distributed/redis_budget_store.h).
 //
+// A host that is a name is looked up anew for each connection, on another
+// thread, as nothing can interrupt a lookup. One that hangs holds up neither
+// timers nor the destructor, and its thread ends when the system gives up. A
+// host with several addresses is tried by one after another, IPv4 first.
+//
 // Your target has to link hiredis, 0.14 or newer. There is no TLS. For a Redis
 // Cluster there is `RedisCluster` (distributed/redis_cluster.h).
 
@@ -40,7 +45,8 @@ namespace waiter {
 
 // A value.
 struct RedisClientOptions {
-  // Time for a reply, and for a connection. Within [10ms, 1min].
+  // Time for a reply, and for a connection with the lookup of its host. Within
+  // [10ms, 1min].
   absl::Duration call_timeout = absl::Seconds(1);
 
   // Calls that may wait for their replies; more fail. Within [1, 1000000].
@@ -93,7 +99,7 @@ class RedisClient final : public RedisCaller {
                   "Waiter's Redis client needs hiredis, and its headers are "
                   "missing. On Debian: apt-get install libhiredis-dev");
     if constexpr (internal::IsComplete<Connection>) {
-      return MakeWith(url, options, &Connection::Connect);
+      return MakeWith(url, options, internal::ConnectorOf<Connection>());
     }
   }
 

@@ -16,9 +16,8 @@
 // a node cannot be reached, with gaps that grow from 100 ms to 1 s.
 //
 // One thread holds all connections, one for each primary that is used, so that
-// callbacks and timers never run at the same time. What a callback takes, and
-// the lookup of a node's name when a connection is made, holds up the calls to
-// all nodes.
+// callbacks and timers never run at the same time. What a callback takes holds
+// up the calls to all nodes.
 //
 // Your target has to link hiredis, 0.14 or newer. There is no TLS.
 
@@ -81,7 +80,7 @@ class RedisCluster final : public RedisCaller {
                   "Waiter's Redis client needs hiredis, and its headers are "
                   "missing. On Debian: apt-get install libhiredis-dev");
     if constexpr (internal::IsComplete<Connection>) {
-      return MakeWith(seeds, options, &Connection::Connect);
+      return MakeWith(seeds, options, internal::ConnectorOf<Connection>());
     }
   }
 

@@ -30,6 +30,21 @@ TEST(SharedRateTest, AllPartsOfTheUrlAreRead) {
   EXPECT_EQ(rate->options.horizon, absl::Milliseconds(250));
 }
 
+TEST(SharedRateTest, PasswordMayHaveAnyCharacters) {
+  for (const char* user : {"u:pa/ss@", "u:p@ss@", "u:p?a=b&c/d@", "u:/@"}) {
+    SCOPED_TRACE(user);
+    for (const char* scheme : {"redis://", "redis+cluster://"}) {
+      const std::string server = scheme + std::string(user) + "h:7000";
+      const absl::StatusOr<SharedRate> rate =
+          ParseSharedRate(server + "/api?rate=20");
+      ASSERT_TRUE(rate.ok()) << rate.status();
+      EXPECT_EQ(rate->server, server);
+      EXPECT_EQ(rate->options.name, "api");
+      EXPECT_THAT(rate->options.rate, Optional(20));
+    }
+  }
+}
+
 TEST(SharedRateTest, RateWithoutParametersIsAdaptive) {
   const absl::StatusOr<SharedRate> rate = ParseSharedRate("redis://h/api");
   ASSERT_TRUE(rate.ok()) << rate.status();
@@ -50,13 +65,31 @@ TEST(SharedRateTest, ErrorsOfUrlsOfStoresShowNoPassword) {
        {"redis+cluster://", "redis+cluster://u:secret@", "redis+cluster://,",
         "redis+cluster://u:secret@a,b:x", "redis+cluster://u:secret@a,,b",
         "redis+cluster://u:secret@a,b/1", "redis://u:secret@a,b",
-        "redis+clusters://u:secret@a", "u:secret@a"}) {
+        "redis+clusters://u:secret@a", "u:secret@a",
+        "redis://h?password=secret", "redis://h:1?password=secret",
+        "redis://h/0?password=secret", "redis://u:a/secret@h/x",
+        "redis+cluster://a,h?password=secret", "redis+cluster://u:a/secret@h/x",
+        "redis://h#secret"}) {
     SCOPED_TRACE(url);
     const absl::Status status = ConnectToStore(url).status();
     EXPECT_FALSE(status.ok());
     EXPECT_THAT(status.message(), Not(HasSubstr("secret")));
   }
 }
+
+#ifndef WAITER_HAS_HIREDIS
+TEST(SharedRateTest, ProgramWithoutHiredisNamesThePackage) {
+  for (const char* url :
+       {"redis://u:secret@10.0.0.5", "redis+cluster://u:secret@a,b"}) {
+    SCOPED_TRACE(url);
+    const absl::Status status = ConnectToStore(url).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(status.message(), HasSubstr("install it (Debian: "
+                                            "libhiredis-dev)"));
+    EXPECT_THAT(status.message(), Not(HasSubstr("secret")));
+  }
+}
+#endif
 
 TEST(SharedRateTest, ErrorsSayWhatIsWrongAndShowNoPassword) {
   const struct {
@@ -79,7 +112,15 @@ TEST(SharedRateTest, ErrorsSayWhatIsWrongAndShowNoPassword) {
       {"redis://u:secret@h/api?horizon=1ms", "horizon is 1ms; it must be"},
       {"redis://u:secret@h/api?horizon=x", "horizon=x: "},
       {"redis://u:secret@h/api?", "there are rate, burst, horizon and"},
-      {"redis://u:secret@h/api?limit=3", "limit=3: there are rate, burst,"},
+      {"redis://u:secret@h/api?limit=3", "there are rate, burst,"},
+      {"redis://h/api?password=secret", "there are rate, burst,"},
+      {"redis://h/api?rate=20&secret", "there are rate, burst,"},
+      {"redis://h/api?secret=1", "there are rate, burst,"},
+      {"redis://h/api?password=x@secret", "it must be redis://HOST/NAME"},
+      {"redis://u:a/secret@h", "it must be redis://HOST/NAME"},
+      {"redis://u:a/secret@h/a b", "name is \"a b\""},
+      {"redis://u:a@secret/b?c@h/a b", "name is \"a b\""},
+      {"redis+cluster://u:a/secret@h,i/a b", "name is \"a b\""},
   };
   for (const auto& [url, error] : cases) {
     SCOPED_TRACE(url);

@@ -60,6 +60,7 @@ bool Cuts(FaultKind kind) {
     case FaultKind::kMachineStalled:
       return true;
     case FaultKind::kStoreEmptied:
+    case FaultKind::kStoreRewound:
     case FaultKind::kScriptsLost:
     case FaultKind::kWorkerKilled:
     case FaultKind::kWorkerLeft:
@@ -112,12 +113,9 @@ Allowance StoreAllowance(const History& history) {
       .constant = ahead + budgets.burst + MostWorkers(history)};
   for (const Fault& fault : history.faults) {
     const double used = fault.to + kCallTimeout + 2 * budgets.horizon;
-    if (fault.kind == FaultKind::kStoreKilled) {
-      allowance.extras.push_back(
-          {fault.from - kLoss, used,
-           budgets.rate * kLoss + ahead + budgets.burst});
-    }
-    if (fault.kind == FaultKind::kStoreEmptied) {
+    // Whatever it forgets, it grants from a burst before now to the horizon.
+    if (fault.kind == FaultKind::kStoreKilled ||
+        fault.kind == FaultKind::kStoreEmptied) {
       allowance.extras.push_back({fault.from, used, ahead + budgets.burst});
     }
     if (Stalls(fault.kind)) {
@@ -201,11 +199,13 @@ void Report(const std::string& what, const Excess& excess,
                                        excess.to));
 }
 
-// Times in which members may miss answers, those that follow closely as one.
-std::vector<Phase> CutPhases(const History& history) {
+// The times of the faults that `is_wanted` and their aftermath, those that
+// follow closely as one.
+std::vector<Phase> Phases(const History& history,
+                          const std::function<bool(const Fault&)>& is_wanted) {
   std::vector<Phase> cuts;
   for (const Fault& fault : history.faults) {
-    if (Cuts(fault.kind)) cuts.push_back({fault.from, fault.to + kRecovery});
+    if (is_wanted(fault)) cuts.push_back({fault.from, fault.to + kRecovery});
   }
   std::sort(cuts.begin(), cuts.end(),
             [](const Phase& a, const Phase& b) { return a.from < b.from; });
@@ -218,6 +218,117 @@ std::vector<Phase> CutPhases(const History& history) {
     }
   }
   return phases;
+}
+
+// Times in which members may miss answers.
+std::vector<Phase> CutPhases(const History& history) {
+  return Phases(history, [](const Fault& fault) { return Cuts(fault.kind); });
+}
+
+bool Touches(const Fault& fault, const Phase& phase) {
+  return fault.from <= phase.to && fault.to + kRecovery >= phase.from;
+}
+
+// Whether a fault cuts off some members alone. The store forgets them, and
+// others do not count them.
+bool CutsSome(const Fault& fault) {
+  return Cuts(fault.kind) && fault.place != kAllPlaces;
+}
+
+// A time in which a worker may be without the store, and the most that it takes
+// of the whole then.
+struct CutOff {
+  int worker;
+  double from;
+  double to;
+  double rate_share;
+  double quota_share;
+  bool is_alone;  // The store may serve others meanwhile.
+};
+
+// The number of members that a worker counts at least.
+double LeastMembers(const History& history, const WorkerLife& life,
+                    const Phase& phase) {
+  double members = 1;
+  const Phase window = {phase.from - kRecovery, phase.to};
+  for (const WorkerLife& other : history.workers) {
+    if (other.worker == life.worker || other.from > window.from ||
+        other.to < window.to) {
+      continue;
+    }
+    const bool is_known = std::none_of(
+        history.faults.begin(), history.faults.end(), [&](const Fault& fault) {
+          return CutsSome(fault) && fault.Concerns(other.worker) &&
+                 Touches(fault, window);
+        });
+    if (is_known) ++members;
+  }
+  return members;
+}
+
+CutOff MakeCutOff(const History& history, const WorkerLife& life,
+                  const Phase& phase) {
+  const double share = 1 / LeastMembers(history, life, phase);
+  CutOff cut = {.worker = life.worker,
+                .from = std::max(phase.from, life.from),
+                .to = std::min(phase.to, life.to + kRecovery),
+                .rate_share = share,
+                .quota_share = share,
+                .is_alone = false};
+  bool may_know_nobody = false;
+  for (const Fault& fault : history.faults) {
+    const Phase window = {phase.from - kRecovery, phase.to};
+    if (!Touches(fault, window)) continue;
+    may_know_nobody |= fault.kind == FaultKind::kStoreEmptied ||
+                       fault.kind == FaultKind::kStoreRewound ||
+                       (Cuts(fault.kind) && fault.place == kAllPlaces);
+    cut.is_alone |=
+        CutsSome(fault) && fault.Concerns(life.worker) && Touches(fault, phase);
+  }
+  // One that has just come, perhaps to a store that knows nobody.
+  if (life.from > phase.from - kRecovery) {
+    cut.rate_share =
+        may_know_nobody ? 1 : std::max(share, history.budgets.local_share);
+    cut.quota_share = 1;
+  }
+  return cut;
+}
+
+std::vector<CutOff> CutOffs(const History& history) {
+  std::vector<CutOff> cuts;
+  for (const WorkerLife& life : history.workers) {
+    const auto is_wanted = [&](const Fault& fault) {
+      return Cuts(fault.kind) && fault.Concerns(life.worker);
+    };
+    for (const Phase& phase : Phases(history, is_wanted)) {
+      const CutOff cut = MakeCutOff(history, life, phase);
+      if (cut.from < cut.to) cuts.push_back(cut);
+    }
+  }
+  return cuts;
+}
+
+// What those that are cut off take together at each time, of a whole of `rate`
+// per second: at most once more the whole.
+std::vector<Allowance::Surplus> SurplusOf(const std::vector<CutOff>& cuts,
+                                          double CutOff::*share, double rate) {
+  std::vector<double> times;
+  for (const CutOff& cut : cuts) {
+    times.push_back(cut.from);
+    times.push_back(cut.to);
+  }
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  std::vector<Allowance::Surplus> surplus;
+  for (size_t i = 0; i + 1 < times.size(); ++i) {
+    double sum = 0;
+    for (const CutOff& cut : cuts) {
+      if (cut.from <= times[i] && cut.to >= times[i + 1]) sum += cut.*share;
+    }
+    if (sum == 0) continue;
+    surplus.push_back({times[i], times[i + 1], rate * std::min(1.0, sum)});
+  }
+  return surplus;
 }
 
 // Payments at the time of the error after which they were made.
@@ -262,6 +373,8 @@ std::string_view ToString(FaultKind kind) {
       return "store full";
     case FaultKind::kStoreEmptied:
       return "store emptied";
+    case FaultKind::kStoreRewound:
+      return "store rewound";
     case FaultKind::kScriptsLost:
       return "scripts lost";
     case FaultKind::kClientsKilled:
@@ -376,17 +489,31 @@ std::vector<std::string> CheckLocal(const History& history) {
 }
 
 std::vector<std::string> CheckRate(const History& history) {
+  const Budgets& budgets = history.budgets;
   Allowance allowance = StoreAllowance(history);
-  // Members that are cut off use less than the rate, and begin anew.
-  for (const Phase& phase : CutPhases(history)) {
-    allowance.surplus.push_back({phase.from, phase.to, history.budgets.rate});
-  }
+  // Members that are cut off use their parts beside what the store grants to
+  // the others, and begin anew.
+  const std::vector<CutOff> cuts = CutOffs(history);
+  const std::vector<Allowance::Surplus> surplus =
+      SurplusOf(cuts, &CutOff::rate_share, budgets.rate);
+  allowance.surplus.insert(allowance.surplus.end(), surplus.begin(),
+                           surplus.end());
   for (const Fault& fault : history.faults) {
     if (!Cuts(fault.kind)) continue;
-    allowance.extras.push_back({fault.from, fault.to + kRecovery,
-                                history.budgets.rate * history.budgets.horizon +
-                                    history.budgets.burst +
-                                    MostWorkers(history)});
+    double share = 0;
+    double workers = 0;
+    for (const CutOff& cut : cuts) {
+      if (!fault.Concerns(cut.worker) || !Touches(fault, {cut.from, cut.to})) {
+        continue;
+      }
+      share += cut.rate_share;
+      ++workers;
+    }
+    allowance.extras.push_back(
+        {fault.from, fault.to + kRecovery,
+         std::min(1.0, share) *
+                 (budgets.rate * budgets.horizon + budgets.burst) +
+             std::min(workers, MostWorkers(history))});
   }
   std::vector<std::string> violations;
   Report("all polls",
@@ -480,6 +607,42 @@ std::vector<std::string> CheckLiveness(const History& history) {
   return violations;
 }
 
+std::vector<std::string> CheckWaits(const History& history) {
+  struct Pending {
+    double time;
+    int answers;  // Of its worker, when it was polled last.
+  };
+  std::map<int, int> answers;
+  std::map<std::pair<int, int64_t>, Pending> waits;
+  std::map<int, std::string> violations;  // One of each worker.
+  const auto look = [&](const std::pair<int, int64_t>& key, const Pending& last,
+                        const Pending& now) {
+    const int others = now.answers - last.answers - 1;
+    if (others <= kMostOthers) return;
+    violations.try_emplace(
+        key.first,
+        absl::StrFormat("wait %d of worker %d is not polled from "
+                        "%.3f to %.3f, and others are %d times",
+                        key.second, key.first, last.time, now.time, others));
+  };
+  for (const AnswerRecord& answer : history.answers) {
+    const std::pair<int, int64_t> key(answer.worker, answer.wait);
+    const Pending now = {answer.time, answers[answer.worker]++};
+    const auto [it, is_new] = waits.try_emplace(key, now);
+    if (!is_new) look(key, it->second, now);
+    it->second = now;
+    // After an error, the quota may end it.
+    if (answer.answer != Answer::kNotReady) waits.erase(it);
+  }
+  for (const auto& [key, last] : waits) {
+    look(key, last, {history.end, answers[key.first]});
+  }
+  std::vector<std::string> all;
+  all.reserve(violations.size());
+  for (const auto& [worker, violation] : violations) all.push_back(violation);
+  return all;
+}
+
 std::vector<std::string> CheckQuota(const History& history) {
   const Budgets& budgets = history.budgets;
   // A call of each worker may be answered and its payment not yet made.
@@ -497,17 +660,29 @@ std::vector<std::string> CheckQuota(const History& history) {
       allowance.extras.push_back({fault.from, settled, budgets.capacity / 2});
     }
     if (fault.kind == FaultKind::kStoreEmptied ||
+        fault.kind == FaultKind::kStoreRewound ||
         fault.kind == FaultKind::kStoreKilled) {
       allowance.extras.push_back(
           {fault.from - kLoss, settled, budgets.capacity});
     }
   }
+  const std::vector<CutOff> cuts = CutOffs(history);
+  allowance.surplus = SurplusOf(cuts, &CutOff::quota_share, budgets.refill);
+  const auto leases = [&](double from, double to) {
+    return std::floor((to - from) / budgets.lease);
+  };
   for (const Phase& phase : CutPhases(history)) {
-    // Each lease that ends leaves a part beside those of others.
-    const double leases = std::floor((phase.to - phase.from) / budgets.lease);
+    // Each lease that ends leaves a part beside those of others, and if the
+    // store serves these meanwhile, so does the first.
+    double parts = 0;
+    for (const CutOff& cut : cuts) {
+      if (cut.to < phase.from || cut.from > phase.to) continue;
+      parts +=
+          cut.quota_share * (leases(cut.from, cut.to) + (cut.is_alone ? 1 : 0));
+    }
     allowance.extras.push_back(
-        {phase.from, phase.to + budgets.lease, leases * budgets.capacity});
-    allowance.surplus.push_back({phase.from, phase.to, budgets.refill});
+        {phase.from, phase.to + budgets.lease,
+         std::min(parts, leases(phase.from, phase.to)) * budgets.capacity});
   }
   std::vector<std::string> violations;
   Report("tokens", WorstExcess(Payments(history), allowance), violations);
@@ -516,8 +691,9 @@ std::vector<std::string> CheckQuota(const History& history) {
 
 std::vector<std::string> CheckAll(const History& history) {
   std::vector<std::string> all;
-  for (const auto& check : {CheckShared, CheckLocal, CheckRate, CheckAway,
-                            CheckModes, CheckLiveness, CheckQuota}) {
+  for (const auto& check :
+       {CheckShared, CheckLocal, CheckRate, CheckAway, CheckModes,
+        CheckLiveness, CheckWaits, CheckQuota}) {
     std::vector<std::string> violations = check(history);
     all.insert(all.end(), std::make_move_iterator(violations.begin()),
                std::make_move_iterator(violations.end()));

@@ -27,6 +27,9 @@ namespace waiter::chaos {
 constexpr double kRecovery = 10;
 // Longest time between two polls of a worker in a quiet phase.
 constexpr double kLongestGap = 5;
+// The most answers to waits of a worker without one to a wait that is pending.
+// 100 are, and those whose delays have ended are polled in any order.
+constexpr int kMostOthers = 2000;
 
 // Points in time with amounts, such as polls; a negative amount is one that
 // came back.
@@ -89,6 +92,8 @@ std::vector<std::string> CheckAway(const History& history);
 std::vector<std::string> CheckModes(const History& history);
 // Each worker polls in quiet phases.
 std::vector<std::string> CheckLiveness(const History& history);
+// Each of its waits is polled again, unless it has ended.
+std::vector<std::string> CheckWaits(const History& history);
 // Tokens that retries cost, in any interval.
 std::vector<std::string> CheckQuota(const History& history);
 

@@ -142,13 +142,24 @@ TEST_F(CheckerTest, EmptiedStoreExplainsOneHorizonAndOneBurstOnce) {
   EXPECT_THAT(CheckShared(history_), Not(IsEmpty()));
 }
 
-TEST_F(CheckerTest, KilledStoreExplainsTwoLostSeconds) {
+TEST_F(CheckerTest, KilledStoreExplainsOneHorizonAndOneBurst) {
   Poll(0, 60, 200);
   AddFault(FaultKind::kStoreKilled, 30, 30.1);
-  PollAtOnce(30.2, 400 + 200);
+  PollAtOnce(30.2, 2 * 120);
   EXPECT_THAT(CheckShared(history_), IsEmpty());
-  PollAtOnce(30.2, 300);
+  PollAtOnce(30.2, 50);
   EXPECT_THAT(CheckShared(history_), Not(IsEmpty()));
+}
+
+TEST_F(CheckerTest, RewoundStoreExplainsNoPollsWithoutItsEnd) {
+  Poll(0, 60, 200);
+  AddFault(FaultKind::kStoreRewound, 20, 30);
+  PollAtOnce(30.2, 120);
+  EXPECT_THAT(CheckShared(history_), IsEmpty());
+  PollAtOnce(30.2, 50);
+  EXPECT_THAT(CheckShared(history_), Not(IsEmpty()));
+  AddFault(FaultKind::kStoreKilled, 30, 30.1);
+  EXPECT_THAT(CheckShared(history_), IsEmpty());
 }
 
 TEST_F(CheckerTest, StoreThatIsAwayGrantsNothing) {
@@ -205,13 +216,45 @@ TEST_F(CheckerTest, MemberThatCountsTooFewOthersIsFound) {
   EXPECT_THAT(CheckAway(history_), Not(IsEmpty()));
 }
 
-TEST_F(CheckerTest, CutOffMembersAndTheOthersAreFoundAtTwiceTheRate) {
+TEST_F(CheckerTest, CutOffMemberThatTakesMoreThanItsPartIsFound) {
   AddFault(FaultKind::kRefused, 10, 40, 3);
   Poll(0, 60, 200, {0, 1, 2});
   Poll(12, 42, 50, {3}, Claim::kLocal);
   Poll(42, 60, 1, {3});
   EXPECT_THAT(CheckAll(history_), IsEmpty());
-  Poll(12, 42, 180, {3}, Claim::kLocal);
+  // Whatever it says of itself.
+  Poll(12, 42, 20, {3}, Claim::kLocal, 1);
+  EXPECT_THAT(CheckLocal(history_), IsEmpty());
+  EXPECT_THAT(CheckRate(history_), Not(IsEmpty()));
+}
+
+TEST_F(CheckerTest, AllThatAreCutOffMayUseTheRateOnceMore) {
+  AddFault(FaultKind::kRefused, 10, 40);
+  Poll(0, 60, 200);
+  Poll(12, 42, 180, {0, 1, 2, 3}, Claim::kLocal);
+  EXPECT_THAT(CheckRate(history_), IsEmpty());
+  Poll(12, 42, 50, {0, 1, 2, 3}, Claim::kLocal);
+  EXPECT_THAT(CheckRate(history_), Not(IsEmpty()));
+}
+
+TEST_F(CheckerTest, MemberThatHasJustComeMayCountNobodyInAnEmptyStore) {
+  history_.workers[3].from = 15;
+  AddFault(FaultKind::kRefused, 20, 50, 3);
+  Poll(0, 60, 200, {0, 1, 2});
+  Poll(22, 52, 190, {3}, Claim::kLocal, 1);
+  EXPECT_THAT(CheckRate(history_), Not(IsEmpty()));
+  AddFault(FaultKind::kStoreEmptied, 14, 14);
+  EXPECT_THAT(CheckRate(history_), IsEmpty());
+}
+
+TEST_F(CheckerTest, MemberThatIsCutOffByItselfIsNotCountedByOthers) {
+  AddFault(FaultKind::kRefused, 10, 40, 3);
+  AddFault(FaultKind::kRefused, 22, 40, 2);
+  Poll(0, 60, 200, {0, 1});
+  Poll(12, 42, 50, {3}, Claim::kLocal);
+  Poll(24, 42, 200.0 / 3, {2}, Claim::kLocal, 3);
+  EXPECT_THAT(CheckRate(history_), IsEmpty());
+  Poll(24, 42, 50, {2}, Claim::kLocal, 2);
   EXPECT_THAT(CheckRate(history_), Not(IsEmpty()));
 }
 
@@ -251,6 +294,34 @@ TEST_F(CheckerTest, GapInAQuietPhaseIsFound) {
   EXPECT_THAT(CheckLiveness(history_), ElementsAre(HasSubstr("worker 3 ")));
 }
 
+TEST_F(CheckerTest, WaitThatIsNotPolledAgainIsFound) {
+  Poll(0, 60, 200);
+  history_.answers.push_back({20, 1, 7, Answer::kNotReady});
+  for (int i = 0; i < kMostOthers; ++i) {
+    history_.answers.push_back(
+        {20 + i * 0.01, 1, 8 + i % 99, Answer::kNotReady});
+    history_.answers.push_back({20 + i * 0.01, 2, 7, Answer::kNotReady});
+  }
+  EXPECT_THAT(CheckAll(history_), IsEmpty());
+  history_.answers.push_back({45, 1, 8, Answer::kNotReady});
+  EXPECT_THAT(CheckAll(history_),
+              ElementsAre(HasSubstr("wait 7 of worker 1 is not polled from "
+                                    "20.000 to 60.000")));
+  // Late is as wrong as never.
+  history_.answers.push_back({50, 1, 7, Answer::kSuccess});
+  EXPECT_THAT(CheckAll(history_), ElementsAre(HasSubstr("to 50.000")));
+}
+
+TEST_F(CheckerTest, WaitThatMayHaveEndedNeedNotBePolled) {
+  history_.answers.push_back({20, 1, 5, Answer::kSuccess});
+  // By the quota.
+  history_.answers.push_back({20, 1, 6, Answer::kError});
+  for (int i = 0; i < 2 * kMostOthers; ++i) {
+    history_.answers.push_back({21, 1, 7, Answer::kNotReady});
+  }
+  EXPECT_THAT(CheckWaits(history_), IsEmpty());
+}
+
 TEST_F(CheckerTest, WorkerThatEndsNeedNotPoll) {
   history_.workers[3].to = 40;
   Poll(0, 40, 200);
@@ -286,6 +357,26 @@ TEST_F(CheckerTest, RetriesBeyondTheQuotaAreFound) {
   EXPECT_THAT(CheckQuota(history_), ElementsAre(HasSubstr("tokens")));
   AddFault(FaultKind::kStoreEmptied, 30, 30);
   EXPECT_THAT(CheckQuota(history_), IsEmpty());
+}
+
+TEST_F(CheckerTest, RewoundStoreExplainsOneCapacity) {
+  const auto most = static_cast<int>((500 + 16 * 14) / 14);
+  AddRetries(history_, 30, most + 500 / 14);
+  EXPECT_THAT(CheckQuota(history_), Not(IsEmpty()));
+  AddFault(FaultKind::kStoreRewound, 20, 29);
+  EXPECT_THAT(CheckQuota(history_), IsEmpty());
+  AddRetries(history_, 30, 2);
+  EXPECT_THAT(CheckQuota(history_), Not(IsEmpty()));
+}
+
+TEST_F(CheckerTest, MemberThatIsCutOffExplainsItsPartAndNotAll) {
+  const auto most = static_cast<int>((500 + 16 * 14) / 14);
+  AddFault(FaultKind::kRefused, 20, 28, 3);
+  // What it had, and a quarter at the end of its lease.
+  AddRetries(history_, 30, most + 2 * 500 / 4 / 14);
+  EXPECT_THAT(CheckQuota(history_), IsEmpty());
+  AddRetries(history_, 30, 3);
+  EXPECT_THAT(CheckQuota(history_), Not(IsEmpty()));
 }
 
 TEST_F(CheckerTest, RefillPaysForRetries) {

@@ -55,6 +55,7 @@ enum class FaultKind : uint8_t {
   kStoreStopped,   // SIGSTOP until SIGCONT.
   kStoreFull,      // maxmemory is 1 byte.
   kStoreEmptied,   // FLUSHALL.
+  kStoreRewound,   // Until it is killed and begins with its AOF of the start.
   kScriptsLost,    // SCRIPT FLUSH.
   kClientsKilled,  // CLIENT KILL.
   kStalled,        // The proxy forwards nothing.

@@ -28,6 +28,12 @@ namespace waiter::internal {
 
 class HiredisConnection final : public RedisConnection {
  public:
+  static absl::StatusOr<std::vector<std::string>> Resolve(
+      const std::string& host) {
+    return LookUpHost(host);
+  }
+
+  // hiredis would look up a name, and block meanwhile; `host` is an address.
   static absl::StatusOr<std::unique_ptr<RedisConnection>> Connect(
       const std::string& host, int port, Events events) {
     redisAsyncContext* const context = redisAsyncConnect(host.c_str(), port);

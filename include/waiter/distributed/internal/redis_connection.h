@@ -20,8 +20,7 @@
 
 namespace waiter::internal {
 
-// For one thread. Never blocks, except for the lookup of a name when it is
-// made. All callbacks come during `OnReady` and `Send`.
+// For one thread. Never blocks. All callbacks come during `OnReady` and `Send`.
 class RedisConnection {
  public:
   // Called by a connection, which must not be destroyed meanwhile.
@@ -47,10 +46,34 @@ class RedisConnection {
                     uint64_t tag) = 0;
 };
 
-// Returns a connection that is being established.
-using RedisConnector =
-    std::function<absl::StatusOr<std::unique_ptr<RedisConnection>>(
-        const std::string& host, int port, RedisConnection::Events events)>;
+// How a library makes connections.
+struct RedisConnector {
+  // Returns a connection that is being established.
+  std::function<absl::StatusOr<std::unique_ptr<RedisConnection>>(
+      const std::string& host, int port, RedisConnection::Events events)>
+      connect;
+  // Returns the addresses of a host, as text, the best one first. It may block
+  // for long, and is called on a thread of its own; `connect` then gets one of
+  // them. If it is null, `connect` gets the host.
+  std::function<absl::StatusOr<std::vector<std::string>>(
+      const std::string& host)>
+      resolve = nullptr;
+};
+
+// Returns `Connection::Connect` with `Connection::Resolve`, if there is one.
+template <typename Connection>
+RedisConnector ConnectorOf() {
+  RedisConnector connector;
+  connector.connect = &Connection::Connect;
+  if constexpr (requires { &Connection::Resolve; }) {
+    connector.resolve = &Connection::Resolve;
+  }
+  return connector;
+}
+
+// Asks the system, as getaddrinfo(3) does: files, DNS. Blocks until it has
+// answered, or has given up after a time that the system chooses.
+absl::StatusOr<std::vector<std::string>> LookUpHost(const std::string& host);
 
 }  // namespace waiter::internal
 
