@@ -4,7 +4,7 @@
 // What hooks may do to waits: every action in every hook, on every driver that
 // runs on simulated time. A new driver is a line in `Drivers`.
 
-#include "tests/drivers/hook_actions.h"
+#include "tests/support/hook_actions.h"
 
 #include <chrono>
 #include <coroutine>

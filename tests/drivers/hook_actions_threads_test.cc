@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/drivers/hook_actions.h"
+#include "tests/support/hook_actions.h"
 #include "waiter/async_waiter.h"
 #include "waiter/options.h"
 #include "waiter/poll_completion.h"

@@ -17,7 +17,7 @@
 
 #include "absl/time/time.h"
 #include "boost/asio.hpp"
-#include "tests/drivers/hook_actions.h"
+#include "tests/support/hook_actions.h"
 #include "waiter/clock.h"
 #include "waiter/interop/asio.h"
 #include "waiter/wait_report.h"

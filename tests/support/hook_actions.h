@@ -9,8 +9,8 @@
 //   driver.run(wait);
 //   EXPECT_EQ(wait.observer->reason(), StopReason::kCancelled);
 
-#ifndef WAITER_TESTS_DRIVERS_HOOK_ACTIONS_H_
-#define WAITER_TESTS_DRIVERS_HOOK_ACTIONS_H_
+#ifndef WAITER_TESTS_SUPPORT_HOOK_ACTIONS_H_
+#define WAITER_TESTS_SUPPORT_HOOK_ACTIONS_H_
 
 #include <array>
 #include <atomic>
@@ -209,4 +209,4 @@ inline void ExpectStoppedBy(Hook hook, const HookDriver& driver,
 
 }  // namespace waiter
 
-#endif  // WAITER_TESTS_DRIVERS_HOOK_ACTIONS_H_
+#endif  // WAITER_TESTS_SUPPORT_HOOK_ACTIONS_H_
