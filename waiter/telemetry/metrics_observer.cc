@@ -53,7 +53,7 @@ class MetricsObserver::Operations {
     thread_local uint64_t last_table = 0;
     thread_local uint64_t last_wait = 0;
     thread_local const Operation* last = nullptr;
-    if (last_table == id_ &&
+    if (last != nullptr && last_table == id_ &&
         (last_wait == wait.id || last->name == wait.operation)) {
       last_wait = wait.id;
       return *last;
