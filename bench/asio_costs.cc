@@ -5,12 +5,13 @@
 // `Await` in a coroutine of another kind. Both run on an engine that an
 // `io_context` drives, in 100 coroutines that each make wait after wait:
 //
-//   asio_costs                      prints the processor time of one wait
+//   asio_costs                      prints a table of the processor times
 //   asio_costs SUBJECT COUNT        makes COUNT waits, for valgrind
 //
 // SUBJECT is `await1`, `await10`, `async_wait1` or `async_wait10`; the number
 // is that of the polls of a wait, which have no delays. `post` awaits nothing:
-// it goes once through the queue of the `io_context`.
+// it goes once through the queue of the `io_context`, as every operation of
+// Asio does that a coroutine awaits.
 
 #ifdef WAITER_HAS_BOOST
 
@@ -144,27 +145,40 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Prints the medians of runs that alternate, and the median of their ratios.
+// Prints a row of the table: medians of runs that alternate, and the medians of
+// the ratios of `AsyncWait` to `Await` alone and to `Await` with a `post`.
 void Compare(int64_t polls) {
-  constexpr int kPairs = 21;
+  constexpr int kRuns = 21;
   constexpr int64_t kCount = 200'000;
-  std::vector<double> await;
   std::vector<double> async_wait;
+  std::vector<double> await;
+  std::vector<double> post;
   std::vector<double> ratios;
-  for (int i = 0; i < kPairs; ++i) {
+  std::vector<double> ratios_with_post;
+  for (int i = 0; i < kRuns; ++i) {
     await.push_back(Measure(Form::kAwait, polls, kCount));
     async_wait.push_back(Measure(Form::kAsyncWait, polls, kCount));
+    post.push_back(Measure(Form::kPost, polls, kCount));
     ratios.push_back(async_wait.back() / await.back());
+    ratios_with_post.push_back(async_wait.back() /
+                               (await.back() + post.back()));
   }
-  std::printf("wait of %2d polls: AsyncWait %7.1f ns, Await %7.1f ns, %.2fx\n",
-              static_cast<int>(polls), Median(async_wait), Median(await),
-              Median(ratios));
+  const double ratio = Median(ratios);
+  std::printf(
+      "| wait of %d poll%s | %.0f ns | %.0f ns | %.2fx | <= 1.20x | %s | %.0f "
+      "ns | %.2fx |\n",
+      static_cast<int>(polls), polls == 1 ? "" : "s", Median(async_wait),
+      Median(await), ratio, ratio <= 1.2 ? "ok" : "short", Median(post),
+      Median(ratios_with_post));
 }
 
-void PrintPost() {
-  std::vector<double> post;
-  for (int i = 0; i < 21; ++i) post.push_back(Measure(Form::kPost, 1, 200'000));
-  std::printf("post: %.1f ns\n", Median(post));
+void PrintTable() {
+  std::printf(
+      "| | `AsyncWait` | `Await` | ratio | target | | `post` | ratio to "
+      "`Await` and `post` |\n"
+      "| --- | ---: | ---: | ---: | --- | --- | ---: | ---: |\n");
+  Compare(1);
+  Compare(10);
 }
 
 struct Subject {
@@ -182,9 +196,7 @@ constexpr std::array<Subject, 5> kSubjects = {{
 
 int Main(int argc, char** argv) {
   if (argc == 1) {
-    Compare(1);
-    Compare(10);
-    PrintPost();
+    PrintTable();
     return 0;
   }
   const std::string_view name = argc == 3 ? argv[1] : "";

@@ -13,6 +13,10 @@
 #include "waiter/options.h"
 #include "waiter/telemetry/metrics_observer.h"
 #include "waiter/telemetry/metrics_table.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 #ifdef WAITER_HAS_PROMETHEUS_CPP
@@ -59,6 +63,40 @@ void BM_Poll(benchmark::State& state) {
 BENCHMARK(BM_Poll<NoObserver>)->Threads(1)->Threads(2);
 BENCHMARK(BM_Poll<Null>)->Threads(1)->Threads(2);
 BENCHMARK(BM_Poll<Metrics>)->Threads(1)->Threads(2);
+
+// The same on an engine without threads, which polls in rounds: a hundred waits
+// at a time, so that a round has more than one.
+template <auto kObserver>
+void BM_EnginePoll(benchmark::State& state) {
+  constexpr int kWaits = 100;
+  const auto policy =
+      WaitPolicy::Make({.operation = "create instance",
+                        .timeout = absl::InfiniteDuration(),
+                        .backoff = {.initial_delay = absl::ZeroDuration(),
+                                    .min_delay = absl::ZeroDuration()},
+                        .observer = kObserver()});
+  WaitEngine engine({.threads = 0});
+  int ended = 0;
+  int started = 0;
+  for (auto _ : state) {
+    for (int i = 0; i < kWaits; ++i) {
+      engine
+          .Start(Waiter([polls = 0]() mutable { return ++polls == kPolls; },
+                        policy),
+                 [&ended](const WaitResult<>& result) {
+                   ended += result.ok() ? 1 : 0;
+                 })
+          .Detach();
+    }
+    started += kWaits;
+    engine.Run();
+  }
+  if (ended != started) state.SkipWithError("a wait failed");
+  state.SetItemsProcessed(state.iterations() * kWaits * kPolls);
+}
+BENCHMARK(BM_EnginePoll<NoObserver>)->Threads(1)->Threads(2);
+BENCHMARK(BM_EnginePoll<Null>)->Threads(1)->Threads(2);
+BENCHMARK(BM_EnginePoll<Metrics>)->Threads(1)->Threads(2);
 
 #ifdef WAITER_HAS_PROMETHEUS_CPP
 

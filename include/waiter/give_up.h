@@ -49,6 +49,12 @@ struct GiveUp {
 // on its thread before the callback. An engine with an executor hands it to the
 // executor, and the callback may run first. An exception that leaves it
 // terminates the program.
+//
+// The wait has ended: the time that the function takes is not part of the
+// report, and a stop that it requests comes too late. It may start waits and
+// destroy the handle of its wait, which then has no callback. While it blocks,
+// `Wait` does not return, and without an executor the other waits of its thread
+// are held up.
 using GiveUpFunction = std::function<void(const GiveUp&)>;
 
 }  // namespace waiter

@@ -85,6 +85,10 @@ class [[nodiscard]] WaitHandle {
   // Sleeps that confirm a success keep their length, and so do, for a
   // `ReportLevel::kLean`, sleeps after a hint or on a curve with a `min_delay`.
   // Does nothing if the wait has ended.
+  //
+  // `BatchPoller::Start` returns a handle with this function, too. `Await`,
+  // `StartFuture`, `WaitGroup` and `AsyncWait` return none: their waits cannot
+  // be told, so start a wait that should be with `WaitEngine::Start`.
   void PollNow() { wait_.PollNow(); }
 
   // Gives up ownership: the wait goes on by itself until its callback has run.

@@ -121,7 +121,71 @@ TEST_F(GiveUpTest, TimeLimitIsThatOfTheOptions) {
   EXPECT_THAT(Validate(options), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(GiveUpTest, TimeThatItBlocksIsNotTheWaits) {
+  on_give_up_ = [&](const GiveUp&) { clock_.AdvanceTime(absl::Minutes(1)); };
+
+  const auto result = Waiter([] { return false; }, Options()).Wait();
+
+  EXPECT_EQ(result.report().elapsed, absl::Seconds(5));
+  EXPECT_EQ(clock_.Elapsed(), absl::Seconds(5) + absl::Minutes(1));
+}
+
+TEST_F(GiveUpTest, StopThatItRequestsComesTooLate) {
+  waiter::stop_source stop;
+  on_give_up_ = [&](const GiveUp&) { stop.request_stop(); };
+
+  const auto result =
+      Waiter([] { return false; }, Options()).Wait(stop.get_token());
+
+  EXPECT_EQ(result.reason(), StopReason::kDeadline);
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kDeadline));
+}
+
 // Engines.
+
+TEST_F(GiveUpTest, WhileItBlocksTheOtherWaitsOfItsThreadAreHeldUp) {
+  WaitEngine engine(Simulated());
+  on_give_up_ = [&](const GiveUp&) { clock_.AdvanceTime(absl::Seconds(100)); };
+  std::vector<absl::Duration> polled_at;
+  engine.Start(Waiter([] { return false; }, Options()), results_.Take())
+      .Detach();
+  engine
+      .Start(Waiter(
+                 [&] {
+                   polled_at.push_back(clock_.Elapsed());
+                   return polled_at.size() == 8;
+                 },
+                 EverySecond()),
+             results_.Take())
+      .Detach();
+
+  engine.Run();
+
+  ASSERT_EQ(results_.reports().size(), 2U);
+  EXPECT_EQ(results_.reports()[0].elapsed, absl::Seconds(5));
+  EXPECT_GE(polled_at.back(), absl::Seconds(105));
+  EXPECT_LE(polled_at[4], absl::Seconds(4));
+}
+
+TEST_F(GiveUpTest, StopsThatItRequestsOnAnEngineComeTooLate) {
+  for (const bool by_token : {false, true}) {
+    given_up_.clear();
+    WaitEngine engine(Simulated());
+    waiter::stop_source stop;
+    WaitHandle wait;
+    on_give_up_ = [&](const GiveUp&) {
+      by_token ? void(stop.request_stop()) : wait.Cancel();
+    };
+    Results results;
+    wait = engine.Start(Waiter([] { return false; }, Options()), results.Take(),
+                        stop.get_token());
+
+    engine.Run();
+
+    EXPECT_THAT(given_up_, ElementsAre(StopReason::kDeadline));
+    EXPECT_THAT(results.reasons(), ElementsAre(StopReason::kDeadline));
+  }
+}
 
 TEST_F(GiveUpTest, EngineCallsItBeforeTheCallback) {
   WaitEngine engine(Simulated());

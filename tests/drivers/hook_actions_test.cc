@@ -1,36 +1,57 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What hooks may do to waits: every action in every hook, on every driver.
+// What hooks may do to waits: every action in every hook, on every driver that
+// runs on simulated time. A new driver is a line in `Drivers`.
 
+#include "tests/support/hook_actions.h"
+
+#include <chrono>
+#include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
-#include <ostream>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "gmock/gmock.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "tests/support/engine_fixture.h"
 #include "waiter/async_waiter.h"
-#include "waiter/observer.h"
+#include "waiter/await_group.h"
+#include "waiter/batch_answer.h"
+#include "waiter/batch_poller.h"
+#include "waiter/coroutine.h"
+#include "waiter/loop/next_step.h"
+#include "waiter/loop/saved_wait.h"
+#include "waiter/loop/wait_loop.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
+#include "waiter/poll_notifier.h"
+#include "waiter/start_future.h"
 #include "waiter/stop_token.h"
+#include "waiter/telemetry/traced.h"
+#include "waiter/telemetry/tracer.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/wait_engine.h"
 #include "waiter/wait_engine_options.h"
+#include "waiter/wait_group.h"
 #include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_result.h"
+#include "waiter/wait_token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -41,255 +62,388 @@ using ::testing::ValuesIn;
 
 using Task = absl::AnyInvocable<void()>;
 
-enum class Driver {
-  kBlocking,
-  kEngine,
-  kCompletion,
-  kExecutorAtOnce,
-  kExecutorLater,
+// A tracer that keeps nothing.
+struct NoTracer {
+  struct Context {};
+  struct Span {};
+  struct Scope {};
+
+  Context Current() { return {}; }
+  Context With(const Context& /*parent*/, const Span& /*span*/) { return {}; }
+  Scope MakeCurrent(const Context& /*context*/) { return {}; }
+  Span StartSpan(std::string_view /*name*/, const Context& /*parent*/) {
+    return {};
+  }
+  void SetAttribute(Span& /*span*/, const TraceAttribute& /*attribute*/) {}
+  void AddEvent(Span& /*span*/, std::string_view /*name*/,
+                std::chrono::system_clock::time_point /*time*/,
+                std::span<const TraceAttribute> /*attributes*/) {}
+  void SetError(Span& /*span*/, std::string_view /*description*/) {}
+  void End(Span& /*span*/) {}
 };
-constexpr Driver kDrivers[] = {Driver::kBlocking, Driver::kEngine,
-                               Driver::kCompletion, Driver::kExecutorAtOnce,
-                               Driver::kExecutorLater};
-constexpr Driver kEngineDrivers[] = {Driver::kEngine, Driver::kCompletion,
-                                     Driver::kExecutorAtOnce,
-                                     Driver::kExecutorLater};
 
-enum class Hook {
-  kOnStart,
-  kBeforePoll,
-  kAfterPoll,
-  kOnDecision,
-  kBeforeSleep,
-  kOnDone,
-};
-constexpr Hook kHooks[] = {Hook::kOnStart,     Hook::kBeforePoll,
-                           Hook::kAfterPoll,   Hook::kOnDecision,
-                           Hook::kBeforeSleep, Hook::kOnDone};
-
-std::string NameOf(
-    const testing::TestParamInfo<std::tuple<Driver, Hook>>& test) {
-  constexpr const char* kDriverNames[] = {"Blocking", "Engine", "Completion",
-                                          "ExecutorAtOnce", "ExecutorLater"};
-  constexpr const char* kHookNames[] = {"OnStart",     "BeforePoll",
-                                        "AfterPoll",   "OnDecision",
-                                        "BeforeSleep", "OnDone"};
-  return absl::StrCat(kDriverNames[static_cast<int>(std::get<0>(test.param))],
-                      "_",
-                      kHookNames[static_cast<int>(std::get<1>(test.param))]);
-}
-
-// Acts in the first call of one hook, and checks the order of all.
-class ActingObserver : public WaitObserver {
+// A coroutine that starts at once and is destroyed with its owner.
+class Coroutine {
  public:
-  ActingObserver(Hook hook, std::function<void()> action)
-      : hook_(hook), action_(std::move(action)) {}
+  struct promise_type {
+    Coroutine get_return_object() {
+      return Coroutine(
+          std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
 
-  void OnStart(const StartEvent& /*start*/) override {
-    EXPECT_FALSE(started_);
-    started_ = true;
-    Meet(Hook::kOnStart);
-  }
-  void BeforePoll(const WaitIdentity& /*wait*/, int64_t /*attempt*/) override {
-    EXPECT_EQ(open_, 0) << "a poll within a poll";
-    open_ = 2;
-    Meet(Hook::kBeforePoll);
-  }
-  void AfterPoll(const PollEvent& /*poll*/) override {
-    EXPECT_EQ(open_, 2);
-    open_ = 1;
-    Meet(Hook::kAfterPoll);
-  }
-  void OnDecision(const DecisionEvent& /*decision*/) override {
-    EXPECT_EQ(open_, 1);
-    open_ = 0;
-    Meet(Hook::kOnDecision);
-  }
-  void BeforeSleep(const SleepEvent& /*sleep*/) override {
-    EXPECT_EQ(open_, 0);
-    Meet(Hook::kBeforeSleep);
-  }
-  void OnDone(const WaitIdentity& /*wait*/, const WaitReport& report) override {
-    EXPECT_EQ(open_, 0) << "a poll that nothing closed";
-    ++ends_;
-    reason_ = report.reason;
-    polls_ = report.attempts;
-    elapsed_ = report.elapsed;
-    Meet(Hook::kOnDone);
-  }
+  Coroutine(Coroutine&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)) {}
+  Coroutine& operator=(Coroutine&&) = delete;
+  ~Coroutine() { Destroy(); }
 
-  int ends() const { return ends_; }
-  StopReason reason() const { return reason_; }
-  int64_t polls() const { return polls_; }
-  absl::Duration elapsed() const { return elapsed_; }
+  void Destroy() {
+    if (handle_ != nullptr) std::exchange(handle_, nullptr).destroy();
+  }
 
  private:
-  void Meet(Hook hook) {
-    EXPECT_TRUE(started_);
-    EXPECT_EQ(ends_, hook == Hook::kOnDone ? 1 : 0) << "a hook after the last";
-    if (hook == hook_ && action_ != nullptr) {
-      std::exchange(action_, nullptr)();
-    }
-  }
+  explicit Coroutine(std::coroutine_handle<promise_type> handle)
+      : handle_(handle) {}
 
-  const Hook hook_;
-  std::function<void()> action_;
-  bool started_ = false;
-  int open_ = 0;  // Hooks that the current poll still needs.
-  int ends_ = 0;
-  StopReason reason_{};
-  int64_t polls_ = -1;
-  absl::Duration elapsed_;
+  std::coroutine_handle<promise_type> handle_;
 };
 
-// Runs one wait that sleeps, polls three times and succeeds.
+WaitOptions AtOnce(const HookWait& wait) {
+  return {.timeout = absl::Hours(1), .clock = wait.options.clock};
+}
+
+// Returns a token of the wait, in its first sleep.
+WaitToken TokenOf(const HookWait& wait) {
+  WaitOptions options = wait.options;
+  options.observer = nullptr;
+  const auto policy = WaitPolicy::Make(std::move(options));
+  Clock& clock = policy->clock();
+  const MonotonicTime now = clock.MonotonicNow();
+  WaitReport report;
+  WaitLoop loop(*policy, report);
+  const NextStep step =
+      loop.Start(now, policy->DeadlineFrom(now), [] { return false; });
+  return SaveWait(loop.state(), report, loop.name(), step.wake_up(),
+                  {now, clock.TimeNow()});
+}
+
+// Drivers that block. `call` waits until the wait has ended or a stop was
+// requested.
+HookDriver Blocking(
+    std::string name,
+    std::function<void(HookWait&, const waiter::stop_token&)> call) {
+  return {.name = std::move(name),
+          .run = [call = std::move(call)](HookWait& wait) {
+            waiter::stop_source stop;
+            wait.stop = [&] { stop.request_stop(); };
+            wait.start_another = [&wait] {
+              Waiter other([] { return true; }, AtOnce(wait));
+              wait.others += other.Wait().ok() ? 1 : 0;
+            };
+            call(wait, stop.get_token());
+            ++wait.results;
+          }};
+}
+
+// Drivers on an engine.
+
+enum class Executor { kNone, kAtOnce, kLater };
+
+struct EngineKind {
+  Executor executor = Executor::kNone;
+  ReportLevel report = ReportLevel::kFull;
+};
+
+// Starts the wait, and sets `stop` and perhaps `destroy`. What it returns is
+// called when the engine has run, and then destroyed before the engine.
+using StartFunction =
+    std::function<std::function<void()>(WaitEngine&, HookWait&)>;
+
+void RunOnEngine(const EngineKind& kind, const StartFunction& start,
+                 HookWait& wait) {
+  auto& clock = static_cast<SimulatedClock&>(*wait.options.clock);
+  std::vector<Task> tasks;
+  WaitEngineOptions options = {.threads = 0,
+                               .tick = absl::ZeroDuration(),
+                               .report = kind.report,
+                               .clock = &clock};
+  if (kind.executor == Executor::kAtOnce) {
+    options.executor = [](Task task) { task(); };
+  } else if (kind.executor == Executor::kLater) {
+    options.executor = [&tasks](Task task) {
+      tasks.push_back(std::move(task));
+    };
+  }
+  std::optional<WaitEngine> engine(options);
+  wait.start_another = [&] {
+    engine
+        ->Start(Waiter([] { return true; }, AtOnce(wait)),
+                [&](const WaitResult<>& other) { wait.others += other.ok(); })
+        .Detach();
+  };
+  std::function<void()> finish = start(*engine, wait);
+  for (int second = 0; second < 30; ++second) {
+    engine->RunDue();
+    for (Task& task : std::exchange(tasks, {})) task();
+    engine->RunDue();
+    clock.AdvanceTime(absl::Seconds(1));
+  }
+  finish();
+  finish = nullptr;
+  engine.reset();
+}
+
+// Returns a start by `call`, which returns the handle of the wait.
+StartFunction ByHandle(std::function<WaitHandle(WaitEngine&, HookWait&)> call) {
+  return [call = std::move(call)](WaitEngine& engine, HookWait& wait) {
+    const auto handle = std::make_shared<WaitHandle>();
+    wait.stop = [handle] { handle->Cancel(); };
+    wait.destroy = [handle] { *handle = WaitHandle(); };
+    *handle = call(engine, wait);
+    return [handle] {};
+  };
+}
+
+WaitHandle Start(WaitEngine& engine, HookWait& wait) {
+  return engine.Start(wait.MakeWaiter(), wait.Take());
+}
+
+WaitHandle StartCompletion(WaitEngine& engine, HookWait& wait) {
+  const auto poll = [&wait](const PollCompletion<>& done) {
+    done(wait.Poll());
+  };
+  return engine.Start(AsyncWaiter(poll, wait.options), wait.Take());
+}
+
+WaitHandle StartTraced(WaitEngine& engine, HookWait& wait) {
+  return engine.Start(Traced(NoTracer(), wait.MakeWaiter()), wait.Take());
+}
+
+WaitHandle StartResumed(WaitEngine& engine, HookWait& wait) {
+  return engine.Resume(wait.MakeWaiter(), TokenOf(wait), wait.Take());
+}
+
+std::function<void()> StartWithToken(WaitEngine& engine, HookWait& wait) {
+  waiter::stop_source stop;
+  wait.stop = [stop]() mutable { stop.request_stop(); };
+  const auto handle = std::make_shared<WaitHandle>(
+      engine.Start(wait.MakeWaiter(), wait.Take(), stop.get_token()));
+  wait.destroy = [handle] { *handle = WaitHandle(); };
+  return [handle] {};
+}
+
+std::function<void()> StartBatch(WaitEngine& engine, HookWait& wait) {
+  const auto poller = std::make_shared<BatchPoller<int>>(
+      engine,
+      [&wait](absl::Span<const int> keys) -> absl::StatusOr<BatchAnswer<int>> {
+        BatchAnswer<int> answer;
+        if (wait.Poll()) answer.emplace(keys.front(), Success());
+        return answer;
+      });
+  const auto start = ByHandle([poller](WaitEngine&, HookWait& key) {
+    return poller->Start(1, key.options, key.Take());
+  });
+  return [poller, kept = start(engine, wait)] {};
+}
+
+std::function<void()> StartFutureOf(WaitEngine& engine, HookWait& wait) {
+  waiter::stop_source stop;
+  wait.stop = [stop]() mutable { stop.request_stop(); };
+  const auto future = std::make_shared<std::future<WaitResult<>>>(
+      StartFuture(engine, wait.MakeWaiter(), stop.get_token()));
+  return [future, &wait] {
+    const std::future_status status =
+        future->wait_for(std::chrono::seconds::zero());
+    wait.results += status == std::future_status::ready ? 1 : 0;
+  };
+}
+
+std::vector<Waiter<std::function<bool()>>> OnlyOne(HookWait& wait) {
+  std::vector<Waiter<std::function<bool()>>> waits;
+  waits.push_back(wait.MakeWaiter());
+  return waits;
+}
+
+std::function<void()> StartGroup(WaitEngine& engine, HookWait& wait) {
+  const auto group = std::make_shared<std::optional<WaitGroup<>>>();
+  wait.stop = [group] { (*group)->Cancel(); };
+  wait.destroy = [group] { group->reset(); };
+  *group = All(engine, OnlyOne(wait),
+               [&wait](const std::vector<WaitResult<>>& results) {
+                 wait.results += static_cast<int>(results.size());
+               });
+  return [group] {};
+}
+
+// Returns a start by `call`, a coroutine that awaits the wait.
+StartFunction ByCoroutine(
+    std::function<Coroutine(WaitEngine&, HookWait&, waiter::stop_token)> call) {
+  return [call = std::move(call)](WaitEngine& engine, HookWait& wait) {
+    waiter::stop_source stop;
+    const auto coroutine =
+        std::make_shared<Coroutine>(call(engine, wait, stop.get_token()));
+    wait.stop = [stop]() mutable { stop.request_stop(); };
+    wait.destroy = [coroutine] { coroutine->Destroy(); };
+    return [coroutine] {};
+  };
+}
+
+Coroutine AwaitOne(WaitEngine& engine, HookWait& wait,
+                   waiter::stop_token stop) {
+  auto waiter = wait.MakeWaiter();
+  (void)co_await Await(engine, std::move(waiter), std::move(stop));
+  ++wait.results;
+}
+
+Coroutine AwaitGroupOfOne(WaitEngine& engine, HookWait& wait,
+                          waiter::stop_token stop) {
+  auto waits = OnlyOne(wait);
+  const auto results =
+      co_await AwaitAll(engine, std::move(waits), std::move(stop));
+  wait.results += static_cast<int>(results.size());
+}
+
+std::vector<HookDriver> Drivers() {
+  std::vector<HookDriver> drivers = {
+      Blocking("Blocking",
+               [](HookWait& wait, const auto& stop) {
+                 (void)wait.MakeWaiter().Wait(stop);
+               }),
+      Blocking("BlockingWithNotifier",
+               [](HookWait& wait, const auto& stop) {
+                 (void)wait.MakeWaiter().Wait(PollNotifier(), stop);
+               }),
+      Blocking("BlockingResumed",
+               [](HookWait& wait, const auto& stop) {
+                 (void)wait.MakeWaiter().Resume(TokenOf(wait), stop);
+               }),
+      Blocking("BlockingTraced", [](HookWait& wait, const auto& stop) {
+        (void)Traced(NoTracer(), wait.MakeWaiter()).Wait(stop);
+      })};
+  const auto add = [&](std::string name, StartFunction start,
+                       EngineKind kind = {}) -> HookDriver& {
+    return drivers.emplace_back(HookDriver{
+        .name = std::move(name),
+        .run = [kind, start = std::move(start)](
+                   HookWait& wait) { RunOnEngine(kind, start, wait); },
+        .has_handle = true,
+        .polls_later = kind.executor != Executor::kNone});
+  };
+  for (const ReportLevel report : {ReportLevel::kFull, ReportLevel::kLean}) {
+    const std::string lean = report == ReportLevel::kLean ? "Lean" : "";
+    const EngineKind at_once = {Executor::kAtOnce, report};
+    const EngineKind later = {Executor::kLater, report};
+    const EngineKind plain = {Executor::kNone, report};
+    add(lean + "Engine", ByHandle(Start), plain);
+    add(lean + "Completion", ByHandle(StartCompletion), plain);
+    add(lean + "ExecutorAtOnce", ByHandle(Start), at_once);
+    add(lean + "ExecutorLater", ByHandle(Start), later);
+    add(lean + "StopToken", StartWithToken, plain);
+    // Its call comes after the step of the wait that asks.
+    add(lean + "Batch", StartBatch, plain).polls_later = true;
+    add(lean + "BatchOnExecutor", StartBatch, later);
+    add(lean + "Await", ByCoroutine(AwaitOne), plain);
+    add(lean + "AwaitOnExecutor", ByCoroutine(AwaitOne), later);
+  }
+  add("AwaitGroup", ByCoroutine(AwaitGroupOfOne));
+  add("Group", StartGroup);
+  add("Future", StartFutureOf).has_handle = false;
+  add("Resumed", ByHandle(StartResumed));
+  add("Traced", ByHandle(StartTraced));
+  return drivers;
+}
+
+std::vector<HookDriver> DriversWithHandles() {
+  std::vector<HookDriver> drivers = Drivers();
+  std::erase_if(drivers,
+                [](const HookDriver& driver) { return !driver.has_handle; });
+  return drivers;
+}
+
 class HookActionsTest
-    : public testing::TestWithParam<std::tuple<Driver, Hook>> {
+    : public testing::TestWithParam<std::tuple<HookDriver, Hook>> {
  protected:
-  static Driver driver() { return std::get<0>(GetParam()); }
+  static const HookDriver& driver() { return std::get<0>(GetParam()); }
   static Hook hook() { return std::get<1>(GetParam()); }
 
   // Runs the wait with `action` in the hook under test.
   void Run(std::function<void()> action) {
-    observer_ = std::make_shared<ActingObserver>(hook(), std::move(action));
-    const WaitOptions options = {.timeout = absl::Hours(1),
-                                 .backoff = Every(absl::Seconds(1)),
-                                 .first_poll_delay = absl::Seconds(1),
-                                 .observer = observer_,
-                                 .clock = &clock_};
-    const auto poll = [this] { return ++polls_ == 3; };
-    if (driver() == Driver::kBlocking) {
-      (void)Waiter(poll, options).Wait(stop_.get_token());
-      return;
-    }
-    WaitEngineOptions engine_options = {
-        .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_};
-    if (driver() == Driver::kExecutorAtOnce) {
-      engine_options.executor = [](Task task) { task(); };
-    } else if (driver() == Driver::kExecutorLater) {
-      engine_options.executor = [this](Task task) {
-        tasks_.push_back(std::move(task));
-      };
-    }
-    engine_.emplace(std::move(engine_options));
-    const auto take = [this](const WaitResult<>&) { ++callbacks_; };
-    wait_ =
-        driver() == Driver::kCompletion
-            ? engine_->Start(AsyncWaiter(
-                                 [poll](const PollCompletion<>& done) mutable {
-                                   done(poll());
-                                 },
-                                 options),
-                             take)
-            : engine_->Start(Waiter(poll, options), take);
-    for (int second = 0; second < 30; ++second) {
-      engine_->RunDue();
-      for (Task& task : std::exchange(tasks_, {})) task();
-      engine_->RunDue();
-      clock_.AdvanceTime(absl::Seconds(1));
-    }
-    engine_.reset();
-  }
-
-  // Starts a wait that ends at once, in the way that goes with the driver.
-  void StartAnother() {
-    const WaitOptions options = {.timeout = absl::Hours(1), .clock = &clock_};
-    const auto poll = [] { return true; };
-    if (driver() == Driver::kBlocking) {
-      others_ += Waiter(poll, options).Wait().ok() ? 1 : 0;
-      return;
-    }
-    engine_
-        ->Start(Waiter(poll, options),
-                [this](const WaitResult<>& result) {
-                  others_ += result.ok() ? 1 : 0;
-                })
-        .Detach();
+    wait_.action = std::move(action);
+    driver().run(wait_);
   }
 
   SimulatedClock clock_;
-  stop_source stop_;
-  std::vector<Task> tasks_;
-  std::shared_ptr<ActingObserver> observer_;
-  std::optional<WaitEngine> engine_;
-  WaitHandle wait_;
-  int polls_ = 0;
-  int callbacks_ = 0;
-  int others_ = 0;
+  HookWait wait_{hook(), &clock_, absl::Seconds(1)};
 };
 
 TEST_P(HookActionsTest, WaitThatAHookStartsRuns) {
-  Run([this] { StartAnother(); });
+  Run([this] { wait_.start_another(); });
 
-  EXPECT_EQ(others_, 1);
-  EXPECT_EQ(observer_->ends(), 1);
-  EXPECT_EQ(observer_->reason(), StopReason::kSuccess);
-  EXPECT_EQ(observer_->polls(), 3);
+  EXPECT_EQ(wait_.others, 1);
+  EXPECT_EQ(wait_.results, 1);
+  EXPECT_EQ(wait_.observer->ends(), 1);
+  EXPECT_EQ(wait_.observer->reason(), StopReason::kSuccess);
+  EXPECT_EQ(wait_.observer->polls(), 3);
 }
 
 TEST_P(HookActionsTest, TimeOfAHookThatBlocksIsTheWaits) {
   Run([this] { clock_.AdvanceTime(absl::Seconds(10)); });
 
-  EXPECT_EQ(observer_->ends(), 1);
-  EXPECT_EQ(observer_->reason(), StopReason::kSuccess);
-  EXPECT_EQ(observer_->polls(), 3);
+  EXPECT_EQ(wait_.results, 1);
+  EXPECT_EQ(wait_.observer->ends(), 1);
+  EXPECT_EQ(wait_.observer->reason(), StopReason::kSuccess);
+  EXPECT_EQ(wait_.observer->polls(), 3);
   if (hook() != Hook::kOnDone) {
-    EXPECT_GE(observer_->elapsed(), absl::Seconds(10));
+    EXPECT_GE(wait_.observer->elapsed(), absl::Seconds(10));
   }
 }
 
 TEST_P(HookActionsTest, StopThatAHookRequestsEndsTheWait) {
-  Run([this] {
-    stop_.request_stop();
-    wait_.Cancel();
-  });
+  Run([this] { wait_.stop(); });
 
-  EXPECT_EQ(observer_->ends(), 1);
-  EXPECT_EQ(callbacks_, driver() == Driver::kBlocking ? 0 : 1);
-  EXPECT_EQ(observer_->reason(), hook() == Hook::kOnDone
-                                     ? StopReason::kSuccess
-                                     : StopReason::kCancelled);
+  EXPECT_EQ(wait_.results, 1);
+  ExpectStoppedBy(hook(), driver(), wait_);
+}
+
+// A wait that something owns.
+class HookHandleTest : public HookActionsTest {};
+
+TEST_P(HookHandleTest, HandleThatAHookDestroysEndsTheWaitWithoutAResult) {
+  Run([this] { wait_.destroy(); });
+
+  EXPECT_EQ(wait_.results, 0);
+  EXPECT_EQ(wait_.observer->ends(), 1);
+  EXPECT_EQ(wait_.observer->reason(), hook() == Hook::kOnDone
+                                          ? StopReason::kSuccess
+                                          : StopReason::kCancelled);
+  // The status function is not called any more.
   switch (hook()) {
     case Hook::kOnStart:
-    case Hook::kBeforeSleep:  // The first one is before the first poll.
-      EXPECT_EQ(polls_, 0);
-      break;
     case Hook::kBeforePoll:
-      // An executor asks once more, before it calls the function.
-      EXPECT_EQ(polls_, driver() == Driver::kExecutorAtOnce ||
-                                driver() == Driver::kExecutorLater
-                            ? 0
-                            : 1);
+    case Hook::kBeforeSleep:
+      EXPECT_EQ(wait_.polls, 0);
       break;
     case Hook::kAfterPoll:
     case Hook::kOnDecision:
-      EXPECT_EQ(polls_, 1);
+      EXPECT_EQ(wait_.polls, 1);
       break;
     case Hook::kOnDone:
-      EXPECT_EQ(polls_, 3);
+      EXPECT_EQ(wait_.polls, 3);
   }
 }
 
-// A blocking wait has no handle.
-class HookHandleTest : public HookActionsTest {};
-
-TEST_P(HookHandleTest, HandleThatAHookDestroysEndsTheWaitWithoutACallback) {
-  Run([this] { wait_ = WaitHandle(); });
-
-  EXPECT_EQ(observer_->ends(), 1);
-  EXPECT_EQ(callbacks_, 0);
-  EXPECT_EQ(observer_->reason(), hook() == Hook::kOnDone
-                                     ? StopReason::kSuccess
-                                     : StopReason::kCancelled);
-  EXPECT_LE(polls_, hook() == Hook::kOnDone ? 3 : 1);
-}
-
-INSTANTIATE_TEST_SUITE_P(EveryEngineAndHook, HookHandleTest,
-                         Combine(ValuesIn(kEngineDrivers), ValuesIn(kHooks)),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(EveryHandleAndHook, HookHandleTest,
+                         Combine(ValuesIn(DriversWithHandles()),
+                                 ValuesIn(kHooks)),
+                         NameOfHookTest);
 
 INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookActionsTest,
-                         Combine(ValuesIn(kDrivers), ValuesIn(kHooks)), NameOf);
+                         Combine(ValuesIn(Drivers()), ValuesIn(kHooks)),
+                         NameOfHookTest);
 
 class HookDeathTest : public HookActionsTest {};
 
@@ -298,7 +452,14 @@ TEST_P(HookDeathTest, ExceptionThatLeavesAHookTerminatesTheProgram) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookDeathTest,
-                         Combine(ValuesIn(kDrivers), ValuesIn(kHooks)), NameOf);
+                         Combine(ValuesIn(Drivers()), ValuesIn(kHooks)),
+                         NameOfHookTest);
+
+// A driver that is left out makes no other test fail.
+TEST(HookDriversTest, HoldEveryDriver) {
+  EXPECT_EQ(Drivers().size(), 27);
+  EXPECT_EQ(DriversWithHandles().size(), 22);
+}
 
 }  // namespace
 }  // namespace waiter

@@ -15,14 +15,20 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/random/bit_gen_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "waiter/async_waiter.h"
 #include "waiter/backoff_options.h"
+#include "waiter/batch_answer.h"
+#include "waiter/batch_poller.h"
 #include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/poll_completion.h"
 #include "waiter/poll_notifier.h"
 #include "waiter/retry_after_options.h"
 #include "waiter/retry_quota.h"
@@ -194,16 +200,32 @@ struct Outcome {
   StopReason reason = StopReason::kInvalidOptions;
 };
 
+// Notes a poll, and returns what it finds.
+Look NextLook(const Timeline& timeline, SimulatedClock& clock,
+              std::vector<int>& polled_at) {
+  polled_at.push_back(static_cast<int>(absl::ToInt64Seconds(clock.Elapsed())));
+  if (polled_at.size() > timeline.looks.size()) return {Success()};
+  return timeline.looks[polled_at.size() - 1];
+}
+
 // The status function of a timeline.
 auto FunctionOf(const Timeline& timeline, SimulatedClock& clock,
                 std::vector<int>& polled_at) {
   return [&] {
-    polled_at.push_back(
-        static_cast<int>(absl::ToInt64Seconds(clock.Elapsed())));
-    if (polled_at.size() > timeline.looks.size()) return Success();
-    const Look& look = timeline.looks[polled_at.size() - 1];
+    const Look look = NextLook(timeline, clock, polled_at);
     if (look.takes > 0) clock.AdvanceTime(absl::Seconds(look.takes));
     return look.answer;
+  };
+}
+
+// The same with a completion, which answers at the end of the poll.
+auto AsyncFunctionOf(const Timeline& timeline, SimulatedClock& clock,
+                     std::vector<int>& polled_at) {
+  return [&](const PollCompletion<>& done) {
+    const Look look = NextLook(timeline, clock, polled_at);
+    if (look.takes == 0) return done(look.answer);
+    clock.CallAt(clock.Elapsed() + absl::Seconds(look.takes),
+                 [done, answer = look.answer] { done(answer); });
   };
 }
 
@@ -225,7 +247,10 @@ Outcome RunBlocking(Timeline timeline) {
   return outcome;
 }
 
-Outcome RunEngine(ReportLevel level, bool on_executor, Timeline timeline) {
+// How an engine polls.
+enum class Form { kPlain, kExecutor, kCompletion, kBatch };
+
+Outcome RunEngine(ReportLevel level, Form form, Timeline timeline) {
   SimulatedClock clock;
   timeline.options.clock = &clock;
   Outcome outcome;
@@ -233,7 +258,7 @@ Outcome RunEngine(ReportLevel level, bool on_executor, Timeline timeline) {
                                .tick = absl::ZeroDuration(),
                                .report = level,
                                .clock = &clock};
-  if (on_executor) {
+  if (form == Form::kExecutor) {
     using Task = absl::AnyInvocable<void()>;
     options.executor = [&clock](Task task) {
       const auto shared = std::make_shared<Task>(std::move(task));
@@ -241,9 +266,33 @@ Outcome RunEngine(ReportLevel level, bool on_executor, Timeline timeline) {
     };
   }
   WaitEngine engine(options);
-  WaitHandle wait = engine.Start(
-      Waiter(FunctionOf(timeline, clock, outcome.polled_at), timeline.options),
-      [&](WaitResult<> result) { outcome.reason = result.reason(); });
+  BatchPoller<int> poller(
+      engine,
+      [poll = FunctionOf(timeline, clock, outcome.polled_at)](
+          absl::Span<const int>) -> absl::StatusOr<BatchAnswer<int>> {
+        return BatchAnswer<int>{{1, poll()}};
+      });
+  const auto take = [&](const WaitResult<>& result) {
+    outcome.reason = result.reason();
+  };
+  WaitHandle wait;
+  switch (form) {
+    case Form::kPlain:
+    case Form::kExecutor:
+      wait = engine.Start(Waiter(FunctionOf(timeline, clock, outcome.polled_at),
+                                 timeline.options),
+                          take);
+      break;
+    case Form::kCompletion:
+      wait = engine.Start(
+          AsyncWaiter(AsyncFunctionOf(timeline, clock, outcome.polled_at),
+                      timeline.options),
+          take);
+      break;
+    case Form::kBatch:
+      wait = poller.Start(1, timeline.options, take);
+      break;
+  }
   if (timeline.stopped_at.has_value()) {
     clock.CallAt(absl::Seconds(*timeline.stopped_at), [&] { wait.Cancel(); });
   }
@@ -263,15 +312,21 @@ struct Driver {
 void PrintTo(const Driver& driver, std::ostream* out) { *out << driver.name; }
 
 std::vector<Driver> Drivers() {
-  const auto engine = [](ReportLevel level, bool on_executor) {
+  const auto engine = [](ReportLevel level, Form form) {
     return [=](const Timeline& timeline) {
-      return RunEngine(level, on_executor, timeline);
+      return RunEngine(level, form, timeline);
     };
   };
   return {{"Blocking", RunBlocking},
-          {"Engine", engine(ReportLevel::kFull, false)},
-          {"LeanEngine", engine(ReportLevel::kLean, false), /*is_lean=*/true},
-          {"Executor", engine(ReportLevel::kFull, true)}};
+          {"Engine", engine(ReportLevel::kFull, Form::kPlain)},
+          {"LeanEngine", engine(ReportLevel::kLean, Form::kPlain),
+           /*is_lean=*/true},
+          {"Executor", engine(ReportLevel::kFull, Form::kExecutor)},
+          {"Completion", engine(ReportLevel::kFull, Form::kCompletion)},
+          // The wait keeps everything, as it has a completion.
+          {"LeanCompletion", engine(ReportLevel::kLean, Form::kCompletion)},
+          {"Batch", engine(ReportLevel::kFull, Form::kBatch)},
+          {"LeanBatch", engine(ReportLevel::kLean, Form::kBatch)}};
 }
 
 class PollNowTest

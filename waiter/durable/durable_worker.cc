@@ -39,6 +39,7 @@
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/saved_wait.h"
 #include "waiter/loop/wait_loop.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
@@ -99,6 +100,7 @@ DurableWorker::DurableWorker(std::shared_ptr<WaitStore> store,
       third_(lease_ / 3),
       delivery_(WaitPolicy::Make({.timeout = absl::InfiniteDuration(),
                                   .max_attempts = 1,
+                                  .observer = Nobody(),
                                   .clock = &clock_})) {
   engine_.emplace(
       WaitEngineOptions{.threads = options.threads, .clock = &clock_});
@@ -147,7 +149,8 @@ absl::Status DurableWorker::Register(const std::string& name,
   WaitOptions first = policy;
   first.on_checkpoint = nullptr;
   first.on_give_up = nullptr;
-  first.observer = nullptr;
+  // The wait has its hooks when a worker polls it.
+  first.observer = Nobody();
   first.rate_limiter = nullptr;
   entry->first = WaitPolicy::Make(std::move(first));
   if (policy.on_give_up != nullptr) {

@@ -45,19 +45,23 @@ class MetricsObserver::Operations {
     for (const std::atomic<Operation*>& slot : slots_) delete slot.load();
   }
 
-  // Returns the operation of that name, or "other" if there are too many.
-  const Operation& Find(std::string_view name) {
-    // Most often a thread asks for the operation of its last wait again. The
-    // entry belongs to this table, so it is still there.
+  // Returns the operation of `wait`, or "other" if there are too many.
+  const Operation& Find(const WaitIdentity& wait) {
+    // Most often a thread asks for its last wait again, or for another one with
+    // the same operation. The entry belongs to this table, so it is still
+    // there.
     thread_local uint64_t last_table = 0;
+    thread_local uint64_t last_wait = 0;
     thread_local const Operation* last = nullptr;
-    if (last != nullptr && last_table == id_ && last->name == name) {
+    if (last != nullptr && last_table == id_ &&
+        (last_wait == wait.id || last->name == wait.operation)) {
+      last_wait = wait.id;
       return *last;
     }
-    const Operation& found = Lookup(name);
+    last = &Lookup(wait.operation);
     last_table = id_;
-    last = &found;
-    return found;
+    last_wait = wait.id;
+    return *last;
   }
 
  private:
@@ -109,12 +113,12 @@ MetricsObserver::MetricsObserver(std::shared_ptr<MetricsSink> sink)
 MetricsObserver::~MetricsObserver() = default;
 
 void MetricsObserver::OnStart(const StartEvent& start) {
-  const auto& [name, index] = operations_->Find(start.wait.operation);
+  const auto& [name, index] = operations_->Find(start.wait);
   sink_->Add(MetricSeries::WaitActive(index, name), 1);
 }
 
 void MetricsObserver::AfterPoll(const PollEvent& poll) {
-  const auto& [name, index] = operations_->Find(poll.wait.operation);
+  const auto& [name, index] = operations_->Find(poll.wait);
   sink_->Record(
       MetricSeries::PollDuration(index, name, poll.found.status()),
       // Several times as fast as `absl::ToDoubleSeconds`.
@@ -124,7 +128,7 @@ void MetricsObserver::AfterPoll(const PollEvent& poll) {
 
 void MetricsObserver::OnDone(const WaitIdentity& wait,
                              const WaitReport& report) {
-  const auto& [name, index] = operations_->Find(wait.operation);
+  const auto& [name, index] = operations_->Find(wait);
   sink_->Record(MetricSeries::WaitDuration(index, name, report.reason,
                                            report.status.code()),
                 absl::ToDoubleSeconds(report.elapsed));

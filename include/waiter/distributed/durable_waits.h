@@ -123,8 +123,11 @@ class DurableWaits {
   // Adds a name, before `Start`. Without a handler, results are only kept for
   // `Get`. `policy` is that of all waits of the name: a new one applies to
   // waits that are pending, except for their deadlines. Its rate limiter holds
-  // for all of them. Returns kInvalidArgument for what is not valid, and
-  // kAlreadyExists for a name that was added before.
+  // for all of them. Its observer sees a wait each time that this worker holds
+  // it, from `OnStart` to `OnDone`: with the attempts and the time of the whole
+  // wait, and with the reason `kCancelled` if the worker gives it back. Returns
+  // kInvalidArgument for what is not valid, and kAlreadyExists for a name that
+  // was added before.
   absl::Status Register(const std::string& name, WaitOptions policy,
                         DurableFunction function,
                         DurableHandler handler = nullptr,

@@ -104,9 +104,8 @@ class AsioWait final : public AsioItem {
     if constexpr (!kIsSystem && boost::asio::can_query<
                                     const Executor&,
                                     boost::asio::execution::context_t>::value) {
-      return &boost::asio::use_service<AsioWaits>(
-          static_cast<boost::asio::execution_context&>(
-              boost::asio::query(executor, boost::asio::execution::context)));
+      return &AsioWaits::Of(static_cast<boost::asio::execution_context&>(
+          boost::asio::query(executor, boost::asio::execution::context)));
     } else {
       return nullptr;
     }
