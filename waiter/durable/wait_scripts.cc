@@ -35,7 +35,8 @@ namespace {
 //   meta     hash: the last fence, counters
 //
 // All times are in microseconds of the server's TIME. Numbers go to redis.call
-// as they are, which writes all of their digits, or by `stamp`.
+// as they are, which writes all of their digits, or by `stamp`. No script joins
+// texts with two dots, which write numbers with 14 digits.
 // tests/support/wait_book.cc is the same in C++.
 constexpr absl::string_view kPartition = R"lua(
 local due, rec, args, res, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -245,7 +246,7 @@ local ids = {}
 for i = 1, count do ids[i] = ARGV[4 * i - 2] end
 local known = redis.call('HMGET', rec, unpack(ids))
 local created, records, moves, seen = {}, {}, {}, {}
-local born = '0' .. text(now) .. ' '
+local record = {string.format('0%.0f ', now), ''}
 for i, id in ipairs(ids) do
   local at = 4 * i - 2
   -- A result that may be forgotten is.
@@ -257,14 +258,15 @@ for i, id in ipairs(ids) do
     seen[id] = true
     created[i] = '1'
     records[#records + 1] = id
-    records[#records + 1] = born .. ARGV[at + 2]
+    record[2] = ARGV[at + 2]
+    records[#records + 1] = table.concat(record)
     moves[#moves + 1] = stamp(even(now + tonumber(ARGV[at + 1])))
     moves[#moves + 1] = id
   end
 end
 if #moves > 0 then
   if redis.call('ZCARD', due) + #moves / 2 > most then
-    return redis.error_reply('FULL more than ' .. text(most) .. ' waits are pending')
+    return redis.error_reply(string.format('FULL more than %.0f waits are pending', most))
   end
   local new = {}
   for i = 2, #moves, 2 do new[#new + 1] = moves[i] end
@@ -340,8 +342,8 @@ constexpr absl::string_view kOpen = R"lua(
 local info = redis.pcall('INFO', 'memory')
 local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:(allkeys%S*)')
 if policy then
-  return redis.error_reply('EVICTS maxmemory-policy is ' .. policy ..
-    ', so the server may delete waits; set it to noeviction')
+  return redis.error_reply(string.format(
+    'EVICTS maxmemory-policy is %s, so the server may delete waits; set it to noeviction', policy))
 end
 redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
@@ -395,8 +397,8 @@ for first = 1, #ids, 1000 do
     if is_faulty then found[#found + 1] = ids[i] end
   end
 end
-local next_cursor = at .. ':' .. step[1]
-if step[1] == '0' then next_cursor = at < 8 and at + 1 .. ':0' or '' end
+local next_cursor = string.format('%d:%s', at, step[1])
+if step[1] == '0' then next_cursor = at < 8 and string.format('%d:0', at + 1) or '' end
 return {next_cursor, at == 1 and 1 or 0, #ids, pending, redis.call('ZCARD', due), redis.call('HGETALL', meta), found}
 )lua";
 
@@ -589,8 +591,9 @@ const RedisScript& MarkScript() {
   return script;
 }
 const RedisScript& OpenScript() {
-  static const auto& script =
-      *new RedisScript(absl::StrCat("#!lua\n-- waiter name.open 1\n", kOpen));
+  // A full server must let workers start, as only they make room.
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter name.open 1\n", kOpen));
   return script;
 }
 const RedisScript& BeatScript() {
