@@ -208,8 +208,10 @@ void WaitScriptsTest::Damage(std::mt19937_64& gen) {
   const std::string& name = keys[static_cast<size_t>(which)];
   const auto scores = [&](std::map<std::string, int64_t>& scored) {
     if (adds) {
-      server_->Run({"ZADD", name, absl::StrCat(now_), id});
-      scored[id] = now_;
+      // An odd one would be the end of a lease that nobody had.
+      const int64_t time = now_ - now_ % 2;
+      server_->Run({"ZADD", name, absl::StrCat(time), id});
+      scored[id] = time;
     } else {
       server_->Run({"ZREM", name, id});
       scored.erase(id);
@@ -466,7 +468,8 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
               .lease_us = absl::Uniform(gen, 1000, 5'000'000),
               .retain_us = absl::Bernoulli(gen, 0.3)
                                ? 0
-                               : absl::Uniform(gen, 1, 20'000'000)};
+                               : absl::Uniform(gen, 1, 20'000'000),
+              .polls = absl::Uniform(gen, 0, 3)};
           // Many of one kind, or some of several.
           std::vector<SettleAction> actions(1,
                                             kActions[absl::Uniform(gen, 0, 5)]);
@@ -526,6 +529,7 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
       EXPECT_EQ(stats->overdue, expected.overdue);
       EXPECT_EQ(stats->next_us, expected.next_us);
       EXPECT_EQ(stats->kept, expected.kept);
+      EXPECT_EQ(stats->polls, expected.polls);
       EXPECT_THAT(stats->counters,
                   UnorderedElementsAreArray(expected.counters));
       const auto scanned =
@@ -545,6 +549,7 @@ struct ScriptCase {
   const RedisScript& (*script)();
   std::vector<std::string> arguments;
   bool runs_when_full;
+  bool has_other_keys = false;
 };
 
 // A fence of a wait that is held is the argument "FENCE".
@@ -553,30 +558,32 @@ std::vector<ScriptCase> AllScripts() {
       {"claim", internal::ClaimScript, {"10", "1000000"}, true},
       {"release",
        internal::SettleScript,
-       {"1000000", "1000000", "r", "FENCE", "2", "held", "0 new", "0", "none",
-        "", "0"},
+       {"1000000", "1000000", "5", "r", "FENCE", "2", "held", "0 new", "0",
+        "none", "", "0"},
        true},
       {"hold",
        internal::SettleScript,
-       {"1000000", "1000000", "h", "FENCE", "2", "held", "0 new", "none", ""},
+       {"1000000", "1000000", "5", "h", "FENCE", "2", "held", "0 new", "none",
+        ""},
        true},
       {"end",
        internal::SettleScript,
-       {"1000000", "1000000", "f", "FENCE", "1", "held", "1 new", "value",
+       {"1000000", "1000000", "5", "f", "FENCE", "1", "held", "1 new", "value",
         "success"},
        true},
       {"delivered",
        internal::SettleScript,
-       {"1000000", "1000000", "k", "FENCE", "1", "held", "2 new"},
+       {"1000000", "1000000", "5", "k", "FENCE", "1", "held", "2 new"},
        true},
       {"end, unheard",
        internal::SettleScript,
-       {"1000000", "1000000", "e", "FENCE", "1", "held", "2 new", "value",
+       {"1000000", "1000000", "5", "e", "FENCE", "1", "held", "2 new", "value",
         "success"},
        true},
       {"end, unheard and not kept",
        internal::SettleScript,
-       {"1000000", "0", "e", "FENCE", "1", "held", "2 new", "value", "success"},
+       {"1000000", "0", "5", "e", "FENCE", "1", "held", "2 new", "value",
+        "success"},
        true},
       {"enqueue",
        internal::EnqueueScript,
@@ -601,8 +608,9 @@ std::vector<ScriptCase> AllScripts() {
        true},
       {"inspect", internal::InspectScript, {}, true},
       // Of other keys, of which they take the first.
-      {"open", internal::OpenScript, {"n", "4"}, true},
-      {"beat", internal::BeatScript, {"worker"}, true},
+      {"open", internal::OpenScript, {"n", "4"}, true, true},
+      {"beat", internal::BeatScript, {"worker"}, true, true},
+      {"space", internal::SpaceScript, {}, true, true},
   };
 }
 
@@ -659,10 +667,7 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
   for (const std::string& missing : keys) {
     for (const ScriptCase& script : AllScripts()) {
       // These take other keys.
-      if (script.name == std::string("open") ||
-          script.name == std::string("beat")) {
-        continue;
-      }
+      if (script.has_other_keys) continue;
       SCOPED_TRACE(absl::StrCat(script.name, " without ", missing));
       std::string fence;
       FillPartition(fence);
@@ -690,7 +695,7 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
   }
 }
 
-TEST_F(WaitScriptsTest, OpenAndBeatBeginWithoutTheirKey) {
+TEST_F(WaitScriptsTest, ScriptsOfASpaceBeginWithoutTheirKeys) {
   const absl::StatusOr<RedisReply> opened =
       Run(internal::OpenScript(), partition_, {"n", "4"});
   ASSERT_TRUE(opened.ok()) << opened.status();
@@ -700,6 +705,12 @@ TEST_F(WaitScriptsTest, OpenAndBeatBeginWithoutTheirKey) {
       Run(internal::BeatScript(), partition_, {"worker"});
   ASSERT_TRUE(workers.ok()) << workers.status();
   EXPECT_THAT(workers->elements, testing::SizeIs(1));
+  server_->Run({"FLUSHALL"});
+  const absl::StatusOr<WaitSpace> space =
+      internal::ToWaitSpace(Run(internal::SpaceScript(), partition_, {}));
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_THAT(space->names, IsEmpty());
+  EXPECT_THAT(space->workers, IsEmpty());
 }
 
 // What a holder that has lost its wait to a lost key is told.
@@ -739,8 +750,7 @@ TEST_F(WaitScriptsTest, FullServerRefusesEnqueueAndNothingElse) {
     SCOPED_TRACE(script.name);
     server_->Run({"CONFIG", "SET", "maxmemory", "0"});
     std::string fence;
-    if (script.name == std::string("open") ||
-        script.name == std::string("beat")) {
+    if (script.has_other_keys) {
       server_->Run({"FLUSHALL"});
     } else {
       FillPartition(fence);
@@ -912,16 +922,12 @@ TEST_F(WaitScriptsTest, NoScriptJoinsTexts) {
 }
 
 TEST_F(WaitScriptsTest, EachScriptSaysItsNameAndVersion) {
-  for (const RedisScript* script :
-       {&internal::ClaimScript(), &internal::SettleScript(),
-        &internal::EnqueueScript(), &internal::CancelScript(),
-        &internal::GetScript(), &internal::ScanScript(),
-        &internal::StatsScript(), &internal::MarkScript(),
-        &internal::OpenScript(), &internal::BeatScript(),
-        &internal::CheckScript(), &internal::ExamineScript()}) {
-    EXPECT_THAT(script->text(),
-                testing::MatchesRegex("#!lua[a-z =-]*\n-- waiter [a-z.]* 1\n"
-                                      "(.|\n)*"));
+  for (const ScriptCase& row : AllScripts()) {
+    const RedisScript* const script = &row.script();
+    EXPECT_THAT(
+        script->text(),
+        testing::MatchesRegex("(#!lua[a-z =-]*\n)?-- waiter [a-z.]* [0-9]+\n"
+                              "(.|\n)*"));
     EXPECT_EQ(server_->Run({"SCRIPT", "LOAD", script->text()}).size(), 40);
   }
 }

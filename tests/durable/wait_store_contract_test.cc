@@ -707,6 +707,30 @@ TEST_P(WaitStoreContractTest, StatsCountTheWaits) {
   EXPECT_EQ(stats.overdue, 1);
 }
 
+TEST_P(WaitStoreContractTest, PollsAreCountedAndNoEnds) {
+  Add({"a"});
+  const int64_t fence = Claim().fence;
+  for (const int64_t polls : {3, 0, 4}) {
+    const auto settled =
+        Answer<SettleReply>([&](WaitStore& store, auto callback) {
+          store.Settle({.partition = partition_,
+                        .lease_us = kMinute,
+                        .polls = polls,
+                        .items = {{.key = "none", .fence = fence}}},
+                       std::move(callback));
+        });
+    EXPECT_EQ(settled.status(), absl::OkStatus());
+  }
+  const WaitStats stats = Stats();
+  EXPECT_EQ(stats.polls, 7);
+  EXPECT_THAT(stats.counters, ElementsAre(std::pair("enqueued", 1)));
+  const auto checked = Answer<CheckReply>([&](WaitStore& store, auto callback) {
+    store.Check(partition_, "", std::move(callback));
+  });
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->ended, 0);
+}
+
 TEST_P(WaitStoreContractTest, ScanSeesEachWait) {
   std::vector<std::string> keys;
   for (int i = 0; i < 2000; ++i) keys.push_back(absl::StrCat("k", i));
@@ -802,6 +826,31 @@ TEST_P(WaitStoreContractTest, WorkersHearOfEachOther) {
   EXPECT_THAT(beat("a"), ElementsAre("a"));
   EXPECT_THAT(beat("b"), UnorderedElementsAre("a", "b"));
   EXPECT_THAT(beat("a"), UnorderedElementsAre("a", "b"));
+}
+
+TEST_P(WaitStoreContractTest, SpaceHasItsNamesAndWorkers) {
+  const auto describe = [&](const std::string& space) {
+    return Answer<WaitSpace>([&](WaitStore& store, auto callback) {
+             store.Describe(space, std::move(callback));
+           })
+        .value_or(WaitSpace{.names = {{"error", 0}}, .workers = {}});
+  };
+  const std::string& space = partition_.space;
+  EXPECT_THAT(describe(space).names, IsEmpty());
+  for (const auto& [name, partitions] : {std::pair("two", 8), {"one", 16}}) {
+    EXPECT_TRUE(Answer<int64_t>([&](WaitStore& store, auto callback) {
+                  store.Open(space, name, partitions, std::move(callback));
+                }).ok());
+  }
+  EXPECT_TRUE(
+      Answer<std::vector<std::string>>([&](WaitStore& store, auto callback) {
+        store.Beat(space, "w", std::move(callback));
+      }).ok());
+  EXPECT_THAT(describe(space).names,
+              ElementsAre(std::pair("one", 16), std::pair("two", 8)));
+  EXPECT_THAT(describe(space).workers, ElementsAre("w"));
+  EXPECT_THAT(describe(space + "x").names, IsEmpty());
+  EXPECT_THAT(describe(space + "x").workers, IsEmpty());
 }
 
 TEST_P(WaitStoreContractTest, ServerOfAPartitionHasAnId) {

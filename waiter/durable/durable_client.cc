@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -151,6 +152,9 @@ struct StatsProgress {
     stats.pending += of_partition.pending;
     stats.overdue += of_partition.overdue;
     stats.kept += of_partition.kept;
+    stats.polls += of_partition.polls;
+    // What was added and has neither a result nor been lost is pending.
+    int64_t unended = 0;
     if (of_partition.next_us.has_value()) {
       stats.oldest = std::max(
           stats.oldest,
@@ -158,7 +162,10 @@ struct StatsProgress {
     }
     for (const auto& [counter, count] : of_partition.counters) {
       counters[counter] += count;
+      unended += counter == "enqueued" ? count : -count;
     }
+    stats.undelivered += std::max<int64_t>(
+        0, of_partition.pending - std::max<int64_t>(0, unended));
   }
 };
 
@@ -204,6 +211,7 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
   void List(const std::string& name, const std::string& cursor,
             Callback<DurableClient::Listed> callback);
   void Stats(const std::string& name, Callback<DurableStats> callback);
+  void Describe(Callback<DurableSpace> callback);
 
  private:
   struct Name {
@@ -378,6 +386,15 @@ void DurableDesk::Stats(const std::string& name,
   });
 }
 
+void DurableDesk::Describe(Callback<DurableSpace> callback) {
+  store_->Describe(options_.space, [callback = std::move(callback)](
+                                       const absl::StatusOr<WaitSpace>& space) {
+    if (!space.ok()) return callback(space.status());
+    callback(DurableSpace{.names = space->names,
+                          .workers = std::ssize(space->workers)});
+  });
+}
+
 }  // namespace internal
 
 std::string_view ToString(DurableStatus::Phase phase) {
@@ -457,6 +474,10 @@ void DurableClient::List(const std::string& name, const std::string& cursor,
 void DurableClient::Stats(const std::string& name,
                           Callback<DurableStats> callback) {
   desk_->Stats(name, std::move(callback));
+}
+
+void DurableClient::Describe(Callback<DurableSpace> callback) {
+  desk_->Describe(std::move(callback));
 }
 
 }  // namespace waiter

@@ -559,6 +559,7 @@ std::optional<int64_t> DurableWorker::BeginPoll(Held& held) {
   if (held.phase != Phase::kPolling) return std::nullopt;
   held.is_asleep = false;
   ++state_.polls;
+  ++held.partition.polls;
   return held.fence;
 }
 
@@ -760,6 +761,7 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
       .partition = partition.id,
       .lease_us = Micros(lease_),
       .retain_us = absl::ToInt64Microseconds(options_.retain),
+      .polls = std::exchange(partition.polls, 0),
       .items = std::move(items)};
   store_->Settle(
       std::move(request),

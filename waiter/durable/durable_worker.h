@@ -113,6 +113,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     int64_t number = 0;  // Of all of this worker.
     int64_t rank = 0;    // Of this worker among the live ones.
     std::vector<SettleItem> items = {};
+    int64_t polls = 0;  // Of which the store does not know.
     // In `looks_`, but while it is claimed from, and in `flushes_`.
     MonotonicTime next_look = MonotonicTime::max();
     MonotonicTime flush_at = MonotonicTime::max();

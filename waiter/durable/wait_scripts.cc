@@ -3,10 +3,12 @@
 
 #include "waiter/durable/wait_scripts.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -126,6 +128,7 @@ return {text(now), number, next_due, ids, records, some_args, crashes, marks, ca
 // item has as few arguments as can be.
 constexpr absl::string_view kSettle = R"lua(
 local lease, retain = tonumber(ARGV[1]), tonumber(ARGV[2])
+if ARGV[3] ~= '0' then redis.call('HINCRBY', meta, 'polls', ARGV[3]) end
 local fence = next_fence(lease)
 local number, start, format = text(fence), even(now), string.format
 local has_crashes, has_cancels = exists(crash), exists(cancel)
@@ -151,7 +154,7 @@ end
 
 local lost, held, settled, gone, values, reasons = {}, {}, {}, {}, {}, {}
 local moves, moved, records, recorded, count = {}, 0, {}, 0, 0
-local holds_on, at = false, 3
+local holds_on, at = false, 4
 while ARGV[at] do
   local action, old, from, width = ARGV[at], ARGV[at + 1], at + 3, widths[ARGV[at]]
   at = from + tonumber(ARGV[at + 2]) * width
@@ -358,6 +361,12 @@ redis.call('EXPIRE', KEYS[1], 60)
 return redis.call('ZRANGE', KEYS[1], 0, -1)
 )lua";
 
+constexpr absl::string_view kSpace = R"lua(
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+return {redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[2], now - 10000000, '+inf', 'BYSCORE')}
+)lua";
+
 // Looks at most at some 1000 members of one structure, and compares them with
 // the others at the same time, so that no change comes between.
 constexpr absl::string_view kCheck = R"lua(
@@ -553,7 +562,7 @@ const RedisScript& ClaimScript() {
 }
 const RedisScript& SettleScript() {
   static const auto& script = *new RedisScript(
-      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.settle 1\n",
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.settle 2\n",
                    kPartition, kFence, kSettle));
   return script;
 }
@@ -602,6 +611,11 @@ const RedisScript& BeatScript() {
   return script;
 }
 
+const RedisScript& SpaceScript() {
+  static const auto& script = *new RedisScript(absl::StrCat(
+      "#!lua flags=no-writes\n-- waiter space.describe 1\n", kSpace));
+  return script;
+}
 const RedisScript& CheckScript() {
   static const auto& script = *new RedisScript(absl::StrCat(
       "#!lua flags=no-writes\n-- waiter wait.check 1\n", kPartition, kCheck));
@@ -632,6 +646,14 @@ std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
   return keys;
 }
 
+// One node has both.
+std::string NamesKey(const std::string& space) {
+  return absl::StrCat("waiter:{", space, "}:names");
+}
+std::string WorkersKey(const std::string& space) {
+  return absl::StrCat("waiter:{", space, "}:workers");
+}
+
 std::vector<std::string> ClaimArguments(const ClaimRequest& request) {
   return {absl::StrCat(request.most), absl::StrCat(request.lease_us)};
 }
@@ -648,8 +670,9 @@ std::vector<std::string> SettleArguments(SettleRequest request) {
                      return group(a) < group(b);
                    });
   std::vector<std::string> arguments = {absl::StrCat(request.lease_us),
-                                        absl::StrCat(request.retain_us)};
-  arguments.reserve(2 + 4 * items.size());
+                                        absl::StrCat(request.retain_us),
+                                        absl::StrCat(request.polls)};
+  arguments.reserve(3 + 4 * items.size());
   for (auto first = items.begin(); first != items.end();) {
     const auto last = std::find_if(
         first, items.end(),
@@ -792,10 +815,30 @@ absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply) {
   for (size_t i = 0; i + 1 < meta.size(); i += 2) {
     int64_t count = 0;
     if (meta[i] == "fence" || !absl::SimpleAtoi(meta[i + 1], &count)) continue;
-    stats.counters.emplace_back(meta[i], count);
+    if (meta[i] == "polls") {
+      stats.polls = count;
+    } else {
+      stats.counters.emplace_back(meta[i], count);
+    }
   }
   if (from.failed()) return Unexpected();
   return stats;
+}
+
+absl::StatusOr<WaitSpace> ToWaitSpace(const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  WaitSpace space;
+  const std::vector<std::string> names = from.Texts();
+  for (size_t i = 0; i + 1 < names.size(); i += 2) {
+    int64_t partitions = 0;
+    if (!absl::SimpleAtoi(names[i + 1], &partitions)) return Unexpected();
+    space.names.emplace_back(names[i], partitions);
+  }
+  space.workers = from.Texts();
+  if (from.failed()) return Unexpected();
+  std::sort(space.names.begin(), space.names.end());
+  return space;
 }
 
 absl::StatusOr<CheckReply> ToCheckReply(
@@ -819,7 +862,7 @@ absl::StatusOr<CheckReply> ToCheckReply(
       checked.enqueued = count;
     } else if (meta[i] == "orphans") {
       checked.orphans = count;
-    } else {
+    } else if (meta[i] != "polls") {
       checked.ended += count;
     }
   }

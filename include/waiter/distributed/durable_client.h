@@ -87,12 +87,21 @@ std::string_view ToString(DurableStatus::Phase phase);
 
 // Of all partitions of a name.
 struct DurableStats {
-  int64_t pending = 0;
-  int64_t overdue = 0;                           // For more than 2 s.
+  int64_t pending = 0;      // Also those whose result is not delivered yet.
+  int64_t undelivered = 0;  // Those of them that have a result.
+  int64_t overdue = 0;      // For more than 2 s.
   absl::Duration oldest = absl::ZeroDuration();  // By which one is overdue.
   int64_t kept = 0;                              // Results that were delivered.
+  int64_t polls = 0;  // Since the name exists; workers tell the store late.
   // "enqueued", and the reasons of ends, "success", "deadline" and so on.
   std::vector<std::pair<std::string, int64_t>> counters;
+};
+
+// What the names of a space have in common.
+struct DurableSpace {
+  // Those that clients or workers have used, with their partitions.
+  std::vector<std::pair<std::string, int64_t>> names;
+  int64_t workers = 0;  // That live, of all names.
 };
 
 // Thread-safe. No call blocks. Callbacks come exactly once, on the thread of
@@ -141,6 +150,7 @@ class DurableClient {
             Callback<Listed> callback);
 
   void Stats(const std::string& name, Callback<DurableStats> callback);
+  void Describe(Callback<DurableSpace> callback);
 
  private:
   explicit DurableClient(std::shared_ptr<internal::DurableDesk> desk);
