@@ -23,6 +23,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/classify.h"
 #include "waiter/distributed/budget_member.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/wait_store.h"
@@ -30,6 +31,8 @@
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/loop/saved_wait.h"
+#include "waiter/poll.h"
+#include "waiter/poll_completion.h"
 #include "waiter/wait_report.h"
 
 namespace waiter {
@@ -168,6 +171,17 @@ struct StatsProgress {
         0, of_partition.pending - std::max<int64_t>(0, unended));
   }
 };
+
+Poll<DurableResult> ToPoll(const std::string& name, const std::string& key,
+                           const absl::StatusOr<DurableStatus>& status) {
+  if (!status.ok()) return FromStatus(status.status());
+  if (status->result.has_value()) return {std::in_place, *status->result};
+  if (status->phase == DurableStatus::Phase::kUnknown) {
+    return Failed(absl::NotFoundError(
+        absl::StrCat(name, " ", key, ": there is no such wait")));
+  }
+  return NotReady(status->last_poll);
+}
 
 }  // namespace
 
@@ -464,6 +478,17 @@ void DurableClient::Cancel(const std::string& name, const std::string& key,
 void DurableClient::Get(const std::string& name, const std::string& key,
                         Callback<DurableStatus> callback) {
   desk_->One(name, key, /*cancels=*/false, std::move(callback));
+}
+
+std::function<void(PollCompletion<DurableResult>)> DurableClient::Result(
+    const std::string& name, const std::string& key) {
+  return [desk = desk_, name, key](PollCompletion<DurableResult> done) {
+    desk->One(name, key, /*cancels=*/false,
+              [name, key, done = std::move(done)](
+                  const absl::StatusOr<DurableStatus>& status) {
+                done(internal::ToPoll(name, key, status));
+              });
+  };
 }
 
 void DurableClient::List(const std::string& name, const std::string& cursor,

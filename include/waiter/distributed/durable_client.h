@@ -30,6 +30,7 @@
 #include "absl/time/time.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/wait_store.h"
+#include "waiter/poll_completion.h"
 
 namespace waiter {
 
@@ -137,6 +138,20 @@ class DurableClient {
               Callback<DurableStatus> callback);
   void Get(const std::string& name, const std::string& key,
            Callback<DurableStatus> callback);
+
+  // Returns a status function that succeeds with the result of the wait, for
+  // anyone who waits for it:
+  //
+  //   engine.Start(
+  //       waiter::AsyncWaiter(client->Result("instance-running", "i-0abc"),
+  //                           {.timeout = absl::Minutes(40)}),
+  //       [](waiter::WaitResult<waiter::DurableResult> result) { ... });
+  //
+  // Also if the wait has failed: `DurableResult::value` says so. Fails if there
+  // is no such wait, or none any more. Each poll is a call of the store, so
+  // choose delays of a second or more. May outlive the client.
+  std::function<void(PollCompletion<DurableResult>)> Result(
+      const std::string& name, const std::string& key);
 
   // One step through the waits of a name, pending and kept, in no order. Begin
   // with an empty cursor; an empty one comes back at the end. A wait may come
