@@ -765,6 +765,38 @@ TEST_F(WaitScriptsTest, FullServerRefusesEnqueueAndNothingElse) {
   }
 }
 
+// The commands of docs/durable.md.
+TEST_F(WaitScriptsTest, UserWithTheCommandsOfTheDocumentRunsEachScript) {
+  std::vector<std::string> rule = {"ACL", "SETUSER", "waits",
+                                   "on",  ">secret", "~waiter:*"};
+  for (const std::string command :
+       {"eval",   "evalsha", "script|load", "info",       "time",
+        "zadd",   "zrange",  "zrem",        "zcard",      "zcount",
+        "zscore", "zmscore", "hset",        "hget",       "hmget",
+        "hdel",   "hincrby", "hsetnx",      "hgetall",    "hscan",
+        "sadd",   "srem",    "sismember",   "smismember", "exists",
+        "expire", "hexists", "zscan",       "sscan",      "zremrangebyscore"}) {
+    rule.push_back("+" + command);
+  }
+  ASSERT_EQ(server_->Run(rule), "OK");
+  const auto admin = client_;
+  const std::shared_ptr<RedisClient> user =
+      *RedisClient::Make(server_->Url("waits:secret@"));
+  for (const ScriptCase& script : AllScripts()) {
+    SCOPED_TRACE(script.name);
+    client_ = admin;
+    std::string fence;
+    if (script.has_other_keys) {
+      server_->Run({"FLUSHALL"});
+    } else {
+      FillPartition(fence);
+    }
+    client_ = user;
+    const absl::StatusOr<RedisReply> reply = RunCase(script, fence);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+  }
+}
+
 // It was not done by half.
 TEST_F(WaitScriptsTest, EnqueueThatAFullServerRefusesChangesNothing) {
   std::string fence;

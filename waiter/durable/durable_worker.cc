@@ -731,6 +731,7 @@ void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
   if (is_shut_down || result.reason() == StopReason::kCancelled) PayAgain(held);
   const MutexLock lock(mutex_);
   held.runs = false;
+  CountPolled(held);
   ClearMark(held);
   if (held.phase == Phase::kDropped ||
       (is_shut_down && held.phase != Phase::kReleasing)) {
