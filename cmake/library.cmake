@@ -115,6 +115,7 @@ set(WAITER_SOURCES
   waiter/loop/wait_policy.cc
   waiter/loop/wait_token.cc
   waiter/presets/presets.cc
+  waiter/telemetry/durable_metrics.cc
   waiter/telemetry/log_observer.cc
   waiter/telemetry/metrics.cc
   waiter/telemetry/metrics_observer.cc

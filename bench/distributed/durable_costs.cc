@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures what durable waits cost a Redis server and their workers, beside
-// BullMQ and a floor, on one server that it starts itself. Prints a table.
+// BullMQ and floors, on one server that it starts itself. Prints what README.md
+// has between its markers.
 // README.md describes the measurement.
 
 #include <sched.h>
@@ -27,8 +28,10 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -39,10 +42,15 @@
 ABSL_FLAG(std::string, bullmq, "",
           "folder with node_modules of bullmq and ioredis; empty: without");
 ABSL_FLAG(std::string, bullmq_member, "", "the program bullmq_member.js");
-ABSL_FLAG(std::vector<std::string>, only, {},
-          "of polls, ends, memory, enqueue, lateness, failover; empty: all");
+ABSL_FLAG(
+    std::vector<std::string>, only, {},
+    "of polls, ends, memory, enqueue, million, lateness, failover; empty: "
+    "all");
+ABSL_FLAG(bool, quick, false,
+          "one round, fewer waits, and no part that takes minutes");
 ABSL_FLAG(int32_t, rounds, 3, "of which the medians are printed");
-ABSL_FLAG(int32_t, waits, 100'000, "pending, except for those of lateness");
+ABSL_FLAG(int32_t, waits, 100'000,
+          "pending, except for those of million and lateness");
 ABSL_FLAG(int32_t, workers, 1, "processes of polls");
 ABSL_FLAG(int32_t, bullmq_workers, 1, "the same, of BullMQ");
 ABSL_FLAG(int32_t, bullmq_concurrency, 200, "jobs of one such process");
@@ -93,6 +101,16 @@ class Samples {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
   }
+  // Those that begin with `prefix`, without it.
+  std::vector<std::string> Names(const std::string& prefix) const {
+    std::vector<std::string> names;
+    for (const auto& [name, values] : values_) {
+      if (absl::StartsWith(name, prefix)) {
+        names.push_back(name.substr(prefix.size()));
+      }
+    }
+    return names;
+  }
 
  private:
   std::map<std::string, std::vector<double>> values_;
@@ -120,6 +138,28 @@ Figures Add(const Subject& subject, const RedisUnderTest& redis, int count,
             std::vector<std::string> flags = {}) {
   flags.push_back(absl::StrCat("--count=", count));
   return Member(Flags(subject, redis, "add", flags)).Read();
+}
+
+// Where the time of scripts goes, in percent. Time by the clock, so that other
+// programs on the server's processor have a part in all of them.
+void AddScriptShares(const RedisUnderTest& redis, Samples& samples) {
+  std::map<std::string, double> times;
+  double scripts = 0;
+  double inner = 0;
+  for (const auto& [command, micros] : redis.CommandMicros()) {
+    if (command == "evalsha" || command == "eval") {
+      scripts += micros;
+      continue;
+    }
+    times[command] = micros;
+    inner += micros;
+  }
+  if (scripts <= 0) return;
+  times["Lua itself"] = scripts - inner;
+  for (const auto& [what, micros] : times) {
+    const double share = 100 * micros / scripts;
+    if (share >= 1) samples.Add("of scripts: " + what, share);
+  }
 }
 
 int Workers(const Subject& subject) {
@@ -156,7 +196,58 @@ void MeasurePolls(const Subject& subject, const RedisUnderTest& redis,
   samples.Add("worker us/poll",
               (after.at("cpu_us") - before.at("cpu_us")) / polls);
   samples.Add("redis busy", cpu / 1e6 / seconds);
-  if (!subject.is_bullmq) samples.Add("lost", after.at("lost"));
+  if (subject.is_bullmq) return;
+  AddScriptShares(redis, samples);
+  samples.Add("lost", after.at("lost"));
+}
+
+// A million waits are pending, with delays of about 10 s.
+void MeasureMillion(const Subject& subject, const RedisUnderTest& redis,
+                    Samples& samples) {
+  redis.Clear();
+  Add(subject, redis, 1'000'000, {"--spread=8s"});
+  const Members workers =
+      Start(Workers(subject),
+            Flags(subject, redis, "work", {"--least=4s", "--most=12s"}));
+  Sleep(16);
+  const Figures before = Sum(workers);
+  const double cpu_before = redis.CpuMicros();
+  const absl::Time start = absl::Now();
+  Sleep(15);
+  const Figures after = Sum(workers);
+  const double cpu = redis.CpuMicros() - cpu_before;
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const double polls = after.at("polls") - before.at("polls");
+  samples.Add("million polls/s", polls / seconds);
+  samples.Add("million redis us/poll", cpu / polls);
+  samples.Add("million redis busy", cpu / 1e6 / seconds);
+}
+
+// The polls of `MeasurePolls` without a store.
+void MeasureEngine(Samples& samples) {
+  Member engine({Folder() + "/waiter_member", "--role=engine",
+                 absl::StrCat("--count=", 2 * absl::GetFlag(FLAGS_waits)),
+                 "--least=1400ms", "--most=2s"});
+  Sleep(4);
+  const Figures before = engine.Ask();
+  Sleep(4);
+  const Figures after = engine.Ask();
+  samples.Add("engine us/poll", (after.at("cpu_us") - before.at("cpu_us")) /
+                                    (after.at("polls") - before.at("polls")));
+}
+
+// What scripts cost that do nothing.
+void MeasureEmptyScripts(const RedisUnderTest& redis, Samples& samples) {
+  redis.Clear();
+  Member floor({Folder() + "/redis_floor",
+                absl::StrCat("--port=", redis.port()),
+                absl::StrCat("--count=", 2 * absl::GetFlag(FLAGS_waits)),
+                "--nothing", "--time=5s"});
+  floor.Read();
+  const double before = redis.CpuMicros();
+  const Figures figures = floor.Ask();
+  samples.Add("empty redis us/poll",
+              (redis.CpuMicros() - before) / figures.at("polls"));
 }
 
 void MeasureFloor(const RedisUnderTest& redis, bool reads, Samples& samples) {
@@ -344,14 +435,15 @@ std::string Number(double value, const char* unit) {
   return *unit == '\0' ? text : absl::StrCat(text, " ", unit);
 }
 
-void Print(const Row& row, const Samples& waiter) {
+// Returns false if the figure is short of its target.
+bool Print(const Row& row, const Samples& waiter) {
   const std::optional<double> value = waiter.Median(row.figure);
-  if (!value.has_value()) return;
+  if (!value.has_value()) return true;
   std::optional<double> peer;
   if (row.peer != nullptr) {
     peer = row.peer->Median(row.peer_figure.empty() ? row.figure
                                                     : row.peer_figure);
-    if (!peer.has_value()) return;
+    if (!peer.has_value() && !row.target.has_value()) return true;
   }
   const auto holds = [&](double found, double bound) {
     return row.is_least ? found >= bound : found <= bound;
@@ -372,6 +464,7 @@ void Print(const Row& row, const Samples& waiter) {
                peer.has_value() ? Number(*peer, row.unit) : "",
                peer.has_value() ? absl::StrFormat("%.3fx", *value / *peer) : "",
                target, verdict);
+  return verdict != "short";
 }
 
 void PrintTable(const Samples& waiter, const Samples& floor,
@@ -404,6 +497,12 @@ void PrintTable(const Samples& waiter, const Samples& floor,
       Row{.name = "Redis CPU per poll",
           .figure = "redis us/poll",
           .unit = "us",
+          .peer = &floor,
+          .peer_name = "scripts that do nothing",
+          .peer_figure = "empty redis us/poll"},
+      Row{.name = "Redis CPU per poll",
+          .figure = "redis us/poll",
+          .unit = "us",
           .peer = &bullmq,
           .peer_name = "BullMQ",
           .ratio_target = 0.1},
@@ -415,7 +514,19 @@ void PrintTable(const Samples& waiter, const Samples& floor,
       Row{.name = "worker CPU per poll",
           .figure = "worker us/poll",
           .unit = "us",
+          .peer = &floor,
+          .peer_name = "engine alone",
+          .peer_figure = "engine us/poll",
           .target = 3},
+      Row{.name = "polls per second, 1 M pending",
+          .figure = "million polls/s",
+          .unit = "",
+          .target = 100e3,
+          .is_least = true},
+      Row{.name = "Redis CPU per poll, 1 M pending",
+          .figure = "million redis us/poll",
+          .unit = "us",
+          .target = 8},
       Row{.name = "Redis CPU per wait of one poll",
           .figure = "redis us/wait",
           .unit = "us",
@@ -507,7 +618,39 @@ void PrintTable(const Samples& waiter, const Samples& floor,
   absl::PrintF(
       "| | Waiter | peer | | ratio | target | |\n"
       "| --- | ---: | --- | ---: | ---: | --- | --- |\n");
-  for (const Row& row : rows) Print(row, waiter);
+  std::vector<std::string> short_of;
+  for (const Row& row : rows) {
+    if (!Print(row, waiter)) short_of.push_back(row.name);
+  }
+  short_of.erase(std::unique(short_of.begin(), short_of.end()), short_of.end());
+  if (!short_of.empty()) {
+    absl::PrintF("\nShort of their targets are: %s.\n",
+                 absl::StrJoin(short_of, "; "));
+  }
+}
+
+void PrintScriptShares(const Samples& waiter) {
+  std::vector<std::string> parts;
+  for (const std::string& what : waiter.Names("of scripts: ")) {
+    parts.push_back(absl::StrFormat("%s %.0f %%", what,
+                                    *waiter.Median("of scripts: " + what)));
+  }
+  if (parts.empty()) return;
+  absl::PrintF("\nOf the time in scripts while waits are polled: %s.\n",
+               absl::StrJoin(parts, ", "));
+}
+
+void PrintConditions(double load, int rounds) {
+  absl::PrintF(
+      "\nMedians of %d round%s with %d waits on %d processors, %s. The load "
+      "average was %.1f "
+      "when it began: %s.\n",
+      rounds, rounds == 1 ? "" : "s", absl::GetFlag(FLAGS_waits),
+      std::thread::hardware_concurrency(),
+      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()), load,
+      load < 0.5 ? "the machine was at rest"
+                 : "other programs had a part of the processors, so that rates "
+                   "are lower, and times longer, than at rest");
 }
 
 // Keeps this process and those that it starts off the processor of the server.
@@ -523,9 +666,29 @@ int DivideProcessors() {
   return static_cast<int>(first);
 }
 
-bool Wants(const char* part) {
+constexpr std::array kParts = {"polls",   "ends",     "memory",  "enqueue",
+                               "million", "lateness", "failover"};
+// Those that take minutes.
+constexpr std::array kSlowParts = {"million", "lateness", "failover"};
+
+bool Wants(const std::string& part) {
   const std::vector<std::string> only = absl::GetFlag(FLAGS_only);
-  return only.empty() || std::count(only.begin(), only.end(), part) > 0;
+  if (!only.empty()) return std::count(only.begin(), only.end(), part) > 0;
+  return !absl::GetFlag(FLAGS_quick) ||
+         std::count(kSlowParts.begin(), kSlowParts.end(), part) == 0;
+}
+
+void CheckFlags() {
+  for (const std::string& part : absl::GetFlag(FLAGS_only)) {
+    if (std::count(kParts.begin(), kParts.end(), part) == 0) {
+      Fail(absl::StrCat("--only=", part, ": there is no such part"));
+    }
+  }
+  if (Wants("lateness") && !Wants("polls")) {
+    Fail(
+        "--only=lateness: give polls, too; lateness is that at half of its "
+        "polls per second");
+  }
 }
 
 const char* NameOf(const Subject& subject) {
@@ -563,12 +726,23 @@ void MeasureTimes(const Subject& subject, const RedisUnderTest& redis,
   if (Wants("lateness") && polls.has_value()) {
     MeasureLateness(subject, redis, *polls, samples);
   }
+  // BullMQ would take minutes to add them.
+  if (Wants("million") && !subject.is_bullmq) {
+    MeasureMillion(subject, redis, samples);
+  }
   if (Wants("failover")) {
     MeasureFailover(subject, redis, subject.is_bullmq ? 75 : 22, samples);
   }
 }
 
 void Run() {
+  CheckFlags();
+  double load = 0;
+  Check(getloadavg(&load, 1) == 1, "no load average");
+  if (absl::GetFlag(FLAGS_quick)) {
+    absl::SetFlag(&FLAGS_rounds, 1);
+    absl::SetFlag(&FLAGS_waits, 20'000);
+  }
   auto subjects = FindSubjects();
   Samples floor;
   const int cpu = DivideProcessors();
@@ -584,6 +758,8 @@ void Run() {
     std::fprintf(stderr, "floor, round %d\n", round);
     MeasureFloor(redis, /*reads=*/false, floor);
     MeasureFloor(redis, /*reads=*/true, floor);
+    MeasureEmptyScripts(redis, floor);
+    MeasureEngine(floor);
   }
   for (auto& [subject, samples] : subjects) {
     std::fprintf(stderr, "%s, in real time\n", NameOf(subject));
@@ -591,6 +767,8 @@ void Run() {
   }
   PrintTable(subjects.front().second, floor,
              subjects.size() > 1 ? subjects.back().second : Samples());
+  PrintScriptShares(subjects.front().second);
+  PrintConditions(load, rounds);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 // The least that a poll of a durable wait can cost a Redis server: the commands
 // that the scripts run, in batches, without scripts. Nobody decides anything
-// here, so it is no way to poll. Prints a line of figures.
+// here, so it is no way to poll. With `--nothing`, what calls of scripts with
+// as many keys and arguments cost if they do nothing. Prints a line of figures.
 
 #include <hiredis/hiredis.h>
 
@@ -30,6 +31,7 @@ ABSL_FLAG(int64_t, batch, 250, "waits of one command");
 ABSL_FLAG(int64_t, partitions, 16, "sets into which the waits are divided");
 ABSL_FLAG(int64_t, record, 100, "bytes of a record");
 ABSL_FLAG(bool, reads, true, "read what the scripts read");
+ABSL_FLAG(bool, nothing, false, "call a script that does nothing instead");
 ABSL_FLAG(absl::Duration, time, absl::Seconds(5), "for which it runs");
 
 namespace waiter::bench {
@@ -47,6 +49,19 @@ class Pipeline {
   ~Pipeline() { redisFree(redis_); }
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
+
+  // Returns the text of the reply.
+  std::string Ask(const Command& command) {
+    Await(0);
+    Send(command);
+    void* reply = nullptr;
+    Check(redisGetReply(redis_, &reply) == REDIS_OK, "no reply");
+    --pending_;
+    std::string text(static_cast<redisReply*>(reply)->str,
+                     static_cast<redisReply*>(reply)->len);
+    freeReplyObject(reply);
+    return text;
+  }
 
   void Send(const Command& command) {
     std::vector<const char*> texts;
@@ -114,7 +129,27 @@ void Run() {
   const auto prefix_of = [](int64_t partition) {
     return absl::StrCat("floor:{", partition, "}:");
   };
-  for (int64_t p = 0; p < partitions; ++p) {
+  const bool does_nothing = absl::GetFlag(FLAGS_nothing);
+  const std::string script =
+      does_nothing ? pipeline.Ask({"SCRIPT", "LOAD", "#!lua\nreturn {}"}) : "";
+  // As a claim and a settle of `size` waits.
+  const auto call = [&](const std::string& prefix, int64_t first,
+                        int64_t size) {
+    Command claim = {"EVALSHA", script, "10"};
+    for (int i = 0; i < 10; ++i) claim.push_back(absl::StrCat(prefix, i));
+    Command settle = claim;
+    claim.insert(claim.end(), {"250", "15000000"});
+    settle.insert(settle.end(), {"15000000", "86400000000", "250", "r",
+                                 "1790000000000001", absl::StrCat(size)});
+    for (int64_t i = first; i < first + size; ++i) {
+      settle.push_back(absl::StrFormat("i-%017d", order[i]));
+      settle.push_back(record);
+      settle.push_back("5000000");
+    }
+    pipeline.Send(claim);
+    pipeline.Send(settle);
+  };
+  for (int64_t p = 0; p < partitions && !does_nothing; ++p) {
     for (int64_t first = 0; first < per_partition; first += batch) {
       move(prefix_of(p), first, std::min(batch, per_partition - first), true);
       pipeline.Await(kInFlight);
@@ -132,6 +167,12 @@ void Run() {
     const int64_t size = std::min(batch, per_partition - first);
     for (int64_t p = 0; p < partitions; ++p) {
       const std::string prefix = prefix_of(p);
+      if (does_nothing) {
+        call(prefix, first, size);
+        polls += size;
+        pipeline.Await(kInFlight);
+        continue;
+      }
       if (reads) {
         pipeline.Send({"ZRANGE", prefix + "due", "-inf", "+inf", "BYSCORE",
                        "LIMIT", "0", absl::StrCat(size), "WITHSCORES"});

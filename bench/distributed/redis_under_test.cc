@@ -17,13 +17,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "bench/check.h"
 
 namespace waiter::bench {
@@ -120,6 +125,22 @@ double RedisUnderTest::CpuMicros() const {
 
 double RedisUnderTest::UsedMemory() const {
   return Info("memory", "used_memory");
+}
+
+std::map<std::string, double> RedisUnderTest::CommandMicros() const {
+  std::map<std::string, double> micros;
+  // cmdstat_zadd:calls=1,usec=2,...
+  for (const absl::string_view line :
+       absl::StrSplit(Run("INFO commandstats"), '\n')) {
+    const std::vector<absl::string_view> parts =
+        absl::StrSplit(line, absl::ByAnyChar(":,"));
+    if (parts.size() < 3 || !absl::StartsWith(parts[0], "cmdstat_")) continue;
+    double usec = 0;
+    if (!absl::SimpleAtod(absl::StripPrefix(parts[2], "usec="), &usec))
+      continue;
+    micros[std::string(absl::StripPrefix(parts[0], "cmdstat_"))] = usec;
+  }
+  return micros;
 }
 
 double RedisUnderTest::Info(const std::string& section,

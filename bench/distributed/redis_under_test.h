@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ class RedisUnderTest {
   // Processor time of the main thread so far.
   double CpuMicros() const;
   double UsedMemory() const;
+
+  // Time within each command since CONFIG RESETSTAT, by its name; that of a
+  // script has that of its commands, too.
+  std::map<std::string, double> CommandMicros() const;
 
   // Returns what redis-cli prints.
   std::string Run(const std::string& command) const;

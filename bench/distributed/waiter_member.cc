@@ -4,12 +4,15 @@
 // A process of durable waits, for durable_costs.cc, which says what it does by
 // flags. `--role=add` enqueues and ends. `--role=work` polls, answers each line
 // on its standard input with a line of figures, and ends with that input.
+// `--role=engine` does that with as many waits of a `WaitEngine`, without a
+// server.
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -39,9 +42,14 @@
 #include "waiter/distributed/redis_wait_store.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
 
 ABSL_FLAG(int32_t, port, 0, "of the server on 127.0.0.1");
-ABSL_FLAG(std::string, role, "", "add or work");
+ABSL_FLAG(std::string, role, "", "add, work or engine");
 ABSL_FLAG(int64_t, count, 0, "waits");
 ABSL_FLAG(int64_t, batch, 250, "waits of one call");
 ABSL_FLAG(absl::Duration, spread, absl::ZeroDuration(),
@@ -165,6 +173,44 @@ class Lateness {
   std::vector<int64_t> late_;
 };
 
+// Delays within [least, most].
+WaitOptions PolicyOf(absl::Duration least, absl::Duration most) {
+  WaitOptions policy = {.timeout = absl::InfiniteDuration()};
+  policy.backoff = {
+      .initial_delay = (least + most) / 2,
+      .max_delay = most,
+      .multiplier = 1,
+      .jitter = Jitter::Between(absl::FDivDuration(least, (least + most) / 2),
+                                absl::FDivDuration(most, (least + most) / 2))};
+  policy.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  return policy;
+}
+
+// The polls of `Work`, by an engine alone.
+void RunEngine() {
+  WaitEngine engine;
+  std::atomic<int64_t> polls = 0;
+  const auto policy = WaitPolicy::Make(
+      PolicyOf(absl::GetFlag(FLAGS_least), absl::GetFlag(FLAGS_most)));
+  std::vector<WaitHandle> handles;
+  for (int64_t i = 0; i < absl::GetFlag(FLAGS_count); ++i) {
+    handles.push_back(engine.Start(Waiter(
+                                       [&polls]() -> Poll<> {
+                                         polls.fetch_add(
+                                             1, std::memory_order_relaxed);
+                                         return NotReady();
+                                       },
+                                       policy),
+                                   [](const WaitResult<>&) {}));
+  }
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    absl::PrintF("polls=%d cpu_us=%d\n", polls.load(), CpuMicros());
+    std::fflush(stdout);
+  }
+  std::_Exit(0);
+}
+
 void Work() {
   const absl::Duration least = absl::GetFlag(FLAGS_least);
   const absl::Duration most = absl::GetFlag(FLAGS_most);
@@ -184,16 +230,9 @@ void Work() {
   auto waits =
       DurableWaits::Make(MakeStore(), {.lease = absl::GetFlag(FLAGS_lease)});
   Check(waits.ok(), "no worker");
-  WaitOptions policy = {.timeout = absl::InfiniteDuration()};
-  policy.backoff = {
-      .initial_delay = (least + most) / 2,
-      .max_delay = most,
-      .multiplier = 1,
-      .jitter = Jitter::Between(absl::FDivDuration(least, (least + most) / 2),
-                                absl::FDivDuration(most, (least + most) / 2))};
-  policy.retry_after.rule = RetryAfterOptions::Rule::kReplace;
   const absl::Status status = (*waits)->Register(
-      kName, policy, [&](const DurablePoll& poll) -> Poll<std::string> {
+      kName, PolicyOf(least, most),
+      [&](const DurablePoll& poll) -> Poll<std::string> {
         if (ends) return Success("done");
         if (measures) {
           const int64_t delay_us = delays(random);
@@ -238,6 +277,8 @@ int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
   if (absl::GetFlag(FLAGS_role) == "add") {
     waiter::bench::Adder().Run();
+  } else if (absl::GetFlag(FLAGS_role) == "engine") {
+    waiter::bench::RunEngine();
   } else {
     waiter::bench::Work();
   }

@@ -3,10 +3,12 @@
 
 #include "cli/commands/durable_command.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -84,9 +86,10 @@ constexpr std::array kActions = {
         "Adds a durable wait for each target; one that is there is left alone.",
         3, std::numeric_limits<size_t>::max()},
     ActionForm{
-        Action::kStatus, "status", "[FLAG...] STORE_URL NAME",
-        "Shows how many waits of a name there are, and how late they are.", 2,
-        2},
+        Action::kStatus, "status", "[FLAG...] STORE_URL [NAME]",
+        "Shows how many waits of a name there are, and how late they are; "
+        "without NAME, of each name.",
+        1, 2},
     ActionForm{Action::kList, "list", "[FLAG...] STORE_URL NAME",
                "Lists the waits of a name, and the results that are kept.", 2,
                2},
@@ -113,6 +116,7 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
                   if (timeout.ok()) arguments.timeout = *timeout;
                   return timeout.status();
                 });
+      flags.AddSwitch("json", "print JSON", arguments.json);
       flags.Add("first-delay", "10s", "delay before the first poll",
                 arguments.first_delay);
       flags.Add("key", "KEY",
@@ -122,7 +126,7 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
       flags.HasNoVariable("key");
       break;
     case Action::kStatus:
-      flags.AddSwitch("json", "print JSON, a line for each look",
+      flags.AddSwitch("json", "print JSON, a line for each look at a name",
                       arguments.json);
       flags.AddSwitch("watch", "look again every 2s, until interrupted",
                       arguments.watch);
@@ -144,6 +148,7 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
       flags.HasNoVariable("repair");
       break;
     case Action::kCancel:
+      flags.AddSwitch("json", "print JSON", arguments.json);
       break;
   }
   return flags;
@@ -154,6 +159,7 @@ struct Call {
   const Arguments& arguments;
   const Flags& flags;
   const std::vector<std::string>& words;
+  const std::shared_ptr<WaitStore>& store;
   DurableClient& client;
   std::ostream& out;
 
@@ -190,27 +196,94 @@ absl::StatusOr<int> Add(const Call& call,
                             std::move(callback));
   });
   if (!added.ok()) return added.status();
+  if (call.arguments.json) {
+    call.out << DurableAddedJson(call.name(), *added, count - *added) << '\n';
+    return 0;
+  }
   call.out << *added << " added";
   if (*added < count) call.out << ", " << count - *added << " known before";
   call.out << '\n';
   return 0;
 }
 
-absl::StatusOr<int> Status(const Call& call) {
-  while (true) {
-    const absl::StatusOr<DurableStats> stats =
-        Answer<DurableStats>([&](auto callback) {
-          call.client.Stats(call.name(), std::move(callback));
-        });
-    if (!stats.ok()) return stats.status();
-    if (call.arguments.json) {
-      call.out << DurableStatsJson(call.name(), *stats) << '\n';
-    } else {
-      call.out << DurableStatsText(*stats);
+// Looks at the names of a space, one or all.
+class Watcher {
+ public:
+  explicit Watcher(const Call& call) : call_(call) {}
+
+  absl::StatusOr<std::vector<DurableLook>> Look() {
+    const absl::StatusOr<DurableSpace> space = Answer<DurableSpace>(
+        [&](auto callback) { call_.client.Describe(std::move(callback)); });
+    if (!space.ok()) return space.status();
+    std::vector<std::pair<std::string, int64_t>> names = space->names;
+    if (call_.words.size() > 1) {
+      names = {{call_.name(), call_.arguments.store.partitions}};
     }
+    std::vector<DurableLook> looks;
+    for (const auto& [name, partitions] : names) {
+      absl::StatusOr<DurableStats> stats = Stats(name, partitions);
+      if (!stats.ok()) return stats.status();
+      looks.push_back({.name = name,
+                       .stats = *std::move(stats),
+                       .polls_per_second = std::nullopt,
+                       .workers = space->workers});
+      looks.back().polls_per_second = Rate(looks.back());
+    }
+    return looks;
+  }
+
+ private:
+  absl::StatusOr<DurableStats> Stats(const std::string& name,
+                                     int64_t partitions) const {
+    const absl::StatusOr<std::unique_ptr<DurableClient>> client =
+        DurableClient::Make(call_.store, {.space = call_.arguments.store.space,
+                                          .partitions = partitions});
+    if (!client.ok()) return client.status();
+    return Answer<DurableStats>(
+        [&](auto callback) { (*client)->Stats(name, std::move(callback)); });
+  }
+
+  // Returns the polls per second since the last call for the name.
+  std::optional<double> Rate(const DurableLook& look) {
+    const Count now = {absl::Now(), look.stats.polls};
+    const auto [it, is_first] = counts_.emplace(look.name, now);
+    if (is_first) return std::nullopt;
+    const Count before = std::exchange(it->second, now);
+    const double seconds = absl::ToDoubleSeconds(now.time - before.time);
+    if (seconds <= 0) return std::nullopt;
+    // Of a store that has lost its data, fewer than before.
+    return static_cast<double>(std::max<int64_t>(0, now.polls - before.polls)) /
+           seconds;
+  }
+
+  struct Count {
+    absl::Time time;
+    int64_t polls;
+  };
+
+  const Call& call_;
+  std::map<std::string, Count> counts_;
+};
+
+absl::StatusOr<int> Status(const Call& call) {
+  Watcher watcher(call);
+  while (true) {
+    const absl::StatusOr<std::vector<DurableLook>> looks = watcher.Look();
+    if (!looks.ok()) return looks.status();
+    int64_t overdue = 0;
+    std::string_view gap;
+    for (const DurableLook& look : *looks) {
+      overdue += look.stats.overdue;
+      if (call.arguments.json) {
+        call.out << DurableLookJson(look) << '\n';
+      } else {
+        call.out << std::exchange(gap, "\n") << DurableLookText(look);
+      }
+    }
+    if (looks->empty() && !call.arguments.json) call.out << "no names\n";
     if (!call.arguments.watch || !(call.out << std::flush)) {
       return call.flags.Given("max-overdue") &&
-                     stats->overdue > call.arguments.max_overdue
+                     overdue > call.arguments.max_overdue
                  ? kNo
                  : 0;
     }
@@ -258,8 +331,7 @@ absl::StatusOr<int> ShowOrCancel(const Call& call, bool cancels) {
   return status->phase == DurableStatus::Phase::kUnknown ? kNo : 0;
 }
 
-absl::StatusOr<int> Check(const Call& call,
-                          const std::shared_ptr<WaitStore>& store) {
+absl::StatusOr<int> Check(const Call& call) {
   const bool repairs = call.arguments.repair;
   const DurableCheckOptions options = {
       .space = call.arguments.store.space,
@@ -267,7 +339,8 @@ absl::StatusOr<int> Check(const Call& call,
       .repairs = repairs};
   const absl::StatusOr<DurableCheckReport> report =
       Answer<DurableCheckReport>([&](auto callback) {
-        CheckDurableWaits(store, call.name(), options, std::move(callback));
+        CheckDurableWaits(call.store, call.name(), options,
+                          std::move(callback));
       });
   if (!report.ok()) return report.status();
   if (call.arguments.json) {
@@ -293,8 +366,9 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
     return absl::InvalidArgumentError(
         absl::StrCat("usage: ", kCommand, " ", form.name, " ", form.arguments));
   }
-  if (absl::Status status = CheckWaitName((*words)[1]); !status.ok()) {
-    return status;
+  if (words->size() > 1) {
+    absl::Status status = CheckWaitName((*words)[1]);
+    if (!status.ok()) return status;
   }
   std::vector<DurableRequest> requests;
   if (form.action == Action::kAdd) {
@@ -310,7 +384,8 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
       DurableClient::Make(*store, {.space = arguments.store.space,
                                    .partitions = arguments.store.partitions});
   if (!client.ok()) return client.status();
-  const Call call = {arguments, flags, *words, **client, invocation.out};
+  const Call call = {arguments, flags,    *words,
+                     *store,    **client, invocation.out};
   switch (form.action) {
     case Action::kAdd:
       return Add(call, std::move(requests));
@@ -321,7 +396,7 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
     case Action::kShow:
       return ShowOrCancel(call, /*cancels=*/false);
     case Action::kCheck:
-      return Check(call, *store);
+      return Check(call);
     case Action::kCancel:
       break;
   }

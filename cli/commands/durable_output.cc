@@ -133,33 +133,54 @@ std::string DurableJson(const DurableStatus& status) {
   return JsonText(row);
 }
 
-std::string DurableStatsText(const DurableStats& stats) {
+std::string DurableLookText(const DurableLook& look) {
+  const DurableStats& stats = look.stats;
   std::string text;
   const auto append = [&](const std::string& name, const std::string& value) {
     absl::StrAppendFormat(&text, "%-16s %s\n", name, value);
   };
+  append("name", look.name);
   append("pending", absl::StrCat(stats.pending));
   append("overdue", absl::StrCat(stats.overdue));
   append("oldest", TimeText(stats.oldest));
+  append("undelivered", absl::StrCat(stats.undelivered));
   append("kept", absl::StrCat(stats.kept));
+  append("workers", absl::StrCat(look.workers));
+  append("polls", absl::StrCat(stats.polls));
+  if (look.polls_per_second.has_value()) {
+    append("polls/s", absl::StrFormat("%.1f", *look.polls_per_second));
+  }
   for (const auto& [counter, count] : stats.counters) {
     append(Printable(counter), absl::StrCat(count));
   }
   return text;
 }
 
-std::string DurableStatsJson(std::string_view name, const DurableStats& stats) {
+std::string DurableLookJson(const DurableLook& look) {
+  const DurableStats& stats = look.stats;
   Json counters = Json::object();
   for (const auto& [counter, count] : stats.counters) {
     counters[counter] = count;
   }
   return JsonText(
-      {{"name", std::string(name)},
+      {{"name", look.name},
        {"pending", stats.pending},
        {"overdue", stats.overdue},
        {"oldest_ms", JsonNumber(absl::ToDoubleMilliseconds(stats.oldest))},
+       {"undelivered", stats.undelivered},
        {"kept", stats.kept},
+       {"workers", look.workers},
+       {"polls", stats.polls},
+       {"polls_per_s", look.polls_per_second.has_value()
+                           ? JsonNumber(*look.polls_per_second)
+                           : Json()},
        {"counters", std::move(counters)}});
+}
+
+std::string DurableAddedJson(std::string_view name, int64_t added,
+                             int64_t known) {
+  return JsonText(
+      {{"name", std::string(name)}, {"added", added}, {"known", known}});
 }
 
 std::string DurableCheckText(const DurableCheckReport& report, bool repairs) {

@@ -9,6 +9,8 @@
 #ifndef WAITER_CLI_COMMANDS_DURABLE_OUTPUT_H_
 #define WAITER_CLI_COMMANDS_DURABLE_OUTPUT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,14 +20,25 @@
 
 namespace waiter::cli {
 
+// What `waiter durable status` shows of a name.
+struct DurableLook {
+  std::string name;
+  DurableStats stats;
+  // Since the look before; unset in the first one.
+  std::optional<double> polls_per_second;
+  int64_t workers = 0;  // Of the space.
+};
+
 // Return a line without its end. The target of a wait is shown without secrets.
 std::string DurableLine(const DurableStatus& status, absl::Time now);
 std::string DurableJson(const DurableStatus& status);
-std::string DurableStatsJson(std::string_view name, const DurableStats& stats);
+std::string DurableLookJson(const DurableLook& look);
+std::string DurableAddedJson(std::string_view name, int64_t added,
+                             int64_t known);
 
 // Return lines, one for each field that is known.
 std::string DurableText(const DurableStatus& status, absl::Time now);
-std::string DurableStatsText(const DurableStats& stats);
+std::string DurableLookText(const DurableLook& look);
 
 // Lines, and a line without its end, for what a check has found.
 std::string DurableCheckText(const DurableCheckReport& report, bool repairs);

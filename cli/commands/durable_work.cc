@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -38,12 +39,15 @@
 #include "cli/run/durable_store.h"
 #include "cli/run/durable_target.h"
 #include "cli/run/loop_jobs.h"
+#include "cli/run/shared_rate.h"
 #include "cli/run/target_wait.h"
 #include "cli/text/printable.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/durable_client.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/durable_waits.h"
+#include "waiter/distributed/shared_rate_limiter.h"
+#include "waiter/distributed/shared_rate_limiter_options.h"
 #include "waiter/distributed/wait_store.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -73,6 +77,7 @@ struct Arguments {
   DurableStoreFlags store;
   PolicyFlags policy;
   HttpFlags http;
+  std::optional<SharedRate> shared_rate;
   absl::Duration probe_timeout = absl::Seconds(10);
   absl::Duration hold;
   int successes = 1;
@@ -103,6 +108,15 @@ Flags MakeFlags(Arguments& arguments) {
             arguments.drain);
   flags.BeginTopic("when", "delays and limits");
   arguments.policy.AddTo(flags);
+  flags.Add("shared-rate", "URL",
+            "limit of many processes: redis://HOST/NAME?rate=20",
+            [&arguments](std::string_view url) {
+              absl::StatusOr<SharedRate> rate = ParseSharedRate(url);
+              if (!rate.ok()) return rate.status();
+              arguments.shared_rate = *std::move(rate);
+              return absl::OkStatus();
+            });
+  flags.HideValues("shared-rate");
   flags.Add("probe-timeout", "10s", "longest time that one poll may take",
             arguments.probe_timeout);
   flags.AddSwitch("gone", "wait until targets are gone; an error is not gone",
@@ -210,8 +224,21 @@ absl::Status CheckStore(const std::shared_ptr<WaitStore>& store,
   return absl::OkStatus();
 }
 
+// What is wrong with the store or with the shared rate, if anything is.
+absl::Status TroubleOf(const DurableWaits& waits,
+                       const SharedRateLimiter* limiter) {
+  absl::Status status = waits.State().last_error;
+  if (limiter == nullptr || !status.ok()) return status;
+  const SharedRateLimiterState state = limiter->State();
+  if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("--shared-rate: ", state.last_error.message(),
+                   "; this process keeps a rate of its own"));
+}
+
 // Runs the loop until a signal has come and the worker has ended.
-void RunUntilSignal(std::unique_ptr<DurableWaits> waits, absl::Duration drain,
+void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
+                    const SharedRateLimiter* limiter, absl::Duration drain,
                     Worker& worker, EventLoop& loop, ProcessReaper& reaper) {
   bool has_ended = false;
   bool has_drained = false;
@@ -245,7 +272,7 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits, absl::Duration drain,
     const MonotonicTime now = loop.clock().MonotonicNow();
     if (!drainer.joinable() && now >= next_look) {
       next_look = now + kErrorGap;
-      const absl::Status error = waits->State().last_error;
+      const absl::Status error = TroubleOf(*waits, limiter);
       if (!error.ok() && known.ok()) {
         worker.Warn(absl::StrCat(error.message()));
       }
@@ -259,13 +286,25 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits, absl::Duration drain,
   }
 }
 
-absl::Status Work(const Arguments& arguments, const WaitOptions& policy,
+absl::Status Work(const Arguments& arguments, WaitOptions policy,
                   const HttpOptions& http,
                   const std::vector<std::string>& words, std::ostream& out,
                   std::ostream& err) {
   const absl::StatusOr<std::shared_ptr<WaitStore>> store =
       ConnectToWaitStore(words.front());
   if (!store.ok()) return store.status();
+  std::shared_ptr<SharedRateLimiter> limiter;
+  if (arguments.shared_rate.has_value()) {
+    absl::StatusOr<std::shared_ptr<SharedRateLimiter>> made =
+        MakeSharedLimiter(*arguments.shared_rate);
+    if (!made.ok()) {
+      return absl::Status(
+          made.status().code(),
+          absl::StrCat("--shared-rate: ", made.status().message()));
+    }
+    limiter = *std::move(made);
+    policy.rate_limiter = limiter;
+  }
   absl::StatusOr<std::unique_ptr<DurableWaits>> waits = DurableWaits::Make(
       *store, {.space = arguments.store.space,
                .threads = arguments.parallel,
@@ -295,7 +334,8 @@ absl::Status Work(const Arguments& arguments, const WaitOptions& policy,
         std::move(handler));
     if (!status.ok()) return status;
   }
-  RunUntilSignal(*std::move(waits), arguments.drain, worker, loop, reaper);
+  RunUntilSignal(*std::move(waits), limiter.get(), arguments.drain, worker,
+                 loop, reaper);
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   return absl::OkStatus();
 }
@@ -335,11 +375,11 @@ absl::Status DurableWork(const Invocation& invocation) {
       return status;
     }
   }
-  const absl::StatusOr<WaitOptions> policy = PolicyOf(arguments, flags);
+  absl::StatusOr<WaitOptions> policy = PolicyOf(arguments, flags);
   if (!policy.ok()) return policy.status();
   const absl::StatusOr<HttpOptions> http = arguments.http.Options(flags);
   if (!http.ok()) return http.status();
-  return Work(arguments, *policy, *http, *words, out, err);
+  return Work(arguments, *std::move(policy), *http, *words, out, err);
 }
 
 }  // namespace waiter::cli

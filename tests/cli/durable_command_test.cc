@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -33,6 +35,7 @@ namespace waiter::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -161,8 +164,9 @@ TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
   ASSERT_TRUE(Eventually([&] { return Keys().size() == 40; }))
       << Durable("status") << Durable("list")
       << (second->Signal(SIGTERM), second->Wait()) << second->err();
-  ASSERT_TRUE(Eventually(
-      [&] { return Durable("status").find("pending          0\n") == 0; }));
+  ASSERT_TRUE(Eventually([&] {
+    return absl::StrContains(Durable("status"), "pending          0\n");
+  }));
 
   // A program that ran again has the same idempotency key.
   std::map<std::string, std::set<std::string>> ends;
@@ -257,9 +261,12 @@ TEST_F(DurableCommandTest, PollThatHangsEndsAtItsLimit) {
 
 TEST_F(DurableCommandTest, WaitCanBeCancelled) {
   Durable("add", {"file:" + Path("none"), "--key=a"});
-  EXPECT_EQ(Durable("status", {"--max-overdue=1"}).find("pending          1"),
-            0U);
+  EXPECT_THAT(Durable("status", {"--max-overdue=1"}),
+              HasSubstr("pending          1\n"));
   EXPECT_THAT(Durable("cancel", {"a"}), HasSubstr("a  0 polls, to be cance"));
+  EXPECT_THAT(Durable("cancel", {"a", "--json"}),
+              AllOf(HasSubstr("{\"key\":\"a\",\"phase\":\"pending\","),
+                    HasSubstr("\"cancelled\":true")));
   Durable("cancel", {"b"}, /*code=*/1);
   EXPECT_EQ(Durable("show", {"b"}, /*code=*/1),
             "key              b\nphase            unknown\n");
@@ -341,6 +348,103 @@ TEST_F(DurableCommandTest, CheckFindsNothingWhileWorkersAreBusy) {
     if (i % 2 == 1) flags.emplace_back("--repair");
     EXPECT_THAT(Durable("check", flags), HasSubstr("no damage"));
   }
+}
+
+TEST_F(DurableCommandTest, AddSaysInJsonWhatItAdded) {
+  EXPECT_EQ(Durable("add", {"--json", "a=pid:1", "b=pid:1"}),
+            "{\"name\":\"jobs\",\"added\":2,\"known\":0}\n");
+  EXPECT_EQ(Durable("add", {"--json", "b=pid:1", "c=pid:1"}),
+            "{\"name\":\"jobs\",\"added\":1,\"known\":1}\n");
+}
+
+TEST_F(DurableCommandTest, WatchedStatusShowsThePollsPerSecond) {
+  Durable("add", {"--key=a", "file:" + Path("none")});
+  const auto worker = Work(Log("it"));
+  WaiterProcess status(
+      {"durable", "status", server_->Url(), kName, "--watch", "--json"});
+  ASSERT_TRUE(status.ReadUntil("\"polls_per_s\":null"));
+  // It looks every 2 s, and the worker tells the store of its polls in each
+  // third of its lease of 2 s.
+  std::this_thread::sleep_for(std::chrono::seconds(7));
+  status.Signal(SIGINT);
+  EXPECT_EQ(status.Wait(), 1000 + SIGINT);
+  EXPECT_THAT(status.out(), ContainsRegex("\"polls_per_s\":[0-9.]*[1-9]"));
+  EXPECT_THAT(status.out(), HasSubstr("\"workers\":1,"));
+}
+
+// One name with results that no program took, and one that is divided
+// otherwise.
+TEST_F(DurableCommandTest, StatusShowsAllNames) {
+  const auto status = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> words = {"durable", "status", server_->Url()};
+    words.insert(words.end(), flags.begin(), flags.end());
+    WaiterProcess process(std::move(words));
+    EXPECT_EQ(process.Wait(), 0) << process.err();
+    return process.out();
+  };
+  EXPECT_EQ(status({}), "no names\n");
+  EXPECT_EQ(status({"--json"}), "");
+  Durable("add", {"a=pid:1", "b=file:" + Path("none")});
+  WaiterProcess other({"durable", "add", server_->Url(), "more", "pid:1",
+                       "--partitions=4", "--first-delay=1h"});
+  EXPECT_EQ(other.Wait(), 0) << other.err();
+  const auto worker = Work("false");
+  ASSERT_TRUE(Eventually([&] {
+    return absl::StrContains(status({"--json"}), "\"undelivered\":1,");
+  }));
+  EXPECT_THAT(status({}),
+              AllOf(HasSubstr("name             jobs\npending          2\n"),
+                    HasSubstr("undelivered      1\n"),
+                    HasSubstr("workers          1\n"),
+                    HasSubstr("\n\nname             more\npending          1"),
+                    Not(HasSubstr("polls/s"))));
+}
+
+TEST_F(DurableCommandTest, WorkersShareARate) {
+  std::vector<std::string> targets;
+  for (int i = 0; i < 20; ++i) {
+    targets.push_back(absl::StrCat("f", i, "=file:", Path("none")));
+  }
+  Durable("add", targets);
+  const std::string rate =
+      absl::StrCat("--shared-rate=", server_->Url(), "/api?rate=20");
+  const auto first = Work(Log("first"), {rate});
+  const auto second = Work(Log("second"), {rate});
+  const auto budgets = [&] {
+    WaiterProcess process({"budgets", server_->Url(), "--json"});
+    EXPECT_EQ(process.Wait(), 0) << process.err();
+    return process.out();
+  };
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(budgets(), "\"members\":2");
+  })) << budgets();
+  // The waits want 200 polls per second.
+  const auto polls = [&] {
+    const std::vector<std::string> parts =
+        absl::StrSplit(Durable("status", {"--json"}), "\"polls\":");
+    return std::stoll(parts.at(1));
+  };
+  ASSERT_TRUE(Eventually([&] { return polls() > 20; }));
+  const auto begin = std::chrono::steady_clock::now();
+  const int64_t before = polls();
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  const int64_t found = polls() - before;
+  const std::chrono::duration<double> time =
+      std::chrono::steady_clock::now() - begin;
+  // Workers tell the store each third of their lease of 2 s, also late.
+  EXPECT_LE(found, 20 * (time.count() + 3)) << time.count();
+  EXPECT_GT(found, 0);
+}
+
+TEST_F(DurableCommandTest, WorkersWithoutTheServerOfTheirRateSaySo) {
+  const int port = FreePort(AF_INET);
+  const auto worker =
+      Work(Log("it"),
+           {absl::StrCat("--shared-rate=redis://user:secret@127.0.0.1:", port,
+                         "/api?rate=20")});
+  EXPECT_TRUE(worker->ReadUntil("waiter durable work: --shared-rate: "));
+  EXPECT_TRUE(worker->ReadUntil("this process keeps a rate of its own"));
+  EXPECT_THAT(worker->err(), Not(HasSubstr("secret")));
 }
 
 TEST_F(DurableCommandTest, OverdueWaitsAreAFailureOfStatus) {

@@ -96,21 +96,43 @@ TEST(DurableOutputTest, JsonHasTheSame) {
 }
 
 TEST(DurableOutputTest, StatsAreTextOrJson) {
-  const DurableStats stats = {.pending = 5,
-                              .overdue = 2,
-                              .oldest = absl::Milliseconds(3500),
-                              .kept = 7,
-                              .counters = {{"enqueued", 12}, {"success", 7}}};
-  EXPECT_EQ(DurableStatsText(stats),
-            "pending          5\n"
-            "overdue          2\n"
-            "oldest           3.5s\n"
-            "kept             7\n"
-            "enqueued         12\n"
-            "success          7\n");
-  EXPECT_EQ(DurableStatsJson("jobs", stats),
-            R"({"name":"jobs","pending":5,"overdue":2,"oldest_ms":3500,)"
-            R"("kept":7,"counters":{"enqueued":12,"success":7}})");
+  DurableLook look = {.name = "jobs",
+                      .stats = {.pending = 5,
+                                .undelivered = 1,
+                                .overdue = 2,
+                                .oldest = absl::Milliseconds(3500),
+                                .kept = 7,
+                                .polls = 90,
+                                .counters = {{"enqueued", 12}, {"success", 8}}},
+                      .polls_per_second = std::nullopt,
+                      .workers = 3};
+  const std::string text =
+      "name             jobs\n"
+      "pending          5\n"
+      "overdue          2\n"
+      "oldest           3.5s\n"
+      "undelivered      1\n"
+      "kept             7\n"
+      "workers          3\n"
+      "polls            90\n";
+  const std::string counters =
+      "enqueued         12\n"
+      "success          8\n";
+  EXPECT_EQ(DurableLookText(look), text + counters);
+  const std::string json =
+      R"({"name":"jobs","pending":5,"overdue":2,"oldest_ms":3500,)"
+      R"("undelivered":1,"kept":7,"workers":3,"polls":90,"polls_per_s":)";
+  EXPECT_EQ(DurableLookJson(look),
+            json + R"(null,"counters":{"enqueued":12,"success":8}})");
+  look.polls_per_second = 12.5;
+  EXPECT_EQ(DurableLookText(look), text + "polls/s          12.5\n" + counters);
+  EXPECT_EQ(DurableLookJson(look),
+            json + R"(12.5,"counters":{"enqueued":12,"success":8}})");
+}
+
+TEST(DurableOutputTest, WaitsThatWereAddedAreJson) {
+  EXPECT_EQ(DurableAddedJson("jobs", 2, 1),
+            R"({"name":"jobs","added":2,"known":1})");
 }
 
 TEST(DurableOutputTest, CheckIsTextOrJson) {

@@ -131,6 +131,10 @@ class BentWaitStore final : public WaitStore {
     inner_->Beat(std::move(space), std::move(worker),
                  Bent(&beat, std::move(callback)));
   }
+  void Describe(std::string space, Callback<WaitSpace> callback) override {
+    if (Fails(callback)) return;
+    inner_->Describe(std::move(space), std::move(callback));
+  }
   void Check(WaitPartition partition, std::string cursor,
              Callback<CheckReply> callback) override {
     if (Fails(callback)) return;

@@ -28,18 +28,22 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sim/budget_book.h"
 #include "tests/durable/bent_wait_store.h"
 #include "tests/durable/durable_world.h"
 #include "tests/durable/live_wait_store.h"
 #include "tests/support/first_seed.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/memory_wait_store.h"
+#include "tests/support/simulated_budget_store.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/wait_book.h"
+#include "waiter/async_waiter.h"
 #include "waiter/clock.h"
 #include "waiter/distributed/durable_client.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/durable_waits.h"
+#include "waiter/distributed/shared_rate_limiter.h"
 #include "waiter/distributed/wait_store.h"
 #include "waiter/give_up.h"
 #include "waiter/options.h"
@@ -47,7 +51,10 @@
 #include "waiter/rate_limiter.h"
 #include "waiter/retry_quota.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_handle.h"
 #include "waiter/wait_report.h"
+#include "waiter/wait_result.h"
 #include "waiter/wait_token.h"
 
 namespace waiter {
@@ -479,24 +486,25 @@ TEST(DurablePromisesTest, QuotaThatRefusesEndsTheWait) {
   EXPECT_EQ(bench.results[0].attempts, 3);
 }
 
+class OnePerSecond final : public RateLimiter {
+ public:
+  MonotonicTime Acquire(MonotonicTime now) override {
+    if (now < next_) return next_;
+    next_ = now + std::chrono::seconds(1);
+    return now;
+  }
+  void Update(MonotonicTime, PollStatus) override {}
+  std::optional<double> Rate() const override { return 1; }
+  std::shared_ptr<RateLimiter> MakeAlike() const override {
+    return std::make_shared<OnePerSecond>();
+  }
+
+ private:
+  MonotonicTime next_ = {};
+};
+
 TEST(DurablePromisesTest, LimiterHoldsForAllWaitsOfTheName) {
   Bench bench;
-  class OnePerSecond final : public RateLimiter {
-   public:
-    MonotonicTime Acquire(MonotonicTime now) override {
-      if (now < next_) return next_;
-      next_ = now + std::chrono::seconds(1);
-      return now;
-    }
-    void Update(MonotonicTime, PollStatus) override {}
-    std::optional<double> Rate() const override { return 1; }
-    std::shared_ptr<RateLimiter> MakeAlike() const override {
-      return std::make_shared<OnePerSecond>();
-    }
-
-   private:
-    MonotonicTime next_ = {};
-  };
   bench.policy.rate_limiter = std::make_shared<OnePerSecond>();
   bench.function = Done;
   std::vector<DurableRequest> requests;
@@ -1002,6 +1010,233 @@ TEST(DurablePromisesTest, RefusalOfTheStoreIsToldUntilItOpensTheName) {
   bench.Run(absl::Seconds(10));
   EXPECT_TRUE(worker.State().last_error.ok());
   EXPECT_THAT(bench.polls, SizeIs(Ge(1)));
+}
+
+TEST(DurablePromisesTest, NameThatSomebodyDividedAnewIsTold) {
+  Bench bench;
+  DurableWaits& worker = bench.AddWorker();
+  bench.Run(absl::Seconds(5));
+  EXPECT_TRUE(worker.State().last_error.ok());
+  // As after a FLUSHALL.
+  *bench.book = WaitBook();
+  EXPECT_EQ(bench.book->Open("default", "job", 8), 8);
+  bench.Run(absl::Seconds(40));
+  EXPECT_THAT(worker.State().last_error,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("job has 8 partitions in the store")));
+}
+
+// Waits that a worker gives back at its end need not wait for their leases.
+TEST(DurablePromisesTest, WorkerThatIsDestroyedGivesBackWhatItHolds) {
+  Bench bench;
+  bench.policy.backoff = Every(absl::Seconds(1));
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(bench.Enqueue({.key = absl::StrCat("k", i)}).ok());
+  }
+  DurableWaits& first = bench.AddWorker();
+  bench.Run(absl::Seconds(5));
+  EXPECT_EQ(first.State().held, 10);
+  bench.workers[0] = nullptr;
+  bench.polls.clear();
+  bench.options.max_held = 100;
+  DurableWaits& second = bench.AddWorker();
+  bench.Run(absl::Seconds(4));
+  EXPECT_EQ(second.State().held, 10);
+  EXPECT_EQ(second.State().lost, 0);
+  EXPECT_THAT(bench.polls, SizeIs(Ge(10)));
+}
+
+TEST(DurablePromisesTest, PollsKnowHowManyHoldersVanished) {
+  Bench bench;
+  std::vector<int64_t> crashes;
+  bench.function = [&](const DurablePoll& poll) -> Poll<std::string> {
+    crashes.push_back(poll.crashes);
+    return NotReady();
+  };
+  bench.policy.backoff = Every(absl::Seconds(1));
+  ASSERT_TRUE(bench.Enqueue({.key = "a"}).ok());
+  bench.AddWorker();
+  bench.Run(absl::Seconds(3));
+  EXPECT_THAT(crashes, testing::Each(0));
+  // Nothing that it writes arrives.
+  bench.store->down = absl::UnavailableError("down");
+  bench.workers[0] = nullptr;
+  bench.store->down = absl::OkStatus();
+  crashes.clear();
+  bench.AddWorker();
+  bench.Run(absl::Seconds(17));
+  ASSERT_THAT(crashes, SizeIs(Ge(1)));
+  EXPECT_EQ(crashes.front(), 1);
+  crashes.clear();
+  // Its first renewal clears the suspicion.
+  bench.Run(absl::Seconds(10));
+  EXPECT_EQ(crashes.back(), 0);
+}
+
+// What it cannot poll soon stays in the store, for others.
+TEST(DurablePromisesTest, WorkerWithALimiterClaimsOneBatchAhead) {
+  Bench bench;
+  bench.policy.rate_limiter = std::make_shared<OnePerSecond>();
+  bench.options.claim_batch = 20;
+  std::vector<DurableRequest> requests;
+  for (int i = 0; i < 500; ++i) {
+    requests.push_back({.key = absl::StrCat("k", i)});
+  }
+  ASSERT_EQ(*bench.EnqueueMany(requests), 500);
+  DurableWaits& worker = bench.AddWorker();
+  int64_t most = 0;
+  for (int i = 0; i < 60; ++i) {
+    bench.Run(absl::Seconds(1));
+    most = std::max(most, worker.State().held);
+  }
+  // Waits that were polled are given back, as their delays are long.
+  EXPECT_LE(most, 20);
+  EXPECT_THAT(bench.polls, SizeIs(AllOf(Ge(55), testing::Le(61))));
+  EXPECT_EQ(worker.State().lost, 0);
+  // It asks for many at a time.
+  EXPECT_LE(bench.store->claims, 40 + 60 * 8);
+}
+
+TEST(DurablePromisesTest, WorkerThatDoesNotKeepUpClaimsFourBatchesAhead) {
+  Bench bench;
+  bench.options.claim_batch = 20;
+  std::vector<DurableRequest> requests;
+  for (int i = 0; i < 500; ++i) {
+    requests.push_back({.key = absl::StrCat("k", i)});
+  }
+  ASSERT_EQ(*bench.EnqueueMany(requests), 500);
+  const auto waits = *DurableWaits::Make(bench.store, bench.options);
+  ASSERT_TRUE(waits
+                  ->Register("job", bench.policy,
+                             [&](const DurablePoll&) -> Poll<std::string> {
+                               return NotReady();
+                             })
+                  .ok());
+  waits->Start();
+  // Nobody calls `RunDue`, so that it polls nothing.
+  bench.Run(absl::Seconds(10));
+  // Nor for less than half of that.
+  EXPECT_THAT(waits->State().held, AllOf(testing::Gt(40), testing::Le(80)));
+  // Once it polls, it claims the others.
+  for (int i = 0; i < 200; ++i) {
+    bench.Run(absl::Milliseconds(20));
+    (void)waits->RunDue();
+  }
+  EXPECT_EQ(waits->State().polls, 500);
+}
+
+// Their polls together keep the rate, and each has its part of the waits.
+TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
+  constexpr int kWorkers = 3;
+  constexpr int kRate = 30;
+  Bench bench;
+  const auto budgets = std::make_shared<sim::BudgetBook>();
+  bench.options.claim_batch = 20;
+  bench.policy.backoff = Every(absl::Seconds(1));
+  std::vector<DurableRequest> requests;
+  for (int i = 0; i < 600; ++i) {
+    requests.push_back({.key = absl::StrCat("k", i)});
+  }
+  ASSERT_EQ(*bench.EnqueueMany(requests), 600);
+  std::vector<std::shared_ptr<SharedRateLimiter>> limiters;
+  for (int i = 0; i < kWorkers; ++i) {
+    limiters.push_back(*SharedRateLimiter::Make(
+        std::make_shared<SimulatedBudgetStore>(bench.clock, budgets),
+        {.name = "api", .rate = kRate}));
+    bench.policy.rate_limiter = limiters.back();
+    bench.AddWorker();
+  }
+  // Until all know of each other.
+  bench.Run(absl::Seconds(10));
+  bench.polls.clear();
+  std::vector<int64_t> before;
+  for (const auto& worker : bench.workers) {
+    before.push_back(worker->State().polls);
+  }
+  bench.Run(absl::Seconds(30));
+  for (size_t first = 0; first < bench.polls.size(); ++first) {
+    const size_t last = std::min(first + kRate, bench.polls.size() - 1);
+    // Slots of half a second may come at once.
+    EXPECT_GE(bench.polls[last] - bench.polls[first] + absl::Seconds(0.6),
+              absl::Seconds(1) * static_cast<double>(last - first) / kRate);
+  }
+  EXPECT_GE(bench.polls.size(), kRate * 30 * 0.9);
+  for (size_t i = 0; i < kWorkers; ++i) {
+    const int64_t polls = bench.workers[i]->State().polls - before[i];
+    EXPECT_NEAR(static_cast<double>(polls), kRate * 10, kRate * 2) << i;
+    EXPECT_EQ(bench.workers[i]->State().lost, 0);
+  }
+  bench.workers.clear();
+}
+
+TEST(DurablePromisesTest, JumpOfTheServersClockIsSeen) {
+  Bench bench;
+  ASSERT_TRUE(bench.Enqueue({.key = "a"}).ok());
+  DurableWaits& worker = bench.AddWorker();
+  absl::Duration jump;
+  bench.store->claim = [&](const ClaimRequest&,
+                           absl::StatusOr<ClaimReply>& reply) {
+    if (reply.ok()) reply->now_us += absl::ToInt64Microseconds(jump);
+  };
+  bench.Run(absl::Minutes(1));
+  EXPECT_EQ(worker.State().clock_step, absl::ZeroDuration());
+  jump = absl::Milliseconds(900);
+  bench.Run(absl::Seconds(5));
+  EXPECT_EQ(worker.State().clock_step, absl::ZeroDuration());
+  jump = absl::Hours(1);
+  bench.Run(absl::Seconds(5));
+  EXPECT_NEAR(absl::ToDoubleSeconds(worker.State().clock_step), 3600, 2);
+  bench.store->claim = nullptr;
+  bench.Run(absl::Seconds(5));
+  EXPECT_NEAR(absl::ToDoubleSeconds(worker.State().clock_step), -3600, 2);
+}
+
+TEST(DurablePromisesTest, ResultCanBeWaitedForElsewhere) {
+  Bench bench;
+  bench.function = [&](const DurablePoll& poll) -> Poll<std::string> {
+    if (bench.clock.Elapsed() < absl::Seconds(30)) return NotReady("building");
+    if (poll.key == "bad") return Failed("broken");
+    return Success("built");
+  };
+  ASSERT_TRUE(bench.Enqueue({.key = "good"}).ok());
+  ASSERT_TRUE(bench.Enqueue({.key = "bad"}).ok());
+  bench.AddWorker();
+  WaitEngine engine({.threads = 0, .clock = &bench.clock});
+  std::map<std::string, WaitResult<DurableResult>> results;
+  std::vector<WaitHandle> handles;
+  for (const std::string key : {"good", "bad", "none"}) {
+    handles.push_back(
+        engine.Start(AsyncWaiter(bench.client().Result("job", key),
+                                 {.timeout = absl::Minutes(5),
+                                  .backoff = Every(absl::Seconds(1)),
+                                  .clock = &bench.clock}),
+                     [&results, key](WaitResult<DurableResult> result) {
+                       results.emplace(key, std::move(result));
+                     }));
+  }
+  const auto run = [&](absl::Duration time) {
+    for (absl::Duration t; t < time; t += absl::Milliseconds(20)) {
+      bench.Run(absl::Milliseconds(20));
+      (void)engine.RunDue();
+    }
+  };
+  run(absl::Seconds(5));
+  ASSERT_EQ(results.count("none"), 1);
+  EXPECT_THAT(results.at("none").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("job none")));
+  EXPECT_THAT(results, SizeIs(1));
+  // The store may be away meanwhile.
+  bench.store->down = absl::UnavailableError("down");
+  run(absl::Seconds(5));
+  bench.store->down = absl::OkStatus();
+  run(absl::Seconds(40));
+  ASSERT_EQ(results.count("good"), 1);
+  ASSERT_EQ(results.count("bad"), 1);
+  ASSERT_TRUE(results.at("good").ok()) << results.at("good").status();
+  EXPECT_EQ(*results.at("good")->value, "built");
+  ASSERT_TRUE(results.at("bad").ok()) << results.at("bad").status();
+  EXPECT_EQ(results.at("bad")->reason, StopReason::kFailed);
+  EXPECT_THAT(results.at("bad")->value.status().message(), HasSubstr("broken"));
 }
 
 TEST(DurablePromisesTest, StatsOfAnUnusedNameAreZero) {

@@ -128,6 +128,12 @@ class LiveWaitStore final : public WaitStore {
            return book.Beat(space, worker, now);
          });
   }
+  void Describe(std::string space, Callback<WaitSpace> callback) override {
+    Call(std::move(callback),
+         [space = std::move(space)](WaitBook& book, int64_t now) {
+           return book.Describe(space, now);
+         });
+  }
   void Check(WaitPartition partition, std::string /*cursor*/,
              Callback<CheckReply> callback) override {
     Call(std::move(callback),

@@ -145,6 +145,13 @@ class MemoryWaitStore final : public WaitStore {
         },
         std::move(callback));
   }
+  void Describe(std::string space, Callback<WaitSpace> callback) override {
+    Call<WaitSpace>(
+        [space = std::move(space)](WaitBook& book, int64_t now) {
+          return book.Describe(space, now);
+        },
+        std::move(callback));
+  }
   void Check(WaitPartition partition, std::string /*cursor*/,
              Callback<CheckReply> callback) override {
     Call<CheckReply>(

@@ -29,12 +29,20 @@
 namespace waiter {
 namespace {
 
-constexpr const char* kProgram = "/usr/bin/redis-server";
+// Returns the path of the server, which is empty if it is not installed.
+std::string Program(RedisServer::Kind kind) {
+  const std::string name =
+      kind == RedisServer::Kind::kRedis ? "redis-server" : "valkey-server";
+  for (const std::string folder : {"/usr/bin/", "/usr/local/bin/"}) {
+    if (access((folder + name).c_str(), X_OK) == 0) return folder + name;
+  }
+  return "";
+}
 
 }  // namespace
 
-bool RedisServer::IsInstalled() {
-  return access(kProgram, X_OK) == 0 && access("/usr/bin/redis-cli", X_OK) == 0;
+bool RedisServer::IsInstalled(Kind kind) {
+  return !Program(kind).empty() && access("/usr/bin/redis-cli", X_OK) == 0;
 }
 
 int RedisServer::FreePort() {
@@ -50,8 +58,8 @@ int RedisServer::FreePort() {
   return ntohs(address.sin_port);
 }
 
-RedisServer::RedisServer(std::vector<std::string> arguments)
-    : arguments_(std::move(arguments)) {
+RedisServer::RedisServer(std::vector<std::string> arguments, Kind kind)
+    : arguments_(std::move(arguments)), program_(Program(kind)) {
   Start();
 }
 
@@ -65,12 +73,12 @@ void RedisServer::Start() {
     Kill();
     port_ = 0;
   }
-  ADD_FAILURE() << "redis-server does not start";
+  ADD_FAILURE() << program_ << " does not start";
 }
 
 bool RedisServer::StartOnce() {
   std::vector<std::string> command = {
-      kProgram, "--port",       absl::StrCat(port_),
+      program_, "--port",       absl::StrCat(port_),
       "--bind", "127.0.0.1",    "--save",
       "",       "--appendonly", "no",
       "--dir",  "/tmp",         "--loglevel",
@@ -85,7 +93,7 @@ bool RedisServer::StartOnce() {
     const int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
-    execv(kProgram, arguments.data());
+    execv(arguments[0], arguments.data());
     _exit(127);
   }
   for (int i = 0; i < 500; ++i) {

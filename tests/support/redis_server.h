@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A real Redis server on a free port of 127.0.0.1, which tests may kill:
+// A real Redis or Valkey server on a free port of 127.0.0.1, which tests may
+// kill:
 //
 //   if (!RedisServer::IsInstalled()) GTEST_SKIP() << "no redis-server";
 //   RedisServer server;
@@ -20,16 +21,19 @@
 
 namespace waiter {
 
-// Thread-compatible. Needs the programs redis-server and redis-cli.
+// Thread-compatible. Needs the program of its kind, and redis-cli.
 class RedisServer {
  public:
-  static bool IsInstalled();
+  enum class Kind { kRedis, kValkey };
+
+  static bool IsInstalled(Kind kind = Kind::kRedis);
 
   // Returns a port of 127.0.0.1 that nobody used a moment ago.
   static int FreePort();
 
   // Starts a server with further `arguments`.
-  explicit RedisServer(std::vector<std::string> arguments = {});
+  explicit RedisServer(std::vector<std::string> arguments = {},
+                       Kind kind = Kind::kRedis);
   ~RedisServer();
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
@@ -53,6 +57,7 @@ class RedisServer {
   bool StartOnce();
 
   const std::vector<std::string> arguments_;
+  const std::string program_;
   int port_ = 0;
   pid_t pid_ = -1;
 };

@@ -135,6 +135,7 @@ SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
   Partition& book = Of(request.partition);
   SettleReply reply = {.now_us = now,
                        .fence = NextFence(book, now, request.lease_us)};
+  book.polls += request.polls;
   for (const SettleItem& item : request.items) {
     const auto due = book.due.find(item.key);
     if (due == book.due.end() || due->second != item.fence) {
@@ -228,6 +229,7 @@ WaitStats WaitBook::Stats(const WaitPartition& partition, int64_t now) {
                          InOrder(book.due, now - 2'000'000).size()),
                      .next_us = std::nullopt,
                      .kept = static_cast<int64_t>(book.done.size()),
+                     .polls = book.polls,
                      .counters = {}};
   if (!book.due.empty()) {
     stats.next_us = InOrder(book.due, INT64_MAX).front().first;
@@ -359,6 +361,19 @@ std::vector<std::string> WaitBook::Beat(const std::string& space,
     }
   }
   return live;
+}
+
+WaitSpace WaitBook::Describe(const std::string& space, int64_t now) {
+  WaitSpace all;
+  const std::string prefix = absl::StrCat(space, "/");
+  for (const auto& [name, partitions] : names_) {
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    all.names.emplace_back(name.substr(prefix.size()), partitions);
+  }
+  for (const auto& [time, id] : InOrder(workers_[space], INT64_MAX)) {
+    if (time >= now - 10'000'000) all.workers.push_back(id);
+  }
+  return all;
 }
 
 }  // namespace waiter

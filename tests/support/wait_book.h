@@ -43,6 +43,8 @@ class WaitBook {
   std::vector<std::string> Beat(const std::string& space,
                                 const std::string& worker, int64_t now);
 
+  WaitSpace Describe(const std::string& space, int64_t now);
+
   // What `WaitStore::Inspect` returns.
   WaitServer server = {.id = "book", .description = "a book", .faults = {}};
 
@@ -58,6 +60,7 @@ class WaitBook {
     std::set<std::string> cancelled;
     std::map<std::string, int64_t> counters;
     int64_t fence = 0;
+    int64_t polls = 0;
   };
   Partition& Of(const WaitPartition& partition);
 

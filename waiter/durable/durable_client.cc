@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/classify.h"
 #include "waiter/distributed/budget_member.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/wait_store.h"
@@ -29,6 +31,8 @@
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/loop/saved_wait.h"
+#include "waiter/poll.h"
+#include "waiter/poll_completion.h"
 #include "waiter/wait_report.h"
 
 namespace waiter {
@@ -151,6 +155,9 @@ struct StatsProgress {
     stats.pending += of_partition.pending;
     stats.overdue += of_partition.overdue;
     stats.kept += of_partition.kept;
+    stats.polls += of_partition.polls;
+    // What was added and has neither a result nor been lost is pending.
+    int64_t unended = 0;
     if (of_partition.next_us.has_value()) {
       stats.oldest = std::max(
           stats.oldest,
@@ -158,9 +165,23 @@ struct StatsProgress {
     }
     for (const auto& [counter, count] : of_partition.counters) {
       counters[counter] += count;
+      unended += counter == "enqueued" ? count : -count;
     }
+    stats.undelivered += std::max<int64_t>(
+        0, of_partition.pending - std::max<int64_t>(0, unended));
   }
 };
+
+Poll<DurableResult> ToPoll(const std::string& name, const std::string& key,
+                           const absl::StatusOr<DurableStatus>& status) {
+  if (!status.ok()) return FromStatus(status.status());
+  if (status->result.has_value()) return {std::in_place, *status->result};
+  if (status->phase == DurableStatus::Phase::kUnknown) {
+    return Failed(absl::NotFoundError(
+        absl::StrCat(name, " ", key, ": there is no such wait")));
+  }
+  return NotReady(status->last_poll);
+}
 
 }  // namespace
 
@@ -204,6 +225,7 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
   void List(const std::string& name, const std::string& cursor,
             Callback<DurableClient::Listed> callback);
   void Stats(const std::string& name, Callback<DurableStats> callback);
+  void Describe(Callback<DurableSpace> callback);
 
  private:
   struct Name {
@@ -378,6 +400,15 @@ void DurableDesk::Stats(const std::string& name,
   });
 }
 
+void DurableDesk::Describe(Callback<DurableSpace> callback) {
+  store_->Describe(options_.space, [callback = std::move(callback)](
+                                       const absl::StatusOr<WaitSpace>& space) {
+    if (!space.ok()) return callback(space.status());
+    callback(DurableSpace{.names = space->names,
+                          .workers = std::ssize(space->workers)});
+  });
+}
+
 }  // namespace internal
 
 std::string_view ToString(DurableStatus::Phase phase) {
@@ -449,6 +480,17 @@ void DurableClient::Get(const std::string& name, const std::string& key,
   desk_->One(name, key, /*cancels=*/false, std::move(callback));
 }
 
+std::function<void(PollCompletion<DurableResult>)> DurableClient::Result(
+    const std::string& name, const std::string& key) {
+  return [desk = desk_, name, key](PollCompletion<DurableResult> done) {
+    desk->One(name, key, /*cancels=*/false,
+              [name, key, done = std::move(done)](
+                  const absl::StatusOr<DurableStatus>& status) {
+                done(internal::ToPoll(name, key, status));
+              });
+  };
+}
+
 void DurableClient::List(const std::string& name, const std::string& cursor,
                          Callback<Listed> callback) {
   desk_->List(name, cursor, std::move(callback));
@@ -457,6 +499,10 @@ void DurableClient::List(const std::string& name, const std::string& cursor,
 void DurableClient::Stats(const std::string& name,
                           Callback<DurableStats> callback) {
   desk_->Stats(name, std::move(callback));
+}
+
+void DurableClient::Describe(Callback<DurableSpace> callback) {
+  desk_->Describe(std::move(callback));
 }
 
 }  // namespace waiter

@@ -66,6 +66,15 @@ constexpr std::array<nanoseconds, 3> kLooks = {milliseconds(250), seconds(2),
 constexpr nanoseconds kLeastGap = milliseconds(5);
 constexpr nanoseconds kBeatGap = seconds(5);
 constexpr nanoseconds kErrorGap = seconds(1);
+// Somebody may empty the store, and divide the names in it anew.
+constexpr nanoseconds kOpenGap = seconds(30);
+constexpr nanoseconds kLeastStep = seconds(1);
+// Batches of waits that are due and not polled. If a limiter is what they wait
+// for, others may have more of the rate.
+constexpr int64_t kBatchesAhead = 4;
+constexpr int64_t kLimitedBatchesAhead = 1;
+// Looks that begin when there is room again.
+constexpr int kLooksAtOnce = 4;
 // Settles wait so long for others, up to so many.
 constexpr nanoseconds kFlushGap = milliseconds(5);
 constexpr size_t kFlushSize = 250;
@@ -202,6 +211,8 @@ void DurableWorker::Open(Name& name, MonotonicTime now) {
             }
             self.Note(name.refusal);
             if (!name.is_open) return;
+            name.next_open = self.clock_.MonotonicNow() + kOpenGap;
+            if (std::exchange(name.has_looks, true)) return;
             for (const auto& partition : name.partitions) {
               self.looks_.Set(*partition, {});
             }
@@ -213,9 +224,7 @@ void DurableWorker::Turn() {
   if (now >= next_beat_ && !is_draining_) Beat(now);
   if (now >= next_renewal_) Renew(now);
   for (const auto& [key, name] : names_) {
-    if (!name->is_open && !name->is_opening && now >= name->next_open) {
-      Open(*name, now);
-    }
+    if (!name->is_opening && now >= name->next_open) Open(*name, now);
   }
   while (Partition* const partition = flushes_.Due(now)) {
     Flush(*partition, now);
@@ -232,9 +241,7 @@ MonotonicTime DurableWorker::NextTime() const {
   MonotonicTime next = next_renewal_;
   next = std::min(next, flushes_.Next());
   for (const auto& [key, name] : names_) {
-    if (!name->is_open && !name->is_opening) {
-      next = std::min(next, name->next_open);
-    }
+    if (!name->is_opening) next = std::min(next, name->next_open);
   }
   if (is_draining_) return next;
   return std::min({next, next_beat_, std::max(looks_.Next(), looks_from_)});
@@ -300,7 +307,7 @@ bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
     return false;
   }
   const int64_t most =
-      std::min({options_.claim_batch, room,
+      std::min({options_.claim_batch, room, RoomAhead(name),
                 name.max_held - static_cast<int64_t>(name.held.size()) -
                     name.asked_for});
   if (most <= 0) {
@@ -309,27 +316,73 @@ bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
     return true;
   }
   looks_.Set(partition, MonotonicTime::max());
+  // Most claims find little; a first one may find anything.
+  const int64_t expected =
+      std::min(most, partition.last_claimed.value_or(most));
   asked_for_ += most;
   name.asked_for += most;
+  name.expected += expected;
   store_->Claim(
       {.partition = partition.id, .most = most, .lease_us = Micros(lease_)},
-      Reply<ClaimReply>(
-          [&partition, now, most](DurableWorker& self, const auto& reply) {
-            self.mutex_.AssertHeld();
-            self.asked_for_ -= most;
-            partition.name.asked_for -= most;
-            self.OnRoom(partition.name);
-            self.OnClaim(partition, now, most, reply);
-          }));
+      Reply<ClaimReply>([&partition, now, most, expected](DurableWorker& self,
+                                                          const auto& reply) {
+        self.mutex_.AssertHeld();
+        self.asked_for_ -= most;
+        partition.name.asked_for -= most;
+        partition.name.expected -= expected;
+        self.OnRoom(partition.name);
+        self.OnClaim(partition, now, most, reply);
+      }));
   return true;
+}
+
+// What a worker cannot poll soon is better left to others.
+int64_t DurableWorker::MostAhead(const Name& name) const {
+  const bool is_limited = name.policy->options().rate_limiter != nullptr;
+  return options_.claim_batch *
+         (is_limited ? kLimitedBatchesAhead : kBatchesAhead);
+}
+
+// Small claims cost as much as large ones, so there is none for less than half
+// of the room.
+int64_t DurableWorker::RoomAhead(const Name& name) const {
+  const int64_t most = MostAhead(name);
+  const int64_t left = most - name.unpolled - name.expected;
+  return 2 * left >= most ? left : 0;
+}
+
+void DurableWorker::CountPolled(Held& held) {
+  if (!std::exchange(held.is_unpolled, false)) return;
+  Name& name = held.name;
+  const bool had_room = RoomAhead(name) > 0;
+  --name.unpolled;
+  if (had_room || RoomAhead(name) == 0 || name.parked.empty()) return;
+  OnRoom(name);
+  Arm();
+}
+
+void DurableWorker::ObserveClock(Partition& partition, MonotonicTime sent,
+                                 MonotonicTime now, int64_t now_us) {
+  const nanoseconds ahead = microseconds(now_us) - now.time_since_epoch();
+  const nanoseconds step = ahead - partition.ahead.value_or(ahead);
+  const nanoseconds trip = now - sent;
+  // A reply that took long may be read long after the server wrote it.
+  if (step > kLeastStep + trip || step < -kLeastStep - trip) {
+    state_.clock_step = absl::FromChrono(step);
+    store_clock_ = StoreClock();
+  }
+  partition.ahead = ahead;
+  store_clock_.Observe(sent, now, microseconds(now_us));
 }
 
 void DurableWorker::OnRoom(Name& name) {
   looks_from_ = {};
-  for (const auto& [partition, time] : name.parked) {
+  // Their replies let others follow.
+  for (int i = 0; i < kLooksAtOnce && !name.parked.empty(); ++i) {
+    const auto [partition, time] = name.parked.front();
+    name.parked.pop_front();
     looks_.Set(*partition, time);
   }
-  name.parked.clear();
 }
 
 void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
@@ -340,8 +393,9 @@ void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
   if (!reply.ok()) {
     return looks_.Set(partition, now + kErrorGap);
   }
-  store_clock_.Observe(sent, now, microseconds(reply->now_us));
+  ObserveClock(partition, sent, now, reply->now_us);
   state_.claimed += static_cast<int64_t>(reply->waits.size());
+  partition.last_claimed = static_cast<int64_t>(reply->waits.size());
   for (const ClaimedWait& wait : reply->waits) {
     Adopt(partition, wait, reply->fence, sent + lease_, now);
   }
@@ -384,7 +438,8 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
                                       .fence = fence,
                                       .lease_end = lease_end,
                                       .record = *std::move(record),
-                                      .is_cancelled = wait.is_cancelled});
+                                      .is_cancelled = wait.is_cancelled,
+                                      .crashes = wait.crashes});
   ++state_.held;
   Held& held = *entry;
   if (held.record.phase == WaitPhase::kEnded) {
@@ -498,6 +553,7 @@ std::optional<WaitToken> DurableWorker::FirstToken(Held& held,
   WaitLoop loop(policy, report);
   loop.set_name(held.key);
   const NextStep step = loop.Start(start, deadline, [] { return false; });
+  if (step.action() == NextStep::Action::kSleep) held.wake_up = step.wake_up();
   if (step.action() == NextStep::Action::kFinish) {
     End(held, report.reason, report.status, report.attempts, "");
     return std::nullopt;
@@ -516,6 +572,8 @@ void DurableWorker::BeginPolling(Held& held, MonotonicTime now) {
   }
   held.phase = Phase::kPolling;
   held.runs = true;
+  held.is_unpolled = held.wake_up <= now;
+  if (held.is_unpolled) ++held.name.unpolled;
   held.handle = Resume(held, ShiftWallClock(held.record.token, WallAhead(now)));
   if (held.is_cancelled) held.handle.Cancel();
 }
@@ -561,7 +619,9 @@ std::optional<int64_t> DurableWorker::BeginPoll(Held& held) {
   }
   if (held.phase != Phase::kPolling) return std::nullopt;
   held.is_asleep = false;
+  CountPolled(held);
   ++state_.polls;
+  ++held.partition.polls;
   return held.fence;
 }
 
@@ -574,7 +634,8 @@ std::optional<DurablePoll> DurableWorker::BeginPoll(
                      .key = held.key,
                      .args = held.args,
                      .context = context,
-                     .fence = *fence};
+                     .fence = *fence,
+                     .crashes = held.crashes};
 }
 
 absl::StatusOr<BatchAnswer<DurableKey, std::string>> DurableWorker::PollMany(
@@ -615,8 +676,10 @@ void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
   held->is_asleep = true;
   held->wake_up = SaturatingAdd(now, delay);
   // With no room for others, they would never have their turn.
-  const bool is_full = state_.held >= options_.max_held ||
-                       static_cast<int64_t>(name.held.size()) >= name.max_held;
+  const bool is_full =
+      state_.held >= options_.max_held ||
+      static_cast<int64_t>(name.held.size()) >= name.max_held ||
+      (!held->is_unpolled && 2 * name.unpolled > MostAhead(name));
   if (delay < third_ && !is_draining_ && !is_full) return;
   held->phase = Phase::kReleasing;
   held->handle.Cancel();
@@ -639,6 +702,14 @@ void DurableWorker::OnGiveUp(Name& name, const GiveUpFunction& then,
   then(end);
 }
 
+// Of a wait that sleeps, the record is the newest one.
+void DurableWorker::GiveBackAtEnd(Held& held) {
+  const MutexLock lock(mutex_);
+  if (held.phase == Phase::kPolling && held.is_asleep) {
+    held.phase = Phase::kReleasing;
+  }
+}
+
 // The engine gave back what the wait paid for its next poll, as for one that
 // ends; but that poll will come, and its token says that it was paid for.
 void DurableWorker::PayAgain(Held& held) {
@@ -658,16 +729,19 @@ void DurableWorker::PayAgain(Held& held) {
 }
 
 void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
-  if (result.reason() == StopReason::kCancelled) PayAgain(held);
+  const bool is_shut_down = result.reason() == StopReason::kShutDown;
+  if (is_shut_down) GiveBackAtEnd(held);
+  if (is_shut_down || result.reason() == StopReason::kCancelled) PayAgain(held);
   const MutexLock lock(mutex_);
   held.runs = false;
+  CountPolled(held);
   ClearMark(held);
   if (held.phase == Phase::kDropped ||
-      result.reason() == StopReason::kShutDown) {
+      (is_shut_down && held.phase != Phase::kReleasing)) {
     return Erase(held);
   }
   if (held.phase == Phase::kReleasing &&
-      result.reason() == StopReason::kCancelled) {
+      (is_shut_down || result.reason() == StopReason::kCancelled)) {
     const nanoseconds left = held.wake_up - clock_.MonotonicNow();
     return Release(held, std::max(left, nanoseconds::zero()));
   }
@@ -763,6 +837,7 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
       .partition = partition.id,
       .lease_us = Micros(lease_),
       .retain_us = absl::ToInt64Microseconds(options_.retain),
+      .polls = std::exchange(partition.polls, 0),
       .items = std::move(items)};
   store_->Settle(
       std::move(request),
@@ -780,7 +855,7 @@ void DurableWorker::OnSettled(Partition& partition, MonotonicTime sent,
   Name& name = partition.name;
   const MonotonicTime now = clock_.MonotonicNow();
   if (!reply.ok()) return OnSettleFailed(partition, now, items);
-  store_clock_.Observe(sent, now, microseconds(reply->now_us));
+  ObserveClock(partition, sent, now, reply->now_us);
   const absl::flat_hash_set<absl::string_view> lost(reply->lost.begin(),
                                                     reply->lost.end());
   state_.lost += static_cast<int64_t>(lost.size());
@@ -829,6 +904,7 @@ void DurableWorker::OnItemSettled(Held& held, const SentItem& item,
     case SettleAction::kHold:
       held.fence = fence;
       held.lease_end = lease_end;
+      held.crashes = 0;
       return;
     case SettleAction::kRelease:
       return Erase(held);
@@ -935,6 +1011,7 @@ void DurableWorker::Drop(Held& held) {
 void DurableWorker::Erase(Held& held) {
   --state_.held;
   Name& name = held.name;
+  CountPolled(held);
   name.held.erase(held.key);
   OnRoom(name);
   if (state_.held == 0) gave_back_.Notify();
@@ -977,8 +1054,31 @@ void DurableWorker::Stop() {
   {
     const MutexLock lock(mutex_);
     has_stopped_ = true;
+    // What is given back is not held on before.
+    for (const auto& [key, name] : names_) {
+      for (const auto& partition : name->partitions) {
+        std::erase_if(partition->items, [&](const SettleItem& item) {
+          if (item.action != SettleAction::kHold) return false;
+          Held* const held = Find(*name, item.key);
+          if (held != nullptr) held->is_dirty = true;
+          return true;
+        });
+      }
+    }
   }
   engine_.reset();
+  const MutexLock lock(mutex_);
+  const MonotonicTime now = clock_.MonotonicNow();
+  for (const auto& [key, name] : names_) {
+    for (const auto& [id, held] : name->held) {
+      if (held->phase != Phase::kSuspected) continue;
+      if (held->is_marked) Unmark(held->partition, held->key);
+      Release(*held, nanoseconds::zero());
+    }
+    for (const auto& partition : name->partitions) {
+      if (!partition->items.empty()) Flush(*partition, now);
+    }
+  }
 }
 
 DurableWaitsState DurableWorker::State() const {

@@ -74,7 +74,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
                         const DurableNameOptions& options);
   void Start();
   bool Drain(absl::Duration limit);
-  // Ends all waits. Callbacks that come later do nothing.
+  // Gives back what nobody polls, and ends all waits. Callbacks that come later
+  // do nothing.
   void Stop();
   DurableWaitsState State() const;
   MonotonicTime RunDue() { return engine_->RunDue(); }
@@ -98,13 +99,16 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     std::vector<std::unique_ptr<Partition>> partitions;
     bool is_open = false;
     bool is_opening = false;
-    absl::Status refusal;  // Why it is not open.
+    absl::Status refusal;    // Why it is not open.
+    bool has_looks = false;  // It was open before.
     MonotonicTime next_open = {};
     // The waits that this worker holds, by key.
     absl::flat_hash_map<std::string, std::unique_ptr<Held>> held;
     int64_t asked_for = 0;  // By claims under way.
+    int64_t expected = 0;   // From claims under way.
+    int64_t unpolled = 0;   // Waits that are due, and not polled since a claim.
     // For which there was no room, with the times of their looks.
-    std::vector<std::pair<Partition*, MonotonicTime>> parked;
+    std::deque<std::pair<Partition*, MonotonicTime>> parked;
   };
 
   struct Partition {
@@ -113,6 +117,10 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     int64_t number = 0;  // Of all of this worker.
     int64_t rank = 0;    // Of this worker among the live ones.
     std::vector<SettleItem> items = {};
+    std::optional<int64_t> last_claimed = {};  // By the claim before.
+    int64_t polls = 0;  // Of which the store does not know.
+    // The server's clock minus that of this process, when last seen.
+    std::optional<Nanoseconds> ahead = {};
     // In `looks_`, but while it is claimed from, and in `flushes_`.
     MonotonicTime next_look = MonotonicTime::max();
     MonotonicTime flush_at = MonotonicTime::max();
@@ -174,6 +182,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     MonotonicTime wake_up = {};
     bool is_cancelled = false;
     bool is_marked = false;
+    bool is_unpolled = false;  // It counts in `Name::unpolled`.
+    int64_t crashes = 0;
     bool runs = false;  // The engine has functions of it.
     // The store is asked. Until it answers, the fence is not known for sure,
     // so nothing else is asked for.
@@ -201,6 +211,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       Name& name, absl::Span<const DurableKey> keys);
   void OnCheckpoint(Name& name, const WaitToken& token);
   void OnGiveUp(Name& name, const GiveUpFunction& then, const GiveUp& end);
+  void GiveBackAtEnd(Held& held);
   void PayAgain(Held& held);
   void OnEnd(Held& held, WaitResult<std::string> result);
   Poll<> DeliverOne(Held& held);
@@ -214,6 +225,16 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Look(Partition& partition, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns how many waits of the name may be due and not polled, and how many
+  // more.
+  int64_t MostAhead(const Name& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t RoomAhead(const Name& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a wait that was, or never will be, polled under this lease.
+  void CountPolled(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ObserveClock(Partition& partition, MonotonicTime sent, MonotonicTime now,
+                    int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnRoom(Name& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Beat(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBeat(const absl::StatusOr<std::vector<std::string>>& workers)

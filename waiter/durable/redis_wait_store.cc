@@ -111,18 +111,22 @@ void RedisWaitStore::Mark(WaitPartition partition, std::string key, bool begins,
 
 void RedisWaitStore::Open(std::string space, std::string name,
                           int64_t partitions, Callback<int64_t> callback) {
-  client_->Call(internal::OpenScript(),
-                {absl::StrCat("waiter:{", space, "}:names")},
+  client_->Call(internal::OpenScript(), {internal::NamesKey(space)},
                 {std::move(name), absl::StrCat(partitions)},
                 Reading<int64_t>(ToNumber, callback));
 }
 
 void RedisWaitStore::Beat(std::string space, std::string worker,
                           Callback<std::vector<std::string>> callback) {
-  client_->Call(internal::BeatScript(),
-                {absl::StrCat("waiter:{", space, "}:workers")},
+  client_->Call(internal::BeatScript(), {internal::WorkersKey(space)},
                 {std::move(worker)},
                 Reading<std::vector<std::string>>(ToTexts, callback));
+}
+
+void RedisWaitStore::Describe(std::string space, Callback<WaitSpace> callback) {
+  client_->Call(internal::SpaceScript(),
+                {internal::NamesKey(space), internal::WorkersKey(space)}, {},
+                Reading<WaitSpace>(internal::ToWaitSpace, callback));
 }
 
 void RedisWaitStore::Check(WaitPartition partition, std::string cursor,

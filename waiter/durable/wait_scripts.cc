@@ -3,10 +3,12 @@
 
 #include "waiter/durable/wait_scripts.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,7 +37,8 @@ namespace {
 //   meta     hash: the last fence, counters
 //
 // All times are in microseconds of the server's TIME. Numbers go to redis.call
-// as they are, which writes all of their digits, or by `stamp`.
+// as they are, which writes all of their digits, or by `stamp`. No script joins
+// texts with two dots, which write numbers with 14 digits.
 // tests/support/wait_book.cc is the same in C++.
 constexpr absl::string_view kPartition = R"lua(
 local due, rec, args, res, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -125,6 +128,7 @@ return {text(now), number, next_due, ids, records, some_args, crashes, marks, ca
 // item has as few arguments as can be.
 constexpr absl::string_view kSettle = R"lua(
 local lease, retain = tonumber(ARGV[1]), tonumber(ARGV[2])
+if ARGV[3] ~= '0' then redis.call('HINCRBY', meta, 'polls', ARGV[3]) end
 local fence = next_fence(lease)
 local number, start, format = text(fence), even(now), string.format
 local has_crashes, has_cancels = exists(crash), exists(cancel)
@@ -150,7 +154,7 @@ end
 
 local lost, held, settled, gone, values, reasons = {}, {}, {}, {}, {}, {}
 local moves, moved, records, recorded, count = {}, 0, {}, 0, 0
-local holds_on, at = false, 3
+local holds_on, at = false, 4
 while ARGV[at] do
   local action, old, from, width = ARGV[at], ARGV[at + 1], at + 3, widths[ARGV[at]]
   at = from + tonumber(ARGV[at + 2]) * width
@@ -245,7 +249,7 @@ local ids = {}
 for i = 1, count do ids[i] = ARGV[4 * i - 2] end
 local known = redis.call('HMGET', rec, unpack(ids))
 local created, records, moves, seen = {}, {}, {}, {}
-local born = '0' .. text(now) .. ' '
+local record = {string.format('0%.0f ', now), ''}
 for i, id in ipairs(ids) do
   local at = 4 * i - 2
   -- A result that may be forgotten is.
@@ -257,14 +261,15 @@ for i, id in ipairs(ids) do
     seen[id] = true
     created[i] = '1'
     records[#records + 1] = id
-    records[#records + 1] = born .. ARGV[at + 2]
+    record[2] = ARGV[at + 2]
+    records[#records + 1] = table.concat(record)
     moves[#moves + 1] = stamp(even(now + tonumber(ARGV[at + 1])))
     moves[#moves + 1] = id
   end
 end
 if #moves > 0 then
   if redis.call('ZCARD', due) + #moves / 2 > most then
-    return redis.error_reply('FULL more than ' .. text(most) .. ' waits are pending')
+    return redis.error_reply(string.format('FULL more than %.0f waits are pending', most))
   end
   local new = {}
   for i = 2, #moves, 2 do new[#new + 1] = moves[i] end
@@ -340,8 +345,8 @@ constexpr absl::string_view kOpen = R"lua(
 local info = redis.pcall('INFO', 'memory')
 local policy = type(info) == 'string' and string.match(info, 'maxmemory_policy:(allkeys%S*)')
 if policy then
-  return redis.error_reply('EVICTS maxmemory-policy is ' .. policy ..
-    ', so the server may delete waits; set it to noeviction')
+  return redis.error_reply(string.format(
+    'EVICTS maxmemory-policy is %s, so the server may delete waits; set it to noeviction', policy))
 end
 redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return tonumber(redis.call('HGET', KEYS[1], ARGV[1]))
@@ -354,6 +359,12 @@ redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 10000000)
 redis.call('EXPIRE', KEYS[1], 60)
 return redis.call('ZRANGE', KEYS[1], 0, -1)
+)lua";
+
+constexpr absl::string_view kSpace = R"lua(
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+return {redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[2], now - 10000000, '+inf', 'BYSCORE')}
 )lua";
 
 // Looks at most at some 1000 members of one structure, and compares them with
@@ -395,8 +406,8 @@ for first = 1, #ids, 1000 do
     if is_faulty then found[#found + 1] = ids[i] end
   end
 end
-local next_cursor = at .. ':' .. step[1]
-if step[1] == '0' then next_cursor = at < 8 and at + 1 .. ':0' or '' end
+local next_cursor = string.format('%d:%s', at, step[1])
+if step[1] == '0' then next_cursor = at < 8 and string.format('%d:0', at + 1) or '' end
 return {next_cursor, at == 1 and 1 or 0, #ids, pending, redis.call('ZCARD', due), redis.call('HGETALL', meta), found}
 )lua";
 
@@ -551,7 +562,7 @@ const RedisScript& ClaimScript() {
 }
 const RedisScript& SettleScript() {
   static const auto& script = *new RedisScript(
-      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.settle 1\n",
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter wait.settle 2\n",
                    kPartition, kFence, kSettle));
   return script;
 }
@@ -589,8 +600,9 @@ const RedisScript& MarkScript() {
   return script;
 }
 const RedisScript& OpenScript() {
-  static const auto& script =
-      *new RedisScript(absl::StrCat("#!lua\n-- waiter name.open 1\n", kOpen));
+  // A full server must let workers start, as only they make room.
+  static const auto& script = *new RedisScript(
+      absl::StrCat("#!lua flags=allow-oom\n-- waiter name.open 1\n", kOpen));
   return script;
 }
 const RedisScript& BeatScript() {
@@ -599,6 +611,11 @@ const RedisScript& BeatScript() {
   return script;
 }
 
+const RedisScript& SpaceScript() {
+  static const auto& script = *new RedisScript(absl::StrCat(
+      "#!lua flags=no-writes\n-- waiter space.describe 1\n", kSpace));
+  return script;
+}
 const RedisScript& CheckScript() {
   static const auto& script = *new RedisScript(absl::StrCat(
       "#!lua flags=no-writes\n-- waiter wait.check 1\n", kPartition, kCheck));
@@ -629,6 +646,14 @@ std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
   return keys;
 }
 
+// One node has both.
+std::string NamesKey(const std::string& space) {
+  return absl::StrCat("waiter:{", space, "}:names");
+}
+std::string WorkersKey(const std::string& space) {
+  return absl::StrCat("waiter:{", space, "}:workers");
+}
+
 std::vector<std::string> ClaimArguments(const ClaimRequest& request) {
   return {absl::StrCat(request.most), absl::StrCat(request.lease_us)};
 }
@@ -645,8 +670,9 @@ std::vector<std::string> SettleArguments(SettleRequest request) {
                      return group(a) < group(b);
                    });
   std::vector<std::string> arguments = {absl::StrCat(request.lease_us),
-                                        absl::StrCat(request.retain_us)};
-  arguments.reserve(2 + 4 * items.size());
+                                        absl::StrCat(request.retain_us),
+                                        absl::StrCat(request.polls)};
+  arguments.reserve(3 + 4 * items.size());
   for (auto first = items.begin(); first != items.end();) {
     const auto last = std::find_if(
         first, items.end(),
@@ -789,10 +815,30 @@ absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply) {
   for (size_t i = 0; i + 1 < meta.size(); i += 2) {
     int64_t count = 0;
     if (meta[i] == "fence" || !absl::SimpleAtoi(meta[i + 1], &count)) continue;
-    stats.counters.emplace_back(meta[i], count);
+    if (meta[i] == "polls") {
+      stats.polls = count;
+    } else {
+      stats.counters.emplace_back(meta[i], count);
+    }
   }
   if (from.failed()) return Unexpected();
   return stats;
+}
+
+absl::StatusOr<WaitSpace> ToWaitSpace(const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  Elements from(*reply);
+  WaitSpace space;
+  const std::vector<std::string> names = from.Texts();
+  for (size_t i = 0; i + 1 < names.size(); i += 2) {
+    int64_t partitions = 0;
+    if (!absl::SimpleAtoi(names[i + 1], &partitions)) return Unexpected();
+    space.names.emplace_back(names[i], partitions);
+  }
+  space.workers = from.Texts();
+  if (from.failed()) return Unexpected();
+  std::sort(space.names.begin(), space.names.end());
+  return space;
 }
 
 absl::StatusOr<CheckReply> ToCheckReply(
@@ -816,7 +862,7 @@ absl::StatusOr<CheckReply> ToCheckReply(
       checked.enqueued = count;
     } else if (meta[i] == "orphans") {
       checked.orphans = count;
-    } else {
+    } else if (meta[i] != "polls") {
       checked.ended += count;
     }
   }

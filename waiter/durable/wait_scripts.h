@@ -27,13 +27,16 @@ const RedisScript& StatsScript();
 const RedisScript& MarkScript();
 const RedisScript& OpenScript();
 const RedisScript& BeatScript();
+const RedisScript& SpaceScript();
 const RedisScript& CheckScript();
 const RedisScript& ExamineScript();
 const RedisScript& InspectScript();
 
-// What they take. All but `OpenScript` and `BeatScript` take the keys of a
-// partition.
+// What they take. All but `OpenScript`, `BeatScript` and `SpaceScript` take the
+// keys of a partition.
 std::vector<std::string> PartitionKeys(const WaitPartition& partition);
+std::string NamesKey(const std::string& space);
+std::string WorkersKey(const std::string& space);
 std::vector<std::string> ClaimArguments(const ClaimRequest& request);
 std::vector<std::string> SettleArguments(SettleRequest request);
 std::vector<std::string> EnqueueArguments(const EnqueueRequest& request);
@@ -50,6 +53,7 @@ absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(
 absl::StatusOr<WaitStore::ScanReply> ToScanReply(
     const absl::StatusOr<RedisReply>& reply);
 absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<WaitSpace> ToWaitSpace(const absl::StatusOr<RedisReply>& reply);
 absl::StatusOr<CheckReply> ToCheckReply(
     const absl::StatusOr<RedisReply>& reply);
 absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -112,8 +113,12 @@ std::string PrometheusLabelValue(std::string_view value) {
 }
 
 std::string PrometheusText(const MetricsTable& table) {
+  return PrometheusText(table.Collect());
+}
+
+std::string PrometheusText(const std::vector<MetricFamily>& families) {
   std::string text;
-  for (const MetricFamily& family : table.Collect()) {
+  for (const MetricFamily& family : families) {
     const std::string name = PrometheusName(family.info);
     absl::StrAppend(&text, "# HELP ", name, " ",
                     ToAbsl(family.info.description), "\n# TYPE ", name, " ",

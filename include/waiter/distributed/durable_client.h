@@ -30,6 +30,7 @@
 #include "absl/time/time.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/wait_store.h"
+#include "waiter/poll_completion.h"
 
 namespace waiter {
 
@@ -87,12 +88,21 @@ std::string_view ToString(DurableStatus::Phase phase);
 
 // Of all partitions of a name.
 struct DurableStats {
-  int64_t pending = 0;
-  int64_t overdue = 0;                           // For more than 2 s.
+  int64_t pending = 0;      // Also those whose result is not delivered yet.
+  int64_t undelivered = 0;  // Those of them that have a result.
+  int64_t overdue = 0;      // For more than 2 s.
   absl::Duration oldest = absl::ZeroDuration();  // By which one is overdue.
   int64_t kept = 0;                              // Results that were delivered.
+  int64_t polls = 0;  // Since the name exists; workers tell the store late.
   // "enqueued", and the reasons of ends, "success", "deadline" and so on.
   std::vector<std::pair<std::string, int64_t>> counters;
+};
+
+// What the names of a space have in common.
+struct DurableSpace {
+  // Those that clients or workers have used, with their partitions.
+  std::vector<std::pair<std::string, int64_t>> names;
+  int64_t workers = 0;  // That live, of all names.
 };
 
 // Thread-safe. No call blocks. Callbacks come exactly once, on the thread of
@@ -129,6 +139,20 @@ class DurableClient {
   void Get(const std::string& name, const std::string& key,
            Callback<DurableStatus> callback);
 
+  // Returns a status function that succeeds with the result of the wait, for
+  // anyone who waits for it:
+  //
+  //   engine.Start(
+  //       waiter::AsyncWaiter(client->Result("instance-running", "i-0abc"),
+  //                           {.timeout = absl::Minutes(40)}),
+  //       [](waiter::WaitResult<waiter::DurableResult> result) { ... });
+  //
+  // Also if the wait has failed: `DurableResult::value` says so. Fails if there
+  // is no such wait, or none any more. Each poll is a call of the store, so
+  // choose delays of a second or more. May outlive the client.
+  std::function<void(PollCompletion<DurableResult>)> Result(
+      const std::string& name, const std::string& key);
+
   // One step through the waits of a name, pending and kept, in no order. Begin
   // with an empty cursor; an empty one comes back at the end. A wait may come
   // twice. A cursor that did not come from here is kInvalidArgument, or an
@@ -141,6 +165,7 @@ class DurableClient {
             Callback<Listed> callback);
 
   void Stats(const std::string& name, Callback<DurableStats> callback);
+  void Describe(Callback<DurableSpace> callback);
 
  private:
   explicit DurableClient(std::shared_ptr<internal::DurableDesk> desk);

@@ -50,6 +50,9 @@ struct DurablePoll {
   // Grows with each holder of the wait. Hand it to whatever the poll changes,
   // so that a poll of an earlier holder that comes late can be refused there.
   int64_t fence;
+  // Holders that vanished since the store last heard of one: killed in a poll
+  // of this wait, killed for another reason, or cut off.
+  int64_t crashes = 0;
 };
 
 // Called on threads of the worker, also several at once. A success carries the

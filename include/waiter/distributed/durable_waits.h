@@ -102,6 +102,9 @@ struct DurableWaitsState {
   int64_t delivered = 0;   // Results of which the store knows it.
   int64_t lost = 0;        // Waits that others held by then.
   int64_t unreadable = 0;  // Records of newer builds, or damaged.
+  // Last jump of a server's clock by more than a second. Deadlines, and the
+  // times at which waits are due, move by as much.
+  absl::Duration clock_step = absl::ZeroDuration();
   // Of the last call of the store. While a name cannot be worked on, why:
   // kFailedPrecondition if the store divides it otherwise, or may delete waits.
   absl::Status last_error;
@@ -114,7 +117,9 @@ class DurableWaits {
   static absl::StatusOr<std::unique_ptr<DurableWaits>> Make(
       std::shared_ptr<WaitStore> store, const DurableWaitsOptions& options);
 
-  // As `Drain` with no time: what it holds is lost until the leases end.
+  // Waits for the polls that are under way, and gives all waits back, but does
+  // not wait until the store knows: of what it does not hear, leases have to
+  // end first. `Drain` does better.
   ~DurableWaits();
 
   DurableWaits(const DurableWaits&) = delete;

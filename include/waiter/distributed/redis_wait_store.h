@@ -53,6 +53,7 @@ class RedisWaitStore final : public WaitStore {
             Callback<int64_t> callback) override;
   void Beat(std::string space, std::string worker,
             Callback<std::vector<std::string>> callback) override;
+  void Describe(std::string space, Callback<WaitSpace> callback) override;
   void Check(WaitPartition partition, std::string cursor,
              Callback<CheckReply> callback) override;
   void Examine(ExamineRequest request,

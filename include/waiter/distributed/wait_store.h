@@ -105,6 +105,9 @@ struct SettleRequest {
   int64_t lease_us = 0;
   // Time for which a delivered result is kept; zero: not at all.
   int64_t retain_us = 0;
+  // That the caller has made in the partition since its last request; counted
+  // for `Stats`.
+  int64_t polls = 0;
   std::vector<SettleItem> items = {};  // With distinct keys.
 };
 
@@ -156,7 +159,9 @@ struct WaitStats {
   int64_t overdue = 0;                  // For more than 2 s.
   std::optional<int64_t> next_us = {};  // Least number of all.
   int64_t kept = 0;                     // Results that were delivered.
-  // Counts since the partition exists: "enqueued", and the reasons of ends.
+  int64_t polls = 0;                    // Since the partition exists.
+  // Counts since then: "enqueued", "orphans" (waits whose record was lost), and
+  // the reasons of ends.
   std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 
@@ -200,6 +205,13 @@ struct ExamineRequest {
 struct FaultyWait {
   std::string key = {};
   WaitFault fault = WaitFault::kNoRecord;
+};
+
+// What the names of a space have in common.
+struct WaitSpace {
+  // Those that were opened, and into how many partitions each is divided.
+  std::vector<std::pair<std::string, int64_t>> names = {};
+  std::vector<std::string> workers = {};  // As those of `Beat`.
 };
 
 // The server that has a partition.
@@ -266,6 +278,8 @@ class WaitStore {
   // that told it so within 10 s.
   virtual void Beat(std::string space, std::string worker,
                     Callback<std::vector<std::string>> callback) = 0;
+
+  virtual void Describe(std::string space, Callback<WaitSpace> callback) = 0;
 
   // For `CheckDurableWaits`. Begins with an empty cursor. A wait that changes
   // between two steps may be missing, or come twice.

@@ -13,6 +13,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "waiter/telemetry/metrics.h"
 #include "waiter/telemetry/metrics_table.h"
@@ -27,6 +28,8 @@ inline constexpr const char* kPrometheusContentType =
 // and types become suffixes: `waiter_wait_duration_seconds`,
 // `waiter_engine_polls_total`.
 std::string PrometheusText(const MetricsTable& table);
+// The same of `families`, such as those of telemetry/durable_metrics.h.
+std::string PrometheusText(const std::vector<MetricFamily>& families);
 
 // Returns the name that Prometheus has for an instrument.
 std::string PrometheusName(const InstrumentInfo& info);

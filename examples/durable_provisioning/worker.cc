@@ -1,0 +1,146 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// One of many workers that wait until instances run:
+//
+//   REDIS_URL=redis://127.0.0.1:6379 RESULTS=results worker
+//
+// Any number of them may run, and may be killed at any time: the others go on
+// with their waits. Ends after SIGINT or SIGTERM, and gives all waits back.
+
+#ifdef WAITER_HAS_HIREDIS
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "examples/stop_on_signal.h"
+#include "waiter/clock.h"
+#include "waiter/distributed/durable_function.h"
+#include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/durable_waits.h"
+#include "waiter/distributed/redis_client.h"
+#include "waiter/distributed/redis_wait_store.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/wait_report.h"
+
+namespace waiter_examples {
+namespace {
+
+// The API of your cloud stands here. In this one, an instance runs from the
+// time that its arguments say, and each hundredth never does.
+waiter::Poll<std::string> Describe(const waiter::DurablePoll& poll) {
+  int64_t runs_at = 0;
+  if (!absl::SimpleAtoi(std::string(poll.args), &runs_at)) {
+    return waiter::Failed("unknown instance");
+  }
+  if (absl::Now() < absl::FromUnixSeconds(runs_at)) {
+    return waiter::NotReady("booting");
+  }
+  if (poll.key.substr(poll.key.size() - 2) == "99") {
+    return waiter::Failed("no capacity");
+  }
+  return waiter::Success("running");
+}
+
+// Whatever has to know of results stands here. It may be called again for the
+// same idempotency key, so it should do nothing twice: here, a reader of the
+// file does not count a line twice.
+absl::Status Publish(int file, const waiter::DurableResult& result) {
+  const std::string line =
+      absl::StrCat(result.idempotency_key, " ", result.key, " ",
+                   result.value.ok() ? *result.value : "failed", "\n");
+  if (write(file, line.data(), line.size()) ==
+      static_cast<ssize_t>(line.size())) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError("the file cannot be written");
+}
+
+int Run(const char* redis_url, const char* results, int64_t lease_seconds) {
+  StopOnSignal stop;
+  auto redis =
+      waiter::RedisClient::Make(redis_url, {.call_timeout = absl::Seconds(5)});
+  if (!redis.ok()) {
+    std::cerr << "REDIS_URL: " << redis.status() << "\n";
+    return 2;
+  }
+  const int file =
+      open(results, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0) {
+    std::cerr << "RESULTS: " << results << " cannot be opened\n";
+    return 2;
+  }
+  const auto waits = waiter::DurableWaits::Make(
+      std::make_shared<waiter::RedisWaitStore>(*std::move(redis)),
+      {.space = "provisioning", .lease = absl::Seconds(lease_seconds)});
+  if (!waits.ok()) {
+    std::cerr << "LEASE_SECONDS: " << waits.status() << "\n";
+    return 2;
+  }
+  const absl::Status status =
+      (*waits)->Register("instance-running",
+                         {.timeout = absl::Minutes(40),
+                          .backoff = {.initial_delay = absl::Seconds(1),
+                                      .max_delay = absl::Seconds(10)}},
+                         Describe, [file](const waiter::DurableResult& result) {
+                           return Publish(file, result);
+                         });
+  if (!status.ok()) {
+    std::cerr << status << "\n";
+    return 2;
+  }
+  (*waits)->Start();
+  waiter::Clock& clock = waiter::GetRealClock();
+  while (!stop.token().stop_requested()) {
+    clock.SleepUntil(clock.MonotonicNow() + std::chrono::seconds(10),
+                     stop.token(), "worker");
+    const waiter::DurableWaitsState state = (*waits)->State();
+    std::cout << "held=" << state.held << " polls=" << state.polls
+              << " delivered=" << state.delivered << " lost=" << state.lost
+              << " " << state.last_error << std::endl;
+  }
+  return (*waits)->Drain(absl::Seconds(20)) ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace waiter_examples
+
+int main() {
+  const char* const redis_url = std::getenv("REDIS_URL");
+  const char* const results = std::getenv("RESULTS");
+  const char* const lease = std::getenv("LEASE_SECONDS");
+  int64_t lease_seconds = 15;
+  if (redis_url == nullptr || results == nullptr ||
+      (lease != nullptr && !absl::SimpleAtoi(lease, &lease_seconds))) {
+    std::cerr << "worker: set REDIS_URL, RESULTS and, if you like, "
+                 "LEASE_SECONDS\n";
+    return 2;
+  }
+  return waiter_examples::Run(redis_url, results, lease_seconds);
+}
+
+#else  // WAITER_HAS_HIREDIS
+
+#include <iostream>
+
+int main() {
+  std::cerr << "worker: built without hiredis; install its headers (Debian: "
+               "libhiredis-dev) and build again\n";
+  return 1;
+}
+
+#endif  // WAITER_HAS_HIREDIS
