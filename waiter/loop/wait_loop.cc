@@ -87,8 +87,9 @@ struct WaitLoop::LastPollRules {
 
 // Reads top-down: `Start`, `OnPoll` and `OnWake`, then what they call. Row
 // numbers are those of the table "What happens after a poll" in docs/design.md.
-// Functions that run for every poll of every wait are inline; calls of hooks
-// are not, so that waits without an observer keep short functions.
+// Functions that run for every poll of every wait are inline, those with two
+// callers always; calls of hooks are not, so that waits without an observer
+// keep short functions.
 
 NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
                          StopRequested stop_requested) {
@@ -259,7 +260,8 @@ void WaitLoop::RejectUnknownStatus() {
 }
 
 // Decides rows 7 to 10: whether another poll follows, and after which delay.
-inline NextStep WaitLoop::Continue(MonotonicTime now, absl::BitGenRef& gen) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::Continue(
+    MonotonicTime now, absl::BitGenRef& gen) {
   // Row 7: `delay_rule` decides, except about a success to be confirmed.
   if (policy_.has_delay_rule() &&
       state_.streak_status != PollStatus::kSuccess) {
@@ -305,8 +307,8 @@ NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
       /*least_delay=*/nanoseconds::zero());
 }
 
-inline NextStep WaitLoop::DelayPoll(MonotonicTime now, Delay delay,
-                                    nanoseconds least_delay) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::DelayPoll(
+    MonotonicTime now, Delay delay, nanoseconds least_delay) {
   const nanoseconds min_delay = Curve().min_delay();
   const nanoseconds hint = least_delay;
   // Row 9: the retry quota refuses, or has no tokens before the deadline.
@@ -360,17 +362,15 @@ inline nanoseconds WaitLoop::LeastDelay() const {
 }
 
 // Returns the delay by the curve of the status found and by the server's hint.
-inline WaitLoop::Delay WaitLoop::BuiltInDelay(MonotonicTime now,
-                                              nanoseconds hint,
-                                              absl::BitGenRef& gen) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::BuiltInDelay(
+    MonotonicTime now, nanoseconds hint, absl::BitGenRef& gen) {
   const Delay delay = ComputeDelay(now, Curve(), gen);
   return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
 }
 
 // Returns the delay by the curve alone, and advances or restarts its growth.
-inline WaitLoop::Delay WaitLoop::ComputeDelay(MonotonicTime now,
-                                              const Backoff& curve,
-                                              absl::BitGenRef& gen) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::ComputeDelay(
+    MonotonicTime now, const Backoff& curve, absl::BitGenRef& gen) {
   switch (state_.streak_status) {
     case PollStatus::kServerError:
       return {curve.NextDelay(state_.growth.server_error, gen),
