@@ -281,6 +281,7 @@ class Chaos {
   }
 
   ~Chaos() {
+    ends_ = true;
     for (Place& place : places_) {
       if (place.pid < 0) continue;
       kill(place.pid, SIGKILL);
@@ -294,7 +295,10 @@ class Chaos {
     for (int place = 0; place < kFirstWorkers; ++place) StartWorker(place);
     PlanCustomers();
     PlanBursts();
-    while (Now() < EndOfRun() || cluster_work_ > 0) Step();
+    if (is_cluster_) {
+      cluster_thread_ = JoiningThread([this] { RunCluster(); });
+    }
+    while (Now() < EndOfRun() || (is_cluster_ && !is_cluster_whole_)) Step();
     has_ended_ = true;
     // All is well again; what was asked for comes to its end.
     const double limit = Now() + 90;
@@ -582,19 +586,22 @@ class Chaos {
     }
   }
 
-  // One fault of a node after the other, on a thread of its own, as each waits
-  // until the cluster is whole again.
+  // One fault of a node after the other, as each waits until the cluster is
+  // whole again. A server ends with the thread that has started it, so one
+  // thread breaks all bursts, and stays.
   void PlanCluster(double time, double end) {
-    At(time, [this, end] {
-      ++cluster_work_;
-      cluster_thread_ = JoiningThread([this, end] {
-        while (Now() < end) {
-          BreakCluster();
-          timeline_.SleepUntil(Now() + cluster_dice_.Uniform(0.2, 3));
-        }
-        --cluster_work_;
-      });
-    });
+    cluster_bursts_.emplace_back(time, end);
+  }
+  void RunCluster() {
+    for (const auto& [time, end] : cluster_bursts_) {
+      timeline_.SleepUntil(time);
+      while (Now() < end) {
+        BreakCluster();
+        timeline_.SleepUntil(Now() + cluster_dice_.Uniform(0.2, 3));
+      }
+    }
+    is_cluster_whole_ = true;
+    while (!ends_) timeline_.SleepUntil(Now() + 0.05);
   }
 
   void BreakCluster() {
@@ -955,7 +962,9 @@ class Chaos {
   std::map<std::string, int> counts_;
   std::vector<std::pair<double, double>> cluster_faults_;
   std::vector<DurableHistory::Loss> cluster_losses_;
-  std::atomic<int> cluster_work_ = 0;
+  std::vector<std::pair<double, double>> cluster_bursts_;
+  std::atomic<bool> is_cluster_whole_ = false;
+  std::atomic<bool> ends_ = false;
   JoiningThread cluster_thread_;
 };
 
