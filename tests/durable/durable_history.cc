@@ -4,18 +4,30 @@
 #include "tests/durable/durable_history.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/wait_store.h"
 #include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {
+
+using Trouble = DurableHistory::Trouble;
+
+const absl::Duration kLatestEffect = absl::Seconds(15);
 
 bool AreEqual(const DurableResult& a, const DurableResult& b) {
   return a.key == b.key && a.reason == b.reason && a.attempts == b.attempts &&
@@ -23,117 +35,583 @@ bool AreEqual(const DurableResult& a, const DurableResult& b) {
          a.value == b.value;
 }
 
-// Of one wait.
-struct Seen {
-  int64_t polls = 0;
-  absl::Duration last_poll = -absl::InfiniteDuration();
-  bool found = false;
+std::string Text(absl::Duration time) { return absl::FormatDuration(time); }
+
+// From a claim until the worker gives the wait back, or has lost it.
+struct Holding {
+  int worker = 0;
+  absl::Duration claimed;
+  // The store forgot it, or a renewal of it.
+  bool is_forgotten = false;
+  int64_t fence = 0;  // The last one.
+  std::optional<absl::Duration> given_back = {};
+  // When what the store acknowledged, and has kept, was sent.
+  std::optional<absl::Duration> renewed = {};
+  std::optional<absl::Duration> ended = {};  // When that was first sent.
+  bool is_recorded = false;                  // With all of its polls.
+  std::vector<const DurableHistory::PollSeen*> polls = {};
+};
+
+struct Lease {
+  absl::Duration at;
+  int64_t fence = 0;
+  int worker = 0;
+};
+
+// All that is known of one key.
+struct Story {
+  std::vector<Holding> holdings = {};
+  std::map<std::pair<int, int64_t>, size_t> by_fence = {};
+  std::vector<Lease> leases = {};  // That the store has not forgotten.
+  std::vector<absl::Duration> releases = {};
+  bool has_ended = false;
+  std::vector<absl::Duration> forgotten_ends = {};  // When they were sent.
+  std::vector<const DurableHistory::PollSeen*> polls = {};
+  std::vector<const DurableHistory::Delivery*> deliveries = {};
+
+  Holding* Find(int worker, int64_t fence) {
+    const auto it = by_fence.find({worker, fence});
+    return it == by_fence.end() ? nullptr : &holdings[it->second];
+  }
+};
+
+class Checker {
+ public:
+  explicit Checker(const DurableHistory& history) : history_(history) {
+    for (const auto& [key, wait] : history.waits) stories_[key];
+    TellClaims();
+    TellSettles();
+    for (const DurableHistory::PollSeen& poll : history.polls) {
+      Story& story = stories_[poll.key];
+      story.polls.push_back(&poll);
+      Holding* const holding = story.Find(poll.worker, poll.fence);
+      if (holding != nullptr) holding->polls.push_back(&poll);
+    }
+    for (const DurableHistory::Delivery& delivery : history.deliveries) {
+      stories_[delivery.result.key].deliveries.push_back(&delivery);
+    }
+  }
+
+  std::vector<std::string> Run() {
+    for (auto& [key, story] : stories_) {
+      CheckLeases(key, story);
+      CheckPolls(key, story);
+      CheckDeliveries(key, story);
+      CheckCancel(key, story);
+      CheckEnd(key, story);
+    }
+    CheckRest();
+    const DurableLateness late = MeasureLateness();
+    if (late.polls > 0 && late.p99 > history_.most_late) {
+      Add("lateness: ", late.key, " was polled ", Text(late.p99),
+          " late, the p99 of ", late.polls, " polls");
+    }
+    return std::move(violations_);
+  }
+
+  DurableLateness MeasureLateness() const {
+    std::vector<std::pair<absl::Duration, std::string>> lateness;
+    for (const auto& [key, story] : stories_) {
+      const auto wait = history_.waits.find(key);
+      if (wait == history_.waits.end()) continue;
+      if (wait->second.cancelled.has_value()) continue;
+      std::vector<absl::Duration> times = story.releases;
+      times.push_back(wait->second.enqueued + wait->second.first_delay);
+      for (const absl::Duration due : times) {
+        if (!IsQuiet(due)) continue;
+        const auto poll =
+            std::find_if(story.polls.begin(), story.polls.end(),
+                         [&](const auto* seen) { return seen->time >= due; });
+        lateness.emplace_back(poll == story.polls.end()
+                                  ? absl::InfiniteDuration()
+                                  : (*poll)->time - due,
+                              key);
+      }
+    }
+    if (lateness.empty()) return {};
+    std::sort(lateness.begin(), lateness.end());
+    const auto& [p99, key] = lateness[(lateness.size() * 99 - 1) / 100];
+    return {.polls = lateness.size(), .p99 = p99, .key = key};
+  }
+
+ private:
+  template <typename... Parts>
+  void Add(const Parts&... parts) {
+    violations_.push_back(absl::StrCat(parts...));
+  }
+
+  absl::Duration TimeOf(int64_t fence) const {
+    return absl::Microseconds(fence - history_.zero_us);
+  }
+
+  bool IsForgotten(absl::Duration time) const {
+    return std::any_of(history_.losses.begin(), history_.losses.end(),
+                       [&](const DurableHistory::Loss& loss) {
+                         return time >= loss.from && time <= loss.to;
+                       });
+  }
+
+  // A call without an answer may have had its effect some time later.
+  bool MayBeForgotten(const DurableHistory::Settle& settle) const {
+    if (settle.at.has_value()) return IsForgotten(*settle.at);
+    return std::any_of(history_.losses.begin(), history_.losses.end(),
+                       [&](const DurableHistory::Loss& loss) {
+                         return settle.sent <= loss.to &&
+                                settle.sent + kLatestEffect >= loss.from;
+                       });
+  }
+
+  // Whether the store may have forgotten this result of a wait.
+  bool IsForgotten(const Story& story, const DurableHistory::Wait& wait,
+                   const DurableResult& result) const {
+    const absl::Duration end = wait.enqueued + result.elapsed;
+    const absl::Duration slack =
+        history_.slack + history_.blur + history_.round_trip;
+    return std::any_of(story.forgotten_ends.begin(), story.forgotten_ends.end(),
+                       [&](absl::Duration sent) {
+                         return sent >= end - slack &&
+                                sent <= end + slack + kLatestEffect;
+                       });
+  }
+
+  // Whether there is one of `kind`, or any, of the worker in this time.
+  bool IsTroubled(int worker, absl::Duration from, absl::Duration to,
+                  std::optional<Trouble::Kind> kind) const {
+    return std::any_of(
+        history_.troubles.begin(), history_.troubles.end(),
+        [&](const Trouble& trouble) {
+          return (trouble.worker == worker ||
+                  worker == DurableHistory::kAllWorkers ||
+                  trouble.worker == DurableHistory::kAllWorkers) &&
+                 (!kind.has_value() || trouble.kind == *kind) &&
+                 trouble.from <= to && trouble.to >= from;
+        });
+  }
+
+  bool IsQuiet(absl::Duration due) const {
+    const absl::Duration end = due + history_.most_late;
+    return end <= history_.end &&
+           !IsTroubled(DurableHistory::kAllWorkers, due - history_.recovery,
+                       end, std::nullopt) &&
+           !IsForgotten(due);
+  }
+
+  void TellClaims() {
+    for (const DurableHistory::Claim& claim : history_.claims) {
+      Story& story = stories_[claim.key];
+      story.by_fence[{claim.worker, claim.fence}] = story.holdings.size();
+      const bool is_forgotten = IsForgotten(claim.at);
+      story.holdings.push_back({.worker = claim.worker,
+                                .claimed = claim.at,
+                                .is_forgotten = is_forgotten,
+                                .fence = claim.fence});
+      if (is_forgotten) continue;
+      story.leases.push_back({claim.at, claim.fence, claim.worker});
+    }
+  }
+
+  void TellSettles() {
+    for (const DurableHistory::Settle& settle : history_.settles) {
+      Story& story = stories_[settle.key];
+      Holding* const holding = story.Find(settle.worker, settle.fence);
+      if (holding == nullptr) continue;
+      const bool stays = settle.action == SettleAction::kHold ||
+                         settle.action == SettleAction::kEnd;
+      if (!stays && !holding->given_back.has_value()) {
+        holding->given_back = settle.sent;
+      }
+      const bool ends = settle.action == SettleAction::kEnd ||
+                        settle.action == SettleAction::kEndUnheard;
+      if (ends && !holding->ended.has_value()) holding->ended = settle.sent;
+      if (ends && MayBeForgotten(settle)) {
+        story.forgotten_ends.push_back(settle.sent);
+      }
+      if (!settle.at.has_value() || settle.is_lost) continue;
+      const bool is_forgotten = IsForgotten(*settle.at);
+      if (stays) {
+        story.by_fence[{settle.worker, settle.new_fence}] =
+            static_cast<size_t>(holding - story.holdings.data());
+        holding->fence = settle.new_fence;
+      }
+      if (is_forgotten) {
+        holding->is_forgotten = true;
+        continue;
+      }
+      if (stays) {
+        story.leases.push_back({*settle.at, settle.new_fence, settle.worker});
+      }
+      if (settle.action == SettleAction::kHold) {
+        holding->renewed = settle.sent;
+      } else {
+        holding->is_recorded = true;
+      }
+      if (settle.action == SettleAction::kEnd) story.has_ended = true;
+      // What follows a result is a delivery.
+      if (settle.action == SettleAction::kRelease && !story.has_ended) {
+        story.releases.push_back(*settle.at + settle.delay);
+      }
+    }
+  }
+
+  void CheckLeases(const std::string& key, Story& story) {
+    std::sort(story.leases.begin(), story.leases.end(),
+              [](const Lease& a, const Lease& b) { return a.at < b.at; });
+    for (size_t i = 1; i < story.leases.size(); ++i) {
+      const Lease& first = story.leases[i - 1];
+      const Lease& second = story.leases[i];
+      if (second.fence > first.fence) continue;
+      Add("leases: ", key, " has the fence ", second.fence, " of worker ",
+          second.worker, " at ", Text(second.at), " after ", first.fence,
+          " of worker ", first.worker);
+    }
+    std::vector<const Holding*> order;
+    for (const Holding& holding : story.holdings) {
+      if (!holding.is_forgotten) order.push_back(&holding);
+    }
+    std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return a->claimed < b->claimed;
+    });
+    for (size_t i = 1; i < order.size(); ++i) {
+      const Holding& first = *order[i - 1];
+      absl::Duration end = TimeOf(first.fence);
+      if (first.given_back.has_value()) end = std::min(end, *first.given_back);
+      if (order[i]->claimed + history_.blur >= end) continue;
+      Add("leases: ", key, " was claimed by worker ", order[i]->worker, " at ",
+          Text(order[i]->claimed), " and held by worker ", first.worker,
+          " until ", Text(end));
+    }
+  }
+
+  static bool IsOfForgottenLease(Story& story,
+                                 const DurableHistory::PollSeen& poll) {
+    const Holding* const holding = story.Find(poll.worker, poll.fence);
+    return holding != nullptr && holding->is_forgotten;
+  }
+
+  void CheckPolls(const std::string& key, Story& story) {
+    const absl::Duration third = history_.lease / 3;
+    const DurableHistory::PollSeen* highest = nullptr;
+    for (const DurableHistory::PollSeen* const poll : story.polls) {
+      const absl::Duration last = TimeOf(poll->fence) - third;
+      // It may have begun before it stood still.
+      const bool may_be_late =
+          history_.stops_within_polls &&
+          IsTroubled(poll->worker, last - third - history_.blur, poll->time,
+                     Trouble::Kind::kStopped);
+      if (highest != nullptr && !may_be_late &&
+          !IsOfForgottenLease(story, *poll) &&
+          !IsOfForgottenLease(story, *highest) &&
+          (poll->fence < highest->fence || (poll->fence == highest->fence &&
+                                            poll->worker != highest->worker))) {
+        Add("fences: ", key, " was polled by worker ", poll->worker, " at ",
+            Text(poll->time), " with ", poll->fence, " after ", highest->fence,
+            " of worker ", highest->worker);
+      }
+      if (highest == nullptr || poll->fence > highest->fence) highest = poll;
+      if (story.Find(poll->worker, poll->fence) == nullptr) {
+        Add("within: ", key, " was polled by worker ", poll->worker, " at ",
+            Text(poll->time), " without a lease");
+      } else if (poll->time > last + history_.blur && !may_be_late) {
+        Add("within: ", key, " was polled by worker ", poll->worker, " at ",
+            Text(poll->time), ", with a lease until ",
+            Text(TimeOf(poll->fence)));
+      }
+    }
+  }
+
+  void CheckCancel(const std::string& key, const Story& story) {
+    const auto wait = history_.waits.find(key);
+    if (wait == history_.waits.end() || !wait->second.cancelled.has_value()) {
+      return;
+    }
+    const absl::Duration cancelled = *wait->second.cancelled;
+    if (IsForgotten(cancelled)) return;
+    for (const DurableHistory::PollSeen* const poll : story.polls) {
+      const absl::Duration after = poll->time - cancelled - history_.blur;
+      const absl::Duration from = cancelled - history_.lease;
+      const bool is_bad =
+          after > history_.lease
+              ? !history_.stops_within_polls ||
+                    !IsTroubled(poll->worker, from, poll->time,
+                                Trouble::Kind::kStopped)
+              : after > history_.lease / 3 + history_.round_trip &&
+                    !IsTroubled(poll->worker, from, poll->time, std::nullopt);
+      if (!is_bad) continue;
+      Add("cancel: ", key, " was polled by worker ", poll->worker, " at ",
+          Text(poll->time), ", cancelled at ", Text(cancelled));
+    }
+  }
+
+  void CheckDeliveries(const std::string& key, const Story& story) {
+    const auto wait = history_.waits.find(key);
+    const bool is_known = wait != history_.waits.end();
+    const DurableHistory::Delivery* first = nullptr;
+    for (const DurableHistory::Delivery* const delivery : story.deliveries) {
+      const DurableResult& result = delivery->result;
+      // A result of a time that is lost may be found again.
+      if (!is_known || IsForgotten(wait->second.enqueued)) continue;
+      if (first != nullptr &&
+          first->result.idempotency_key != result.idempotency_key) {
+        Add("same-result: ", key, " was delivered as ",
+            first->result.idempotency_key, " and ", result.idempotency_key);
+      }
+      if (IsForgotten(story, wait->second, result)) continue;
+      if (first != nullptr && !AreEqual(first->result, result)) {
+        Add("same-result: ", key, " was delivered as ", Describe(first->result),
+            " and ", Describe(result));
+      }
+      if (first == nullptr) first = delivery;
+    }
+  }
+
+  static std::string Describe(const DurableResult& result) {
+    return absl::StrCat(
+        result.value.ok() ? *result.value : result.value.status().ToString(),
+        " after ", result.attempts, " attempts and ", Text(result.elapsed));
+  }
+
+  void CheckEnd(const std::string& key, const Story& story) {
+    const auto asked = history_.waits.find(key);
+    if (asked == history_.waits.end()) return;
+    const DurableHistory::Wait& wait = asked->second;
+    // The wait may be gone, or be that of a later enqueue.
+    if (IsForgotten(wait.enqueued)) return;
+    const auto found = history_.rest.results.find(key);
+    if (found == history_.rest.results.end()) {
+      Add("one-result: ", key, " has no result");
+      return;
+    }
+    const DurableResult& result = found->second;
+    const bool is_accepted = std::any_of(
+        story.deliveries.begin(), story.deliveries.end(),
+        [&](const DurableHistory::Delivery* delivery) {
+          return delivery->is_accepted && AreEqual(delivery->result, result);
+        });
+    if (!is_accepted) {
+      Add("delivered: ", key, " was not delivered as ", Describe(result));
+    }
+    CheckReason(key, story, wait, result);
+    CheckAttempts(key, story, result);
+  }
+
+  void CheckReason(const std::string& key, const Story& story,
+                   const DurableHistory::Wait& wait,
+                   const DurableResult& result) {
+    const absl::Duration slack = history_.slack + history_.blur;
+    const absl::Duration end = wait.enqueued + result.elapsed;
+    const bool has_found =
+        std::any_of(story.polls.begin(), story.polls.end(),
+                    [](const auto* poll) { return poll->found; });
+    const absl::Duration last_poll = story.polls.empty()
+                                         ? -absl::InfiniteDuration()
+                                         : story.polls.back()->time;
+    switch (result.reason) {
+      case StopReason::kSuccess:
+        if (!has_found || end + slack < wait.ready) {
+          Add("truth: ", key, " succeeded after ", Text(result.elapsed),
+              ", ready at ", Text(wait.ready));
+        }
+        return;
+      case StopReason::kDeadline: {
+        const absl::Duration deadline = wait.enqueued + wait.timeout;
+        if (result.elapsed + slack < wait.timeout) {
+          Add("early: ", key, " ended by its deadline after ",
+              Text(result.elapsed), " of ", Text(wait.timeout));
+        }
+        if (last_poll + slack < deadline) {
+          Add("last-poll: ", key, " was last polled at ", Text(last_poll),
+              ", deadline ", Text(deadline));
+        }
+        if (wait.ready + slack < deadline && !history_.ends_polls) {
+          Add("missed: ", key, " was ready at ", Text(wait.ready),
+              ", deadline ", Text(deadline));
+        }
+        break;
+      }
+      case StopReason::kAttempts:
+        if (result.attempts < history_.max_attempts) {
+          Add("early: ", key, " ended by its attempts after ", result.attempts);
+        }
+        break;
+      case StopReason::kCancelled:
+        if (!wait.cancelled.has_value()) {
+          Add("early: ", key, " ended as cancelled, which nobody asked for");
+        }
+        return;
+      case StopReason::kFailed:
+        CheckCrashes(key, story, result);
+        return;
+      default:
+        Add("early: ", key, " ended as ", Describe(result));
+        return;
+    }
+    for (const Holding& holding : story.holdings) {
+      if (!holding.ended.has_value() || !holding.is_recorded ||
+          holding.is_forgotten || holding.polls.empty() ||
+          !holding.polls.back()->found) {
+        continue;
+      }
+      const absl::Duration poll = holding.polls.back()->time;
+      // That may have been sent long after it came.
+      const absl::Duration ended =
+          std::min(*holding.ended, wait.enqueued + result.elapsed - slack);
+      if (history_.ends_polls &&
+          (poll + history_.poll_time >= ended ||
+           IsTroubled(holding.worker, poll, *holding.ended,
+                      Trouble::Kind::kStopped))) {
+        continue;
+      }
+      Add("missed: ", key, " ended as ", Describe(result), " although worker ",
+          holding.worker, " found success at ", Text(poll));
+    }
+  }
+
+  void CheckCrashes(const std::string& key, const Story& story,
+                    const DurableResult& result) {
+    const auto mark = history_.marks.find(key);
+    const int64_t marks = mark == history_.marks.end() ? 0 : mark->second;
+    const auto crashes = std::count_if(
+        story.holdings.begin(), story.holdings.end(),
+        [&](const Holding& holding) {
+          return IsTroubled(holding.worker, holding.claimed - history_.blur,
+                            holding.given_back.value_or(TimeOf(holding.fence)),
+                            std::nullopt);
+        });
+    if (absl::StrContains(result.value.status().message(),
+                          "crashed its worker") &&
+        crashes >= 3 && marks >= 3) {
+      return;
+    }
+    Add("crashes: ", key, " ended as ", Describe(result), " with ", crashes,
+        " holders in trouble and ", marks, " polls as a suspect");
+  }
+
+  void CheckAttempts(const std::string& key, const Story& story,
+                     const DurableResult& result) {
+    if (history_.max_attempts > 0 && result.attempts > history_.max_attempts) {
+      Add("attempts: ", key, " has ", result.attempts, " of ",
+          history_.max_attempts);
+    }
+    if (result.attempts > static_cast<int64_t>(story.polls.size())) {
+      Add("attempts: ", key, " has ", result.attempts, ", and ",
+          story.polls.size(), " polls");
+    }
+    // A poll that is under way when a wait ends by a cancel or its deadline
+    // does not count.
+    int64_t recorded = result.reason == StopReason::kCancelled ||
+                               result.reason == StopReason::kDeadline
+                           ? -1
+                           : 0;
+    for (const Holding& holding : story.holdings) {
+      if (holding.is_forgotten) continue;
+      int64_t polls = 0;
+      for (const DurableHistory::PollSeen* const poll : holding.polls) {
+        if (holding.is_recorded ||
+            (holding.renewed.has_value() && poll->time < *holding.renewed)) {
+          ++polls;
+        }
+      }
+      // One may have been under way at the renewal.
+      if (!holding.is_recorded && polls > 0) --polls;
+      recorded += polls;
+    }
+    if (result.attempts < recorded) {
+      Add("attempts: ", key, " has ", result.attempts, ", and ", recorded,
+          " polls that were recorded");
+    }
+  }
+
+  void CheckRest() {
+    const DurableHistory::AtRest& rest = history_.rest;
+    if (rest.pending > 0 || rest.held > 0 || rest.enqueued != rest.ended ||
+        rest.enqueued != static_cast<int64_t>(rest.results.size())) {
+      Add("rest: ", rest.pending, " pending, ", rest.held, " held, ",
+          rest.enqueued, " enqueued, ", rest.ended, " ended, ",
+          rest.results.size(), " results");
+    }
+    std::set<std::string> either = rest.due;
+    either.insert(rest.kept.begin(), rest.kept.end());
+    if (either.size() != rest.due.size() + rest.kept.size() ||
+        either != rest.records) {
+      Add("rest: ", rest.records.size(), " records, ", rest.due.size(),
+          " of them pending, ", rest.kept.size(), " kept");
+    }
+  }
+
+  const DurableHistory& history_;
+  std::map<std::string, Story> stories_;
+  std::vector<std::string> violations_;
 };
 
 }  // namespace
 
 std::vector<std::string> Violations(const DurableHistory& history) {
-  std::vector<std::string> violations;
-  const auto add = [&](const auto&... parts) {
-    violations.push_back(absl::StrCat(parts...));
+  return Checker(history).Run();
+}
+
+std::string KeyOf(const std::string& violation) {
+  const std::vector<std::string> words = absl::StrSplit(violation, ' ');
+  return words.size() > 1 ? words[1] : "";
+}
+
+std::string StoryOf(const DurableHistory& history, const std::string& key) {
+  std::multimap<absl::Duration, std::string> lines;
+  const auto add = [&](absl::Duration time, const auto&... parts) {
+    lines.emplace(time, absl::StrCat(Text(time), " ", parts...));
   };
-  std::map<std::string, Seen> seen;
-  std::map<std::string, int64_t> fences;
+  std::set<int> workers = {DurableHistory::kAllWorkers};
+  if (const auto wait = history.waits.find(key); wait != history.waits.end()) {
+    add(wait->second.enqueued, "enqueued, timeout ", Text(wait->second.timeout),
+        ", first delay ", Text(wait->second.first_delay));
+    add(wait->second.ready, "ready");
+    if (wait->second.cancelled.has_value()) {
+      add(*wait->second.cancelled, "cancelled");
+    }
+  }
+  for (const DurableHistory::Claim& claim : history.claims) {
+    if (claim.key != key) continue;
+    workers.insert(claim.worker);
+    add(claim.at, "claimed by ", claim.worker, " with ", claim.fence);
+  }
+  for (const DurableHistory::Settle& settle : history.settles) {
+    if (settle.key != key) continue;
+    add(settle.sent, "worker ", settle.worker, " sends ",
+        std::string(1, static_cast<char>(settle.action)), " with ",
+        settle.fence, ", delay ", Text(settle.delay),
+        !settle.at.has_value() ? ": no answer"
+        : settle.is_lost       ? ": lost"
+                               : absl::StrCat(": done at ", Text(*settle.at),
+                                              ", new fence ", settle.new_fence));
+  }
   for (const DurableHistory::PollSeen& poll : history.polls) {
-    int64_t& fence = fences[poll.key];
-    if (poll.fence < fence) {
-      add("fences: ", poll.key, " was polled by worker ", poll.worker, " at ",
-          absl::FormatDuration(poll.time), " with ", poll.fence, " after ",
-          fence);
-    }
-    fence = std::max(fence, poll.fence);
-    Seen& wait = seen[poll.key];
-    ++wait.polls;
-    wait.last_poll = poll.time;
-    wait.found |= poll.found;
-    const auto asked = history.waits.find(poll.key);
-    if (asked == history.waits.end()) continue;
-    if (asked->second.cancelled.has_value() &&
-        poll.time > *asked->second.cancelled + history.lease) {
-      add("cancel: ", poll.key, " was polled at ",
-          absl::FormatDuration(poll.time), ", cancelled at ",
-          absl::FormatDuration(*asked->second.cancelled));
-    }
+    if (poll.key != key) continue;
+    add(poll.time, "polled by ", poll.worker, " with ", poll.fence,
+        poll.found ? ": found" : "");
   }
-  std::map<std::string, DurableResult> by_key;
   for (const DurableHistory::Delivery& delivery : history.deliveries) {
-    const DurableResult& result = delivery.result;
-    const auto [first, is_new] = by_key.emplace(result.key, result);
-    if (!is_new && !AreEqual(first->second, result)) {
-      add("same-result: ", result.key, " was delivered as ",
-          first->second.value.status().ToString(), " and ",
-          result.value.status().ToString());
-    }
+    if (delivery.result.key != key) continue;
+    add(delivery.time, "delivered as ", delivery.result.idempotency_key, ": ",
+        StopReasonName(delivery.result.reason), " after ",
+        delivery.result.attempts, " attempts and ",
+        Text(delivery.result.elapsed),
+        delivery.is_accepted ? "" : ", not accepted");
   }
-  for (const auto& [key, wait] : history.waits) {
-    const auto result = history.rest.results.find(key);
-    if (result == history.rest.results.end()) {
-      add("one-result: ", key, " has no result");
-      continue;
-    }
-    const DurableResult& recorded = result->second;
-    const auto delivered = by_key.find(key);
-    if (delivered == by_key.end()) {
-      add("delivered: ", key, " was not delivered");
-    } else if (!AreEqual(delivered->second, recorded)) {
-      add("delivered: ", key, " was delivered as ",
-          delivered->second.value.status().ToString(), " and recorded as ",
-          recorded.value.status().ToString());
-    }
-    const Seen& of_wait = seen[key];
-    const absl::Duration end = wait.enqueued + recorded.elapsed;
-    switch (recorded.reason) {
-      case StopReason::kSuccess:
-        if (!of_wait.found || end + history.slack < wait.ready) {
-          add("truth: ", key, " succeeded after ",
-              absl::FormatDuration(recorded.elapsed), ", ready at ",
-              absl::FormatDuration(wait.ready));
-        }
-        break;
-      case StopReason::kDeadline:
-        if (recorded.elapsed + history.slack < wait.timeout) {
-          add("early: ", key, " ended by its deadline after ",
-              absl::FormatDuration(recorded.elapsed), " of ",
-              absl::FormatDuration(wait.timeout));
-        }
-        if (of_wait.last_poll + history.slack < wait.enqueued + wait.timeout) {
-          add("last-poll: ", key, " was last polled at ",
-              absl::FormatDuration(of_wait.last_poll), ", deadline ",
-              absl::FormatDuration(wait.enqueued + wait.timeout));
-        }
-        break;
-      case StopReason::kAttempts:
-        if (recorded.attempts < history.max_attempts) {
-          add("early: ", key, " ended by its attempts after ",
-              recorded.attempts);
-        }
-        break;
-      case StopReason::kCancelled:
-        if (!wait.cancelled.has_value()) {
-          add("early: ", key, " ended as cancelled, which nobody asked for");
-        }
-        break;
-      default:
-        break;
-    }
-    if (history.max_attempts > 0 && recorded.attempts > history.max_attempts) {
-      add("attempts: ", key, " has ", recorded.attempts, " of ",
-          history.max_attempts);
-    }
+  for (const Trouble& trouble : history.troubles) {
+    if (workers.count(trouble.worker) == 0) continue;
+    constexpr absl::string_view kKinds[] = {"dead", "stopped", "cut off"};
+    add(trouble.from, "worker ", trouble.worker, " is ",
+        kKinds[static_cast<size_t>(trouble.kind)], " until ", Text(trouble.to));
   }
-  const DurableHistory::AtRest& rest = history.rest;
-  if (rest.pending > 0 || rest.held > 0 || rest.enqueued != rest.ended ||
-      rest.enqueued != static_cast<int64_t>(rest.results.size())) {
-    add("rest: ", rest.pending, " pending, ", rest.held, " held, ",
-        rest.enqueued, " enqueued, ", rest.ended, " ended, ",
-        rest.results.size(), " results");
+  for (const DurableHistory::Loss& loss : history.losses) {
+    add(loss.from, "lost until ", Text(loss.to));
   }
-  return violations;
+  std::string text;
+  for (const auto& [time, line] : lines) absl::StrAppend(&text, line, "\n");
+  return text;
+}
+
+DurableLateness MeasureLateness(const DurableHistory& history) {
+  return Checker(history).MeasureLateness();
 }
 
 }  // namespace waiter

@@ -5,8 +5,10 @@
 
 #include "tests/durable/durable_history.h"
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,13 +16,16 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/distributed/durable_result.h"
+#include "waiter/distributed/wait_store.h"
 #include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {
 
-using ::testing::ElementsAre;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 DurableResult Result(const std::string& key, StopReason reason,
@@ -39,9 +44,14 @@ DurableResult Result(const std::string& key, StopReason reason,
   return result;
 }
 
-// One wait that succeeded, one that reached its deadline, one cancelled.
+constexpr int64_t kSecond = 1'000'000;
+
+// One wait that succeeded, one that reached its deadline, one cancelled. The
+// fences are the ends of leases.
 DurableHistory Flawless() {
-  DurableHistory history = {.lease = absl::Seconds(15), .max_attempts = 5};
+  DurableHistory history = {.lease = absl::Seconds(15),
+                            .most_late = absl::Seconds(2),
+                            .max_attempts = 5};
   history.waits["a"] = {.enqueued = absl::ZeroDuration(),
                         .timeout = absl::Seconds(60),
                         .ready = absl::Seconds(10)};
@@ -51,24 +61,60 @@ DurableHistory Flawless() {
   history.waits["c"] = {.enqueued = absl::ZeroDuration(),
                         .timeout = absl::Seconds(60),
                         .ready = absl::Seconds(100),
-                        .cancelled = absl::Seconds(5)};
-  history.polls = {{absl::Seconds(1), 0, "a", 11, false},
-                   {absl::Seconds(1), 0, "c", 11, false},
-                   {absl::Seconds(11), 1, "a", 13, true},
-                   {absl::Seconds(12), 1, "c", 13, false},
-                   {absl::Seconds(30), 1, "b", 15, false}};
+                        .cancelled = absl::Seconds(7)};
+  const auto at = [](int64_t seconds) { return absl::Seconds(seconds); };
+  history.claims = {{at(1), 0, "a", 16 * kSecond},
+                    {at(1), 0, "b", 16 * kSecond},
+                    {at(1), 0, "c", 16 * kSecond},
+                    {at(11), 1, "a", 26 * kSecond},
+                    {at(30), 1, "b", 45 * kSecond}};
+  history.polls = {{at(1), 0, "a", 16 * kSecond, false},
+                   {at(1), 0, "b", 16 * kSecond, false},
+                   {at(1), 0, "c", 16 * kSecond, false},
+                   {at(3), 0, "c", 16 * kSecond, false},
+                   {at(11), 1, "a", 26 * kSecond, true},
+                   {at(30), 1, "b", 45 * kSecond, false}};
+  const auto settle = [&](int64_t time, int worker, const char* key,
+                          int64_t fence, SettleAction action, int64_t delay) {
+    history.settles.push_back({.sent = at(time),
+                               .worker = worker,
+                               .key = key,
+                               .fence = fence,
+                               .action = action,
+                               .delay = at(delay),
+                               .at = at(time),
+                               .new_fence = (time + 15) * kSecond + 2});
+  };
+  settle(1, 0, "a", 16 * kSecond, SettleAction::kRelease, 10);
+  settle(1, 0, "b", 16 * kSecond, SettleAction::kRelease, 29);
+  settle(5, 0, "c", 16 * kSecond, SettleAction::kHold, 0);
+  settle(8, 0, "c", 20 * kSecond + 2, SettleAction::kEnd, 0);
+  settle(11, 1, "a", 26 * kSecond, SettleAction::kEnd, 0);
+  settle(30, 1, "b", 45 * kSecond, SettleAction::kEnd, 0);
   history.rest.results["a"] =
       Result("a", StopReason::kSuccess, absl::Seconds(11));
   history.rest.results["b"] =
       Result("b", StopReason::kDeadline, absl::Seconds(30));
   history.rest.results["c"] =
-      Result("c", StopReason::kCancelled, absl::Seconds(13));
+      Result("c", StopReason::kCancelled, absl::Seconds(8));
   for (const auto& [key, result] : history.rest.results) {
     history.deliveries.push_back({absl::Seconds(40), result});
   }
   history.rest.enqueued = 3;
   history.rest.ended = 3;
+  history.rest.records = {"a", "b", "c"};
+  history.rest.kept = {"a", "b", "c"};
   return history;
+}
+
+void Lose(DurableHistory& history, int64_t from, int64_t to) {
+  history.losses.push_back({absl::Seconds(from), absl::Seconds(to)});
+}
+
+// All are of the worker 0.
+void Disturb(DurableHistory& history, DurableHistory::Trouble::Kind kind,
+             int64_t from, int64_t to) {
+  history.troubles.push_back({kind, 0, absl::Seconds(from), absl::Seconds(to)});
 }
 
 TEST(DurableHistoryTest, FlawlessHistoryHasNoViolation) {
@@ -96,34 +142,171 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
          h.deliveries.back().result.idempotency_key = "other";
        }},
       {"delivered", [](auto& h) { h.deliveries.erase(h.deliveries.begin()); }},
+      {"delivered", [](auto& h) { h.deliveries[0].is_accepted = false; }},
       {"delivered", [](auto& h) { h.deliveries[0].result.value = "other"; }},
-      {"fences", [](auto& h) { h.polls[2].fence = 9; }},
-      {"truth", [](auto& h) { h.polls[2].found = false; }},
+      // Claimed while it is held.
+      {"leases", [](auto& h) { h.settles.erase(h.settles.begin()); }},
+      {"leases", [](auto& h) { h.settles[0].sent = absl::Seconds(12); }},
+      // Two holders with one fence, and one that is lower.
+      {"leases",
+       [](auto& h) {
+         h.claims[3].fence = h.polls[4].fence = h.settles[4].fence =
+             16 * kSecond;
+       }},
+      {"leases", [](auto& h) { h.settles[2].new_fence = 15 * kSecond; }},
+      {"fences",
+       [](auto& h) {
+         // The first holder comes late.
+         h.claims[0].fence = h.settles[0].fence = h.polls[0].fence =
+             25 * kSecond;
+         h.polls.insert(h.polls.begin() + 5,
+                        {absl::Seconds(12), 0, "a", 25 * kSecond, false});
+       }},
+      // In the last third of a lease, and without one.
+      {"within",
+       [](auto& h) {
+         h.waits["c"].cancelled = absl::Seconds(30);
+         h.polls[3].time = absl::Seconds(12);
+       }},
+      {"within", [](auto& h) { h.polls[1].worker = 2; }},
+      {"truth", [](auto& h) { h.polls[4].found = false; }},
       {"truth", [](auto& h) { h.waits["a"].ready = absl::Seconds(20); }},
-      {"last-poll", [](auto& h) { h.polls[4].time = absl::Seconds(29); }},
+      {"missed", [](auto& h) { h.polls[5].found = true; }},
+      {"missed", [](auto& h) { h.waits["b"].ready = absl::Seconds(20); }},
+      {"last-poll", [](auto& h) { h.polls[5].time = absl::Seconds(29); }},
       {"early",
        [](auto& h) {
          h.waits["b"].timeout = absl::Seconds(31);
-         h.polls[4].time = absl::Seconds(32);
+         h.polls[5].time = absl::Seconds(32);
        }},
       {"early", [](auto& h) { h.waits["c"].cancelled.reset(); }},
       {"attempts", [](auto& h) { h.max_attempts = 1; }},
+      // More than there were polls, and fewer than were recorded.
+      {"attempts", [](auto& h) { h.polls.erase(h.polls.begin()); }},
+      {"attempts",
+       [](auto& h) {
+         for (auto& delivery : h.deliveries) delivery.result.attempts = 0;
+         for (auto& [key, result] : h.rest.results) result.attempts = 0;
+       }},
+      {"crashes",
+       [](auto& h) {
+         h.rest.results["c"].reason = StopReason::kFailed;
+         for (auto& delivery : h.deliveries) {
+           if (delivery.result.key == "c") {
+             delivery.result = h.rest.results["c"];
+           }
+         }
+       }},
+      // A third of a lease after the cancel, though a hold would have told.
       {"cancel",
        [](auto& h) {
-         h.polls.push_back({absl::Seconds(21), 1, "c", 15, false});
+         h.settles[3].sent = absl::Seconds(14);
+         h.polls[3].time = absl::Seconds(13);
+         h.polls[3].fence = 20 * kSecond;
+         h.settles[2].new_fence = h.polls[3].fence = 30 * kSecond;
+         h.settles[3].fence = 30 * kSecond;
+         h.settles[3].new_fence = 31 * kSecond;
        }},
       {"rest", [](auto& h) { h.rest.pending = 1; }},
       {"rest", [](auto& h) { h.rest.held = 1; }},
       {"rest", [](auto& h) { h.rest.ended = 4; }},
+      {"rest", [](auto& h) { h.rest.kept.erase("a"); }},
+      {"rest", [](auto& h) { h.rest.due.insert("a"); }},
+      {"rest", [](auto& h) { h.rest.due.insert("d"); }},
+      {"lateness",
+       [](auto& h) { h.settles[0].delay = absl::Milliseconds(7999); }},
   };
   for (const auto& [check, break_it] : cases) {
-    SCOPED_TRACE(check);
+    SCOPED_TRACE(testing::Message()
+                 << check << ", case " << &break_it - &cases[0].break_it);
     DurableHistory history = Flawless();
     break_it(history);
     const std::vector<std::string> found = Violations(history);
-    ASSERT_FALSE(found.empty());
-    EXPECT_THAT(found[0], StartsWith(check));
+    EXPECT_THAT(found, Contains(StartsWith(check)));
   }
+}
+
+// What explains a violation, by what was done to the workers and the store.
+TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
+  using Kind = DurableHistory::Trouble::Kind;
+  const struct {
+    const char* check;
+    std::function<void(DurableHistory&)> break_it;
+    std::function<void(DurableHistory&)> explain;
+  } cases[] = {
+      {"within",
+       [](auto& h) {
+         h.stops_within_polls = true;
+         h.waits["c"].cancelled = absl::Seconds(30);
+         h.polls[3].time = absl::Seconds(12);
+       },
+       [](auto& h) { Disturb(h, Kind::kStopped, 9, 12); }},
+      {"cancel",
+       [](auto& h) {
+         h.polls[3].time = absl::Seconds(13);
+         h.settles[2].new_fence = h.polls[3].fence = 30 * kSecond;
+         h.settles[3].fence = 30 * kSecond;
+         h.settles[3].new_fence = 31 * kSecond;
+       },
+       [](auto& h) { Disturb(h, Kind::kCut, 8, 12); }},
+      {"one-result",
+       [](auto& h) {
+         h.rest.results.erase("a");
+         h.rest.enqueued = h.rest.ended = 2;
+         h.rest.records.erase("a");
+         h.rest.kept.erase("a");
+       },
+       [](auto& h) { Lose(h, 0, 0); }},
+      {"same-result",
+       [](auto& h) {
+         h.deliveries.push_back(h.deliveries[0]);
+         h.deliveries[0].result.value = "lost";
+       },
+       [](auto& h) { Lose(h, 11, 12); }},
+      {"leases", [](auto& h) { h.settles[0].sent = absl::Seconds(12); },
+       [](auto& h) { Lose(h, 1, 1); }},
+      {"lateness",
+       [](auto& h) { h.settles[0].delay = absl::Milliseconds(7999); },
+       [](auto& h) { Disturb(h, Kind::kDead, 2, 2); }},
+      {"crashes",
+       [](auto& h) {
+         DurableResult& result = h.rest.results["b"];
+         result.reason = StopReason::kFailed;
+         result.value = absl::AbortedError("b: crashed its worker 3 times");
+         for (int i = 2; i < 5; ++i) {
+           h.claims.push_back(
+               {absl::Seconds(60 * i), i, "b", (60 * i + 15) * kSecond});
+           h.polls.push_back(
+               {absl::Seconds(60 * i), i, "b", (60 * i + 15) * kSecond, false});
+         }
+         h.deliveries[1].result = result;
+         h.marks["b"] = 3;
+       },
+       [](auto& h) {
+         for (int i = 2; i < 5; ++i) {
+           h.troubles.push_back(
+               {Kind::kDead, i, absl::Seconds(60 * i), absl::Seconds(60 * i)});
+         }
+       }},
+  };
+  for (const auto& [check, break_it, explain] : cases) {
+    SCOPED_TRACE(check);
+    DurableHistory history = Flawless();
+    break_it(history);
+    EXPECT_THAT(Violations(history), Contains(StartsWith(check)));
+    explain(history);
+    EXPECT_THAT(Violations(history), Not(Contains(StartsWith(check))));
+  }
+}
+
+TEST(DurableHistoryTest, StoryTellsAllOfAWait) {
+  const std::string story = StoryOf(Flawless(), "c");
+  for (const char* const part :
+       {"0 enqueued", "1s claimed by 0 with 16000000", "3s polled by 0",
+        "5s worker 0 sends h", "7s cancelled", "40s delivered as c"}) {
+    EXPECT_THAT(story, HasSubstr(part));
+  }
+  EXPECT_EQ(KeyOf("one-result: c has no result"), "c");
 }
 
 }  // namespace

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +25,7 @@
 #include "tests/durable/durable_world.h"
 #include "tests/support/memory_wait_store.h"
 #include "tests/support/status_matchers.h"
+#include "waiter/backoff_options.h"
 #include "waiter/distributed/durable_client.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/poll.h"
@@ -171,24 +174,183 @@ TEST_P(DurableWaitsTest, AttemptsAndGrowthGoOnInAnotherProcess) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
+TEST_P(DurableWaitsTest, WaitsThatNobodyHeldAreInTimeWhenAWorkerDies) {
+  world.AddWorker();
+  world.AddWorker();
+  for (int i = 0; i < 20; ++i) {
+    (void)world.Enqueue({.key = absl::StrCat("k", i)});
+  }
+  world.Run(absl::Seconds(25));
+  EXPECT_EQ(world.worker(0).waits().State().held, 0);
+  EXPECT_EQ(world.worker(1).waits().State().held, 0);
+  world.worker(0).Kill();
+  world.Run(absl::Seconds(40));
+  std::map<std::string, absl::Duration> last;
+  for (const auto& poll : world.polls) {
+    const auto [before, is_first] = last.emplace(poll.key, poll.time);
+    if (!is_first) {
+      EXPECT_LE(poll.time - before->second, absl::Seconds(10 + 2)) << poll.key;
+    }
+    before->second = poll.time;
+  }
+  EXPECT_THAT(last, SizeIs(20));
+  for (const auto& [key, time] : last) {
+    EXPECT_GE(time, world.clock.Elapsed() - absl::Seconds(10 + 2)) << key;
+  }
+}
+
+TEST_P(DurableWaitsTest, WaitsOfOneOfManyAreTakenByTheOthers) {
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.options.claim_batch = 10;
+  for (int i = 0; i < 8; ++i) world.AddWorker();
+  for (int i = 0; i < 100; ++i) {
+    (void)world.Enqueue({.key = absl::StrCat("k", i)});
+  }
+  world.Run(absl::Seconds(20));
+  std::map<std::string, int> holders;
+  for (const auto& poll : world.polls) holders[poll.key] = poll.worker;
+  // The one that holds the most.
+  std::map<int, int> counts;
+  for (const auto& [key, worker] : holders) ++counts[worker];
+  const int victim = std::max_element(counts.begin(), counts.end(),
+                                      [](const auto& a, const auto& b) {
+                                        return a.second < b.second;
+                                      })
+                         ->first;
+  world.worker(static_cast<size_t>(victim)).Kill();
+  const size_t polls = world.polls.size();
+  world.Run(world.options.lease + absl::Seconds(2));
+  std::map<std::string, int> polled;
+  for (size_t i = polls; i < world.polls.size(); ++i) {
+    polled[world.polls[i].key] = world.polls[i].worker;
+  }
+  EXPECT_THAT(polled, SizeIs(100));
+  for (const auto& [key, worker] : polled) EXPECT_NE(worker, victim) << key;
+}
+
+TEST_P(DurableWaitsTest, NameThatNobodyRegisteredWaits) {
+  std::optional<absl::StatusOr<bool>> created;
+  world.client->Enqueue("other", {.key = "a"},
+                        [&](absl::StatusOr<bool> got) { created = got; });
+  DurableWorld::Worker& worker = world.AddWorker();
+  (void)world.Enqueue({.key = "b"});
+  world.Run(absl::Seconds(30));
+  ASSERT_TRUE(created.has_value());
+  EXPECT_THAT(*created, Holds(true));
+  for (const auto& poll : world.polls) EXPECT_EQ(poll.key, "b");
+  EXPECT_EQ(worker.waits().State().lost, 0);
+  std::optional<absl::StatusOr<DurableStats>> stats;
+  world.client->Stats("other", [&](auto got) { stats = std::move(got); });
+  world.Run(absl::Seconds(1));
+  ASSERT_TRUE(stats.has_value() && stats->ok());
+  EXPECT_EQ((*stats)->pending, 1);
+  EXPECT_EQ((*stats)->overdue, 1);
+}
+
 TEST_P(DurableWaitsTest, StoppedWorkerFindsItsWaitsLostAndPollsNoMore) {
   world.policy.backoff = Every(absl::Seconds(1));
   DurableWorld::Worker& first = world.AddWorker();
   (void)world.Enqueue({.key = "a"});
   world.Run(absl::Seconds(5));
+  ASSERT_EQ(first.waits().State().held, 1);
   world.AddWorker();
   first.StopUntil(world.clock.Elapsed() + absl::Minutes(1));
+  const absl::Duration stopped = world.clock.Elapsed();
   world.Run(absl::Seconds(70));
   // By turns, and never both.
   int64_t fence = 0;
+  absl::Duration taken_over = absl::InfiniteDuration();
+  int polls = 0;
   for (const auto& poll : world.polls) {
     EXPECT_GE(poll.fence, fence);
     fence = poll.fence;
-    if (poll.time > absl::Seconds(6)) {
-      EXPECT_EQ(poll.worker, 1);
-    }
+    if (poll.time <= stopped) continue;
+    EXPECT_EQ(poll.worker, 1);
+    taken_over = std::min(taken_over, poll.time);
+    ++polls;
   }
-  EXPECT_GE(first.waits().State().lost + first.waits().State().held, 0);
+  EXPECT_LE(taken_over, stopped + world.options.lease + absl::Seconds(2));
+  EXPECT_GE(polls, 70 - 15 - 3);
+  EXPECT_EQ(first.waits().State().held, 0);
+  EXPECT_EQ(world.worker(1).waits().State().held, 1);
+}
+
+TEST_P(DurableWaitsTest, WorkerThatIsCutOffDoesNotPollInTheLastThirdOfALease) {
+  world.policy.backoff = Every(absl::Milliseconds(200));
+  const int64_t zero = MemoryWaitStore::StoreTime(world.clock) -
+                       absl::ToInt64Microseconds(world.clock.Elapsed());
+  DurableWorld::Worker& worker = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(8));
+  worker.store().set_network(
+      [] { return MemoryWaitStore::Trip{.loses_call = true}; });
+  const absl::Duration cut_off = world.clock.Elapsed();
+  world.Run(absl::Seconds(30));
+  absl::Duration last;
+  for (const auto& poll : world.polls) {
+    const absl::Duration end = absl::Microseconds(poll.fence - zero);
+    EXPECT_LE(poll.time, end - world.options.lease / 3);
+    last = poll.time;
+  }
+  // It goes on as long as it may.
+  EXPECT_GT(last, cut_off + absl::Seconds(5));
+  EXPECT_LE(last, cut_off + world.options.lease * 2 / 3);
+  EXPECT_EQ(worker.waits().State().held, 0);
+}
+
+// A poll ends, and its wait is to be given back, while a renewal with an older
+// record has no answer.
+TEST_P(DurableWaitsTest, AttemptsArePartOfAReleaseAfterALostRenewal) {
+  world.policy.backoff = {.initial_delay = absl::Seconds(4.9),
+                          .max_delay = absl::Hours(1),
+                          .jitter = Jitter::None()};
+  DurableWorld::Worker& worker = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(4.9) - world.clock.Elapsed());
+  ASSERT_EQ(worker.waits().State().held, 1);
+  worker.store().set_network(
+      [] { return MemoryWaitStore::Trip{.loses_call = true}; });
+  world.Run(absl::Milliseconds(200));
+  worker.store().set_network(nullptr);
+  world.Run(absl::Seconds(8));
+  ASSERT_THAT(world.polls, SizeIs(2));
+  const DurableStatus status = world.Get("a");
+  EXPECT_FALSE(status.is_held);
+  EXPECT_EQ(status.attempts, 2);
+}
+
+TEST_P(DurableWaitsTest, MarkOfAPollThatEndedIsClearedWhenTheNetworkIsBack) {
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.function = [&](const DurablePoll&) -> Poll<std::string> {
+    const int worker = world.polls.back().worker;
+    if (worker < 2) world.worker(static_cast<size_t>(worker)).Kill();
+    if (worker == 2 && world.polls.size() == 3) {
+      world.worker(2).store().set_network(
+          [] { return MemoryWaitStore::Trip{.loses_call = true}; });
+    }
+    return NotReady();
+  };
+  (void)world.Enqueue({.key = "a"});
+  for (int i = 0; i < 3; ++i) {
+    world.AddWorker();
+    world.Run(absl::Seconds(18));
+  }
+  const auto marks = [&] {
+    int64_t count = 0;
+    for (const int index : {0, 1}) {
+      for (const auto& [key, number] :
+           world.book->Of({.space = "default", .name = "job", .index = index})
+               .marks) {
+        count += number;
+      }
+    }
+    return count;
+  };
+  ASSERT_GE(world.polls.size(), 3);
+  EXPECT_EQ(marks(), 1);
+  world.worker(2).store().set_network(nullptr);
+  world.Run(absl::Minutes(1));
+  EXPECT_EQ(marks(), 0);
 }
 
 TEST_P(DurableWaitsTest, DeadlineIsThatOfTheEnqueueAndHasOneLastPoll) {

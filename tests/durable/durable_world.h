@@ -37,6 +37,7 @@
 #include "waiter/distributed/durable_function.h"
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/durable_waits.h"
+#include "waiter/distributed/wait_store.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/poll_completion.h"
@@ -76,7 +77,9 @@ class DurableWorld {
         : world_(world),
           index_(index),
           store_(std::make_shared<MemoryWaitStore>(world.clock, world.book)),
-          waits_(*DurableWaits::Make(store_, options)) {
+          waits_(*DurableWaits::Make(
+              world.wrap == nullptr ? store_ : world.wrap(index, store_),
+              options)) {
       store_->set_after([this] { Pump(); });
       const absl::Status status = Register();
       EXPECT_TRUE(status.ok()) << status;
@@ -123,7 +126,10 @@ class DurableWorld {
     absl::Status Register() {
       const DurableHandler deliver = [this](const DurableResult& result) {
         world_.deliveries.push_back({world_.clock.Elapsed(), index_, result});
-        return world_.handler(result);
+        const size_t delivery = world_.deliveries.size() - 1;
+        absl::Status status = world_.handler(result);
+        world_.deliveries[delivery].is_accepted = status.ok();
+        return status;
       };
       switch (world_.form) {
         case Form::kOneByOne:
@@ -201,6 +207,7 @@ class DurableWorld {
     absl::Duration time;
     int worker;
     DurableResult result;
+    bool is_accepted = false;  // By the handler.
   };
 
   DurableWorld()
@@ -267,6 +274,10 @@ class DurableWorld {
   DurableNameOptions name_options = {};
   BatchOptions batches = {};
   absl::Duration answer_time;  // Of `Form::kAsync`.
+  // What stands between a worker and its store, if it is set.
+  std::function<std::shared_ptr<WaitStore>(int worker,
+                                           std::shared_ptr<WaitStore> store)>
+      wrap;
   // What polls find and what handlers return, in all processes.
   std::function<Poll<std::string>(const DurablePoll&)> function =
       [](const DurablePoll&) -> Poll<std::string> { return NotReady(); };

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -48,7 +49,7 @@ class RedisDurableTest : public testing::Test {
     }
     std::filesystem::create_directories(folder_);
     server_ = std::make_unique<RedisServer>(std::vector<std::string>{
-        "--appendonly", "yes", "--appendfsync", "always", "--dir", folder_});
+        "--appendonly", "yes", "--appendfsync", "everysec", "--dir", folder_});
   }
   void TearDown() override {
     workers_.clear();
@@ -81,6 +82,7 @@ class RedisDurableTest : public testing::Test {
         },
         [this](const DurableResult& result) {
           const std::lock_guard lock(mutex_);
+          ++deliveries_;
           results_[result.key].insert(absl::StrCat(
               result.idempotency_key, " ", result.value.value_or("failed")));
           return absl::OkStatus();
@@ -105,17 +107,27 @@ class RedisDurableTest : public testing::Test {
     EXPECT_EQ(*count, kWaits);
   }
 
+  // Returns whether `condition` came true, under the mutex, within a minute.
+  bool Eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 600; ++i) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (condition()) return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+
+  void LetAllSucceed() {
+    const std::lock_guard lock(mutex_);
+    are_ready_ = true;
+  }
+
   // Lets all waits succeed, and expects one result of each within a minute.
   void ExpectAllResults() {
-    {
-      const std::lock_guard lock(mutex_);
-      are_ready_ = true;
-    }
-    for (int i = 0; i < 600; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      const std::lock_guard lock(mutex_);
-      if (results_.size() == kWaits) break;
-    }
+    LetAllSucceed();
+    EXPECT_TRUE(Eventually([this] { return results_.size() == kWaits; }));
     const std::lock_guard lock(mutex_);
     EXPECT_EQ(results_.size(), kWaits);
     for (const auto& [key, results] : results_) {
@@ -136,6 +148,7 @@ class RedisDurableTest : public testing::Test {
   bool are_ready_ = false;
   int64_t polls_ = 0;
   int64_t late_ = 0;
+  int64_t deliveries_ = 0;
   std::map<std::string, int64_t> fences_;
   std::map<std::string, std::set<std::string>> results_;
   std::vector<std::unique_ptr<DurableWaits>> workers_;
@@ -178,6 +191,72 @@ TEST_F(RedisDurableTest, KilledServerThatKeptItsFileLosesNothing) {
     Sleep(1);
     server_->Start();
   }
+  ExpectAllResults();
+}
+
+// Its file is that of a moment before all results were recorded.
+TEST_F(RedisDurableTest, ResultsOfALostTailAreFoundAndDeliveredAgain) {
+  EnqueueAll();
+  AddWorker();
+  AddWorker();
+  Sleep(2);
+  const std::string file = folder_ + "/appendonlydir";
+  std::filesystem::copy(file, folder_ + "/kept",
+                        std::filesystem::copy_options::recursive);
+  LetAllSucceed();
+  EXPECT_TRUE(Eventually([this] { return results_.size() == kWaits; }));
+  server_->Kill();
+  std::filesystem::remove_all(file);
+  std::filesystem::rename(folder_ + "/kept", file);
+  server_->Start();
+  EXPECT_TRUE(Eventually([this] { return deliveries_ >= 2 * kWaits; }));
+  // With the same idempotency keys.
+  ExpectAllResults();
+}
+
+TEST_F(RedisDurableTest, EmptiedServerLosesAllAndWorkersGoOnWithWhatComes) {
+  EnqueueAll();
+  AddWorker();
+  Sleep(1);
+  ASSERT_GT(workers_[0]->State().held, 0);
+  server_->Run({"FLUSHALL"});
+  EXPECT_TRUE(Eventually([this] {
+    const DurableWaitsState state = workers_[0]->State();
+    return state.lost > 0 && state.held == 0;
+  }));
+  EnqueueAll();
+  ExpectAllResults();
+}
+
+TEST_F(RedisDurableTest, FullServerRefusesEnqueuesAndWorkersGoOn) {
+  EnqueueAll();
+  AddWorker();
+  server_->Run({"CONFIG", "SET", "maxmemory", "1"});
+  auto client = *DurableClient::Make(MakeStore(), {.partitions = 4});
+  std::promise<absl::StatusOr<bool>> created;
+  client->Enqueue("job", {.key = "new"}, [&](absl::StatusOr<bool> got) {
+    created.set_value(std::move(got));
+  });
+  EXPECT_EQ(created.get_future().get().status().code(),
+            absl::StatusCode::kResourceExhausted);
+  ExpectAllResults();
+}
+
+TEST_F(RedisDurableTest, SlowScriptOfAnotherProgramOnlyDelays) {
+  server_->Run({"CONFIG", "SET", "busy-reply-threshold", "100"});
+  EnqueueAll();
+  AddWorker();
+  AddWorker();
+  Sleep(1);
+  std::thread slow([this] {
+    server_->Run({"EVAL", "while true do end", "0"});
+  });
+  Sleep(1);
+  EXPECT_THAT(server_->Run({"PING"}), testing::HasSubstr("BUSY"));
+  // Longer than a lease.
+  Sleep(4);
+  server_->Run({"SCRIPT", "KILL"});
+  slow.join();
   ExpectAllResults();
 }
 

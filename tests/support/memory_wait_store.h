@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,7 @@ class MemoryWaitStore final : public WaitStore {
     absl::Duration back = absl::Microseconds(150);
     bool loses_call = false;    // Before its effect.
     bool loses_answer = false;  // After it.
-    bool doubles = false;       // Carried out again, later.
+    bool doubles = false;       // Carried out again, later; marks are not.
   };
 
   // A call without an answer fails after so long.
@@ -65,10 +66,17 @@ class MemoryWaitStore final : public WaitStore {
   void StopUntil(absl::Duration until) { stopped_until_ = until; }
   int64_t calls() const { return calls_; }
 
+  // What a store must not do. Claims are those of the time of its process,
+  // which differs by `skew`. With `retries`, a settle without an answer is
+  // repeated, and the store found in the state that it asked for.
+  void set_skew(absl::Duration skew) { skew_ = skew; }
+  void set_retries(bool retries) { retries_ = retries; }
+
   void Claim(ClaimRequest request, Callback<ClaimReply> callback) override {
     Call<ClaimReply>(
-        [request = std::move(request)](WaitBook& book, int64_t now) {
-          return book.Claim(request, now);
+        [request = std::move(request), skew = absl::ToInt64Microseconds(skew_)](
+            WaitBook& book, int64_t now) {
+          return book.Claim(request, now + skew);
         },
         std::move(callback));
   }
@@ -207,7 +215,7 @@ class MemoryWaitStore final : public WaitStore {
         *answer = run(*book, StoreTime(clock));
       });
     }
-    if (trip.doubles) {
+    if (trip.doubles && !std::is_same_v<T, int64_t>) {
       clock_.CallAt(arrival + trip.back, [&clock = clock_, book = book_, run] {
         (void)run(*book, StoreTime(clock));
       });
@@ -215,7 +223,14 @@ class MemoryWaitStore final : public WaitStore {
     const bool is_lost = trip.loses_call || trip.loses_answer ||
                          trip.there + trip.back >= kTimeout;
     At(is_lost ? begin + kTimeout : arrival + trip.back,
-       [is_lost, answer, callback = std::move(callback)] {
+       [this, is_lost, answer, run, callback = std::move(callback)] {
+         if constexpr (std::is_same_v<T, SettleReply>) {
+           if (is_lost && retries_) {
+             SettleReply reply = run(*book_, StoreTime(clock_));
+             reply.lost.clear();
+             return callback(std::move(reply));
+           }
+         }
          callback(is_lost ? absl::UnavailableError("no reply within 5s")
                           : *std::move(answer));
        });
@@ -227,6 +242,8 @@ class MemoryWaitStore final : public WaitStore {
   std::function<void()> after_;
   const std::shared_ptr<bool> is_dead_ = std::make_shared<bool>(false);
   absl::Duration stopped_until_;
+  absl::Duration skew_;
+  bool retries_ = false;
   int64_t calls_ = 0;
 };
 

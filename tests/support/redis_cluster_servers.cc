@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -145,6 +146,29 @@ void RedisClusterServers::AwaitPrimary(size_t node) const {
     Sleep(50);
   }
   ADD_FAILURE() << "node " << node << " does not become a primary";
+}
+
+void RedisClusterServers::AwaitReplicas() const {
+  for (size_t pair = 0; pair < kPrimaries; ++pair) {
+    const std::array<size_t, 2> nodes = {pair, pair + kPrimaries};
+    bool is_whole = false;
+    for (int i = 0; i < 400 && !is_whole; ++i) {
+      if (i > 0) Sleep(50);
+      int primaries = 0;
+      int replicas = 0;
+      for (const size_t node : nodes) {
+        const std::string info = nodes_[node]->Run({"INFO", "replication"});
+        if (absl::StrContains(info, "role:master") &&
+            absl::StrContains(info, "state=online")) {
+          ++primaries;
+        }
+        if (absl::StrContains(info, "master_link_status:up")) ++replicas;
+      }
+      is_whole = primaries == 1 && replicas == 1;
+    }
+    EXPECT_TRUE(is_whole) << "of nodes " << nodes[0] << " and " << nodes[1];
+  }
+  AwaitAll("CLUSTER", "INFO", "cluster_state:ok", 0, kNodes);
 }
 
 void RedisClusterServers::AwaitAll(const std::string& command,

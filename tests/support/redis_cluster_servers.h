@@ -50,6 +50,10 @@ class RedisClusterServers {
   // Waits until `node` is a primary, and fails if that takes longer than 20 s.
   void AwaitPrimary(size_t node) const;
 
+  // Waits until each primary has its replica, which is up to date, and fails if
+  // that takes longer than 20 s. All nodes must run.
+  void AwaitReplicas() const;
+
  private:
   void AwaitAll(const std::string& command, const std::string& section,
                 const std::string& line, size_t first, size_t end) const;

@@ -19,6 +19,11 @@
 namespace waiter {
 namespace {
 
+// Microseconds of mutants.
+constexpr int64_t kCoarse = 20'000'000;
+constexpr int64_t kHidden = 3'000'000;
+constexpr int64_t kBefore = 60'000'000;
+
 int64_t Even(int64_t value) { return value - value % 2; }
 
 template <typename Map>
@@ -45,8 +50,13 @@ WaitBook::Order WaitBook::InOrder(const std::map<std::string, int64_t>& scores,
   return order;
 }
 
-int64_t WaitBook::NextFence(Partition& book, int64_t now, int64_t lease) {
-  book.fence = Even(std::max(now + lease, book.fence + 1)) + 1;
+int64_t WaitBook::NextFence(Partition& book, int64_t now, int64_t lease) const {
+  if (Is(Mutant::kHalvesLeases)) lease /= 2;
+  int64_t end = std::max(now + lease, book.fence + 1);
+  if (Is(Mutant::kCoarseFences)) {
+    end = ((now + lease) / kCoarse + 1) * kCoarse;
+  }
+  book.fence = Even(end) + (Is(Mutant::kEvenFences) ? 2 : 1);
   return book.fence;
 }
 
@@ -65,11 +75,14 @@ StoredWait WaitBook::Row(const Partition& book, const std::string& key) {
 ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
   Partition& book = Of(request.partition);
   ClaimReply reply = {.now_us = now};
-  Order found = InOrder(book.due, now);
+  Order found = InOrder(book.due, Is(Mutant::kHidesDue) ? now - kHidden : now);
   found.resize(std::min(found.size(), static_cast<size_t>(request.most)));
   if (!found.empty()) reply.fence = NextFence(book, now, request.lease_us);
   for (const auto& [score, key] : found) {
-    if (score % 2 == 1) ++book.crashes[key];
+    if (score % 2 == 1) {
+      ++book.crashes[key];
+      if (Is(Mutant::kCountsCrashes)) ++book.marks[key];
+    }
     if (!book.records.contains(key)) {
       book.due.erase(key);
       book.crashes.erase(key);
@@ -82,7 +95,8 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
                            .args = ValueOf(book.args, key),
                            .crashes = ValueOf(book.crashes, key),
                            .marks = ValueOf(book.marks, key),
-                           .is_cancelled = book.cancelled.contains(key)});
+                           .is_cancelled = !Is(Mutant::kHidesCancels) &&
+                                           book.cancelled.contains(key)});
   }
   if (found.size() < static_cast<size_t>(request.most) && !book.due.empty()) {
     reply.next_us = InOrder(book.due, INT64_MAX).front().first;
@@ -92,14 +106,18 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
 
 // The holder of the wait is the caller.
 void WaitBook::SettleOne(Partition& book, const SettleItem& item,
-                         const SettleRequest& request, SettleReply& reply) {
+                         const SettleRequest& request,
+                         SettleReply& reply) const {
   const bool keeps = request.retain_us > 0;
   const bool ends = item.action == SettleAction::kEnd ||
                     item.action == SettleAction::kEndUnheard;
   const bool stays = item.action != SettleAction::kDelivered &&
                      item.action != SettleAction::kEndUnheard;
   const bool is_cancelled = book.cancelled.contains(item.key);
-  if (!item.record.empty() && (stays || keeps)) {
+  const bool forgets =
+      (Is(Mutant::kForgetsEnds) && item.action == SettleAction::kEnd) ||
+      (Is(Mutant::kForgetsReleases) && item.action == SettleAction::kRelease);
+  if (!item.record.empty() && (stays || keeps) && !forgets) {
     book.records[item.key] = item.record;
   }
   book.crashes.erase(item.key);
@@ -112,9 +130,12 @@ void WaitBook::SettleOne(Partition& book, const SettleItem& item,
     if (!is_cancelled) book.due[item.key] += Even(item.delay_us + 1);
     return;
   }
-  if (stays) {
+  if (item.action == SettleAction::kEnd && Is(Mutant::kDeliversAtOnce)) {
+    book.records[item.key][0] = static_cast<char>(WaitPhase::kDelivered);
+  } else if (stays) {
     book.due[item.key] = reply.fence;
-    if (item.action == SettleAction::kHold && is_cancelled) {
+    if (item.action == SettleAction::kHold && is_cancelled &&
+        !Is(Mutant::kHidesCancels)) {
       reply.cancelled.push_back(item.key);
     }
     return;
@@ -123,6 +144,7 @@ void WaitBook::SettleOne(Partition& book, const SettleItem& item,
   book.cancelled.erase(item.key);
   book.marks.erase(item.key);
   if (keeps) {
+    if (Is(Mutant::kKeepsNothing)) return;
     book.done[item.key] = reply.now_us + request.retain_us;
     return;
   }
@@ -138,7 +160,8 @@ SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
   book.polls += request.polls;
   for (const SettleItem& item : request.items) {
     const auto due = book.due.find(item.key);
-    if (due == book.due.end() || due->second != item.fence) {
+    if (due == book.due.end() ||
+        (due->second != item.fence && !Is(Mutant::kSettlesWithoutFence))) {
       reply.lost.push_back(item.key);
       continue;
     }
@@ -172,6 +195,8 @@ absl::StatusOr<EnqueueReply> WaitBook::Enqueue(const EnqueueRequest& request,
   if (static_cast<int64_t>(book.due.size()) + count > request.most_pending) {
     return absl::ResourceExhaustedError("FULL");
   }
+  if (Is(Mutant::kForgetsEnqueues) && now % 7 == 0) return reply;
+  if (Is(Mutant::kBackdates)) now -= kBefore;
   book.counters["enqueued"] += count;
   for (size_t i = 0; i < request.items.size(); ++i) {
     const EnqueueItem& item = request.items[i];

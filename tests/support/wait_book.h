@@ -19,9 +19,29 @@
 
 namespace waiter {
 
-// Thread-compatible.
+// Thread-compatible. A copy is a snapshot.
 class WaitBook {
  public:
+  // What a book does wrong if a test asks for it, to prove that it would be
+  // noticed.
+  enum class Mutant : uint8_t {
+    kNone,
+    kSettlesWithoutFence,  // Whoever settles is believed.
+    kEvenFences,           // Leases look like times at which a wait is due.
+    kCoarseFences,         // Fences do not grow within some seconds.
+    kCountsCrashes,        // Each holder that vanished has crashed in a poll.
+    kForgetsEnqueues,      // Some acknowledged ones.
+    kForgetsEnds,          // The record of a result is not written.
+    kDeliversAtOnce,       // Results count as delivered before they are.
+    kHalvesLeases,         // Leases end earlier than was asked for.
+    kBackdates,            // Waits begin a minute before their enqueue.
+    kForgetsReleases,      // The record of a release is not written.
+    kHidesCancels,         // Holders are not told.
+    kKeepsNothing,         // Delivered results are in no order.
+    kHidesDue,             // For a while after a wait has become due.
+  };
+  Mutant mutant = Mutant::kNone;
+
   ClaimReply Claim(const ClaimRequest& request, int64_t now);
   SettleReply Settle(const SettleRequest& request, int64_t now);
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request,
@@ -69,9 +89,10 @@ class WaitBook {
 
   static Order InOrder(const std::map<std::string, int64_t>& scores,
                        int64_t last);
-  static int64_t NextFence(Partition& book, int64_t now, int64_t lease);
-  static void SettleOne(Partition& book, const SettleItem& item,
-                        const SettleRequest& request, SettleReply& reply);
+  bool Is(Mutant which) const { return mutant == which; }
+  int64_t NextFence(Partition& book, int64_t now, int64_t lease) const;
+  void SettleOne(Partition& book, const SettleItem& item,
+                 const SettleRequest& request, SettleReply& reply) const;
   static StoredWait Row(const Partition& book, const std::string& key);
   static std::vector<WaitFault> ExamineOne(Partition& book,
                                            const std::string& key, bool repairs,

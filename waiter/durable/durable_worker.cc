@@ -500,25 +500,41 @@ void DurableWorker::NextSuspect() {
 void DurableWorker::OnMarked(Name& name, const Partition& partition,
                              const std::string& key, bool is_ok) {
   Held* const held = Find(name, key);
-  if (held == nullptr || held->phase != Phase::kSuspected) {
-    // Given back meanwhile.
-    has_suspect_ = false;
-    if (is_ok) Unmark(partition, key);
-  } else if (is_ok) {
-    return BeginPolling(*held, clock_.MonotonicNow());
-  } else {
-    has_suspect_ = false;
-    Drop(*held);
-  }
+  const bool is_wanted = held != nullptr && held->phase == Phase::kSuspected;
+  if (is_wanted && is_ok) return BeginPolling(*held, clock_.MonotonicNow());
+  has_suspect_ = false;
+  // The wait was given back meanwhile, or the store may have noted the poll
+  // without an answer. Without a poll, nothing may count as a crash.
+  if (held != nullptr) held->is_marked = false;
+  Unmark(partition, key);
+  if (is_wanted) Drop(*held);
   NextSuspect();
 }
 
 void DurableWorker::Unmark(const Partition& partition, const std::string& key) {
-  store_->Mark(partition.id, key, /*begins=*/false,
-               Reply<int64_t>([](DurableWorker& self, const auto& reply) {
-                 self.mutex_.AssertHeld();
-                 self.Note(reply.status());
-               }));
+  store_->Mark(
+      partition.id, key, /*begins=*/false,
+      Reply<int64_t>([&partition, key](DurableWorker& self, const auto& reply) {
+        self.mutex_.AssertHeld();
+        self.Note(reply.status());
+        if (!reply.ok()) self.UnmarkLater(partition, key);
+      }));
+}
+
+// A mark that stays would count as a crash.
+void DurableWorker::UnmarkLater(const Partition& partition,
+                                const std::string& key) {
+  store_->RunAt(clock_.MonotonicNow() + kErrorGap,
+                [weak = weak_from_this(), &partition, key] {
+                  const std::shared_ptr<DurableWorker> self = weak.lock();
+                  if (self == nullptr) return;
+                  const MutexLock lock(self->mutex_);
+                  if (self->has_stopped_) return;
+                  // A later poll clears its own mark, and with it this one.
+                  const Held* const held = Find(partition.name, key);
+                  if (held == nullptr || !held->is_marked)
+                    self->Unmark(partition, key);
+                });
 }
 
 void DurableWorker::ClearMark(Held& held) {
@@ -821,6 +837,13 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
       }
       held->is_settling = true;
       item.fence = held->fence;
+      // Since the item was made, a call with the record may have failed. A
+      // renewal must not write a result, as that is not counted.
+      const bool is_renewal_of_a_result =
+          item.action == SettleAction::kHold && held->phase == Phase::kEnding;
+      if (!is_renewal_of_a_result && std::exchange(held->is_dirty, false)) {
+        item.record = held->record.Encode();
+      }
     }
     if (item.fence == 0) continue;
     if (held != nullptr) {

@@ -255,6 +255,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
                 bool is_ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unmark(const Partition& partition, const std::string& key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UnmarkLater(const Partition& partition, const std::string& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClearMark(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(Held& held, Nanoseconds delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

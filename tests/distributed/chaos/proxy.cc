@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/distributed/chaos/api_server.h"
+#include "tests/distributed/chaos/loopback_server.h"
 #include "tests/support/joining_thread.h"
 
 namespace waiter::chaos {
