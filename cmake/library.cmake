@@ -92,6 +92,17 @@ set(WAITER_SOURCES
   waiter/engine/wait_timers.h
   waiter/interop/http_answer.cc
   waiter/interop/polling_steps.cc
+  waiter/learned/duration_estimate.cc
+  waiter/learned/duration_estimate.h
+  waiter/learned/duration_file.cc
+  waiter/learned/duration_model.cc
+  waiter/learned/duration_text.cc
+  waiter/learned/duration_text.h
+  waiter/learned/learned_delays.cc
+  waiter/learned/log_grid.h
+  waiter/learned/poll_plan.cc
+  waiter/learned/poll_plan.h
+  waiter/learned/poll_table.cc
   waiter/loop/backoff.cc
   waiter/loop/crc32c.h
   waiter/loop/final_status.cc
