@@ -18,12 +18,18 @@ set(WAITER_COMMAND_SOURCES
   cli/commands/durable_store_flags.h
   cli/commands/durable_work.cc
   cli/commands/durable_work.h
+  cli/commands/learned_plan.cc
+  cli/commands/learned_plan.h
+  cli/commands/learned_saving.cc
+  cli/commands/learned_saving.h
   cli/commands/plan_command.cc
   cli/commands/plan_command.h
   cli/commands/plan_output.cc
   cli/commands/plan_output.h
   cli/commands/policy_charts.cc
   cli/commands/policy_charts.h
+  cli/commands/read_durations.cc
+  cli/commands/read_durations.h
   cli/commands/read_input.cc
   cli/commands/read_input.h
   cli/commands/report_command.cc
@@ -77,6 +83,8 @@ set(WAITER_COMMAND_SOURCES
   cli/output/failure_message.h
   cli/output/json_progress.cc
   cli/output/json_progress.h
+  cli/output/logged_waits.cc
+  cli/output/logged_waits.h
   cli/output/plain_progress.cc
   cli/output/plain_progress.h
   cli/output/run_log.cc
@@ -176,6 +184,8 @@ set(WAITER_COMMAND_SOURCES
   cli/run/exit_code.h
   cli/run/guard.cc
   cli/run/guard.h
+  cli/run/learned_name.cc
+  cli/run/learned_name.h
   cli/run/loop_jobs.cc
   cli/run/loop_jobs.h
   cli/run/run_state.h

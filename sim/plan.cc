@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "cli/text/time_text.h"
 #include "sim/quantile.h"
+#include "waiter/learned/learned_delays.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/options.h"
 #include "waiter/schedule.h"
@@ -68,6 +69,9 @@ absl::StatusOr<PollPlanner> PollPlanner::Make(const WaitOptions& policy) {
   options.history_limit = 0;
   options.retry_quota = nullptr;
   options.rate_limiter = nullptr;
+  if (options.learned_delays != nullptr) {
+    options.learned_delays = options.learned_delays->WithoutRecording();
+  }
   std::shared_ptr<const WaitPolicy> made = WaitPolicy::Make(std::move(options));
   if (!made->status().ok()) return made->status();
   return PollPlanner(std::move(made));

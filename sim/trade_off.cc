@@ -57,35 +57,37 @@ absl::StatusOr<PlayedWait> PlayWait(const PollPlanner& planner,
   }
 }
 
+// Returns waits that are ready after the times that `draw` returns, which gets
+// the index of each and a generator.
+template <typename Draw>
+absl::StatusOr<std::vector<PlayedWait>> Play(const NamedPolicy& policy,
+                                             int count, uint64_t seed,
+                                             Draw draw) {
+  const auto name_it = [&](const absl::Status& status) {
+    return absl::Status(status.code(),
+                        absl::StrCat(policy.name, ": ", status.message()));
+  };
+  const absl::StatusOr<PollPlanner> planner = PollPlanner::Make(policy.policy);
+  if (!planner.ok()) return name_it(planner.status());
+  std::vector<PlayedWait> waits;
+  SplitMix64 gen(seed);
+  for (int i = 0; i < count; ++i) {
+    const absl::Duration ready = draw(i, gen);
+    const absl::StatusOr<PlayedWait> wait =
+        PlayWait(*planner, ready, /*seed=*/gen());
+    if (!wait.ok()) return name_it(wait.status());
+    waits.push_back(*wait);
+  }
+  return waits;
+}
+
 absl::StatusOr<TradeOff> Evaluate(const NamedPolicy& policy,
                                   const DurationDistribution& ready,
                                   const TradeOffOptions& options) {
-  TradeOff point = {.name = policy.name,
-                    .mean_polls = 0,
-                    .mean_delay = absl::InfiniteDuration(),
-                    .p50_delay = absl::InfiniteDuration(),
-                    .p95_delay = absl::InfiniteDuration(),
-                    .missed = 0};
   const absl::StatusOr<std::vector<PlayedWait>> waits =
       PlayWaits(policy, ready, options);
   if (!waits.ok()) return waits.status();
-  std::vector<absl::Duration> delays;
-  absl::Duration sum;
-  int64_t polls = 0;
-  for (const PlayedWait& wait : *waits) {
-    polls += wait.polls;
-    if (wait.detected == absl::InfiniteDuration()) continue;
-    delays.push_back(wait.detected - wait.ready);
-    sum += delays.back();
-  }
-  point.mean_polls = static_cast<double>(polls) / options.waits;
-  point.missed = 1 - static_cast<double>(delays.size()) / options.waits;
-  if (delays.empty()) return point;
-  std::sort(delays.begin(), delays.end());
-  point.mean_delay = sum / static_cast<double>(delays.size());
-  point.p50_delay = Quantile(delays, 0.5);
-  point.p95_delay = Quantile(delays, 0.95);
-  return point;
+  return Summarize(policy.name, *waits);
 }
 
 bool Dominates(const TradeOff& a, const TradeOff& b) {
@@ -120,22 +122,52 @@ absl::Duration ToMilliseconds(absl::Duration duration) {
 absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
     const NamedPolicy& policy, const DurationDistribution& ready,
     const TradeOffOptions& options) {
-  const auto name_it = [&](const absl::Status& status) {
-    return absl::Status(status.code(),
-                        absl::StrCat(policy.name, ": ", status.message()));
-  };
-  const absl::StatusOr<PollPlanner> planner = PollPlanner::Make(policy.policy);
-  if (!planner.ok()) return name_it(planner.status());
-  std::vector<PlayedWait> waits;
-  SplitMix64 gen(options.seed);
-  for (int i = 0; i < options.waits; ++i) {
-    const absl::Duration ready_after = ready.Draw(gen);
-    const absl::StatusOr<PlayedWait> wait =
-        PlayWait(*planner, ready_after, /*seed=*/gen());
-    if (!wait.ok()) return name_it(wait.status());
-    waits.push_back(*wait);
+  return Play(policy, options.waits, options.seed,
+              [&](int /*wait*/, SplitMix64& gen) { return ready.Draw(gen); });
+}
+
+absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
+    const NamedPolicy& policy, absl::Span<const absl::Duration> ready,
+    uint64_t seed) {
+  return Play(policy, static_cast<int>(ready.size()), seed,
+              [&](int wait, SplitMix64& /*gen*/) {
+                return ready[static_cast<size_t>(wait)];
+              });
+}
+
+TradeOff Summarize(std::string name, absl::Span<const PlayedWait> waits) {
+  TradeOff point = {.name = std::move(name),
+                    .mean_polls = 0,
+                    .mean_delay = absl::InfiniteDuration(),
+                    .p50_delay = absl::InfiniteDuration(),
+                    .p95_delay = absl::InfiniteDuration(),
+                    .missed = 0};
+  std::vector<absl::Duration> delays;
+  absl::Duration sum;
+  int64_t polls = 0;
+  for (const PlayedWait& wait : waits) {
+    polls += wait.polls;
+    if (wait.detected == absl::InfiniteDuration()) continue;
+    delays.push_back(wait.detected - wait.ready);
+    sum += delays.back();
   }
-  return waits;
+  const auto count = static_cast<double>(waits.size());
+  point.mean_polls = static_cast<double>(polls) / count;
+  point.missed = 1 - static_cast<double>(delays.size()) / count;
+  if (delays.empty()) return point;
+  std::sort(delays.begin(), delays.end());
+  point.mean_delay = sum / static_cast<double>(delays.size());
+  point.p50_delay = Quantile(delays, 0.5);
+  point.p95_delay = Quantile(delays, 0.95);
+  return point;
+}
+
+void MarkFront(std::vector<TradeOff>& points) {
+  for (TradeOff& point : points) {
+    point.on_front = std::none_of(
+        points.begin(), points.end(),
+        [&](const TradeOff& other) { return Dominates(other, point); });
+  }
 }
 
 absl::StatusOr<std::vector<TradeOff>> CompareTradeOffs(
@@ -147,11 +179,7 @@ absl::StatusOr<std::vector<TradeOff>> CompareTradeOffs(
     if (!point.ok()) return point.status();
     points.push_back(*std::move(point));
   }
-  for (TradeOff& point : points) {
-    point.on_front = std::none_of(
-        points.begin(), points.end(),
-        [&](const TradeOff& other) { return Dominates(other, point); });
-  }
+  MarkFront(points);
   return points;
 }
 

@@ -70,6 +70,17 @@ absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
     const NamedPolicy& policy, const DurationDistribution& ready,
     const TradeOffOptions& options = {});
 
+// Returns one wait for each of the times `ready`.
+absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
+    const NamedPolicy& policy, absl::Span<const absl::Duration> ready,
+    uint64_t seed = 1);
+
+// Returns the result of waits with a policy, of which there must be one.
+TradeOff Summarize(std::string name, absl::Span<const PlayedWait> waits);
+
+// Sets `on_front` of all points.
+void MarkFront(std::vector<TradeOff>& points);
+
 // Returns one result for each policy, in their order. Polls take no time. An
 // error names the policy.
 absl::StatusOr<std::vector<TradeOff>> CompareTradeOffs(

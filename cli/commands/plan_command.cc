@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,13 +19,17 @@
 #include "absl/time/time.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
+#include "cli/commands/learned_plan.h"
 #include "cli/commands/plan_output.h"
 #include "cli/commands/policy_charts.h"
+#include "cli/commands/read_durations.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
 #include "cli/run/exit_code.h"
+#include "cli/run/learned_name.h"
 #include "cli/text/duration_text.h"
+#include "cli/text/printable.h"
 #include "sim/duration_distribution.h"
 #include "sim/plan.h"
 #include "sim/trade_off.h"
@@ -34,11 +39,13 @@ namespace waiter::cli {
 namespace {
 
 constexpr std::string_view kCommand = "waiter plan";
+constexpr std::string_view kPollCost = "poll-cost";
 
 struct Arguments {
   PolicyFlags policy;
   ChartOutput charts;
   std::optional<sim::DurationDistribution> ready;
+  std::optional<LearnedName> from;
   absl::Duration late;
   absl::Duration poll_cost;
   int rows = 16;
@@ -67,16 +74,24 @@ void AddFlags(Arguments& arguments, Flags& flags) {
               if (ready.ok()) arguments.ready = *ready;
               return ready.status();
             });
+  flags.Add("from", "FILE", "durations of --learn or a log; FILE[:OPERATION]",
+            [&](std::string_view text) {
+              absl::StatusOr<LearnedName> name = ParseLearnedName(text);
+              if (!name.ok()) return name.status();
+              arguments.from = *std::move(name);
+              return absl::OkStatus();
+            });
   flags.Add("late", "6s", "how late one wait in twenty may be; default a tenth",
             arguments.late);
-  flags.Add("poll-cost", "1s", "delay that one more poll is worth",
+  flags.Add(std::string(kPollCost), "1s", "delay that one more poll is worth",
             arguments.poll_cost);
   flags.Add("rows", "16", "largest number of rows in the table", arguments.rows,
             1, 1000);
   flags.Add("seed", "1", "seed of the random draws", arguments.seed);
   flags.AddSwitch("json", "print the numbers of all tables as JSON",
                   arguments.json);
-  flags.AddAlternatives({"ready", "expect"});
+  flags.AddAlternatives({"ready", "expect", "from"});
+  flags.AddAlternatives({"intervals", "from"}, ", which are used unchanged");
   arguments.charts.AddTo(flags,
                          {"schedule", "cumulative", "trade_off", "detection"});
 }
@@ -128,13 +143,18 @@ absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
     horizon = std::min(horizon, 4 * arguments.ready->Median());
   }
   std::vector<NamedPlan> plans;
-  std::vector<sim::NamedPolicy> seen;
+  std::vector<NamedWaits> seen;
   for (size_t i = 0; i < comparison.policies.size(); ++i) {
     const sim::NamedPolicy& policy = comparison.policies[i];
     const bool shown = policy.name == kGivenPolicy ||
                        policy.name == kProposal ||
                        policy.name == sim::kDefaultPolicyName;
-    if (shown) seen.push_back(policy);
+    if (shown && arguments.ready.has_value()) {
+      absl::StatusOr<std::vector<sim::PlayedWait>> waits =
+          sim::PlayWaits(policy, *arguments.ready, {.seed = arguments.seed});
+      if (!waits.ok()) return waits.status();
+      seen.push_back({policy.name, *std::move(waits)});
+    }
     if (!shown && !comparison.points[i].on_front) continue;
     absl::StatusOr<sim::Plan> plan =
         sim::MakePlan(policy.policy, {.seed = arguments.seed});
@@ -147,15 +167,67 @@ absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
   std::vector<charts::Chart> charts = {ScheduleChart(plans, horizon),
                                        CumulativeChart(plans, horizon)};
   if (!arguments.ready.has_value()) return charts;
-  absl::StatusOr<charts::Chart> detection =
-      DetectionChart(seen, *arguments.ready, {.seed = arguments.seed});
-  if (!detection.ok()) return detection.status();
   const absl::Duration poll_cost = arguments.poll_cost > absl::ZeroDuration()
                                        ? arguments.poll_cost
                                        : arguments.ready->Median() / 60;
   charts.insert(charts.begin(), TradeOffChart(comparison.points, poll_cost));
-  charts.push_back(*std::move(detection));
+  charts.push_back(DetectionChart(seen));
   return charts;
+}
+
+// Shows what is known from a file of durations or a log.
+absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
+                     const WaitOptions& policy, std::ostream& out) {
+  const std::string& path = arguments.from->path;
+  const absl::StatusOr<KnownDurations> known = ReadDurations(path);
+  if (!known.ok()) return known.status();
+  const std::vector<std::string> operations = known->model->Operations();
+  if (operations.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": it has no durations yet"));
+  }
+  const std::string& named = arguments.from->operation;
+  if (named.empty() && operations.size() > 1) {
+    if (arguments.charts.wanted()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, " has ", operations.size(),
+                       " operations; name that of the chart, such as --from=",
+                       FormatLearnedName({path, operations[0]})));
+    }
+    out << (arguments.json
+                ? OperationsJson(*known)
+                : absl::StrCat(
+                      OperationsText(*known), "\nshow one by --from=",
+                      Printable(FormatLearnedName({path, operations[0]})),
+                      "\n"));
+    return absl::OkStatus();
+  }
+  LearnedPlanOptions options = {.policy = policy,
+                                .is_given = PolicyFlags::ChoosesDelays(flags),
+                                .seed = arguments.seed};
+  // What is known may be longer than the default.
+  if (!flags.Given("timeout"))
+    options.policy.timeout = absl::InfiniteDuration();
+  if (flags.Given("poll-cost")) {
+    options.learned.seconds_of_delay_worth_one_poll =
+        absl::ToDoubleSeconds(arguments.poll_cost);
+  }
+  const absl::StatusOr<LearnedPlan> plan =
+      MakeLearnedPlan(*known, named.empty() ? operations[0] : named, options);
+  if (!plan.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", plan.status().message()));
+  }
+  if (arguments.charts.wanted() && plan->played.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": it has too few durations for a chart"));
+  }
+  out << (arguments.json ? LearnedPlanJson(*plan)
+                         : LearnedPlanText(*plan, arguments.rows));
+  if (!arguments.charts.wanted()) return absl::OkStatus();
+  const absl::StatusOr<std::vector<charts::Chart>> charts =
+      LearnedPlanCharts(*plan, arguments.seed);
+  return charts.ok() ? arguments.charts.Write(*charts, flags) : charts.status();
 }
 
 absl::Status RunChecked(const Invocation& invocation) {
@@ -172,16 +244,20 @@ absl::Status RunChecked(const Invocation& invocation) {
     return absl::InvalidArgumentError(absl::StrCat(
         rest->front(), ": unexpected argument; only flags are allowed"));
   }
-  for (const char* name : {"late", "poll-cost"}) {
+  for (const std::string_view name : {std::string_view("late"), kPollCost}) {
     // A variable is not an error, as it may be meant for other command lines.
     if (flags.Given(name) && !flags.FromVariable(name) &&
-        !arguments.ready.has_value()) {
+        !arguments.ready.has_value() &&
+        !(arguments.from.has_value() && name == kPollCost)) {
       return absl::InvalidArgumentError(
           absl::StrCat("--", name, ": it needs --expect or --ready"));
     }
   }
   const absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
   if (!policy.ok()) return policy.status();
+  if (arguments.from.has_value()) {
+    return RunFrom(arguments, flags, *policy, invocation.out);
+  }
 
   Comparison comparison = {.policies = {{std::string(kGivenPolicy), *policy}},
                            .points = {}};

@@ -8,6 +8,7 @@
 //   waiter plan --backoff=1s,2,30s --jitter=full
 //   waiter plan --expect=60s --html plan.html
 //   waiter plan --expect=60s --json           # plan_output.h has the format
+//   waiter plan --from=durations:build        # learned_plan.h has that of JSON
 
 #ifndef WAITER_CLI_COMMANDS_PLAN_COMMAND_H_
 #define WAITER_CLI_COMMANDS_PLAN_COMMAND_H_

@@ -107,9 +107,13 @@ std::string PlanJson(const PlannedPolicy& planned) {
   if (planned.ready.has_value()) {
     json["ready"] = planned.ready->ToString();
     json["proposal"] = planned.proposal;
-    json["trade_offs"] = Array(Sorted(planned.points), TradeOffRow);
+    json["trade_offs"] = TradeOffsJson(planned.points);
   }
   return JsonText(json) + "\n";
+}
+
+nlohmann::ordered_json TradeOffsJson(const std::vector<sim::TradeOff>& points) {
+  return Array(Sorted(points), TradeOffRow);
 }
 
 }  // namespace waiter::cli

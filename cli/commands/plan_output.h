@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "nlohmann/json_fwd.hpp"
 #include "sim/duration_distribution.h"
 #include "sim/plan.h"
 #include "sim/trade_off.h"
@@ -56,6 +57,9 @@ std::string PlanText(const PlannedPolicy& planned, int rows);
 // `ready`, `proposal` and `trade_offs` are missing unless `planned.ready` is
 // set.
 std::string PlanJson(const PlannedPolicy& planned);
+
+// Returns `trade_offs` of such an object, ordered by the number of polls.
+nlohmann::ordered_json TradeOffsJson(const std::vector<sim::TradeOff>& points);
 
 }  // namespace waiter::cli
 

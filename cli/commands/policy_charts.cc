@@ -10,11 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "charts/chart.h"
-#include "sim/duration_distribution.h"
 #include "sim/plan.h"
 #include "sim/quantile.h"
 #include "sim/trade_off.h"
@@ -131,18 +129,12 @@ charts::Chart TradeOffChart(absl::Span<const sim::TradeOff> points,
   return chart;
 }
 
-absl::StatusOr<charts::Chart> DetectionChart(
-    absl::Span<const sim::NamedPolicy> policies,
-    const sim::DurationDistribution& ready,
-    const sim::TradeOffOptions& options) {
+charts::Chart DetectionChart(absl::Span<const NamedWaits> policies) {
   charts::Chart chart("detection");
-  for (const sim::NamedPolicy& policy : policies) {
-    const absl::StatusOr<std::vector<sim::PlayedWait>> waits =
-        sim::PlayWaits(policy, ready, options);
-    if (!waits.ok()) return waits.status();
+  for (const NamedWaits& policy : policies) {
     std::vector<absl::Duration> ready_times;
     std::vector<absl::Duration> detected_times;
-    for (const sim::PlayedWait& wait : *waits) {
+    for (const sim::PlayedWait& wait : policy.waits) {
       ready_times.push_back(wait.ready);
       detected_times.push_back(wait.detected);
     }

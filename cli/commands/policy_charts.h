@@ -10,11 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "charts/chart.h"
-#include "sim/duration_distribution.h"
 #include "sim/plan.h"
 #include "sim/trade_off.h"
 
@@ -44,13 +42,16 @@ inline constexpr std::string_view kProposal = "proposal";
 charts::Chart TradeOffChart(absl::Span<const sim::TradeOff> points,
                             absl::Duration poll_cost);
 
+// Waits with a policy, and its name.
+struct NamedWaits {
+  std::string name;
+  std::vector<sim::PlayedWait> waits;
+};
+
 // Returns the chart of the share of operations that are ready at each time, and
-// of the shares that waits with `policies` have detected. Returns an error of
-// `PlayWaits`.
-absl::StatusOr<charts::Chart> DetectionChart(
-    absl::Span<const sim::NamedPolicy> policies,
-    const sim::DurationDistribution& ready,
-    const sim::TradeOffOptions& options);
+// of the shares that waits with each policy have detected. All policies must
+// have met the same operations.
+charts::Chart DetectionChart(absl::Span<const NamedWaits> policies);
 
 }  // namespace waiter::cli
 

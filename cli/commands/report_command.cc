@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -22,9 +23,11 @@
 #include "absl/time/time.h"
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
+#include "cli/commands/learned_saving.h"
 #include "cli/commands/read_input.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
+#include "cli/output/logged_waits.h"
 #include "cli/output/run_log.h"
 #include "cli/run/exit_code.h"
 #include "cli/text/printable.h"
@@ -197,6 +200,8 @@ absl::Status RunChecked(const Invocation& invocation) {
         absl::StrCat(name, ": the log has no polls"));
   }
   Print(*log, invocation.out);
+  const std::optional<LearnedSaving> saving = SavingOf(WaitsOf(*log));
+  if (saving.has_value()) invocation.out << "\n" << SavingText(*saving);
   return charts.wanted() ? charts.Write({ReportChart(*log)}, flags)
                          : absl::OkStatus();
 }

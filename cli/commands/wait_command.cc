@@ -9,6 +9,7 @@
 #include <array>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +40,7 @@
 #include "cli/process/process_reaper.h"
 #include "cli/run/exit_code.h"
 #include "cli/run/guard.h"
+#include "cli/run/learned_name.h"
 #include "cli/run/run_state.h"
 #include "cli/run/shared_rate.h"
 #include "cli/run/state_file.h"
@@ -47,6 +49,9 @@
 #include "waiter/clock.h"
 #include "waiter/distributed/shared_rate_limiter.h"
 #include "waiter/distributed/shared_rate_limiter_options.h"
+#include "waiter/learned/duration_file.h"
+#include "waiter/learned/duration_model.h"
+#include "waiter/learned/learned_delays.h"
 
 namespace waiter::cli {
 namespace {
@@ -112,6 +117,16 @@ void DieOf(int signal) {
   std::raise(signal);
 }
 
+// Returns the operation of a target, under which its durations are kept.
+std::string OperationOf(const WaitArguments& arguments,
+                        const std::string& text) {
+  const std::optional<LearnedName>& learn = arguments.wait().learn();
+  if (!learn.has_value()) return "";
+  if (!learn->operation.empty()) return learn->operation;
+  // An end takes another time than a start.
+  return arguments.wait().gone() ? absl::StrCat("gone ", text) : text;
+}
+
 absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
     const WaitArguments& arguments, ProbeFactory& factory) {
   std::vector<WaitTarget> targets;
@@ -119,7 +134,8 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
     const std::string text = absl::StrJoin(arguments.words(), " ");
     targets.push_back({.label = arguments.words().front(),
                        .text = text,
-                       .probe = factory.MakeExec(arguments.words(), text)});
+                       .probe = factory.MakeExec(arguments.words(), text),
+                       .operation = OperationOf(arguments, text)});
     return targets;
   }
   for (const Target& target : arguments.targets()) {
@@ -129,6 +145,7 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
         {.label = target.label,
          .text = target.text,
          .probe = *std::move(probe),
+         .operation = OperationOf(arguments, target.text),
          .probe_timeout = arguments.wait().ProbeTimeoutOf(target.label)});
   }
   return targets;
@@ -226,6 +243,48 @@ absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
   return limiter;
 }
 
+// Lets a run poll by the durations of a file, and add its own. Returns the
+// file, or null if there is none.
+absl::StatusOr<std::unique_ptr<DurationFile>> UseLearnedDelays(
+    const WaitArguments& arguments, WaitRunOptions& options,
+    std::ostream& err) {
+  if (!arguments.wait().learn().has_value()) return nullptr;
+  const std::string flag = arguments.flags().Label("learn");
+  const std::string& path = arguments.wait().learn()->path;
+  auto model = std::make_shared<DurationModel>();
+  absl::StatusOr<std::unique_ptr<DurationFile>> file =
+      DurationFile::Open(path, model);
+  absl::Status status = file.status();
+  if (status.ok()) {
+    absl::StatusOr<std::shared_ptr<LearnedDelays>> delays =
+        LearnedDelays::Make(std::move(model), arguments.wait().learned());
+    status = delays.status();
+    if (delays.ok()) options.policy.learned_delays = *std::move(delays);
+  }
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", status.message()));
+  }
+  const int64_t damaged = (*file)->damaged_lines();
+  if (damaged > 0 && arguments.output().verbose()) {
+    err << "waiter: "
+        << Printable(
+               absl::StrCat(flag, ": ", path, ": left out ", damaged,
+                            damaged == 1 ? " damaged line" : " damaged lines"))
+        << '\n';
+  }
+  return file;
+}
+
+// Returns why the file does not have all durations of the run, if so.
+absl::Status LearnedStatus(const WaitArguments& arguments,
+                           const DurationFile* file) {
+  if (file == nullptr) return absl::OkStatus();
+  const absl::Status status = file->status();
+  return {status.code(), absl::StrCat(arguments.flags().Label("learn"), ": ",
+                                      status.message())};
+}
+
 // Returns why a run kept a rate of its own, if it did in the end.
 absl::Status SharedStatus(const SharedRateLimiter* limiter) {
   if (limiter == nullptr) return absl::OkStatus();
@@ -280,6 +339,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   RunEnd end;
   absl::Status saved;
   absl::Status shared;
+  absl::Status learned;
   {
     ProbeFactory factory(loop, reaper,
                          {.codes = arguments.code_map(),
@@ -297,6 +357,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     const auto limiter =
         UseSharedRate(arguments.wait().shared_rate(), *options);
     if (!limiter.ok()) return limiter.status();
+    const auto durations = UseLearnedDelays(arguments, *options, err);
+    if (!durations.ok()) return durations.status();
     WaitRun run(loop, *std::move(targets), *options, std::move(listening));
     running = &run;
     const SignalWatch asked(loop, SIGUSR1, [&run] { run.Snapshot(); });
@@ -311,6 +373,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     running = nullptr;
     saved = run.save_status();
     shared = SharedStatus(limiter->get());
+    learned = LearnedStatus(arguments, durations->get());
   }
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   const auto warn = [&err](const absl::Status& status) {
@@ -320,6 +383,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   for (const auto& listener : *listeners) warn(listener->status());
   warn(saved);
   warn(shared);
+  warn(learned);
   return end;
 }
 

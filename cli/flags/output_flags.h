@@ -59,6 +59,9 @@ class OutputFlags {
                                          std::ostream& out,
                                          std::ostream& err) const;
 
+  // Whether the user wants to know more than usual.
+  bool verbose() const { return verbose_; }
+
  private:
   enum class Progress : uint8_t { kAuto, kTty, kPlain, kJson, kNone };
   enum class Color : uint8_t { kAuto, kAlways, kNever };

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
+#include "cli/run/learned_name.h"
 #include "cli/run/shared_rate.h"
 #include "cli/run/wait_run.h"
 #include "cli/text/duration_text.h"
@@ -33,6 +35,15 @@ constexpr int kMostCounted = std::numeric_limits<int>::max();
 // A user who set a limit does not want to wait for `--probe-timeout` on top of
 // it.
 constexpr absl::Duration kFinalPollTimeout = absl::Seconds(1);
+
+absl::StatusOr<double> ReadPollCost(std::string_view text) {
+  const absl::StatusOr<absl::Duration> cost = ParseDurationText(text);
+  if (!cost.ok()) return cost.status();
+  if (*cost == absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("it must be above zero");
+  }
+  return absl::ToDoubleSeconds(*cost);
+}
 
 // Refuses a confirmation for which the limits leave no room.
 absl::Status CheckCanSucceed(const Flags& flags, const WaitOptions& policy) {
@@ -119,6 +130,20 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.HideValues("shared-rate");
   flags.Add("state", "FILE", "keep the state of the run, to go on if killed",
             state_file_);
+  flags.Add("learn", "FILE", "poll by how long waits in FILE[:OPERATION] took",
+            [this](std::string_view text) {
+              absl::StatusOr<LearnedName> name = ParseLearnedName(text);
+              if (!name.ok()) return name.status();
+              learn_ = *std::move(name);
+              return absl::OkStatus();
+            });
+  flags.Add("poll-cost", "2s", "for --learn: delay that one poll is worth",
+            [this](std::string_view text) {
+              const absl::StatusOr<double> cost = ReadPollCost(text);
+              if (!cost.ok()) return cost.status();
+              learned_.seconds_of_delay_worth_one_poll = *cost;
+              return absl::OkStatus();
+            });
   flags.Add("seed", "1", "seed of the jitter; default random", seed_);
   flags.Add("kill-after", "2s",
             "time from SIGTERM to SIGKILL for a hanging probe", kill_after_);
@@ -127,6 +152,7 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.Add("failure-code", "1", "exit code when a target has failed",
             failure_code_, 0, 255);
   flags.AddAlternatives({"all", "any", "at-least"});
+  flags.AddAlternatives({"intervals", "learn"}, ", which are used unchanged");
   flags.AddAlternatives({"state", "at-once"},
                         ", which looks at all targets again");
   for (const char* delays :
@@ -145,6 +171,11 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
     return absl::InvalidArgumentError(
         absl::StrCat(flags.Label("probe-timeout"),
                      "=0: a poll needs some time, such as 10s"));
+  }
+  // A variable is not an error, as it may be meant for other command lines.
+  if (flags.Given("poll-cost") && !flags.FromVariable("poll-cost") &&
+      !learn_.has_value()) {
+    return absl::InvalidArgumentError("--poll-cost: it needs --learn");
   }
 
   WaitRunOptions options = {

@@ -23,8 +23,10 @@
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
+#include "cli/run/learned_name.h"
 #include "cli/run/shared_rate.h"
 #include "cli/run/wait_run.h"
+#include "waiter/learned/learned_delays_options.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {
@@ -59,6 +61,14 @@ class WaitFlags {
   // The file in which the run keeps its state; empty if it keeps none.
   const std::string& state_file() const { return state_file_; }
 
+  // The file of durations that the run learns from and adds to, if there is
+  // one, and what it aims at.
+  const std::optional<LearnedName>& learn() const { return learn_; }
+  const LearnedDelaysOptions& learned() const { return learned_; }
+
+  // Whether the run waits until targets are gone.
+  bool gone() const { return gone_; }
+
   // The rate that the run shares with other processes, if it does.
   const std::optional<SharedRate>& shared_rate() const { return shared_rate_; }
 
@@ -88,6 +98,8 @@ class WaitFlags {
   bool run_anyway_ = false;
   std::optional<SharedRate> shared_rate_;
   std::string state_file_;
+  std::optional<LearnedName> learn_;
+  LearnedDelaysOptions learned_;
   absl::Duration kill_after_ = absl::Seconds(2);
 };
 

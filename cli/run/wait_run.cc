@@ -122,6 +122,7 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
 WaitOptions WaitRun::OptionsFor(size_t target) {
   WaitOptions options = options_.policy;
   options.name = targets_[target].label;
+  options.operation = targets_[target].operation;
   options.clock = &loop_.clock();
   options.observer = waits_[target];
   options.poll_timeout =
@@ -146,6 +147,8 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
                  options.timeout.value_or(absl::InfiniteDuration()) - elapsed);
   }
   if (rounds_ == 0) return options;
+  // The target was ready before, so this round does not see how long it takes.
+  options.learned_delays = nullptr;
   if (options.max_attempts.has_value()) {
     options.max_attempts =
         std::max<int64_t>(1, *options.max_attempts - state.attempts);

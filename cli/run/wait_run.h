@@ -40,6 +40,9 @@ struct WaitTarget {
   std::string text;   // The target as it was given.
   std::unique_ptr<Probe> probe;
 
+  // The name of what happens there, for learned delays.
+  std::string operation = {};
+
   // Replaces the `poll_timeout` of the policy.
   std::optional<absl::Duration> probe_timeout = std::nullopt;
 };

@@ -51,9 +51,17 @@ class DurationFile::Handle {
  public:
   static absl::StatusOr<std::unique_ptr<Handle>> Open(const std::string& path,
                                                       int flags) {
-    const int file = open(path.c_str(), flags | O_CLOEXEC, 0644);
+    // Without O_NONBLOCK, opening a pipe could take for ever.
+    const int file =
+        open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
     if (file < 0) return SystemError(path, "open it");
-    return absl::WrapUnique(new Handle(path, file));
+    std::unique_ptr<Handle> handle = absl::WrapUnique(new Handle(path, file));
+    struct stat opened = {};
+    if (fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, " is not a regular file"));
+    }
+    return handle;
   }
   ~Handle() { close(file_); }
 

@@ -103,7 +103,13 @@ absl::StatusOr<std::shared_ptr<LearnedDelays>> LearnedDelays::Make(
   }
   absl::Status status = Validate(options);
   if (!status.ok()) return status;
-  return absl::WrapUnique(new LearnedDelays(std::move(model), options));
+  return absl::WrapUnique(
+      new LearnedDelays(std::move(model), options, /*records=*/true));
+}
+
+std::shared_ptr<LearnedDelays> LearnedDelays::WithoutRecording() const {
+  return absl::WrapUnique(
+      new LearnedDelays(model_, options_, /*records=*/false));
 }
 
 LearnedSchedule LearnedDelays::Schedule(std::string_view operation) const {
@@ -145,7 +151,7 @@ std::shared_ptr<internal::LearnedOperation> LearnedDelays::Of(
     });
   }
   auto made = std::make_shared<internal::LearnedOperation>(
-      model_, options_, std::string(operation));
+      model_, options_, std::string(operation), records_);
   operations_.emplace(operation, made);
   return made;
 }
@@ -154,13 +160,17 @@ namespace internal {
 
 LearnedOperation::LearnedOperation(std::shared_ptr<DurationModel> model,
                                    const LearnedDelaysOptions& options,
-                                   std::string name)
-    : model_(std::move(model)), options_(options), name_(std::move(name)) {
+                                   std::string name, bool records)
+    : model_(std::move(model)),
+      options_(options),
+      name_(std::move(name)),
+      records_(records) {
   Refresh(MonotonicTime::min());
 }
 
 void LearnedOperation::Record(const ObservedDuration& duration,
                               MonotonicTime now) {
+  if (!records_) return;
   model_->Record(name_, duration);
   Refresh(now);
 }

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/learned/learned_delays.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/wait_loop.h"
 #include "waiter/observer.h"
@@ -63,6 +64,9 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
   options.observer = internal::Nobody();
   options.history_limit = 0;
   options.on_checkpoint = nullptr;
+  if (options.learned_delays != nullptr) {
+    options.learned_delays = options.learned_delays->WithoutRecording();
+  }
   if (options.retry_quota != nullptr) {
     options.retry_quota = *RetryQuota::Make(options.retry_quota->options());
   }
@@ -78,7 +82,8 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
 std::vector<absl::Duration> Schedule(const WaitPolicy& policy,
                                      absl::BitGenRef gen, int64_t max_delays,
                                      const Poll<>& found) {
-  assert(policy.status().ok() && !policy.keeps_details() &&
+  assert(policy.status().ok() &&
+         (!policy.keeps_details() || policy.learned() != nullptr) &&
          !policy.has_budgets());
   return DelaysOf(policy, gen, max_delays, found);
 }

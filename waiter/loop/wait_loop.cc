@@ -659,12 +659,13 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
 }
 
 // Tells the model of learned delays how long the operation took. A wait whose
-// first poll succeeds says nothing about delays.
+// first poll succeeds says nothing about delays, and one that ended otherwise
+// says nothing if no poll after its start has found "not ready".
 void WaitLoop::RecordDuration(StopReason reason, MonotonicTime now) {
   if (policy_.learned() == nullptr || report_.attempts == 0) return;
   const bool has_end = reason == StopReason::kSuccess;
-  if (has_end && state_.last_not_ready == nanoseconds::zero() &&
-      report_.attempts == state_.streak_length) {
+  if (state_.last_not_ready == nanoseconds::zero() &&
+      (!has_end || report_.attempts == state_.streak_length)) {
     return;
   }
   // A streak of successes began with the poll that found the first one.

@@ -78,6 +78,10 @@ class LearnedDelays {
       std::shared_ptr<DurationModel> model,
       const LearnedDelaysOptions& options = {});
 
+  // Returns the same delays for waits that are played and not waited: the model
+  // does not record them.
+  std::shared_ptr<LearnedDelays> WithoutRecording() const;
+
   // Returns the schedule of an operation as the model is now. Takes about 1 ms.
   LearnedSchedule Schedule(std::string_view operation) const;
 
@@ -88,8 +92,8 @@ class LearnedDelays {
   friend class WaitPolicy;
 
   LearnedDelays(std::shared_ptr<DurationModel> model,
-                const LearnedDelaysOptions& options)
-      : model_(std::move(model)), options_(options) {}
+                const LearnedDelaysOptions& options, bool records)
+      : model_(std::move(model)), options_(options), records_(records) {}
 
   // Returns the delays of an operation, one object for all its waits. Keeps
   // those that nobody uses, up to `kMostKept` in all.
@@ -99,6 +103,7 @@ class LearnedDelays {
 
   const std::shared_ptr<DurationModel> model_;
   const LearnedDelaysOptions options_;
+  const bool records_;
   internal::Mutex mutex_;
   absl::flat_hash_map<std::string, std::shared_ptr<internal::LearnedOperation>>
       operations_ ABSL_GUARDED_BY(mutex_);

@@ -26,7 +26,8 @@ namespace waiter::internal {
 class LearnedOperation {
  public:
   LearnedOperation(std::shared_ptr<DurationModel> model,
-                   const LearnedDelaysOptions& options, std::string name);
+                   const LearnedDelaysOptions& options, std::string name,
+                   bool records);
 
   // Returns the delay after a poll. Draws from `gen` once.
   LearnedDelay Find(std::chrono::nanoseconds elapsed,
@@ -36,7 +37,8 @@ class LearnedOperation {
                        absl::Uniform<uint64_t>(gen));
   }
 
-  // Adds what a wait saw, and makes the table anew if that is due.
+  // Adds what a wait saw, and makes the table anew if that is due. Does nothing
+  // if the operation does not record.
   void Record(const ObservedDuration& duration, MonotonicTime now);
 
   // Makes the table anew if the model has changed enough, at most ten times per
@@ -48,6 +50,7 @@ class LearnedOperation {
   const std::shared_ptr<DurationModel> model_;
   const LearnedDelaysOptions options_;
   const std::string name_;
+  const bool records_;
   SharedPollTable table_;
   // Held by the thread that makes a table.
   std::atomic<bool> is_refreshing_ = false;
