@@ -32,6 +32,8 @@ constexpr float kMargin = 1.3F;
 // An end that is known by nothing but its upper bound lies above this part of
 // it.
 constexpr float kLeastPart = 0.125F;
+// Intervals count as at least this wide when changes are looked for.
+constexpr float kNarrowest = 0.75F;
 // Surprise that chance alone explains: the square of a standard score.
 constexpr double kExplainedByChance = 8;
 
@@ -215,8 +217,12 @@ Change FindChange(absl::Span<const DurationBounds> observations,
   const LogGrid grid = LogGrid::Over(range.first / kMargin,
                                      range.second * kMargin, kMaxCellsOfPast);
   std::vector<DurationBounds> ended;
-  for (const DurationBounds& bounds : observations) {
-    if (bounds.has_end()) ended.push_back(bounds);
+  for (DurationBounds bounds : observations) {
+    if (!bounds.has_end()) continue;
+    // A narrow interval is less probable than a wide one without being a
+    // surprise.
+    bounds.after = std::min(bounds.after, bounds.by * kNarrowest);
+    ended.push_back(bounds);
   }
   if (ended.size() > kMost) ended.erase(ended.begin(), ended.end() - kMost);
   const std::vector<double> weights(ended.size(), 1.0);

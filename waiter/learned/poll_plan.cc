@@ -24,6 +24,8 @@ namespace {
 
 // Polls that a poll may cost more than the best one, in exchange for jitter.
 constexpr double kJitterCost = 0.05;
+// Part of its delay by which jitter moves a poll at most.
+constexpr double kJitterWidth = 0.1;
 // Exploration for as long as a change of the durations is recent.
 constexpr float kExplorationAfterChange = 0.25F;
 // Rounds of bisection for a target. Each halves an interval of 2^40.
@@ -125,6 +127,10 @@ class Planner {
   double Lateness() const {
     double lateness = 0;
     ForEachStep([&](size_t from, size_t to, double time) {
+      // Jitter makes polls later than the best ones, too.
+      const double jittered =
+          (times_[next_[from].low] + times_[next_[from].high]) / 2;
+      if (from > 0 && next_[from].best == to) time = std::max(time, jittered);
       lateness += LatenessOf(from, to, time);
     });
     return lateness;
@@ -217,10 +223,13 @@ class Planner {
     // Polls around the best one that cost little more are as good.
     const double limit = best + kJitterCost * waiting;
     window.low = window.high = window.best;
-    while (window.low - 1 > from && tries_[window.low - 1] <= limit) {
+    const double reach = kJitterWidth * (times_[window.best] - times_[from]);
+    while (window.low - 1 > from && tries_[window.low - 1] <= limit &&
+           times_[window.low - 1] >= times_[window.best] - reach) {
       --window.low;
     }
-    while (window.high + 1 < to && tries_[window.high + 1] <= limit) {
+    while (window.high + 1 < to && tries_[window.high + 1] <= limit &&
+           times_[window.high + 1] <= times_[window.best] + reach) {
       ++window.high;
     }
     next_[from] = window;
@@ -244,6 +253,32 @@ class Planner {
   std::vector<double> tries_;    // Costs of the polls that follow one edge.
   std::vector<Window> next_;     // The polls after one at the edge.
 };
+
+// Expected, of one wait.
+struct WaitCost {
+  double polls;
+  double lateness;
+};
+
+WaitCost FollowDefaultCurve(double duration) {
+  static const BackoffOptions& curve = *new BackoffOptions();
+  const double max_delay = absl::ToDoubleSeconds(curve.max_delay);
+  // With equal jitter a delay is uniform on [c / 2, c]. An end within it is
+  // late by half of its mean square over its mean.
+  constexpr double kMean = 3.0 / 4;
+  constexpr double kMeanSquare = 7.0 / 12;
+  double ceiling = absl::ToDoubleSeconds(curve.initial_delay);
+  double poll = kMean * ceiling;
+  double polls = 2;
+  while (poll < duration && ceiling < max_delay) {
+    ceiling = std::min(ceiling * curve.multiplier, max_delay);
+    poll += kMean * ceiling;
+    ++polls;
+  }
+  const double lateness = ceiling * kMeanSquare / (2 * kMean);
+  const double left = std::max(duration + lateness - poll, 0.0);
+  return {.polls = polls + left / (kMean * ceiling), .lateness = lateness};
+}
 
 // Returns the worth of a poll up to which `is_low` holds, and the next larger
 // one that was tried. A cheap poll makes more polls and less lateness.
@@ -281,6 +316,18 @@ void SolveFor(Planner& planner, const LearnedDelaysOptions& options) {
       Boundary(planner, [&] { return planner.Lateness() <= most; }).first);
 }
 
+bool HasDefaultTarget(const LearnedDelaysOptions& options) {
+  return !options.seconds_of_delay_worth_one_poll.has_value() &&
+         !options.expected_polls.has_value() &&
+         !options.max_lateness.has_value();
+}
+
+// Returns whether the default curve makes fewer polls. It does if the durations
+// are so long and so different that the rows of a table are too far apart.
+bool IsDefaultCurveBetter(const Planner& planner) {
+  return planner.Expect(PollsOfDefaultCurve) <= planner.Polls();
+}
+
 // Returns the part of the decisions that an estimate deserves: none with two
 // ends, all with `min_observations`.
 float WeightOf(const DurationEstimate& estimate,
@@ -295,19 +342,11 @@ float WeightOf(const DurationEstimate& estimate,
 }  // namespace
 
 double LatenessOfDefaultCurve(double duration) {
-  static const BackoffOptions& curve = *new BackoffOptions();
-  const double max_delay = absl::ToDoubleSeconds(curve.max_delay);
-  // With equal jitter a delay is uniform on [c / 2, c]. An end within it is
-  // late by half of its mean square over its mean.
-  constexpr double kMean = 3.0 / 4;
-  constexpr double kMeanSquare = 7.0 / 12;
-  double ceiling = absl::ToDoubleSeconds(curve.initial_delay);
-  double poll = kMean * ceiling;
-  while (poll < duration && ceiling < max_delay) {
-    ceiling = std::min(ceiling * curve.multiplier, max_delay);
-    poll += kMean * ceiling;
-  }
-  return ceiling * kMeanSquare / (2 * kMean);
+  return FollowDefaultCurve(duration).lateness;
+}
+
+double PollsOfDefaultCurve(double duration) {
+  return FollowDefaultCurve(duration).polls;
 }
 
 PollPlan PlanPolls(const DurationEstimate& estimate,
@@ -317,6 +356,7 @@ PollPlan PlanPolls(const DurationEstimate& estimate,
   if (weight <= 0) return plan;
   Planner planner(estimate, 1 + options.max_relative_lateness);
   SolveFor(planner, options);
+  if (HasDefaultTarget(options) && IsDefaultCurveBetter(planner)) return plan;
   planner.WriteTo(plan);
   plan.table.weight = weight;
   plan.table.exploration = static_cast<float>(options.exploration);

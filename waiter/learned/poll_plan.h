@@ -35,14 +35,17 @@ struct PollPlan {
 };
 
 // Returns the plan that reaches the target of the options, which must be valid.
-// For an estimate with too few observations it is an empty plan, whose table
-// has the weight 0. Takes at most 1 ms.
+// For an estimate with too few observations, and where the default target takes
+// more polls than the default curve, it is an empty plan, whose table has the
+// weight 0. Takes at most 1 ms.
 PollPlan PlanPolls(const DurationEstimate& estimate,
                    const LearnedDelaysOptions& options);
 
-// Returns the expected lateness of an operation that ends at `duration`
-// seconds, polled by the default curve of `WaitOptions`.
+// Return what is expected of an operation that ends at `duration` seconds,
+// polled by the default curve of `WaitOptions`: the lateness in seconds, and
+// the polls with the one at the start.
 double LatenessOfDefaultCurve(double duration);
+double PollsOfDefaultCurve(double duration);
 
 }  // namespace waiter::internal
 

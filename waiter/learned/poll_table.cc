@@ -106,7 +106,10 @@ float SharedPollTable::BeforeRows(float elapsed, float random) const {
   const float farthest =
       first > 0 ? std::max(elapsed / kAlmost * max_ratio, earliest) : latest;
   if (elapsed * max_ratio >= earliest * kAlmost || first == 0) {
-    return earliest + random * (std::min(latest, farthest) - earliest);
+    const float next =
+        earliest + random * (std::min(latest, farthest) - earliest);
+    return first > 0 ? std::min(next, std::max(first, elapsed * max_ratio))
+                     : next;
   }
   const float polls =
       std::ceil(std::log(latest / elapsed) / std::log(max_ratio));
