@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -37,10 +38,10 @@ void SharedPollTable::Store(const PollTable& table) {
   last_delay_.store(table.last_delay, kRelaxed);
   end_.store(table.end, kRelaxed);
   size_.store(table.size, kRelaxed);
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    rows_[i].from.store(table.rows[i].from, kRelaxed);
-    rows_[i].earliest.store(table.rows[i].earliest, kRelaxed);
-    rows_[i].latest.store(table.rows[i].latest, kRelaxed);
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    from_[i].store(std::bit_cast<uint32_t>(table.rows[i].from), kRelaxed);
+    windows_[i].earliest.store(table.rows[i].earliest, kRelaxed);
+    windows_[i].latest.store(table.rows[i].latest, kRelaxed);
   }
   version_.store(version + 2, std::memory_order_release);
 }
@@ -64,8 +65,8 @@ LearnedDelay SharedPollTable::Read(float elapsed, uint64_t random) const {
     // To the ordinary curve within an octave.
     weight *= std::clamp(1 - std::log2(elapsed / end), 0.0F, 1.0F);
   } else {
-    const float begin =
-        std::max(first_.load(kRelaxed), rows_[0].from.load(kRelaxed));
+    const float begin = std::max(first_.load(kRelaxed),
+                                 std::bit_cast<float>(from_[0].load(kRelaxed)));
     const float next = elapsed < begin ? BeforeRows(elapsed, LowerUnit(random))
                                        : NextPoll(elapsed, LowerUnit(random));
     // Rounding may leave no time between two polls.
@@ -81,15 +82,17 @@ float SharedPollTable::NextPoll(float elapsed, float random) const {
   const auto size = static_cast<size_t>(
       std::clamp(size_.load(kRelaxed), 1, PollTable::kMaxSize));
   // The last row that begins at `elapsed` or before.
+  const auto time = std::bit_cast<uint32_t>(elapsed);
   size_t row = 0;
   for (size_t count = size; count > 1;) {
     const size_t half = count / 2;
-    row = rows_[row + half].from.load(kRelaxed) <= elapsed ? row + half : row;
+    row = from_[row + half].load(kRelaxed) <= time ? row + half : row;
     count -= half;
   }
-  const float latest = std::min(rows_[row].latest.load(kRelaxed),
+  const float latest = std::min(windows_[row].latest.load(kRelaxed),
                                 elapsed * max_ratio_.load(kRelaxed));
-  const float earliest = std::min(rows_[row].earliest.load(kRelaxed), latest);
+  const float earliest =
+      std::min(windows_[row].earliest.load(kRelaxed), latest);
   return earliest + random * (latest - earliest);
 }
 
