@@ -6,7 +6,8 @@
 
 #include "waiter/learned/duration_file.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,6 +199,38 @@ TEST_F(DurationFileTest, FileThatWasRemovedIsMadeAgain) {
   std::filesystem::remove(path_);
   model->Record("a", Exactly(2));
   EXPECT_EQ(Contents(), "waiter durations 1\n2\t2\ta\t.\n");
+}
+
+TEST_F(DurationFileTest, StoppedProcessWithTheLockHoldsUpNoWait) {
+  auto model = std::make_shared<DurationModel>();
+  auto file = Open(model);
+  const int other = open(path_.c_str(), O_RDWR);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  model->Record("a", Exactly(1));
+  model->Record("a", Exactly(2));
+  EXPECT_EQ(Contents(), "waiter durations 1\n");
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  flock(other, LOCK_UN);
+  model->Record("a", Exactly(3));
+  EXPECT_EQ(Contents(),
+            "waiter durations 1\n1\t1\ta\t.\n2\t2\ta\t.\n3\t3\ta\t.\n");
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  model->Record("a", Exactly(4));
+  flock(other, LOCK_UN);
+  file.reset();
+  EXPECT_THAT(Contents(), HasSubstr("4\t4\ta\t.\n"));
+  close(other);
+}
+
+TEST_F(DurationFileTest, FileThatIsLockedAtTheOpeningIsFilledLater) {
+  const int other = open(path_.c_str(), O_RDWR | O_CREAT, 0644);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  auto model = std::make_shared<DurationModel>();
+  const auto file = Open(model);
+  flock(other, LOCK_UN);
+  model->Record("a", Exactly(1));
+  EXPECT_EQ(Contents(), "waiter durations 1\n1\t1\ta\t.\n");
+  close(other);
 }
 
 TEST_F(DurationFileTest, LongFileIsShortenedToWhatTheModelKeeps) {

@@ -305,6 +305,20 @@ TEST_F(LearnedDelaysTest, DurationsThatBecomeFourTimesShorterAreFollowed) {
   EXPECT_LE(times.back(), 68);
 }
 
+TEST_F(LearnedDelaysTest, WaitsThatRanSideBySideAreNoChange) {
+  // They end in the order of their durations.
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 20; ++i) Fill(*model_, "create", 50 + i, 0, 1);
+  }
+  EXPECT_EQ(Make()->Schedule("create").weight, 1);
+  double at_middle = 0;
+  for (const auto& [time, probability] :
+       Make()->Schedule("create").distribution) {
+    if (time <= absl::Seconds(60)) at_middle = probability;
+  }
+  EXPECT_NEAR(at_middle, 0.5, 0.1);
+}
+
 TEST_F(LearnedDelaysTest, TwoWavesOfDurationsHaveNoPollsBetweenThem) {
   for (int i = 0; i < 30; ++i) {
     Fill(*model_, "create", i % 5 < 3 ? 5 : 300, 0, 1);

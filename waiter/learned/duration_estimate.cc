@@ -208,6 +208,20 @@ double Surprise(absl::Span<const Cells> past, absl::Span<const Cells> newest,
   return score * score;
 }
 
+// Returns where the newest of the observations begin, `newest` of them or more.
+// Waits that run side by side end in the order of their durations. So a long
+// rising run may have no order in time, and no change is looked for inside.
+size_t SplitBefore(absl::Span<const DurationBounds> ended, size_t newest) {
+  constexpr size_t kLongRun = 5;
+  const size_t split = ended.size() - newest;
+  const auto rises = [&](size_t i) { return ended[i - 1].by <= ended[i].by; };
+  size_t begin = split;
+  while (begin > 0 && rises(begin)) --begin;
+  size_t end = split;
+  while (end + 1 < ended.size() && rises(end + 1)) ++end;
+  return begin < split && end + 1 - begin >= kLongRun ? begin : split;
+}
+
 // Looks for the split of the newest observations from the others that chance
 // explains least.
 Change FindChange(absl::Span<const DurationBounds> observations,
@@ -232,12 +246,13 @@ Change FindChange(absl::Span<const DurationBounds> observations,
   double largest = kExplainedByChance;
   for (const size_t newest : {2, 3, 4, 6, 9, 13}) {
     if (newest + kLeastPast > all.size()) break;
-    const double surprise =
-        Surprise(all.first(all.size() - newest), all.last(newest),
-                 static_cast<size_t>(grid.size()));
+    const size_t split = SplitBefore(ended, newest);
+    if (split < kLeastPast) break;
+    const double surprise = Surprise(all.first(split), all.subspan(split),
+                                     static_cast<size_t>(grid.size()));
     if (surprise <= largest) continue;
     largest = surprise;
-    change.newest = newest;
+    change.newest = all.size() - split;
   }
   change.trust_in_past = std::exp((kExplainedByChance - largest) / 2);
   return change;

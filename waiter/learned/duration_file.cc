@@ -10,12 +10,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -36,6 +39,9 @@ using internal::MutexLock;
 // A file is shortened when it has more lines than this, and twice as many as
 // the model keeps.
 constexpr int64_t kLongFile = 1000;
+
+// Text that waits for the lock of another process is given up beyond this.
+constexpr size_t kMostPending = size_t{1} << 16U;
 
 absl::Status SystemError(const std::string& path, absl::string_view what) {
   return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot ", what));
@@ -68,12 +74,21 @@ class DurationFile::Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  // The lock is gone with the process.
+  // Returns kUnavailable if another process holds the lock for too long. The
+  // lock is gone with the process.
   absl::Status Lock() {
-    while (flock(file_, LOCK_EX) != 0) {
-      if (errno != EINTR) return SystemError(path_, "lock it");
+    // Others hold it for some microseconds, unless they are stopped.
+    constexpr int kTries = 100;
+    constexpr std::chrono::microseconds kGap(100);
+    for (int i = 0; i < kTries; ++i) {
+      if (flock(file_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+      if (errno != EINTR && errno != EWOULDBLOCK) {
+        return SystemError(path_, "lock it");
+      }
+      std::this_thread::sleep_for(kGap);
     }
-    return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat(path_, " is locked by another process"));
   }
   void Unlock() { flock(file_, LOCK_UN); }
 
@@ -85,9 +100,12 @@ class DurationFile::Handle {
            opened.st_dev == current.st_dev && opened.st_ino == current.st_ino;
   }
 
-  absl::StatusOr<std::string> ReadFrom(int64_t offset) const {
+  // Returns the text from `offset` on, `most` bytes and a part of a file
+  // beyond.
+  absl::StatusOr<std::string> ReadFrom(
+      int64_t offset, size_t most = std::numeric_limits<size_t>::max()) const {
     std::string text;
-    for (;;) {
+    while (text.size() < most) {
       constexpr size_t kPart = 65536;
       const size_t size = text.size();
       text.resize(size + kPart);
@@ -95,8 +113,17 @@ class DurationFile::Handle {
                                 offset + static_cast<int64_t>(size));
       if (got < 0 && errno != EINTR) return SystemError(path_, "read it");
       text.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-      if (got == 0) return text;
+      if (got == 0) break;
     }
+    return text;
+  }
+
+  // Refuses a file that is not of this kind before it is read whole.
+  absl::Status CheckHeader() const {
+    const absl::StatusOr<std::string> begin = ReadFrom(0, 1);
+    if (!begin.ok()) return begin.status();
+    const absl::Status status = internal::CheckDurationsHeader(*begin);
+    return status.ok() ? status : At(path_, status);
   }
 
   // Writes at the end.
@@ -141,6 +168,8 @@ absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
 absl::Status DurationFile::Read(const std::string& path, DurationModel& model) {
   absl::StatusOr<std::unique_ptr<Handle>> handle = Handle::Open(path, O_RDONLY);
   if (!handle.ok()) return handle.status();
+  absl::Status status = (*handle)->CheckHeader();
+  if (!status.ok()) return status;
   const absl::StatusOr<std::string> text = (*handle)->ReadFrom(0);
   if (!text.ok()) return text.status();
   const absl::Status merged = model.Merge(*text);
@@ -151,7 +180,11 @@ DurationFile::DurationFile(std::string path,
                            std::shared_ptr<DurationModel> model)
     : path_(std::move(path)), model_(std::move(model)) {}
 
-DurationFile::~DurationFile() { model_->SetRecorder(nullptr); }
+DurationFile::~DurationFile() {
+  model_->SetRecorder(nullptr);
+  const MutexLock lock(mutex_);
+  if (!pending_.empty()) (void)Append({});
+}
 
 absl::Status DurationFile::Sync() {
   const MutexLock lock(mutex_);
@@ -160,23 +193,31 @@ absl::Status DurationFile::Sync() {
 
 // Reads what others have written, and then writes `line`, which may be empty.
 absl::Status DurationFile::Append(absl::string_view line) {
+  absl::StrAppend(&pending_, line);
   absl::Status status = Lock();
-  if (!status.ok()) return status;
+  if (absl::IsUnavailable(status) && pending_.size() < kMostPending) {
+    return absl::OkStatus();  // The next call writes it.
+  }
+  if (!status.ok()) {
+    pending_.clear();
+    return status;
+  }
   status = ReadNews();
   if (status.ok()) {
     std::string text;
     if (read_ == 0) text = std::string(internal::kDurationsHeader);
     // A process has died, or the disk was full, within a line.
     if (torn_ > 0) text += "\n";
-    absl::StrAppend(&text, line);
+    text += pending_;
     status = handle_->Write(text);
     if (status.ok()) {
       if (torn_ > 0) ++damaged_;
       read_ += torn_ + static_cast<int64_t>(text.size());
       torn_ = 0;
-      if (!line.empty()) ++lines_;
+      lines_ += std::count(pending_.begin(), pending_.end(), '\n');
     }
   }
+  pending_.clear();
   if (status.ok() && lines_ > kLongFile) status = Shorten();
   handle_->Unlock();
   return status;
@@ -200,13 +241,15 @@ absl::Status DurationFile::Lock() {
 }
 
 absl::Status DurationFile::ReadNews() {
-  absl::StatusOr<std::string> text = handle_->ReadFrom(read_);
+  absl::StatusOr<std::string> text = handle_->ReadFrom(read_, 1);
   if (!text.ok()) return text.status();
   if (text->empty() && read_ == 0) return absl::OkStatus();
   if (read_ == 0) {
-    const absl::Status status = internal::CheckDurationsHeader(*text);
-    if (!status.ok()) return At(path_, status);
+    const absl::Status status = handle_->CheckHeader();
+    if (!status.ok()) return status;
   }
+  text = handle_->ReadFrom(read_);
+  if (!text.ok()) return text.status();
   const size_t end = text->rfind('\n') + 1;  // 0 if there is none.
   torn_ = static_cast<int64_t>(text->size() - end);
   text->resize(end);

@@ -56,7 +56,9 @@ class DurationFile {
   absl::Status Sync();
 
   // Returns the first error of writing since the file was opened. The model
-  // goes on without the file after an error.
+  // goes on without the file after an error. A file that another process holds
+  // locked, because it was stopped, is not awaited for more than about 10 ms:
+  // the next recorded duration writes both, up to 64 KiB.
   absl::Status status() const;
 
   // Returns how many lines were damaged, such as by a full disk. They are left
@@ -83,6 +85,7 @@ class DurationFile {
   int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;  // In these bytes.
   int64_t torn_ ABSL_GUARDED_BY(mutex_) = 0;   // Bytes of a line without end.
   bool skips_known_ ABSL_GUARDED_BY(mutex_) = false;  // At the next reading.
+  std::string pending_ ABSL_GUARDED_BY(mutex_);       // Lines to be written.
   int64_t damaged_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
