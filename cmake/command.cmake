@@ -38,6 +38,8 @@ set(WAITER_COMMAND_SOURCES
   cli/commands/simulate_budgets.h
   cli/commands/simulate_command.cc
   cli/commands/simulate_command.h
+  cli/commands/simulate_learned.cc
+  cli/commands/simulate_learned.h
   cli/commands/subcommand.h
   cli/commands/wait_arguments.cc
   cli/commands/wait_arguments.h
@@ -219,6 +221,8 @@ set(WAITER_COMMAND_SOURCES
   sim/budget_book.h
   sim/budgets.cc
   sim/budgets.h
+  sim/clairvoyant.cc
+  sim/clairvoyant.h
   sim/contention.cc
   sim/contention.h
   sim/contention_table.cc
@@ -229,6 +233,10 @@ set(WAITER_COMMAND_SOURCES
   sim/event_queue.h
   sim/fleet.cc
   sim/fleet.h
+  sim/known_durations.cc
+  sim/known_durations.h
+  sim/learned.cc
+  sim/learned.h
   sim/memory_budget_store.h
   sim/network.cc
   sim/network.h

@@ -22,6 +22,7 @@
 #include "charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/simulate_budgets.h"
+#include "cli/commands/simulate_learned.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/policy_flags.h"
@@ -44,6 +45,7 @@ constexpr std::string_view kUsage =
     "  budgets     processes that share the limit of an API, or do not\n"
     "  fleet       clients that poll until something is ready\n"
     "  contention  clients that compete to update one row\n"
+    "  learned     waits that learn how long an operation takes\n"
     "\n"
     "waiter simulate MODEL --help shows the flags of a model.\n";
 
@@ -256,8 +258,8 @@ absl::Status SimulateFleets(const Invocation& invocation) {
 absl::Status RunChecked(const Invocation& invocation) {
   if (invocation.args.empty()) {
     return absl::InvalidArgumentError(
-        "give a model, budgets, fleet or contention; see waiter simulate "
-        "--help");
+        "give a model, budgets, fleet, contention or learned; see waiter "
+        "simulate --help");
   }
   const std::string& model = invocation.args[0];
   if (model == "budgets") {
@@ -267,12 +269,17 @@ absl::Status RunChecked(const Invocation& invocation) {
   if (model == "contention") {
     return SimulateContention(invocation.AfterFirst());
   }
+  if (model == "learned") {
+    return SimulateLearnedCommand(invocation.AfterFirst());
+  }
   if (model == "--help" || model == "-h" || model == "help") {
     invocation.out << kUsage;
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      model, ": no such model; the models are budgets, fleet and contention"));
+      model,
+      ": no such model; the models are budgets, fleet, contention and "
+      "learned"));
 }
 
 }  // namespace
@@ -285,6 +292,9 @@ std::vector<std::string> SimulateCommand::FlagNames() const {
     names.push_back(std::move(name));
   }
   for (std::string& name : BudgetsFlagNames()) {
+    names.push_back(std::move(name));
+  }
+  for (std::string& name : LearnedFlagNames()) {
     names.push_back(std::move(name));
   }
   return names;

@@ -6,6 +6,7 @@
 //   waiter simulate fleet --clients=500 --polls-per-second=100
 //   waiter simulate contention --clients=10,50,100
 //   waiter simulate budgets --processes=100 --polls-per-second=100
+//   waiter simulate learned
 
 #ifndef WAITER_CLI_COMMANDS_SIMULATE_COMMAND_H_
 #define WAITER_CLI_COMMANDS_SIMULATE_COMMAND_H_

@@ -130,7 +130,7 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"plan --vega=" + folder + "/v --chart=detection",
        "--chart=detection: it needs --expect or --ready"},
       {"simulate",
-       "waiter simulate: give a model, budgets, fleet or contention"},
+       "waiter simulate: give a model, budgets, fleet, contention or"},
       {"simulate herd", "herd: no such model"},
       {"simulate fleet --clients=0", "--clients=0: it must be a whole number"},
       {"simulate fleet --polls-per-second=nan", "a number above zero"},
@@ -147,6 +147,8 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"simulate budgets --events=1m:rain", "'1m:rain' is not an event; write"},
       {"simulate budgets --events=9m:join:1", "events is 9m:join:1; it must"},
       {"simulate budgets 5", "5: unexpected argument; only flags are allowed"},
+      {"simulate learned --runs=0", "it must be a whole number from 1"},
+      {"simulate learned 5", "5: unexpected argument; only flags are allowed"},
       {"simulate contention --clients=10,,20", "'' is not a number of clients"},
       {"simulate contention --clients=99999", "between 1 and 10000"},
       {"simulate contention --threads=0", "--threads=0: it must be"},
@@ -340,10 +342,10 @@ TEST(CliTest, HelpFitsOneScreen) {
   for (const char* line :
        {"--help", "plan --help", "plan --every=1s -h", "simulate --help",
         "simulate fleet --help", "simulate contention --help",
-        "simulate budgets --help", "report --help", "durable --help",
-        "durable add --help", "durable work --help", "durable status -h",
-        "durable list --help", "durable show --help", "durable cancel --help",
-        "durable check --help"}) {
+        "simulate budgets --help", "simulate learned --help", "report --help",
+        "durable --help", "durable add --help", "durable work --help",
+        "durable status -h", "durable list --help", "durable show --help",
+        "durable cancel --help", "durable check --help"}) {
     const Ended help = Call(line);
     EXPECT_EQ(help.code, 0) << line;
     EXPECT_THAT(help.err, IsEmpty()) << line;

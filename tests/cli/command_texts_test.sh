@@ -48,8 +48,8 @@ complete_words() {
     bash "$texts/waiter.bash" "$@" 2>&1
 }
 
-for line in '' exec plan report budgets 'simulate budgets' 'simulate fleet' 'simulate contention' 'durable add' \
-  'durable work' 'durable status' 'durable list' 'durable show' 'durable cancel' 'durable check'; do
+for line in '' exec plan report budgets 'simulate budgets' 'simulate fleet' 'simulate contention' 'simulate learned' \
+  'durable add' 'durable work' 'durable status' 'durable list' 'durable show' 'durable cancel' 'durable check'; do
   # shellcheck disable=SC2086 # words
   expected=$(flags_of $line)
   [[ -n $expected ]] || fail "no flags of waiter $line"
@@ -74,7 +74,7 @@ same 'a flag' '--timeout= --timeout-code=' "$(complete_words waiter tcp : //loca
 same 'the value of a flag' 'plain' "$(complete_words waiter --progress = pl)"
 same 'all values of a flag' 'auto always never' "$(complete_words waiter --color =)"
 same 'actions' 'add work status list show cancel check' "$(complete_words waiter durable '')"
-same 'models' 'budgets fleet contention' "$(complete_words waiter simulate '')"
+same 'models' 'budgets fleet contention learned' "$(complete_words waiter simulate '')"
 same 'a program' 'true' "$(complete_words waiter file:x -- tru | grep -x true | head -n 1)"
 : >"$texts/a.log"
 same 'a file' "$texts/a.log" "$(complete_words waiter --log-json = "$texts/a")"
