@@ -92,6 +92,9 @@ class LoggedWaitStore final : public WaitStore {
     inner_->Open(std::move(space), std::move(name), partitions,
                  std::move(callback));
   }
+  void Describe(std::string space, Callback<WaitSpace> callback) override {
+    inner_->Describe(std::move(space), std::move(callback));
+  }
   void Beat(std::string space, std::string worker,
             Callback<std::vector<std::string>> callback) override {
     inner_->Beat(std::move(space), std::move(worker), std::move(callback));

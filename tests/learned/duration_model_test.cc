@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 using ::testing::Matcher;
 using ::testing::SizeIs;
 
-constexpr std::string_view kHeader = "waiter durations 1\n";
+constexpr char kHeader[] = "waiter durations 1\n";
 
 // Matches a duration to a millionth, as floats keep it.
 Matcher<const ObservedDuration&> Lasted(double after, double by) {
