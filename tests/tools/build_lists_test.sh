@@ -38,7 +38,7 @@ begin() {
   file charts/page/BUILD.bazel '    hdrs = ["page_parts.h"],'
   file charts/page/page_parts.h
   file cmake/command.cmake 'set(WAITER_COMMAND_SOURCES' '  cli/main.cc' '  sim/plan.h' ')'
-  for folder in budgets core distributed drivers durable engine interop loop observability presets telemetry testing; do
+  for folder in budgets core distributed drivers durable engine interop learned loop observability presets telemetry testing; do
     file "tests/$folder/BUILD.bazel" 'cc_library(' '    name = "fixture",' ')'
   done
   file tests/core/BUILD.bazel 'cc_test(' '    name = "poll_test",' ')'
