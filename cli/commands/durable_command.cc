@@ -87,8 +87,7 @@ constexpr std::array kActions = {
         3, std::numeric_limits<size_t>::max()},
     ActionForm{
         Action::kStatus, "status", "[FLAG...] STORE_URL [NAME]",
-        "Shows how many waits of a name there are, and how late they are; "
-        "without NAME, of each name.",
+        "Shows how many waits a name has, or each one, and how late they are.",
         1, 2},
     ActionForm{Action::kList, "list", "[FLAG...] STORE_URL NAME",
                "Lists the waits of a name, and the results that are kept.", 2,

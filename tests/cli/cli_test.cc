@@ -165,7 +165,7 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"durable add redis://h jobs file:/a?stable=2s",
        "file:/a?stable=2s: workers do not remember"},
       {"durable add redis://h jobs pid:1 --timeout=inf", "it must be finite"},
-      {"durable status redis://u:secret@h", "usage: waiter durable status"},
+      {"durable list redis://u:secret@h", "usage: waiter durable list"},
       {"durable status jobs redis://u:secret@h", "NAME must be 1 to 64 of"},
       {"durable status redis://h jobs --watch --max-overdue=1",
        "--max-overdue: contradicts --watch"},

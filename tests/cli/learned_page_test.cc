@@ -26,6 +26,12 @@ namespace {
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
 std::string ReadFile(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -61,6 +67,7 @@ bool IsAbout(std::string_view shown, std::string_view printed) {
 }
 
 TEST(LearnedPageTest, OutputIsThatOfTheCommand) {
+  if (kIsSanitized) GTEST_SKIP() << "takes minutes with a sanitizer";
   constexpr std::string_view kCommand = "$ waiter simulate learned\n";
   const std::string page = ReadFile("docs/learned.md");
   const size_t begin = page.find(kCommand);
