@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 
 // The sizes that headers state, for users who hold very many.
 static_assert(sizeof(WaitHandle) == 32);
-static_assert(sizeof(WaitState) == 120);
+static_assert(sizeof(WaitState) == 112);
 static_assert(sizeof(NextStep) == 16);
 static_assert(sizeof(SplitMix64) == 8);
 static_assert(sizeof(BackoffProgress) == 8);

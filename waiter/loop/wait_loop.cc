@@ -50,6 +50,11 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
                                     : absl::FromChrono(to - from);
 }
 
+// Learned delays need no more digits than a float has.
+float Seconds(nanoseconds duration) {
+  return std::chrono::duration<float>(duration).count();
+}
+
 // Calls `hook` with the observer, which must be set. An exception that leaves
 // it terminates the program.
 template <typename Hook>
@@ -126,7 +131,7 @@ NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
   state_.brief_report = brief_report;
   state_.is_resumed = true;
   if (state_.streak_status == PollStatus::kNotReady) {
-    state_.last_not_ready = state_.step_started - state_.start;
+    state_.last_not_ready = Seconds(state_.step_started - state_.start);
   }
   report_ = std::move(saved.report);
   if (policy_.keeps_details()) Announce();
@@ -650,7 +655,7 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
     }
   }
   if (found.status() == PollStatus::kNotReady) {
-    state_.last_not_ready = state_.step_started - state_.start;
+    state_.last_not_ready = Seconds(state_.step_started - state_.start);
   }
   if (policy_.observer() != nullptr) {
     state_.poll_announced = false;
@@ -664,7 +669,7 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
 void WaitLoop::RecordDuration(StopReason reason, MonotonicTime now) {
   if (policy_.learned() == nullptr || report_.attempts == 0) return;
   const bool has_end = reason == StopReason::kSuccess;
-  if (state_.last_not_ready == nanoseconds::zero() &&
+  if (state_.last_not_ready <= 0 &&
       (!has_end || report_.attempts == state_.streak_length)) {
     return;
   }
@@ -672,7 +677,7 @@ void WaitLoop::RecordDuration(StopReason reason, MonotonicTime now) {
   const MonotonicTime end =
       state_.streak_length > 1 ? state_.streak_started : now;
   policy_.learned()->Record(
-      {.after = absl::FromChrono(state_.last_not_ready),
+      {.after = absl::Seconds(state_.last_not_ready),
        .by = has_end ? Between(state_.start, end) : absl::InfiniteDuration()},
       now);
 }

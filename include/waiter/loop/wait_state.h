@@ -34,7 +34,7 @@ struct WaitGrowth {
   BackoffProgress throttled;
 };
 
-// A value of 120 bytes. `WaitLoop` writes it; drivers store it and, before the
+// A value of 112 bytes. `WaitLoop` writes it; drivers store it and, before the
 // first step, may set `brief_report`. Times are on the scale of the wait's
 // clock.
 struct WaitState {
@@ -51,10 +51,6 @@ struct WaitState {
 
   // Identity of the wait for its observer; 0 until the wait is announced.
   uint64_t id = 0;
-
-  // For learned delays: the time from the start of the wait to the start of the
-  // last poll that found "not ready".
-  std::chrono::nanoseconds last_not_ready = {};
 
   // While an observer is told of a poll, the end of that poll.
   MonotonicTime poll_ended = {};
@@ -86,6 +82,10 @@ struct WaitState {
   bool is_undecided : 1 = false;    // `OnDecision` must follow `AfterPoll`.
   bool hold_is_open : 1 = false;    // At the last success, before hooks.
   bool is_resumed : 1 = false;      // The last poll was another process's.
+
+  // For learned delays: the seconds from the start of the wait to the start of
+  // the last poll that found "not ready".
+  float last_not_ready = 0;
 
   WaitGrowth growth = {};
 };
