@@ -40,7 +40,7 @@ namespace {
 constexpr int64_t kFew = 32;
 // After that, a table is made when so many have come.
 constexpr int64_t kEnough = 8;
-constexpr std::chrono::milliseconds kLeastGap(100);
+constexpr std::chrono::milliseconds kRefreshGap(100);
 
 absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
                      absl::string_view range) {
@@ -180,7 +180,7 @@ void LearnedOperation::Refresh(MonotonicTime now) {
   const std::chrono::nanoseconds left(
       next_refresh_.load(std::memory_order_relaxed) -
       std::max(now, MonotonicTime()).time_since_epoch().count());
-  if (left > left.zero() && left <= kLeastGap) return;
+  if (left > left.zero() && left <= kRefreshGap) return;
   if (is_refreshing_.exchange(true, std::memory_order_acquire)) return;
   std::vector<DurationBounds> bounds;
   const int64_t added = model_->BoundsSince(known_, name_, bounds);
@@ -191,7 +191,7 @@ void LearnedOperation::Refresh(MonotonicTime now) {
     known_ = added;
     if (added >= kFew) {
       next_refresh_.store(
-          SaturatingAdd(std::max(now, MonotonicTime()), kLeastGap)
+          SaturatingAdd(std::max(now, MonotonicTime()), kRefreshGap)
               .time_since_epoch()
               .count(),
           std::memory_order_relaxed);

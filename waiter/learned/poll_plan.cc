@@ -29,7 +29,7 @@ constexpr double kJitterWidth = 0.1;
 // Exploration for as long as a change of the durations is recent.
 constexpr float kExplorationAfterChange = 0.25F;
 // Rounds of bisection for a target. Each halves an interval of 2^40.
-constexpr int kRounds = 13;
+constexpr int kBisections = 13;
 
 // Share of the rows of a table that are spread evenly; the others are where the
 // operation may end.
@@ -286,7 +286,7 @@ std::pair<double, double> Boundary(Planner& planner,
                                    absl::FunctionRef<bool()> is_low) {
   double low = std::log2(planner.EndOfGrid()) - 30;
   double high = low + 40;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kBisections; ++round) {
     const double middle = (low + high) / 2;
     planner.Solve(std::exp2(middle));
     (is_low() ? low : high) = middle;
