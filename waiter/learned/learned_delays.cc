@@ -42,8 +42,8 @@ constexpr int64_t kFew = 32;
 constexpr int64_t kEnough = 8;
 constexpr std::chrono::milliseconds kRefreshGap(100);
 
-absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
-                     absl::string_view range) {
+absl::Status InvalidOption(absl::string_view field, const absl::AlphaNum& value,
+                           absl::string_view range) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is ", value, "; it must be ", range));
 }
@@ -65,32 +65,33 @@ absl::Status Validate(const LearnedDelaysOptions& options) {
   }
   const double worth = options.seconds_of_delay_worth_one_poll.value_or(1);
   if (!is_positive(worth)) {
-    return Invalid("seconds_of_delay_worth_one_poll", worth,
-                   "finite, and above zero");
+    return InvalidOption("seconds_of_delay_worth_one_poll", worth,
+                         "finite, and above zero");
   }
   const double polls = options.expected_polls.value_or(2);
   if (!(polls > 1 && std::isfinite(polls))) {
-    return Invalid("expected_polls", polls, "finite, and above 1");
+    return InvalidOption("expected_polls", polls, "finite, and above 1");
   }
   const absl::Duration lateness =
       options.max_lateness.value_or(absl::Seconds(1));
   if (lateness <= absl::ZeroDuration() ||
       lateness == absl::InfiniteDuration()) {
-    return Invalid("max_lateness", absl::FormatDuration(lateness),
-                   "finite, and above zero");
+    return InvalidOption("max_lateness", absl::FormatDuration(lateness),
+                         "finite, and above zero");
   }
   if (!(options.percentile > 0 && options.percentile < 1)) {
-    return Invalid("percentile", options.percentile, "within (0, 1)");
+    return InvalidOption("percentile", options.percentile, "within (0, 1)");
   }
   if (!(options.max_relative_lateness > 0)) {
-    return Invalid("max_relative_lateness", options.max_relative_lateness,
-                   "above zero");
+    return InvalidOption("max_relative_lateness", options.max_relative_lateness,
+                         "above zero");
   }
   if (options.min_observations < 3) {
-    return Invalid("min_observations", options.min_observations, "at least 3");
+    return InvalidOption("min_observations", options.min_observations,
+                         "at least 3");
   }
   if (!(options.exploration >= 0 && options.exploration <= 0.5)) {
-    return Invalid("exploration", options.exploration, "within [0, 0.5]");
+    return InvalidOption("exploration", options.exploration, "within [0, 0.5]");
   }
   return absl::OkStatus();
 }
