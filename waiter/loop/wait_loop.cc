@@ -51,7 +51,7 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
 }
 
 // Learned delays need no more digits than a float has.
-float Seconds(nanoseconds duration) {
+float ToFloatSeconds(nanoseconds duration) {
   return std::chrono::duration<float>(duration).count();
 }
 
@@ -131,7 +131,7 @@ NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
   state_.brief_report = brief_report;
   state_.is_resumed = true;
   if (state_.streak_status == PollStatus::kNotReady) {
-    state_.last_not_ready = Seconds(state_.step_started - state_.start);
+    state_.last_not_ready = ToFloatSeconds(state_.step_started - state_.start);
   }
   report_ = std::move(saved.report);
   if (policy_.keeps_details()) Announce();
@@ -655,7 +655,7 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
     }
   }
   if (found.status() == PollStatus::kNotReady) {
-    state_.last_not_ready = Seconds(state_.step_started - state_.start);
+    state_.last_not_ready = ToFloatSeconds(state_.step_started - state_.start);
   }
   if (policy_.observer() != nullptr) {
     state_.poll_announced = false;
