@@ -224,6 +224,7 @@ class MemoryWaitStore final : public WaitStore {
                          trip.there + trip.back >= kTimeout;
     At(is_lost ? begin + kTimeout : arrival + trip.back,
        [this, is_lost, answer, run, callback = std::move(callback)] {
+         static_cast<void>(this);  // Which other calls do without.
          if constexpr (std::is_same_v<T, SettleReply>) {
            if (is_lost && retries_) {
              SettleReply reply = run(*book_, StoreTime(clock_));

@@ -4,6 +4,7 @@
 #include "waiter/learned/duration_estimate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -228,6 +229,7 @@ Change FindChange(absl::Span<const DurationBounds> observations,
                   const std::pair<float, float>& range) {
   constexpr size_t kLeastPast = 4;
   constexpr size_t kMost = 64;
+  constexpr std::array<size_t, 6> kNewest = {2, 3, 4, 6, 9, 13};
   const LogGrid grid = LogGrid::Over(range.first / kMargin,
                                      range.second * kMargin, kMaxCellsOfPast);
   std::vector<DurationBounds> ended;
@@ -244,7 +246,7 @@ Change FindChange(absl::Span<const DurationBounds> observations,
   const absl::Span<const Cells> all = cells;
   Change change;
   double largest = kExplainedByChance;
-  for (const size_t newest : {2, 3, 4, 6, 9, 13}) {
+  for (const size_t newest : kNewest) {
     if (newest + kLeastPast > all.size()) break;
     const size_t split = SplitBefore(ended, newest);
     if (split < kLeastPast) break;
