@@ -222,19 +222,22 @@ class MemoryWaitStore final : public WaitStore {
     }
     const bool is_lost = trip.loses_call || trip.loses_answer ||
                          trip.there + trip.back >= kTimeout;
-    At(is_lost ? begin + kTimeout : arrival + trip.back,
-       [this, is_lost, answer, run, callback = std::move(callback)] {
-         static_cast<void>(this);  // Which other calls do without.
-         if constexpr (std::is_same_v<T, SettleReply>) {
-           if (is_lost && retries_) {
-             SettleReply reply = run(*book_, StoreTime(clock_));
-             reply.lost.clear();
-             return callback(std::move(reply));
-           }
-         }
-         callback(is_lost ? absl::UnavailableError("no reply within 5s")
-                          : *std::move(answer));
-       });
+    const auto reply = [is_lost, answer] {
+      return is_lost ? absl::StatusOr<T>(
+                           absl::UnavailableError("no reply within 5s"))
+                     : *std::move(answer);
+    };
+    const absl::Duration end = is_lost ? begin + kTimeout : arrival + trip.back;
+    if constexpr (std::is_same_v<T, SettleReply>) {
+      At(end, [this, is_lost, reply, run, callback = std::move(callback)] {
+        if (!is_lost || !retries_) return callback(reply());
+        SettleReply settled = run(*book_, StoreTime(clock_));
+        settled.lost.clear();
+        callback(std::move(settled));
+      });
+    } else {
+      At(end, [reply, callback = std::move(callback)] { callback(reply()); });
+    }
   }
 
   SimulatedClock& clock_;
