@@ -591,7 +591,7 @@ std::string StoryOf(const DurableHistory& history, const std::string& key) {
   for (const DurableHistory::Delivery& delivery : history.deliveries) {
     if (delivery.result.key != key) continue;
     add(delivery.time, "delivered as ", delivery.result.idempotency_key, ": ",
-        StopReasonName(delivery.result.reason), " after ",
+        std::string(StopReasonName(delivery.result.reason)), " after ",
         delivery.result.attempts, " attempts and ",
         Text(delivery.result.elapsed),
         delivery.is_accepted ? "" : ", not accepted");
