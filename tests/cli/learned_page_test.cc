@@ -59,7 +59,7 @@ bool IsAbout(std::string_view shown, std::string_view printed) {
   double a = 0;
   double b = 0;
   if (ReadNumber(shown, a) && ReadNumber(printed, b)) {
-    return std::abs(a - b) <= 10 + 0.5 * std::abs(b);
+    return std::abs(a - b) <= 25 + 0.5 * std::abs(b);
   }
   const bool is_verdict = printed == "reached" || printed == "missed";
   return shown == printed ||
