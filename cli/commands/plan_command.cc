@@ -233,17 +233,13 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
 absl::Status RunChecked(const Invocation& invocation) {
   Arguments arguments;
   Flags flags = MakeFlags(arguments);
-  const absl::StatusOr<std::vector<std::string>> rest =
-      flags.Parse(invocation.args, invocation.environment);
+  const absl::Status parsed =
+      flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return absl::OkStatus();
   }
-  if (!rest.ok()) return rest.status();
-  if (!rest->empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        rest->front(), ": unexpected argument; only flags are allowed"));
-  }
+  if (!parsed.ok()) return parsed;
   for (const std::string_view name : {std::string_view("late"), kPollCost}) {
     // A variable is not an error, as it may be meant for other command lines.
     if (flags.Given(name) && !flags.FromVariable(name) &&

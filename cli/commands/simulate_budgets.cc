@@ -236,17 +236,13 @@ std::vector<std::string> BudgetsFlagNames() {
 absl::Status SimulateBudgetsCommand(const Invocation& invocation) {
   BudgetsArguments arguments;
   Flags flags = BudgetsFlags(arguments);
-  const absl::StatusOr<std::vector<std::string>> rest =
-      flags.Parse(invocation.args, invocation.environment);
+  const absl::Status parsed =
+      flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return absl::OkStatus();
   }
-  if (!rest.ok()) return rest.status();
-  if (!rest->empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        rest->front(), ": unexpected argument; only flags are allowed"));
-  }
+  if (!parsed.ok()) return parsed;
   sim::BudgetsOptions& options = arguments.options;
   options.network.deviation = options.network.mean / 5;
   if (!flags.Given("events")) {

@@ -62,13 +62,6 @@ absl::Status ReadClients(std::string_view text, std::vector<int>& clients) {
   return absl::OkStatus();
 }
 
-absl::Status NoArguments(
-    const absl::StatusOr<std::vector<std::string>>& arguments) {
-  if (!arguments.ok() || arguments->empty()) return arguments.status();
-  return absl::InvalidArgumentError(absl::StrCat(
-      arguments->front(), ": unexpected argument; only flags are allowed"));
-}
-
 charts::Chart ContentionChart(absl::Span<const sim::ContentionRow> rows) {
   charts::Chart chart("contention");
   for (const sim::ContentionRow& row : rows) {
@@ -107,7 +100,7 @@ absl::Status SimulateContention(const Invocation& invocation) {
   ContentionArguments arguments;
   Flags flags = ContentionFlags(arguments);
   absl::Status status =
-      NoArguments(flags.Parse(invocation.args, invocation.environment));
+      flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return absl::OkStatus();
@@ -217,7 +210,7 @@ absl::Status SimulateFleets(const Invocation& invocation) {
   FleetArguments arguments;
   Flags flags = FleetFlags(arguments);
   absl::Status status =
-      NoArguments(flags.Parse(invocation.args, invocation.environment));
+      flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return absl::OkStatus();

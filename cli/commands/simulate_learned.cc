@@ -244,17 +244,13 @@ std::vector<std::string> LearnedFlagNames() {
 absl::Status SimulateLearnedCommand(const Invocation& invocation) {
   LearnedArguments arguments;
   Flags flags = LearnedFlags(arguments);
-  const absl::StatusOr<std::vector<std::string>> rest =
-      flags.Parse(invocation.args, invocation.environment);
+  const absl::Status parsed =
+      flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return absl::OkStatus();
   }
-  if (!rest.ok()) return rest.status();
-  if (!rest->empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        rest->front(), ": unexpected argument; only flags are allowed"));
-  }
+  if (!parsed.ok()) return parsed;
   const sim::LearnedStudyOptions& options = arguments.options;
   const absl::StatusOr<std::vector<sim::LearnedRow>> rows =
       sim::CompareLearned(options);

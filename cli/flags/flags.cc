@@ -350,6 +350,15 @@ bool Flags::Settled(const Flag& flag) const {
   return false;
 }
 
+absl::Status Flags::ParseFlagsOnly(absl::Span<const std::string> args,
+                                   absl::Span<const std::string> environment) {
+  const absl::StatusOr<std::vector<std::string>> rest =
+      Parse(args, environment);
+  if (!rest.ok() || rest->empty()) return rest.status();
+  return absl::InvalidArgumentError(absl::StrCat(
+      rest->front(), ": unexpected argument; only flags are allowed"));
+}
+
 absl::StatusOr<std::vector<std::string>> Flags::Parse(
     absl::Span<const std::string> args,
     absl::Span<const std::string> environment) {

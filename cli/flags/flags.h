@@ -108,6 +108,10 @@ class Flags {
       absl::Span<const std::string> args,
       absl::Span<const std::string> environment = {});
 
+  // The same for a subcommand that takes no other arguments: one is an error.
+  absl::Status ParseFlagsOnly(absl::Span<const std::string> args,
+                              absl::Span<const std::string> environment);
+
   // Returns whether the flag was given, as an argument or as a variable.
   bool Given(std::string_view name) const;
 

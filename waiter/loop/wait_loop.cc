@@ -415,10 +415,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::ComputeDelay(
 // on a logarithmic scale.
 ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
     MonotonicTime now, const Backoff& curve, absl::BitGenRef& gen) {
-  internal::LearnedOperation& learned = *policy_.learned();
-  if (report_.attempts == 1) learned.Refresh(now);
   const nanoseconds elapsed = now - state_.start;
-  const internal::LearnedDelay found = learned.Find(elapsed, gen);
+  const internal::LearnedDelay found = policy_.learned()->Find(elapsed, gen);
   BackoffProgress& progress = state_.growth.not_ready;
   // Without a table, the wait is an ordinary one.
   if (found.delay <= 0) {

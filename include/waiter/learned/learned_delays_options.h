@@ -42,12 +42,12 @@ struct LearnedDelaysOptions {
   // Within (0, 1). Used by `max_lateness` alone.
   double percentile = 0.95;
 
-  // What a wrong model may cost: when a wait has lasted for a time t at one
-  // poll, the next one comes at the latest at t * (1 + max_relative_lateness),
-  // so that nobody learns of an end later than that. The first poll after the
-  // start comes at the latest at 1 / (1 + max_relative_lateness) of the time of
-  // the first poll that the model wants. Above zero; infinite: no limit. The
-  // curves of the options take over beyond all known durations in any case.
+  // Limit of what a wrong model costs. The first poll after the start comes at
+  // the latest at 1 / (1 + max_relative_lateness) of the time of the first poll
+  // that the model wants. From then on, a poll at t is followed by one at t *
+  // (1 + max_relative_lateness) or earlier, so an end is found no later than
+  // that. Above zero; infinite: no limit. Where the model decides in part, and
+  // beyond all known durations, the delays are those of the curve or between.
   double max_relative_lateness = 1;
 
   // Number of durations from which on the model decides alone. From two on it
