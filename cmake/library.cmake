@@ -5,6 +5,7 @@
 # with those of Bazel.
 
 set(WAITER_SOURCES
+  waiter/backoff/backoff.cc
   waiter/batch/batch_queue.cc
   waiter/blocking/blocked_engine.cc
   waiter/blocking/blocking_wait.cc
@@ -105,7 +106,6 @@ set(WAITER_SOURCES
   waiter/learned/poll_plan.cc
   waiter/learned/poll_plan.h
   waiter/learned/poll_table.cc
-  waiter/loop/backoff.cc
   waiter/loop/crc32c.h
   waiter/loop/final_status.cc
   waiter/loop/final_status.h

@@ -5,6 +5,7 @@
 //
 //   ./bazelw run //examples:provision
 //   ./bazelw run //examples:provision -- --url http://localhost:8080/health
+//   ./bazelw run //examples:provision -- --learn=/tmp/provisioning
 //
 // The wait itself is in `Run`; the rest of this file is command line and text.
 // Needs libcurl.
@@ -38,6 +39,9 @@
 #include "waiter/backoff_options.h"
 #include "waiter/interop/http.h"
 #include "waiter/interop/http_request.h"
+#include "waiter/learned/duration_file.h"
+#include "waiter/learned/duration_model.h"
+#include "waiter/learned/learned_delays.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -59,6 +63,9 @@ constexpr std::string_view kHelp =
     "  --timeout=DURATION  when to give up, such as 90s or 5m; 30s by "
     "default;\n"
     "                      inf waits for ever\n"
+    "  --learn=FILE        polls by how long earlier runs took, which FILE "
+    "keeps;\n"
+    "                      run it four times to see fewer polls\n"
     "  --help              prints this text\n"
     "\n"
     "Exits with 0 if the server is ready, 1 if the wait failed, 2 if an\n"
@@ -152,8 +159,30 @@ void PrintError(std::string_view text) {
   absl::FPrintF(stderr, "provision: %s\n", line);
 }
 
+// The file of --learn and what it teaches; both null without it.
+struct Learning {
+  std::unique_ptr<waiter::DurationFile> file;
+  std::shared_ptr<waiter::LearnedDelays> delays;
+};
+
+absl::StatusOr<Learning> LearnFrom(const std::optional<std::string>& path) {
+  if (!path.has_value()) return Learning();
+  const auto durations = std::make_shared<waiter::DurationModel>();
+  absl::StatusOr<std::unique_ptr<waiter::DurationFile>> file =
+      waiter::DurationFile::Open(*path, durations);
+  if (!file.ok()) return file.status();
+  // Nobody wants to start this program ten times, or to see polls that come
+  // early to find out whether servers have become faster.
+  absl::StatusOr<std::shared_ptr<waiter::LearnedDelays>> delays =
+      waiter::LearnedDelays::Make(durations,
+                                  {.min_observations = 3, .exploration = 0});
+  if (!delays.ok()) return delays.status();
+  return Learning{*std::move(file), *std::move(delays)};
+}
+
 // Waits for the server of `url` and returns the exit code.
-int Run(const std::string& url, absl::Duration timeout) {
+int Run(const std::string& url, absl::Duration timeout,
+        std::shared_ptr<waiter::LearnedDelays> learned_delays) {
   absl::PrintF("Waiting for %s (timeout %s); Ctrl-C ends it.\n\n", url,
                absl::FormatDuration(timeout));
 
@@ -162,10 +191,12 @@ int Run(const std::string& url, absl::Duration timeout) {
   waiter::Waiter wait_until_ready(
       waiter::HttpPoller({.url = url}),
       {.name = url,
+       .operation = "provisioning",
        .timeout = timeout,
        .backoff = {.initial_delay = absl::Milliseconds(200),
                    .max_delay = absl::Milliseconds(500),
                    .jitter = waiter::Jitter::Equal()},
+       .learned_delays = std::move(learned_delays),
        // Leaves the last poll time for its answer.
        .final_poll_lead = std::min(absl::Seconds(1), timeout / 4),
        .poll_timeout = absl::Seconds(5),
@@ -203,6 +234,7 @@ struct CommandLine {
   bool help = false;
   std::optional<std::string> url = std::nullopt;
   absl::Duration timeout = absl::Seconds(30);
+  std::optional<std::string> learn = std::nullopt;
 };
 
 // Parses the arguments by hand: `absl::ParseCommandLine` would print more than
@@ -224,7 +256,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
     const std::vector<std::string_view> parts =
         absl::StrSplit(*argument, absl::MaxSplits('=', 1));
     const std::string_view name = parts.front();
-    if (name != "--url" && name != "--timeout") {
+    if (name != "--url" && name != "--timeout" && name != "--learn") {
       return error("unknown argument; see --help");
     }
     if (parts.size() == 1 && std::next(argument) == arguments.end()) {
@@ -236,6 +268,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(
     if (name == "--url") {
       if (!IsUrl(value)) return error("not a URL of http or https");
       parsed.url = std::string(value);
+    } else if (name == "--learn") {
+      if (value.empty()) return error("the name of a file is missing");
+      parsed.learn = std::string(value);
     } else if (!absl::ParseDuration(value, &parsed.timeout) ||
                parsed.timeout <= absl::ZeroDuration()) {
       return error("a timeout must be above zero, such as 90s, 5m or inf");
@@ -257,8 +292,13 @@ int Main(const std::vector<std::string_view>& arguments) {
     absl::PrintF("%s", kHelp);
     return EXIT_SUCCESS;
   }
+  const absl::StatusOr<Learning> learning = LearnFrom(command_line->learn);
+  if (!learning.ok()) {
+    PrintError(learning.status().message());
+    return kUsageError;
+  }
   if (command_line->url.has_value()) {
-    return Run(*command_line->url, command_line->timeout);
+    return Run(*command_line->url, command_line->timeout, learning->delays);
   }
 
   const absl::StatusOr<std::unique_ptr<ProvisioningServer>> server =
@@ -268,7 +308,7 @@ int Main(const std::vector<std::string_view>& arguments) {
     return kNotReady;
   }
   return Run(absl::StrCat("http://127.0.0.1:", (*server)->port(), "/"),
-             command_line->timeout);
+             command_line->timeout, learning->delays);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -245,6 +247,22 @@ TEST_F(ProvisionTest, WaitsForTheServerItStarts) {
   }
 }
 
+TEST_F(ProvisionTest, PollsByWhatEarlierRunsTook) {
+  const std::string file = testing::TempDir() + "/provisioning";
+  std::ofstream(file) << "waiter durations 1\n"
+                         "0.8\t0.9\tprovisioning\t.\n"
+                         "0.8\t0.9\tprovisioning\t.\n"
+                         "0.8\t0.9\tprovisioning\t.\n";
+  Provision provision({"--learn=" + file, "--timeout=2m"});
+  EXPECT_EQ(provision.Finish(), 0);
+  // The ordinary first delay is 200 ms at most. Half of what it usually takes
+  // is more.
+  EXPECT_TRUE(HasInOrder(provision.output(), {"Connection refused", " 0.4"}))
+      << provision.output();
+  std::ifstream lines(file);
+  EXPECT_EQ(std::count(std::istreambuf_iterator<char>(lines), {}, '\n'), 5);
+}
+
 TEST_F(ProvisionTest, WaitsForAServerOfTheUser) {
   Loopback server;
   server.Listen();
@@ -287,6 +305,8 @@ TEST_F(ProvisionTest, AnswersAWrongCommandLineInOneLine) {
       {"--timeout"},
       {"--timeout=0s"},
       {"--timeout=-1s"},
+      {"--learn="},
+      {"--learn=/nowhere/durations"},
       {"--nonesuch"},
       {"--none\nsuch=1"},
       {"http://127.0.0.1/"},

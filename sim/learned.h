@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What learned delays save, and what they cost where they are wrong, on
-// simulated time:
+// Study of what learned delays save and of what they cost where they are wrong,
+// on simulated time:
 //
 //   absl::StatusOr<std::vector<waiter::sim::LearnedRow>> rows =
 //       waiter::sim::CompareLearned({.repetitions = 6, .seed = 1});
@@ -91,8 +91,8 @@ struct EqualLatenessRow {
 absl::StatusOr<std::vector<EqualLatenessRow>> CompareAtEqualLateness(
     const LearnedStudyOptions& options);
 
-// What a model costs that does not know, or no longer, how long the operation
-// takes, as parts of what the default curve costs for the same durations.
+// Costs of a model that does not know, or no longer knows, how long the
+// operation takes, as parts of the costs of the default curve.
 struct ChangeRow {
   std::string name;
   double default_target = 1;        // Mean over 20 waits.

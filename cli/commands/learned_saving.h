@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What learned delays would have saved in the waits of a log:
+// Computes how many polls learned delays would have saved in the waits of a
+// log:
 //
 //   std::optional<waiter::cli::LearnedSaving> saving =
 //       waiter::cli::SavingOf(waiter::cli::WaitsOf(log));

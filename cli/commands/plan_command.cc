@@ -205,7 +205,7 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
   LearnedPlanOptions options = {.policy = policy,
                                 .is_given = PolicyFlags::ChoosesDelays(flags),
                                 .seed = arguments.seed};
-  // What is known may be longer than the default.
+  // The known durations may be longer than the default.
   if (!flags.Given("timeout"))
     options.policy.timeout = absl::InfiniteDuration();
   if (flags.Given("poll-cost")) {

@@ -126,8 +126,8 @@ std::vector<double> Estimate(absl::Span<const Cells> observations, size_t size,
                              double effective_ends) {
   const double share =
       std::min(1.0, kNeighbours * std::pow(effective_ends, -0.25));
-  // What was never seen has the weight of one observation, as in the rule of
-  // succession.
+  // Ends that were never seen have the weight of one observation, as in the
+  // rule of succession.
   const double unseen = 1 / (effective_ends + 1);
   std::vector<double> mass(size + 1, 1 / static_cast<double>(size + 1));
   for (int round = 0; round < kRounds; ++round) {

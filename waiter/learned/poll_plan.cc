@@ -4,6 +4,7 @@
 #include "waiter/learned/poll_plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "waiter/learned/duration_estimate.h"
 #include "waiter/learned/internal/poll_table.h"
 #include "waiter/learned/learned_delays_options.h"
+#include "waiter/loop/backoff.h"
 
 namespace waiter::internal {
 namespace {
@@ -261,23 +263,28 @@ struct WaitCost {
 };
 
 WaitCost FollowDefaultCurve(double duration) {
-  static const BackoffOptions& curve = *new BackoffOptions();
-  const double max_delay = absl::ToDoubleSeconds(curve.max_delay);
+  static const Backoff& curve = *new Backoff(BackoffOptions());
   // With equal jitter a delay is uniform on [c / 2, c]. An end within it is
   // late by half of its mean square over its mean.
   constexpr double kMean = 3.0 / 4;
   constexpr double kMeanSquare = 7.0 / 12;
-  double ceiling = absl::ToDoubleSeconds(curve.initial_delay);
+  const auto ceiling_of = [](int64_t n) {
+    return std::chrono::duration<double>(curve.Ceiling(n)).count();
+  };
+  int64_t delays = 1;
+  double ceiling = ceiling_of(delays);
   double poll = kMean * ceiling;
-  double polls = 2;
-  while (poll < duration && ceiling < max_delay) {
-    ceiling = std::min(ceiling * curve.multiplier, max_delay);
+  while (poll < duration) {
+    const double next = ceiling_of(delays + 1);
+    if (next <= ceiling) break;  // At the cap.
+    ++delays;
+    ceiling = next;
     poll += kMean * ceiling;
-    ++polls;
   }
   const double lateness = ceiling * kMeanSquare / (2 * kMean);
   const double left = std::max(duration + lateness - poll, 0.0);
-  return {.polls = polls + left / (kMean * ceiling), .lateness = lateness};
+  return {.polls = static_cast<double>(1 + delays) + left / (kMean * ceiling),
+          .lateness = lateness};
 }
 
 // Returns the worth of a poll up to which `is_low` holds, and the next larger

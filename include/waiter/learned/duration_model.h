@@ -40,11 +40,11 @@ namespace internal {
 class LearnedOperation;
 }  // namespace internal
 
-// What polls saw of one operation: it had not ended at `after` and had at `by`,
-// both from the start of the wait. An exact duration has both equal. If the
-// wait ended before its operation, `by` is infinite: such a duration counts as
-// at least `after`, and not as short. Parts outside of [1 ns, 1000 years] are
-// moved into it, and `by` to no less than `after`.
+// Duration of one operation as polls saw it: it had not ended at `after` and
+// had at `by`, both from the start of the wait. An exact duration has both
+// equal. If the wait ended before its operation, `by` is infinite: such a
+// duration counts as at least `after`, and not as short. Parts outside of [1
+// ns, 1000 years] are moved into it, and `by` to no less than `after`.
 struct ObservedDuration {
   absl::Duration after = absl::ZeroDuration();
   absl::Duration by = absl::InfiniteDuration();

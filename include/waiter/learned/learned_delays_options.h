@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What learned delays (learned_delays.h) aim at. Without any option they are as
-// late on average as the default curve of `WaitOptions`, with fewer polls. If
-// you know what a second of waiting is worth to you, say so:
+// Target and limits of learned delays (learned_delays.h). By default they are
+// as late on average as the default curve of `WaitOptions`, with fewer polls.
+// If you know what a second of waiting is worth to you, say so:
 //
 //   {.seconds_of_delay_worth_one_poll = 2}
 //

@@ -50,7 +50,7 @@ struct PollTable {
   std::array<Row, kMaxSize> rows = {};
 };
 
-// What a table says about one poll.
+// Decision of a table about one poll.
 struct LearnedDelay {
   float delay = 0;   // Seconds.
   float weight = 0;  // As that of the table; falls to 0 beyond the rows.
