@@ -154,14 +154,15 @@ absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
     absl::Status status = file->Append({});
     if (!status.ok()) return status;
   }
-  file->model_->SetRecorder([&file = *file](std::string_view operation,
-                                            const ObservedDuration& duration) {
-    const std::string line = internal::FormatDurationLine(
-        internal::ToAbsl(operation), internal::ToBounds(duration));
-    const MutexLock lock(file.mutex_);
-    const absl::Status written = file.Append(line);
-    if (file.status_.ok()) file.status_ = written;
-  });
+  file->recorder_ = file->model_->AddRecorder(
+      [&file = *file](std::string_view operation,
+                      const ObservedDuration& duration) {
+        const std::string line = internal::FormatDurationLine(
+            internal::ToAbsl(operation), internal::ToBounds(duration));
+        const MutexLock lock(file.mutex_);
+        const absl::Status written = file.Append(line);
+        if (file.status_.ok()) file.status_ = written;
+      });
   return file;
 }
 
@@ -181,7 +182,7 @@ DurationFile::DurationFile(std::string path,
     : path_(std::move(path)), model_(std::move(model)) {}
 
 DurationFile::~DurationFile() {
-  model_->SetRecorder(nullptr);
+  model_->RemoveRecorder(recorder_);
   const MutexLock lock(mutex_);
   if (!pending_.empty()) (void)Append({});
 }

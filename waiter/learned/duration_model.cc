@@ -104,8 +104,18 @@ absl::Status DurationModel::Merge(std::string_view text,
 }
 
 void DurationModel::SetRecorder(Recorder recorder) {
+  AddRecorder(std::move(recorder));
+}
+
+int64_t DurationModel::AddRecorder(Recorder recorder) {
   const MutexLock lock(recorder_mutex_);
   recorder_ = std::move(recorder);
+  return ++recorder_number_;
+}
+
+void DurationModel::RemoveRecorder(int64_t number) {
+  const MutexLock lock(recorder_mutex_);
+  if (recorder_number_ == number) recorder_ = nullptr;
 }
 
 DurationModel::Operation& DurationModel::Use(std::string_view name) {

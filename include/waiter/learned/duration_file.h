@@ -45,7 +45,9 @@ class DurationFile {
   // Adds the durations of a file to `model`, and writes nothing.
   static absl::Status Read(const std::string& path, DurationModel& model);
 
-  // Stops writing. Nothing is lost: what was recorded is in the file.
+  // Stops writing. Nothing is lost: what was recorded is in the file. A
+  // recorder that has taken this one's place, such as that of another file,
+  // stays.
   ~DurationFile();
 
   DurationFile(const DurationFile&) = delete;
@@ -79,6 +81,7 @@ class DurationFile {
 
   const std::string path_;
   const std::shared_ptr<DurationModel> model_;
+  int64_t recorder_ = 0;  // Its number in the model; none while this is opened.
   mutable internal::Mutex mutex_;
   std::unique_ptr<Handle> handle_ ABSL_GUARDED_BY(mutex_);
   int64_t read_ ABSL_GUARDED_BY(mutex_) = 0;   // Bytes that the model knows.

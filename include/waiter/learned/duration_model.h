@@ -92,20 +92,27 @@ class DurationModel {
   // version; nothing is added then.
   absl::Status Merge(std::string_view text, int64_t* damaged_lines = nullptr);
 
-  // Sets a function that is called for every recorded duration, on the thread
-  // that records it and under a lock that other calls of it need. It must not
-  // use the model. Null: none.
+  // Sets a function that is called for every recorded duration, as `Record` got
+  // it, on the thread that records it, once at a time. The function before has
+  // returned when this returns, and is not called any more. It must not use the
+  // model, nor throw. Null: none.
   using Recorder =
       std::function<void(std::string_view operation, const ObservedDuration&)>;
   void SetRecorder(Recorder recorder);
 
  private:
   friend class internal::LearnedOperation;
+  friend class DurationFile;
 
   struct Operation {
     std::string name;
     internal::DurationRing durations;
   };
+
+  // Sets the recorder and returns its number; removes the one with a number if
+  // no other has taken its place.
+  int64_t AddRecorder(Recorder recorder);
+  void RemoveRecorder(int64_t number);
 
   // Moves an operation to the front, and makes it if it is new.
   Operation& Use(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,6 +132,7 @@ class DurationModel {
   int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   internal::Mutex recorder_mutex_;
   Recorder recorder_ ABSL_GUARDED_BY(recorder_mutex_);
+  int64_t recorder_number_ ABSL_GUARDED_BY(recorder_mutex_) = 0;
 };
 
 }  // namespace waiter
