@@ -60,10 +60,14 @@ class DurationFile::Handle {
     // Without O_NONBLOCK, opening a pipe could take for ever.
     const int file =
         open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-    if (file < 0) return SystemError(path, "open it");
-    std::unique_ptr<Handle> handle = absl::WrapUnique(new Handle(path, file));
+    // A folder, and a socket or device that nobody serves, cannot be opened.
+    if (file < 0 && errno != EISDIR && errno != ENXIO) {
+      return SystemError(path, "open it");
+    }
+    std::unique_ptr<Handle> handle;
+    if (file >= 0) handle = absl::WrapUnique(new Handle(path, file));
     struct stat opened = {};
-    if (fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
+    if (file < 0 || fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, " is not a regular file"));
     }
@@ -146,6 +150,10 @@ class DurationFile::Handle {
 
 absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
     const std::string& path, std::shared_ptr<DurationModel> model) {
+  if (model == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " needs a DurationModel, and it is null"));
+  }
   std::unique_ptr<DurationFile> file =
       absl::WrapUnique(new DurationFile(path, std::move(model)));
   {

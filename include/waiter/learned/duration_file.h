@@ -35,7 +35,7 @@ class DurationFile {
   // Opens the file, or makes it, adds its durations to `model`, and from then
   // on writes to it what `model` records. Errors have the path, and say:
   //   kInvalidArgument     the file is not of this kind, or a folder or device;
-  //                        it is left as it is
+  //                        it is left as it is. Or `model` is null
   //   kFailedPrecondition  it is of a newer version; it is left as it is
   //   any other            what the system says: no folder, no permission, ...
   // Takes the place of the model's recorder.
