@@ -21,10 +21,12 @@
 #include <thread>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
@@ -49,6 +51,23 @@ absl::Status SystemError(const std::string& path, absl::string_view what) {
 
 absl::Status At(const std::string& path, const absl::Status& status) {
   return {status.code(), absl::StrCat(path, " ", status.message())};
+}
+
+// Returns the lines of `text` after the first one that `known` does not have,
+// or not as often, in their order, and the first one.
+std::string WithoutLinesOf(absl::string_view text, absl::string_view known) {
+  absl::flat_hash_map<absl::string_view, int64_t> counts;
+  for (const absl::string_view line : absl::StrSplit(known, '\n')) {
+    ++counts[line];
+  }
+  std::string rest(internal::kDurationsHeader);
+  text.remove_prefix(internal::kDurationsHeader.size());
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const auto found = counts.find(line);
+    if (found != counts.end() && --found->second >= 0) continue;
+    absl::StrAppend(&rest, line, "\n");
+  }
+  return rest;
 }
 
 }  // namespace
@@ -102,6 +121,11 @@ class DurationFile::Handle {
     struct stat current = {};
     return fstat(file_, &opened) == 0 && stat(path_.c_str(), &current) == 0 &&
            opened.st_dev == current.st_dev && opened.st_ino == current.st_ino;
+  }
+
+  int64_t Size() const {
+    struct stat opened = {};
+    return fstat(file_, &opened) == 0 ? opened.st_size : 0;
   }
 
   // Returns the text from `offset` on, `most` bytes and a part of a file
@@ -250,6 +274,10 @@ absl::Status DurationFile::Lock() {
 }
 
 absl::Status DurationFile::ReadNews() {
+  if (handle_->Size() < read_) {  // Somebody has cut it.
+    read_ = torn_ = lines_ = 0;
+    skips_known_ = true;
+  }
   absl::StatusOr<std::string> text = handle_->ReadFrom(read_, 1);
   if (!text.ok()) return text.status();
   if (text->empty() && read_ == 0) return absl::OkStatus();
@@ -263,11 +291,13 @@ absl::Status DurationFile::ReadNews() {
   torn_ = static_cast<int64_t>(text->size() - end);
   text->resize(end);
   lines_ += std::count(text->begin(), text->end(), '\n');
-  // A shortened file has what the model knew.
-  if (!std::exchange(skips_known_, false) && !text->empty()) {
-    const absl::Status status = model_->Merge(
-        read_ == 0 ? *text : absl::StrCat(internal::kDurationsHeader, *text),
-        &damaged_);
+  if (!text->empty()) {
+    if (read_ > 0) text->insert(0, internal::kDurationsHeader);
+    // A shortened file has what the model knew, and perhaps more.
+    if (std::exchange(skips_known_, false)) {
+      *text = WithoutLinesOf(*text, model_->ToText());
+    }
+    const absl::Status status = model_->Merge(*text, &damaged_);
     if (!status.ok()) return At(path_, status);
   }
   read_ += static_cast<int64_t>(end);

@@ -54,7 +54,8 @@ class DurationFile {
   DurationFile& operator=(const DurationFile&) = delete;
 
   // Adds to the model what other processes have written since the last duration
-  // was recorded, which does so, too.
+  // was recorded, which does so, too. Of a file that was cut, or that another
+  // has replaced, that is every line which the model does not know.
   absl::Status Sync();
 
   // Returns the first error of writing since the file was opened. The model
