@@ -14,10 +14,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -152,6 +154,19 @@ class DurationFile::Handle {
     if (!begin.ok()) return begin.status();
     const absl::Status status = internal::CheckDurationsHeader(*begin);
     return status.ok() ? status : At(path_, status);
+  }
+
+  // Lets the same users write, as far as this one may say so.
+  absl::Status TakePermissionsOf(const Handle& other) {
+    struct stat taken = {};
+    if (fstat(other.file_, &taken) != 0) return SystemError(path_, "read it");
+    if (fchown(file_, taken.st_uid, taken.st_gid) != 0 && errno != EPERM) {
+      return SystemError(path_, "give it to its owner");
+    }
+    if (fchmod(file_, taken.st_mode & 07777U) != 0) {
+      return SystemError(path_, "set its permissions");
+    }
+    return absl::OkStatus();
   }
 
   // Writes at the end.
@@ -311,15 +326,20 @@ absl::Status DurationFile::Shorten() {
   const auto lines =
       static_cast<int64_t>(std::count(text.begin(), text.end(), '\n'));
   if (lines_ < 2 * lines) return absl::OkStatus();
-  const std::string path = path_ + ".new";
+  // A link stays one.
+  std::error_code error;
+  const std::string target = std::filesystem::canonical(path_, error).string();
+  if (error) return absl::OkStatus();  // Removed meanwhile.
+  const std::string path = target + ".new";
   absl::StatusOr<std::unique_ptr<Handle>> handle =
       Handle::Open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
   if (!handle.ok()) return handle.status();
   absl::Status status = (*handle)->Write(text);
-  if (!status.ok()) return status;
-  if (std::rename(path.c_str(), path_.c_str()) != 0) {
-    return SystemError(path_, "replace it");
+  if (status.ok()) status = (*handle)->TakePermissionsOf(*handle_);
+  if (status.ok() && std::rename(path.c_str(), target.c_str()) != 0) {
+    status = SystemError(path_, "replace it");
   }
+  if (!status.ok()) (void)std::remove(path.c_str());
   return status;
 }
 
