@@ -130,6 +130,7 @@ DurationModel::Operation& DurationModel::Use(std::string_view name) {
     ++forgotten_;
   }
   by_use_.emplace_front().name = name;
+  by_use_.front().number = ++last_number_;
   by_name_.emplace(by_use_.front().name, by_use_.begin());
   return by_use_.front();
 }
@@ -140,13 +141,18 @@ const DurationModel::Operation* DurationModel::Find(
   return found == by_name_.end() ? nullptr : &*found->second;
 }
 
-int64_t DurationModel::BoundsSince(int64_t known, std::string_view name,
-                                   std::vector<DurationBounds>& bounds) const {
+DurationModel::Known DurationModel::BoundsSince(
+    const Known& known, std::string_view name,
+    std::vector<DurationBounds>& bounds) const {
   const MutexLock lock(mutex_);
   const Operation* const found = Find(name);
-  if (found == nullptr) return 0;
-  if (found->durations.added() != known) bounds = found->durations.Kept();
-  return found->durations.added();
+  if (found == nullptr) return known;
+  const Known now = {.number = found->number,
+                     .added = found->durations.added()};
+  if (now.number != known.number || now.added != known.added) {
+    bounds = found->durations.Kept();
+  }
+  return now;
 }
 
 }  // namespace waiter

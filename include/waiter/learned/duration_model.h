@@ -106,6 +106,7 @@ class DurationModel {
 
   struct Operation {
     std::string name;
+    int64_t number;  // No other operation has it, nor this one once forgotten.
     internal::DurationRing durations;
   };
 
@@ -118,10 +119,15 @@ class DurationModel {
   Operation& Use(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Operation* Find(std::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the number of all durations that an operation ever had, and, if
-  // that is not `known`, those that are kept.
-  int64_t BoundsSince(int64_t known, std::string_view name,
-                      std::vector<internal::DurationBounds>& bounds) const;
+  // What is known of an operation: its number, and how many durations it had.
+  struct Known {
+    int64_t number = 0;
+    int64_t added = 0;
+  };
+  // Returns what the model knows of an operation, `known` if that is nothing,
+  // and, if it is not `known`, the durations that are kept.
+  Known BoundsSince(const Known& known, std::string_view name,
+                    std::vector<internal::DurationBounds>& bounds) const;
 
   const int64_t max_operations_;
   mutable internal::Mutex mutex_;
@@ -129,6 +135,7 @@ class DurationModel {
   std::list<Operation> by_use_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string_view, std::list<Operation>::iterator> by_name_
       ABSL_GUARDED_BY(mutex_);
+  int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   internal::Mutex recorder_mutex_;
   Recorder recorder_ ABSL_GUARDED_BY(recorder_mutex_);
