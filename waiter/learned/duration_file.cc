@@ -307,7 +307,7 @@ absl::Status DurationFile::ReadNews() {
   text->resize(end);
   lines_ += std::count(text->begin(), text->end(), '\n');
   if (!text->empty()) {
-    if (read_ > 0) text->insert(0, internal::kDurationsHeader);
+    if (read_ > 0) *text = absl::StrCat(internal::kDurationsHeader, *text);
     // A shortened file has what the model knew, and perhaps more.
     if (std::exchange(skips_known_, false)) {
       *text = WithoutLinesOf(*text, model_->ToText());
