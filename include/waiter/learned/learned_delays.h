@@ -12,8 +12,9 @@
 //                                   .timeout = absl::Minutes(10),
 //                                   .learned_delays = *learned});
 //
-// Every such wait adds its duration to the model and polls by it. A file that is
-// opened before the waits makes that outlast the process (duration_file.h):
+// Every such wait adds its duration to the model and polls by it. A file,
+// opened before waits are made, keeps that beyond the process
+// (duration_file.h):
 //
 //   auto file = waiter::DurationFile::Open("durations", durations);
 //
