@@ -14,17 +14,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
@@ -51,6 +55,23 @@ absl::Status At(const std::string& path, const absl::Status& status) {
   return {status.code(), absl::StrCat(path, " ", status.message())};
 }
 
+// Returns the lines of `text` after the first one that `known` does not have,
+// or not as often, in their order, and the first one.
+std::string WithoutLinesOf(absl::string_view text, absl::string_view known) {
+  absl::flat_hash_map<absl::string_view, int64_t> counts;
+  for (const absl::string_view line : absl::StrSplit(known, '\n')) {
+    ++counts[line];
+  }
+  std::string rest(internal::kDurationsHeader);
+  text.remove_prefix(internal::kDurationsHeader.size());
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const auto found = counts.find(line);
+    if (found != counts.end() && --found->second >= 0) continue;
+    absl::StrAppend(&rest, line, "\n");
+  }
+  return rest;
+}
+
 }  // namespace
 
 class DurationFile::Handle {
@@ -60,10 +81,14 @@ class DurationFile::Handle {
     // Without O_NONBLOCK, opening a pipe could take for ever.
     const int file =
         open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-    if (file < 0) return SystemError(path, "open it");
-    std::unique_ptr<Handle> handle = absl::WrapUnique(new Handle(path, file));
+    // A folder, and a socket or device that nobody serves, cannot be opened.
+    if (file < 0 && errno != EISDIR && errno != ENXIO) {
+      return SystemError(path, "open it");
+    }
+    std::unique_ptr<Handle> handle;
+    if (file >= 0) handle = absl::WrapUnique(new Handle(path, file));
     struct stat opened = {};
-    if (fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
+    if (file < 0 || fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, " is not a regular file"));
     }
@@ -100,6 +125,11 @@ class DurationFile::Handle {
            opened.st_dev == current.st_dev && opened.st_ino == current.st_ino;
   }
 
+  int64_t Size() const {
+    struct stat opened = {};
+    return fstat(file_, &opened) == 0 ? opened.st_size : 0;
+  }
+
   // Returns the text from `offset` on, `most` bytes and a part of a file
   // beyond.
   absl::StatusOr<std::string> ReadFrom(
@@ -126,6 +156,19 @@ class DurationFile::Handle {
     return status.ok() ? status : At(path_, status);
   }
 
+  // Lets the same users write, as far as this one may say so.
+  absl::Status TakePermissionsOf(const Handle& other) {
+    struct stat taken = {};
+    if (fstat(other.file_, &taken) != 0) return SystemError(path_, "read it");
+    if (fchown(file_, taken.st_uid, taken.st_gid) != 0 && errno != EPERM) {
+      return SystemError(path_, "give it to its owner");
+    }
+    if (fchmod(file_, taken.st_mode & 07777U) != 0) {
+      return SystemError(path_, "set its permissions");
+    }
+    return absl::OkStatus();
+  }
+
   // Writes at the end.
   absl::Status Write(absl::string_view text) {
     while (!text.empty()) {
@@ -146,6 +189,10 @@ class DurationFile::Handle {
 
 absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
     const std::string& path, std::shared_ptr<DurationModel> model) {
+  if (model == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " needs a DurationModel, and it is null"));
+  }
   std::unique_ptr<DurationFile> file =
       absl::WrapUnique(new DurationFile(path, std::move(model)));
   {
@@ -154,14 +201,15 @@ absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
     absl::Status status = file->Append({});
     if (!status.ok()) return status;
   }
-  file->model_->SetRecorder([&file = *file](std::string_view operation,
-                                            const ObservedDuration& duration) {
-    const std::string line = internal::FormatDurationLine(
-        internal::ToAbsl(operation), internal::ToBounds(duration));
-    const MutexLock lock(file.mutex_);
-    const absl::Status written = file.Append(line);
-    if (file.status_.ok()) file.status_ = written;
-  });
+  file->recorder_ = file->model_->AddRecorder(
+      [&file = *file](std::string_view operation,
+                      const ObservedDuration& duration) {
+        const std::string line = internal::FormatDurationLine(
+            internal::ToAbsl(operation), internal::ToBounds(duration));
+        const MutexLock lock(file.mutex_);
+        const absl::Status written = file.Append(line);
+        if (file.status_.ok()) file.status_ = written;
+      });
   return file;
 }
 
@@ -181,7 +229,7 @@ DurationFile::DurationFile(std::string path,
     : path_(std::move(path)), model_(std::move(model)) {}
 
 DurationFile::~DurationFile() {
-  model_->SetRecorder(nullptr);
+  model_->RemoveRecorder(recorder_);
   const MutexLock lock(mutex_);
   if (!pending_.empty()) (void)Append({});
 }
@@ -241,6 +289,10 @@ absl::Status DurationFile::Lock() {
 }
 
 absl::Status DurationFile::ReadNews() {
+  if (handle_->Size() < read_) {  // Somebody has cut it.
+    read_ = torn_ = lines_ = 0;
+    skips_known_ = true;
+  }
   absl::StatusOr<std::string> text = handle_->ReadFrom(read_, 1);
   if (!text.ok()) return text.status();
   if (text->empty() && read_ == 0) return absl::OkStatus();
@@ -254,11 +306,13 @@ absl::Status DurationFile::ReadNews() {
   torn_ = static_cast<int64_t>(text->size() - end);
   text->resize(end);
   lines_ += std::count(text->begin(), text->end(), '\n');
-  // A shortened file has what the model knew.
-  if (!std::exchange(skips_known_, false) && !text->empty()) {
-    const absl::Status status = model_->Merge(
-        read_ == 0 ? *text : absl::StrCat(internal::kDurationsHeader, *text),
-        &damaged_);
+  if (!text->empty()) {
+    if (read_ > 0) *text = absl::StrCat(internal::kDurationsHeader, *text);
+    // A shortened file has what the model knew, and perhaps more.
+    if (std::exchange(skips_known_, false)) {
+      *text = WithoutLinesOf(*text, model_->ToText());
+    }
+    const absl::Status status = model_->Merge(*text, &damaged_);
     if (!status.ok()) return At(path_, status);
   }
   read_ += static_cast<int64_t>(end);
@@ -272,15 +326,20 @@ absl::Status DurationFile::Shorten() {
   const auto lines =
       static_cast<int64_t>(std::count(text.begin(), text.end(), '\n'));
   if (lines_ < 2 * lines) return absl::OkStatus();
-  const std::string path = path_ + ".new";
+  // A link stays one.
+  std::error_code error;
+  const std::string target = std::filesystem::canonical(path_, error).string();
+  if (error) return absl::OkStatus();  // Removed meanwhile.
+  const std::string path = target + ".new";
   absl::StatusOr<std::unique_ptr<Handle>> handle =
       Handle::Open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
   if (!handle.ok()) return handle.status();
   absl::Status status = (*handle)->Write(text);
-  if (!status.ok()) return status;
-  if (std::rename(path.c_str(), path_.c_str()) != 0) {
-    return SystemError(path_, "replace it");
+  if (status.ok()) status = (*handle)->TakePermissionsOf(*handle_);
+  if (status.ok() && std::rename(path.c_str(), target.c_str()) != 0) {
+    status = SystemError(path_, "replace it");
   }
+  if (!status.ok()) (void)std::remove(path.c_str());
   return status;
 }
 

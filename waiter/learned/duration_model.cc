@@ -104,8 +104,18 @@ absl::Status DurationModel::Merge(std::string_view text,
 }
 
 void DurationModel::SetRecorder(Recorder recorder) {
+  AddRecorder(std::move(recorder));
+}
+
+int64_t DurationModel::AddRecorder(Recorder recorder) {
   const MutexLock lock(recorder_mutex_);
   recorder_ = std::move(recorder);
+  return ++recorder_number_;
+}
+
+void DurationModel::RemoveRecorder(int64_t number) {
+  const MutexLock lock(recorder_mutex_);
+  if (recorder_number_ == number) recorder_ = nullptr;
 }
 
 DurationModel::Operation& DurationModel::Use(std::string_view name) {
@@ -120,6 +130,7 @@ DurationModel::Operation& DurationModel::Use(std::string_view name) {
     ++forgotten_;
   }
   by_use_.emplace_front().name = name;
+  by_use_.front().number = ++last_number_;
   by_name_.emplace(by_use_.front().name, by_use_.begin());
   return by_use_.front();
 }
@@ -130,13 +141,18 @@ const DurationModel::Operation* DurationModel::Find(
   return found == by_name_.end() ? nullptr : &*found->second;
 }
 
-int64_t DurationModel::BoundsSince(int64_t known, std::string_view name,
-                                   std::vector<DurationBounds>& bounds) const {
+DurationModel::Known DurationModel::BoundsSince(
+    const Known& known, std::string_view name,
+    std::vector<DurationBounds>& bounds) const {
   const MutexLock lock(mutex_);
   const Operation* const found = Find(name);
-  if (found == nullptr) return 0;
-  if (found->durations.added() != known) bounds = found->durations.Kept();
-  return found->durations.added();
+  if (found == nullptr) return known;
+  const Known now = {.number = found->number,
+                     .added = found->durations.added()};
+  if (now.number != known.number || now.added != known.added) {
+    bounds = found->durations.Kept();
+  }
+  return now;
 }
 
 }  // namespace waiter

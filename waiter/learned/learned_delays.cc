@@ -184,13 +184,14 @@ void LearnedOperation::Refresh(MonotonicTime now) {
   if (left > left.zero() && left <= kRefreshGap) return;
   if (is_refreshing_.exchange(true, std::memory_order_acquire)) return;
   std::vector<DurationBounds> bounds;
-  const int64_t added = model_->BoundsSince(known_, name_, bounds);
-  // An operation that was forgotten meanwhile has fewer.
-  const int64_t news = added < known_ ? added : added - known_;
-  if (news >= (known_ < kFew ? 1 : kEnough)) {
+  const DurationModel::Known found = model_->BoundsSince(known_, name_, bounds);
+  // An operation that was forgotten meanwhile begins anew.
+  const bool is_new = found.number != known_.number;
+  const int64_t news = found.added - known_.added;
+  if (is_new || news >= (known_.added < kFew ? 1 : kEnough)) {
     table_.Store(PlanPolls(EstimateDurations(bounds), options_).table);
-    known_ = added;
-    if (added >= kFew) {
+    known_ = found;
+    if (found.added >= kFew) {
       next_refresh_.store(
           SaturatingAdd(std::max(now, MonotonicTime()), kRefreshGap)
               .time_since_epoch()

@@ -35,7 +35,7 @@ class DurationFile {
   // Opens the file, or makes it, adds its durations to `model`, and from then
   // on writes to it what `model` records. Errors have the path, and say:
   //   kInvalidArgument     the file is not of this kind, or a folder or device;
-  //                        it is left as it is
+  //                        it is left as it is. Or `model` is null
   //   kFailedPrecondition  it is of a newer version; it is left as it is
   //   any other            what the system says: no folder, no permission, ...
   // Takes the place of the model's recorder.
@@ -45,14 +45,17 @@ class DurationFile {
   // Adds the durations of a file to `model`, and writes nothing.
   static absl::Status Read(const std::string& path, DurationModel& model);
 
-  // Stops writing. Nothing is lost: what was recorded is in the file.
+  // Stops writing. Nothing is lost: what was recorded is in the file. A
+  // recorder that has taken this one's place, such as that of another file,
+  // stays.
   ~DurationFile();
 
   DurationFile(const DurationFile&) = delete;
   DurationFile& operator=(const DurationFile&) = delete;
 
   // Adds to the model what other processes have written since the last duration
-  // was recorded, which does so, too.
+  // was recorded, which does so, too. Of a file that was cut, or that another
+  // has replaced, that is every line which the model does not know.
   absl::Status Sync();
 
   // Returns the first error of writing since the file was opened. The model
@@ -79,6 +82,7 @@ class DurationFile {
 
   const std::string path_;
   const std::shared_ptr<DurationModel> model_;
+  int64_t recorder_ = 0;  // Its number in the model; none while this is opened.
   mutable internal::Mutex mutex_;
   std::unique_ptr<Handle> handle_ ABSL_GUARDED_BY(mutex_);
   int64_t read_ ABSL_GUARDED_BY(mutex_) = 0;   // Bytes that the model knows.

@@ -92,29 +92,42 @@ class DurationModel {
   // version; nothing is added then.
   absl::Status Merge(std::string_view text, int64_t* damaged_lines = nullptr);
 
-  // Sets a function that is called for every recorded duration, on the thread
-  // that records it and under a lock that other calls of it need. It must not
-  // use the model. Null: none.
+  // Sets a function that is called for every recorded duration, as `Record` got
+  // it, on the thread that records it, once at a time. The function before has
+  // returned when this returns, and is not called any more. It must not use the
+  // model, nor throw. Null: none.
   using Recorder =
       std::function<void(std::string_view operation, const ObservedDuration&)>;
   void SetRecorder(Recorder recorder);
 
  private:
   friend class internal::LearnedOperation;
+  friend class DurationFile;
 
   struct Operation {
     std::string name;
+    int64_t number;  // No other operation has it, nor this one once forgotten.
     internal::DurationRing durations;
   };
+
+  // Sets the recorder and returns its number; removes the one with a number if
+  // no other has taken its place.
+  int64_t AddRecorder(Recorder recorder);
+  void RemoveRecorder(int64_t number);
 
   // Moves an operation to the front, and makes it if it is new.
   Operation& Use(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Operation* Find(std::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the number of all durations that an operation ever had, and, if
-  // that is not `known`, those that are kept.
-  int64_t BoundsSince(int64_t known, std::string_view name,
-                      std::vector<internal::DurationBounds>& bounds) const;
+  // What is known of an operation: its number, and how many durations it had.
+  struct Known {
+    int64_t number = 0;
+    int64_t added = 0;
+  };
+  // Returns what the model knows of an operation, `known` if that is nothing,
+  // and, if it is not `known`, the durations that are kept.
+  Known BoundsSince(const Known& known, std::string_view name,
+                    std::vector<internal::DurationBounds>& bounds) const;
 
   const int64_t max_operations_;
   mutable internal::Mutex mutex_;
@@ -122,9 +135,11 @@ class DurationModel {
   std::list<Operation> by_use_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string_view, std::list<Operation>::iterator> by_name_
       ABSL_GUARDED_BY(mutex_);
+  int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   internal::Mutex recorder_mutex_;
   Recorder recorder_ ABSL_GUARDED_BY(recorder_mutex_);
+  int64_t recorder_number_ ABSL_GUARDED_BY(recorder_mutex_) = 0;
 };
 
 }  // namespace waiter

@@ -12,8 +12,9 @@
 //                                   .timeout = absl::Minutes(10),
 //                                   .learned_delays = *learned});
 //
-// Every such wait adds its duration to the model and polls by it. A file makes
-// that outlast the process (duration_file.h):
+// Every such wait adds its duration to the model and polls by it. A file,
+// opened before waits are made, keeps that beyond the process
+// (duration_file.h):
 //
 //   auto file = waiter::DurationFile::Open("durations", durations);
 //
@@ -49,7 +50,8 @@ class LearnedOperation;
 }  // namespace internal
 
 // The schedule of an operation and what it is expected to cost, for people. All
-// times are from the start of a wait. With too few durations it is empty.
+// times are from the start of a wait. With too few durations, or if the curve
+// of the options is better, it is empty but for the distribution.
 struct LearnedSchedule {
   // Part of the delays that the model decides, within [0, 1].
   double weight = 0;
@@ -70,7 +72,10 @@ struct LearnedSchedule {
 };
 
 // Thread-safe. Waits that use it hold parts of it, so it may be destroyed
-// before they end.
+// before they end. The delays of an operation are made of the model when its
+// first policy or `Waiter` is, and again when waits are recorded. So what comes
+// into the model otherwise counts once a wait has ended: merge it, and open
+// files, before waits are made.
 class LearnedDelays {
  public:
   // Returns an error if `model` is null, or the error of `Validate`.
@@ -79,7 +84,7 @@ class LearnedDelays {
       const LearnedDelaysOptions& options = {});
 
   // Returns the same delays for waits that are played and not waited: the model
-  // does not record them.
+  // does not record them, so their delays stay those of the first of them.
   std::shared_ptr<LearnedDelays> WithoutRecording() const;
 
   // Returns the schedule of an operation as the model is now. Takes about 1 ms.

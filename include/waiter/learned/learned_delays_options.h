@@ -50,8 +50,10 @@ struct LearnedDelaysOptions {
   // beyond all known durations, the delays are those of the curve or between.
   double max_relative_lateness = 1;
 
-  // Number of durations from which on the model decides alone. From two on it
-  // takes over gradually from the curves. At least 3.
+  // Number of durations from which on the model decides alone. Beyond two it
+  // takes over gradually from the curves. Those without an end do not count,
+  // and older ones count less, together as 92 at the most: with a larger
+  // number, the model never decides alone. At least 3.
   int64_t min_observations = 8;
 
   // Share of the polls that come early, at a random part of their delay, so

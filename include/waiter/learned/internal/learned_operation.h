@@ -53,7 +53,7 @@ class LearnedOperation {
   SharedPollTable table_;
   // Held by the thread that makes a table.
   std::atomic<bool> is_refreshing_ = false;
-  int64_t known_ = 0;  // Durations that the table knows; under the flag.
+  DurationModel::Known known_;             // By the table; under the flag.
   std::atomic<int64_t> next_refresh_ = 0;  // Nanoseconds of the clock.
 };
 

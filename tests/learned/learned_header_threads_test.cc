@@ -1,0 +1,395 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Every pair of calls of learned delays, their models and their files from two
+// threads, and what is destroyed while the other thread still uses it.
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
+#include "waiter/learned/duration_file.h"
+#include "waiter/learned/duration_model.h"
+#include "waiter/learned/learned_delays.h"
+#include "waiter/options.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/wait_engine.h"
+#include "waiter/wait_engine_options.h"
+#include "waiter/wait_handle.h"
+#include "waiter/wait_policy.h"
+#include "waiter/wait_result.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::Ge;
+using ::testing::SizeIs;
+
+ObservedDuration Exactly(int seconds) {
+  return {.after = absl::Seconds(seconds), .by = absl::Seconds(seconds)};
+}
+
+struct Call {
+  std::string name;
+  std::function<void()> call;
+};
+
+// Calls each two of `calls` on two threads at once.
+void CallInPairs(const std::vector<Call>& calls, int times) {
+  for (size_t one = 0; one < calls.size(); ++one) {
+    for (size_t two = one; two < calls.size(); ++two) {
+      SCOPED_TRACE(absl::StrCat(calls[one].name, " and ", calls[two].name));
+      std::atomic<int> ready = 0;
+      const auto run = [&](const Call& call) {
+        ++ready;
+        while (ready < 2) std::this_thread::yield();
+        for (int i = 0; i < times; ++i) call.call();
+      };
+      const JoiningThread other([&] { run(calls[one]); });
+      run(calls[two]);
+    }
+  }
+}
+
+class LearnedHeaderThreadsTest : public testing::Test {
+ protected:
+  LearnedHeaderThreadsTest() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~LearnedHeaderThreadsTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<DurationFile> Open(
+      const std::shared_ptr<DurationModel>& model) const {
+    auto file = DurationFile::Open(path_, model);
+    EXPECT_EQ(file.status(), absl::OkStatus());
+    return file.ok() ? *std::move(file) : nullptr;
+  }
+
+  std::shared_ptr<LearnedDelays> Learned(
+      const std::shared_ptr<DurationModel>& model) const {
+    auto made = LearnedDelays::Make(model);
+    EXPECT_EQ(made.status(), absl::OkStatus());
+    return *made;
+  }
+
+  // What another process reads.
+  std::vector<ObservedDuration> Saved(std::string_view operation) const {
+    DurationModel read;
+    EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
+    return read.Durations(operation);
+  }
+
+  // Waits for an operation of about `seconds`, on a clock of its own.
+  static void WaitFor(const std::shared_ptr<LearnedDelays>& learned,
+                      const std::string& operation, int seconds) {
+    SimulatedClock clock;
+    Waiter wait([&] { return clock.Elapsed() >= absl::Seconds(seconds); },
+                {.operation = operation,
+                 .timeout = absl::Minutes(10),
+                 .learned_delays = learned,
+                 .clock = &clock});
+    EXPECT_TRUE(wait.Wait().ok());
+  }
+
+  const std::string folder_ =
+      absl::StrCat(testing::TempDir(), "learned_threads_", getpid());
+  const std::string path_ = folder_ + "/durations";
+};
+
+TEST_F(LearnedHeaderThreadsTest, EveryPairOfCallsOfAModel) {
+  const auto model = std::make_shared<DurationModel>(
+      DurationModelOptions{.max_operations = 2});
+  const auto learned = Learned(model);
+  const auto played = learned->WithoutRecording();
+  std::atomic<int64_t> recorded = 0;
+  std::atomic<int> next = 0;
+  CallInPairs(
+      {{"Record",
+        [&] { model->Record(absl::StrCat("a", next++ % 3), Exactly(60)); }},
+       {"Durations", [&] { (void)model->Durations("a1"); }},
+       {"Operations", [&] { (void)model->Operations(); }},
+       {"forgotten_operations", [&] { (void)model->forgotten_operations(); }},
+       {"ToText", [&] { (void)model->ToText(); }},
+       {"Merge",
+        [&] {
+          int64_t damaged = 0;
+          EXPECT_EQ(
+              model->Merge("waiter durations 1\n5\t5\ta1\t.\nx\n", &damaged),
+              absl::OkStatus());
+        }},
+       {"SetRecorder",
+        [&] { model->SetRecorder([&](auto, const auto&) { ++recorded; }); }},
+       {"Schedule", [&] { (void)learned->Schedule("a1"); }},
+       {"WithoutRecording",
+        [&] { (void)learned->WithoutRecording()->Schedule("a0"); }},
+       {"a wait", [&] { WaitFor(learned, "a1", 60); }},
+       {"a wait that is played", [&] { WaitFor(played, "a1", 30); }}},
+      10);
+  EXPECT_THAT(model->Operations(), SizeIs(2));
+}
+
+TEST_F(LearnedHeaderThreadsTest, EveryPairOfCallsOfAFile) {
+  const auto model = std::make_shared<DurationModel>();
+  const auto other_model = std::make_shared<DurationModel>();
+  const auto learned = Learned(model);
+  const auto file = Open(model);
+  const auto other = Open(other_model);
+  CallInPairs(
+      {{"Record", [&] { model->Record("a", Exactly(60)); }},
+       {"Record of another", [&] { other_model->Record("a", Exactly(50)); }},
+       {"Sync", [&] { EXPECT_EQ(file->Sync(), absl::OkStatus()); }},
+       {"status", [&] { EXPECT_EQ(file->status(), absl::OkStatus()); }},
+       {"damaged_lines", [&] { EXPECT_EQ(file->damaged_lines(), 0); }},
+       {"Read", [&] { (void)Saved("a"); }},
+       {"Open and close",
+        [&] { (void)Open(std::make_shared<DurationModel>()); }},
+       {"Merge",
+        [&] {
+          EXPECT_EQ(model->Merge("waiter durations 1\n5\t5\tb\t.\n"),
+                    absl::OkStatus());
+        }},
+       {"Schedule", [&] { (void)learned->Schedule("a"); }},
+       {"a wait", [&] { WaitFor(learned, "a", 60); }}},
+      5);
+  EXPECT_THAT(Saved("a"), SizeIs(128));
+}
+
+TEST_F(LearnedHeaderThreadsTest, FilesOfOnePathLearnEverythingOfEachOther) {
+  constexpr int kEach = 60;
+  const std::vector<std::shared_ptr<DurationModel>> models = {
+      std::make_shared<DurationModel>(), std::make_shared<DurationModel>()};
+  std::vector<std::unique_ptr<DurationFile>> files;
+  for (const auto& model : models) files.push_back(Open(model));
+  {
+    std::vector<JoiningThread> threads;
+    for (int thread = 0; thread < 2; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = 0; i < kEach; ++i) {
+          models[thread]->Record(absl::StrCat("operation ", thread),
+                                 Exactly(i + 1));
+        }
+      });
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(files[i]->Sync(), absl::OkStatus());
+    EXPECT_EQ(files[i]->status(), absl::OkStatus());
+    EXPECT_THAT(models[i]->Durations("operation 0"), SizeIs(kEach));
+    EXPECT_THAT(models[i]->Durations("operation 1"), SizeIs(kEach));
+  }
+  EXPECT_THAT(Saved("operation 0"), SizeIs(kEach));
+  EXPECT_THAT(Saved("operation 1"), SizeIs(kEach));
+}
+
+TEST_F(LearnedHeaderThreadsTest, TwoFilesOfOneModelGiveWayToEachOther) {
+  const auto model = std::make_shared<DurationModel>();
+  std::atomic<bool> ends = false;
+  const JoiningThread other([&] {
+    while (!ends) model->Record("a", Exactly(60));
+  });
+  for (int i = 0; i < 20; ++i) {
+    const auto one = Open(model);
+    const auto two = Open(model);
+    EXPECT_EQ(one->Sync(), absl::OkStatus());
+    EXPECT_EQ(two->status(), absl::OkStatus());
+  }
+  ends = true;
+}
+
+TEST_F(LearnedHeaderThreadsTest, NothingIsLostOfAFileDestroyedMeanwhile) {
+  const auto model = std::make_shared<DurationModel>();
+  std::atomic<int> recorded = 0;
+  std::atomic<bool> ends = false;
+  std::optional<JoiningThread> other(std::in_place, [&] {
+    while (!ends) {
+      model->Record(absl::StrCat("operation ", recorded + 1), Exactly(60));
+      ++recorded;
+    }
+  });
+  for (int round = 0; round < 10; ++round) {
+    auto file = Open(model);
+    // Everything from here to `to` is recorded while the file is open.
+    const int from = recorded + 2;
+    while (recorded < from + 3) std::this_thread::yield();
+    const int to = recorded;
+    file.reset();
+    for (int i = from; i <= to; ++i) {
+      EXPECT_THAT(Saved(absl::StrCat("operation ", i)), SizeIs(Ge(1))) << i;
+    }
+    model->SetRecorder(nullptr);
+    std::filesystem::remove(path_);
+  }
+  ends = true;
+}
+
+TEST_F(LearnedHeaderThreadsTest,
+       ReplacedRecorderHasReturnedAndIsNotCalledAgain) {
+  DurationModel model;
+  std::atomic<bool> entered = false;
+  std::atomic<bool> replaced = false;
+  std::atomic<bool> replaced_during_call = false;
+  std::atomic<int> calls = 0;
+  auto captured = std::make_unique<std::string>("destroyed afterwards");
+  model.SetRecorder([&, text = captured.get()](auto, const auto&) {
+    ++calls;
+    entered = true;
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    replaced_during_call = replaced.load();
+    EXPECT_EQ(text->size(), 20);
+  });
+  {
+    const JoiningThread other([&] {
+      model.Record("a", Exactly(1));
+      while (!replaced) std::this_thread::yield();
+      model.Record("a", Exactly(2));
+    });
+    while (!entered) std::this_thread::yield();
+    model.SetRecorder([](auto, const auto&) {});
+    captured.reset();
+    replaced = true;
+  }
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(replaced_during_call);
+}
+
+TEST_F(LearnedHeaderThreadsTest, OneRecorderRunsAtATime) {
+  DurationModel model;
+  int unguarded = 0;
+  model.SetRecorder([&](auto, const auto&) { ++unguarded; });
+  {
+    std::vector<JoiningThread> threads;
+    for (int thread = 0; thread < 2; ++thread) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) model.Record("a", Exactly(1));
+      });
+    }
+  }
+  EXPECT_EQ(unguarded, 400);
+}
+
+// Starts `count` waits of ten operations that end after 20 s to 50 s.
+void StartMany(WaitEngine& engine, SimulatedClock& clock,
+               const std::shared_ptr<LearnedDelays>& learned, int count,
+               std::atomic<int>& succeeded) {
+  std::vector<std::shared_ptr<const WaitPolicy>> policies;
+  for (int i = 0; i < 10; ++i) {
+    policies.push_back(
+        WaitPolicy::Make({.operation = absl::StrCat("operation ", i),
+                          .timeout = absl::Minutes(10),
+                          .learned_delays = learned,
+                          .clock = &clock}));
+  }
+  for (int i = 0; i < count; ++i) {
+    engine
+        .Start(Waiter(
+                   [&clock, length = absl::Seconds(20 + i % 31),
+                    end = absl::InfiniteDuration()]() mutable {
+                     const absl::Duration now = clock.Elapsed();
+                     if (end == absl::InfiniteDuration()) end = now + length;
+                     return now >= end;
+                   },
+                   policies[i % 10]),
+               [&](const WaitResult<>& result) {
+                 if (result.ok()) ++succeeded;
+               })
+        .Detach();
+  }
+}
+
+TEST_F(LearnedHeaderThreadsTest, EngineOfTwoThreadsRecordsEveryWaitOnce) {
+  SimulatedClock clock;
+  const auto model = std::make_shared<DurationModel>();
+  const auto file = Open(model);
+  const auto learned = Learned(model);
+  std::atomic<int> succeeded = 0;
+  {
+    WaitEngine engine(
+        {.threads = 2, .tick = absl::Seconds(1), .clock = &clock});
+    StartMany(engine, clock, learned, 1000, succeeded);
+    while (succeeded < 1000) {
+      (void)learned->Schedule("operation 3");
+      EXPECT_EQ(file->Sync(), absl::OkStatus());
+    }
+  }
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  for (int i = 0; i < 10; ++i) {
+    const std::string operation = absl::StrCat("operation ", i);
+    EXPECT_THAT(model->Durations(operation), SizeIs(100)) << i;
+    EXPECT_THAT(Saved(operation), SizeIs(100)) << i;
+  }
+}
+
+TEST_F(LearnedHeaderThreadsTest, EverybodyButTheWaitsDestroysDelaysAndModel) {
+  SimulatedClock clock(SimulatedClock::Mode::kManual);
+  auto model = std::make_shared<DurationModel>();
+  auto learned = Learned(model);
+  const std::weak_ptr<DurationModel> alive = model;
+  std::atomic<int> succeeded = 0;
+  {
+    WaitEngine engine(
+        {.threads = 2, .tick = absl::Seconds(1), .clock = &clock});
+    StartMany(engine, clock, learned, 100, succeeded);
+    clock.AwaitSleepers(2);
+    learned = nullptr;
+    model = nullptr;
+    while (succeeded < 100) {
+      clock.AdvanceTime(absl::Seconds(1));
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_TRUE(alive.expired());
+}
+
+TEST_F(LearnedHeaderThreadsTest, DelaysFileAndModelGoWhileWaitsEnd) {
+  for (int round = 0; round < 2; ++round) {
+    SimulatedClock clock;
+    auto model = std::make_shared<DurationModel>();
+    auto file = Open(model);
+    auto learned = Learned(model);
+    std::atomic<int> succeeded = 0;
+    WaitEngine engine(
+        {.threads = 2, .tick = absl::Seconds(1), .clock = &clock});
+    StartMany(engine, clock, learned, 100, succeeded);
+    learned = nullptr;
+    while (succeeded < 20) std::this_thread::yield();
+    file = nullptr;
+    model = nullptr;
+    while (succeeded < 100) std::this_thread::yield();
+  }
+}
+
+TEST_F(LearnedHeaderThreadsTest, FileIsOpenedAndClosedWhileWaitsRecord) {
+  SimulatedClock clock;
+  const auto model = std::make_shared<DurationModel>();
+  std::atomic<int> succeeded = 0;
+  WaitEngine engine({.threads = 2, .tick = absl::Seconds(1), .clock = &clock});
+  StartMany(engine, clock, Learned(model), 200, succeeded);
+  while (succeeded < 200) {
+    const auto file = Open(model);
+    EXPECT_EQ(file->Sync(), absl::OkStatus());
+    EXPECT_EQ(file->status(), absl::OkStatus());
+    EXPECT_EQ(file->damaged_lines(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace waiter
