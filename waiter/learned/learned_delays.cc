@@ -142,6 +142,13 @@ LearnedSchedule LearnedDelays::Schedule(std::string_view operation) const {
 }
 
 std::shared_ptr<internal::LearnedOperation> LearnedDelays::Of(
+    std::string_view operation, MonotonicTime now) {
+  std::shared_ptr<internal::LearnedOperation> found = FindOrMake(operation);
+  found->Refresh(now);
+  return found;
+}
+
+std::shared_ptr<internal::LearnedOperation> LearnedDelays::FindOrMake(
     std::string_view operation) {
   const internal::MutexLock lock(mutex_);
   const auto found = operations_.find(internal::ToAbsl(operation));
@@ -165,9 +172,7 @@ LearnedOperation::LearnedOperation(std::shared_ptr<DurationModel> model,
     : model_(std::move(model)),
       options_(options),
       name_(std::move(name)),
-      records_(records) {
-  Refresh(MonotonicTime::min());
-}
+      records_(records) {}
 
 void LearnedOperation::Record(const ObservedDuration& duration,
                               MonotonicTime now) {
@@ -180,7 +185,7 @@ void LearnedOperation::Refresh(MonotonicTime now) {
   // A time far before the next one is of another clock.
   const std::chrono::nanoseconds left(
       next_refresh_.load(std::memory_order_relaxed) -
-      std::max(now, MonotonicTime()).time_since_epoch().count());
+      now.time_since_epoch().count());
   if (left > left.zero() && left <= kRefreshGap) return;
   if (is_refreshing_.exchange(true, std::memory_order_acquire)) return;
   std::vector<DurationBounds> bounds;
@@ -193,9 +198,7 @@ void LearnedOperation::Refresh(MonotonicTime now) {
     known_ = found;
     if (found.added >= kFew) {
       next_refresh_.store(
-          SaturatingAdd(std::max(now, MonotonicTime()), kRefreshGap)
-              .time_since_epoch()
-              .count(),
+          SaturatingAdd(now, kRefreshGap).time_since_epoch().count(),
           std::memory_order_relaxed);
     }
   }

@@ -99,7 +99,8 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       poll_hooks_(observer_ != nullptr ? observer_->poll_hooks()
                                        : WaitObserver::PollHooks()),
       learned_(status_.ok() && options_.learned_delays != nullptr
-                   ? options_.learned_delays->Of(options_.operation)
+                   ? options_.learned_delays->Of(options_.operation,
+                                                 clock_.MonotonicNow())
                    : nullptr),
       has_deadline_(options_.timeout.value_or(absl::InfiniteDuration()) <
                         absl::InfiniteDuration() ||

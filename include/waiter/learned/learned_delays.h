@@ -12,9 +12,8 @@
 //                                   .timeout = absl::Minutes(10),
 //                                   .learned_delays = *learned});
 //
-// Every such wait adds its duration to the model and polls by it. A file,
-// opened before waits are made, keeps that beyond the process
-// (duration_file.h):
+// Every such wait adds its duration to the model and polls by it. A file keeps
+// that beyond the process (duration_file.h):
 //
 //   auto file = waiter::DurationFile::Open("durations", durations);
 //
@@ -39,6 +38,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/learned/duration_model.h"
 #include "waiter/learned/learned_delays_options.h"
@@ -72,10 +72,9 @@ struct LearnedSchedule {
 };
 
 // Thread-safe. Waits that use it hold parts of it, so it may be destroyed
-// before they end. The delays of an operation are made of the model when its
-// first policy or `Waiter` is, and again when waits are recorded. So what comes
-// into the model otherwise counts once a wait has ended: merge it, and open
-// files, before waits are made.
+// before they end. The delays of an operation follow the model when a policy or
+// a `Waiter` is made and when a wait is recorded, at most ten times per second
+// once there are many durations.
 class LearnedDelays {
  public:
   // Returns an error if `model` is null, or the error of `Validate`.
@@ -84,7 +83,7 @@ class LearnedDelays {
       const LearnedDelaysOptions& options = {});
 
   // Returns the same delays for waits that are played and not waited: the model
-  // does not record them, so their delays stay those of the first of them.
+  // does not record them.
   std::shared_ptr<LearnedDelays> WithoutRecording() const;
 
   // Returns the schedule of an operation as the model is now. Takes about 1 ms.
@@ -100,9 +99,12 @@ class LearnedDelays {
                 const LearnedDelaysOptions& options, bool records)
       : model_(std::move(model)), options_(options), records_(records) {}
 
-  // Returns the delays of an operation, one object for all its waits. Keeps
-  // those that nobody uses, up to `kMostKept` in all.
-  std::shared_ptr<internal::LearnedOperation> Of(std::string_view operation);
+  // Returns the delays of an operation as the model is `now`, one object for
+  // all its waits. Keeps those that nobody uses, up to `kMostKept` in all.
+  std::shared_ptr<internal::LearnedOperation> Of(std::string_view operation,
+                                                 MonotonicTime now);
+  std::shared_ptr<internal::LearnedOperation> FindOrMake(
+      std::string_view operation);
 
   static constexpr size_t kMostKept = 1000;
 

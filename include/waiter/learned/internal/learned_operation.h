@@ -37,15 +37,16 @@ class LearnedOperation {
                        absl::Uniform<uint64_t>(gen));
   }
 
-  // Adds what a wait saw that ended at `now`. Then makes the table anew if the
-  // model has changed enough, at most ten times per second once there are many
-  // durations. Takes up to 1 ms then; other threads go on with the old table
-  // meanwhile. Does nothing if the operation does not record.
+  // Adds what a wait saw that ended at `now`, and refreshes the table. Does
+  // nothing if the operation does not record.
   void Record(const ObservedDuration& duration, MonotonicTime now);
 
- private:
+  // Makes the table anew if the model has changed enough, at most ten times per
+  // second once there are many durations. Takes up to 1 ms then; other threads
+  // go on with the old table meanwhile.
   void Refresh(MonotonicTime now);
 
+ private:
   const std::shared_ptr<DurationModel> model_;
   const LearnedDelaysOptions options_;
   const std::string name_;
