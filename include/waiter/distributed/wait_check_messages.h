@@ -16,7 +16,7 @@
 
 namespace waiter {
 
-// What is wrong with a wait, or with what is left of one.
+// Damage to a wait, or to the remains of one.
 enum class WaitFault : char {
   kNoRecord = 'n',      // Pending, but without a record: nobody can poll it.
   kAdrift = 'a',        // A record that is neither pending nor kept.
@@ -30,10 +30,10 @@ enum class WaitFault : char {
 // One step through the structures of a partition.
 struct CheckReply {
   std::string cursor = {};             // Empty after the last step.
-  std::vector<std::string> keys = {};  // Those for `Examine` to look at.
-  int64_t records = 0;                 // That this step has seen.
-  int64_t pending = 0;                 // Those of them without a result.
-  bool sees_records = false;           // Whether it has looked at records.
+  std::vector<std::string> keys = {};  // Keys for `Examine` to look at.
+  int64_t records = 0;                 // Records that this step has seen.
+  int64_t pending = 0;                 // Records of waits without a result.
+  bool sees_records = false;           // Whether this step looked at records.
 
   // The partition as a whole. `fence` and `enqueued` are the same after two
   // steps if no wait was added, ended or forgotten between them.

@@ -90,8 +90,8 @@ struct SettleRequest {
   int64_t lease_us = 0;
   // Time for which a delivered result is kept; zero: not at all.
   int64_t retain_us = 0;
-  // That the caller has made in the partition since its last request; counted
-  // for `Stats`.
+  // Polls that the caller has made in the partition since its last request;
+  // counted for `Stats`.
   int64_t polls = 0;
   std::vector<SettleItem> items = {};  // With distinct keys.
 };
@@ -125,7 +125,7 @@ struct EnqueueReply {
   std::vector<bool> created = {};
 };
 
-// What is known of a wait.
+// State of a wait in the store.
 struct StoredWait {
   std::string key = {};
   std::string record = {};  // Empty if there is no such wait.
@@ -150,11 +150,11 @@ struct WaitStats {
   std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 
-// What the names of a space have in common.
+// Names and workers of a space.
 struct WaitSpace {
-  // Those that were opened, and into how many partitions each is divided.
+  // Names that were opened, and the number of partitions of each.
   std::vector<std::pair<std::string, int64_t>> names = {};
-  std::vector<std::string> workers = {};  // As those of `Beat`.
+  std::vector<std::string> workers = {};  // Workers that `Beat` returns.
 };
 
 }  // namespace waiter
