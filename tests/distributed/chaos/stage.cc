@@ -155,7 +155,8 @@ double FaultLength(Dice& dice, double time, double end) {
 
 void PlanProxyFaults(Proxy& proxy, int doors, double all, double time,
                      double end, Dice& dice, const PlanFault& plan) {
-  for (time += dice.Uniform(0, 2); time < end; time += dice.Uniform(0.2, 3)) {
+  time += dice.Uniform(0, 2);
+  while (time < end) {
     const int door = dice.Chance(all) ? Proxy::kAll : dice.Index(doors);
     const double until = time + FaultLength(dice, time, end);
     const auto nothing = [] {};
@@ -185,6 +186,7 @@ void PlanProxyFaults(Proxy& proxy, int doors, double all, double time,
             [&proxy, door] { proxy.Halve(door); }, nothing);
         break;
     }
+    time += dice.Uniform(0.2, 3);
   }
 }
 
