@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What 2 to 100 processes make of one limit, with a limiter that they share and
-// with one for each: their use of it, how soon their parts are equal after
-// processes come, leave and die, and what the store has to do. Simulated, so
-// each run prints the same.
+// Simulates 2 to 100 processes under one limit, with a limiter that they share
+// and with one for each. Prints how much of the limit they use, how soon their
+// parts are equal after processes come, leave and die, and the work of the
+// store. Each run prints the same.
 //
 //   ./bazelw run -c opt //bench:shared_limits
 
@@ -144,7 +144,7 @@ double Fairness(const std::vector<double>& values) {
   return sum * sum / (static_cast<double>(values.size()) * squares);
 }
 
-// Of the five seconds that begin two seconds from now.
+// Returns the fairness of the five seconds that begin two seconds from now.
 double FairnessSoon(Processes& processes) {
   processes.Run(absl::Seconds(2));
   processes.TakePolls();

@@ -1,10 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what durable waits cost a Redis server and their workers, beside
-// BullMQ and floors, on one server that it starts itself. Prints what README.md
-// has between its markers.
-// README.md describes the measurement.
+// Measures what durable waits cost a Redis server and their workers, compared
+// with BullMQ and with floors, on a server that it starts. Prints the table
+// that README.md has between its markers. README.md describes the measurement.
 
 #include <sched.h>
 
@@ -40,20 +39,21 @@
 #include "bench/distributed/redis_under_test.h"
 
 ABSL_FLAG(std::string, bullmq, "",
-          "folder with node_modules of bullmq and ioredis; empty: without");
+          "folder with node_modules of bullmq and ioredis; empty: no BullMQ");
 ABSL_FLAG(std::string, bullmq_member, "", "the program bullmq_member.js");
 ABSL_FLAG(
     std::vector<std::string>, only, {},
-    "of polls, ends, memory, enqueue, million, lateness, failover; empty: "
-    "all");
+    "parts to measure, of polls, ends, memory, enqueue, million, lateness, "
+    "failover; empty: all");
 ABSL_FLAG(bool, quick, false,
           "one round, fewer waits, and no part that takes minutes");
-ABSL_FLAG(int32_t, rounds, 3, "of which the medians are printed");
+ABSL_FLAG(int32_t, rounds, 3, "rounds whose medians are printed");
 ABSL_FLAG(int32_t, waits, 100'000,
-          "pending, except for those of million and lateness");
-ABSL_FLAG(int32_t, workers, 1, "processes of polls");
-ABSL_FLAG(int32_t, bullmq_workers, 1, "the same, of BullMQ");
-ABSL_FLAG(int32_t, bullmq_concurrency, 200, "jobs of one such process");
+          "pending waits, except in million and lateness");
+ABSL_FLAG(int32_t, workers, 1, "processes that poll");
+ABSL_FLAG(int32_t, bullmq_workers, 1, "processes of BullMQ that poll");
+ABSL_FLAG(int32_t, bullmq_concurrency, 200,
+          "jobs that one of them runs at a time");
 ABSL_FLAG(bool, commands, false, "print commandstats, too");
 
 namespace waiter::bench {
@@ -101,7 +101,7 @@ class Samples {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
   }
-  // Those that begin with `prefix`, without it.
+  // Returns the names that begin with `prefix`, without it.
   std::vector<std::string> Names(const std::string& prefix) const {
     std::vector<std::string> names;
     for (const auto& [name, values] : values_) {
@@ -140,8 +140,9 @@ Figures Add(const Subject& subject, const RedisUnderTest& redis, int count,
   return Member(Flags(subject, redis, "add", flags)).Read();
 }
 
-// Where the time of scripts goes, in percent. Time by the clock, so that other
-// programs on the server's processor have a part in all of them.
+// Adds the parts of the time in scripts that their commands take, in percent.
+// The time is by the clock, so other programs on the server's processor have a
+// part in all of them.
 void AddScriptShares(const RedisUnderTest& redis, Samples& samples) {
   std::map<std::string, double> times;
   double scripts = 0;
@@ -201,7 +202,7 @@ void MeasurePolls(const Subject& subject, const RedisUnderTest& redis,
   samples.Add("lost", after.at("lost"));
 }
 
-// A million waits are pending, with delays of about 10 s.
+// Measures polls while a million waits are pending, with delays of about 10 s.
 void MeasureMillion(const Subject& subject, const RedisUnderTest& redis,
                     Samples& samples) {
   redis.Clear();
@@ -223,7 +224,7 @@ void MeasureMillion(const Subject& subject, const RedisUnderTest& redis,
   samples.Add("million redis busy", cpu / 1e6 / seconds);
 }
 
-// The polls of `MeasurePolls` without a store.
+// Measures the polls of `MeasurePolls` on an engine without a store.
 void MeasureEngine(Samples& samples) {
   Member engine({Folder() + "/waiter_member", "--role=engine",
                  absl::StrCat("--count=", 2 * absl::GetFlag(FLAGS_waits)),
@@ -236,7 +237,7 @@ void MeasureEngine(Samples& samples) {
                                     (after.at("polls") - before.at("polls")));
 }
 
-// What scripts cost that do nothing.
+// Measures scripts that do nothing.
 void MeasureEmptyScripts(const RedisUnderTest& redis, Samples& samples) {
   redis.Clear();
   Member floor({Folder() + "/redis_floor",
@@ -624,7 +625,7 @@ void PrintTable(const Samples& waiter, const Samples& floor,
   }
   short_of.erase(std::unique(short_of.begin(), short_of.end()), short_of.end());
   if (!short_of.empty()) {
-    absl::PrintF("\nShort of their targets are: %s.\n",
+    absl::PrintF("\nRows that miss their targets: %s.\n",
                  absl::StrJoin(short_of, "; "));
   }
 }
@@ -636,7 +637,7 @@ void PrintScriptShares(const Samples& waiter) {
                                     *waiter.Median("of scripts: " + what)));
   }
   if (parts.empty()) return;
-  absl::PrintF("\nOf the time in scripts while waits are polled: %s.\n",
+  absl::PrintF("\nTime in scripts while waits are polled: %s.\n",
                absl::StrJoin(parts, ", "));
 }
 
@@ -668,7 +669,7 @@ int DivideProcessors() {
 
 constexpr std::array kParts = {"polls",   "ends",     "memory",  "enqueue",
                                "million", "lateness", "failover"};
-// Those that take minutes.
+// Parts that take minutes.
 constexpr std::array kSlowParts = {"million", "lateness", "failover"};
 
 bool Wants(const std::string& part) {
@@ -746,7 +747,7 @@ void Run() {
   auto subjects = FindSubjects();
   Samples floor;
   const int cpu = DivideProcessors();
-  // The server's threads may run anywhere but for the main one.
+  // The server's other threads may run on any processor.
   const RedisUnderTest redis(cpu);
   const int rounds = absl::GetFlag(FLAGS_rounds);
   for (int round = 1; round <= rounds; ++round) {
@@ -776,7 +777,8 @@ void Run() {
 
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
-      "Measures what durable waits on Redis cost, beside BullMQ and a floor.");
+      "Measures what durable waits on Redis cost, compared with BullMQ and a "
+      "floor.");
   absl::ParseCommandLine(argc, argv);
   waiter::bench::Run();
 }

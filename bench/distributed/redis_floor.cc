@@ -132,7 +132,7 @@ void Run() {
   const bool does_nothing = absl::GetFlag(FLAGS_nothing);
   const std::string script =
       does_nothing ? pipeline.Ask({"SCRIPT", "LOAD", "#!lua\nreturn {}"}) : "";
-  // As a claim and a settle of `size` waits.
+  // Sends keys and arguments as a claim and a settle of `size` waits have them.
   const auto call = [&](const std::string& prefix, int64_t first,
                         int64_t size) {
     Command claim = {"EVALSHA", script, "10"};

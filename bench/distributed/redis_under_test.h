@@ -35,8 +35,8 @@ class RedisUnderTest {
   double CpuMicros() const;
   double UsedMemory() const;
 
-  // Time within each command since CONFIG RESETSTAT, by its name; that of a
-  // script has that of its commands, too.
+  // Returns the time within each command since CONFIG RESETSTAT, by its name.
+  // The time of a script includes that of its commands.
   std::map<std::string, double> CommandMicros() const;
 
   // Returns what redis-cli prints.

@@ -186,7 +186,7 @@ WaitOptions PolicyOf(absl::Duration least, absl::Duration most) {
   return policy;
 }
 
-// The polls of `Work`, by an engine alone.
+// Makes the polls of `Work` on an engine alone.
 void RunEngine() {
   WaitEngine engine;
   std::atomic<int64_t> polls = 0;

@@ -250,7 +250,7 @@ class Watcher {
     const Count before = std::exchange(it->second, now);
     const double seconds = absl::ToDoubleSeconds(now.time - before.time);
     if (seconds <= 0) return std::nullopt;
-    // Of a store that has lost its data, fewer than before.
+    // The count is lower than before if the store has lost its data.
     return static_cast<double>(std::max<int64_t>(0, now.polls - before.polls)) /
            seconds;
   }

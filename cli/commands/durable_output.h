@@ -20,7 +20,7 @@
 
 namespace waiter::cli {
 
-// What `waiter durable status` shows of a name.
+// State of a name, as `waiter durable status` shows it.
 struct DurableLook {
   std::string name;
   DurableStats stats;

@@ -224,7 +224,7 @@ absl::Status CheckStore(const std::shared_ptr<WaitStore>& store,
   return absl::OkStatus();
 }
 
-// What is wrong with the store or with the shared rate, if anything is.
+// Returns the error of the store or of the shared rate, or OK if both work.
 absl::Status TroubleOf(const DurableWaits& waits,
                        const SharedRateLimiter* limiter) {
   absl::Status status = waits.State().last_error;

@@ -36,7 +36,7 @@ absl::Status ReadNumber(const std::string& text, double& number) {
              : absl::InvalidArgumentError("it must be a number");
 }
 
-// Reads one of the parameters after the question mark, a known one.
+// Reads a parameter after the question mark. `name` is a known one.
 absl::Status ReadParameter(const std::string& name, const std::string& value,
                            std::string& database,
                            SharedRateLimiterOptions& options) {
@@ -58,8 +58,8 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
   size_t name_at = std::string::npos;
   for (const std::string_view scheme : {kScheme, kClusterScheme}) {
     if (!url.starts_with(scheme)) continue;
-    // Passwords may have any characters, also "/" and "@", and names have
-    // neither.
+    // Passwords may contain any characters, including "/" and "@"; names
+    // contain neither.
     const size_t at = text.rfind('@');
     name_at = text.find('/', at == std::string::npos ? scheme.size() : at);
   }
@@ -76,7 +76,7 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
          absl::StrSplit(text.substr(query_at + 1), '&')) {
       const std::pair<std::string, std::string> pair =
           absl::StrSplit(parameter, absl::MaxSplits('=', 1));
-      // Values of others, such as password=..., may be secrets.
+      // The values of unknown parameters, such as password=..., may be secrets.
       if (pair.first != "rate" && pair.first != "burst" &&
           pair.first != "horizon" && pair.first != "database") {
         return absl::InvalidArgumentError(

@@ -56,7 +56,7 @@ waiter::Poll<std::string> Describe(const waiter::DurablePoll& poll) {
   return waiter::Success("running");
 }
 
-// Whatever has to know of results stands here. It may be called again for the
+// Your program takes its results here. This may be called again for the
 // same idempotency key, so it should do nothing twice: here, a reader of the
 // file does not count a line twice.
 absl::Status Publish(int file, const waiter::DurableResult& result) {

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -37,6 +38,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Matches;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -225,11 +227,16 @@ TEST_F(DurableCommandTest, SignalLetsTheProgramFinish) {
 }
 
 TEST_F(DurableCommandTest, SecondSignalKillsTheProgram) {
-  Durable("add", {"pid:1"});
+  Durable("add", {"pid:1", "a=file:" + Path("none"), "--timeout=1h"});
   const auto worker = Work(absl::StrCat(Log("begins"), "; sleep 1000"));
-  ASSERT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  const auto is_held = [&](const char* held) {
+    return absl::StrContains(Durable("show", {"--json", "a"}),
+                             absl::StrCat("\"held\":", held));
+  };
+  ASSERT_TRUE(Eventually([&] { return !Lines().empty() && is_held("true"); }));
   worker->Signal(SIGTERM);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // The first signal makes the worker give back what it holds.
+  ASSERT_TRUE(Eventually([&] { return is_held("false"); }));
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   EXPECT_THAT(Durable("show", {"pid:1"}), HasSubstr("phase            ended"));
@@ -363,12 +370,18 @@ TEST_F(DurableCommandTest, WatchedStatusShowsThePollsPerSecond) {
   WaiterProcess status(
       {"durable", "status", server_->Url(), kName, "--watch", "--json"});
   ASSERT_TRUE(status.ReadUntil("\"polls_per_s\":null"));
-  // It looks every 2 s, and the worker tells the store of its polls in each
-  // third of its lease of 2 s.
-  std::this_thread::sleep_for(std::chrono::seconds(7));
+  // The worker tells the store of its polls in each third of its lease of 2 s,
+  // and the fourth look comes 6 s later.
+  const auto shows_polls = [&] {
+    return Matches(ContainsRegex("\"polls_per_s\":[0-9.]*[1-9]"))(status.out());
+  };
+  EXPECT_TRUE(status.ReadUntil([&] {
+    return shows_polls() ||
+           std::count(status.out().begin(), status.out().end(), '\n') >= 4;
+  }));
+  EXPECT_TRUE(shows_polls()) << status.out();
   status.Signal(SIGINT);
   EXPECT_EQ(status.Wait(), 1000 + SIGINT);
-  EXPECT_THAT(status.out(), ContainsRegex("\"polls_per_s\":[0-9.]*[1-9]"));
   EXPECT_THAT(status.out(), HasSubstr("\"workers\":1,"));
 }
 
@@ -427,13 +440,16 @@ TEST_F(DurableCommandTest, WorkersShareARate) {
   ASSERT_TRUE(Eventually([&] { return polls() > 20; }));
   const auto begin = std::chrono::steady_clock::now();
   const int64_t before = polls();
-  std::this_thread::sleep_for(std::chrono::seconds(4));
-  const int64_t found = polls() - before;
+  int64_t found = 0;
+  // Without the rate, they are there after half a second.
+  EXPECT_TRUE(Eventually([&] {
+    found = polls() - before;
+    return found >= 100;
+  }));
   const std::chrono::duration<double> time =
       std::chrono::steady_clock::now() - begin;
   // Workers tell the store each third of their lease of 2 s, also late.
   EXPECT_LE(found, 20 * (time.count() + 3)) << time.count();
-  EXPECT_GT(found, 0);
 }
 
 TEST_F(DurableCommandTest, WorkersWithoutTheServerOfTheirRateSaySo) {

@@ -4,13 +4,11 @@
 // Runs the `waiter` program with a limit that several share through a real
 // Redis server.
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,10 +16,12 @@
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
 #include "tests/support/redis_server.h"
+#include "waiter/testing/eventually.h"
 
 namespace waiter::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -67,11 +67,14 @@ class SharedRateTest : public testing::Test {
 TEST_F(SharedRateTest, ProcessesKeepOneRateTogether) {
   std::vector<std::unique_ptr<WaiterProcess>> waits;
   for (int i = 0; i < 3; ++i) waits.push_back(Start(RateUrl(), "5s"));
-  std::this_thread::sleep_for(std::chrono::seconds(4));
-  WaiterProcess budgets({"budgets", server_->Url()});
-  EXPECT_EQ(budgets.Wait(), 0) << budgets.err();
-  EXPECT_THAT(budgets.out(), HasSubstr("api        20"));
-  EXPECT_THAT(budgets.out(), MatchesRegex("rate .*busy\napi .* 3 +3\n"));
+  const auto budgets = [&] {
+    WaiterProcess process({"budgets", server_->Url()});
+    EXPECT_EQ(process.Wait(), 0) << process.err();
+    return process.out();
+  };
+  EXPECT_EVENTUALLY(budgets(), AllOf(HasSubstr("api        20"),
+                                     MatchesRegex("rate .*busy\n"
+                                                  "api .* 3 +3\n")));
   for (const auto& wait : waits) {
     EXPECT_EQ(wait->Wait(), 124);
     EXPECT_THAT(wait->err(), Not(HasSubstr("--shared-rate")));

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,8 +128,14 @@ bool WaiterProcess::ReadSome() {
 }
 
 bool WaiterProcess::ReadUntil(std::string_view text) {
-  while (out_.find(text) == std::string::npos &&
-         err_.find(text) == std::string::npos) {
+  return ReadUntil([&] {
+    return out_.find(text) != std::string::npos ||
+           err_.find(text) != std::string::npos;
+  });
+}
+
+bool WaiterProcess::ReadUntil(const std::function<bool()>& holds) {
+  while (!holds()) {
     if (!ReadSome()) return false;
   }
   return true;

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,8 @@ class WaiterProcess {
   // Reads until `out()` or `err()` contains `text`. Returns false if the
   // program ends before.
   bool ReadUntil(std::string_view text);
+  // Reads until `holds` returns true, which is asked after each output.
+  bool ReadUntil(const std::function<bool()>& holds);
 
   // Reads to the end. Returns the exit code, or 1000 plus the number of the
   // signal that killed the program.

@@ -107,7 +107,7 @@ struct DurableHistory {
   // By which workers may misjudge the time of the store: half of the fastest
   // of the last round trips.
   absl::Duration slack = absl::Milliseconds(50);
-  // Of a call of the store that nothing delays.
+  // Longest time of a call of the store that nothing delays.
   absl::Duration round_trip = absl::Milliseconds(50);
   // By which clocks of a history may differ, and by which a poll or a cancel
   // may be seen later than it began.

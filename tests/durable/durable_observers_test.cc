@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What observers are told of durable waits, on simulated time: each time that a
-// worker holds a wait is one wait for its hooks.
+// Tests the hooks of observers of durable waits, on simulated time: each time
+// that a worker holds a wait is one wait for them.
 
 #include <cstdint>
 #include <set>

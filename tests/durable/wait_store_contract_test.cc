@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `WaitStore` promises, on each of the stores: in memory, on Redis, on
-// Valkey, and on a Redis Cluster.
+// Tests the promises of `WaitStore` on each of the stores: in memory, on Redis,
+// on Valkey, and on a Redis Cluster.
 
 #include <algorithm>
 #include <chrono>
@@ -59,7 +59,7 @@ class Subject {
   // Null if the store cannot be had here, for `why_not()`.
   virtual WaitStore* store() = 0;
   virtual std::string why_not() { return ""; }
-  // Lets so much time pass.
+  // Lets `time` pass.
   virtual void Pass(absl::Duration time) = 0;
 };
 

@@ -27,8 +27,8 @@
 namespace waiter::internal {
 namespace {
 
-// Calls `function` on a thread that is never joined. Returns false if there can
-// be none.
+// Calls `function` on a thread that is never joined. Returns false if the
+// thread cannot be created.
 bool RunDetached(std::function<void()> function) {
   auto call = std::make_unique<std::function<void()>>(std::move(function));
   pthread_attr_t attributes;
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<std::string>> LookUpHost(const std::string& host) {
     return absl::UnavailableError(gai_strerror(error));
   }
   std::vector<std::string> addresses;
-  // Servers that listen to one protocol listen to IPv4.
+  // A server that listens to one protocol alone listens to IPv4.
   for (const bool is_ipv4 : {true, false}) {
     for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
       if ((info->ai_family == AF_INET) != is_ipv4) continue;

@@ -19,19 +19,18 @@
 
 namespace waiter::internal {
 
-// Returns whether `host` is an address as text, for which nobody is to be
-// asked.
+// Returns whether `host` is an address as text, which needs no lookup.
 bool IsHostAddress(const std::string& host);
 
-// One lookup, on a thread of its own. Nothing can end it before its time, so
-// nobody awaits it: if this is destroyed before, the thread goes on and its
-// result is dropped.
+// One lookup, on a thread of its own. Nothing can interrupt it, so the
+// destructor does not wait for it: the thread goes on, and its result is
+// dropped.
 class HostLookup {
  public:
   using Addresses = absl::StatusOr<std::vector<std::string>>;
 
-  // Begins. The thread calls `wake` once when there is a result, perhaps after
-  // this was destroyed.
+  // Begins the lookup. Its thread calls `wake` once when there is a result,
+  // perhaps after this was destroyed.
   HostLookup(std::function<Addresses(const std::string& host)> resolve,
              std::string host, std::function<void()> wake);
   HostLookup(const HostLookup&) = delete;

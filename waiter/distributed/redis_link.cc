@@ -186,7 +186,7 @@ void RedisLink::Connect(MonotonicTime now) {
     return;
   }
   phase_ = Phase::kResolving;
-  // One that hangs is not begun a second time.
+  // A lookup that hangs is not begun a second time.
   if (lookup_ == nullptr) {
     lookup_ = std::make_unique<HostLookup>(connector_.resolve, url_.host,
                                            owner_.WakeUp());

@@ -138,9 +138,10 @@ class RedisLink {
 
   Phase phase_ = Phase::kDown;
   MonotonicTime phase_end_{};
-  // Kept while it lasts, however often there is no connection in time.
+  // A lookup that is under way, kept however often there is no connection in
+  // time.
   std::unique_ptr<HostLookup> lookup_;
-  size_t next_address_ = 0;  // Of a host with several.
+  size_t next_address_ = 0;  // Modulo the addresses of the host.
   std::unique_ptr<RedisConnection> connection_;
   absl::Status error_;
   bool is_broken_ = false;

@@ -156,7 +156,7 @@ struct StatsProgress {
     stats.overdue += of_partition.overdue;
     stats.kept += of_partition.kept;
     stats.polls += of_partition.polls;
-    // What was added and has neither a result nor been lost is pending.
+    // Waits that were added, have no result and were not lost.
     int64_t unended = 0;
     if (of_partition.next_us.has_value()) {
       stats.oldest = std::max(

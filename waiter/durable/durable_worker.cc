@@ -69,8 +69,8 @@ constexpr nanoseconds kErrorGap = seconds(1);
 // Somebody may empty the store, and divide the names in it anew.
 constexpr nanoseconds kOpenGap = seconds(30);
 constexpr nanoseconds kLeastStep = seconds(1);
-// Batches of waits that are due and not polled. If a limiter is what they wait
-// for, others may have more of the rate.
+// Batches of waits that may be due and not polled. Fewer if they wait for a
+// limiter, as other workers may have more of the rate.
 constexpr int64_t kBatchesAhead = 4;
 constexpr int64_t kLimitedBatchesAhead = 1;
 // Looks that begin when there is room again.
@@ -336,7 +336,7 @@ bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
   return true;
 }
 
-// What a worker cannot poll soon is better left to others.
+// Waits that a worker cannot poll soon are better left to others.
 int64_t DurableWorker::MostAhead(const Name& name) const {
   const bool is_limited = name.policy->options().rate_limiter != nullptr;
   return options_.claim_batch *
@@ -377,7 +377,7 @@ void DurableWorker::ObserveClock(Partition& partition, MonotonicTime sent,
 
 void DurableWorker::OnRoom(Name& name) {
   looks_from_ = {};
-  // Their replies let others follow.
+  // The replies to these looks let others follow.
   for (int i = 0; i < kLooksAtOnce && !name.parked.empty(); ++i) {
     const auto [partition, time] = name.parked.front();
     name.parked.pop_front();
@@ -532,8 +532,9 @@ void DurableWorker::UnmarkLater(const Partition& partition,
                   if (self->has_stopped_) return;
                   // A later poll clears its own mark, and with it this one.
                   const Held* const held = Find(partition.name, key);
-                  if (held == nullptr || !held->is_marked)
+                  if (held == nullptr || !held->is_marked) {
                     self->Unmark(partition, key);
+                  }
                 });
 }
 
@@ -718,7 +719,7 @@ void DurableWorker::OnGiveUp(Name& name, const GiveUpFunction& then,
   then(end);
 }
 
-// Of a wait that sleeps, the record is the newest one.
+// The record of a wait that sleeps is the newest one.
 void DurableWorker::GiveBackAtEnd(Held& held) {
   const MutexLock lock(mutex_);
   if (held.phase == Phase::kPolling && held.is_asleep) {
@@ -1077,7 +1078,7 @@ void DurableWorker::Stop() {
   {
     const MutexLock lock(mutex_);
     has_stopped_ = true;
-    // What is given back is not held on before.
+    // A wait that is given back is not held on before.
     for (const auto& [key, name] : names_) {
       for (const auto& partition : name->partitions) {
         std::erase_if(partition->items, [&](const SettleItem& item) {

@@ -231,7 +231,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t RoomAhead(const Name& name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of a wait that was, or never will be, polled under this lease.
+  // Notes that a wait was, or never will be, polled under this lease.
   void CountPolled(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObserveClock(Partition& partition, MonotonicTime sent, MonotonicTime now,
                     int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

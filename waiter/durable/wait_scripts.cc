@@ -646,7 +646,7 @@ std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
   return keys;
 }
 
-// One node has both.
+// Both keys are on one node.
 std::string NamesKey(const std::string& space) {
   return absl::StrCat("waiter:{", space, "}:names");
 }

@@ -32,8 +32,8 @@ const RedisScript& CheckScript();
 const RedisScript& ExamineScript();
 const RedisScript& InspectScript();
 
-// What they take. All but `OpenScript`, `BeatScript` and `SpaceScript` take the
-// keys of a partition.
+// Return the keys and the arguments of the scripts. All scripts except
+// `OpenScript`, `BeatScript` and `SpaceScript` take the keys of a partition.
 std::vector<std::string> PartitionKeys(const WaitPartition& partition);
 std::string NamesKey(const std::string& space);
 std::string WorkersKey(const std::string& space);

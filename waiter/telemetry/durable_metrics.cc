@@ -107,7 +107,7 @@ std::vector<MetricFamily> DurableMetrics(
                [](const Stats& stats) { return stats.kept; });
   families.Add(
       {"waiter.durable.oldest", "s",
-       "Time by which the latest of the waits is late.", kGauge},
+       "Time by which the most overdue wait is late.", kGauge},
       [](const Stats& stats) { return absl::ToDoubleSeconds(stats.oldest); });
   families.Add(
       {"waiter.durable.polls", "{poll}", "Polls that workers made.", kCounter},

@@ -98,7 +98,7 @@ struct DurableStats {
   std::vector<std::pair<std::string, int64_t>> counters;
 };
 
-// What the names of a space have in common.
+// Names and workers of a space.
 struct DurableSpace {
   // Those that clients or workers have used, with their partitions.
   std::vector<std::pair<std::string, int64_t>> names;
@@ -147,9 +147,9 @@ class DurableClient {
   //                           {.timeout = absl::Minutes(40)}),
   //       [](waiter::WaitResult<waiter::DurableResult> result) { ... });
   //
-  // Also if the wait has failed: `DurableResult::value` says so. Fails if there
-  // is no such wait, or none any more. Each poll is a call of the store, so
-  // choose delays of a second or more. May outlive the client.
+  // It also succeeds if the wait has failed: `DurableResult::value` says so. It
+  // fails if there is no such wait, or none any more. Each poll is a call of
+  // the store, so choose delays of a second or more. May outlive the client.
   std::function<void(PollCompletion<DurableResult>)> Result(
       const std::string& name, const std::string& key);
 

@@ -8,8 +8,8 @@
 //          waiter::PrometheusText(
 //              waiter::DurableMetrics({{"pod-7", waits->State()}}));
 //
-// Those of a worker come from the worker, and those of a name from any process
-// that asks the store for them, once for all processes:
+// The metrics of a worker come from the worker. The metrics of a name come from
+// any process that asks the store for them; one process is enough:
 //
 //   client->Stats("jobs", [&](absl::StatusOr<waiter::DurableStats> stats) {
 //     if (stats.ok()) {

@@ -29,14 +29,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tests/distributed/chaos/api_server.h"
@@ -54,8 +52,7 @@ ABSL_FLAG(std::string, log, "", "File for all polls and faults.");
 namespace waiter::chaos {
 namespace {
 
-// Places for workers. The first ones are taken from the start.
-constexpr int kPlaces = 6;
+// Places that have a worker from the start.
 constexpr int kFirstWorkers = 4;
 
 constexpr double kWarmUp = 4;
@@ -65,14 +62,10 @@ constexpr double kLastPart = kRecovery + kLongestGap + 2;
 // Time for which Redis and a worker are stopped at least once in a long run.
 constexpr double kLongStop = 55;
 
-// What takes this long did not get the processor time that it should.
+// A step that takes this long did not get the processor time that it needed.
 constexpr double kLongStep = 0.3;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Wall clocks of the places.
-constexpr std::array<const char*, kPlaces> kClocks = {"",     "+5h", "",
-                                                      "-26h", "",    "+90d"};
 
 class Chaos {
  public:
@@ -122,7 +115,7 @@ class Chaos {
     for (WorkerLife& life : history_.workers) {
       life.clock_offset = offsets[life.worker];
     }
-    // What came while they ended is no matter of the run.
+    // Polls while the workers end are not part of the run.
     std::erase_if(history_.polls,
                   [&](const auto& poll) { return poll.time > history_.end; });
     for (const auto& [from, to] : watch_.Stalls()) {
@@ -170,7 +163,7 @@ class Chaos {
     if (after - before < kLongStep) return;
     history_.faults.push_back({FaultKind::kMachineStalled, before, after});
   }
-  // A fault from `time` until `end`, between the two functions.
+  // Plans a fault from `time` until `end`, between the two functions.
   void Plan(FaultKind kind, int place, double time, double end,
             std::function<void()> begin, std::function<void()> undo) {
     const auto fault = std::make_shared<size_t>();
@@ -194,7 +187,7 @@ class Chaos {
     }
   }
 
-  // Of Redis and of a worker, whatever chance has.
+  // Whether Redis and a worker are stopped for long, whatever the seed.
   bool HasLongStops() const { return seconds_ >= 300; }
 
   void PlanBursts() {
@@ -233,15 +226,9 @@ class Chaos {
     }
   }
 
-  // Mostly short; now and then up to 60 s, if there is the time.
-  double Length(double time, double end) {
-    const double length = Chance(0.8) ? Uniform(0.2, 6) : Uniform(6, 60);
-    return std::min(length, std::max(0.2, end - time));
-  }
-
   bool PlanStore(double time, double end) {
     for (time += Uniform(0, 2); time < end; time += Uniform(0.2, 4)) {
-      const double until = time + Length(time, end);
+      const double until = time + FaultLength(dice_, time, end);
       switch (Index(9)) {
         case 8:
           PlanRewind(time, until);
@@ -322,46 +309,16 @@ class Chaos {
   }
 
   bool PlanProxy(double time, double end) {
-    for (time += Uniform(0, 2); time < end; time += Uniform(0.2, 3)) {
-      const int door = Chance(0.3) ? Proxy::kAll : Index(kPlaces);
-      const double until = time + Length(time, end);
-      switch (Index(4)) {
-        case 0:
-          Plan(
-              FaultKind::kStalled, door, time, until,
-              [this, door] { proxy_.SetStalled(door, true); },
-              [this, door] { proxy_.SetStalled(door, false); });
-          time = until;
-          break;
-        case 1:
-          Plan(
-              FaultKind::kRefused, door, time, until,
-              [this, door] { proxy_.SetRefused(door, true); },
-              [this, door] { proxy_.SetRefused(door, false); });
-          time = until;
-          break;
-        case 2:
-          At(time, [this, door] {
-            proxy_.Cut(door);
-            Begin(FaultKind::kCut, door);
-          });
-          break;
-        default:
-          At(time, [this, door] {
-            proxy_.Halve(door);
-            Begin(FaultKind::kHalved, door);
-          });
-          break;
-      }
-    }
+    PlanProxyFaults(proxy_, kPlaces, 0.3, time, end, dice_,
+                    [this](auto... fault) { Plan(std::move(fault)...); });
     return true;
   }
 
-  // Of the even or the odd places, one at a time.
+  // Plans faults of the workers in the even or the odd places, one at a time.
   bool PlanWorkers(double time, double end, int rest) {
     for (time += Uniform(0, 2); time < end; time += Uniform(0.2, 4)) {
       const int place = 2 * Index(kPlaces / 2) + rest;
-      const double until = time + Length(time, end);
+      const double until = time + FaultLength(dice_, time, end);
       switch (Index(3)) {
         case 0:
           At(time, [this, place] { KillWorker(place); });
@@ -531,8 +488,7 @@ TEST(ChaosTest, SharedBudgetsKeepWhatTheyPromise) {
   if (!RedisServer::IsInstalled()) {
     GTEST_SKIP() << "redis-server is not installed";
   }
-  uint64_t seed = absl::GetFlag(FLAGS_seed);
-  if (seed == 0) seed = std::random_device()();
+  const uint64_t seed = SeedOrRandom(absl::GetFlag(FLAGS_seed));
   const double seconds = absl::GetFlag(FLAGS_seconds);
   absl::PrintF("chaos: --seconds=%.0f --seed=%d\n", seconds, seed);
   std::fflush(stdout);
@@ -554,7 +510,7 @@ TEST(ChaosTest, SharedBudgetsKeepWhatTheyPromise) {
     const bool was_stalled = any([](const Fault& fault) {
       return fault.kind == FaultKind::kMachineStalled;
     });
-    EXPECT_GE(figures.use, was_stalled ? 0.5 : 0.9);
+    EXPECT_GE(figures.use, was_stalled ? 0.5 : 0.97);
   }
   for (const FaultKind kind :
        {FaultKind::kStoreStopped, FaultKind::kWorkerStopped}) {
@@ -573,30 +529,13 @@ TEST(ChaosTest, SharedBudgetsKeepWhatTheyPromise) {
   if (testing::Test::HasFailure()) PrintFaults(history);
 }
 
-TEST(ChaosTest, SomeClocksAreHoursApart) {
-  if (!FindFaketime().has_value()) {
-    GTEST_SKIP() << (kIsSanitized ? "sanitizers do not go with libfaketime"
-                                  : "libfaketime is not installed")
-                 << ": all clocks were right";
-  }
-}
+TEST(ChaosTest, SomeClocksAreHoursApart) { SkipWithoutFaketime(); }
 
 }  // namespace
 }  // namespace waiter::chaos
 
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  absl::ParseCommandLine(argc, argv);
-  return RUN_ALL_TESTS();
-}
-
 #else
 
 TEST(ChaosTest, LibraryIsThere) { GTEST_SKIP() << "hiredis is not installed"; }
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
 
 #endif  // WAITER_HAS_HIREDIS

@@ -13,7 +13,6 @@
 #include <map>
 #include <numeric>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -285,7 +284,7 @@ CutOff MakeCutOff(const History& history, const WorkerLife& life,
     cut.is_alone |=
         CutsSome(fault) && fault.Concerns(life.worker) && Touches(fault, phase);
   }
-  // One that has just come, perhaps to a store that knows nobody.
+  // A worker that has just come, perhaps to a store that knows nobody.
   if (life.from > phase.from - kRecovery) {
     cut.rate_share =
         may_know_nobody ? 1 : std::max(share, history.budgets.local_share);
@@ -308,8 +307,8 @@ std::vector<CutOff> CutOffs(const History& history) {
   return cuts;
 }
 
-// What those that are cut off take together at each time, of a whole of `rate`
-// per second: at most once more the whole.
+// Returns what members that are cut off take together at each time, of a whole
+// of `rate` per second: at most the whole once more.
 std::vector<Allowance::Surplus> SurplusOf(const std::vector<CutOff>& cuts,
                                           double CutOff::*share, double rate) {
   std::vector<double> times;
@@ -362,44 +361,6 @@ std::vector<Event> Payments(const History& history) {
 }
 
 }  // namespace
-
-std::string_view ToString(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kStoreKilled:
-      return "store killed";
-    case FaultKind::kStoreStopped:
-      return "store stopped";
-    case FaultKind::kStoreFull:
-      return "store full";
-    case FaultKind::kStoreEmptied:
-      return "store emptied";
-    case FaultKind::kStoreRewound:
-      return "store rewound";
-    case FaultKind::kScriptsLost:
-      return "scripts lost";
-    case FaultKind::kClientsKilled:
-      return "clients killed";
-    case FaultKind::kStalled:
-      return "proxy stalls";
-    case FaultKind::kRefused:
-      return "proxy refuses";
-    case FaultKind::kCut:
-      return "proxy cuts";
-    case FaultKind::kHalved:
-      return "proxy halves";
-    case FaultKind::kWorkerKilled:
-      return "worker killed";
-    case FaultKind::kWorkerStopped:
-      return "worker stopped";
-    case FaultKind::kWorkerLeft:
-      return "worker left";
-    case FaultKind::kWorkerJoined:
-      return "worker joined";
-    case FaultKind::kMachineStalled:
-      break;
-  }
-  return "machine stalled";
-}
 
 Excess WorstExcess(const std::vector<Event>& events,
                    const Allowance& allowance) {

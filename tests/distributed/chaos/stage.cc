@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/distributed/chaos/history.h"
+#include "tests/distributed/chaos/proxy.h"
 #include "waiter/clock.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -35,6 +37,10 @@ double SecondsSince(MonotonicTime start) {
 }
 
 }  // namespace
+
+uint64_t SeedOrRandom(uint64_t seed) {
+  return seed == 0 ? std::random_device()() : seed;
+}
 
 std::optional<std::string> FindFaketime() {
   if (kIsSanitized) return std::nullopt;
@@ -50,6 +56,13 @@ std::optional<std::string> FindFaketime() {
     if (access(path.c_str(), R_OK) == 0) return path;
   }
   return std::nullopt;
+}
+
+void SkipWithoutFaketime() {
+  if (FindFaketime().has_value()) return;
+  GTEST_SKIP() << (kIsSanitized ? "sanitizers do not go with libfaketime"
+                                : "libfaketime is not installed")
+               << ": all clocks were right";
 }
 
 std::string ProgramBeside(const std::string& name) {
@@ -131,6 +144,49 @@ void Timeline::RunUntil(double time) {
     const std::function<void()> step = std::move(steps_.begin()->second);
     steps_.erase(steps_.begin());
     step();
+  }
+}
+
+double FaultLength(Dice& dice, double time, double end) {
+  const double length =
+      dice.Chance(0.8) ? dice.Uniform(0.2, 6) : dice.Uniform(6, 60);
+  return std::min(length, std::max(0.2, end - time));
+}
+
+void PlanProxyFaults(Proxy& proxy, int doors, double all, double time,
+                     double end, Dice& dice, const PlanFault& plan) {
+  time += dice.Uniform(0, 2);
+  while (time < end) {
+    const int door = dice.Chance(all) ? Proxy::kAll : dice.Index(doors);
+    const double until = time + FaultLength(dice, time, end);
+    const auto nothing = [] {};
+    switch (dice.Index(4)) {
+      case 0:
+        plan(
+            FaultKind::kStalled, door, time, until,
+            [&proxy, door] { proxy.SetStalled(door, true); },
+            [&proxy, door] { proxy.SetStalled(door, false); });
+        time = until;
+        break;
+      case 1:
+        plan(
+            FaultKind::kRefused, door, time, until,
+            [&proxy, door] { proxy.SetRefused(door, true); },
+            [&proxy, door] { proxy.SetRefused(door, false); });
+        time = until;
+        break;
+      case 2:
+        plan(
+            FaultKind::kCut, door, time, time,
+            [&proxy, door] { proxy.Cut(door); }, nothing);
+        break;
+      default:
+        plan(
+            FaultKind::kHalved, door, time, time,
+            [&proxy, door] { proxy.Halve(door); }, nothing);
+        break;
+    }
+    time += dice.Uniform(0.2, 3);
   }
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests need that break real processes at random times:
+// Parts of tests that break real processes at random times:
 //
 //   Timeline timeline(start);
 //   timeline.At(1.5, [&] { kill(pid, SIGKILL); });
@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/distributed/chaos/history.h"
+#include "tests/distributed/chaos/proxy.h"
 #include "tests/support/joining_thread.h"
 #include "waiter/clock.h"
 
@@ -35,9 +38,21 @@ inline constexpr bool kIsSanitized = true;
 inline constexpr bool kIsSanitized = false;
 #endif
 
+// Number of places for workers, and their wall clocks.
+inline constexpr int kPlaces = 6;
+inline constexpr std::array<const char*, kPlaces> kClocks = {
+    "", "+5h", "", "-26h", "", "+90d"};
+
+// Returns `seed`, or a random one if it is zero.
+uint64_t SeedOrRandom(uint64_t seed);
+
 // Returns the path of libfaketime for programs with threads, if it is there.
 // Sanitizers do not go with it.
 std::optional<std::string> FindFaketime();
+
+// Skips the test that calls it if all clocks were right for want of
+// libfaketime.
+void SkipWithoutFaketime();
 
 // Returns the path of a program in the folder of this one.
 std::string ProgramBeside(const std::string& name);
@@ -116,6 +131,21 @@ class Timeline {
   const MonotonicTime start_;
   std::multimap<double, std::function<void()>> steps_;
 };
+
+// Returns the length of a fault that begins at `time` in a burst until `end`:
+// mostly short, and sometimes up to 60 s if the burst leaves room for it.
+double FaultLength(Dice& dice, double time, double end);
+
+// Plans a fault of a door, or of all, from `from` until `to`. `begin` and
+// `undo` are to be called then.
+using PlanFault = std::function<void(FaultKind kind, int door, double from,
+                                     double to, std::function<void()> begin,
+                                     std::function<void()> undo)>;
+
+// Plans faults of `doors` doors of the proxy between `time` and `end`, of which
+// `all` is the part that concerns all doors at once.
+void PlanProxyFaults(Proxy& proxy, int doors, double all, double time,
+                     double end, Dice& dice, const PlanFault& plan);
 
 }  // namespace waiter::chaos
 

@@ -6,19 +6,9 @@
 
 #ifdef WAITER_HAS_HIREDIS
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>  // NOLINT(modernize-deprecated-headers): of POSIX
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -31,11 +21,11 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "tests/distributed/chaos/api_protocol.h"
 #include "tests/distributed/chaos/history.h"
+#include "tests/distributed/chaos/worker_process.h"
 #include "waiter/batch_poller.h"
 #include "waiter/distributed/redis_budget_store.h"
 #include "waiter/distributed/redis_client.h"
@@ -66,23 +56,6 @@ namespace {
 // Blocks during a call, so that at most one is between the limiter and the API.
 class Api {
  public:
-  Api() {
-    fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(absl::GetFlag(FLAGS_api)));
-    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
-        0) {
-      Give("no API");
-    }
-    const int on = 1;
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    const Hello hello = {.worker = absl::GetFlag(FLAGS_worker),
-                         .wall_micros = absl::ToUnixMicros(absl::Now())};
-    Send({reinterpret_cast<const char*>(&hello), sizeof(hello)});
-  }
-
   std::string Ask(const SharedRateLimiter& limiter,
                   absl::Span<const int64_t> waits) {
     const SharedRateLimiterState state = limiter.State();
@@ -107,29 +80,15 @@ class Api {
     std::string message(reinterpret_cast<const char*>(&call), sizeof(call));
     message.append(reinterpret_cast<const char*>(waits.data()),
                    waits.size() * sizeof(int64_t));
-    Send(message);
+    connection_.Send(message);
     std::string answers(waits.size(), '\0');
-    if (recv(fd_, answers.data(), answers.size(), MSG_WAITALL) !=
-        static_cast<ssize_t>(answers.size())) {
-      Give("the API is gone");
-    }
+    connection_.Receive(answers.data(), answers.size());
     return answers;
   }
 
  private:
-  [[noreturn]] static void Give(const char* why) {
-    // The test has ended.
-    std::fprintf(stderr, "worker: %s\n", why);
-    _exit(1);
-  }
-  void Send(const std::string& bytes) const {
-    if (send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
-        static_cast<ssize_t>(bytes.size())) {
-      Give("the API is gone");
-    }
-  }
-
-  int fd_ = -1;
+  ApiConnection connection_{absl::GetFlag(FLAGS_api),
+                            absl::GetFlag(FLAGS_worker)};
 };
 
 PollStatus ToStatus(char answer) {
@@ -230,26 +189,16 @@ class BatchedWaits {
 };
 
 template <typename Waits>
-void RunUntil(int signal, Api& api, std::shared_ptr<SharedRateLimiter> limiter,
-              const std::shared_ptr<SharedRetryQuota>& quota) {
+void RunUntilTermination(Api& api, std::shared_ptr<SharedRateLimiter> limiter,
+                         const std::shared_ptr<SharedRetryQuota>& quota) {
   auto engine = std::make_unique<WaitEngine>();
   Waits waits(*engine, api, std::move(limiter), quota->quota());
   for (int64_t i = 0; i < absl::GetFlag(FLAGS_waits); ++i) waits.Start(i);
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal);
-  int got = 0;
-  sigwait(&set, &got);
+  AwaitTermination();
   engine = nullptr;
 }
 
 int Main() {
-  // All threads leave it to `sigwait`.
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-
   Api api;
   const auto client = RedisClient::Make(
       "redis://127.0.0.1:" + std::to_string(absl::GetFlag(FLAGS_redis)));
@@ -266,9 +215,9 @@ int Main() {
                         .refill_per_second = absl::GetFlag(FLAGS_refill)}});
   if (!limiter.ok() || !quota.ok()) return 2;
   if (absl::GetFlag(FLAGS_batch)) {
-    RunUntil<BatchedWaits>(SIGTERM, api, *limiter, *quota);
+    RunUntilTermination<BatchedWaits>(api, *limiter, *quota);
   } else {
-    RunUntil<SingleWaits>(SIGTERM, api, *limiter, *quota);
+    RunUntilTermination<SingleWaits>(api, *limiter, *quota);
   }
   return 0;
 }
@@ -277,7 +226,7 @@ int Main() {
 }  // namespace waiter::chaos
 
 int main(int argc, char** argv) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  waiter::chaos::BeginWorker();
   absl::ParseCommandLine(argc, argv);
   return waiter::chaos::Main();
 }

@@ -35,13 +35,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -50,6 +48,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/distributed/chaos/history.h"
 #include "tests/distributed/chaos/proxy.h"
 #include "tests/distributed/chaos/stage.h"
 #include "tests/durable/chaos/truth_server.h"
@@ -77,13 +76,9 @@ namespace {
 
 using Kind = DurableHistory::Trouble::Kind;
 
-// Places for workers. The first ones are taken from the start.
-constexpr int kPlaces = 6;
+// Places that have a worker from the start.
 constexpr int kFirstWorkers = 4;
 constexpr int kClientDoor = kPlaces;
-// Workers that follow each other in one place have numbers with the same rest.
-constexpr int kMostPlaces = 100;
-
 constexpr int kPartitions = 8;
 constexpr int64_t kMaxAttempts = 25;
 constexpr double kLease = 3;
@@ -95,14 +90,10 @@ constexpr double kRecovery = 18;
 // The last waits are enqueued so long before the end of the run, and end by
 // then.
 constexpr double kLastPart = 8;
-// For what was under way when a fault ended.
+// Time for calls that were under way when a fault ended.
 constexpr double kAftermath = 3;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Wall clocks of the places.
-constexpr std::array<const char*, kPlaces> kClocks = {"",     "+5h", "",
-                                                      "-26h", "",    "+90d"};
 
 absl::Duration Time(double seconds) { return absl::Seconds(seconds); }
 
@@ -124,12 +115,13 @@ class Store {
   RedisClusterServers& cluster() { return *cluster_; }
   const std::string& folder() const { return directory_.path(); }
 
-  // For workers: with the cluster, its nodes; otherwise a door of the proxy.
+  // Returns the URL for workers: the nodes of the cluster, or a door of the
+  // proxy.
   std::string Url(int port) const {
     return cluster_.has_value() ? absl::StrJoin(cluster_->Urls(), ",")
                                 : absl::StrCat("redis://127.0.0.1:", port);
   }
-  // A way of its own to the store.
+  // Returns a store with a connection of its own.
   std::shared_ptr<WaitStore> Connect(int port) const {
     if (cluster_.has_value()) {
       return std::make_shared<RedisWaitStore>(*RedisCluster::Make(
@@ -186,7 +178,7 @@ class Customer {
     SendCancel(key);
   }
 
-  // Sends again what had no answer. Returns whether all has one.
+  // Repeats the calls without an answer. Returns whether all calls have one.
   bool AskAgain() {
     std::vector<std::function<void()>> calls;
     {
@@ -377,7 +369,8 @@ class Chaos {
   void Trouble(Kind kind, int worker, double from, double to) {
     history_.troubles.push_back({kind, worker, Time(from), Time(to)});
   }
-  // Of all workers that live in a place at any time between, or in all.
+  // Notes a trouble of all workers that live in a place, or in all, at any time
+  // between.
   void Cut(int place, double from, double to) {
     last_fault_ = std::max(last_fault_, to);
     if (place == Proxy::kAll) {
@@ -397,7 +390,7 @@ class Chaos {
     ++counts_[what];
   }
 
-  // A fault of a place, or of all, from `time` until `end`.
+  // Plans a fault of a place, or of all, from `time` until `end`.
   void Plan(const std::string& what, int place, double time, double end,
             std::function<void()> begin, std::function<void()> undo) {
     const auto begun = std::make_shared<double>();
@@ -458,15 +451,9 @@ class Chaos {
     }
   }
 
-  // Mostly short; now and then up to 60 s, if there is the time.
-  double Length(double time, double end) {
-    const double length = dice_.Chance(0.85) ? Uniform(0.2, 6) : Uniform(6, 60);
-    return std::min(length, std::max(0.2, end - time));
-  }
-
   void PlanStore(double time, double end) {
     for (time += Uniform(0, 1); time < end; time += Uniform(0.2, 4)) {
-      const double until = time + Length(time, end);
+      const double until = time + FaultLength(dice_, time, end);
       switch (dice_.Index(8)) {
         case 0:
         case 1:
@@ -522,7 +509,7 @@ class Chaos {
     });
   }
 
-  // What Redis has acknowledged is in the file, unless it waited for the disk.
+  // The file has all that Redis acknowledged, unless Redis waited for the disk.
   void KillStore() {
     const double now = Now();
     const std::string info = store_.server().Run({"INFO", "persistence"});
@@ -552,38 +539,10 @@ class Chaos {
   }
 
   void PlanProxy(double time, double end) {
-    for (time += Uniform(0, 2); time < end; time += Uniform(0.2, 3)) {
-      const int door =
-          dice_.Chance(0.2) ? Proxy::kAll : dice_.Index(kPlaces + 1);
-      const double until = time + Length(time, end);
-      const auto nothing = [] {};
-      switch (dice_.Index(4)) {
-        case 0:
-          Plan(
-              "proxy stalls", door, time, until,
-              [this, door] { proxy_.SetStalled(door, true); },
-              [this, door] { proxy_.SetStalled(door, false); });
-          time = until;
-          break;
-        case 1:
-          Plan(
-              "proxy refuses", door, time, until,
-              [this, door] { proxy_.SetRefused(door, true); },
-              [this, door] { proxy_.SetRefused(door, false); });
-          time = until;
-          break;
-        case 2:
-          Plan(
-              "proxy cuts", door, time, time,
-              [this, door] { proxy_.Cut(door); }, nothing);
-          break;
-        default:
-          Plan(
-              "proxy halves", door, time, time,
-              [this, door] { proxy_.Halve(door); }, nothing);
-          break;
-      }
-    }
+    PlanProxyFaults(proxy_, kPlaces + 1, 0.2, time, end, dice_,
+                    [this](FaultKind kind, auto... fault) {
+                      Plan(std::string(ToString(kind)), std::move(fault)...);
+                    });
   }
 
   // One fault of a node after the other, as each waits until the cluster is
@@ -609,7 +568,7 @@ class Chaos {
     RedisClusterServers& cluster = store_.cluster();
     const int slot = cluster_dice_.Index(16384);
     const size_t primary = cluster.PrimaryOf(slot);
-    // Its replica.
+    // The replica of `primary`.
     const size_t other = (primary + kPrimaries) % (2 * kPrimaries);
     const double begun = Now();
     double lost_from = begun - 2;
@@ -690,11 +649,11 @@ class Chaos {
         cluster_dice_.Index(static_cast<int>(primaries.size()))));
   }
 
-  // Of the even or the odd places, one at a time.
+  // Plans faults of the workers in the even or the odd places, one at a time.
   void PlanWorkers(double time, double end, int rest) {
     for (time += Uniform(0, 2); time < end; time += Uniform(0.2, 4)) {
       const int place = 2 * dice_.Index(kPlaces / 2) + rest;
-      const double until = time + Length(time, end);
+      const double until = time + FaultLength(dice_, time, end);
       switch (dice_.Index(4)) {
         case 0:
         case 1:
@@ -889,7 +848,7 @@ class Chaos {
       if (counter == "fence") continue;
       (counter == "enqueued" ? rest.enqueued : rest.ended) += count;
     }
-    // Of each key, whether the structures agree.
+    // The structures must agree on each key.
     const auto report = Await<DurableCheckReport>(
         [&](DurableClient::Callback<DurableCheckReport> done) {
           CheckDurableWaits(reader_store_, "job", {.partitions = kPartitions},
@@ -972,8 +931,7 @@ TEST(DurableChaosTest, HistoryIsFlawlessWhateverBreaks) {
   if (!RedisServer::IsInstalled()) {
     GTEST_SKIP() << "redis-server is not installed";
   }
-  uint64_t seed = absl::GetFlag(FLAGS_seed);
-  if (seed == 0) seed = std::random_device()();
+  const uint64_t seed = SeedOrRandom(absl::GetFlag(FLAGS_seed));
   const double seconds = absl::GetFlag(FLAGS_seconds);
   const bool is_cluster = absl::GetFlag(FLAGS_cluster);
   absl::PrintF("chaos: --seconds=%.0f --seed=%d%s\n", seconds, seed,
@@ -994,32 +952,15 @@ TEST(DurableChaosTest, HistoryIsFlawlessWhateverBreaks) {
   }
 }
 
-TEST(DurableChaosTest, SomeClocksAreHoursApart) {
-  if (!FindFaketime().has_value()) {
-    GTEST_SKIP() << (kIsSanitized ? "sanitizers do not go with libfaketime"
-                                  : "libfaketime is not installed")
-                 << ": all clocks were right";
-  }
-}
+TEST(DurableChaosTest, SomeClocksAreHoursApart) { SkipWithoutFaketime(); }
 
 }  // namespace
 }  // namespace waiter::chaos
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  absl::ParseCommandLine(argc, argv);
-  return RUN_ALL_TESTS();
-}
 
 #else
 
 TEST(DurableChaosTest, LibraryIsThere) {
   GTEST_SKIP() << "hiredis is not installed";
-}
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
 }
 
 #endif  // WAITER_HAS_HIREDIS

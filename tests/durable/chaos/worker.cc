@@ -5,17 +5,7 @@
 
 #ifdef WAITER_HAS_HIREDIS
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>  // NOLINT(modernize-deprecated-headers): of POSIX
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -28,9 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "tests/distributed/chaos/api_protocol.h"
+#include "tests/distributed/chaos/worker_process.h"
 #include "tests/durable/chaos/truth_server.h"
 #include "tests/durable/chaos/worker_log.h"
 #include "tests/durable/logged_wait_store.h"
@@ -57,45 +46,19 @@ namespace {
 // Asks the API, one question at a time.
 class Api {
  public:
-  Api() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(absl::GetFlag(FLAGS_api)));
-    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
-        0) {
-      Give("no API");
-    }
-    const int on = 1;
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    const Hello hello = {.worker = absl::GetFlag(FLAGS_worker),
-                         .wall_micros = absl::ToUnixMicros(absl::Now())};
-    Send({reinterpret_cast<const char*>(&hello), sizeof(hello)});
-  }
-
   bool IsReady(const DurablePoll& poll) {
     Question question = {.fence = poll.fence};
     poll.key.copy(question.key.data(), question.key.size() - 1);
-    Send({reinterpret_cast<const char*>(&question), sizeof(question)});
+    connection_.Send(
+        {reinterpret_cast<const char*>(&question), sizeof(question)});
     char answer = '0';
-    if (recv(fd_, &answer, 1, MSG_WAITALL) != 1) Give("the API is gone");
+    connection_.Receive(&answer, 1);
     return answer == '1';
   }
 
  private:
-  [[noreturn]] static void Give(const char* why) {
-    // The test has ended.
-    std::fprintf(stderr, "worker: %s\n", why);
-    _exit(1);
-  }
-  void Send(const std::string& bytes) const {
-    if (send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
-        static_cast<ssize_t>(bytes.size())) {
-      Give("the API is gone");
-    }
-  }
-
-  const int fd_;
+  ApiConnection connection_{absl::GetFlag(FLAGS_api),
+                            absl::GetFlag(FLAGS_worker)};
 };
 
 std::shared_ptr<WaitStore> MakeStore() {
@@ -114,12 +77,6 @@ std::shared_ptr<WaitStore> MakeStore() {
 }
 
 int Main() {
-  // All threads leave it to `sigwait`.
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-
   // Each thread that polls has a connection of its own.
   const auto poll = [](const DurablePoll& asked) -> Poll<std::string> {
     thread_local Api api;
@@ -153,8 +110,7 @@ int Main() {
                          poll, deliver);
   if (!status.ok()) return 2;
   (*waits)->Start();
-  int got = 0;
-  sigwait(&set, &got);
+  AwaitTermination();
   return (*waits)->Drain(absl::Seconds(10)) ? 0 : 3;
 }
 
@@ -162,7 +118,7 @@ int Main() {
 }  // namespace waiter::chaos
 
 int main(int argc, char** argv) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  waiter::chaos::BeginWorker();
   absl::ParseCommandLine(argc, argv);
   return waiter::chaos::Main();
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a worker of the chaos test writes down of itself, a line for each event,
-// so that a kill -9 loses nothing that the worker has acted on:
+// Log of a worker of the chaos test, with a line for each event, so that a
+// kill -9 loses nothing that the worker has acted on:
 //
 //   auto log = std::make_shared<WorkerLog>(path);            // In the worker.
 //   LoggedWaitStore store(inner, log);
