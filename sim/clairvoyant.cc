@@ -28,7 +28,9 @@ Clairvoyant::Clairvoyant(std::vector<double> durations)
   }
   const size_t size = durations_.size();
   for (size_t i = 1; i <= kFromDurations; ++i) {
-    times_.push_back(durations_[i * size / kFromDurations - 1]);
+    // There may be fewer durations than times.
+    times_.push_back(
+        durations_[std::max<size_t>(i * size / kFromDurations, 1) - 1]);
   }
   const double first = durations_.front();
   const double last = durations_.back();
