@@ -43,6 +43,10 @@
 namespace absl {
 namespace waiter_command {
 
+template <std::same_as<string_view> Own>
+string_view ToAbsl(Own text) {
+  return text;
+}
 inline string_view ToAbsl(std::string_view text) {
   return {text.data(), text.size()};
 }
@@ -124,13 +128,14 @@ std::string StrReplaceAll(
 template <typename A, typename B>
 requires waiter_command::HasStdView<A, B>
 bool StartsWith(const A& text, const B& prefix) {
-  return std::string_view(text).starts_with(prefix);
+  return StartsWith(waiter_command::ToAbsl(text),
+                    waiter_command::ToAbsl(prefix));
 }
 
 template <typename A, typename B>
 requires waiter_command::HasStdView<A, B>
 bool EndsWith(const A& text, const B& suffix) {
-  return std::string_view(text).ends_with(suffix);
+  return EndsWith(waiter_command::ToAbsl(text), waiter_command::ToAbsl(suffix));
 }
 
 template <typename A, typename B>

@@ -139,17 +139,20 @@ void RedisLoop::Run() {
   while (true) {
     TakeCalls();
     const MonotonicTime now = clock_.MonotonicNow();
-    {
-      const MutexLock lock(mutex_);
-      if (stopping_) break;
-    }
-    RunTimers(now);
+    if (!IsStopping()) RunTimers(now);
+    // A timer may have destroyed the client, which then connects no more.
+    if (IsStopping()) break;
     Work(now);
     // Callbacks may add links.
     for (size_t i = 0; i < links_.size(); ++i) links_[i]->Work(now);
     AwaitEvents();
   }
   Finish();
+}
+
+bool RedisLoop::IsStopping() const {
+  const MutexLock lock(mutex_);
+  return stopping_;
 }
 
 bool RedisLoop::TakeCalls() {

@@ -89,6 +89,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
 
  private:
   void Run();
+  bool IsStopping() const;
   // Returns whether there was one.
   bool TakeCalls();
   void RunTimers(MonotonicTime now);
