@@ -54,7 +54,8 @@ void ProcessReaper::KillNow() {
     kill(-pid, SIGKILL);
     child.killed = true;
     child.kill_at = Now();
-    child.next_look = loop_.CallAt(Now(), [this, pid = pid] { LookAt(pid); });
+    child.next_look =
+        loop_.CallAt(Now(), [this, leader = pid] { LookAt(leader); });
   }
 }
 

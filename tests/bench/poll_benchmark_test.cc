@@ -174,7 +174,7 @@ TEST_F(PollBenchmarkTest, AllocationsAreThoseOfAPoll) {
       },
       1000);
 
-  for (const size_t row : {0, 1}) {
+  for (const size_t row : {size_t{0}, size_t{1}}) {
     EXPECT_EQ(none[row].Counter("allocs"), 0) << none[row].name;
     EXPECT_EQ(two[row].Counter("allocs"), 2) << two[row].name;
   }
@@ -298,7 +298,7 @@ TEST_F(PollBenchmarkTest, FunctionThatIsTooSlowForALoadIsReported) {
       20, options);
 
   ASSERT_THAT(rows, SizeIs(5));
-  for (const size_t row : {0, 1, 2, 3}) EXPECT_EQ(rows[row].error, "");
+  for (size_t row = 0; row < 4; ++row) EXPECT_EQ(rows[row].error, "");
   EXPECT_EQ(rows[4].error,
             "a poll takes 1ms, so 100000 of them take longer than the delay");
   EXPECT_LT(clock_.Elapsed(), Seconds(60));

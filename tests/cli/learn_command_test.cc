@@ -422,7 +422,7 @@ TEST_F(LearnCommandTest, ReportOfFewWaitsPromisesNothing) {
   const std::string log = LogOfTenRuns(/*one_target=*/true);
   const std::vector<std::string> lines = absl::StrSplit(log, '\n');
   std::string few;
-  for (int i = 0; i < 100; ++i) absl::StrAppend(&few, lines[i], "\n");
+  for (size_t i = 0; i < 100; ++i) absl::StrAppend(&few, lines[i], "\n");
   EXPECT_THAT(Call({"report", Write("few", few)}).out,
               Not(HasSubstr("learned")));
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -26,7 +27,7 @@ namespace {
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 constexpr bool kIsSanitized = true;
 #else
 constexpr bool kIsSanitized = false;
@@ -59,7 +60,7 @@ bool IsAbout(std::string_view shown, std::string_view printed) {
   double a = 0;
   double b = 0;
   if (ReadNumber(shown, a) && ReadNumber(printed, b)) {
-    return std::abs(a - b) <= 25 + 0.5 * std::abs(b);
+    return std::abs(a - b) <= 10 + 0.5 * std::abs(b);
   }
   const bool is_verdict = printed == "reached" || printed == "missed";
   return shown == printed ||

@@ -434,9 +434,7 @@ TEST_F(OwnStoreLimiterTest, StateCountsSlots) {
   EXPECT_EQ(limiter->State().mode, SharedBudgetMode::kStarting);
   EXPECT_EQ(limiter->State().members, 1);
   EXPECT_TRUE(limiter->State().last_error.ok());
-  int64_t granted = 0;
-  store_->on_grant = [&](const RateRequest& request) {
-    granted += request.want;
+  store_->on_grant = [](const RateRequest& request) {
     return RateGrant{.granted = request.want,
                      .interval = milliseconds(10),
                      .rate = 100,

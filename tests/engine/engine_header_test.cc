@@ -372,7 +372,7 @@ TEST_F(EngineHeaderTest, ShutDownEndsPendingWaitsOnTheirThread) {
     Counter polls;
     {
       WaitEngine engine(Real(threads));
-      for (int i = 0; i < 6; ++i) {
+      for (size_t i = 0; i < 6; ++i) {
         seen.push_back(std::make_shared<Seen>());
         handles.push_back(engine.Start(Make(
                                            [&polls, &polled, i] {
@@ -387,7 +387,7 @@ TEST_F(EngineHeaderTest, ShutDownEndsPendingWaitsOnTheirThread) {
       if (threads == 0) engine.RunDue();
       ASSERT_TRUE(polls.Await(6));
     }
-    for (int i = 0; i < 6; ++i) {
+    for (size_t i = 0; i < 6; ++i) {
       EXPECT_EQ(seen[i]->count(), 1);
       EXPECT_EQ(seen[i]->reason(), StopReason::kShutDown);
       EXPECT_EQ(seen[i]->report().status.code(), absl::StatusCode::kCancelled);
@@ -1387,7 +1387,7 @@ TEST_F(EngineHeaderTest, WaitsOnOneThreadBeginInTheOrderOfTheirStarts) {
     }
     if (threads == 0) engine.Run();
     EXPECT_TRUE(called.Await(500));
-    for (int i = 0; i < 500; ++i) EXPECT_EQ(order[i], i);
+    for (int i = 0; i < 500; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
   }
 }
 
@@ -3097,7 +3097,7 @@ TEST_F(EngineHeaderTest, AGroupCallsBackOnceInOrderAndNotInItsConstructor) {
       }
       EXPECT_TRUE(seen->calls.Await());
       EXPECT_EQ(seen->results.size(), static_cast<size_t>(count));
-      for (int i = 0; i < count; ++i) {
+      for (size_t i = 0; i < seen->results.size(); ++i) {
         if (i % 2 == 0) {
           EXPECT_TRUE(seen->results[i].ok());
         } else {
@@ -3174,7 +3174,8 @@ TEST_F(EngineHeaderTest, AGroupCancelsWhatIsNotNeeded) {
       EXPECT_TRUE(seen->calls.Await());
       EXPECT_EQ(seen->results.size(), 5u);
       for (int i = c.successes + c.failures; i < 5; ++i) {
-        EXPECT_EQ(seen->results[i].reason(), StopReason::kCancelled);
+        EXPECT_EQ(seen->results[static_cast<size_t>(i)].reason(),
+                  StopReason::kCancelled);
       }
     }
   }

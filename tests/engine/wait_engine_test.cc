@@ -996,8 +996,7 @@ TEST_F(BurstTest, WaitsNotYetBegunAreShutDown) {
 
   EXPECT_THAT(results_.reports(), SizeIs(kBurst));  // One wait was destroyed.
   EXPECT_THAT(results_.reasons(),
-              Contains(StopReason::kShutDown)
-                  .Times(static_cast<int>(kBurst - order_.size())));
+              Contains(StopReason::kShutDown).Times(kBurst - order_.size()));
 }
 
 // Reports.

@@ -181,7 +181,7 @@ TEST_F(LearnedHeaderThreadsTest, FilesOfOnePathLearnEverythingOfEachOther) {
   for (const auto& model : models) files.push_back(Open(model));
   {
     std::vector<JoiningThread> threads;
-    for (int thread = 0; thread < 2; ++thread) {
+    for (size_t thread = 0; thread < 2; ++thread) {
       threads.emplace_back([&, thread] {
         for (int i = 0; i < kEach; ++i) {
           models[thread]->Record(absl::StrCat("operation ", thread),
@@ -190,7 +190,7 @@ TEST_F(LearnedHeaderThreadsTest, FilesOfOnePathLearnEverythingOfEachOther) {
       });
     }
   }
-  for (int i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(files[i]->Sync(), absl::OkStatus());
     EXPECT_EQ(files[i]->status(), absl::OkStatus());
     EXPECT_THAT(models[i]->Durations("operation 0"), SizeIs(kEach));
@@ -307,7 +307,7 @@ void StartMany(WaitEngine& engine, SimulatedClock& clock,
                      if (end == absl::InfiniteDuration()) end = now + length;
                      return now >= end;
                    },
-                   policies[i % 10]),
+                   policies[static_cast<size_t>(i % 10)]),
                [&](const WaitResult<>& result) {
                  if (result.ok()) ++succeeded;
                })

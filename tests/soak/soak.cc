@@ -40,6 +40,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/functional/any_invocable.h"
@@ -81,7 +82,7 @@ ABSL_FLAG(absl::Duration, grace, absl::Seconds(60),
 namespace waiter::soak {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 constexpr bool kIsSanitized = true;
 #else
 constexpr bool kIsSanitized = false;

@@ -153,8 +153,8 @@ class Lines {
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<Line> lines_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;  // Of what follows.
+  std::vector<Line> lines_;
 };
 
 class LogHeaderTest : public EngineFixture {
@@ -410,9 +410,11 @@ struct Page {
 };
 
 bool IsName(std::string_view name, bool colon) {
-  if (name.empty() || absl::ascii_isdigit(name[0])) return false;
+  if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0])))
+    return false;
   for (const char c : name) {
-    if (!absl::ascii_isalnum(c) && c != '_' && !(colon && c == ':')) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_' &&
+        !(colon && c == ':')) {
       return false;
     }
   }
@@ -1022,7 +1024,8 @@ TEST_F(MetricsHeaderFixture, CollectedCountsNeverDecreaseAndNoneIsLost) {
       threads.emplace_back([&] {
         for (int j = 0; j < kValues; ++j) {
           table_->Record(
-              MetricSeries::PollDuration(j % 3, "x", kAllStatuses[j % 5]),
+              MetricSeries::PollDuration(
+                  j % 3, "x", kAllStatuses[static_cast<size_t>(j % 5)]),
               j % 7);
           table_->Add(MetricSeries::WaitActive(j % 3, "x"),
                       j % 2 == 0 ? 1 : -1);
@@ -1199,9 +1202,9 @@ struct TraceLog {
     int errors = 0;
     int ends = 0;
   };
-  std::mutex mutex;
-  std::vector<Span> spans ABSL_GUARDED_BY(mutex);
-  int used_after_end ABSL_GUARDED_BY(mutex) = 0;
+  std::mutex mutex;  // Of what follows, but for the last.
+  std::vector<Span> spans;
+  int used_after_end = 0;
   std::atomic<int> misnested = 0;
 };
 

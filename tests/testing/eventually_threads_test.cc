@@ -70,7 +70,7 @@ TEST(EventuallyThreadsTest, EventsOfAScriptHappenAtTheirOwnTimes) {
   for (const auto& [minute, next] :
        {std::pair(10, "THROTTLED"), std::pair(12, "UPDATING"),
         std::pair(47, "DONE")}) {
-    clock.CallAt(Minutes(minute), [&, next = next] { state = next; });
+    clock.CallAt(Minutes(minute), [&, then = next] { state = then; });
   }
   const auto get = [&] {
     if (seen.back() != state) seen.push_back(state);
@@ -192,14 +192,15 @@ TEST(EventuallyThreadsTest, AssertionsOnSeveralThreadsStaySeparate) {
     threads.emplace_back([&, i] {
       const SimulatedClock::Participant participant(clock);
       ready.arrive_and_wait();
-      texts[i] =
+      texts[static_cast<size_t>(i)] =
           FailureOf([&] { EXPECT_EVENTUALLY(i, 100, On(clock, Minutes(10))); });
     });
   }
   threads.clear();
 
   for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(texts[i], HasSubstr("Actual: " + std::to_string(i) + " (poll"));
+    EXPECT_THAT(texts[static_cast<size_t>(i)],
+                HasSubstr("Actual: " + std::to_string(i) + " (poll"));
   }
 }
 
