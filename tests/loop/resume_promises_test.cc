@@ -852,7 +852,7 @@ TEST_P(EngineCheckpointTest, ItMayDestroyTheHandleWithAllThatTheWaitOwns) {
       called = !token.bytes().empty() && owned.use_count() > 1;
     };
     Begin(
-        [this, owned](const PollContext&) {
+        [owned](const PollContext&) {
           ++*owned;
           return NotReady();
         },
