@@ -11,7 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <system_error>
+
+#include "absl/status/status.h"
 
 namespace waiter::cli {
 namespace {
@@ -24,9 +25,11 @@ constexpr int kOwnFailure = 125;
 std::array<int, 2> MakeWakePipe() {
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    const std::string why = std::generic_category().message(errno);
-    // Not a stream, as UBSan needs a file to check the type of one.
-    std::fprintf(stderr, "waiter: cannot create a pipe: %s\n", why.c_str());
+    const absl::Status status =
+        absl::ErrnoToStatus(errno, "waiter: cannot create a pipe");
+    // Neither a stream nor a category of errors, as UBSan needs a file to check
+    // the type of one.
+    std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
     std::_Exit(kOwnFailure);
   }
   return ends;

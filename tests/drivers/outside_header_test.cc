@@ -246,7 +246,7 @@ TEST_F(OutsideTest, HooksComeInOrderWhateverAnswersAndOptions) {
   for (uint64_t i = 0; i < 400; ++i) {
     SCOPED_TRACE(first_seed + i);
     std::minstd_rand gen(static_cast<unsigned>(first_seed + i));
-    const auto chance = [&](int of) { return gen() % of == 0; };
+    const auto chance = [&](unsigned of) { return gen() % of == 0; };
     const auto checker = std::make_shared<OrderChecker>();
     WaitOptions options = Watched(checker);
     options.timeout = absl::Seconds(gen() % 30);

@@ -640,7 +640,8 @@ class RandomCalls {
       broken_ = absl::StrCat("a call of ", keys.size(), " keys");
     }
     for (const int key : keys) {
-      const std::multiset<int>& pending = pending_[key % pollers_.size()];
+      const std::multiset<int>& pending =
+          pending_[static_cast<size_t>(key) % pollers_.size()];
       if (!pending.contains(key)) broken_ = "a call for a key without a wait";
     }
     if (gen_() % 8 == 0) return absl::UnavailableError("reset");

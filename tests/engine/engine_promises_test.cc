@@ -272,7 +272,7 @@ TEST_F(EnginePromisesTest, AnswerGivenAtTheDeadlineIsInTime) {
 // Two polls are under way, and a third wait polls at the deadline of both. In
 // that poll it answers one of the two, which is in time.
 TEST_F(EnginePromisesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
-  for (const size_t answered : {0, 1}) {
+  for (const size_t answered : {size_t{0}, size_t{1}}) {
     SCOPED_TRACE(answered);
     SimulatedClock clock;
     WaitEngine engine(

@@ -75,7 +75,7 @@ TEST(EventQueueTest, QueueAgreesWithASortedSet) {
 }
 
 TEST(EventQueueTest, LatestTimeFits) {
-  for (const size_t clients : {1, 2, 3, 4, 5, 64, 1000}) {
+  for (const size_t clients : std::vector<size_t>{1, 2, 3, 4, 5, 64, 1000}) {
     const nanoseconds latest = EventQueue::LatestTime(clients);
     EventQueue queue(std::vector<nanoseconds>(clients, latest));
     for (size_t i = 0; i < clients; ++i) {
