@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "waiter/version.h"
+
 namespace waiter {
 
 // One of the parts of the waits of a name.
