@@ -416,10 +416,10 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
   Name& name = partition.name;
   const auto give_back = [&](nanoseconds delay) {
     mutex_.AssertHeld();
-    partition.items.push_back({.key = wait.key,
-                               .fence = fence,
-                               .action = SettleAction::kRelease,
-                               .delay_us = Micros(delay)});
+    partition.items.push_back({.item = {.key = wait.key,
+                                        .fence = fence,
+                                        .action = SettleAction::kRelease,
+                                        .delay_us = Micros(delay)}});
     flushes_.Hasten(partition, now + kFlushGap);
   };
   absl::StatusOr<DurableRecord> record = ParseRecord(wait.record);
@@ -433,6 +433,7 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
   if (entry != nullptr) return give_back(kOverlapDelay);
   entry = std::make_unique<Held>(Held{.name = name,
                                       .partition = partition,
+                                      .holding = ++holdings_,
                                       .key = wait.key,
                                       .args = wait.args,
                                       .fence = fence,
@@ -801,11 +802,13 @@ void DurableWorker::End(Held& held, StopReason reason,
 }
 
 void DurableWorker::AddItem(Held& held, SettleAction action, int64_t delay_us) {
-  SettleItem& item = held.partition.items.emplace_back();
+  SettleItem& item =
+      held.partition.items.emplace_back(QueuedItem{.holding = held.holding})
+          .item;
   item.key = held.key;
   item.action = action;
   item.delay_us = delay_us;
-  if (std::exchange(held.is_dirty, false)) item.record = held.record.Encode();
+  ++held.queued;
   if (action == SettleAction::kEnd || action == SettleAction::kEndUnheard) {
     item.value = held.value;
     item.reason = std::string(StopReasonName(held.record.reason));
@@ -824,30 +827,33 @@ void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
 void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
   flushes_.Set(partition, MonotonicTime::max());
   std::vector<SettleItem> items;
-  std::vector<SettleItem> later;
+  std::vector<QueuedItem> later;
   std::vector<SentItem> sent;
   items.reserve(partition.items.size());
   sent.reserve(partition.items.size());
-  for (SettleItem& item : partition.items) {
+  for (QueuedItem& queued : partition.items) {
+    SettleItem& item = queued.item;
     Held* const held = Find(partition.name, item.key);
-    // Without one, the wait is given back as soon as it was claimed.
-    if (held != nullptr && item.fence == 0) {
-      if (held->is_settling) {
-        later.push_back(std::move(item));
+    // Without a fence, the wait is one that is held. What was to be asked for
+    // must not be done to the next holding of it.
+    if (item.fence == 0) {
+      if (held == nullptr || held->holding != queued.holding ||
+          held->phase == Phase::kDropped) {
         continue;
       }
+      if (held->is_settling) {
+        later.push_back(std::move(queued));
+        continue;
+      }
+      --held->queued;
+      // What follows renews the lease as well, or gives the wait back. A result
+      // is counted only with its end, so no renewal may write it.
+      if (item.action == SettleAction::kHold && held->queued > 0) continue;
       held->is_settling = true;
       item.fence = held->fence;
-      // Since the item was made, a call with the record may have failed. A
-      // renewal must not write a result, as that is not counted.
-      const bool is_renewal_of_a_result =
-          item.action == SettleAction::kHold && held->phase == Phase::kEnding;
-      if (!is_renewal_of_a_result && std::exchange(held->is_dirty, false)) {
+      if (std::exchange(held->is_dirty, false)) {
         item.record = held->record.Encode();
       }
-    }
-    if (item.fence == 0) continue;
-    if (held != nullptr) {
       sent.push_back({.key = item.key,
                       .fence = item.fence,
                       .action = item.action,
@@ -1081,10 +1087,12 @@ void DurableWorker::Stop() {
     // A wait that is given back is not held on before.
     for (const auto& [key, name] : names_) {
       for (const auto& partition : name->partitions) {
-        std::erase_if(partition->items, [&](const SettleItem& item) {
-          if (item.action != SettleAction::kHold) return false;
-          Held* const held = Find(*name, item.key);
-          if (held != nullptr) held->is_dirty = true;
+        std::erase_if(partition->items, [&](const QueuedItem& queued) {
+          if (queued.item.action != SettleAction::kHold) return false;
+          Held* const held = Find(*name, queued.item.key);
+          if (held != nullptr && held->holding == queued.holding) {
+            --held->queued;
+          }
           return true;
         });
       }
