@@ -1114,6 +1114,43 @@ TEST(DurablePromisesTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
   EXPECT_THAT(world.polls, SizeIs(polls));
 }
 
+// A suspect is lost while the store notes that it will be polled alone, and is
+// claimed again.
+TEST(DurablePromisesTest, SuspectThatWasLostLetsTheNextOneBePolled) {
+  BentWorld world;
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.function = [&](const DurablePoll&) -> Poll<std::string> {
+    const int worker = world.polls.back().worker;
+    if (worker < 2) world.worker(static_cast<size_t>(worker)).Kill();
+    return NotReady();
+  };
+  (void)world.Enqueue({.key = "a"});
+  (void)world.Enqueue({.key = "b"});
+  for (int i = 0; i < 2; ++i) {
+    world.AddWorker();
+    world.Run(absl::Seconds(18));
+  }
+  const size_t polls = world.polls.size();
+  DurableWorld::Worker& worker = world.AddWorker();
+  BentWaitStore& store = *world.stores[2];
+  store.keeps_replies = true;
+  world.Run(absl::Seconds(1));
+  ASSERT_EQ(worker.waits().State().held, 2);
+  worker.StopUntil(world.clock.Elapsed() + absl::Seconds(20));
+  world.Run(absl::Seconds(21));
+  ASSERT_EQ(worker.waits().State().claimed, 4);
+  ASSERT_THAT(world.polls, SizeIs(polls));
+  store.keeps_replies = false;
+  const auto kept = std::exchange(store.kept, {});
+  for (const auto& give : kept) give();
+  world.Run(absl::Seconds(10));
+  std::set<std::string> polled;
+  for (const auto& poll : world.polls) {
+    if (poll.worker == 2) polled.insert(poll.key);
+  }
+  EXPECT_THAT(polled, ElementsAre("a", "b"));
+}
+
 TEST(DurablePromisesTest, PollsKnowHowManyHoldersVanished) {
   Bench bench;
   std::vector<int64_t> crashes;

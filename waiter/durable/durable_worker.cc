@@ -502,7 +502,11 @@ void DurableWorker::OnMarked(Name& name, const Partition& partition,
                              const std::string& key, bool is_ok) {
   Held* const held = Find(name, key);
   const bool is_wanted = held != nullptr && held->phase == Phase::kSuspected;
-  if (is_wanted && is_ok) return BeginPolling(*held, clock_.MonotonicNow());
+  if (is_wanted && is_ok) {
+    // The one that was to be marked may have been lost and claimed again.
+    held->is_marked = true;
+    return BeginPolling(*held, clock_.MonotonicNow());
+  }
   has_suspect_ = false;
   // The wait was given back meanwhile, or the store may have noted the poll
   // without an answer. Without a poll, nothing may count as a crash.
