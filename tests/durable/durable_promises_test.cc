@@ -1053,6 +1053,20 @@ class BentWorld : public DurableWorld {
   std::vector<std::shared_ptr<BentWaitStore>> stores = {};
 };
 
+TEST(DurablePromisesTest, WorkerLooksOftenOnceTheOthersAreGone) {
+  BentWorld world;
+  world.AddWorker();
+  world.stores[0]->beat = [](auto& workers) {
+    // Of so many, two come before this one.
+    for (int i = 0; i < 10'000; ++i) workers->push_back(absl::StrCat(i));
+  };
+  world.Run(absl::Seconds(6));
+  world.stores[0]->beat = nullptr;
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(5));  // Within a beat.
+  EXPECT_THAT(world.polls, SizeIs(1));
+}
+
 // Two renewals wait for the answer to a first one, and the later one has the
 // record.
 TEST(DurablePromisesTest, RenewalHasTheNewestRecord) {

@@ -83,6 +83,10 @@ constexpr nanoseconds kOverlapDelay = seconds(1);
 constexpr int64_t kSuspectCrashes = 2;
 constexpr size_t kLongestValue = size_t{64} * 1024;
 
+nanoseconds LookGap(int64_t rank) {
+  return kLooks.at(std::min(static_cast<size_t>(rank), kLooks.size() - 1));
+}
+
 bool IsEmpty(const DurableAsker& asker) {
   if (const auto* const batches = std::get_if<DurableBatches>(&asker)) {
     return batches->call == nullptr;
@@ -281,6 +285,7 @@ void DurableWorker::OnBeat(
     const absl::StatusOr<std::vector<std::string>>& workers) {
   Note(workers.status());
   if (!workers.ok()) return;
+  const MonotonicTime now = clock_.MonotonicNow();
   for (const auto& [key, name] : names_) {
     for (const auto& partition : name->partitions) {
       const std::string place =
@@ -289,10 +294,16 @@ void DurableWorker::OnBeat(
         return Crc32c(absl::StrCat(worker, place));
       };
       const uint32_t own = hash(id_);
-      partition->rank = std::count_if(workers->begin(), workers->end(),
-                                      [&hash, own](const std::string& worker) {
-                                        return hash(worker) > own;
-                                      });
+      const int64_t before = std::exchange(
+          partition->rank, std::count_if(workers->begin(), workers->end(),
+                                         [&hash, own](const auto& worker) {
+                                           return hash(worker) > own;
+                                         }));
+      // Those that looked more often are gone.
+      if (partition->rank < before &&
+          partition->next_look != MonotonicTime::max()) {
+        looks_.Hasten(*partition, now + LookGap(partition->rank));
+      }
     }
   }
 }
@@ -399,8 +410,7 @@ void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
   for (const ClaimedWait& wait : reply->waits) {
     Adopt(partition, wait, reply->fence, sent + lease_, now);
   }
-  nanoseconds gap = kLooks.at(
-      std::min(static_cast<size_t>(partition.rank), kLooks.size() - 1));
+  nanoseconds gap = LookGap(partition.rank);
   if (static_cast<int64_t>(reply->waits.size()) == most) {
     gap = nanoseconds::zero();
   } else if (reply->next_us.has_value()) {
