@@ -50,6 +50,9 @@ class BentWaitStore final : public WaitStore {
   Bend<CheckReply> check;
   Bend<std::vector<FaultyWait>> examine;
   Bend<WaitServer> inspect;
+  // While set, replies of settles and marks are kept, to be given by the test.
+  bool keeps_replies = false;
+  std::vector<std::function<void()>> kept;
   // If not OK, calls have no effect and get this.
   absl::Status down;
 
@@ -80,7 +83,7 @@ class BentWaitStore final : public WaitStore {
     inner_->Settle(request, [this, request, callback = std::move(callback)](
                                 absl::StatusOr<SettleReply> reply) {
       if (settle != nullptr) settle(request, reply);
-      callback(std::move(reply));
+      Give(callback, std::move(reply));
     });
   }
   void Enqueue(EnqueueRequest request,
@@ -117,7 +120,10 @@ class BentWaitStore final : public WaitStore {
             Callback<int64_t> callback) override {
     if (Fails(callback)) return;
     inner_->Mark(std::move(partition), std::move(key), begins,
-                 Bent(&mark, std::move(callback)));
+                 Bent<int64_t>(&mark, [this, callback = std::move(callback)](
+                                          absl::StatusOr<int64_t> reply) {
+                   Give(callback, std::move(reply));
+                 }));
   }
   void Open(std::string space, std::string name, int64_t partitions,
             Callback<int64_t> callback) override {
@@ -164,6 +170,12 @@ class BentWaitStore final : public WaitStore {
       if (*bend != nullptr) (*bend)(reply);
       callback(std::move(reply));
     };
+  }
+
+  template <typename T>
+  void Give(const Callback<T>& callback, absl::StatusOr<T> reply) {
+    if (!keeps_replies) return callback(std::move(reply));
+    kept.push_back([callback, reply = std::move(reply)] { callback(reply); });
   }
 
   template <typename T>

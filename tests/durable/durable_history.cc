@@ -58,6 +58,12 @@ struct Lease {
   int worker = 0;
 };
 
+// A result that the store may have forgotten.
+struct ForgottenEnd {
+  int worker = 0;
+  absl::Duration sent;  // First; it may have been sent again much later.
+};
+
 // All that is known of one key.
 struct Story {
   std::vector<Holding> holdings = {};
@@ -65,7 +71,7 @@ struct Story {
   std::vector<Lease> leases = {};  // That the store has not forgotten.
   std::vector<absl::Duration> releases = {};
   bool has_ended = false;
-  std::vector<absl::Duration> forgotten_ends = {};  // When they were sent.
+  std::vector<ForgottenEnd> forgotten_ends = {};
   std::vector<const DurableHistory::PollSeen*> polls = {};
   std::vector<const DurableHistory::Delivery*> deliveries = {};
 
@@ -116,7 +122,10 @@ class Checker {
       if (wait == history_.waits.end()) continue;
       if (wait->second.cancelled.has_value()) continue;
       std::vector<absl::Duration> times = story.releases;
-      times.push_back(wait->second.enqueued + wait->second.first_delay);
+      // Nobody can poll a wait that is gone.
+      if (!IsForgotten(wait->second.enqueued)) {
+        times.push_back(wait->second.enqueued + wait->second.first_delay);
+      }
       for (const absl::Duration due : times) {
         if (!IsQuiet(due)) continue;
         const auto poll =
@@ -167,11 +176,14 @@ class Checker {
     const absl::Duration end = wait.enqueued + result.elapsed;
     const absl::Duration slack =
         history_.slack + history_.blur + history_.round_trip;
-    return std::any_of(story.forgotten_ends.begin(), story.forgotten_ends.end(),
-                       [&](absl::Duration sent) {
-                         return sent >= end - slack &&
-                                sent <= end + slack + kLatestEffect;
-                       });
+    return std::any_of(
+        story.forgotten_ends.begin(), story.forgotten_ends.end(),
+        [&](const ForgottenEnd& forgotten) {
+          return forgotten.sent >= end - slack &&
+                 (forgotten.sent <= end + slack + kLatestEffect ||
+                  IsTroubled(forgotten.worker, end - slack, forgotten.sent,
+                             Trouble::Kind::kStopped));
+        });
   }
 
   // Whether there is one of `kind`, or any, of the worker in this time.
@@ -224,7 +236,7 @@ class Checker {
                         settle.action == SettleAction::kEndUnheard;
       if (ends && !holding->ended.has_value()) holding->ended = settle.sent;
       if (ends && MayBeForgotten(settle)) {
-        story.forgotten_ends.push_back(settle.sent);
+        story.forgotten_ends.push_back({settle.worker, *holding->ended});
       }
       if (!settle.at.has_value() || settle.is_lost) continue;
       const bool is_forgotten = IsForgotten(*settle.at);

@@ -263,11 +263,44 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
          h.deliveries[0].result.value = "lost";
        },
        [](auto& h) { Lose(h, 11, 12); }},
+      // The end that is lost is a second one, long after the result.
+      {"same-result",
+       [](auto& h) {
+         h.deliveries.push_back(h.deliveries[0]);
+         h.deliveries[0].result.value = "lost";
+         h.settles[4].at.reset();
+         h.settles.push_back(h.settles[4]);
+         h.settles.back().sent = absl::Seconds(35);
+         h.settles.back().at = absl::Seconds(35);
+       },
+       [](auto& h) { Lose(h, 35, 36); }},
+      // The same with the first one, by a worker that stood still.
+      {"same-result",
+       [](auto& h) {
+         h.deliveries.push_back(h.deliveries[0]);
+         h.deliveries[0].result.value = "lost";
+         h.settles[4].sent = absl::Seconds(35);
+         h.settles[4].at = absl::Seconds(35);
+         Lose(h, 35, 36);
+       },
+       [](auto& h) {
+         h.troubles.push_back(
+             {Kind::kStopped, 1, absl::Seconds(11), absl::Seconds(35)});
+       }},
       {"leases", [](auto& h) { h.settles[0].sent = absl::Seconds(12); },
        [](auto& h) { Lose(h, 1, 1); }},
       {"lateness",
        [](auto& h) { h.settles[0].delay = absl::Milliseconds(7999); },
        [](auto& h) { Disturb(h, Kind::kDead, 2, 2); }},
+      // The enqueue is lost, but not the time at which a poll is due.
+      {"lateness",
+       [](auto& h) {
+         h.waits["d"] = {.enqueued = absl::Seconds(20),
+                         .timeout = absl::Seconds(60),
+                         .ready = absl::Seconds(100),
+                         .first_delay = absl::Seconds(5)};
+       },
+       [](auto& h) { Lose(h, 20, 21); }},
       {"crashes",
        [](auto& h) {
          DurableResult& result = h.rest.results["b"];

@@ -1041,6 +1041,130 @@ TEST(DurablePromisesTest, WorkerThatIsDestroyedGivesBackWhatItHolds) {
   EXPECT_THAT(bench.polls, SizeIs(Ge(10)));
 }
 
+// Workers whose stores a test may bend.
+class BentWorld : public DurableWorld {
+ public:
+  BentWorld() {
+    wrap = [this](int /*worker*/, std::shared_ptr<WaitStore> store) {
+      stores.push_back(std::make_shared<BentWaitStore>(std::move(store)));
+      return stores.back();
+    };
+  }
+  std::vector<std::shared_ptr<BentWaitStore>> stores = {};
+};
+
+TEST(DurablePromisesTest, WorkerLooksOftenOnceTheOthersAreGone) {
+  BentWorld world;
+  world.AddWorker();
+  world.stores[0]->beat = [](auto& workers) {
+    // Of so many, two come before this one.
+    for (int i = 0; i < 10'000; ++i) workers->push_back(absl::StrCat(i));
+  };
+  world.Run(absl::Seconds(6));
+  world.stores[0]->beat = nullptr;
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(5));  // Within a beat.
+  EXPECT_THAT(world.polls, SizeIs(1));
+}
+
+// Two renewals wait for the answer to a first one, and the later one has the
+// record.
+TEST(DurablePromisesTest, RenewalHasTheNewestRecord) {
+  BentWorld world;
+  world.options.lease = absl::Seconds(6);
+  world.policy.backoff = Every(absl::Seconds(1.5));
+  DurableWorld::Worker& worker = world.AddWorker();
+  world.Run(absl::Seconds(1.6));
+  (void)world.Enqueue({.key = "a"});  // Polled until 5 s.
+  BentWaitStore& store = *world.stores[0];
+  store.keeps_replies = true;
+  world.Run(absl::Seconds(6.1) - world.clock.Elapsed());
+  ASSERT_THAT(store.kept, SizeIs(1));
+  ASSERT_THAT(world.polls, SizeIs(3));
+  EXPECT_EQ(world.Get("a").attempts, 1);
+  store.kept[0]();
+  world.Run(absl::Milliseconds(20));
+  worker.Kill();
+  EXPECT_EQ(world.Get("a").attempts, 3);
+}
+
+// The worker delivers what another one recorded meanwhile, with a renewal from
+// before that was never sent.
+TEST(DurablePromisesTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
+  BentWorld world;
+  world.options.lease = absl::Seconds(6);
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.function = [&](const DurablePoll&) -> Poll<std::string> {
+    if (world.polls.back().worker == 0) return NotReady();
+    return Success("done");
+  };
+  world.handler = [&](const DurableResult&) -> absl::Status {
+    if (world.deliveries.back().worker == 1) return absl::InternalError("no");
+    // What the worker asks for within 5 ms is the last.
+    world.clock.CallAt(world.clock.Elapsed() + absl::Milliseconds(6),
+                       [&] { world.worker(0).Kill(); });
+    return absl::OkStatus();
+  };
+  DurableWorld::Worker& worker = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(1));
+  world.stores[0]->keeps_replies = true;
+  world.Run(absl::Seconds(6));
+  ASSERT_EQ(worker.waits().State().held, 0);
+  ASSERT_THAT(world.stores[0]->kept, SizeIs(1));
+  // The lease that is not known ends at 8 s.
+  worker.StopUntil(absl::Seconds(9));
+  world.AddWorker();
+  world.Run(absl::Seconds(1.6));
+  world.worker(1).Kill();
+  ASSERT_THAT(world.deliveries, SizeIs(1));
+  const size_t polls = world.polls.size();
+  world.Run(absl::Seconds(2));
+  ASSERT_THAT(world.deliveries, SizeIs(2));
+  EXPECT_EQ(world.deliveries[1].worker, 0);
+  EXPECT_EQ(world.Get("a").phase, Phase::kDelivered);
+  world.AddWorker();
+  world.Run(absl::Seconds(30));
+  EXPECT_THAT(world.polls, SizeIs(polls));
+}
+
+// A suspect is lost while the store notes that it will be polled alone, and is
+// claimed again.
+TEST(DurablePromisesTest, SuspectThatWasLostLetsTheNextOneBePolled) {
+  BentWorld world;
+  world.policy.backoff = Every(absl::Seconds(1));
+  world.function = [&](const DurablePoll&) -> Poll<std::string> {
+    const int worker = world.polls.back().worker;
+    if (worker < 2) world.worker(static_cast<size_t>(worker)).Kill();
+    return NotReady();
+  };
+  (void)world.Enqueue({.key = "a"});
+  (void)world.Enqueue({.key = "b"});
+  for (int i = 0; i < 2; ++i) {
+    world.AddWorker();
+    world.Run(absl::Seconds(18));
+  }
+  const size_t polls = world.polls.size();
+  DurableWorld::Worker& worker = world.AddWorker();
+  BentWaitStore& store = *world.stores[2];
+  store.keeps_replies = true;
+  world.Run(absl::Seconds(1));
+  ASSERT_EQ(worker.waits().State().held, 2);
+  worker.StopUntil(world.clock.Elapsed() + absl::Seconds(20));
+  world.Run(absl::Seconds(21));
+  ASSERT_EQ(worker.waits().State().claimed, 4);
+  ASSERT_THAT(world.polls, SizeIs(polls));
+  store.keeps_replies = false;
+  const auto kept = std::exchange(store.kept, {});
+  for (const auto& give : kept) give();
+  world.Run(absl::Seconds(10));
+  std::set<std::string> polled;
+  for (const auto& poll : world.polls) {
+    if (poll.worker == 2) polled.insert(poll.key);
+  }
+  EXPECT_THAT(polled, ElementsAre("a", "b"));
+}
+
 TEST(DurablePromisesTest, PollsKnowHowManyHoldersVanished) {
   Bench bench;
   std::vector<int64_t> crashes;

@@ -118,6 +118,8 @@ class Chaos {
       history_.most_late = absl::Milliseconds(260);
       if (world_.form == Form::kBatch) {
         history_.most_late += world_.batches.window;
+        // Waits that wait for their batch take no room of others.
+        world_.options.claim_batch = 100;
       }
     }
     if (mutant_.ends_early) world_.policy.max_attempts = 6;

@@ -83,6 +83,10 @@ constexpr nanoseconds kOverlapDelay = seconds(1);
 constexpr int64_t kSuspectCrashes = 2;
 constexpr size_t kLongestValue = size_t{64} * 1024;
 
+nanoseconds LookGap(int64_t rank) {
+  return kLooks.at(std::min(static_cast<size_t>(rank), kLooks.size() - 1));
+}
+
 bool IsEmpty(const DurableAsker& asker) {
   if (const auto* const batches = std::get_if<DurableBatches>(&asker)) {
     return batches->call == nullptr;
@@ -281,6 +285,7 @@ void DurableWorker::OnBeat(
     const absl::StatusOr<std::vector<std::string>>& workers) {
   Note(workers.status());
   if (!workers.ok()) return;
+  const MonotonicTime now = clock_.MonotonicNow();
   for (const auto& [key, name] : names_) {
     for (const auto& partition : name->partitions) {
       const std::string place =
@@ -289,10 +294,16 @@ void DurableWorker::OnBeat(
         return Crc32c(absl::StrCat(worker, place));
       };
       const uint32_t own = hash(id_);
-      partition->rank = std::count_if(workers->begin(), workers->end(),
-                                      [&hash, own](const std::string& worker) {
-                                        return hash(worker) > own;
-                                      });
+      const int64_t before = std::exchange(
+          partition->rank, std::count_if(workers->begin(), workers->end(),
+                                         [&hash, own](const auto& worker) {
+                                           return hash(worker) > own;
+                                         }));
+      // Those that looked more often are gone.
+      if (partition->rank < before &&
+          partition->next_look != MonotonicTime::max()) {
+        looks_.Hasten(*partition, now + LookGap(partition->rank));
+      }
     }
   }
 }
@@ -399,8 +410,7 @@ void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
   for (const ClaimedWait& wait : reply->waits) {
     Adopt(partition, wait, reply->fence, sent + lease_, now);
   }
-  nanoseconds gap = kLooks.at(
-      std::min(static_cast<size_t>(partition.rank), kLooks.size() - 1));
+  nanoseconds gap = LookGap(partition.rank);
   if (static_cast<int64_t>(reply->waits.size()) == most) {
     gap = nanoseconds::zero();
   } else if (reply->next_us.has_value()) {
@@ -416,10 +426,10 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
   Name& name = partition.name;
   const auto give_back = [&](nanoseconds delay) {
     mutex_.AssertHeld();
-    partition.items.push_back({.key = wait.key,
-                               .fence = fence,
-                               .action = SettleAction::kRelease,
-                               .delay_us = Micros(delay)});
+    partition.items.push_back({.item = {.key = wait.key,
+                                        .fence = fence,
+                                        .action = SettleAction::kRelease,
+                                        .delay_us = Micros(delay)}});
     flushes_.Hasten(partition, now + kFlushGap);
   };
   absl::StatusOr<DurableRecord> record = ParseRecord(wait.record);
@@ -433,6 +443,7 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
   if (entry != nullptr) return give_back(kOverlapDelay);
   entry = std::make_unique<Held>(Held{.name = name,
                                       .partition = partition,
+                                      .holding = ++holdings_,
                                       .key = wait.key,
                                       .args = wait.args,
                                       .fence = fence,
@@ -501,7 +512,11 @@ void DurableWorker::OnMarked(Name& name, const Partition& partition,
                              const std::string& key, bool is_ok) {
   Held* const held = Find(name, key);
   const bool is_wanted = held != nullptr && held->phase == Phase::kSuspected;
-  if (is_wanted && is_ok) return BeginPolling(*held, clock_.MonotonicNow());
+  if (is_wanted && is_ok) {
+    // The one that was to be marked may have been lost and claimed again.
+    held->is_marked = true;
+    return BeginPolling(*held, clock_.MonotonicNow());
+  }
   has_suspect_ = false;
   // The wait was given back meanwhile, or the store may have noted the poll
   // without an answer. Without a poll, nothing may count as a crash.
@@ -801,11 +816,13 @@ void DurableWorker::End(Held& held, StopReason reason,
 }
 
 void DurableWorker::AddItem(Held& held, SettleAction action, int64_t delay_us) {
-  SettleItem& item = held.partition.items.emplace_back();
+  SettleItem& item =
+      held.partition.items.emplace_back(QueuedItem{.holding = held.holding})
+          .item;
   item.key = held.key;
   item.action = action;
   item.delay_us = delay_us;
-  if (std::exchange(held.is_dirty, false)) item.record = held.record.Encode();
+  ++held.queued;
   if (action == SettleAction::kEnd || action == SettleAction::kEndUnheard) {
     item.value = held.value;
     item.reason = std::string(StopReasonName(held.record.reason));
@@ -824,30 +841,33 @@ void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
 void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
   flushes_.Set(partition, MonotonicTime::max());
   std::vector<SettleItem> items;
-  std::vector<SettleItem> later;
+  std::vector<QueuedItem> later;
   std::vector<SentItem> sent;
   items.reserve(partition.items.size());
   sent.reserve(partition.items.size());
-  for (SettleItem& item : partition.items) {
+  for (QueuedItem& queued : partition.items) {
+    SettleItem& item = queued.item;
     Held* const held = Find(partition.name, item.key);
-    // Without one, the wait is given back as soon as it was claimed.
-    if (held != nullptr && item.fence == 0) {
-      if (held->is_settling) {
-        later.push_back(std::move(item));
+    // Without a fence, the wait is one that is held. What was to be asked for
+    // must not be done to the next holding of it.
+    if (item.fence == 0) {
+      if (held == nullptr || held->holding != queued.holding ||
+          held->phase == Phase::kDropped) {
         continue;
       }
+      if (held->is_settling) {
+        later.push_back(std::move(queued));
+        continue;
+      }
+      --held->queued;
+      // What follows renews the lease as well, or gives the wait back. A result
+      // is counted only with its end, so no renewal may write it.
+      if (item.action == SettleAction::kHold && held->queued > 0) continue;
       held->is_settling = true;
       item.fence = held->fence;
-      // Since the item was made, a call with the record may have failed. A
-      // renewal must not write a result, as that is not counted.
-      const bool is_renewal_of_a_result =
-          item.action == SettleAction::kHold && held->phase == Phase::kEnding;
-      if (!is_renewal_of_a_result && std::exchange(held->is_dirty, false)) {
+      if (std::exchange(held->is_dirty, false)) {
         item.record = held->record.Encode();
       }
-    }
-    if (item.fence == 0) continue;
-    if (held != nullptr) {
       sent.push_back({.key = item.key,
                       .fence = item.fence,
                       .action = item.action,
@@ -1081,10 +1101,12 @@ void DurableWorker::Stop() {
     // A wait that is given back is not held on before.
     for (const auto& [key, name] : names_) {
       for (const auto& partition : name->partitions) {
-        std::erase_if(partition->items, [&](const SettleItem& item) {
-          if (item.action != SettleAction::kHold) return false;
-          Held* const held = Find(*name, item.key);
-          if (held != nullptr) held->is_dirty = true;
+        std::erase_if(partition->items, [&](const QueuedItem& queued) {
+          if (queued.item.action != SettleAction::kHold) return false;
+          Held* const held = Find(*name, queued.item.key);
+          if (held != nullptr && held->holding == queued.holding) {
+            --held->queued;
+          }
           return true;
         });
       }

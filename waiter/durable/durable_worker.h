@@ -111,12 +111,17 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     std::deque<std::pair<Partition*, MonotonicTime>> parked;
   };
 
+  struct QueuedItem {
+    SettleItem item = {};
+    int64_t holding = 0;  // `Held::holding`.
+  };
+
   struct Partition {
     Name& name;
     WaitPartition id;
     int64_t number = 0;  // Of all of this worker.
     int64_t rank = 0;    // Of this worker among the live ones.
-    std::vector<SettleItem> items = {};
+    std::vector<QueuedItem> items = {};
     std::optional<int64_t> last_claimed = {};  // By the claim before.
     int64_t polls = 0;  // Of which the store does not know.
     // The server's clock minus that of this process, when last seen.
@@ -170,6 +175,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   struct Held {
     Name& name;
     Partition& partition;
+    int64_t holding;  // A number of its own, from 1.
     std::string key;
     std::string args;
     int64_t fence = 0;
@@ -188,6 +194,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     // The store is asked. Until it answers, the fence is not known for sure,
     // so nothing else is asked for.
     bool is_settling = false;
+    int64_t queued = 0;  // Items in `Partition::items`.
 
     std::string value = {};  // Of a success.
     WaitHandle handle = {};
@@ -328,6 +335,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   int64_t partitions_ ABSL_GUARDED_BY(mutex_) = 0;         // Of all names.
   MonotonicTime looks_from_ ABSL_GUARDED_BY(mutex_) = {};  // If no room before.
   std::deque<std::pair<Name*, std::string>> suspects_ ABSL_GUARDED_BY(mutex_);
+  int64_t holdings_ ABSL_GUARDED_BY(mutex_) = 0;      // Since the start.
   bool has_suspect_ ABSL_GUARDED_BY(mutex_) = false;  // That is being polled.
   int64_t asked_for_ ABSL_GUARDED_BY(mutex_) = 0;     // By claims under way.
   DurableWaitsState state_ ABSL_GUARDED_BY(mutex_);
