@@ -64,6 +64,18 @@ struct ForgottenEnd {
   absl::Duration sent;  // First; it may have been sent again much later.
 };
 
+// Returns them by their times: each worker has a log of its own.
+std::vector<const DurableHistory::Settle*> InOrder(
+    const std::vector<DurableHistory::Settle>& settles) {
+  std::vector<const DurableHistory::Settle*> order;
+  order.reserve(settles.size());
+  for (const DurableHistory::Settle& settle : settles) order.push_back(&settle);
+  std::stable_sort(
+      order.begin(), order.end(),
+      [](const auto* a, const auto* b) { return a->sent < b->sent; });
+  return order;
+}
+
 // All that is known of one key.
 struct Story {
   std::vector<Holding> holdings = {};
@@ -223,7 +235,8 @@ class Checker {
   }
 
   void TellSettles() {
-    for (const DurableHistory::Settle& settle : history_.settles) {
+    for (const DurableHistory::Settle* const sent : InOrder(history_.settles)) {
+      const DurableHistory::Settle& settle = *sent;
       Story& story = stories_[settle.key];
       Holding* const holding = story.Find(settle.worker, settle.fence);
       if (holding == nullptr) continue;

@@ -5,6 +5,7 @@
 
 #include "tests/durable/durable_history.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -119,6 +120,12 @@ void Disturb(DurableHistory& history, DurableHistory::Trouble::Kind kind,
 
 TEST(DurableHistoryTest, FlawlessHistoryHasNoViolation) {
   EXPECT_THAT(Violations(Flawless()), IsEmpty());
+}
+
+TEST(DurableHistoryTest, SettlesOfSeveralLogsAreReadByTheirTimes) {
+  DurableHistory history = Flawless();
+  std::reverse(history.settles.begin(), history.settles.end());
+  EXPECT_THAT(Violations(history), IsEmpty());
 }
 
 TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
