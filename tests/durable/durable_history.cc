@@ -64,7 +64,7 @@ struct ForgottenEnd {
   absl::Duration sent;  // First; it may have been sent again much later.
 };
 
-// Returns them by their times: each worker has a log of its own.
+// Returns the settles of all workers in the order in which they were sent.
 std::vector<const DurableHistory::Settle*> InOrder(
     const std::vector<DurableHistory::Settle>& settles) {
   std::vector<const DurableHistory::Settle*> order;

@@ -128,7 +128,7 @@ struct DurableHistory {
   std::map<std::string, Wait> waits = {};
   std::vector<PollSeen> polls = {};  // In the order of time.
   std::vector<Claim> claims = {};
-  std::vector<Settle> settles = {};  // In any order of workers.
+  std::vector<Settle> settles = {};  // Each worker's in order.
   std::vector<Delivery> deliveries = {};
   std::map<std::string, int64_t> marks = {};  // Polls of each, as a suspect.
   std::vector<Trouble> troubles = {};

@@ -1057,7 +1057,7 @@ TEST(DurablePromisesTest, WorkerLooksOftenOnceTheOthersAreGone) {
   BentWorld world;
   world.AddWorker();
   world.stores[0]->beat = [](auto& workers) {
-    // Of so many, two come before this one.
+    // At least two of so many come before this worker.
     for (int i = 0; i < 10'000; ++i) workers->push_back(absl::StrCat(i));
   };
   world.Run(absl::Seconds(6));
@@ -1100,7 +1100,7 @@ TEST(DurablePromisesTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
   };
   world.handler = [&](const DurableResult&) -> absl::Status {
     if (world.deliveries.back().worker == 1) return absl::InternalError("no");
-    // What the worker asks for within 5 ms is the last.
+    // The worker sends what it asks for within 5 ms, and nothing after that.
     world.clock.CallAt(world.clock.Elapsed() + absl::Milliseconds(6),
                        [&] { world.worker(0).Kill(); });
     return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -293,6 +294,26 @@ TEST(BackoffTest, InfiniteCapSaturatesAndStaysFinite) {
     ASSERT_LE(delay, nanoseconds(int64_t{1} << 62));
   }
   EXPECT_GT(backoff.Ceiling(1'000'000), hours(24 * 365 * 100));
+}
+
+TEST(BackoffTest, ProgressIsFiniteOnTheSteepestAndTheFlattestCurve) {
+  BackoffOptions options = {.initial_delay = absl::Seconds(1),
+                            .max_delay = absl::InfiniteDuration(),
+                            .multiplier = 1e300,
+                            .jitter = Jitter::None()};
+  NoBits gen;
+  const Backoff steep(options);
+  BackoffProgress progress = steep.ProgressAfter(std::chrono::hours(1));
+  EXPECT_EQ(steep.NextDelay(progress, gen), nanoseconds(int64_t{1} << 62));
+
+  options.initial_delay = absl::Nanoseconds(1);
+  options.min_delay = absl::ZeroDuration();
+  options.multiplier = std::nextafter(1.0, 2.0);
+  const Backoff flat(options);
+  progress = flat.ProgressAfter(nanoseconds::max());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_GE(flat.NextDelay(progress, gen), nanoseconds(1));
+  }
 }
 
 TEST(BackoffTest, NanosecondDelaysAreNotTruncated) {

@@ -1046,7 +1046,9 @@ class Soak {
     // Free memory is scattered more and more for some minutes: the pending
     // waits are of many sizes, and end in another order than they began.
     const int64_t warm_up = std::min<int64_t>(1'200'000, seconds * 1000 / 2);
-    if (warm_.resident == 0 && now >= warm_up) warm_ = Memory::Now();
+    if (warm_.resident == 0 && now >= warm_up && AreAllPending()) {
+      warm_ = Memory::Now();
+    }
     if (now >= next_line_) {
       std::printf(
           "%lld s, %lld started, %lld ended, %lld pending, %lld small "
@@ -1075,8 +1077,14 @@ class Soak {
       Fail(absl::StrCat(what, " memory grew from ", Megabytes(warm), " MB to ",
                         Megabytes(last), " MB"));
     };
-    check("resident", warm_.resident, last_.resident);
-    check("allocated", warm_.allocated, last_.allocated);
+    if (warm_.resident == 0) {
+      Fail(
+          absl::StrCat("there were never ", absl::GetFlag(FLAGS_waits),
+                       " waits at a time; a longer run has the time for them"));
+    } else {
+      check("resident", warm_.resident, last_.resident);
+      check("allocated", warm_.allocated, last_.allocated);
+    }
     std::printf(
         "soak: %lld waits started, %lld ended once, 0 lost, resident "
         "%lld to %lld MB, allocated %lld to %lld MB\n",
@@ -1089,6 +1097,12 @@ class Soak {
   }
 
  private:
+  // Whether nearly as many waits are pending as the flag says.
+  bool AreAllPending() const {
+    const int64_t waits = absl::GetFlag(FLAGS_waits);
+    return ledger_.pending() >= waits - waits / 1000;
+  }
+
   WaitEngineOptions Options(ReportLevel report, bool has_executor) {
     WaitEngineOptions options = {
         .threads = absl::GetFlag(FLAGS_threads),

@@ -153,7 +153,7 @@ class Lines {
   }
 
  private:
-  std::mutex mutex_;  // Of what follows.
+  std::mutex mutex_;  // Guards `lines_`.
   std::vector<Line> lines_;
 };
 
@@ -1202,7 +1202,7 @@ struct TraceLog {
     int errors = 0;
     int ends = 0;
   };
-  std::mutex mutex;  // Of what follows, but for the last.
+  std::mutex mutex;  // Guards `spans` and `used_after_end`.
   std::vector<Span> spans;
   int used_after_end = 0;
   std::atomic<int> misnested = 0;

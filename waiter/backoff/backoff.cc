@@ -77,7 +77,8 @@ BackoffProgress Backoff::ProgressAfter(std::chrono::nanoseconds elapsed) const {
   // The ceilings are a geometric series.
   const double delays = std::log1p(time * (multiplier_ - 1) / initial_delay_) /
                         std::log(multiplier_);
-  // Far from the end of what is counted. A curve that hardly grows has more.
+  // A curve that hardly grows may take more delays than an int64_t holds, and
+  // the ceilings of a steep one overflow to infinity.
   constexpr double kMost = 1e18;
   return BackoffProgress::FromInt64(
       std::min(static_cast<int64_t>(std::min(delays, kMost)), constant_from_));

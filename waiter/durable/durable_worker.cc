@@ -299,7 +299,7 @@ void DurableWorker::OnBeat(
                                          [&hash, own](const auto& worker) {
                                            return hash(worker) > own;
                                          }));
-      // Those that looked more often are gone.
+      // The workers that looked more often are gone.
       if (partition->rank < before &&
           partition->next_look != MonotonicTime::max()) {
         looks_.Hasten(*partition, now + LookGap(partition->rank));
@@ -848,8 +848,8 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
   for (QueuedItem& queued : partition.items) {
     SettleItem& item = queued.item;
     Held* const held = Find(partition.name, item.key);
-    // Without a fence, the wait is one that is held. What was to be asked for
-    // must not be done to the next holding of it.
+    // An item without a fence is of a wait that is held. It must not be done to
+    // a later holding of the same wait.
     if (item.fence == 0) {
       if (held == nullptr || held->holding != queued.holding ||
           held->phase == Phase::kDropped) {
@@ -860,8 +860,8 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
         continue;
       }
       --held->queued;
-      // What follows renews the lease as well, or gives the wait back. A result
-      // is counted only with its end, so no renewal may write it.
+      // A later item of the wait renews the lease as well, or gives it back.
+      // Nor may a renewal write a result, which only its end counts.
       if (item.action == SettleAction::kHold && held->queued > 0) continue;
       held->is_settling = true;
       item.fence = held->fence;
@@ -1101,14 +1101,15 @@ void DurableWorker::Stop() {
     // A wait that is given back is not held on before.
     for (const auto& [key, name] : names_) {
       for (const auto& partition : name->partitions) {
-        std::erase_if(partition->items, [&](const QueuedItem& queued) {
-          if (queued.item.action != SettleAction::kHold) return false;
-          Held* const held = Find(*name, queued.item.key);
-          if (held != nullptr && held->holding == queued.holding) {
-            --held->queued;
-          }
-          return true;
-        });
+        std::erase_if(
+            partition->items, [owner = name.get()](const QueuedItem& queued) {
+              if (queued.item.action != SettleAction::kHold) return false;
+              Held* const held = Find(*owner, queued.item.key);
+              if (held != nullptr && held->holding == queued.holding) {
+                --held->queued;
+              }
+              return true;
+            });
       }
     }
   }
