@@ -1244,6 +1244,45 @@ TEST(DurablePromisesTest, WorkerThatDoesNotKeepUpClaimsFourBatchesAhead) {
   EXPECT_EQ(waits->State().polls, 500);
 }
 
+TEST(DurablePromisesTest, ReleasesOfPollsThatAreCloseShareACall) {
+  Bench bench;
+  bench.options.partitions = 1;
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(bench.Enqueue({.key = absl::StrCat("k", i)}).ok());
+  }
+  bench.AddWorker();
+  bench.Run(absl::Seconds(1));
+  const int64_t calls = bench.memory->calls();
+  // Polls come in the order of the enqueues, for 440 ms.
+  bench.Run(absl::Seconds(10), absl::Milliseconds(1));
+  EXPECT_THAT(bench.polls, SizeIs(80));
+  // Looks, beats, and a release every 50 ms.
+  EXPECT_LE(bench.memory->calls() - calls, 40 + 40 + 2 + 1 + 20);
+}
+
+// The delays are too short to give the waits back, but others are due.
+TEST(DurablePromisesTest, WorkerFullOfSleepersLeavesRoomForWholeBatches) {
+  Bench bench;
+  bench.options.max_held = 400;
+  bench.options.claim_batch = 20;
+  bench.policy.backoff = Every(absl::Seconds(2));
+  std::vector<DurableRequest> requests;
+  for (int i = 0; i < 1200; ++i) {
+    requests.push_back({.key = absl::StrCat("k", i)});
+  }
+  ASSERT_EQ(*bench.EnqueueMany(requests), 1200);
+  DurableWaits& worker = bench.AddWorker();
+  bench.Run(absl::Seconds(10));
+  const int64_t claims = bench.store->claims;
+  const int64_t polls = worker.State().polls;
+  const int64_t claimed = worker.State().claimed;
+  bench.Run(absl::Seconds(10));
+  EXPECT_GE(worker.State().polls - polls, 1200 * 4);
+  EXPECT_GE(worker.State().claimed - claimed,
+            5 * (bench.store->claims - claims));
+  EXPECT_EQ(worker.State().lost, 0);
+}
+
 // Their polls together keep the rate, and each has its part of the waits.
 TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
   constexpr int kWorkers = 3;

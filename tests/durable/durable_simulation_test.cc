@@ -411,6 +411,21 @@ TEST(DurableSimulationTest, HistoryIsFlawlessWhateverBreaks) {
   }
 }
 
+TEST(DurableSimulationTest, SeedRepeatsItsRun) {
+  const uint64_t first_seed = FirstSeed();
+  for (uint64_t seed = first_seed; seed < first_seed + 6; ++seed) {
+    SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
+    Chaos first(seed);
+    Chaos second(seed);
+    (void)first.Run();
+    (void)second.Run();
+    ASSERT_FALSE(first.history().polls.empty());
+    for (const auto& [key, wait] : first.history().waits) {
+      EXPECT_EQ(StoryOf(first.history(), key), StoryOf(second.history(), key));
+    }
+  }
+}
+
 class DurableMutantTest : public testing::TestWithParam<Mutant> {};
 
 INSTANTIATE_TEST_SUITE_P(

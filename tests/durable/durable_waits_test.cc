@@ -120,6 +120,21 @@ TEST_P(DurableWaitsTest, NobodyHoldsAWaitDuringALongDelay) {
   EXPECT_EQ(worker.waits().State().held, 0);
 }
 
+TEST_P(DurableWaitsTest, WaitIsDueAtItsTimeThoughItsReleaseWaitsForOthers) {
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(45));
+  ASSERT_THAT(world.polls, SizeIs(5));
+  const absl::Duration batches =
+      GetParam() == Form::kBatch ? world.batches.window : absl::ZeroDuration();
+  for (size_t i = 1; i < 5; ++i) {
+    const absl::Duration gap = world.polls[i].time - world.polls[i - 1].time;
+    EXPECT_GE(gap, absl::Seconds(10) - absl::Microseconds(1));
+    // A look at most every 5 ms, a claim, and a call for others.
+    EXPECT_LE(gap, absl::Seconds(10) + absl::Milliseconds(6) + batches);
+  }
+}
+
 TEST_P(DurableWaitsTest, ShortDelaysCostTheStoreNothing) {
   world.policy.backoff = Every(absl::Milliseconds(100));
   DurableWorld::Worker& worker = world.AddWorker();
@@ -675,6 +690,8 @@ TEST_P(DurableWaitsTest, OptionsOutsideOfTheirRangesAreRefused) {
   } cases[] = {
       {{.space = ""}, "space is \"\""},
       {{.space = "a b"}, "space is \"a b\""},
+      {{.worker = "a b"}, "worker is \"a b\""},
+      {{.worker = std::string(65, 'a')}, "1 to 64 of the characters"},
       {{.threads = -1}, "threads is -1"},
       {{.partitions = 0}, "partitions is 0"},
       {{.partitions = 4097}, "partitions is 4097"},

@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
@@ -219,7 +220,9 @@ class DurableWorld {
     workers_.clear();
   }
 
+  // Its id depends on how many there were, so that a seed repeats its run.
   Worker& AddWorker() {
+    options.worker = absl::StrCat("worker", workers_.size());
     workers_.push_back(std::make_unique<Worker>(
         *this, static_cast<int>(workers_.size()), options));
     return *workers_.back();

@@ -36,12 +36,12 @@ BudgetMember NewMember(std::string_view name) {
   return {.budget = std::string(name), .id = std::move(id)};
 }
 
-absl::Status CheckName(std::string_view name) {
+absl::Status CheckName(std::string_view name, std::string_view field) {
   if (!name.empty() && name.size() <= kLongestName &&
       std::all_of(name.begin(), name.end(), IsNameCharacter)) {
     return absl::OkStatus();
   }
-  return InvalidOption("name",
+  return InvalidOption(field,
                        absl::StrCat("\"", absl::CEscape(ToAbsl(name)), "\""),
                        "1 to 64 of the characters A-Z, a-z, 0-9, _, . and -");
 }

@@ -18,8 +18,8 @@ namespace waiter::internal {
 // Returns a member of the budget `name` with a new id.
 BudgetMember NewMember(std::string_view name);
 
-// Returns OK, or an error if `name` is not valid for a budget.
-absl::Status CheckName(std::string_view name);
+// Returns OK, or an error if the value of `field` is not valid as a name.
+absl::Status CheckName(std::string_view name, std::string_view field = "name");
 
 absl::Status InvalidOption(std::string_view field, const absl::AlphaNum& value,
                            std::string_view range);

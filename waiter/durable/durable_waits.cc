@@ -43,13 +43,11 @@ absl::Status CheckTime(const char* field, absl::Duration time,
 }  // namespace
 
 absl::Status Validate(const DurableWaitsOptions& options) {
-  if (!internal::CheckName(options.space).ok()) {
-    return internal::InvalidOption(
-        "space", absl::StrCat("\"", options.space, "\""),
-        "1 to 64 of the characters A-Z, a-z, 0-9, _, . and -");
-  }
   for (absl::Status status :
-       {CheckCount("threads", options.threads, 0, 1024),
+       {internal::CheckName(options.space, "space"),
+        options.worker.empty() ? absl::OkStatus()
+                               : internal::CheckName(options.worker, "worker"),
+        CheckCount("threads", options.threads, 0, 1024),
         CheckCount("partitions", options.partitions, 1, 4096),
         CheckTime("lease", options.lease, absl::Seconds(2), absl::Minutes(10)),
         CheckCount("max_held", options.max_held, 1, 1'000'000),

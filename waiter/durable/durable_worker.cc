@@ -75,8 +75,13 @@ constexpr int64_t kBatchesAhead = 4;
 constexpr int64_t kLimitedBatchesAhead = 1;
 // Looks that begin when there is room again.
 constexpr int kLooksAtOnce = 4;
-// Settles wait so long for others, up to so many.
+// The room that sleeping waits leave, in batches and in parts of all.
+constexpr int64_t kBatchesOfRoom = 10;
+constexpr int64_t kPartOfRoom = 8;
+// Settles wait so long for others, up to so many. Releases wait longer, until
+// they are due: nobody waits for them, and many cost little more than one.
 constexpr nanoseconds kFlushGap = milliseconds(5);
+constexpr nanoseconds kReleaseGap = milliseconds(50);
 constexpr size_t kFlushSize = 250;
 constexpr nanoseconds kUnreadableDelay = seconds(30);
 constexpr nanoseconds kOverlapDelay = seconds(1);
@@ -108,7 +113,7 @@ DurableWorker::DurableWorker(std::shared_ptr<WaitStore> store,
     : store_(std::move(store)),
       clock_(store_->clock()),
       options_(options),
-      id_(NewMember("").id),
+      id_(options.worker.empty() ? NewMember("").id : options.worker),
       lease_(absl::ToChronoNanoseconds(options.lease)),
       third_(lease_ / 3),
       delivery_(WaitPolicy::Make({.timeout = absl::InfiniteDuration(),
@@ -347,6 +352,12 @@ bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
   return true;
 }
 
+bool DurableWorker::HasRoom() const {
+  const int64_t room = std::min(kBatchesOfRoom * options_.claim_batch,
+                                options_.max_held / kPartOfRoom);
+  return options_.max_held - state_.held > room;
+}
+
 // Waits that a worker cannot poll soon are better left to others.
 int64_t DurableWorker::MostAhead(const Name& name) const {
   const bool is_limited = name.policy->options().rate_limiter != nullptr;
@@ -428,8 +439,8 @@ void DurableWorker::Adopt(Partition& partition, const ClaimedWait& wait,
     mutex_.AssertHeld();
     partition.items.push_back({.item = {.key = wait.key,
                                         .fence = fence,
-                                        .action = SettleAction::kRelease,
-                                        .delay_us = Micros(delay)}});
+                                        .action = SettleAction::kRelease},
+                               .wake_up = now + delay});
     flushes_.Hasten(partition, now + kFlushGap);
   };
   absl::StatusOr<DurableRecord> record = ParseRecord(wait.record);
@@ -709,8 +720,7 @@ void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
   held->wake_up = SaturatingAdd(now, delay);
   // With no room for others, they would never have their turn.
   const bool is_full =
-      state_.held >= options_.max_held ||
-      static_cast<int64_t>(name.held.size()) >= name.max_held ||
+      !HasRoom() || static_cast<int64_t>(name.held.size()) >= name.max_held ||
       (!held->is_unpolled && 2 * name.unpolled > MostAhead(name));
   if (delay < third_ && !is_draining_ && !is_full) return;
   held->phase = Phase::kReleasing;
@@ -770,12 +780,12 @@ void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
   ClearMark(held);
   if (held.phase == Phase::kDropped ||
       (is_shut_down && held.phase != Phase::kReleasing)) {
-    return Erase(held);
+    Erase(held);
+    return Arm();
   }
   if (held.phase == Phase::kReleasing &&
       (is_shut_down || result.reason() == StopReason::kCancelled)) {
-    const nanoseconds left = held.wake_up - clock_.MonotonicNow();
-    return Release(held, std::max(left, nanoseconds::zero()));
+    return Release(held, held.wake_up);
   }
   const WaitReport& report = result.report();
   std::string value;
@@ -792,9 +802,9 @@ void DurableWorker::OnEnd(Held& held, WaitResult<std::string> result) {
   Arm();
 }
 
-void DurableWorker::Release(Held& held, nanoseconds delay) {
+void DurableWorker::Release(Held& held, MonotonicTime wake_up) {
   held.phase = Phase::kReleasing;
-  Settle(held, SettleAction::kRelease, delay);
+  Settle(held, SettleAction::kRelease, wake_up);
 }
 
 void DurableWorker::End(Held& held, StopReason reason,
@@ -815,13 +825,15 @@ void DurableWorker::End(Held& held, StopReason reason,
                                             : SettleAction::kEnd);
 }
 
-void DurableWorker::AddItem(Held& held, SettleAction action, int64_t delay_us) {
+void DurableWorker::AddItem(Held& held, SettleAction action,
+                            MonotonicTime wake_up) {
   SettleItem& item =
-      held.partition.items.emplace_back(QueuedItem{.holding = held.holding})
+      held.partition.items
+          .emplace_back(
+              QueuedItem{.wake_up = wake_up, .holding = held.holding})
           .item;
   item.key = held.key;
   item.action = action;
-  item.delay_us = delay_us;
   ++held.queued;
   if (action == SettleAction::kEnd || action == SettleAction::kEndUnheard) {
     item.value = held.value;
@@ -829,12 +841,21 @@ void DurableWorker::AddItem(Held& held, SettleAction action, int64_t delay_us) {
   }
 }
 
-void DurableWorker::Settle(Held& held, SettleAction action, nanoseconds delay) {
-  AddItem(held, action, Micros(delay));
+MonotonicTime DurableWorker::FlushTime(SettleAction action,
+                                       MonotonicTime wake_up,
+                                       MonotonicTime now) const {
+  const MonotonicTime soon = now + kFlushGap;
+  if (action != SettleAction::kRelease || is_draining_) return soon;
+  return std::clamp(wake_up, soon, now + kReleaseGap);
+}
+
+void DurableWorker::Settle(Held& held, SettleAction action,
+                           MonotonicTime wake_up) {
+  AddItem(held, action, wake_up);
   Partition& partition = held.partition;
   const MonotonicTime now = clock_.MonotonicNow();
   if (partition.items.size() >= kFlushSize) return Flush(partition, now);
-  flushes_.Hasten(partition, now + kFlushGap);
+  flushes_.Hasten(partition, FlushTime(action, wake_up, now));
   Arm();
 }
 
@@ -871,7 +892,10 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
       sent.push_back({.key = item.key,
                       .fence = item.fence,
                       .action = item.action,
-                      .delay_us = item.delay_us});
+                      .wake_up = queued.wake_up});
+    }
+    if (item.action == SettleAction::kRelease) {
+      item.delay_us = Micros(std::max<nanoseconds>(queued.wake_up - now, {}));
     }
     items.push_back(std::move(item));
   }
@@ -932,7 +956,7 @@ void DurableWorker::OnSettleFailed(Partition& partition, MonotonicTime now,
     held->is_dirty = true;
     if (item.action == SettleAction::kHold) continue;
     if (now < held->lease_end) {
-      AddItem(*held, item.action, item.delay_us);
+      AddItem(*held, item.action, item.wake_up);
     } else {
       Drop(*held);
     }
@@ -951,6 +975,7 @@ void DurableWorker::OnItemSettled(Held& held, const SentItem& item,
       held.crashes = 0;
       return;
     case SettleAction::kRelease:
+      OnReleased(held.partition, item.wake_up);
       return Erase(held);
     case SettleAction::kEnd:
       ++state_.ended;
@@ -964,6 +989,13 @@ void DurableWorker::OnItemSettled(Held& held, const SentItem& item,
       ++state_.delivered;
       return Erase(held);
   }
+}
+
+// A claim before the release did not tell of it.
+void DurableWorker::OnReleased(Partition& partition, MonotonicTime wake_up) {
+  if (partition.rank > 0 || partition.next_look == MonotonicTime::max()) return;
+  looks_.Hasten(partition,
+                std::max(wake_up, clock_.MonotonicNow() + kLeastGap));
 }
 
 void DurableWorker::Deliver(Held& held) {
@@ -996,7 +1028,10 @@ Poll<> DurableWorker::DeliverOne(Held& held) {
 void DurableWorker::OnDelivered(Held& held, bool is_ok) {
   const MutexLock lock(mutex_);
   held.runs = false;
-  if (held.phase != Phase::kDelivering) return Erase(held);
+  if (held.phase != Phase::kDelivering) {
+    Erase(held);
+    return Arm();
+  }
   held.is_dirty = true;
   held.phase = Phase::kEnding;
   if (is_ok) {
@@ -1005,17 +1040,17 @@ void DurableWorker::OnDelivered(Held& held, bool is_ok) {
   }
   const int64_t failed = held.record.deliveries++;
   Settle(held, SettleAction::kRelease,
-         std::min<nanoseconds>(
-             minutes(5),
-             seconds(1) * (int64_t{1} << std::min<int64_t>(failed, 10))));
+         clock_.MonotonicNow() +
+             std::min<nanoseconds>(
+                 minutes(5),
+                 seconds(1) * (int64_t{1} << std::min<int64_t>(failed, 10))));
 }
 
 // Holds everything for another lease, with the newest records.
 void DurableWorker::Renew(MonotonicTime now) {
   next_renewal_ = now + third_;
   for (const auto& [key, name] : names_) {
-    std::vector<Held*> late;
-    for (const auto& [id, held] : name->held) {
+    for (Held* const held : InOrderOfClaims(*name)) {
       switch (held->phase) {
         case Phase::kSuspected:
         case Phase::kPolling:
@@ -1023,7 +1058,7 @@ void DurableWorker::Renew(MonotonicTime now) {
           if (now < held->lease_end) {
             Settle(*held, SettleAction::kHold);
           } else {
-            late.push_back(held.get());
+            Drop(*held);
           }
           break;
         case Phase::kReleasing:
@@ -1032,7 +1067,6 @@ void DurableWorker::Renew(MonotonicTime now) {
           break;
       }
     }
-    for (Held* const held : late) Drop(*held);
   }
 }
 
@@ -1067,6 +1101,17 @@ DurableWorker::Held* DurableWorker::Find(const Name& name,
   return it == name.held.end() ? nullptr : it->second.get();
 }
 
+std::vector<DurableWorker::Held*> DurableWorker::InOrderOfClaims(
+    const Name& name) {
+  std::vector<Held*> waits;
+  waits.reserve(name.held.size());
+  for (const auto& [key, held] : name.held) waits.push_back(held.get());
+  std::sort(waits.begin(), waits.end(), [](const Held* a, const Held* b) {
+    return a->holding < b->holding;
+  });
+  return waits;
+}
+
 void DurableWorker::Note(const absl::Status& status) {
   state_.last_error = status;
 }
@@ -1077,16 +1122,14 @@ bool DurableWorker::Drain(absl::Duration limit) {
   const MutexLock lock(mutex_);
   is_draining_ = true;
   for (const auto& [key, name] : names_) {
-    std::vector<Held*> unpolled;
-    for (const auto& [id, held] : name->held) {
+    for (Held* const held : InOrderOfClaims(*name)) {
       if (held->phase == Phase::kPolling && held->is_asleep) {
         held->phase = Phase::kReleasing;
         held->handle.Cancel();
       } else if (held->phase == Phase::kSuspected) {
-        unpolled.push_back(held.get());
+        Release(*held, {});
       }
     }
-    for (Held* const held : unpolled) Release(*held, nanoseconds::zero());
   }
   while (state_.held > 0 && clock_.MonotonicNow() < end) {
     gave_back_.WaitUntil(end);
@@ -1117,10 +1160,10 @@ void DurableWorker::Stop() {
   const MutexLock lock(mutex_);
   const MonotonicTime now = clock_.MonotonicNow();
   for (const auto& [key, name] : names_) {
-    for (const auto& [id, held] : name->held) {
+    for (Held* const held : InOrderOfClaims(*name)) {
       if (held->phase != Phase::kSuspected) continue;
       if (held->is_marked) Unmark(held->partition, held->key);
-      Release(*held, nanoseconds::zero());
+      Release(*held, {});
     }
     for (const auto& partition : name->partitions) {
       if (!partition->items.empty()) Flush(*partition, now);

@@ -113,7 +113,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
 
   struct QueuedItem {
     SettleItem item = {};
-    int64_t holding = 0;  // `Held::holding`.
+    MonotonicTime wake_up = {};  // Of `SettleAction::kRelease`.
+    int64_t holding = 0;         // `Held::holding`.
   };
 
   struct Partition {
@@ -205,7 +206,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     std::string key;
     int64_t fence;
     SettleAction action;
-    int64_t delay_us;
+    MonotonicTime wake_up;
   };
 
   // Those of waits on the engine's threads.
@@ -232,6 +233,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Look(Partition& partition, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether sleeping waits leave room to those that are due.
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns how many waits of the name may be due and not polled, and how many
   // more.
   int64_t MostAhead(const Name& name) const
@@ -265,14 +268,20 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   void UnmarkLater(const Partition& partition, const std::string& key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClearMark(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Release(Held& held, Nanoseconds delay)
+  void Release(Held& held, MonotonicTime wake_up)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(Held& held, StopReason reason, const absl::Status& status,
            int64_t attempts, std::string value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnReleased(Partition& partition, MonotonicTime wake_up)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deliver(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void AddItem(Held& held, SettleAction action, int64_t delay_us);
-  void Settle(Held& held, SettleAction action, Nanoseconds delay = {})
+  static void AddItem(Held& held, SettleAction action, MonotonicTime wake_up);
+  // Returns the time by which an item that is added now is to be sent.
+  MonotonicTime FlushTime(SettleAction action, MonotonicTime wake_up,
+                          MonotonicTime now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Settle(Held& held, SettleAction action, MonotonicTime wake_up = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Flush(Partition& partition, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -290,6 +299,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   void Drop(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Held* Find(const Name& name, const std::string& key);
+  // Returns the waits that are held, so that a run with a seed repeats itself.
+  static std::vector<Held*> InOrderOfClaims(const Name& name);
   void Note(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t StoreTime(MonotonicTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

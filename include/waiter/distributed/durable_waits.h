@@ -51,6 +51,11 @@ struct DurableWaitsOptions {
   // characters A-Z, a-z, 0-9, `_`, `.` and `-`. So are names.
   std::string space = "default";
 
+  // Id of this worker, of the same characters; empty for a random one. Ids
+  // decide which worker looks most often into which partition. Workers with the
+  // same one look into the same, which costs calls and breaks nothing.
+  std::string worker = {};
+
   // Threads that poll, and deliver results. Zero: those happen in `RunDue`.
   int threads = 1;
 
