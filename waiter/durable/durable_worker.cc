@@ -829,8 +829,7 @@ void DurableWorker::AddItem(Held& held, SettleAction action,
                             MonotonicTime wake_up) {
   SettleItem& item =
       held.partition.items
-          .emplace_back(
-              QueuedItem{.wake_up = wake_up, .holding = held.holding})
+          .emplace_back(QueuedItem{.wake_up = wake_up, .holding = held.holding})
           .item;
   item.key = held.key;
   item.action = action;
