@@ -76,6 +76,7 @@ set(WAITER_SOURCES
   waiter/engine/engine_ref.cc
   waiter/engine/engine_worker.cc
   waiter/engine/engine_worker.h
+  waiter/engine/free_list.h
   waiter/engine/mailbox.h
   waiter/engine/page_memory.cc
   waiter/engine/page_memory.h
@@ -112,6 +113,7 @@ set(WAITER_SOURCES
   waiter/loop/schedule.cc
   waiter/loop/split_mix64.cc
   waiter/loop/wait_loop.cc
+  waiter/loop/wait_loop_steps.h
   waiter/loop/wait_policy.cc
   waiter/loop/wait_token.cc
   waiter/presets/presets.cc

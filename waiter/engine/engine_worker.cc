@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -40,6 +39,7 @@
 #include "waiter/loop/saved_wait.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
+#include "waiter/loop/wait_loop_steps.h"
 #include "waiter/options.h"
 #include "waiter/poll_context.h"
 #include "waiter/stop_token.h"
@@ -168,9 +168,7 @@ EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal,
               status_.ok() ? options.relative_slack : 0, pool_),
       codec_(/*full_reports=*/options.report == ReportLevel::kFull,
              /*has_executor=*/has_executor_),
-      own_gen_(SeedOf(options, ordinal)),
-      gen_(options.gen.has_value() ? *options.gen : absl::BitGenRef(own_gen_)) {
-}
+      own_gen_(SeedOf(options, ordinal)) {}
 
 const EngineWorker* EngineWorker::Current() {
   return current_worker != nullptr ? current_worker : TaskScope::worker();
@@ -733,7 +731,7 @@ inline void EngineWorker::Fire(EngineRecord& record) {
                 : NextStep::Poll();
         break;
       default:
-        step.next_ = step.loop_.OnWake(poll_clock_.now(),
+        step.next_ = LoopSteps::OnWake(step.loop_, poll_clock_.now(),
                                        [&] { return StopRequested(record); });
     }
     Execute(step);
@@ -915,10 +913,10 @@ bool EngineStep::Ends() {
   const auto read_clock = [&] {
     return end + (worker_.poll_clock_.EndOfPoll(/*exact=*/true) - taken);
   };
-  const WaitLoop::ReadTime read_time = read_clock;
-  next_ = loop_.OnPoll(
-      end, worker_.GenOf(record_),
-      [&] { return EngineWorker::StopRequested(record_); }, &read_time);
+  auto gen = worker_.GenOf(record_);
+  next_ = LoopSteps::OnPoll(
+      loop_, end, gen, [&] { return EngineWorker::StopRequested(record_); },
+      read_clock);
   if (next_.action() == NextStep::Action::kFinish &&
       !record_.gate.abandoned()) {
     worker_.GiveUp(*this);
@@ -944,10 +942,11 @@ inline MonotonicTime EngineWorker::EndOfPoll(const EngineStep& step) {
                    /*exact=*/options_.tick == absl::ZeroDuration());
 }
 
-inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
-  return record.has_cold_state && record.cold->gen.has_value()
-             ? absl::BitGenRef(*record.cold->gen)
-             : gen_;
+inline GivenOrOwnGen<SplitMix64> EngineWorker::GenOf(EngineRecord& record) {
+  if (record.has_cold_state && record.cold->gen.has_value()) {
+    return {nullptr, *record.cold->gen};
+  }
+  return {options_.gen.has_value() ? &*options_.gen : nullptr, own_gen_};
 }
 
 // Returns true if the handle was destroyed, too: no hook that announces another

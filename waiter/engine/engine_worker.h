@@ -17,7 +17,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_counters.h"
@@ -32,6 +31,7 @@
 #include "waiter/internal/engine_step.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
+#include "waiter/loop/wait_loop_steps.h"
 #include "waiter/poll_context.h"
 #include "waiter/stop_token.h"
 #include "waiter/wait_engine_options.h"
@@ -193,7 +193,7 @@ class EngineWorker {
                      std::unique_ptr<EngineAnswer> answer);
   PollContext ContextOf(EngineStep& step);
   MonotonicTime EndOfPoll(const EngineStep& step);
-  absl::BitGenRef GenOf(EngineRecord& record);
+  GivenOrOwnGen<SplitMix64> GenOf(EngineRecord& record);
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
   bool ShortenSleep(EngineStep& step);
@@ -243,7 +243,6 @@ class EngineWorker {
   uint8_t shut_downs_ = 0;
   HandOver* hand_over_ = nullptr;  // Set while the executor is handed a poll.
   SplitMix64 own_gen_;
-  absl::BitGenRef gen_;
 };
 
 }  // namespace waiter::internal
