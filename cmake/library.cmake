@@ -71,6 +71,7 @@ set(WAITER_SOURCES
   waiter/durable/server_info.h
   waiter/durable/wait_scripts.cc
   waiter/durable/wait_scripts.h
+  waiter/engine/batch_starter.cc
   waiter/engine/engine_counters.h
   waiter/engine/engine_record.h
   waiter/engine/engine_ref.cc

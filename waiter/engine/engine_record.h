@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -113,6 +114,12 @@ struct EngineRecord {
 };
 static_assert(sizeof(EngineRecord) == 112);
 static_assert(sizeof(PendingStart) <= sizeof(WaitGrowth));
+
+// Returns the arguments of a start that no worker has registered.
+inline PendingStart& PendingStartOf(EngineRecord& record) {
+  return *std::launder(
+      reinterpret_cast<PendingStart*>(record.pending_start.data()));
+}
 
 // A record with the fields of a full report.
 struct FullEngineRecord : EngineRecord {

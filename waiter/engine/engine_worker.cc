@@ -201,10 +201,28 @@ EngineRecord& EngineWorker::Allocate() {
   return current_worker == this ? pool_.TakeAsWorker() : pool_.Take();
 }
 
-void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
+void EngineWorker::Prepare(EngineRecord& record, PendingStart pending_start) {
   new (record.pending_start.data()) PendingStart(std::move(pending_start));
   record.shut_downs = current_worker == this ? shut_downs_ : uint8_t{0};
+}
+
+void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
+  Prepare(record, std::move(pending_start));
   Post([&](Mail& mail) { mail.starts.Push(record); });
+}
+
+void EngineWorker::StartAll(EngineQueue waits) {
+  Post([&](Mail& mail) { mail.starts.Append(waits); });
+}
+
+EngineRecord& EngineWorker::Pop(EngineQueue& waits) const {
+  EngineRecord& record = *waits.first;
+  if (&record == waits.last) {
+    waits = {};
+  } else {
+    waits.first = &pool_[record.stamp];
+  }
+  return record;
 }
 
 void EngineWorker::Cancel(EngineRecord& record, Generation generation) {
@@ -629,14 +647,9 @@ void EngineWorker::Notify(EngineRecord& record) {
 // Begins new waits, but no more than a few if a timer is due.
 void EngineWorker::BeginNew() {
   for (int begun = 1; !new_waits_.empty(); ++begun) {
-    EngineRecord& record = *new_waits_.first;
     // The queue moves on first: `Fire` may end the wait and free its record.
-    if (&record == new_waits_.last) {
-      new_waits_ = {};
-    } else {
-      new_waits_.first = &pool_[record.stamp];
-      pool_.Prefetch(*new_waits_.first);
-    }
+    EngineRecord& record = Pop(new_waits_);
+    if (!new_waits_.empty()) pool_.Prefetch(*new_waits_.first);
     Register(record);
     if (record.gate.freed()) {
       EndWithoutCallback(record, StopReason::kCancelled);
@@ -676,10 +689,8 @@ void EngineWorker::EndAll() {
 // Steps of one wait.
 
 inline void EngineWorker::Register(EngineRecord& record) {
-  auto* const place = std::launder(
-      reinterpret_cast<PendingStart*>(record.pending_start.data()));
-  PendingStart pending_start = std::move(*place);
-  std::destroy_at(place);
+  PendingStart pending_start = std::move(PendingStartOf(record));
+  std::destroy_at(&PendingStartOf(record));
   record.policy = AddPolicy(std::move(pending_start.policy));
   codec_.Register(record, PolicyOf(record), poll_clock_.now(),
                   std::move(pending_start.stop));

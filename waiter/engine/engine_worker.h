@@ -61,7 +61,10 @@ class EngineWorker {
 
   void AddStatistics(EngineStatistics& sum) const { counters_.AddTo(sum); }
 
-  void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void AddReference() { AddReferences(1); }
+  void AddReferences(size_t count) {
+    references_.fetch_add(count, std::memory_order_relaxed);
+  }
   void RemoveReference() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
@@ -71,6 +74,12 @@ class EngineWorker {
   // The caller may free the worker's last reference as soon as the wait ends,
   // also before this call returns.
   void Start(EngineRecord& record, PendingStart pending_start);
+  // In place of `Start`, for many waits: `Prepare` for each, which the calling
+  // thread may undo, then `StartAll`, with one lock and at most one wake-up.
+  void Prepare(EngineRecord& record, PendingStart pending_start);
+  void StartAll(EngineQueue waits);
+  // Takes the first record out of a queue that is not empty.
+  EngineRecord& Pop(EngineQueue& waits) const;
   void Cancel(EngineRecord& record, Generation generation);
   void PollNow(EngineRecord& record, Generation generation);
   // Ends a wait without a callback, and returns once its task is destroyed. If
