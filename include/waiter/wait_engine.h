@@ -161,9 +161,9 @@ class WaitEngine {
   //       [&](size_t i, waiter::WaitResult<> result) { Log(hosts[i], result);
   //       });
   //
-  // A start costs less than half of a single one, as each thread of the engine
-  // is told of the batch once. Several threads share a batch evenly, each a run
-  // of neighbours. The first callbacks may run before the call returns.
+  // Each thread of the engine is told of the batch once, so that a thread that
+  // sleeps is woken once. Several threads share a batch evenly, each a run of
+  // neighbours. The first callbacks may run before the call returns.
   //
   // If an exception leaves the call, for lack of memory or of a copy or move of
   // a function, no wait was started and all functions are destroyed.
@@ -312,9 +312,8 @@ class WaitEngine {
     for (size_t i = 0; i < waiters.size(); ++i) {
       Task::Create(batch.NextStorage(),
                    Adapter{std::move(waiters[i].function_)}, make_callback(i));
-      batch.Add(Task::kOps, std::move(waiters[i].policy_));
+      waits.push_back(batch.Add(Task::kOps, std::move(waiters[i].policy_)));
     }
-    batch.TakeHandles(waits);
     prepare(waits);
     batch.Start();
     return waits;

@@ -3,6 +3,7 @@
 
 #include "waiter/internal/batch_starter.h"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,16 +20,25 @@
 
 namespace waiter::internal {
 
+BatchStarter::BatchStarter(std::vector<Part> parts) : parts_(std::move(parts)) {
+  // Each handle gets one of them.
+  for (const Part& part : parts_) part.worker->AddReferences(part.size);
+}
+
 BatchStarter::~BatchStarter() {
+  if (parts_.empty()) return;
   if (next_ != nullptr) parts_[part_].worker->GiveBack(*next_);
   for (const Part& part : parts_) {
     EngineQueue waits = {part.first, part.last};
-    while (!waits.empty()) {
+    size_t without_handle = part.size;
+    for (; !waits.empty(); --without_handle) {
       EngineRecord& record = part.worker->Pop(waits);
       std::destroy_at(&PendingStartOf(record));
       record.ops->destroy(record.task.data());
+      record.gate.Close();
       part.worker->GiveBack(record);
     }
+    for (; without_handle > 0; --without_handle) part.worker->RemoveReference();
   }
 }
 
@@ -37,8 +47,8 @@ void* BatchStarter::NextStorage() {
   return next_->task.data();
 }
 
-void BatchStarter::Add(const EngineOps& ops,
-                       std::shared_ptr<const WaitPolicy> policy) {
+WaitHandle BatchStarter::Add(const EngineOps& ops,
+                             std::shared_ptr<const WaitPolicy> policy) {
   waiter::stop_source stop(waiter::nostopstate);
   WAITER_TRY {
     if (ops.takes_context) stop = waiter::stop_source();
@@ -50,7 +60,7 @@ void BatchStarter::Add(const EngineOps& ops,
   Part& part = parts_[part_];
   EngineRecord& record = *std::exchange(next_, nullptr);
   record.ops = &ops;
-  part.worker->Prepare(record, {std::move(policy), std::move(stop)});
+  part.worker->Prepare(record, {std::move(policy), stop});
   EngineQueue waits = {part.first, part.last};
   waits.Push(record);
   part.first = waits.first;
@@ -59,20 +69,10 @@ void BatchStarter::Add(const EngineOps& ops,
     added_ = 0;
     ++part_;
   }
-}
-
-void BatchStarter::TakeHandles(std::vector<WaitHandle>& handles) {
-  for (const Part& part : parts_) {
-    part.worker->AddReferences(part.size);
-    EngineQueue waits = {part.first, part.last};
-    while (!waits.empty()) {
-      EngineRecord& record = part.worker->Pop(waits);
-      const Generation generation = record.gate.OpenWithHandle();
-      handles.push_back(WaitHandle(
-          {{EngineWorkerRef::Adopt(*part.worker), &record, generation},
-           PendingStartOf(record).stop}));
-    }
-  }
+  const Generation generation = record.gate.OpenWithHandle();
+  return WaitHandle(
+      {{EngineWorkerRef::Adopt(*part.worker), &record, generation},
+       std::move(stop)});
 }
 
 void BatchStarter::Start() {

@@ -7,9 +7,8 @@
 //   BatchStarter batch(workers);
 //   for (...) {
 //     Task::Create(batch.NextStorage(), std::move(adapter), callback);
-//     batch.Add(Task::kOps, std::move(policy));
+//     waits.push_back(batch.Add(Task::kOps, std::move(policy)));
 //   }
-//   batch.TakeHandles(handles);
 //   batch.Start();
 
 #ifndef WAITER_INTERNAL_BATCH_STARTER_H_
@@ -28,8 +27,9 @@
 namespace waiter::internal {
 
 // Owns the records of the waits until `Start`. Thread-compatible. If an
-// exception ends the sequence above, the tasks are destroyed and the records go
-// back to their workers; from `TakeHandles` on, nothing may throw.
+// exception ends the sequence above, the destructor destroys the tasks and
+// gives the records back to their workers. The handles then own nothing, so
+// they must outlive this.
 class BatchStarter {
  public:
   // The waits that go to one worker.
@@ -41,7 +41,7 @@ class BatchStarter {
   };
 
   // Each part has a worker and a size above zero.
-  explicit BatchStarter(std::vector<Part> parts) : parts_(std::move(parts)) {}
+  explicit BatchStarter(std::vector<Part> parts);
   ~BatchStarter();
 
   BatchStarter(const BatchStarter&) = delete;
@@ -50,12 +50,9 @@ class BatchStarter {
   // Returns the place in which to create the `EngineTask` of the next wait.
   void* NextStorage();
 
-  // Adds the wait whose task was created last.
-  void Add(const EngineOps& ops, std::shared_ptr<const WaitPolicy> policy);
-
-  // Appends the handles of all waits, in order, to a vector with the capacity
-  // for them.
-  void TakeHandles(std::vector<WaitHandle>& handles);
+  // Adds the wait whose task was created last, and returns its handle.
+  WaitHandle Add(const EngineOps& ops,
+                 std::shared_ptr<const WaitPolicy> policy);
 
   // Starts the waits. From now on their callbacks may run.
   void Start();
