@@ -71,11 +71,13 @@ set(WAITER_SOURCES
   waiter/durable/server_info.h
   waiter/durable/wait_scripts.cc
   waiter/durable/wait_scripts.h
+  waiter/engine/batch_starter.cc
   waiter/engine/engine_counters.h
   waiter/engine/engine_record.h
   waiter/engine/engine_ref.cc
   waiter/engine/engine_worker.cc
   waiter/engine/engine_worker.h
+  waiter/engine/free_list.h
   waiter/engine/mailbox.h
   waiter/engine/page_memory.cc
   waiter/engine/page_memory.h
@@ -112,6 +114,7 @@ set(WAITER_SOURCES
   waiter/loop/schedule.cc
   waiter/loop/split_mix64.cc
   waiter/loop/wait_loop.cc
+  waiter/loop/wait_loop_steps.h
   waiter/loop/wait_policy.cc
   waiter/loop/wait_token.cc
   waiter/presets/presets.cc

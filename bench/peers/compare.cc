@@ -60,6 +60,8 @@ constexpr Program kFull = {"Waiter, full report", "waiter_engine", "--full"};
 constexpr Program kSlack = {"Waiter, slack 1/8", "waiter_engine",
                             "--relative_slack=0.125"};
 constexpr Program kPrecise = {"Waiter, precise", "waiter_engine", "--tick=0"};
+constexpr Program kBatches = {"Waiter, batches of 64", "waiter_engine",
+                              "--batch=64"};
 constexpr Program kAsio = {"Asio callbacks", "asio_callbacks", nullptr};
 constexpr Program kCoroutines = {"Asio coroutines", "asio_coroutines", nullptr};
 constexpr Program kLibuv = {"libuv", "libuv", nullptr};
@@ -205,6 +207,12 @@ std::vector<Row> Rows() {
        {{&kWaiter, "submit", kMillion}, "submit_total_ns"},
        {{&kAsio, "submit", kMillion}, "submit_total_ns"},
        Ratio(0.4)},
+      {"start of 64 from another thread, its CPU",
+       "ns",
+       {{&kBatches, "submit", 64}, "submit_ns"},
+       {{&kWaiter, "submit", 64}, "submit_ns"},
+       Ratio(0.5),
+       true},
       OfAllPending("cancel, 1 M in random order", "ns", "cancel_ns", kWaiter,
                    Ratio(0.15)),
       Lateness("late_p50_us", kWaiter, kLibuv, {}),

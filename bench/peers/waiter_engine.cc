@@ -3,6 +3,7 @@
 
 // Runs the workload on one `WaitEngine`, on the main thread.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,8 @@ ABSL_FLAG(bool, metrics, false,
           "whether --mode=run and --mode=cancel have metrics of their waits");
 ABSL_FLAG(std::string, tick, "1ms", "granularity of wake-ups; 0: exact");
 ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
+ABSL_FLAG(size_t, batch, 1,
+          "number of waits that --mode=submit starts at once");
 
 namespace waiter::bench {
 namespace {
@@ -170,25 +173,42 @@ int MeasureSubmit(Workload& workload) {
   } shared{workload};
   WaitEngine engine(EngineOptions(1));
   const auto policy = MakePolicy(workload, nullptr);
+  const auto poll = [&shared](size_t i) {
+    const bool done = shared.workload.StatusOf(i)();
+    if (++shared.polled % shared.workload.waits() == 0) {
+      shared.all_polled.release();
+    }
+    return done;
+  };
+  const auto end = [&shared](const WaitResult<>& result) {
+    Count(shared.workload, result);
+    if (++shared.ended % shared.workload.waits() == 0) {
+      shared.all_ended.release();
+    }
+  };
+  const auto waiter = [&](size_t i) {
+    return Waiter([poll, i] { return poll(i); }, policy);
+  };
+  const size_t batch = std::max<size_t>(absl::GetFlag(FLAGS_batch), 1);
+  const auto start_batch = [&](size_t first) {
+    std::vector<decltype(waiter(0))> waiters;
+    waiters.reserve(batch);
+    const size_t last = std::min(first + batch, handles.size());
+    for (size_t i = first; i < last; ++i) waiters.push_back(waiter(i));
+    std::vector<WaitHandle> started = engine.StartAll(
+        std::move(waiters),
+        [end](size_t, const WaitResult<>& result) { end(result); });
+    std::move(started.begin(), started.end(),
+              handles.begin() + static_cast<std::ptrdiff_t>(first));
+  };
   return workload.MeasureSubmit(
       [&] {
-        for (size_t i = 0; i < handles.size(); ++i) {
-          handles[i] = engine.Start(
-              Waiter(
-                  [&shared, i] {
-                    const bool done = shared.workload.StatusOf(i)();
-                    if (++shared.polled % shared.workload.waits() == 0) {
-                      shared.all_polled.release();
-                    }
-                    return done;
-                  },
-                  policy),
-              [&shared](const WaitResult<>& result) {
-                Count(shared.workload, result);
-                if (++shared.ended % shared.workload.waits() == 0) {
-                  shared.all_ended.release();
-                }
-              });
+        for (size_t i = 0; i < handles.size(); i += batch) {
+          if (batch > 1) {
+            start_batch(i);
+          } else {
+            handles[i] = engine.Start(waiter(i), end);
+          }
         }
       },
       [&] { shared.all_polled.acquire(); },

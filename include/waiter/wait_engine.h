@@ -26,6 +26,7 @@
 #define WAITER_WAIT_ENGINE_H_
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,7 @@
 
 #include "waiter/async_waiter.h"
 #include "waiter/clock.h"
+#include "waiter/internal/batch_starter.h"
 #include "waiter/internal/cancel_on_stop.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/engine_task.h"
@@ -57,6 +59,13 @@ class PreparedStart;
 template <typename Callback, typename T>
 concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
   callback(std::move(result));
+};
+
+// The same for the waits of a batch, with the place of the wait.
+template <typename Callback, typename T>
+concept WaitBatchCallback = std::copy_constructible<Callback> &&
+    requires(Callback& callback, size_t index, WaitResult<T>&& result) {
+  callback(index, std::move(result));
 };
 
 // Thread-safe, except for `Run` and `RunDue`. Memory grows with the number of
@@ -141,6 +150,58 @@ class WaitEngine {
                          [link](const WaitHandle& wait) {
                            internal::CancelOnStop::Arm(link, wait);
                          });
+  }
+
+  // Starts a wait for each of `waiters`, as `Start` does, and returns their
+  // handles in the same order. Calls a copy of `callback` with the place of the
+  // wait in `waiters`, from 0, and the result:
+  //
+  //   std::vector<waiter::WaitHandle> waits = engine.StartAll(
+  //       std::move(waiters),
+  //       [&](size_t i, waiter::WaitResult<> result) { Log(hosts[i], result);
+  //       });
+  //
+  // Each thread of the engine is told of the batch once, so that a thread that
+  // sleeps is woken once. Several threads share a batch evenly, each a run of
+  // neighbours. The first callbacks may run before the call returns.
+  //
+  // If an exception leaves the call, for lack of memory or of a copy or move of
+  // a function, no wait was started and all functions are destroyed.
+  template <typename W, typename Callback>
+  requires WaitBatchCallback<Callback, typename W::value_type>
+      std::vector<WaitHandle> StartAll(std::vector<W> waiters,
+                                       Callback callback) {
+    return StartBatch(
+        std::move(waiters),
+        [&](size_t i) {
+          return internal::IndexedCallback<Callback>{callback, i};
+        },
+        [](const std::vector<WaitHandle>&) {});
+  }
+
+  // The same, and a request of `stop` ends each wait as `WaitHandle::Cancel`
+  // does. After an earlier request, the waits end without a poll.
+  template <typename W, typename Callback>
+  requires WaitBatchCallback<Callback, typename W::value_type>
+      std::vector<WaitHandle> StartAll(std::vector<W> waiters,
+                                       Callback callback,
+                                       const waiter::stop_token& stop) {
+    using Indexed = internal::IndexedCallback<Callback>;
+    std::vector<internal::StopLink*> links;
+    links.reserve(waiters.size());
+    return StartBatch(
+        std::move(waiters),
+        [&](size_t i) {
+          internal::CancelOnStop on_stop(stop);
+          links.push_back(on_stop.link());
+          return internal::StoppableCallback<Indexed>{{callback, i},
+                                                      std::move(on_stop)};
+        },
+        [&](const std::vector<WaitHandle>& waits) {
+          for (size_t i = 0; i < waits.size(); ++i) {
+            internal::CancelOnStop::Arm(links[i], waits[i]);
+          }
+        });
   }
 
   // The same as the first two, with a name of this wait alone in messages and
@@ -234,7 +295,36 @@ class WaitEngine {
     return wait;
   }
 
-  // Returns this thread's worker, if it has one, otherwise the next in turn.
+  // Starts a wait with each of `waiters` and the callback that
+  // `make_callback(place)` returns. Calls `prepare`, which must not throw, with
+  // the handles before the waits begin.
+  template <typename W, typename MakeCallback, typename Prepare>
+  std::vector<WaitHandle> StartBatch(std::vector<W> waiters,
+                                     MakeCallback make_callback,
+                                     Prepare prepare) {
+    using Adapter = typename W::PollAdapter;
+    using Callback = decltype(make_callback(size_t{0}));
+    using Task =
+        internal::EngineTask<Adapter, typename W::value_type, Callback>;
+    std::vector<WaitHandle> waits;
+    waits.reserve(waiters.size());
+    internal::BatchStarter batch(Divide(waiters.size()));
+    for (size_t i = 0; i < waiters.size(); ++i) {
+      Task::Create(batch.NextStorage(),
+                   Adapter{std::move(waiters[i].function_)}, make_callback(i));
+      waits.push_back(batch.Add(Task::kOps, std::move(waiters[i].policy_)));
+    }
+    prepare(waits);
+    batch.Start();
+    return waits;
+  }
+
+  // Returns the workers for a batch, and how many waits each gets.
+  std::vector<internal::BatchStarter::Part> Divide(size_t waits);
+
+  // Returns this thread's worker or the only one, otherwise null.
+  internal::EngineWorker* OwnWorker();
+  // Returns `OwnWorker()`, or the next worker in turn.
   internal::EngineWorker& ChooseWorker();
 
   void ShutDown();

@@ -32,6 +32,7 @@
 namespace waiter {
 
 namespace internal {
+class BatchStarter;
 class CancelOnStop;
 class PreparedStart;
 template <typename T>
@@ -100,6 +101,7 @@ class [[nodiscard]] WaitHandle {
   bool pending() const;
 
  private:
+  friend class internal::BatchStarter;
   friend class internal::CancelOnStop;
   friend class internal::PreparedStart;
   template <typename T>

@@ -17,6 +17,7 @@
 #include "waiter/loop/saved_wait.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
+#include "waiter/loop/wait_loop_steps.h"
 #include "waiter/poll_context.h"
 #include "waiter/poll_notifier.h"
 #include "waiter/wait_policy.h"
@@ -72,19 +73,21 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   Clock& clock = policy.clock();
   WaitLoop loop(policy, report);
   LazyGenerator own_gen(policy.options().seed);
-  const absl::BitGenRef gen =
-      inputs.gen.has_value() ? *inputs.gen : absl::BitGenRef(own_gen);
+  std::optional<absl::BitGenRef> given_gen = inputs.gen;
+  GivenOrOwnGen gen(given_gen.has_value() ? &*given_gen : nullptr, own_gen);
   const auto stop_requested = [&] { return inputs.stop.stop_requested(); };
   // Hooks are short: what they take matters when the deadline is near.
   const auto read_clock = [&] {
     return clock.MonotonicNowBefore(loop.deadline());
   };
-  const WaitLoop::ReadTime read_time = read_clock;
+  const auto take_answer = [&](MonotonicTime now) {
+    return LoopSteps::OnPoll(loop, now, gen, stop_requested, read_clock);
+  };
 
   NextStep step = NextStep::Poll();
   if (first_poll.has_value()) {
     loop.Start(first_poll->start, first_poll->deadline, [] { return false; });
-    step = loop.OnPoll(first_poll->end, gen, stop_requested, &read_time);
+    step = take_answer(first_poll->end);
   } else {
     const MonotonicTime start = clock.MonotonicNow();
     step =
@@ -115,7 +118,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
       const MonotonicTime now = loop.NeedsExactTime()
                                     ? clock.MonotonicNow()
                                     : clock.MonotonicNowBefore(loop.deadline());
-      step = loop.OnPoll(now, gen, stop_requested, &read_time);
+      step = take_answer(now);
     } else {
       CountBlockingSleep(loop.name());
       if (Sleep(clock, step.wake_up(), inputs, loop.name(), notifications)) {
@@ -125,7 +128,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
           step = *next;
         }
       } else {
-        step = loop.OnWake(clock.MonotonicNow(), stop_requested);
+        step = LoopSteps::OnWake(loop, clock.MonotonicNow(), stop_requested);
       }
     }
   }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -54,6 +55,20 @@ struct PendingStart {
 // from ending.
 inline constexpr uint8_t kMostShutDowns = 32;
 
+// A number that one thread may read while another one writes it.
+class RelaxedIndex {
+ public:
+  RelaxedIndex& operator=(uint32_t value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor): it is used as a number
+  operator uint32_t() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint32_t> value_;
+};
+
 // One wait.
 struct EngineRecord {
   static constexpr uint8_t kMaxShutDowns = 63;
@@ -73,19 +88,19 @@ struct EngineRecord {
   MonotonicTime deadline;
   int64_t attempts;
   // `pending_start` until the worker registers the wait; afterwards `cold` if
-  // `has_cold_state`, otherwise `growth`; and `next_free` while no wait uses
-  // the record.
+  // `has_cold_state`, otherwise `growth`.
   union {
     WaitGrowth growth = {};
     ColdState* cold;
-    EngineRecord* next_free;
     alignas(
         PendingStart) std::array<std::byte, sizeof(PendingStart)> pending_start;
   };
   uint32_t index;   // Place in the slab.
   uint32_t policy;  // Place in the worker's table of policies.
-  uint32_t stamp;   // Stamp of its timer; in a queue, index of the next wait.
-  Phase phase;      // For the worker alone, whoever starts the wait.
+  // Stamp of its timer; in a queue, index of the next wait; while no wait uses
+  // the record, index of the next one that is free.
+  RelaxedIndex stamp;
+  Phase phase;  // For the worker alone, whoever starts the wait.
   PollStatus last_status;
   bool has_timer : 1 = false;
   bool has_cold_state : 1;
@@ -99,6 +114,12 @@ struct EngineRecord {
 };
 static_assert(sizeof(EngineRecord) == 112);
 static_assert(sizeof(PendingStart) <= sizeof(WaitGrowth));
+
+// Returns the arguments of a start that no worker has registered.
+inline PendingStart& PendingStartOf(EngineRecord& record) {
+  return *std::launder(
+      reinterpret_cast<PendingStart*>(record.pending_start.data()));
+}
 
 // A record with the fields of a full report.
 struct FullEngineRecord : EngineRecord {

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -40,6 +39,7 @@
 #include "waiter/loop/saved_wait.h"
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
+#include "waiter/loop/wait_loop_steps.h"
 #include "waiter/options.h"
 #include "waiter/poll_context.h"
 #include "waiter/stop_token.h"
@@ -168,9 +168,7 @@ EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal,
               status_.ok() ? options.relative_slack : 0, pool_),
       codec_(/*full_reports=*/options.report == ReportLevel::kFull,
              /*has_executor=*/has_executor_),
-      own_gen_(SeedOf(options, ordinal)),
-      gen_(options.gen.has_value() ? *options.gen : absl::BitGenRef(own_gen_)) {
-}
+      own_gen_(SeedOf(options, ordinal)) {}
 
 const EngineWorker* EngineWorker::Current() {
   return current_worker != nullptr ? current_worker : TaskScope::worker();
@@ -203,10 +201,28 @@ EngineRecord& EngineWorker::Allocate() {
   return current_worker == this ? pool_.TakeAsWorker() : pool_.Take();
 }
 
-void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
+void EngineWorker::Prepare(EngineRecord& record, PendingStart pending_start) {
   new (record.pending_start.data()) PendingStart(std::move(pending_start));
   record.shut_downs = current_worker == this ? shut_downs_ : uint8_t{0};
+}
+
+void EngineWorker::Start(EngineRecord& record, PendingStart pending_start) {
+  Prepare(record, std::move(pending_start));
   Post([&](Mail& mail) { mail.starts.Push(record); });
+}
+
+void EngineWorker::StartAll(EngineQueue waits) {
+  Post([&](Mail& mail) { mail.starts.Append(waits); });
+}
+
+EngineRecord& EngineWorker::Pop(EngineQueue& waits) const {
+  EngineRecord& record = *waits.first;
+  if (&record == waits.last) {
+    waits = {};
+  } else {
+    waits.first = &pool_[record.stamp];
+  }
+  return record;
 }
 
 void EngineWorker::Cancel(EngineRecord& record, Generation generation) {
@@ -631,14 +647,9 @@ void EngineWorker::Notify(EngineRecord& record) {
 // Begins new waits, but no more than a few if a timer is due.
 void EngineWorker::BeginNew() {
   for (int begun = 1; !new_waits_.empty(); ++begun) {
-    EngineRecord& record = *new_waits_.first;
     // The queue moves on first: `Fire` may end the wait and free its record.
-    if (&record == new_waits_.last) {
-      new_waits_ = {};
-    } else {
-      new_waits_.first = &pool_[record.stamp];
-      pool_.Prefetch(*new_waits_.first);
-    }
+    EngineRecord& record = Pop(new_waits_);
+    if (!new_waits_.empty()) pool_.Prefetch(*new_waits_.first);
     Register(record);
     if (record.gate.freed()) {
       EndWithoutCallback(record, StopReason::kCancelled);
@@ -678,10 +689,8 @@ void EngineWorker::EndAll() {
 // Steps of one wait.
 
 inline void EngineWorker::Register(EngineRecord& record) {
-  auto* const place = std::launder(
-      reinterpret_cast<PendingStart*>(record.pending_start.data()));
-  PendingStart pending_start = std::move(*place);
-  std::destroy_at(place);
+  PendingStart pending_start = std::move(PendingStartOf(record));
+  std::destroy_at(&PendingStartOf(record));
   record.policy = AddPolicy(std::move(pending_start.policy));
   codec_.Register(record, PolicyOf(record), poll_clock_.now(),
                   std::move(pending_start.stop));
@@ -733,7 +742,7 @@ inline void EngineWorker::Fire(EngineRecord& record) {
                 : NextStep::Poll();
         break;
       default:
-        step.next_ = step.loop_.OnWake(poll_clock_.now(),
+        step.next_ = LoopSteps::OnWake(step.loop_, poll_clock_.now(),
                                        [&] { return StopRequested(record); });
     }
     Execute(step);
@@ -915,10 +924,10 @@ bool EngineStep::Ends() {
   const auto read_clock = [&] {
     return end + (worker_.poll_clock_.EndOfPoll(/*exact=*/true) - taken);
   };
-  const WaitLoop::ReadTime read_time = read_clock;
-  next_ = loop_.OnPoll(
-      end, worker_.GenOf(record_),
-      [&] { return EngineWorker::StopRequested(record_); }, &read_time);
+  auto gen = worker_.GenOf(record_);
+  next_ = LoopSteps::OnPoll(
+      loop_, end, gen, [&] { return EngineWorker::StopRequested(record_); },
+      read_clock);
   if (next_.action() == NextStep::Action::kFinish &&
       !record_.gate.abandoned()) {
     worker_.GiveUp(*this);
@@ -944,10 +953,11 @@ inline MonotonicTime EngineWorker::EndOfPoll(const EngineStep& step) {
                    /*exact=*/options_.tick == absl::ZeroDuration());
 }
 
-inline absl::BitGenRef EngineWorker::GenOf(EngineRecord& record) {
-  return record.has_cold_state && record.cold->gen.has_value()
-             ? absl::BitGenRef(*record.cold->gen)
-             : gen_;
+inline GivenOrOwnGen<SplitMix64> EngineWorker::GenOf(EngineRecord& record) {
+  if (record.has_cold_state && record.cold->gen.has_value()) {
+    return {nullptr, *record.cold->gen};
+  }
+  return {options_.gen.has_value() ? &*options_.gen : nullptr, own_gen_};
 }
 
 // Returns true if the handle was destroyed, too: no hook that announces another

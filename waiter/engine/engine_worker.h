@@ -17,7 +17,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_counters.h"
@@ -32,6 +31,7 @@
 #include "waiter/internal/engine_step.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/split_mix64.h"
+#include "waiter/loop/wait_loop_steps.h"
 #include "waiter/poll_context.h"
 #include "waiter/stop_token.h"
 #include "waiter/wait_engine_options.h"
@@ -61,7 +61,10 @@ class EngineWorker {
 
   void AddStatistics(EngineStatistics& sum) const { counters_.AddTo(sum); }
 
-  void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void AddReference() { AddReferences(1); }
+  void AddReferences(size_t count) {
+    references_.fetch_add(count, std::memory_order_relaxed);
+  }
   void RemoveReference() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
@@ -71,6 +74,12 @@ class EngineWorker {
   // The caller may free the worker's last reference as soon as the wait ends,
   // also before this call returns.
   void Start(EngineRecord& record, PendingStart pending_start);
+  // In place of `Start`, for many waits: `Prepare` for each, which the calling
+  // thread may undo, then `StartAll`, with one lock and at most one wake-up.
+  void Prepare(EngineRecord& record, PendingStart pending_start);
+  void StartAll(EngineQueue waits);
+  // Takes the first record out of a queue that is not empty.
+  EngineRecord& Pop(EngineQueue& waits) const;
   void Cancel(EngineRecord& record, Generation generation);
   void PollNow(EngineRecord& record, Generation generation);
   // Ends a wait without a callback, and returns once its task is destroyed. If
@@ -193,7 +202,7 @@ class EngineWorker {
                      std::unique_ptr<EngineAnswer> answer);
   PollContext ContextOf(EngineStep& step);
   MonotonicTime EndOfPoll(const EngineStep& step);
-  absl::BitGenRef GenOf(EngineRecord& record);
+  GivenOrOwnGen<SplitMix64> GenOf(EngineRecord& record);
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
   bool ShortenSleep(EngineStep& step);
@@ -243,7 +252,6 @@ class EngineWorker {
   uint8_t shut_downs_ = 0;
   HandOver* hand_over_ = nullptr;  // Set while the executor is handed a poll.
   SplitMix64 own_gen_;
-  absl::BitGenRef gen_;
 };
 
 }  // namespace waiter::internal

@@ -14,6 +14,7 @@
 //  * Records that the worker has freed come back to all threads, so the slab
 //    is no larger than the most waits that were pending at once, and those
 //    that were freed since the last `Share`.
+//  * Only a slab that grows takes a lock.
 
 #ifndef WAITER_ENGINE_RECORD_POOL_H_
 #define WAITER_ENGINE_RECORD_POOL_H_
@@ -27,6 +28,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "waiter/engine/engine_record.h"
+#include "waiter/engine/free_list.h"
 #include "waiter/engine/page_memory.h"
 #include "waiter/internal/mutex.h"
 
@@ -45,14 +47,13 @@ class RecordPool {
 
   // Returns a record that no wait uses.
   EngineRecord& Take() {
-    const MutexLock lock(mutex_);
-    return shared_ == nullptr ? Grow() : Pop(shared_);
+    const uint32_t index = shared_.Pop(NextOf{*this});
+    return index == FreeList::kNone ? Grow() : (*this)[index];
   }
 
   // Takes back a record that was taken and not used.
   void GiveBack(EngineRecord& record) {
-    const MutexLock lock(mutex_);
-    Push(shared_, record);
+    shared_.Push(record.index, NextOf{*this});
   }
 
   // Returns the number of records. All indexes are below it.
@@ -63,16 +64,23 @@ class RecordPool {
 
   // For the worker's thread.
 
-  // `Take` without the lock, while records of the worker's own are left.
-  EngineRecord& TakeAsWorker() { return own_ == nullptr ? Take() : Pop(own_); }
+  // `Take`, from the worker's own records while some are left.
+  EngineRecord& TakeAsWorker() {
+    if (own_ == FreeList::kNone) return Take();
+    EngineRecord& record = (*this)[own_];
+    own_ = record.stamp;
+    return record;
+  }
 
-  void Free(EngineRecord& record) { Push(own_, record); }
+  // Needs no memory: free records are linked through themselves.
+  void Free(EngineRecord& record) {
+    record.stamp = std::exchange(own_, record.index);
+  }
 
   // Hands the worker's free records to the other threads if these have none.
   void Share() {
-    if (own_ == nullptr) return;
-    const MutexLock lock(mutex_);
-    if (shared_ == nullptr) std::swap(shared_, own_);
+    if (own_ == FreeList::kNone) return;
+    if (shared_.PushIfEmpty(own_)) own_ = FreeList::kNone;
   }
 
   // Returns the record with an index that was handed out. Needs no lock, as
@@ -104,6 +112,13 @@ class RecordPool {
     size_t offset;  // In bytes.
   };
 
+  // The link of a free record, for `FreeList`.
+  struct NextOf {
+    RelaxedIndex& operator()(uint32_t index) const { return pool[index].stamp; }
+
+    const RecordPool& pool;
+  };
+
   Place PlaceOf(uint32_t index) const {
     const uint64_t position = uint64_t{index} + kFirstPage;
     // `position` is at least `kFirstPage`, which is 2^10.
@@ -114,18 +129,8 @@ class RecordPool {
                 static_cast<size_t>(position - (uint64_t{kFirstPage} << page))};
   }
 
-  // Free records are linked through themselves, so that giving one back needs
-  // no memory.
-  static void Push(EngineRecord*& free, EngineRecord& record) {
-    record.next_free = std::exchange(free, &record);
-  }
-  static EngineRecord& Pop(EngineRecord*& free) {
-    EngineRecord& record = *free;
-    free = record.next_free;
-    return record;
-  }
-
-  EngineRecord& Grow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  EngineRecord& Grow() {
+    const MutexLock lock(mutex_);
     const Place place = PlaceOf(size_);
     if (pages_[place.page] == nullptr) {
       pages_[place.page] =
@@ -144,8 +149,8 @@ class RecordPool {
   mutable Mutex mutex_;
   uint32_t size_ ABSL_GUARDED_BY(mutex_) = 0;
   std::array<PageMemory, 23> pages_ ABSL_GUARDED_BY(mutex_);
-  EngineRecord* shared_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  EngineRecord* own_ = nullptr;  // Of the worker's thread.
+  FreeList shared_;
+  uint32_t own_ = FreeList::kNone;  // Of the worker's thread.
 };
 
 }  // namespace waiter::internal

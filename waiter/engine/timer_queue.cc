@@ -22,66 +22,9 @@ using std::chrono::nanoseconds;
 TimerQueue::TimerQueue(MonotonicTime start, nanoseconds tick)
     : start_(start), tick_(tick) {}
 
-// Returns the first tick that is not before `due`.
-inline int64_t TimerQueue::TickOf(MonotonicTime due) const {
-  const nanoseconds after = due - start_;
-  if (after <= nanoseconds::zero()) return 0;
-  return after / tick_ + (after % tick_ == nanoseconds::zero() ? 0 : 1);
-}
-
 MonotonicTime TimerQueue::TimeOf(int64_t tick) const {
   return tick > (MonotonicTime::max() - start_) / tick_ ? MonotonicTime::max()
                                                         : start_ + tick * tick_;
-}
-
-// Returns the tick of a timer. A stamp is the lower half of the tick, which is
-// within the horizon.
-inline int64_t TimerQueue::TickOf(Timer timer) const {
-  return current_ +
-         static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
-}
-
-uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due, nanoseconds slack) {
-  ++size_;
-  if (is_exact()) {
-    const uint32_t stamp = next_stamp_++;
-    PushExact({.due = due, .timer = {.index = index, .stamp = stamp}});
-    return stamp;
-  }
-  int64_t tick = TickOf(due);
-  if (slack >= 2 * tick_) {
-    // Rounds up to a multiple of a power of two, where timers meet.
-    const auto step = static_cast<int64_t>(std::bit_floor(
-        static_cast<uint64_t>(std::min<int64_t>(slack / tick_, kHorizon))));
-    tick = (tick + step - 1) & ~(step - 1);
-  }
-  tick = std::max(tick, current_ + 1);
-  const Timer timer = {.index = index, .stamp = static_cast<uint32_t>(tick)};
-  if (tick - current_ < kHorizon) {
-    Put(tick, timer);
-  } else {
-    PushExact({.due = TimeOf(tick), .timer = timer});
-  }
-  return timer.stamp;
-}
-
-// Puts a timer into the wheel. Its level is that of the highest digit, of
-// `kSlotBits` bits, in which its tick differs from the current one; its slot is
-// the digit there.
-inline void TimerQueue::Put(int64_t tick, Timer timer) {
-  const auto difference =
-      static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));
-  const int level =
-      std::min((static_cast<int>(std::bit_width(difference)) - 1) / kSlotBits,
-               kLevels - 1);
-  const int64_t slot = (tick >> (kSlotBits * level)) & (kSlots - 1);
-  Level& place = levels_[static_cast<size_t>(level)];
-  Chunk*& chunk = place.slots[static_cast<size_t>(slot)];
-  if (chunk == nullptr || chunk->size == chunk->timers.size()) {
-    chunk = NewChunk(chunk);
-    place.occupied |= uint64_t{1} << slot;
-  }
-  chunk->timers[chunk->size++] = timer;
 }
 
 // Finds the next occupied slot. All timers of a level come before those of the

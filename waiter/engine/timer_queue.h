@@ -17,7 +17,9 @@
 #ifndef WAITER_ENGINE_TIMER_QUEUE_H_
 #define WAITER_ENGINE_TIMER_QUEUE_H_
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -99,7 +101,12 @@ class TimerQueue {
   bool is_exact() const { return tick_ == std::chrono::nanoseconds::zero(); }
   int64_t TickOf(MonotonicTime due) const;
   MonotonicTime TimeOf(int64_t tick) const;
-  int64_t TickOf(Timer timer) const;
+  // Returns the tick of a timer. A stamp is the lower half of the tick, which
+  // is within the horizon.
+  int64_t TickOf(Timer timer) const {
+    return current_ +
+           static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
+  }
   NextSlot FindNext() const;
   void Put(int64_t tick, Timer timer);
   void TakeNear(std::vector<Timer>& due);
@@ -124,6 +131,60 @@ class TimerQueue {
   // horizon.
   std::vector<ExactTimer> exact_;
 };
+
+// What each poll of a wait does is inline.
+
+// Returns the first tick that is not before `due`.
+inline int64_t TimerQueue::TickOf(MonotonicTime due) const {
+  const std::chrono::nanoseconds after = due - start_;
+  if (after <= std::chrono::nanoseconds::zero()) return 0;
+  return after / tick_ +
+         (after % tick_ == std::chrono::nanoseconds::zero() ? 0 : 1);
+}
+
+inline uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due,
+                                std::chrono::nanoseconds slack) {
+  ++size_;
+  if (is_exact()) {
+    const uint32_t stamp = next_stamp_++;
+    PushExact({.due = due, .timer = {.index = index, .stamp = stamp}});
+    return stamp;
+  }
+  int64_t tick = TickOf(due);
+  if (slack >= 2 * tick_) {
+    // Rounds up to a multiple of a power of two, where timers meet.
+    const auto step = static_cast<int64_t>(std::bit_floor(
+        static_cast<uint64_t>(std::min<int64_t>(slack / tick_, kHorizon))));
+    tick = (tick + step - 1) & ~(step - 1);
+  }
+  tick = std::max(tick, current_ + 1);
+  const Timer timer = {.index = index, .stamp = static_cast<uint32_t>(tick)};
+  if (tick - current_ < kHorizon) {
+    Put(tick, timer);
+  } else {
+    PushExact({.due = TimeOf(tick), .timer = timer});
+  }
+  return timer.stamp;
+}
+
+// Puts a timer into the wheel. Its level is that of the highest digit, of
+// `kSlotBits` bits, in which its tick differs from the current one; its slot is
+// the digit there.
+inline void TimerQueue::Put(int64_t tick, Timer timer) {
+  const auto difference =
+      static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));
+  const int level =
+      std::min((static_cast<int>(std::bit_width(difference)) - 1) / kSlotBits,
+               kLevels - 1);
+  const int64_t slot = (tick >> (kSlotBits * level)) & (kSlots - 1);
+  Level& place = levels_[static_cast<size_t>(level)];
+  Chunk*& chunk = place.slots[static_cast<size_t>(slot)];
+  if (chunk == nullptr || chunk->size == chunk->timers.size()) {
+    chunk = NewChunk(chunk);
+    place.occupied |= uint64_t{1} << slot;
+  }
+  chunk->timers[chunk->size++] = timer;
+}
 
 }  // namespace waiter::internal
 

@@ -7,12 +7,14 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_worker.h"
+#include "waiter/internal/batch_starter.h"
 #include "waiter/internal/engine_ref.h"
 #include "waiter/internal/exceptions.h"
 #include "waiter/wait_engine_options.h"
@@ -101,15 +103,36 @@ void WaitEngine::ShutDown() {
   }
 }
 
-internal::EngineWorker& WaitEngine::ChooseWorker() {
+internal::EngineWorker* WaitEngine::OwnWorker() {
   const internal::EngineWorker* const current =
       internal::EngineWorker::Current();
   for (const internal::EngineWorkerRef& worker : workers_) {
-    if (worker.get() == current) return *worker.get();
+    if (worker.get() == current) return worker.get();
   }
-  if (workers_.size() == 1) return *workers_.front().get();
+  return workers_.size() == 1 ? workers_.front().get() : nullptr;
+}
+
+internal::EngineWorker& WaitEngine::ChooseWorker() {
+  if (internal::EngineWorker* const worker = OwnWorker()) return *worker;
   const size_t turn = next_worker_.fetch_add(1, std::memory_order_relaxed);
   return *workers_[turn % workers_.size()].get();
+}
+
+std::vector<internal::BatchStarter::Part> WaitEngine::Divide(size_t waits) {
+  if (waits == 0) return {};
+  if (internal::EngineWorker* const worker = OwnWorker()) {
+    return {{.worker = worker, .size = waits}};
+  }
+  std::vector<internal::BatchStarter::Part> parts(
+      std::min(workers_.size(), waits));
+  const size_t turn =
+      next_worker_.fetch_add(parts.size(), std::memory_order_relaxed);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool is_larger = i < waits % parts.size();
+    parts[i].worker = workers_[(turn + i) % workers_.size()].get();
+    parts[i].size = waits / parts.size() + (is_larger ? 1 : 0);
+  }
+  return parts;
 }
 
 int64_t WaitEngine::blocking_sleeps() const {

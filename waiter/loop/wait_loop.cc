@@ -31,6 +31,7 @@
 #include "waiter/loop/final_status.h"
 #include "waiter/loop/next_step.h"
 #include "waiter/loop/saved_wait.h"
+#include "waiter/loop/wait_loop_steps.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -68,33 +69,11 @@ uint64_t NextWaitId() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-// Returns whether the hint of `found` exceeds `max_retry_after`.
-bool HintIsBeyondMax(const Poll<>& found, const RetryAfterOptions& options) {
-  return found.retry_after() > options.max_retry_after &&
-         found.retry_after() < absl::InfiniteDuration() &&
-         found.status() != PollStatus::kSuccess;
-}
-
 }  // namespace
 
-// A delay before the next poll and the rule that decided it.
-struct WaitLoop::Delay {
-  Nanoseconds length;
-  SleepReason reason;
-};
-
-// Rules for placing the last poll of a wait.
-struct WaitLoop::LastPollRules {
-  Nanoseconds lead;         // The poll begins this long before the deadline.
-  Nanoseconds gap;          // A delay that leaves no more time is the last one.
-  Nanoseconds least_delay;  // Lower bound of that delay, even within the lead.
-};
-
-// Reads top-down: `Start`, `OnPoll` and `OnWake`, then what they call. Row
-// numbers are those of the table "What happens after a poll" in docs/design.md.
-// Functions that run for every poll of every wait are inline, those with two
-// callers always; calls of hooks are not, so that waits without an observer
-// keep short functions.
+// Reads top-down: `Start`, `OnPoll` and `OnWake`, then what they call. What
+// runs at every poll is in wait_loop_steps.h. Row numbers are those of the
+// table "What happens after a poll" in docs/design.md.
 
 NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
                          StopRequested stop_requested) {
@@ -151,46 +130,14 @@ NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
 NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
                           StopRequested stop_requested,
                           const ReadTime* read_time) {
-  if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
-  const MonotonicTime answered = now;
-  Record(answered);
-  if (policy_.observer() != nullptr && read_time != nullptr) {
-    now = std::max(now, (*read_time)());
-  }
-  const PollStatus status = report_.last_poll.status();
-  // Row 1: success, and it has held as long as required.
-  if (status == PollStatus::kSuccess && Confirmed(answered)) {
-    return Finish(StopReason::kSuccess, answered, now);
-  }
-  // Row 2: failed, or an unknown status.
-  if (status == PollStatus::kFailed) {
-    return Finish(StopReason::kFailed, answered, now);
-  }
-  // Row 3: a limit on consecutive polls of one status.
-  if (ConsecutiveLimitReached(answered)) {
-    return Finish(StopReason::kConsecutiveLimit, now);
-  }
-  // Row 4: `max_attempts` polls made.
-  if (report_.attempts >= policy_.limits().attempts) {
-    return Finish(StopReason::kAttempts, now);
-  }
-  // Row 5: stop requested.
-  if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  // Row 6: at the deadline, or after the last poll.
-  if (state_.final_poll || now >= state_.deadline) {
-    return Finish(StopReason::kDeadline, now);
-  }
-  // Rows 7 to 10.
-  return Continue(now, gen);
+  const auto read_clock = [&] {
+    return read_time == nullptr ? now : (*read_time)();
+  };
+  return TakeAnswer(now, gen, stop_requested, read_clock);
 }
 
 NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
-  WakeUp(now);
-  if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  // Row 9, with `delay_when_refused`.
-  if (state_.refused) return Finish(StopReason::kQuota, now);
-  if (state_.is_resumed) ForgetLastPoll();
-  return BeginPoll(now);
+  return EndSleep(now, stop_requested);
 }
 
 std::optional<NextStep> WaitLoop::OnNotified(MonotonicTime now,
@@ -234,29 +181,6 @@ void WaitLoop::ForgetLastPoll() {
 
 // Helpers of `OnPoll`, in the order of the rows.
 
-// Returns whether enough successes in a row were found, for long enough.
-inline bool WaitLoop::Confirmed(MonotonicTime answered) {
-  const nanoseconds hold_for = policy_.durations().hold_for;
-  state_.hold_is_open = answered - state_.streak_started < hold_for;
-  if (state_.streak_length < policy_.options().successes_required) return false;
-  return hold_for == nanoseconds::zero() ||
-         (state_.streak_length >= 2 && !state_.hold_is_open);
-}
-
-inline bool WaitLoop::ConsecutiveLimitReached(MonotonicTime now) const {
-  switch (state_.streak_status) {
-    case PollStatus::kServerError:
-      return state_.streak_length >=
-                 policy_.limits().consecutive_server_errors ||
-             now - state_.streak_started >=
-                 policy_.durations().max_server_error_time;
-    case PollStatus::kThrottled:
-      return state_.streak_length >= policy_.limits().consecutive_throttles;
-    default:
-      return false;
-  }
-}
-
 void WaitLoop::RejectUnknownStatus() {
   report_.last_poll = Failed(absl::InternalError(absl::StrCat(
       "the status function returned ",
@@ -264,29 +188,7 @@ void WaitLoop::RejectUnknownStatus() {
       ", which is not a valid PollStatus; return one of its enumerators")));
 }
 
-// Decides rows 7 to 10: whether another poll follows, and after which delay.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::Continue(
-    MonotonicTime now, absl::BitGenRef& gen) {
-  // Row 7: `delay_rule` decides, except about a success to be confirmed.
-  if (policy_.has_delay_rule() &&
-      state_.streak_status != PollStatus::kSuccess) {
-    return ApplyDelayRule(now, gen);
-  }
-  const RetryAfterOptions& hints = policy_.options().retry_after;
-  if (hints.fail_beyond_max && HintIsBeyondMax(report_.last_poll, hints)) {
-    return FailBeyondMax(now);
-  }
-  // Row 8: the hint reaches beyond the deadline.
-  const nanoseconds hint = Hint();
-  if (hint > state_.deadline - now &&
-      hints.past_deadline == RetryAfterOptions::PastDeadline::kStop) {
-    return Finish(StopReason::kDeadline, now);
-  }
-  // Rows 9 and 10.
-  return DelayPoll(now, BuiltInDelay(now, hint, gen), hint);
-}
-
-NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
+NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef gen) {
   // The curves advance once, however often the rule calls.
   std::optional<absl::Duration> built_in;
   const auto computed = [&] {
@@ -312,51 +214,6 @@ NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen) {
       /*least_delay=*/nanoseconds::zero());
 }
 
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::DelayPoll(
-    MonotonicTime now, Delay delay, nanoseconds least_delay) {
-  const nanoseconds min_delay = Curve().min_delay();
-  const nanoseconds hint = least_delay;
-  // Row 9: the retry quota refuses, or has no tokens before the deadline.
-  if (policy_.has_budgets()) {
-    // Copies, because an object whose address is taken is not kept in a
-    // register.
-    Delay booked = delay;
-    nanoseconds least_booked = least_delay;
-    if (const std::optional<NextStep> step =
-            BookPoll(now, booked, least_booked)) {
-      return *step;
-    }
-    delay = booked;
-    least_delay = least_booked;
-  }
-  // Row 10: the wait goes on. A hold may end exactly at the deadline, so no
-  // lead cuts it short.
-  const nanoseconds lead = state_.streak_status == PollStatus::kSuccess
-                               ? nanoseconds::zero()
-                               : policy_.durations().final_poll_lead;
-  const SleepReason reason = delay.reason;
-  delay = FitToDeadline(
-      now, delay, {.lead = lead, .gap = min_delay, .least_delay = least_delay});
-  if (delay.length > nanoseconds::zero()) {
-    // As `LeastDelay` returns it, without looking it up again.
-    state_.sleep_is_fixed =
-        IsFixed(reason, policy_.has_delay_rule() ? nanoseconds::zero()
-                                                 : std::max(min_delay, hint));
-  }
-  return SleepOrPoll(now, delay);
-}
-
-// Returns whether a sleep that `reason` decided ignores notifications.
-// `least_delay` is what `LeastDelay` returns now, which needs things that a
-// brief report forgets.
-inline bool WaitLoop::IsFixed(SleepReason reason,
-                              nanoseconds least_delay) const {
-  return reason == SleepReason::kRetryAfter ||
-         reason == SleepReason::kRetryQuota ||
-         reason == SleepReason::kConfirming || state_.refused ||
-         (state_.brief_report && least_delay > nanoseconds::zero());
-}
-
 // Returns the time after the last poll before which no notification causes the
 // next one.
 inline nanoseconds WaitLoop::LeastDelay() const {
@@ -366,55 +223,11 @@ inline nanoseconds WaitLoop::LeastDelay() const {
   return std::max(Curve().min_delay(), Hint());
 }
 
-// Returns the delay by the curve of the status found and by the server's hint.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::BuiltInDelay(
-    MonotonicTime now, nanoseconds hint, absl::BitGenRef& gen) {
-  const Delay delay = ComputeDelay(now, Curve(), gen);
-  return hint > nanoseconds::zero() ? ApplyHint(delay, hint, gen) : delay;
-}
-
-// Returns the delay by the curve alone, and advances or restarts its growth.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::ComputeDelay(
-    MonotonicTime now, const Backoff& curve, absl::BitGenRef& gen) {
-  switch (state_.streak_status) {
-    case PollStatus::kServerError:
-      return {curve.NextDelay(state_.growth.server_error, gen),
-              SleepReason::kServerError};
-    case PollStatus::kThrottled: {
-      state_.growth.server_error = {};
-      // A throttled poll is followed by the longer delay of its own curve and
-      // the "not ready" curve. The latter does not advance: it is a copy.
-      BackoffProgress not_ready = state_.growth.not_ready;
-      const nanoseconds least =
-          policy_.CurveAfter(PollStatus::kNotReady).NextDelay(not_ready, gen);
-      return {std::max(least, curve.NextDelay(state_.growth.throttled, gen)),
-              SleepReason::kThrottled};
-    }
-    case PollStatus::kSuccess: {
-      state_.growth = {};
-      BackoffProgress no_growth;
-      nanoseconds delay = curve.NextDelay(no_growth, gen);
-      if (state_.hold_is_open) {
-        const nanoseconds left =
-            policy_.durations().hold_for - (now - state_.streak_started);
-        // A hook may have lasted beyond the end of the hold.
-        delay = std::min(delay, std::max(left, nanoseconds::zero()));
-      }
-      return {delay, SleepReason::kConfirming};
-    }
-    default:
-      state_.growth.server_error = state_.growth.throttled = {};
-      if (policy_.learned() != nullptr) return LearnedDelayOr(now, curve, gen);
-      return {curve.NextDelay(state_.growth.not_ready, gen),
-              SleepReason::kNotReady};
-  }
-}
-
 // Returns the learned delay, or that of the curve, or, where the model decides
 // in part, one between them: the more the model knows, the closer to its own,
 // on a logarithmic scale.
 ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
-    MonotonicTime now, const Backoff& curve, absl::BitGenRef& gen) {
+    MonotonicTime now, const Backoff& curve, absl::BitGenRef gen) {
   const nanoseconds elapsed = now - state_.start;
   const internal::LearnedDelay found = policy_.learned()->Find(elapsed, gen);
   BackoffProgress& progress = state_.growth.not_ready;
@@ -438,15 +251,12 @@ ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
           found.weight <= 0 ? SleepReason::kNotReady : SleepReason::kLearned};
 }
 
-// Returns the server's hint, at most `max_retry_after`; zero if there is none.
-inline nanoseconds WaitLoop::Hint() const {
-  const absl::Duration hint = report_.last_poll.retry_after();
-  if (hint <= absl::ZeroDuration() || hint == absl::InfiniteDuration() ||
-      state_.streak_status == PollStatus::kSuccess) {
-    return nanoseconds::zero();
-  }
-  return std::min(absl::ToChronoNanoseconds(hint),
-                  policy_.durations().max_retry_after);
+// Returns whether the hint of the last poll exceeds `max_retry_after`.
+bool WaitLoop::HintIsBeyondMax() const {
+  const Poll<>& found = report_.last_poll;
+  return found.retry_after() > policy_.options().retry_after.max_retry_after &&
+         found.retry_after() < absl::InfiniteDuration() &&
+         found.status() != PollStatus::kSuccess;
 }
 
 NextStep WaitLoop::FailBeyondMax(MonotonicTime now) {
@@ -458,7 +268,7 @@ NextStep WaitLoop::FailBeyondMax(MonotonicTime now) {
 
 // Combines the delay of the curve with the hint, by `retry_after.rule`.
 WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
-                                    absl::BitGenRef& gen) {
+                                    absl::BitGenRef gen) {
   const RetryAfterOptions& options = policy_.options().retry_after;
   switch (options.rule) {
     case RetryAfterOptions::Rule::kReplace:
@@ -479,48 +289,6 @@ WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
   return {std::min(UniformDelay(hint, hint + hint / 4, gen),
                    policy_.durations().max_retry_after),
           SleepReason::kRetryAfter};
-}
-
-// Places the last poll: stretches or cuts a delay that comes too close to the
-// deadline (docs/design.md, "The last poll").
-inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
-                                               LastPollRules rules) {
-  const nanoseconds remaining = state_.deadline - now;
-  // A lead that does not fit any more is dropped.
-  if (rules.lead >= remaining) rules.lead = nanoseconds::zero();
-  if (state_.deadline == MonotonicTime::max() ||
-      remaining - delay.length > std::max(rules.gap, rules.lead)) {
-    return delay;
-  }
-  state_.final_poll = true;
-  return {
-      std::max(remaining - rules.lead, std::min(rules.least_delay, remaining)),
-      SleepReason::kFinalPoll};
-}
-
-inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
-  if (policy_.keeps_details() && state_.is_undecided) {
-    ReportDecision(report_.last_poll, delay);
-  }
-  if (delay.length > nanoseconds::zero()) return Sleep(now, delay);
-  state_.step_started = now;
-  return BeginPoll(now);
-}
-
-inline NextStep WaitLoop::Sleep(MonotonicTime now, Delay delay) {
-  state_.step_started = now;
-  state_.asleep = true;
-  if (policy_.keeps_details()) ReportSleep(now, delay);
-  return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
-}
-
-inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
-  if (policy_.has_budgets()) {
-    if (const std::optional<NextStep> step = PassLimiter(now)) return *step;
-    state_.poll_is_booked = false;
-  }
-  if (policy_.observer() != nullptr) AnnouncePoll();
-  return NextStep::Poll();
 }
 
 ABSL_ATTRIBUTE_NOINLINE void WaitLoop::AnnouncePoll() {
@@ -604,29 +372,6 @@ void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
 }
 
 // Reports.
-
-// Adds `report_.last_poll` to the report, the streak and the rate limiter.
-inline void WaitLoop::Record(MonotonicTime now) {
-  const PollStatus status = report_.last_poll.status();
-  ++report_.attempts;
-  if (state_.streak_length == 0 || state_.streak_status != status) {
-    state_.streak_status = status;
-    state_.streak_length = 0;
-    state_.streak_started =
-        status == PollStatus::kSuccess ? state_.step_started : now;
-  }
-  ++state_.streak_length;
-  if (!state_.brief_report) {
-    ++report_.counts[static_cast<size_t>(status)];
-    state_.longest_poll =
-        std::max(state_.longest_poll, now - state_.step_started);
-    if (status >= PollStatus::kThrottled) RecordError();
-  }
-  if (policy_.has_budgets() && policy_.options().rate_limiter != nullptr) {
-    policy_.options().rate_limiter->Update(now, status);
-  }
-  if (policy_.keeps_details()) RecordDetails(now);
-}
 
 void WaitLoop::RecordError() {
   if (!report_.first_error.has_value()) {
@@ -773,12 +518,6 @@ void WaitLoop::Checkpoint(MonotonicTime now, MonotonicTime wake_up) {
     on_checkpoint(SaveWait(state_, report_, name(), wake_up,
                            {now, policy_.clock().TimeNow()}));
   }();
-}
-
-inline void WaitLoop::WakeUp(MonotonicTime now) {
-  state_.slept += now - state_.step_started;
-  state_.step_started = now;
-  state_.asleep = false;
 }
 
 // Services for drivers: ends from outside, and the context of a poll.

@@ -51,6 +51,10 @@
 
 namespace waiter {
 
+namespace internal {
+class LoopSteps;
+}  // namespace internal
+
 // One wait. Thread-compatible. `policy` and `report` must outlive it. When a
 // call has returned `kFinish`, `report` is complete, and no call may follow.
 //
@@ -156,6 +160,8 @@ class WaitLoop {
   const WaitState& state() const { return state_; }
 
  private:
+  friend class internal::LoopSteps;
+
   using Nanoseconds = std::chrono::nanoseconds;
 
   struct Delay;
@@ -164,30 +170,43 @@ class WaitLoop {
   NextStep RefuseToResume(MonotonicTime now, const SavedWait& saved);
   void ForgetLastPoll();
 
-  // Rows of the table "What happens after a poll", in its order.
-  bool Confirmed(MonotonicTime answered);
-  bool ConsecutiveLimitReached(MonotonicTime now) const;
+  // What runs at every poll: `OnPoll` and `OnWake`, for any type of arguments,
+  // and the rows of the table "What happens after a poll", in its order.
+  // waiter/loop/wait_loop_steps.h defines the templates and the functions that
+  // are `inline`.
+  template <typename Gen, typename Stop, typename ReadClock>
+  NextStep TakeAnswer(MonotonicTime now, Gen& gen, Stop& stop_requested,
+                      ReadClock& read_time);
+  template <typename Stop>
+  NextStep EndSleep(MonotonicTime now, Stop& stop_requested);
+  inline bool Confirmed(MonotonicTime answered);
+  inline bool ConsecutiveLimitReached(MonotonicTime now) const;
   void RejectUnknownStatus();
-  NextStep Continue(MonotonicTime now, absl::BitGenRef& gen);
-  NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef& gen);
-  NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least_delay);
-  bool IsFixed(SleepReason reason, Nanoseconds least_delay) const;
+  template <typename Gen>
+  NextStep Continue(MonotonicTime now, Gen& gen);
+  NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef gen);
+  inline NextStep DelayPoll(MonotonicTime now, Delay delay,
+                            Nanoseconds least_delay);
+  inline bool IsFixed(SleepReason reason, Nanoseconds least_delay) const;
   Nanoseconds LeastDelay() const;
-  Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, absl::BitGenRef& gen);
-  Delay ComputeDelay(MonotonicTime now, const Backoff& curve,
-                     absl::BitGenRef& gen);
+  template <typename Gen>
+  Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, Gen& gen);
+  template <typename Gen>
+  Delay ComputeDelay(MonotonicTime now, const Backoff& curve, Gen& gen);
   Delay LearnedDelayOr(MonotonicTime now, const Backoff& curve,
-                       absl::BitGenRef& gen);
-  Nanoseconds Hint() const;
+                       absl::BitGenRef gen);
+  inline Nanoseconds Hint() const;
+  bool HintIsBeyondMax() const;
   NextStep FailBeyondMax(MonotonicTime now);
   const Backoff& Curve() const {
     return policy_.CurveAfter(state_.streak_status);
   }
-  Delay ApplyHint(Delay computed, Nanoseconds hint, absl::BitGenRef& gen);
-  Delay FitToDeadline(MonotonicTime now, Delay delay, LastPollRules rules);
-  NextStep SleepOrPoll(MonotonicTime now, Delay delay);
-  NextStep Sleep(MonotonicTime now, Delay delay);
-  NextStep BeginPoll(MonotonicTime now);
+  Delay ApplyHint(Delay computed, Nanoseconds hint, absl::BitGenRef gen);
+  inline Delay FitToDeadline(MonotonicTime now, Delay delay,
+                             LastPollRules rules);
+  inline NextStep SleepOrPoll(MonotonicTime now, Delay delay);
+  inline NextStep Sleep(MonotonicTime now, Delay delay);
+  inline NextStep BeginPoll(MonotonicTime now);
   void AnnouncePoll();
 
   std::optional<NextStep> BookPoll(MonotonicTime now, Delay& delay,
@@ -196,7 +215,7 @@ class WaitLoop {
   std::optional<NextStep> PassLimiter(MonotonicTime now);
   void SettleQuota(StopReason reason, MonotonicTime now);
 
-  void Record(MonotonicTime now);
+  inline void Record(MonotonicTime now);
   void RecordError();
   void RecordDetails(MonotonicTime now);
   void RecordDuration(StopReason reason, MonotonicTime now);
@@ -208,7 +227,7 @@ class WaitLoop {
   void ReportDecision(const Poll<>& found, std::optional<Delay> delay);
   void ReportSleep(MonotonicTime now, Delay delay);
   void Checkpoint(MonotonicTime now, MonotonicTime wake_up);
-  void WakeUp(MonotonicTime now);
+  inline void WakeUp(MonotonicTime now);
 
   Nanoseconds TimeAtDeadline() const;
   NextStep Finish(StopReason reason, MonotonicTime now);
