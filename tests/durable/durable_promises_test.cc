@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <latch>
 #include <limits>
 #include <map>
 #include <memory>
@@ -980,6 +981,56 @@ TEST(DurablePromisesTest, EveryCallOfAnotherDivisionIsRefused) {
                                 AllOf(HasSubstr("3"), HasSubstr("4"))));
   }
   EXPECT_FALSE(bench.Get("a")->is_cancelled);
+}
+
+// Whichever of the threads that claim and that poll is faster.
+TEST(DurablePromisesTest, CancelledWaitsAreNotPolledByTheThreadsOfAnEngine) {
+  constexpr int kWaits = 10'000;
+  const auto store =
+      std::make_shared<LiveWaitStore>(std::make_shared<LiveWaitStore::Book>());
+  const auto client = *DurableClient::Make(store, {.partitions = 2});
+  std::vector<DurableRequest> requests;
+  for (int i = 0; i < kWaits; ++i) {
+    requests.push_back({.key = absl::StrCat(i)});
+  }
+  std::latch enqueued(1);
+  std::latch cancelled(kWaits);
+  client->EnqueueMany("job", requests,
+                      [&](const absl::StatusOr<int64_t>& count) {
+                        EXPECT_EQ(*count, kWaits);
+                        enqueued.count_down();
+                      });
+  enqueued.wait();
+  for (const DurableRequest& request : requests) {
+    client->Cancel("job", request.key,
+                   [&](const absl::StatusOr<DurableStatus>& status) {
+                     EXPECT_EQ(status->phase, Phase::kPending);
+                     cancelled.count_down();
+                   });
+  }
+  cancelled.wait();
+  std::atomic<int> polls = 0;
+  std::atomic<int> delivered = 0;
+  std::latch left(kWaits);
+  const auto waits =
+      *DurableWaits::Make(store, {.threads = 2, .partitions = 2});
+  ASSERT_TRUE(waits
+                  ->Register(
+                      "job", {.timeout = absl::Hours(1)},
+                      [&](const DurablePoll&) -> Poll<std::string> {
+                        ++polls;
+                        return NotReady();
+                      },
+                      [&](const DurableResult& result) {
+                        EXPECT_EQ(result.reason, StopReason::kCancelled);
+                        EXPECT_EQ(result.attempts, 0);
+                        if (++delivered <= kWaits) left.count_down();
+                        return absl::OkStatus();
+                      })
+                  .ok());
+  waits->Start();
+  left.wait();
+  EXPECT_EQ(polls, 0);
 }
 
 TEST(DurablePromisesTest, RefusalOfTheStoreIsToldUntilItOpensTheName) {

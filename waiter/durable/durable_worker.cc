@@ -617,8 +617,37 @@ void DurableWorker::BeginPolling(Held& held, MonotonicTime now) {
   held.runs = true;
   held.is_unpolled = held.wake_up <= now;
   if (held.is_unpolled) ++held.name.unpolled;
-  held.handle = Resume(held, ShiftWallClock(held.record.token, WallAhead(now)));
-  if (held.is_cancelled) held.handle.Cancel();
+  WaitToken token = ShiftWallClock(held.record.token, WallAhead(now));
+  if (held.is_cancelled) return ResumeCancelled(held, std::move(token));
+  held.handle = Resume(held, std::move(token));
+}
+
+// A thread of the engine begins with a wait that it resumes itself only after
+// this function, so that the wait is cancelled by then and never polled.
+void DurableWorker::ResumeCancelled(Held& held, WaitToken token) {
+  const auto resume = [this, &held, token = std::move(token)] {
+    const MutexLock lock(mutex_);
+    if (held.phase == Phase::kDropped) {
+      held.runs = false;
+      Erase(held);
+      Arm();
+    } else {
+      held.handle = Resume(held, token);
+      held.handle.Cancel();
+    }
+    return Success();
+  };
+  engine_
+      ->Start(Waiter(resume, delivery_),
+              [this, &held](const WaitResult<>& result) {
+                if (result.ok()) return;
+                // The engine shuts down.
+                const MutexLock lock(mutex_);
+                held.runs = false;
+                if (held.phase == Phase::kDropped) return Erase(held);
+                Release(held, {});
+              })
+      .Detach();
 }
 
 WaitHandle DurableWorker::Resume(Held& held, WaitToken token) {

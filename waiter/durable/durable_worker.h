@@ -258,6 +258,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginPolling(Held& held, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ResumeCancelled(Held& held, WaitToken token)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<WaitToken> FirstToken(Held& held, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NextSuspect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
