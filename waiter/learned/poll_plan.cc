@@ -28,6 +28,9 @@ namespace {
 constexpr double kJitterCost = 0.05;
 // Part of its delay by which jitter moves a poll at most.
 constexpr double kJitterWidth = 0.1;
+// Part of the cost of a plan that looks before all known durations may add. It
+// bounds what a model of another, longer operation costs.
+constexpr double kEarlyLooks = 0.04;
 // Exploration for as long as a change of the durations is recent.
 constexpr float kExplorationAfterChange = 0.25F;
 // Rounds of bisection for a target. Each halves an interval of 2^40.
@@ -94,13 +97,13 @@ class Planner {
     const Window limited = next_[0];
     SolveFrom(0, std::numeric_limits<double>::infinity());
     wanted_ = std::exchange(next_[0], limited);
+    AddEarlyLooks();
   }
 
-  // Time of the poll between the start and the first one that the model wants;
-  // zero if no such poll is needed.
-  double First() const {
-    return std::isinf(max_ratio_) ? 0 : times_[wanted_.high] / max_ratio_;
-  }
+  // Time of the first poll between the start and that which the model wants;
+  // zero if no such poll is needed. From there on the limit of their ratio
+  // decides how many there are.
+  double First() const { return first_; }
 
   // Calls `visit(from, to, time)` for each two consecutive polls of the best
   // path, by the edges between which the operation may end, and the time of the
@@ -109,10 +112,13 @@ class Planner {
       absl::FunctionRef<void(size_t, size_t, double)> visit) const {
     size_t from = 0;
     size_t to = wanted_.best;
-    if (First() > 0) {
-      while (from < size_ && times_[from + 1] <= First()) ++from;
-      visit(0, from, First());
-      if (times_[0] <= First()) to = next_[from].best;
+    for (double time = first_; time > 0; time = NextEarlyLook(time)) {
+      const size_t before = from;
+      while (from < size_ && times_[from + 1] <= time) ++from;
+      visit(before, from, time);
+      if (times_[0] > time) continue;
+      to = next_[from].best;
+      break;
     }
     for (; from < size_; from = to, to = next_[from].best) {
       visit(from, to, times_[to]);
@@ -196,6 +202,30 @@ class Planner {
   }
 
  private:
+  // As `BeforeRows` of a table. Returns zero if the poll that the model wants
+  // is next.
+  double NextEarlyLook(double time) const {
+    const double latest = times_[wanted_.high];
+    if (time * max_ratio_ >= times_[wanted_.low]) return 0;
+    const double polls =
+        std::ceil(std::log(latest / time) / std::log(max_ratio_));
+    return time * std::pow(latest / time, 1 / polls);
+  }
+
+  // Sets the time of the first poll.
+  void AddEarlyLooks() {
+    static const double shortest =
+        absl::ToDoubleSeconds(BackoffOptions().initial_delay);
+    first_ = 0;
+    if (std::isinf(max_ratio_)) return;
+    first_ = times_[wanted_.high] / max_ratio_;
+    const double cost = Polls() + polls_per_second_ * Lateness();
+    for (double left = std::floor(kEarlyLooks * cost);
+         left > 0 && first_ / max_ratio_ > shortest; --left) {
+      first_ /= max_ratio_;
+    }
+  }
+
   // Probability that the operation has not ended at an edge.
   double Waiting(size_t edge) const { return 1 - ended_[edge]; }
 
@@ -247,7 +277,8 @@ class Planner {
   size_t size_ = 0;
   const double max_ratio_;
   double polls_per_second_ = 1;
-  Window wanted_;                // The first poll of all.
+  double first_ = 0;
+  Window wanted_;                // The first poll that the model wants.
   std::vector<double> times_;    // Edges of the grid.
   std::vector<double> ended_;    // Probability of an end before the edge.
   std::vector<double> moments_;  // The same, weighted by the times.
