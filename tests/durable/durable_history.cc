@@ -91,6 +91,11 @@ struct Story {
     const auto it = by_fence.find({worker, fence});
     return it == by_fence.end() ? nullptr : &holdings[it->second];
   }
+  bool WasDeliveredBy(absl::Duration time) const {
+    return std::any_of(
+        deliveries.begin(), deliveries.end(),
+        [time](const auto* delivery) { return delivery->time <= time; });
+  }
 };
 
 class Checker {
@@ -98,15 +103,15 @@ class Checker {
   explicit Checker(const DurableHistory& history) : history_(history) {
     for (const auto& [key, wait] : history.waits) stories_[key];
     TellClaims();
+    for (const DurableHistory::Delivery& delivery : history.deliveries) {
+      stories_[delivery.result.key].deliveries.push_back(&delivery);
+    }
     TellSettles();
     for (const DurableHistory::PollSeen& poll : history.polls) {
       Story& story = stories_[poll.key];
       story.polls.push_back(&poll);
       Holding* const holding = story.Find(poll.worker, poll.fence);
       if (holding != nullptr) holding->polls.push_back(&poll);
-    }
-    for (const DurableHistory::Delivery& delivery : history.deliveries) {
-      stories_[delivery.result.key].deliveries.push_back(&delivery);
     }
   }
 
@@ -271,8 +276,10 @@ class Checker {
         holding->is_recorded = true;
       }
       if (settle.action == SettleAction::kEnd) story.has_ended = true;
-      // What follows a result is a delivery.
-      if (settle.action == SettleAction::kRelease && !story.has_ended) {
+      // What follows a result is a delivery, also if nobody was told that the
+      // result was recorded.
+      if (settle.action == SettleAction::kRelease && !story.has_ended &&
+          !story.WasDeliveredBy(settle.sent)) {
         story.releases.push_back(*settle.at + settle.delay);
       }
     }

@@ -308,6 +308,22 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
                          .first_delay = absl::Seconds(5)};
        },
        [](auto& h) { Lose(h, 20, 21); }},
+      // A delivery is refused, of a result of which nobody was told that it was
+      // recorded.
+      {"lateness",
+       [](auto& h) {
+         h.settles[4].at = std::nullopt;
+         h.claims.push_back({absl::Seconds(27), 1, "a", 42 * kSecond});
+         h.settles.push_back({.sent = absl::Seconds(28),
+                              .worker = 1,
+                              .key = "a",
+                              .fence = 42 * kSecond,
+                              .action = SettleAction::kRelease,
+                              .delay = absl::Seconds(1),
+                              .at = absl::Seconds(28),
+                              .new_fence = 43 * kSecond + 2});
+       },
+       [](auto& h) { h.deliveries[0].time = absl::Seconds(27.5); }},
       {"crashes",
        [](auto& h) {
          DurableResult& result = h.rest.results["b"];
