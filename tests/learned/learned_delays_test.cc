@@ -241,6 +241,23 @@ TEST_F(LearnedDelaysTest, BeyondAllThatIsKnownTheCurveTakesOver) {
   EXPECT_LT(times.back() - 1200, 8);
 }
 
+TEST_F(LearnedDelaysTest, LongScheduleAlsoLooksBeforeAllThatIsKnown) {
+  Fill(*model_, "create", 3600, 0.5, 20);
+  const auto first_poll = [&](const LearnedDelaysOptions& options) {
+    const LearnedSchedule schedule = Make(options)->Schedule("create");
+    return absl::ToDoubleSeconds(schedule.polls.front());
+  };
+  EXPECT_LE(first_poll({.seconds_of_delay_worth_one_poll = 1}), 300);
+  EXPECT_GE(first_poll({.expected_polls = 20}), 900);
+  EXPECT_GE(first_poll({.seconds_of_delay_worth_one_poll = 1,
+                        .max_relative_lateness = kNoLimit}),
+            900);
+  const std::vector<double> times =
+      PollTimes(Options(Make()), absl::Minutes(1));
+  // Twice its time and jitter.
+  EXPECT_LE(times.back(), 130);
+}
+
 TEST_F(LearnedDelaysTest, FewDurationsDecideInPart) {
   Fill(*model_, "create", 60, 0.1, 4);
   const LearnedSchedule some = Make()->Schedule("create");

@@ -97,7 +97,19 @@ class Planner {
     const Window limited = next_[0];
     SolveFrom(0, std::numeric_limits<double>::infinity());
     wanted_ = std::exchange(next_[0], limited);
-    AddEarlyLooks();
+    first_ = std::isinf(max_ratio_) ? 0 : times_[wanted_.high] / max_ratio_;
+  }
+
+  // Moves the first poll forward, for a small part of the cost.
+  void AddEarlyLooks() {
+    static const double shortest =
+        absl::ToDoubleSeconds(BackoffOptions().initial_delay);
+    if (first_ == 0) return;
+    const double cost = Polls() + polls_per_second_ * Lateness();
+    for (double left = std::floor(kEarlyLooks * cost);
+         left > 0 && first_ / max_ratio_ > shortest; --left) {
+      first_ /= max_ratio_;
+    }
   }
 
   // Time of the first poll between the start and that which the model wants;
@@ -210,20 +222,6 @@ class Planner {
     const double polls =
         std::ceil(std::log(latest / time) / std::log(max_ratio_));
     return time * std::pow(latest / time, 1 / polls);
-  }
-
-  // Sets the time of the first poll.
-  void AddEarlyLooks() {
-    static const double shortest =
-        absl::ToDoubleSeconds(BackoffOptions().initial_delay);
-    first_ = 0;
-    if (std::isinf(max_ratio_)) return;
-    first_ = times_[wanted_.high] / max_ratio_;
-    const double cost = Polls() + polls_per_second_ * Lateness();
-    for (double left = std::floor(kEarlyLooks * cost);
-         left > 0 && first_ / max_ratio_ > shortest; --left) {
-      first_ /= max_ratio_;
-    }
   }
 
   // Probability that the operation has not ended at an edge.
@@ -395,6 +393,8 @@ PollPlan PlanPolls(const DurationEstimate& estimate,
   Planner planner(estimate, 1 + options.max_relative_lateness);
   SolveFor(planner, options);
   if (HasDefaultTarget(options) && IsDefaultCurveBetter(planner)) return plan;
+  // A number of polls that was asked for stays.
+  if (!options.expected_polls.has_value()) planner.AddEarlyLooks();
   planner.WriteTo(plan);
   plan.table.weight = weight;
   plan.table.exploration = static_cast<float>(options.exploration);
