@@ -39,7 +39,7 @@ class FreeListTest : public testing::Test {
 
 TEST_F(FreeListTest, ReturnsTheLastOneFirst) {
   EXPECT_EQ(Pop(), kEmpty);
-  for (const uint32_t index : {3, 0, 5}) Push(index);
+  for (const uint32_t index : {3U, 0U, 5U}) Push(index);
 
   EXPECT_EQ(Pop(), 5);
   Push(7);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -128,7 +129,7 @@ TEST(StartAllTest, WakesAnEventLoopOnce) {
 }
 
 TEST(StartAllTest, ThreadsShareABatch) {
-  for (const size_t count : {1, 2, 3, 7}) {
+  for (const size_t count : std::initializer_list<size_t>{1, 2, 3, 7}) {
     SCOPED_TRACE(count);
     WaitEngine engine({.threads = 3});
     std::vector<std::thread::id> threads(count);
