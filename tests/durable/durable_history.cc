@@ -276,8 +276,8 @@ class Checker {
         holding->is_recorded = true;
       }
       if (settle.action == SettleAction::kEnd) story.has_ended = true;
-      // What follows a result is a delivery, also if nobody was told that the
-      // result was recorded.
+      // A release after a result is of a delivery that was refused, even if the
+      // acknowledgement of the result was lost.
       if (settle.action == SettleAction::kRelease && !story.has_ended &&
           !story.WasDeliveredBy(settle.sent)) {
         story.releases.push_back(*settle.at + settle.delay);

@@ -1351,7 +1351,7 @@ TEST(DurablePromisesTest, WorkerFullOfSleepersLeavesRoomForWholeBatches) {
   const int64_t polls = worker.State().polls;
   bench.Run(absl::Seconds(10), absl::Milliseconds(1));
   EXPECT_GE(worker.State().polls - polls, 1200 * 4);
-  // Those for the last of a batch are smaller.
+  // A claim of what is left of a batch is smaller.
   EXPECT_GE(4 * whole, 3 * claims);
   EXPECT_EQ(worker.State().lost, 0);
 }

@@ -91,7 +91,7 @@ class LearnedHeaderThreadsTest : public testing::Test {
     return *made;
   }
 
-  // What another process reads, of however many operations.
+  // What another process reads. Forgets no operation.
   std::vector<ObservedDuration> Saved(std::string_view operation) const {
     DurationModel read({.max_operations = 1'000'000});
     EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
