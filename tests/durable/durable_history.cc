@@ -4,6 +4,7 @@
 #include "tests/durable/durable_history.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -240,48 +241,65 @@ class Checker {
   }
 
   void TellSettles() {
-    for (const DurableHistory::Settle* const sent : InOrder(history_.settles)) {
-      const DurableHistory::Settle& settle = *sent;
-      Story& story = stories_[settle.key];
-      Holding* const holding = story.Find(settle.worker, settle.fence);
+    for (const DurableHistory::Settle* const settle :
+         InOrder(history_.settles)) {
+      Story& story = stories_[settle->key];
+      Holding* const holding = story.Find(settle->worker, settle->fence);
       if (holding == nullptr) continue;
-      const bool stays = settle.action == SettleAction::kHold ||
-                         settle.action == SettleAction::kEnd;
-      if (!stays && !holding->given_back.has_value()) {
-        holding->given_back = settle.sent;
+      TellIntent(*settle, story, *holding);
+      if (settle->at.has_value() && !settle->is_lost) {
+        TellEffect(*settle, story, *holding);
       }
-      const bool ends = settle.action == SettleAction::kEnd ||
-                        settle.action == SettleAction::kEndUnheard;
-      if (ends && !holding->ended.has_value()) holding->ended = settle.sent;
-      if (ends && MayBeForgotten(settle)) {
-        story.forgotten_ends.push_back({settle.worker, *holding->ended});
-      }
-      if (!settle.at.has_value() || settle.is_lost) continue;
-      const bool is_forgotten = IsForgotten(*settle.at);
-      if (stays) {
-        story.by_fence[{settle.worker, settle.new_fence}] =
-            static_cast<size_t>(holding - story.holdings.data());
-        holding->fence = settle.new_fence;
-      }
-      if (is_forgotten) {
-        holding->is_forgotten = true;
-        continue;
-      }
-      if (stays) {
-        story.leases.push_back({*settle.at, settle.new_fence, settle.worker});
-      }
-      if (settle.action == SettleAction::kHold) {
-        holding->renewed = settle.sent;
-      } else {
-        holding->is_recorded = true;
-      }
-      if (settle.action == SettleAction::kEnd) story.has_ended = true;
-      // A release after a result is of a delivery that was refused, even if the
-      // acknowledgement of the result was lost.
-      if (settle.action == SettleAction::kRelease && !story.has_ended &&
-          !story.WasDeliveredBy(settle.sent)) {
-        story.releases.push_back(*settle.at + settle.delay);
-      }
+    }
+  }
+
+  static bool Stays(const DurableHistory::Settle& settle) {
+    return settle.action == SettleAction::kHold ||
+           settle.action == SettleAction::kEnd;
+  }
+
+  // What holds whether the store did it or not.
+  void TellIntent(const DurableHistory::Settle& settle, Story& story,
+                  Holding& holding) const {
+    if (!Stays(settle) && !holding.given_back.has_value()) {
+      holding.given_back = settle.sent;
+    }
+    if (settle.action != SettleAction::kEnd &&
+        settle.action != SettleAction::kEndUnheard) {
+      return;
+    }
+    if (!holding.ended.has_value()) holding.ended = settle.sent;
+    if (MayBeForgotten(settle)) {
+      story.forgotten_ends.push_back({settle.worker, *holding.ended});
+    }
+  }
+
+  // What the store did.
+  void TellEffect(const DurableHistory::Settle& settle, Story& story,
+                  Holding& holding) const {
+    if (Stays(settle)) {
+      story.by_fence[{settle.worker, settle.new_fence}] =
+          static_cast<size_t>(&holding - story.holdings.data());
+      holding.fence = settle.new_fence;
+    }
+    if (IsForgotten(*settle.at)) {
+      holding.is_forgotten = true;
+      return;
+    }
+    if (Stays(settle)) {
+      story.leases.push_back({*settle.at, settle.new_fence, settle.worker});
+    }
+    if (settle.action == SettleAction::kHold) {
+      holding.renewed = settle.sent;
+    } else {
+      holding.is_recorded = true;
+    }
+    if (settle.action == SettleAction::kEnd) story.has_ended = true;
+    // A release after a result is of a delivery that was refused, even if the
+    // acknowledgement of the result was lost.
+    if (settle.action == SettleAction::kRelease && !story.has_ended &&
+        !story.WasDeliveredBy(settle.sent)) {
+      story.releases.push_back(*settle.at + settle.delay);
     }
   }
 
@@ -586,6 +604,17 @@ std::string KeyOf(const std::string& violation) {
   return words.size() > 1 ? words[1] : "";
 }
 
+namespace {
+
+std::string EffectOf(const DurableHistory::Settle& settle) {
+  if (!settle.at.has_value()) return ": no answer";
+  if (settle.is_lost) return ": lost";
+  return absl::StrCat(": done at ", Text(*settle.at), ", new fence ",
+                      settle.new_fence);
+}
+
+}  // namespace
+
 std::string StoryOf(const DurableHistory& history, const std::string& key) {
   std::multimap<absl::Duration, std::string> lines;
   const auto add = [&](absl::Duration time, const auto&... parts) {
@@ -609,11 +638,7 @@ std::string StoryOf(const DurableHistory& history, const std::string& key) {
     if (settle.key != key) continue;
     add(settle.sent, "worker ", settle.worker, " sends ",
         std::string(1, static_cast<char>(settle.action)), " with ",
-        settle.fence, ", delay ", Text(settle.delay),
-        !settle.at.has_value() ? ": no answer"
-        : settle.is_lost       ? ": lost"
-                               : absl::StrCat(": done at ", Text(*settle.at),
-                                              ", new fence ", settle.new_fence));
+        settle.fence, ", delay ", Text(settle.delay), EffectOf(settle));
   }
   for (const DurableHistory::PollSeen& poll : history.polls) {
     if (poll.key != key) continue;
@@ -629,8 +654,9 @@ std::string StoryOf(const DurableHistory& history, const std::string& key) {
         delivery.is_accepted ? "" : ", not accepted");
   }
   for (const Trouble& trouble : history.troubles) {
-    if (workers.count(trouble.worker) == 0) continue;
-    constexpr absl::string_view kKinds[] = {"dead", "stopped", "cut off"};
+    if (!workers.contains(trouble.worker)) continue;
+    constexpr std::array<absl::string_view, 3> kKinds = {"dead", "stopped",
+                                                         "cut off"};
     add(trouble.from, "worker ", trouble.worker, " is ",
         kKinds[static_cast<size_t>(trouble.kind)], " until ", Text(trouble.to));
   }

@@ -6,6 +6,7 @@
 #include "tests/durable/durable_history.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -129,10 +130,11 @@ TEST(DurableHistoryTest, SettlesOfSeveralLogsAreReadByTheirTimes) {
 }
 
 TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
-  const struct {
+  struct Case {
     const char* check;
     std::function<void(DurableHistory&)> break_it;
-  } cases[] = {
+  };
+  const std::vector<Case> cases = {
       {"one-result",
        [](auto& h) {
          h.rest.results.erase("a");
@@ -223,9 +225,9 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
       {"lateness",
        [](auto& h) { h.settles[0].delay = absl::Milliseconds(7999); }},
   };
-  for (const auto& [check, break_it] : cases) {
-    SCOPED_TRACE(testing::Message()
-                 << check << ", case " << &break_it - &cases[0].break_it);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto& [check, break_it] = cases[i];
+    SCOPED_TRACE(testing::Message() << check << ", case " << i);
     DurableHistory history = Flawless();
     break_it(history);
     const std::vector<std::string> found = Violations(history);
@@ -236,11 +238,12 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
 // What explains a violation, by what was done to the workers and the store.
 TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
   using Kind = DurableHistory::Trouble::Kind;
-  const struct {
+  struct Case {
     const char* check;
     std::function<void(DurableHistory&)> break_it;
     std::function<void(DurableHistory&)> explain;
-  } cases[] = {
+  };
+  const std::vector<Case> cases = {
       {"within",
        [](auto& h) {
          h.stops_within_polls = true;
@@ -331,9 +334,9 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
          result.value = absl::AbortedError("b: crashed its worker 3 times");
          for (int i = 2; i < 5; ++i) {
            h.claims.push_back(
-               {absl::Seconds(60 * i), i, "b", (60 * i + 15) * kSecond});
+               {absl::Minutes(i), i, "b", (60 * i + 15) * kSecond});
            h.polls.push_back(
-               {absl::Seconds(60 * i), i, "b", (60 * i + 15) * kSecond, false});
+               {absl::Minutes(i), i, "b", (60 * i + 15) * kSecond, false});
          }
          h.deliveries[1].result = result;
          h.marks["b"] = 3;
@@ -341,7 +344,7 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
        [](auto& h) {
          for (int i = 2; i < 5; ++i) {
            h.troubles.push_back(
-               {Kind::kDead, i, absl::Seconds(60 * i), absl::Seconds(60 * i)});
+               {Kind::kDead, i, absl::Minutes(i), absl::Minutes(i)});
          }
        }},
   };

@@ -5,6 +5,7 @@
 // arguments, and functions that destroy what calls them.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -62,7 +63,6 @@ namespace waiter {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
@@ -73,6 +73,15 @@ using Phase = DurableStatus::Phase;
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+// Returns requests with the keys k0, k1, ...
+std::vector<DurableRequest> Requests(int count) {
+  std::vector<DurableRequest> requests(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    requests[static_cast<size_t>(i)].key = absl::StrCat("k", i);
+  }
+  return requests;
+}
 
 // A client and workers of one name on one store, which a test may bend.
 class Bench {
@@ -114,8 +123,8 @@ class Bench {
     const absl::Duration end = clock.Elapsed() + time;
     while (clock.Elapsed() < end) {
       clock.AdvanceTime(std::min(step, end - clock.Elapsed()));
-      for (size_t i = 0; i < workers.size(); ++i) {
-        if (workers[i] != nullptr) (void)workers[i]->RunDue();
+      for (const auto& worker : workers) {
+        if (worker != nullptr) (void)worker->RunDue();
       }
     }
   }
@@ -352,17 +361,18 @@ TEST(DurablePromisesTest, OneWaitPerPartitionFitsWhateverTheLimit) {
 }
 
 TEST(DurablePromisesTest, TimeoutOfARequestReplacesThatOfThePolicy) {
-  const struct {
+  struct Case {
     absl::Duration timeout;
     absl::Duration ends;
     size_t polls;
-  } cases[] = {
+  };
+  constexpr std::array<Case, 4> kCases = {{
       {absl::ZeroDuration(), absl::ZeroDuration(), 1},
       {absl::Nanoseconds(1), absl::ZeroDuration(), 1},
       {absl::Seconds(25), absl::Seconds(25), 4},
       {absl::Hours(2), absl::Hours(2), 721},
-  };
-  for (const auto& c : cases) {
+  }};
+  for (const Case& c : kCases) {
     SCOPED_TRACE(c.timeout);
     Bench bench;
     bench.AddWorker();
@@ -508,10 +518,7 @@ TEST(DurablePromisesTest, LimiterHoldsForAllWaitsOfTheName) {
   Bench bench;
   bench.policy.rate_limiter = std::make_shared<OnePerSecond>();
   bench.function = Done;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 60; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
+  const std::vector<DurableRequest> requests = Requests(60);
   EXPECT_EQ(*bench.EnqueueMany(requests), 60);
   bench.AddWorker();
   bench.Run(absl::Seconds(90));
@@ -817,10 +824,7 @@ TEST(DurablePromisesTest, ClaimsAreNoLargerThanTheBatch) {
   Bench bench;
   bench.options.claim_batch = 3;
   bench.function = Done;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 100; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
+  const std::vector<DurableRequest> requests = Requests(100);
   ASSERT_EQ(*bench.EnqueueMany(requests), 100);
   bench.AddWorker();
   bench.Run(absl::Seconds(5));
@@ -874,11 +878,10 @@ TEST(DurablePromisesTest, EnqueueManyCountsWhatIsNew) {
   EXPECT_EQ(*bench.EnqueueMany({}), 0);
   EXPECT_EQ(*bench.EnqueueMany({{.key = "a"}, {.key = "b"}, {.key = "a"}}), 2);
   EXPECT_EQ(*bench.EnqueueMany({{.key = "b"}, {.key = "c"}}), 1);
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 1000; ++i) {
-    requests.push_back(
-        {.key = absl::StrCat("k", i % 700), .args = std::string(1000, 'a')});
-  }
+  std::vector<DurableRequest> requests = Requests(700);
+  requests.resize(1000);
+  std::copy_n(requests.begin(), 300, requests.begin() + 700);
+  for (DurableRequest& request : requests) request.args.assign(1000, 'a');
   EXPECT_EQ(*bench.EnqueueMany(requests), 700);
   EXPECT_EQ(*bench.EnqueueMany(requests), 0);
   EXPECT_EQ(bench.Stats()->pending, 703);
@@ -886,8 +889,7 @@ TEST(DurablePromisesTest, EnqueueManyCountsWhatIsNew) {
 
 TEST(DurablePromisesTest, EnqueueManyWithOneBadRequestHasNoEffect) {
   Bench bench;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 100; ++i) requests.push_back({.key = absl::StrCat(i)});
+  std::vector<DurableRequest> requests = Requests(100);
   requests[57].key = "";
   EXPECT_THAT(bench.EnqueueMany(requests).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
@@ -897,8 +899,7 @@ TEST(DurablePromisesTest, EnqueueManyWithOneBadRequestHasNoEffect) {
 TEST(DurablePromisesTest, FullPartitionRefusesAndOthersMayTake) {
   Bench bench;
   bench.max_pending = 20;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 100; ++i) requests.push_back({.key = absl::StrCat(i)});
+  const std::vector<DurableRequest> requests = Requests(100);
   EXPECT_THAT(bench.EnqueueMany(requests).status(),
               StatusIs(absl::StatusCode::kResourceExhausted));
   for (const DurableRequest& request : requests) {
@@ -921,8 +922,7 @@ TEST(DurablePromisesTest, ListStepsThroughAllWaitsPendingAndKept) {
     if (poll.key.back() == '7') return Success(std::string("seven"));
     return NotReady();
   };
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 300; ++i) requests.push_back({.key = absl::StrCat(i)});
+  const std::vector<DurableRequest> requests = Requests(300);
   ASSERT_EQ(*bench.EnqueueMany(requests), 300);
   bench.AddWorker();
   bench.Run(absl::Seconds(3));
@@ -989,10 +989,7 @@ TEST(DurablePromisesTest, CancelledWaitsAreNotPolledByTheThreadsOfAnEngine) {
   const auto store =
       std::make_shared<LiveWaitStore>(std::make_shared<LiveWaitStore::Book>());
   const auto client = *DurableClient::Make(store, {.partitions = 2});
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < kWaits; ++i) {
-    requests.push_back({.key = absl::StrCat(i)});
-  }
+  const std::vector<DurableRequest> requests = Requests(kWaits);
   std::latch enqueued(1);
   std::latch cancelled(kWaits);
   client->EnqueueMany("job", requests,
@@ -1248,10 +1245,7 @@ TEST(DurablePromisesTest, WorkerWithALimiterClaimsOneBatchAhead) {
   Bench bench;
   bench.policy.rate_limiter = std::make_shared<OnePerSecond>();
   bench.options.claim_batch = 20;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 500; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
+  const std::vector<DurableRequest> requests = Requests(500);
   ASSERT_EQ(*bench.EnqueueMany(requests), 500);
   DurableWaits& worker = bench.AddWorker();
   int64_t most = 0;
@@ -1270,10 +1264,7 @@ TEST(DurablePromisesTest, WorkerWithALimiterClaimsOneBatchAhead) {
 TEST(DurablePromisesTest, WorkerThatDoesNotKeepUpClaimsFourBatchesAhead) {
   Bench bench;
   bench.options.claim_batch = 20;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 500; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
+  const std::vector<DurableRequest> requests = Requests(500);
   ASSERT_EQ(*bench.EnqueueMany(requests), 500);
   const auto waits = *DurableWaits::Make(bench.store, bench.options);
   ASSERT_TRUE(waits
@@ -1298,11 +1289,10 @@ TEST(DurablePromisesTest, WorkerThatDoesNotKeepUpClaimsFourBatchesAhead) {
 TEST(DurablePromisesTest, ReleasesOfPollsThatAreCloseShareACall) {
   Bench bench;
   bench.options.partitions = 1;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 40; ++i) {
-    requests.push_back(
-        {.key = absl::StrCat("k", i),
-         .first_delay = absl::Seconds(1) + i * absl::Milliseconds(5)});
+  std::vector<DurableRequest> requests = Requests(40);
+  absl::Duration delay = absl::Seconds(1);
+  for (DurableRequest& request : requests) {
+    request.first_delay = std::exchange(delay, delay + absl::Milliseconds(5));
   }
   ASSERT_EQ(*bench.EnqueueMany(requests), 40);
   bench.AddWorker();
@@ -1335,10 +1325,7 @@ TEST(DurablePromisesTest, WorkerFullOfSleepersLeavesRoomForWholeBatches) {
   bench.options.max_held = 400;
   bench.options.claim_batch = 20;
   bench.policy.backoff = Every(absl::Seconds(2));
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 1200; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
+  const std::vector<DurableRequest> requests = Requests(1200);
   ASSERT_EQ(*bench.EnqueueMany(requests), 1200);
   DurableWaits& worker = bench.AddWorker();
   bench.Run(absl::Seconds(10), absl::Milliseconds(1));
@@ -1364,10 +1351,7 @@ TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
   const auto budgets = std::make_shared<sim::BudgetBook>();
   bench.options.claim_batch = 20;
   bench.policy.backoff = Every(absl::Seconds(1));
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 600; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
+  const std::vector<DurableRequest> requests = Requests(600);
   ASSERT_EQ(*bench.EnqueueMany(requests), 600);
   std::vector<std::shared_ptr<SharedRateLimiter>> limiters;
   for (int i = 0; i < kWorkers; ++i) {
@@ -1486,8 +1470,7 @@ TEST(DurablePromisesTest, MostPartitionsWork) {
   Bench bench;
   bench.options.partitions = 4096;
   bench.function = Done;
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 500; ++i) requests.push_back({.key = absl::StrCat(i)});
+  const std::vector<DurableRequest> requests = Requests(500);
   ASSERT_EQ(*bench.EnqueueMany(requests), 500);
   bench.AddWorker();
   bench.Run(absl::Seconds(5), absl::Milliseconds(100));

@@ -508,7 +508,7 @@ TEST_P(DurableMutantTest, IsCaughtWithinFiftySeeds) {
     for (const std::string& violation : Chaos(seed, GetParam()).Run()) {
       checks.insert(violation.substr(0, violation.find(':')));
     }
-    if (checks.count(GetParam().check) > 0) return;
+    if (checks.contains(GetParam().check)) return;
   }
   ADD_FAILURE() << "only found by " << absl::StrJoin(checks, ", ")
                 << "; WAITER_TEST_SEED=" << first_seed;

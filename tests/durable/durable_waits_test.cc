@@ -245,8 +245,9 @@ TEST_P(DurableWaitsTest, WaitsOfOneOfManyAreTakenByTheOthers) {
 
 TEST_P(DurableWaitsTest, NameThatNobodyRegisteredWaits) {
   std::optional<absl::StatusOr<bool>> created;
-  world.client->Enqueue("other", {.key = "a"},
-                        [&](absl::StatusOr<bool> got) { created = got; });
+  world.client->Enqueue(
+      "other", {.key = "a"},
+      [&](const absl::StatusOr<bool>& got) { created = got; });
   DurableWorld::Worker& worker = world.AddWorker();
   (void)world.Enqueue({.key = "b"});
   world.Run(absl::Seconds(30));
@@ -640,9 +641,10 @@ TEST_P(DurableWaitsTest, FunctionsGetTheArgsAndGrowingFences) {
     return NotReady();
   };
   world.AddWorker();
-  ASSERT_TRUE(world.Enqueue({.key = "a", .args = "x\0y"}).ok());
+  const std::string bytes("x\0y", 3);
+  ASSERT_TRUE(world.Enqueue({.key = "a", .args = bytes}).ok());
   world.Run(absl::Seconds(35));
-  EXPECT_THAT(args, AllOf(SizeIs(4), Each("x\0y")));
+  EXPECT_THAT(args, AllOf(SizeIs(4), Each(bytes)));
   ASSERT_THAT(world.polls, SizeIs(4));
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_GT(world.polls[i].fence, world.polls[i - 1].fence);
@@ -684,10 +686,11 @@ TEST_P(DurableWaitsTest, MoreThanMayBeHeldStaysInTheStore) {
 }
 
 TEST_P(DurableWaitsTest, OptionsOutsideOfTheirRangesAreRefused) {
-  const struct {
+  struct Case {
     DurableWaitsOptions options;
     const char* error;
-  } cases[] = {
+  };
+  const std::vector<Case> cases = {
       {{.space = ""}, "space is \"\""},
       {{.space = "a b"}, "space is \"a b\""},
       {{.worker = "a b"}, "worker is \"a b\""},
@@ -783,8 +786,10 @@ TEST(DurableBatchTest, OneCallAsksForAllThatAreDueWithinTheWindow) {
   world.form = Form::kBatch;
   world.batches = {.max_batch = 8, .window = absl::Milliseconds(500)};
   world.function = ReadyAt(world, absl::ZeroDuration());
-  std::vector<DurableRequest> requests;
-  for (int i = 0; i < 20; ++i) requests.push_back({.key = absl::StrCat(i)});
+  std::vector<DurableRequest> requests(20);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].key = absl::StrCat(i);
+  }
   world.client->EnqueueMany(DurableWorld::kName, requests, [](auto) {});
   world.Run(absl::Seconds(1));
   world.AddWorker();

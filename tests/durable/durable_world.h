@@ -236,7 +236,7 @@ class DurableWorld {
   absl::StatusOr<bool> Enqueue(DurableRequest request) {
     std::optional<absl::StatusOr<bool>> created;
     client->Enqueue(kName, std::move(request),
-                    [&](absl::StatusOr<bool> got) { created = got; });
+                    [&](const absl::StatusOr<bool>& got) { created = got; });
     while (!created.has_value()) Run(absl::Microseconds(100));
     return *created;
   }

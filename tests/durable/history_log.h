@@ -59,7 +59,7 @@ class HistoryLog final : public WaitLog {
     for (size_t i = first; i < first + count; ++i) {
       DurableHistory::Settle& settle = history_.settles[i];
       settle.at = std::min(TimeOf(reply.now_us), now_());
-      settle.is_lost = lost.count(settle.key) > 0;
+      settle.is_lost = lost.contains(settle.key);
       settle.new_fence = reply.fence;
     }
   }

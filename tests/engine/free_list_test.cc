@@ -43,8 +43,8 @@ TEST_F(FreeListTest, ReturnsTheLastOneFirst) {
 
   EXPECT_EQ(Pop(), 5);
   Push(7);
-  std::vector<uint32_t> rest;
-  for (int i = 0; i < 4; ++i) rest.push_back(Pop());
+  std::vector<uint32_t> rest(4);
+  for (uint32_t& index : rest) index = Pop();
   EXPECT_THAT(rest, ElementsAre(7, 0, 3, kEmpty));
 }
 
@@ -222,6 +222,7 @@ TEST(FreeListThreadsTest, AnObjectHasOneUser) {
 
   std::atomic<int64_t> uses = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < kRounds; ++i) {

@@ -49,6 +49,7 @@ std::vector<Waiter<StatusFunctionOfTest>> MakeWaiters(int count,
                                                       std::vector<int>* polled,
                                                       PollStatus status) {
   std::vector<Waiter<StatusFunctionOfTest>> waiters;
+  waiters.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     waiters.emplace_back(
         [=]() -> Poll<> {
@@ -338,6 +339,7 @@ TEST(StartAllTest, ManyThreadsStartBatches) {
   {
     WaitEngine engine({.threads = 2});
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&] {
         for (int batch = 0; batch < kBatches; ++batch) {

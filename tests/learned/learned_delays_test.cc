@@ -84,8 +84,8 @@ class LearnedDelaysTest : public testing::Test {
     return times;
   }
 
-  WaitOptions Options(std::shared_ptr<LearnedDelays> learned,
-                      uint64_t seed = 1) {
+  static WaitOptions Options(std::shared_ptr<LearnedDelays> learned,
+                             uint64_t seed = 1) {
     return {.operation = "create",
             .timeout = absl::Hours(10),
             .learned_delays = std::move(learned),
@@ -456,7 +456,7 @@ TEST_F(LearnedDelaysTest, HintOfTheServerIsNotUndercut) {
       [&]() -> Poll<> {
         times.push_back(absl::ToDoubleSeconds(clock.Elapsed()));
         if (clock.Elapsed() >= absl::Seconds(60)) return Success();
-        return Poll<>(PollStatus::kNotReady, "", absl::Seconds(45));
+        return {PollStatus::kNotReady, "", absl::Seconds(45)};
       },
       options);
   EXPECT_TRUE(wait.Wait().ok());

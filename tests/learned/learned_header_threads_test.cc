@@ -84,8 +84,8 @@ class LearnedHeaderThreadsTest : public testing::Test {
     return file.ok() ? *std::move(file) : nullptr;
   }
 
-  std::shared_ptr<LearnedDelays> Learned(
-      const std::shared_ptr<DurationModel>& model) const {
+  static std::shared_ptr<LearnedDelays> Learned(
+      const std::shared_ptr<DurationModel>& model) {
     auto made = LearnedDelays::Make(model);
     EXPECT_EQ(made.status(), absl::OkStatus());
     return *made;
@@ -178,6 +178,7 @@ TEST_F(LearnedHeaderThreadsTest, FilesOfOnePathLearnEverythingOfEachOther) {
   const std::vector<std::shared_ptr<DurationModel>> models = {
       std::make_shared<DurationModel>(), std::make_shared<DurationModel>()};
   std::vector<std::unique_ptr<DurationFile>> files;
+  files.reserve(models.size());
   for (const auto& model : models) files.push_back(Open(model));
   {
     std::vector<JoiningThread> threads;
@@ -277,6 +278,7 @@ TEST_F(LearnedHeaderThreadsTest, OneRecorderRunsAtATime) {
   model.SetRecorder([&](auto, const auto&) { ++unguarded; });
   {
     std::vector<JoiningThread> threads;
+    threads.reserve(2);
     for (int thread = 0; thread < 2; ++thread) {
       threads.emplace_back([&] {
         for (int i = 0; i < 200; ++i) model.Record("a", Exactly(1));
@@ -291,6 +293,7 @@ void StartMany(WaitEngine& engine, SimulatedClock& clock,
                const std::shared_ptr<LearnedDelays>& learned, int count,
                std::atomic<int>& succeeded) {
   std::vector<std::shared_ptr<const WaitPolicy>> policies;
+  policies.reserve(10);
   for (int i = 0; i < 10; ++i) {
     policies.push_back(
         WaitPolicy::Make({.operation = absl::StrCat("operation ", i),

@@ -18,6 +18,7 @@
 #include "waiter/loop/split_mix64.h"
 #include "waiter/loop/wait_loop.h"
 #include "waiter/loop/wait_loop_steps.h"
+#include "waiter/poll.h"
 #include "waiter/poll_context.h"
 #include "waiter/poll_notifier.h"
 #include "waiter/wait_policy.h"
@@ -65,6 +66,35 @@ bool Sleep(Clock& clock, MonotonicTime wake_up, const BlockingInputs& inputs,
   return true;
 }
 
+// Returns the first step of a wait that begins now, or that its token resumes.
+template <typename StopRequested>
+NextStep Begin(WaitLoop& loop, const WaitPolicy& policy,
+               const BlockingInputs& inputs, StopRequested stop_requested) {
+  Clock& clock = policy.clock();
+  const MonotonicTime start = clock.MonotonicNow();
+  if (inputs.token == nullptr) {
+    return loop.Start(start, policy.DeadlineFrom(start), stop_requested);
+  }
+  return loop.Resume(start,
+                     RestoreWait(*inputs.token, {start, clock.TimeNow()}),
+                     stop_requested);
+}
+
+// Fills in `found` by a poll and returns when the poll ended.
+MonotonicTime MakePoll(Clock& clock, const WaitLoop& loop,
+                       const BlockingInputs& inputs, BlockingPoll poll,
+                       waiter::Poll<>& found) {
+  if (inputs.takes_context) {
+    PollContext context = loop.Context(clock.TimeNow());
+    context.stop_token = inputs.stop;
+    poll(&context, found);
+  } else {
+    poll(nullptr, found);
+  }
+  return loop.NeedsExactTime() ? clock.MonotonicNow()
+                               : clock.MonotonicNowBefore(loop.deadline());
+}
+
 }  // namespace
 
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
@@ -89,13 +119,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
     loop.Start(first_poll->start, first_poll->deadline, [] { return false; });
     step = take_answer(first_poll->end);
   } else {
-    const MonotonicTime start = clock.MonotonicNow();
-    step =
-        inputs.token == nullptr
-            ? loop.Start(start, policy.DeadlineFrom(start), stop_requested)
-            : loop.Resume(start,
-                          RestoreWait(*inputs.token, {start, clock.TimeNow()}),
-                          stop_requested);
+    step = Begin(loop, policy, inputs, stop_requested);
   }
 
   absl::Cleanup on_exception = [&] {
@@ -108,17 +132,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   while (step.action() != NextStep::Action::kFinish) {
     if (step.action() == NextStep::Action::kPoll) {
       if (inputs.notifier != nullptr) notifications = inputs.notifier->count();
-      if (inputs.takes_context) {
-        PollContext context = loop.Context(clock.TimeNow());
-        context.stop_token = inputs.stop;
-        poll(&context, report.last_poll);
-      } else {
-        poll(nullptr, report.last_poll);
-      }
-      const MonotonicTime now = loop.NeedsExactTime()
-                                    ? clock.MonotonicNow()
-                                    : clock.MonotonicNowBefore(loop.deadline());
-      step = take_answer(now);
+      step = take_answer(MakePoll(clock, loop, inputs, poll, report.last_poll));
     } else {
       CountBlockingSleep(loop.name());
       if (Sleep(clock, step.wake_up(), inputs, loop.name(), notifications)) {

@@ -1165,24 +1165,24 @@ bool DurableWorker::Drain(absl::Duration limit) {
   return state_.held == 0;
 }
 
+void DurableWorker::DropQueuedHolds(Name& name) {
+  const auto drop = [&name](const QueuedItem& queued) {
+    if (queued.item.action != SettleAction::kHold) return false;
+    Held* const held = Find(name, queued.item.key);
+    if (held != nullptr && held->holding == queued.holding) --held->queued;
+    return true;
+  };
+  for (const auto& partition : name.partitions) {
+    std::erase_if(partition->items, drop);
+  }
+}
+
 void DurableWorker::Stop() {
   {
     const MutexLock lock(mutex_);
     has_stopped_ = true;
     // A wait that is given back is not held on before.
-    for (const auto& [key, name] : names_) {
-      for (const auto& partition : name->partitions) {
-        std::erase_if(
-            partition->items, [owner = name.get()](const QueuedItem& queued) {
-              if (queued.item.action != SettleAction::kHold) return false;
-              Held* const held = Find(*owner, queued.item.key);
-              if (held != nullptr && held->holding == queued.holding) {
-                --held->queued;
-              }
-              return true;
-            });
-      }
-    }
+    for (const auto& [key, name] : names_) DropQueuedHolds(*name);
   }
   engine_.reset();
   const MutexLock lock(mutex_);

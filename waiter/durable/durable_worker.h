@@ -303,6 +303,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   static Held* Find(const Name& name, const std::string& key);
   // Returns the waits that are held, so that a run with a seed repeats itself.
   static std::vector<Held*> InOrderOfClaims(const Name& name);
+  // Removes what would extend leases and was not sent yet.
+  static void DropQueuedHolds(Name& name);
   void Note(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t StoreTime(MonotonicTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

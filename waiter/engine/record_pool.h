@@ -123,10 +123,10 @@ class RecordPool {
     const uint64_t position = uint64_t{index} + kFirstPage;
     // `position` is at least `kFirstPage`, which is 2^10.
     const auto page = static_cast<size_t>(53 - std::countl_zero(position));
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
+    const uint64_t first = uint64_t{kFirstPage} << page;
     return {.page = page,
-            .offset =
-                record_size_ *
-                static_cast<size_t>(position - (uint64_t{kFirstPage} << page))};
+            .offset = record_size_ * static_cast<size_t>(position - first)};
   }
 
   EngineRecord& Grow() {

@@ -124,13 +124,16 @@ class Planner {
       absl::FunctionRef<void(size_t, size_t, double)> visit) const {
     size_t from = 0;
     size_t to = wanted_.best;
-    for (double time = first_; time > 0; time = NextEarlyLook(time)) {
+    double time = first_;
+    while (time > 0) {
       const size_t before = from;
       while (from < size_ && times_[from + 1] <= time) ++from;
       visit(before, from, time);
-      if (times_[0] > time) continue;
-      to = next_[from].best;
-      break;
+      if (times_[0] <= time) {
+        to = next_[from].best;
+        break;
+      }
+      time = NextEarlyLook(time);
     }
     for (; from < size_; from = to, to = next_[from].best) {
       visit(from, to, times_[to]);
