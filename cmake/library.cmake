@@ -101,10 +101,14 @@ set(WAITER_SOURCES
   waiter/learned/duration_estimate.h
   waiter/learned/duration_file.cc
   waiter/learned/duration_model.cc
+  waiter/learned/duration_modes.cc
+  waiter/learned/duration_modes.h
   waiter/learned/duration_text.cc
   waiter/learned/duration_text.h
   waiter/learned/learned_delays.cc
   waiter/learned/log_grid.h
+  waiter/learned/observed_cells.cc
+  waiter/learned/observed_cells.h
   waiter/learned/poll_plan.cc
   waiter/learned/poll_plan.h
   waiter/learned/poll_table.cc

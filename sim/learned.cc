@@ -235,15 +235,16 @@ LearnedRow Compare(const KnownDurations& durations,
 }
 
 // Returns the polls at a lateness, interpolated between neighbours of `costs`,
-// whose lateness grows. Without a neighbour, the cost that is nearest.
+// whose lateness grows, on logarithmic scales: polls are near a power of it.
+// Without a neighbour, the cost that is nearest.
 double PollsAt(absl::Span<const PollCost> costs, double lateness) {
   for (size_t i = 1; i < costs.size(); ++i) {
     const PollCost& low = costs[i - 1];
     const PollCost& high = costs[i];
     if (lateness < low.lateness || lateness > high.lateness) continue;
-    const double part =
-        (lateness - low.lateness) / (high.lateness - low.lateness);
-    return low.polls + part * (high.polls - low.polls);
+    const double part = std::log(lateness / low.lateness) /
+                        std::log(high.lateness / low.lateness);
+    return low.polls * std::pow(high.polls / low.polls, part);
   }
   return lateness < costs.front().lateness ? costs.front().polls
                                            : costs.back().polls;

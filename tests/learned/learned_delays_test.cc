@@ -398,6 +398,40 @@ TEST_F(LearnedDelaysTest, WithoutATargetItIsAsLateAsTheDefaultCurve) {
   EXPECT_LT(schedule.expected_polls, 12);
 }
 
+TEST_F(LearnedDelaysTest, LatenessThatSavesNoPollIsNotSpent) {
+  // All of them may have taken a minute.
+  for (int i = 0; i < 24; ++i) {
+    const int place = i * 7 % 24 + 1;
+    model_->Record("create", {.after = absl::Seconds(60 - 0.1 * place),
+                              .by = absl::Seconds(60 + 0.1 * (25 - place))});
+  }
+  const LearnedSchedule schedule =
+      Make({.max_relative_lateness = kNoLimit})->Schedule("create");
+  EXPECT_LE(schedule.expected_polls, 2.05);
+  // The default curve would be 3.1 s late.
+  EXPECT_LE(schedule.expected_lateness, absl::Seconds(1.6));
+}
+
+TEST_F(LearnedDelaysTest, TenDurationsOfEachOfTwoWavesTellHowWideTheyAre) {
+  for (int i = 0; i < 10; ++i) {
+    // From 0.8 to 1.2, in an order without a trend.
+    const double part = 0.8 + 0.4 * (i * 7 % 10) / 9;
+    for (const double usual : {5.0, 300.0}) {
+      const absl::Duration exact = absl::Seconds(usual * part);
+      model_->Record("create", {.after = exact, .by = exact});
+    }
+  }
+  const LearnedSchedule schedule = Make({.seconds_of_delay_worth_one_poll = 1,
+                                         .max_relative_lateness = kNoLimit})
+                                       ->Schedule("create");
+  const auto between = std::count_if(
+      schedule.polls.begin(), schedule.polls.end(), [](absl::Duration time) {
+        return time > absl::Seconds(8) && time < absl::Seconds(220);
+      });
+  EXPECT_LE(between, 1);
+  EXPECT_LE(schedule.expected_polls, 6.2);
+}
+
 TEST_F(LearnedDelaysTest, DistributionIsThatOfTheDurations) {
   Fill(*model_, "create", 60, 0.5, 60);
   double before = 0;

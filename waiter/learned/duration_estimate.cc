@@ -14,15 +14,17 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "waiter/learned/duration_modes.h"
 #include "waiter/learned/internal/duration_ring.h"
 #include "waiter/learned/log_grid.h"
+#include "waiter/learned/observed_cells.h"
 
 namespace waiter::internal {
 namespace {
 
 constexpr int32_t kMaxCells = 1024;
 constexpr int32_t kMaxCellsOfPast = 128;  // Enough to see a change.
-constexpr int kRounds = 8;
+constexpr int kRounds = 6;
 // Passes of a box filter, which three of make nearly a normal distribution.
 constexpr int kSmoothingPasses = 3;
 // Share of the mass that a box reaches, for one observation; it falls with the
@@ -30,20 +32,12 @@ constexpr int kSmoothingPasses = 3;
 constexpr double kNeighbours = 0.5;
 // The grid goes this far beyond the observations.
 constexpr float kMargin = 1.3F;
-// An end that is known by nothing but its upper bound lies above this part of
-// it.
-constexpr float kLeastPart = 0.125F;
 // Intervals count as at least this wide when changes are looked for.
 constexpr float kNarrowest = 0.75F;
+// Estimates that are less probable beside the best one count nothing.
+constexpr double kLeastProbability = 0.01;
 // Surprise that chance alone explains: the square of a standard score.
 constexpr double kExplainedByChance = 8;
-
-// An interval of cells with its weight.
-struct Cells {
-  size_t first;
-  size_t last;  // The cell after the grid stands for all times after it.
-  double weight;
-};
 
 // Spreads the mass of each cell over its neighbours, as far as a box around it
 // holds `share` of all mass.
@@ -77,61 +71,20 @@ void Smooth(std::vector<double>& mass, double share) {
   }
 }
 
-std::vector<Cells> CellsOf(absl::Span<const DurationBounds> observations,
-                           absl::Span<const double> weights,
-                           const LogGrid& grid) {
-  const auto clamped = [&grid](float time) {
-    return static_cast<size_t>(
-        std::clamp(grid.CellOf(time), 0, grid.size() - 1));
-  };
-  std::vector<Cells> cells;
-  cells.reserve(observations.size());
-  for (size_t i = 0; i < observations.size(); ++i) {
-    const DurationBounds& bounds = observations[i];
-    const float low = bounds.has_end()
-                          ? std::max(bounds.after, bounds.by * kLeastPart)
-                          : bounds.after;
-    const size_t first = clamped(low);
-    // An end at an edge lies in the cell before it.
-    const size_t last =
-        bounds.has_end()
-            ? std::max(first, clamped(std::nextafter(bounds.by, 0.0F)))
-            : static_cast<size_t>(grid.size());
-    cells.push_back({.first = first, .last = last, .weight = weights[i]});
-  }
-  return cells;
-}
-
-// One step of expectation and maximization: each observation spreads its weight
-// over its cells as the mass is spread there now.
-void Reweigh(std::vector<double>& mass, absl::Span<const Cells> observations) {
-  std::vector<double> sums(mass.size() + 1, 0.0);
-  std::partial_sum(mass.begin(), mass.end(), sums.begin() + 1);
-  std::vector<double> steps(mass.size() + 1, 0.0);
-  for (const Cells& cells : observations) {
-    const double sum = sums[cells.last + 1] - sums[cells.first];
-    if (sum <= 0) continue;
-    steps[cells.first] += cells.weight / sum;
-    steps[cells.last + 1] -= cells.weight / sum;
-  }
-  double factor = 0;
-  for (size_t cell = 0; cell < mass.size(); ++cell) {
-    factor += steps[cell];
-    mass[cell] *= std::max(factor, 0.0);
-  }
+// Returns the share of the mass that a box reaches.
+double ShareOfBox(double effective_ends) {
+  return std::min(1.0, kNeighbours * std::pow(effective_ends, -0.25));
 }
 
 // Returns the mass of each cell, and, last, that of all times after the grid.
-std::vector<double> Estimate(absl::Span<const Cells> observations, size_t size,
-                             double effective_ends) {
-  const double share =
-      std::min(1.0, kNeighbours * std::pow(effective_ends, -0.25));
-  // Ends that were never seen have the weight of one observation, as in the
-  // rule of succession.
-  const double unseen = 1 / (effective_ends + 1);
+std::vector<double> SmoothEstimate(absl::Span<const ObservedCells> observed,
+                                   size_t size, double effective_ends) {
+  const double share = ShareOfBox(effective_ends);
+  const double unseen = UnseenShare(effective_ends);
   std::vector<double> mass(size + 1, 1 / static_cast<double>(size + 1));
   for (int round = 0; round < kRounds; ++round) {
-    Reweigh(mass, observations);
+    const std::vector<double> factors = Factors(observed, SumsOf(mass));
+    for (size_t i = 0; i <= size; ++i) mass[i] *= factors[i];
     const double after_grid = mass.back();
     mass.pop_back();
     for (int pass = 0; pass < kSmoothingPasses; ++pass) Smooth(mass, share);
@@ -179,21 +132,19 @@ struct Change {
 // Returns how much less probable the newest observations are by those before
 // than these are themselves, as the square of a standard score; 0 if they are
 // not less probable.
-double Surprise(absl::Span<const Cells> past, absl::Span<const Cells> newest,
-                size_t size) {
+double Surprise(absl::Span<const ObservedCells> past,
+                absl::Span<const ObservedCells> newest, size_t size) {
   constexpr double kLeastDeviation = 0.5;
   const auto ends = static_cast<double>(past.size());
-  const std::vector<double> mass = Estimate(past, size, ends);
-  std::vector<double> sums(mass.size() + 1, 0.0);
-  std::partial_sum(mass.begin(), mass.end(), sums.begin() + 1);
+  const std::vector<double> sums = SumsOf(SmoothEstimate(past, size, ends));
   // An end where none was seen has a part of the mass of those not seen.
   const double unseen = 0.25 / (ends + 1);
-  const auto log_probability = [&](const Cells& cells) {
+  const auto log_probability = [&](const ObservedCells& cells) {
     return std::log(sums[cells.last + 1] - sums[cells.first] + unseen);
   };
   double mean = 0;
   double squares = 0;
-  for (const Cells& cells : past) {
+  for (const ObservedCells& cells : past) {
     const double value = log_probability(cells);
     mean += value / ends;
     squares += value * value / ends;
@@ -201,7 +152,8 @@ double Surprise(absl::Span<const Cells> past, absl::Span<const Cells> newest,
   const double deviation = std::max(
       std::sqrt(std::max(squares - mean * mean, 0.0)), kLeastDeviation);
   double missing = 0;
-  for (const Cells& cells : newest) missing += mean - log_probability(cells);
+  for (const ObservedCells& cells : newest)
+    missing += mean - log_probability(cells);
   if (missing <= 0) return 0;
   const double count = static_cast<double>(newest.size());
   const double score =
@@ -242,8 +194,8 @@ Change FindChange(absl::Span<const DurationBounds> observations,
   }
   if (ended.size() > kMost) ended.erase(ended.begin(), ended.end() - kMost);
   const std::vector<double> weights(ended.size(), 1.0);
-  const std::vector<Cells> cells = CellsOf(ended, weights, grid);
-  const absl::Span<const Cells> all = cells;
+  const std::vector<ObservedCells> cells = CellsOf(ended, weights, grid);
+  const absl::Span<const ObservedCells> all = cells;
   Change change;
   double largest = kExplainedByChance;
   for (const size_t newest : kNewest) {
@@ -273,6 +225,45 @@ std::vector<double> Weights(absl::Span<const DurationBounds> observations,
   return weights;
 }
 
+// Returns the average of a smooth estimate and of mixtures of modes, each as
+// far as it explains the observations better than the others.
+std::vector<double> AverageEstimate(
+    absl::Span<const DurationBounds> observations,
+    absl::Span<const double> weights, const LogGrid& grid,
+    double effective_ends) {
+  const std::vector<ObservedCells> observed =
+      CellsOf(observations, weights, grid);
+  const std::vector<double> smooth = SmoothEstimate(
+      observed, static_cast<size_t>(grid.size()), effective_ends);
+  const std::vector<ModesFit> fits =
+      FitModes(observations, weights, grid, smooth, effective_ends);
+  if (fits.empty()) return smooth;
+  // Each box is a parameter.
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const double smooth_score =
+      LogLikelihood(observed, SumsOf(smooth)) * effective_ends / total -
+      PriceOf(1 / ShareOfBox(effective_ends), effective_ends);
+  double best = smooth_score;
+  for (const ModesFit& fit : fits) best = std::max(best, fit.score);
+
+  double sum = std::exp(smooth_score - best);
+  std::vector<double> average = smooth;
+  for (double& part : average) part *= sum;
+  const double beyond = smooth.back();
+  for (const ModesFit& fit : fits) {
+    const double probability = std::exp(fit.score - best);
+    if (probability < kLeastProbability) continue;
+    sum += probability;
+    const std::vector<double> mass = PredictedMass(fit, grid, effective_ends);
+    for (size_t i = 0; i < mass.size(); ++i) {
+      average[i] += probability * mass[i] * (1 - beyond);
+    }
+    average.back() += probability * beyond;
+  }
+  for (double& part : average) part /= sum;
+  return average;
+}
+
 }  // namespace
 
 DurationEstimate EstimateDurations(
@@ -286,9 +277,8 @@ DurationEstimate EstimateDurations(
   estimate.effective_ends = EffectiveEnds(observations, weights);
   estimate.grid =
       LogGrid::Over(range->first / kMargin, range->second * kMargin, kMaxCells);
-  estimate.mass = Estimate(CellsOf(observations, weights, estimate.grid),
-                           static_cast<size_t>(estimate.grid.size()),
-                           estimate.effective_ends);
+  estimate.mass = AverageEstimate(observations, weights, estimate.grid,
+                                  estimate.effective_ends);
   estimate.beyond = estimate.mass.back();
   estimate.mass.pop_back();
   return estimate;

@@ -25,7 +25,7 @@ namespace waiter::internal {
 namespace {
 
 // Polls that a poll may cost more than the best one, in exchange for jitter.
-constexpr double kJitterCost = 0.05;
+constexpr double kJitterCost = 0.02;
 // Part of its delay by which jitter moves a poll at most.
 constexpr double kJitterWidth = 0.1;
 // Part of the cost of a plan that looks before all known durations may add. It
@@ -34,11 +34,19 @@ constexpr double kEarlyLooks = 0.04;
 // Exploration for as long as a change of the durations is recent.
 constexpr float kExplorationAfterChange = 0.25F;
 // Rounds of bisection for a target. Each halves an interval of 2^40.
-constexpr int kBisections = 13;
+constexpr int kBisections = 10;
+// The same within an interval of 2^8, for less lateness by a few more polls.
+constexpr int kLateBisections = 4;
+// Part of the polls of a target that lateness may cost in addition: where polls
+// hardly depend on lateness, there is no reason to be late.
+constexpr double kPollsForLateness = 0.02;
+// A poll at an edge comes by this part later, as times are rounded: it must not
+// be taken for one before the edge.
+constexpr double kRounding = 1e-6;
 
 // Share of the rows of a table that are spread evenly; the others are where the
 // operation may end.
-constexpr double kEvenRows = 0.2;
+constexpr double kEvenRows = 0.4;
 
 // Returns the edges of the grid between which a plan chooses, at most
 // `PollTable::kMaxSize` + 1.
@@ -124,7 +132,7 @@ class Planner {
       absl::FunctionRef<void(size_t, size_t, double)> visit) const {
     size_t from = 0;
     size_t to = wanted_.best;
-    double time = first_;
+    auto time = static_cast<float>(first_);
     while (time > 0) {
       const size_t before = from;
       while (from < size_ && times_[from + 1] <= time) ++from;
@@ -133,7 +141,9 @@ class Planner {
         to = next_[from].best;
         break;
       }
-      time = NextEarlyLook(time);
+      if (time * max_ratio_ >= times_[wanted_.low]) break;
+      time = NextEarlyLook(time, TimeAt(wanted_.high),
+                           static_cast<float>(max_ratio_));
     }
     for (; from < size_; from = to, to = next_[from].best) {
       visit(from, to, times_[to]);
@@ -195,14 +205,14 @@ class Planner {
     PollTable& table = plan.table;
     table.max_ratio = static_cast<float>(max_ratio_);
     table.first = static_cast<float>(First());
-    table.wanted_earliest = static_cast<float>(times_[wanted_.low]);
-    table.wanted_latest = static_cast<float>(times_[wanted_.high]);
+    table.wanted_earliest = TimeAt(wanted_.low);
+    table.wanted_latest = TimeAt(wanted_.high);
     table.end = static_cast<float>(times_[size_]);
     table.size = static_cast<int32_t>(size_);
     for (size_t i = 0; i < size_; ++i) {
       table.rows[i] = {.from = static_cast<float>(times_[i]),
-                       .earliest = static_cast<float>(times_[next_[i].low]),
-                       .latest = static_cast<float>(times_[next_[i].high])};
+                       .earliest = TimeAt(next_[i].low),
+                       .latest = TimeAt(next_[i].high)};
     }
     double last = 0;
     double delay = 0;
@@ -217,14 +227,9 @@ class Planner {
   }
 
  private:
-  // As `BeforeRows` of a table. Returns zero if the poll that the model wants
-  // is next.
-  double NextEarlyLook(double time) const {
-    const double latest = times_[wanted_.high];
-    if (time * max_ratio_ >= times_[wanted_.low]) return 0;
-    const double polls =
-        std::ceil(std::log(latest / time) / std::log(max_ratio_));
-    return time * std::pow(latest / time, 1 / polls);
+  // Returns when a poll at an edge comes.
+  float TimeAt(size_t edge) const {
+    return static_cast<float>(times_[edge] * (1 + kRounding));
   }
 
   // Probability that the operation has not ended at an edge.
@@ -333,6 +338,21 @@ std::pair<double, double> Boundary(Planner& planner,
   return {std::exp2(low), std::exp2(high)};
 }
 
+// Solves for a plan that is early enough, with about as few polls as that
+// takes.
+void SolveForLateness(Planner& planner, absl::FunctionRef<bool()> is_early) {
+  double high = std::log2(Boundary(planner, is_early).first);
+  double low = high - 8;
+  planner.Solve(std::exp2(high));
+  const double most_polls = planner.Polls() * (1 + kPollsForLateness);
+  for (int round = 0; round < kLateBisections; ++round) {
+    const double middle = (low + high) / 2;
+    planner.Solve(std::exp2(middle));
+    (planner.Polls() <= most_polls ? high : low) = middle;
+  }
+  planner.Solve(std::exp2(high));
+}
+
 // Solves for the target of the options.
 void SolveFor(Planner& planner, const LearnedDelaysOptions& options) {
   if (options.seconds_of_delay_worth_one_poll.has_value()) {
@@ -345,14 +365,12 @@ void SolveFor(Planner& planner, const LearnedDelaysOptions& options) {
   }
   if (options.max_lateness.has_value()) {
     const double most = absl::ToDoubleSeconds(*options.max_lateness);
-    return planner.Solve(Boundary(planner, [&] {
-                           return planner.LatenessAt(options.percentile) <=
-                                  most;
-                         }).first);
+    return SolveForLateness(planner, [&] {
+      return planner.LatenessAt(options.percentile) <= most;
+    });
   }
   const double most = planner.Expect(LatenessOfDefaultCurve);
-  planner.Solve(
-      Boundary(planner, [&] { return planner.Lateness() <= most; }).first);
+  SolveForLateness(planner, [&] { return planner.Lateness() <= most; });
 }
 
 bool HasDefaultTarget(const LearnedDelaysOptions& options) {

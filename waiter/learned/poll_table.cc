@@ -30,6 +30,12 @@ float UpperUnit(uint64_t random) {
 
 }  // namespace
 
+float NextEarlyLook(float elapsed, float latest, float max_ratio) {
+  const float polls =
+      std::ceil(std::log(latest / elapsed) / std::log(max_ratio));
+  return elapsed * std::pow(latest / elapsed, 1 / std::max(polls, 1.0F));
+}
+
 void SharedPollTable::Store(const PollTable& table) {
   const uint32_t version = version_.load(kRelaxed);
   version_.store(version + 1, kRelaxed);
@@ -99,8 +105,7 @@ float SharedPollTable::NextPoll(float elapsed, float random) const {
   return earliest + random * (latest - earliest);
 }
 
-// Returns the next poll after one before the rows, where no end is expected:
-// the fewest polls that the limit of their ratio allows.
+// Returns the next poll after one before the rows.
 float SharedPollTable::BeforeRows(float elapsed, float random) const {
   // A little earlier than `first` is still a poll at `first`.
   constexpr float kAlmost = 0.99F;
@@ -117,9 +122,7 @@ float SharedPollTable::BeforeRows(float elapsed, float random) const {
     return first > 0 ? std::min(next, std::max(first, elapsed * max_ratio))
                      : next;
   }
-  const float polls =
-      std::ceil(std::log(latest / elapsed) / std::log(max_ratio));
-  return elapsed * std::pow(latest / elapsed, 1 / std::max(polls, 1.0F));
+  return NextEarlyLook(elapsed, latest, max_ratio);
 }
 
 }  // namespace waiter::internal

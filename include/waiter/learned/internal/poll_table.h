@@ -50,6 +50,11 @@ struct PollTable {
   std::array<Row, kMaxSize> rows = {};
 };
 
+// Returns the next poll after one at `elapsed` where no end is expected before
+// `latest`: of the fewest polls until then of which none comes at more than
+// `max_ratio` times the one before.
+float NextEarlyLook(float elapsed, float latest, float max_ratio);
+
 // Decision of a table about one poll.
 struct LearnedDelay {
   float delay = 0;   // Seconds.

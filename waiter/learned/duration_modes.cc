@@ -1,0 +1,330 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/learned/duration_modes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "waiter/learned/internal/duration_ring.h"
+#include "waiter/learned/log_grid.h"
+#include "waiter/learned/observed_cells.h"
+
+namespace waiter::internal {
+namespace {
+
+// The constants were chosen by `waiter simulate learned`.
+constexpr size_t kMostModes = 5;
+constexpr double kEndsPerMode = 8;
+constexpr int kRounds = 9;
+constexpr int32_t kMaxCells = 256;
+// The deviation of a mode counts as if one more end had been seen this far from
+// its mean.
+constexpr double kUsualDeviation = 0.1;
+// Parts of equal mass between which a guess is divided into modes.
+constexpr double kParts = 48;
+constexpr double kLeastVariance = 1e-8;
+constexpr double kLeastShare = 1e-9;
+// With a score that is so much less, still more modes are no better.
+constexpr double kHopeless = 3;
+// A density below e to this power is none.
+constexpr double kFarAway = -40;
+
+// The cells of a grid on a logarithmic scale.
+struct LogCells {
+  explicit LogCells(const LogGrid& grid) {
+    double low = std::log(grid.Edge(0));
+    for (int32_t cell = 0; cell < grid.size(); ++cell) {
+      const double high = std::log(grid.Edge(cell + 1));
+      middles.push_back((low + high) / 2);
+      widths.push_back(high - low);
+      low = high;
+    }
+  }
+
+  size_t size() const { return middles.size(); }
+
+  std::vector<double> middles;
+  std::vector<double> widths;
+};
+
+// Sums over a part of a distribution.
+struct Moments {
+  double mass = 0;
+  double first = 0;
+  double second = 0;
+
+  void Add(double part, double value) {
+    mass += part;
+    first += part * value;
+    second += part * value * value;
+  }
+  Moments operator-(const Moments& other) const {
+    return {.mass = mass - other.mass,
+            .first = first - other.first,
+            .second = second - other.second};
+  }
+  double Mean() const { return first / mass; }
+  double Variance() const {
+    return std::max(second / mass - Mean() * Mean(), 0.0);
+  }
+};
+
+// Divides a guess into one mode and more: for each number of them, as it is
+// most probable if every duration belongs to one mode for certain.
+class Divider {
+ public:
+  Divider(absl::Span<const double> guess, const LogCells& cells) {
+    double total = 0;
+    for (size_t cell = 0; cell < cells.size(); ++cell) total += guess[cell];
+    Moments sum;
+    double next = 1;
+    for (size_t cell = 0; cell < cells.size(); ++cell) {
+      sum.Add(guess[cell] / total, cells.middles[cell]);
+      if (sum.mass * kParts < next && cell + 1 < cells.size()) continue;
+      if (sum.mass > sums_.back().mass) sums_.push_back(sum);
+      next = std::floor(sum.mass * kParts) + 1;
+    }
+    costs_.assign(sums_.size(), kNever);
+    costs_[0] = 0;
+  }
+
+  // Returns the division into one more mode than the last call, the first time
+  // into one.
+  std::vector<DurationMode> Next() {
+    std::vector<double> costs(sums_.size(), kNever);
+    std::vector<size_t> begins(sums_.size(), 0);
+    for (size_t end = 1; end < sums_.size(); ++end) {
+      for (size_t begin = 0; begin < end; ++begin) {
+        if (costs_[begin] == kNever) continue;
+        const double cost = costs_[begin] + CostOf(begin, end);
+        if (cost >= costs[end]) continue;
+        costs[end] = cost;
+        begins[end] = begin;
+      }
+    }
+    costs_ = costs;
+    begins_.push_back(begins);
+    std::vector<DurationMode> modes;
+    size_t end = sums_.size() - 1;
+    for (size_t mode = begins_.size(); mode-- > 0;) {
+      const size_t begin = begins_[mode][end];
+      const Moments moments = sums_[end] - sums_[begin];
+      modes.push_back({.share = moments.mass,
+                       .mean = moments.Mean(),
+                       .variance = moments.Variance() + kLeastSpread});
+      end = begin;
+    }
+    return modes;
+  }
+
+  // The number of modes of a division at most.
+  size_t MostModes() const { return sums_.size() - 1; }
+
+ private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  // Narrower modes are not told apart: a variance.
+  static constexpr double kLeastSpread = 1e-3;
+
+  double CostOf(size_t begin, size_t end) const {
+    const Moments moments = sums_[end] - sums_[begin];
+    return moments.mass * (std::log(moments.Variance() + kLeastSpread) / 2 -
+                           std::log(moments.mass));
+  }
+
+  std::vector<Moments> sums_ = {{}};
+  std::vector<double> costs_;
+  std::vector<std::vector<size_t>> begins_;
+};
+
+// Returns one mode as narrow as the cells that most of the weight covers, as
+// what always takes as long has.
+DurationMode NarrowMode(absl::Span<const ObservedCells> observed,
+                        const LogCells& cells) {
+  constexpr double kEqual = 1e-9;
+  std::vector<double> steps(cells.size() + 2, 0.0);
+  for (const ObservedCells& one : observed) {
+    steps[one.first] += one.weight;
+    steps[one.last + 1] -= one.weight;
+  }
+  double weight = 0;
+  double most = 0;
+  size_t first = 0;
+  size_t last = 0;
+  for (size_t cell = 0; cell < cells.size(); ++cell) {
+    weight += steps[cell];
+    if (weight > most * (1 + kEqual)) {
+      most = weight;
+      first = last = cell;
+    } else if (weight > most * (1 - kEqual) && last + 1 == cell) {
+      last = cell;
+    }
+  }
+  const double low = cells.middles[first] - cells.widths[first] / 2;
+  const double high = cells.middles[last] + cells.widths[last] / 2;
+  return {.mean = (low + high) / 2,
+          .variance = (high - low) * (high - low) / 12};
+}
+
+// Expectation and maximization.
+class Fitter {
+ public:
+  Fitter(absl::Span<const ObservedCells> observed, const LogCells& cells,
+         double effective_ends)
+      : observed_(observed),
+        cells_(cells),
+        ends_(effective_ends),
+        mass_(cells.size() + 1),
+        intervals_(observed.begin(), observed.end()) {
+    for (ObservedCells& one : intervals_) {
+      weight_ += one.weight;
+      const size_t last = std::min(one.last, cells.size() - 1);
+      const double width =
+          cells.middles[last] - cells.middles[one.first] + cells.widths[last];
+      one.weight *= width * width / 12;
+    }
+  }
+
+  ModesFit Fit(std::vector<DurationMode> modes) {
+    for (int round = 0; round < kRounds; ++round) {
+      SpreadModes(modes);
+      const std::vector<double> sums = SumsOf(mass_);
+      const std::vector<double> factors = Factors(observed_, sums);
+      const std::vector<double> uncertain = Factors(intervals_, sums);
+      double total = 0;
+      for (size_t cell = 0; cell < cells_.size(); ++cell) {
+        total += mass_[cell] * factors[cell];
+      }
+      for (size_t i = 0; i < modes.size(); ++i) {
+        modes[i] = Improve(parts_[i], factors, uncertain, total);
+      }
+    }
+    SpreadModes(modes);
+    const auto parameters = static_cast<double>(3 * modes.size() - 1);
+    return {.modes = modes,
+            .score = LogLikelihood(observed_, SumsOf(mass_)) * ends_ / weight_ -
+                     PriceOf(parameters, ends_)};
+  }
+
+ private:
+  void SpreadModes(absl::Span<const DurationMode> modes) {
+    const double unseen = UnseenShare(ends_);
+    std::fill(mass_.begin(), mass_.end(), 0.0);
+    parts_.resize(modes.size());
+    for (size_t i = 0; i < modes.size(); ++i) {
+      const DurationMode& mode = modes[i];
+      const double height = (1 - unseen) * mode.share /
+                            std::sqrt(2 * std::numbers::pi * mode.variance);
+      parts_[i].resize(cells_.size());
+      for (size_t cell = 0; cell < cells_.size(); ++cell) {
+        const double distance = cells_.middles[cell] - mode.mean;
+        const double exponent = distance * distance / (-2 * mode.variance);
+        const double part = exponent > kFarAway ? height * cells_.widths[cell] *
+                                                      std::exp(exponent)
+                                                : 0;
+        parts_[i][cell] = part;
+        mass_[cell] += part;
+      }
+    }
+    mass_.back() = unseen;
+  }
+
+  // `total` is the weight that is left to all modes.
+  DurationMode Improve(absl::Span<const double> part,
+                       absl::Span<const double> factors,
+                       absl::Span<const double> uncertain, double total) const {
+    Moments moments = {.mass = kLeastShare * total};
+    double width = 0;
+    double spread = 0;
+    for (size_t cell = 0; cell < cells_.size(); ++cell) {
+      moments.Add(part[cell] * factors[cell], cells_.middles[cell]);
+      width += part[cell] * factors[cell] * cells_.widths[cell];
+      spread += part[cell] * uncertain[cell];
+    }
+    const double share = moments.mass / total;
+    // Ends that are known exactly need no prior.
+    const double prior =
+        std::min(kUsualDeviation * kUsualDeviation, spread / moments.mass);
+    const double ends = share * ends_;
+    // Grids cannot show what is much narrower than a cell.
+    const double least = 0.3 * width / moments.mass;
+    return {
+        .share = share,
+        .mean = moments.Mean(),
+        .variance = std::max({(moments.Variance() * ends + prior) / (ends + 1),
+                              least * least, kLeastVariance})};
+  }
+
+  const absl::Span<const ObservedCells> observed_;
+  const LogCells& cells_;
+  const double ends_;
+  double weight_ = 0;
+  std::vector<double> mass_;
+  std::vector<std::vector<double>> parts_;  // The mass of each mode.
+  // The observations, weighted by the variance of their intervals, too.
+  std::vector<ObservedCells> intervals_;
+};
+
+}  // namespace
+
+double PriceOf(double parameters, double effective_ends) {
+  return parameters / 2 * std::log(effective_ends);
+}
+
+std::vector<ModesFit> FitModes(absl::Span<const DurationBounds> observations,
+                               absl::Span<const double> weights,
+                               const LogGrid& grid,
+                               absl::Span<const double> guess,
+                               double effective_ends) {
+  std::vector<ModesFit> fits;
+  const auto most = static_cast<size_t>(
+      std::min(effective_ends / kEndsPerMode, double{kMostModes}));
+  if (most == 0) return fits;
+  const LogGrid coarse =
+      LogGrid::Over(grid.Edge(0), grid.Edge(grid.size() - 1), kMaxCells);
+  const std::vector<ObservedCells> observed =
+      CellsOf(observations, weights, coarse);
+  const LogCells cells(coarse);
+  Fitter fitter(observed, cells, effective_ends);
+  fits.push_back(fitter.Fit({NarrowMode(observed, cells)}));
+  Divider divider(guess, LogCells(grid));
+  double best = fits.front().score;
+  for (size_t i = 0; i < std::min(most, divider.MostModes()); ++i) {
+    fits.push_back(fitter.Fit(divider.Next()));
+    if (fits.back().score < best - kHopeless) break;
+    best = std::max(best, fits.back().score);
+  }
+  return fits;
+}
+
+std::vector<double> PredictedMass(const ModesFit& fit, const LogGrid& grid,
+                                  double effective_ends) {
+  const LogCells cells(grid);
+  std::vector<double> mass(cells.size(), 0.0);
+  std::vector<double> part(cells.size());
+  for (const DurationMode& mode : fit.modes) {
+    const double ends = std::max(mode.share * effective_ends, 1.5);
+    const double freedom = std::max(ends - 1, 1.0);
+    const double scale = mode.variance * (ends + 1);
+    double sum = 0;
+    for (size_t cell = 0; cell < cells.size(); ++cell) {
+      const double distance = cells.middles[cell] - mode.mean;
+      part[cell] =
+          cells.widths[cell] *
+          std::pow(1 + distance * distance / scale, -(freedom + 1) / 2);
+      sum += part[cell];
+    }
+    for (size_t cell = 0; cell < cells.size(); ++cell) {
+      mass[cell] += mode.share * part[cell] / sum;
+    }
+  }
+  return mass;
+}
+
+}  // namespace waiter::internal
