@@ -181,13 +181,13 @@ class Fitter {
         cells_(cells),
         ends_(effective_ends),
         mass_(cells.size() + 1),
-        intervals_(observed.begin(), observed.end()) {
-    for (ObservedCells& one : intervals_) {
+        precise_(observed.begin(), observed.end()) {
+    for (ObservedCells& one : precise_) {
       weight_ += one.weight;
       const size_t last = std::min(one.last, cells.size() - 1);
       const double width =
           cells.middles[last] - cells.middles[one.first] + cells.widths[last];
-      one.weight *= width * width / 12;
+      one.weight *= 12 / (width * width);
     }
   }
 
@@ -196,13 +196,13 @@ class Fitter {
       SpreadModes(modes);
       const std::vector<double> sums = SumsOf(mass_);
       const std::vector<double> factors = Factors(observed_, sums);
-      const std::vector<double> uncertain = Factors(intervals_, sums);
+      const std::vector<double> precisions = Factors(precise_, sums);
       double total = 0;
       for (size_t cell = 0; cell < cells_.size(); ++cell) {
         total += mass_[cell] * factors[cell];
       }
       for (size_t i = 0; i < modes.size(); ++i) {
-        modes[i] = Improve(parts_[i], factors, uncertain, total);
+        modes[i] = Improve(parts_[i], factors, precisions, total);
       }
     }
     SpreadModes(modes);
@@ -238,19 +238,20 @@ class Fitter {
   // `total` is the weight that is left to all modes.
   DurationMode Improve(absl::Span<const double> part,
                        absl::Span<const double> factors,
-                       absl::Span<const double> uncertain, double total) const {
+                       absl::Span<const double> precisions,
+                       double total) const {
     Moments moments = {.mass = kLeastShare * total};
     double width = 0;
-    double spread = 0;
+    double precision = kLeastShare;
     for (size_t cell = 0; cell < cells_.size(); ++cell) {
       moments.Add(part[cell] * factors[cell], cells_.middles[cell]);
       width += part[cell] * factors[cell] * cells_.widths[cell];
-      spread += part[cell] * uncertain[cell];
+      precision += part[cell] * precisions[cell];
     }
     const double share = moments.mass / total;
-    // Ends that are known exactly need no prior.
+    // What narrow intervals tell needs no prior.
     const double prior =
-        std::min(kUsualDeviation * kUsualDeviation, spread / moments.mass);
+        std::min(kUsualDeviation * kUsualDeviation, moments.mass / precision);
     const double ends = share * ends_;
     // Grids cannot show what is much narrower than a cell.
     const double least = 0.3 * width / moments.mass;
@@ -267,8 +268,9 @@ class Fitter {
   double weight_ = 0;
   std::vector<double> mass_;
   std::vector<std::vector<double>> parts_;  // The mass of each mode.
-  // The observations, weighted by the variance of their intervals, too.
-  std::vector<ObservedCells> intervals_;
+  // The observations, weighted by how exactly each is known, too: one over the
+  // variance of its interval.
+  std::vector<ObservedCells> precise_;
 };
 
 }  // namespace
