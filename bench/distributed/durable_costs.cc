@@ -690,6 +690,12 @@ void CheckFlags() {
         "--only=lateness: give polls, too; lateness is that at half of its "
         "polls per second");
   }
+  if (!absl::GetFlag(FLAGS_bullmq).empty() &&
+      absl::GetFlag(FLAGS_bullmq_member).empty()) {
+    Fail(
+        "--bullmq: give --bullmq_member=bench/distributed/bullmq_member.js, "
+        "too, as `bazelw run` does");
+  }
 }
 
 const char* NameOf(const Subject& subject) {
