@@ -11,13 +11,16 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/first_seed.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/learned/duration_model.h"
 #include "waiter/learned/learned_delays_options.h"
@@ -444,6 +447,56 @@ TEST_F(LearnedDelaysTest, DistributionIsThatOfTheDurations) {
   }
   EXPECT_NEAR(at_median, 0.5, 0.06);
   EXPECT_GT(before, 0.9);
+}
+
+// A model of up to 128 durations of up to five modes, from nanoseconds to
+// centuries, known exactly or hardly at all, some without an end.
+void FillAtRandom(DurationModel& model, std::mt19937_64& gen) {
+  const auto uniform = [&gen](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(gen);
+  };
+  std::vector<double> modes(1 + gen() % 5);
+  const double usual = std::exp(uniform(std::log(1e-8), std::log(1e9)));
+  for (double& mode : modes) mode = usual * std::exp(uniform(-4, 4));
+  const double width = std::exp(uniform(-18, 0));
+  const uint64_t endless = 2 + gen() % 20;
+  for (uint64_t left = 1 + gen() % 128; left > 0; --left) {
+    const double seconds = modes[gen() % modes.size()];
+    const bool ends = gen() % endless != 0;
+    model.Record(
+        "create",
+        {.after = absl::Seconds(seconds * (1 - width * uniform(0, 1))),
+         .by = ends ? absl::Seconds(seconds * (1 + width * uniform(0, 1)))
+                    : absl::InfiniteDuration()});
+  }
+}
+
+TEST_F(LearnedDelaysTest, WhateverTheDurationsAreTheScheduleIsFiniteAndRises) {
+  const uint64_t first_seed = FirstSeed();
+  for (uint64_t seed = first_seed; seed < first_seed + 200; ++seed) {
+    SCOPED_TRACE(absl::StrCat("WAITER_TEST_SEED=", seed));
+    std::mt19937_64 gen(seed);
+    FillAtRandom(*model_, gen);
+    LearnedDelaysOptions options;
+    if (gen() % 2 == 0) options.max_relative_lateness = kNoLimit;
+    if (gen() % 2 == 0) options.seconds_of_delay_worth_one_poll = 1;
+    const LearnedSchedule schedule = Make(options)->Schedule("create");
+    EXPECT_TRUE(std::isfinite(schedule.expected_polls));
+    EXPECT_LT(schedule.expected_lateness, absl::InfiniteDuration());
+    absl::Duration last = absl::ZeroDuration();
+    for (const absl::Duration poll : schedule.polls) {
+      ASSERT_GE(poll, last);
+      last = poll;
+    }
+    EXPECT_LT(last, absl::InfiniteDuration());
+    double probability = 0;
+    for (const LearnedSchedule::Point& point : schedule.distribution) {
+      ASSERT_GE(point.probability, probability);
+      probability = point.probability;
+    }
+    EXPECT_LE(probability, 1 + 1e-9);
+    model_ = std::make_shared<DurationModel>();
+  }
 }
 
 TEST_F(LearnedDelaysTest, WaitsWithoutAnEndMoveTheDistributionUp) {
