@@ -132,7 +132,7 @@ class Ledger {
   void FreeReference(Entry& entry);
 
   const size_t capacity_;
-  const std::unique_ptr<Entry[]> entries_;
+  const std::unique_ptr<Entry[]> entries_;  // NOLINT(modernize-avoid-c-arrays)
   std::mutex mutex_;
   std::vector<Entry*> free_;
   std::atomic<int64_t> started_ = 0;

@@ -198,7 +198,7 @@ struct Policies {
 
 // An engine, and what the functions of its waits use.
 struct Host {
-  Host(Shared& all, const Policies& choices, WaitEngineOptions options)
+  Host(Shared& all, const Policies& choices, const WaitEngineOptions& options)
       : shared(all), policies(choices), engine(options) {}
   ~Host() { ending = true; }
   Host(const Host&) = delete;
@@ -593,8 +593,9 @@ OwnedGroup StartGroup(Host& host, uint64_t seed, bool only_brief) {
   owned.group.emplace(host.engine, std::move(waits), options,
                       [token, count](const std::vector<WaitResult<>>& results) {
                         const Call call(token.entry(), Call::kCallBack);
-                        if (results.size() != count)
+                        if (results.size() != count) {
                           Fail("a group lost a result");
+                        }
                         for (const WaitResult<>& result : results) {
                           if (result.reason() == StopReason::kInvalidOptions) {
                             Fail("a wait of a group has no result");
@@ -627,11 +628,11 @@ void EndGroup(OwnedGroup& owned, const Shared& shared, uint64_t choice) {
 struct Task {
   // NOLINTBEGIN(readability-identifier-naming): names of the language
   struct promise_type {
-    Task get_return_object() { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
+    static Task get_return_object() { return {}; }
+    static std::suspend_never initial_suspend() noexcept { return {}; }
+    static std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { Fail("an exception left a coroutine"); }
+    static void unhandled_exception() { Fail("an exception left a coroutine"); }
   };
   // NOLINTEND(readability-identifier-naming)
 };
@@ -641,14 +642,16 @@ Task AwaitWait(Host& host, FunctionToken token, W wait,
                waiter::stop_token stop) {
   try {
     const WaitResult<> result =
+        // NOLINTNEXTLINE(bugprone-use-after-move): a parameter of a coroutine
         co_await Await(host.engine, std::move(wait), std::move(stop));
     const Call call(token.entry(), Call::kCallBack);
     CheckReport(token.entry(), result.report());
   } catch (const std::runtime_error& error) {
     // The status function throws nothing, but an executor may.
     const Call call(token.entry(), Call::kCallBack);
-    if (!host.is_unreliable)
+    if (!host.is_unreliable) {
       Fail(absl::StrCat("co_await threw ", error.what()));
+    }
   }
 }
 
@@ -1075,8 +1078,9 @@ class Soak {
     // apart.
     constexpr int64_t kTolerated = int64_t{16} << 20;
     const auto check = [=](std::string_view what, int64_t warm, int64_t last) {
-      if (kIsSanitized || last - warm <= std::max(kTolerated, warm / 20))
+      if (kIsSanitized || last - warm <= std::max(kTolerated, warm / 20)) {
         return;
+      }
       Fail(absl::StrCat(what, " memory grew from ", Megabytes(warm), " MB to ",
                         Megabytes(last), " MB"));
     };

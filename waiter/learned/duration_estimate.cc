@@ -152,10 +152,11 @@ double Surprise(absl::Span<const ObservedCells> past,
   const double deviation = std::max(
       std::sqrt(std::max(squares - mean * mean, 0.0)), kLeastDeviation);
   double missing = 0;
-  for (const ObservedCells& cells : newest)
+  for (const ObservedCells& cells : newest) {
     missing += mean - log_probability(cells);
+  }
   if (missing <= 0) return 0;
-  const double count = static_cast<double>(newest.size());
+  const auto count = static_cast<double>(newest.size());
   const double score =
       missing / (deviation * std::sqrt(count * (1 + count / ends)));
   return score * score;
@@ -233,7 +234,7 @@ std::vector<double> AverageEstimate(
     double effective_ends) {
   const std::vector<ObservedCells> observed =
       CellsOf(observations, weights, grid);
-  const std::vector<double> smooth = SmoothEstimate(
+  std::vector<double> smooth = SmoothEstimate(
       observed, static_cast<size_t>(grid.size()), effective_ends);
   const std::vector<ModesFit> fits =
       FitModes(observations, weights, grid, smooth, effective_ends);
