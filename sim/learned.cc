@@ -176,8 +176,8 @@ PollCost CostOfInterval(absl::Span<const double> durations, double interval) {
 PollCost BestInterval(const KnownDurations& durations, double most_polls) {
   const std::vector<double> sample = durations.Sample(kWaits);
   PollCost best = {.lateness = kNoGuard};
-  for (double interval = 1; interval < sample.back(); interval += 1) {
-    const PollCost cost = CostOfInterval(sample, interval);
+  for (int seconds = 1; seconds < sample.back(); ++seconds) {
+    const PollCost cost = CostOfInterval(sample, seconds);
     if (cost.polls <= most_polls && cost.lateness < best.lateness) best = cost;
     // Longer ones are later.
     if (cost.polls < most_polls / 2) break;
@@ -375,6 +375,38 @@ std::pair<int64_t, int64_t> Peaks(Player& player, const WaitPolicy& policy,
   return peaks;
 }
 
+// Searches among durations just after polls of a model that knows some.
+void SearchWorst(const KnownDurations& durations, int observations,
+                 const LearnedStudyOptions& options, WorstRow& worst) {
+  constexpr int kSchedules = 100;
+  const double guard = worst.max_relative_lateness;
+  // Beyond all that the model knows.
+  const double longest = 20 * durations.quantile(0.99);
+  Player player(options.seed);
+  const Policy policy =
+      Taught(player, durations, OptionsOf(guard, 10), observations);
+  const LearnedSchedule known =
+      policy->options().learned_delays->Schedule("operation");
+  const double least =
+      known.polls.empty()
+          ? 0
+          : absl::ToDoubleSeconds(known.polls.front()) / (1 + guard);
+  for (int schedule = 0; schedule < kSchedules; ++schedule) {
+    double last = 0;
+    player.Play(*policy, longest, /*learns=*/false, [&](double time) {
+      const double from = std::max(last, least);
+      const double relative = from > 0 ? time / from - 1 : 0;
+      ++worst.tried;
+      if (relative > worst.relative_lateness) {
+        worst.relative_lateness = relative;
+        worst.duration = from;
+        worst.observations = observations;
+      }
+      last = time;
+    });
+  }
+}
+
 }  // namespace
 
 absl::Status Validate(const LearnedStudyOptions& options) {
@@ -443,41 +475,16 @@ absl::StatusOr<std::vector<CrowdRow>> CompareCrowds(
 absl::StatusOr<std::vector<WorstRow>> FindWorst(
     const LearnedStudyOptions& options) {
   if (absl::Status status = Validate(options); !status.ok()) return status;
-  constexpr int kSchedules = 100;
   std::vector<WorstRow> rows;
   for (const KnownDurations& durations :
        {Lognormal(60, 0.6), Bimodal(5, 0.6, 300, 0.15), Pareto(20, 1.5),
         ConstantDuration(60)}) {
-    // Beyond all that the model knows.
-    const double longest = 20 * durations.quantile(0.99);
     for (const double guard : {0.5, 1.0, 3.0}) {
       WorstRow worst = {.name = durations.name, .max_relative_lateness = guard};
       // With fewer, the curve decides in part, which has no guard.
       // After 48, the model has just made its schedule anew.
       for (const int observations : {10, 20, 48}) {
-        Player player(options.seed);
-        const Policy policy =
-            Taught(player, durations, OptionsOf(guard, 10), observations);
-        const LearnedSchedule known =
-            policy->options().learned_delays->Schedule("operation");
-        const double least =
-            known.polls.empty()
-                ? 0
-                : absl::ToDoubleSeconds(known.polls.front()) / (1 + guard);
-        for (int schedule = 0; schedule < kSchedules; ++schedule) {
-          double last = 0;
-          player.Play(*policy, longest, /*learns=*/false, [&](double time) {
-            const double from = std::max(last, least);
-            const double relative = from > 0 ? time / from - 1 : 0;
-            ++worst.tried;
-            if (relative > worst.relative_lateness) {
-              worst.relative_lateness = relative;
-              worst.duration = from;
-              worst.observations = observations;
-            }
-            last = time;
-          });
-        }
+        SearchWorst(durations, observations, options, worst);
       }
       rows.push_back(std::move(worst));
     }
