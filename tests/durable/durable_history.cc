@@ -258,7 +258,7 @@ class Checker {
            settle.action == SettleAction::kEnd;
   }
 
-  // What holds whether the store did it or not.
+  // Notes what the worker meant to do, even if the store never did it.
   void TellIntent(const DurableHistory::Settle& settle, Story& story,
                   Holding& holding) const {
     if (!Stays(settle) && !holding.given_back.has_value()) {
@@ -274,7 +274,7 @@ class Checker {
     }
   }
 
-  // What the store did.
+  // Notes what the settle changed in the store.
   void TellEffect(const DurableHistory::Settle& settle, Story& story,
                   Holding& holding) const {
     if (Stays(settle)) {

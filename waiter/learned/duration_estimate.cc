@@ -34,7 +34,7 @@ constexpr double kNeighbours = 0.5;
 constexpr float kMargin = 1.3F;
 // Intervals count as at least this wide when changes are looked for.
 constexpr float kNarrowest = 0.75F;
-// Estimates that are less probable beside the best one count nothing.
+// Estimates that are less probable, compared with the best one, are left out.
 constexpr double kLeastProbability = 0.01;
 // Surprise that chance alone explains: the square of a standard score.
 constexpr double kExplainedByChance = 8;
@@ -226,8 +226,8 @@ std::vector<double> Weights(absl::Span<const DurationBounds> observations,
   return weights;
 }
 
-// Returns the average of a smooth estimate and of mixtures of modes, each as
-// far as it explains the observations better than the others.
+// Returns the average of a smooth estimate and of mixtures of modes, weighted
+// by how well each explains the observations.
 std::vector<double> AverageEstimate(
     absl::Span<const DurationBounds> observations,
     absl::Span<const double> weights, const LogGrid& grid,

@@ -31,9 +31,9 @@ constexpr double kUsualDeviation = 0.1;
 constexpr double kParts = 48;
 constexpr double kLeastVariance = 1e-8;
 constexpr double kLeastShare = 1e-9;
-// With a score that is so much less, still more modes are no better.
+// If a fit scores this much less than the best one, more modes do not help.
 constexpr double kHopeless = 3;
-// A density below e to this power is none.
+// Densities below e to this power count as zero.
 constexpr double kFarAway = -40;
 
 // The cells of a grid on a logarithmic scale.
@@ -143,8 +143,8 @@ class Divider {
   std::vector<std::vector<size_t>> begins_;
 };
 
-// Returns one mode as narrow as the cells that most of the weight covers, as
-// what always takes as long has.
+// Returns one mode as narrow as the cells that the most weight covers: the
+// shape of an operation whose duration is constant.
 DurationMode NarrowMode(absl::Span<const ObservedCells> observed,
                         const LogCells& cells) {
   constexpr double kEqual = 1e-9;
@@ -249,7 +249,7 @@ class Fitter {
       precision += part[cell] * precisions[cell];
     }
     const double share = moments.mass / total;
-    // What narrow intervals tell needs no prior.
+    // Narrow intervals show the width of a mode and need little of the prior.
     const double prior =
         std::min(kUsualDeviation * kUsualDeviation, moments.mass / precision);
     const double ends = share * ends_;
