@@ -112,6 +112,11 @@ class WaitPolicy {
            durations_.hold_for == std::chrono::nanoseconds::zero();
   }
 
+  // Returns whether the waits of this valid policy keep no more than their
+  // times, growth and number of polls: no confirmation, budget, detail,
+  // generator of their own or limit on consecutive polls.
+  bool is_plain() const { return is_plain_; }
+
   // Returns whether a first poll that finds success in time ends the wait, with
   // nothing left to record: no confirmation, first delay, budget, observer,
   // history or `on_give_up`.
@@ -199,6 +204,7 @@ class WaitPolicy {
   bool has_delay_rule_;
   bool has_budgets_;
   bool first_success_suffices_;
+  bool is_plain_;
   // In the order of `PollStatus`: whether no delay follows it, without a hint.
   std::array<bool, 5> polls_at_once_after_;
   Limits limits_;

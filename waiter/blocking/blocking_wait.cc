@@ -110,8 +110,12 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   const auto read_clock = [&] {
     return clock.MonotonicNowBefore(loop.deadline());
   };
+  const bool is_plain = LoopSteps::IsPlain(policy);
   const auto take_answer = [&](MonotonicTime now) {
-    return LoopSteps::OnPoll(loop, now, gen, stop_requested, read_clock);
+    return is_plain && LoopSteps::IsPlain(report.last_poll)
+               ? LoopSteps::OnPoll<LoopRules::kPlain>(
+                     loop, now, gen, stop_requested, read_clock)
+               : LoopSteps::OnPoll(loop, now, gen, stop_requested, read_clock);
   };
 
   NextStep step = NextStep::Poll();

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -390,12 +391,12 @@ inline void EngineWorker::GiveUp(EngineStep& step) {
 void EngineWorker::CallOnGiveUp(EngineStep& step) {
   const uint32_t policy = step.record_.policy;
   if (!has_executor_) {
-    policies_[policy].GiveUpAfter(step.loop_.name(), step.report_);
+    policies_[policy].GiveUpAfter(step.name(), step.report_);
     return;
   }
   WAITER_TRY {
-    options_.executor(ExecutorGiveUp(policies_.Share(policy), step.loop_.name(),
-                                     step.report_));
+    options_.executor(
+        ExecutorGiveUp(policies_.Share(policy), step.name(), step.report_));
   }
   WAITER_CATCH(...) {
     // The executor has destroyed the function, which has called `on_give_up`.
@@ -635,7 +636,7 @@ void EngineWorker::Notify(EngineRecord& record) {
   }
   WithLoop(record, [&](EngineStep& step) {
     if (!ShortenSleep(step)) {
-      codec_.Pack(record, PolicyOf(record), step.loop_.state());
+      codec_.Pack(record, PolicyOf(record), step.loop_->state());
       LeaveTask(record);
       return;
     }
@@ -722,13 +723,21 @@ void EngineWorker::WithLoop(EngineRecord& record, Body body) {
   const TaskScope scope(*this, record);
   codec_.WithLoop(record, PolicyOf(record), poll_clock_.now(),
                   [&](WaitLoop& loop, WaitReport& report) {
-                    EngineStep step(*this, record, loop, report);
+                    EngineStep step(*this, record, &loop, report);
                     body(step);
                   });
 }
 
 inline void EngineWorker::Fire(EngineRecord& record) {
   if (!EnterTask(record)) return;
+  if (record.is_plain && !StopRequested(record)) {
+    FirePlain(record);
+  } else {
+    FireAny(record);
+  }
+}
+
+void EngineWorker::FireAny(EngineRecord& record) {
   WithLoop(record, [&](EngineStep& step) {
     switch (record.phase) {
       case Phase::kStarting:
@@ -737,16 +746,64 @@ inline void EngineWorker::Fire(EngineRecord& record) {
       case Phase::kReady:
         step.next_ =
             StopRequested(record)
-                ? step.loop_.End(poll_clock_.now(), StopReason::kCancelled,
-                                 /*unanswered=*/false)
+                ? step.loop_->End(poll_clock_.now(), StopReason::kCancelled,
+                                  /*unanswered=*/false)
                 : NextStep::Poll();
         break;
       default:
-        step.next_ = LoopSteps::OnWake(step.loop_, poll_clock_.now(),
+        step.next_ = LoopSteps::OnWake(*step.loop_, poll_clock_.now(),
                                        [&] { return StopRequested(record); });
     }
     Execute(step);
   });
+}
+
+// Takes a step of a plain wait. Most waits are plain, so their loop is made for
+// each of its calls, in registers, and not in memory for a whole step.
+inline void EngineWorker::FirePlain(EngineRecord& record) {
+  const TaskScope scope(*this, record);
+  if (record.phase == Phase::kStarting) {
+    if (!BeginPlain(record)) return;
+  } else if (record.phase == Phase::kSleeping) {
+    const MonotonicTime now = poll_clock_.now();
+    WaitLoop loop = codec_.MakePlainLoop(record, PolicyOf(record), now);
+    // A poll follows, as no stop was requested.
+    LoopSteps::OnWake<LoopRules::kPlainInRegisters>(loop, now,
+                                                    [] { return false; });
+    codec_.PackWakeUp(record, loop.state());
+  }
+  record.phase = Phase::kReady;
+  record.gate.MeetPollRequest();
+  counters_.polls.Add(1);
+  EngineStep step(*this, record, /*loop=*/nullptr, codec_.plain_report());
+  CallStatusFunction(step);
+  if (step.next_.action() == NextStep::Action::kFinish) {
+    FinishWait(step);
+  } else if (record.phase == Phase::kSleeping && record.gate.poll_requested()) {
+    // A poll was requested during this one, as in `Park`.
+    timers_.Clear(record);
+    WithLoop(record, [&](EngineStep& notified) {
+      notified.next_ = step.next_;
+      Park(notified);
+    });
+  } else {
+    LeaveTask(record);
+  }
+}
+
+// Begins a plain wait. Returns whether its first poll follows at once.
+bool EngineWorker::BeginPlain(EngineRecord& record) {
+  bool polls = false;
+  WithLoop(record, [&](EngineStep& step) {
+    step.next_ = Begin(step);
+    polls = step.next_.action() == NextStep::Action::kPoll;
+    if (polls) {
+      codec_.Pack(record, PolicyOf(record), step.loop_->state());
+    } else {
+      Park(step);
+    }
+  });
+  return polls;
 }
 
 inline NextStep EngineWorker::Begin(EngineStep& step) {
@@ -755,12 +812,12 @@ inline NextStep EngineWorker::Begin(EngineStep& step) {
   const MonotonicTime now = poll_clock_.now();
   const auto stop_requested = [&] { return StopRequested(record); };
   if (record.ops->token != nullptr) {
-    return step.loop_.Resume(now,
-                             RestoreWait(record.ops->token(record.task.data()),
-                                         {now, clock_.TimeNow()}),
-                             stop_requested);
+    return step.loop_->Resume(now,
+                              RestoreWait(record.ops->token(record.task.data()),
+                                          {now, clock_.TimeNow()}),
+                              stop_requested);
   }
-  return step.loop_.Start(
+  return step.loop_->Start(
       now,
       policy.status().ok() ? policy.DeadlineFrom(now) : MonotonicTime::max(),
       stop_requested);
@@ -805,7 +862,7 @@ void EngineWorker::EndFromOutside(EngineRecord& record, StopReason reason) {
   // If a poll on the executor has begun, its answer comes first.
   if (!EnterTask(record)) return;
   WithLoop(record, [&](EngineStep& step) {
-    step.next_ = step.loop_.End(poll_clock_.now(), reason, awaits_answer);
+    step.next_ = step.loop_->End(poll_clock_.now(), reason, awaits_answer);
     Execute(step);
   });
 }
@@ -818,8 +875,8 @@ void EngineWorker::EndWithoutCallback(EngineRecord& record, StopReason reason) {
   const bool in_vain = record.shut_downs > kMostShutDowns + 1;
   if (!in_vain && (policy.keeps_details() || policy.has_budgets())) {
     WithLoop(record, [&](EngineStep& step) {
-      step.loop_.End(poll_clock_.now(), reason,
-                     record.phase == Phase::kAwaitingAnswer);
+      step.loop_->End(poll_clock_.now(), reason,
+                      record.phase == Phase::kAwaitingAnswer);
     });
   }
   Release(record);
@@ -843,15 +900,15 @@ void EngineWorker::TakeAnswer(EngineAnswer& answer) {
     if (!answer.failure.ok()) {
       step.deferred_ = false;
       step.report_.exception = answer.exception;
-      step.loop_.EndWithError(answer.given, std::move(answer.failure));
+      step.loop_->EndWithError(answer.given, std::move(answer.failure));
       step.next_ = NextStep::Finish();
     } else if (answer.exception != nullptr) {
       OnException(step, answer.exception);
     } else if (!answer.at_once && record.ops->is_asynchronous &&
-               answer.given > step.loop_.AnswerDeadline() &&
+               answer.given > step.loop_->AnswerDeadline() &&
                !IsAwaited(record)) {
-      step.next_ = step.loop_.End(poll_clock_.now(), StopReason::kDeadline,
-                                  /*unanswered=*/true);
+      step.next_ = step.loop_->End(poll_clock_.now(), StopReason::kDeadline,
+                                   /*unanswered=*/true);
     } else {
       WAITER_TRY { record.ops->take(record.task.data(), answer, step); }
       WAITER_CATCH(...) { OnException(step, std::current_exception()); }
@@ -908,32 +965,79 @@ inline void EngineWorker::CallStatusFunction(EngineStep& step) {
 }
 
 PollContext EngineWorker::ContextOf(EngineStep& step) {
-  PollContext context = step.loop_.Context(clock_.TimeNow());
+  PollContext context = step.loop_->Context(clock_.TimeNow());
   context.stop_token = step.record_.cold->stop.get_token();
   return context;
 }
 
 bool EngineStep::Ends() {
   deferred_ = false;
-  const MonotonicTime end = worker_.EndOfPoll(*this);
-  // An answer that was given earlier counts from then, and so do its hooks.
-  const bool was_given = answered_at_.has_value() &&
-                         worker_.PolicyOf(record_).observer() != nullptr;
-  const MonotonicTime taken =
-      was_given ? worker_.poll_clock_.EndOfPoll(/*exact=*/true) : end;
-  const auto read_clock = [&] {
-    return end + (worker_.poll_clock_.EndOfPoll(/*exact=*/true) - taken);
-  };
-  auto gen = worker_.GenOf(record_);
-  next_ = LoopSteps::OnPoll(
-      loop_, end, gen, [&] { return EngineWorker::StopRequested(record_); },
-      read_clock);
+  next_ = loop_ != nullptr ? worker_.Decide(*this) : worker_.DecidePlain(*this);
   if (next_.action() == NextStep::Action::kFinish &&
       !record_.gate.abandoned()) {
     worker_.GiveUp(*this);
     called_back_ = !record_.gate.abandoned();
   }
   return called_back_;
+}
+
+// Feeds the answer of a poll to the loop of the step.
+NextStep EngineWorker::Decide(EngineStep& step) {
+  EngineRecord& record = step.record_;
+  const MonotonicTime end = EndOfPoll(step);
+  // An answer that was given earlier counts from then, and so do its hooks.
+  const bool was_given =
+      step.answered_at_.has_value() && PolicyOf(record).observer() != nullptr;
+  const MonotonicTime taken =
+      was_given ? poll_clock_.EndOfPoll(/*exact=*/true) : end;
+  const auto read_clock = [&] {
+    return end + (poll_clock_.EndOfPoll(/*exact=*/true) - taken);
+  };
+  auto gen = GenOf(record);
+  return LoopSteps::OnPoll(
+      *step.loop_, end, gen, [&] { return StopRequested(record); }, read_clock);
+}
+
+// The same for a plain wait, which is then suspended unless it ends.
+inline NextStep EngineWorker::DecidePlain(EngineStep& step) {
+  const MonotonicTime began = poll_clock_.now();
+  const MonotonicTime end = EndOfPoll(step);
+  if (LoopSteps::IsPlain(step.found())) {
+    const NextStep next = DecideAndSuspend<LoopRules::kPlainInRegisters>(
+        step.record_, began, end);
+    if (next.action() != NextStep::Action::kFinish) return next;
+  }
+  return DecideAndSuspend<LoopRules::kAny>(step.record_, began, end);
+}
+
+template <LoopRules kRules>
+inline NextStep EngineWorker::DecideAndSuspend(EngineRecord& record,
+                                               MonotonicTime began,
+                                               MonotonicTime end) {
+  const WaitPolicy& policy = PolicyOf(record);
+  codec_.RestoreReport(record);
+  WaitLoop loop = codec_.MakePlainLoop(record, policy, began);
+  if constexpr (kRules == LoopRules::kAny) RecordCodec::SetName(record, loop);
+  auto gen = OwnGen();
+  const NextStep next = LoopSteps::OnPoll<kRules>(
+      loop, end, gen, [&] { return StopRequested(record); },
+      [&] { return end; });
+  if (next.action() == NextStep::Action::kFinish) return next;
+  Suspend(record, next, loop);
+  if constexpr (kRules == LoopRules::kPlainInRegisters) {
+    codec_.PackAnswer(record, loop.state());
+  } else {
+    codec_.Pack(record, policy, loop.state());
+  }
+  return next;
+}
+
+std::string_view EngineStep::name() const {
+  if (loop_ != nullptr) return loop_->name();
+  WaitLoop loop = worker_.codec_.MakePlainLoop(
+      record_, worker_.PolicyOf(record_), MonotonicTime());
+  RecordCodec::SetName(record_, loop);
+  return loop.name();
 }
 
 EngineTicket EngineStep::Defer() {
@@ -957,6 +1061,11 @@ inline GivenOrOwnGen<SplitMix64> EngineWorker::GenOf(EngineRecord& record) {
   if (record.has_cold_state && record.cold->gen.has_value()) {
     return {nullptr, *record.cold->gen};
   }
+  return OwnGen();
+}
+
+// Returns the generator of the waits that have none.
+inline GivenOrOwnGen<SplitMix64> EngineWorker::OwnGen() {
   return {options_.gen.has_value() ? &*options_.gen : nullptr, own_gen_};
 }
 
@@ -971,12 +1080,19 @@ inline bool EngineWorker::StopRequested(const EngineRecord& record) {
 void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
   if (!step.called_back_) {
     step.deferred_ = false;
-    step.report_.exception = exception;
-    step.loop_.EndWithException(step.answered_at_.has_value()
-                                    ? *step.answered_at_
-                                    : poll_clock_.EndOfPoll(/*exact=*/true),
-                                WhatOf(exception));
     step.next_ = NextStep::Finish();
+    const MonotonicTime end = step.answered_at_.has_value()
+                                  ? *step.answered_at_
+                                  : poll_clock_.EndOfPoll(/*exact=*/true);
+    const auto close = [&](WaitLoop& loop, WaitReport& report) {
+      report.exception = exception;
+      loop.EndWithException(end, WhatOf(exception));
+    };
+    if (step.loop_ != nullptr) {
+      close(*step.loop_, step.report_);
+    } else {
+      codec_.WithLoop(step.record_, PolicyOf(step.record_), end, close);
+    }
     return;
   }
   if (options_.on_callback_exception != nullptr) {
@@ -984,7 +1100,7 @@ void EngineWorker::OnException(EngineStep& step, std::exception_ptr exception) {
     return;
   }
   Die(absl::StrCat(
-      "a callback of the wait \"", ToAbsl(step.loop_.name()),
+      "a callback of the wait \"", ToAbsl(step.name()),
       "\" threw an exception: ", WhatOf(exception),
       "; set WaitEngineOptions::on_callback_exception to handle exceptions of "
       "callbacks"));
@@ -1002,37 +1118,49 @@ inline void EngineWorker::Park(EngineStep& step) {
     record.phase = Phase::kAwaitingAnswer;
     // A poll on an executor is awaited once it has begun.
     if (!record.ops->is_asynchronous || !IsAwaited(record)) {
-      const MonotonicTime end = step.loop_.AnswerDeadline();
+      const MonotonicTime end = step.loop_->AnswerDeadline();
       timers_.Set(record, poll_clock_.now(), end, /*latest=*/end);
     }
   } else if (step.next_.action() == NextStep::Action::kFinish) {
-    if (!step.called_back_) CallBack(step);
-    codec_.ClearReport(record);
-    Release(record);
+    FinishWait(step);
     return;
-  } else if (step.next_.action() == NextStep::Action::kPoll) {
+  } else {
+    Suspend(record, step.next_, *step.loop_);
+  }
+  codec_.Pack(record, PolicyOf(record), step.loop_->state());
+  LeaveTask(record);
+}
+
+// Puts a wait aside until its timer or the next round.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void EngineWorker::Suspend(
+    EngineRecord& record, NextStep next, const WaitLoop& loop) noexcept {
+  if (next.action() == NextStep::Action::kPoll) {
     record.phase = Phase::kReady;
     ready_.push_back({&record, record.gate.generation()});
-  } else {
-    record.phase = Phase::kSleeping;
-    const MonotonicTime now = poll_clock_.now();
-    MonotonicTime wake_up = step.next_.wake_up();
-    // Slack delays neither the last poll nor a lead before the deadline.
-    const MonotonicTime latest =
-        step.loop_.state().final_poll ? wake_up : step.loop_.deadline();
-    if (poll_clock_.is_shared() && step.loop_.NeedsExactDelay(wake_up - now)) {
-      wake_up = std::min(SaturatingAdd(wake_up, poll_clock_.Refresh()), latest);
-    }
-    timers_.Set(record, now, wake_up, latest);
+    return;
   }
-  codec_.Pack(record, PolicyOf(record), step.loop_.state());
-  LeaveTask(record);
+  record.phase = Phase::kSleeping;
+  const MonotonicTime now = poll_clock_.now();
+  MonotonicTime wake_up = next.wake_up();
+  // Slack delays neither the last poll nor a lead before the deadline.
+  const MonotonicTime latest =
+      loop.state().final_poll ? wake_up : loop.deadline();
+  if (poll_clock_.is_shared() && loop.NeedsExactDelay(wake_up - now)) {
+    wake_up = std::min(SaturatingAdd(wake_up, poll_clock_.Refresh()), latest);
+  }
+  timers_.Set(record, now, wake_up, latest);
+}
+
+void EngineWorker::FinishWait(EngineStep& step) {
+  if (!step.called_back_) CallBack(step);
+  codec_.ClearReport(step.record_);
+  Release(step.record_);
 }
 
 // Lets a requested poll take the place of a sleep, or of a part of it. Returns
 // whether the step has changed.
 bool EngineWorker::ShortenSleep(EngineStep& step) {
-  const std::optional<NextStep> next = step.loop_.OnNotified(
+  const std::optional<NextStep> next = step.loop_->OnNotified(
       poll_clock_.now(), [&] { return StopRequested(step.record_); });
   if (next.has_value()) step.next_ = *next;
   return next.has_value();

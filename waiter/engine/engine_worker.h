@@ -178,6 +178,9 @@ class EngineWorker {
   void Register(EngineRecord& record);
   void TakeAnswer(EngineAnswer& answer);
   void Fire(EngineRecord& record);
+  void FireAny(EngineRecord& record);
+  void FirePlain(EngineRecord& record);
+  bool BeginPlain(EngineRecord& record);
   auto CountShutDown(const EngineRecord& record, StopReason reason);
   static bool IsAwaited(const EngineRecord& record);
   bool IsToAwait(EngineRecord& record);
@@ -202,9 +205,18 @@ class EngineWorker {
                      std::unique_ptr<EngineAnswer> answer);
   PollContext ContextOf(EngineStep& step);
   MonotonicTime EndOfPoll(const EngineStep& step);
+  NextStep Decide(EngineStep& step);
+  NextStep DecidePlain(EngineStep& step);
+  template <LoopRules kRules>
+  NextStep DecideAndSuspend(EngineRecord& record, MonotonicTime began,
+                            MonotonicTime end);
   GivenOrOwnGen<SplitMix64> GenOf(EngineRecord& record);
+  GivenOrOwnGen<SplitMix64> OwnGen();
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
+  void Suspend(EngineRecord& record, NextStep next,
+               const WaitLoop& loop) noexcept;
+  void FinishWait(EngineStep& step);
   bool ShortenSleep(EngineStep& step);
   void CallBack(EngineStep& step);
   void GiveUp(EngineStep& step);

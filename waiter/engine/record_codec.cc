@@ -5,11 +5,9 @@
 
 #include <utility>
 
-#include "absl/time/time.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/loop/wait_state.h"
-#include "waiter/options.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 
@@ -21,13 +19,7 @@ bool RecordCodec::NeedsColdState(const EngineOps& ops,
       has_executor_) {
     return true;
   }
-  if (!policy.status().ok()) return false;
-  const WaitOptions& options = policy.options();
-  return policy.keeps_details() || policy.has_budgets() ||
-         !policy.one_success_suffices() || options.seed.has_value() ||
-         options.max_consecutive_server_errors.has_value() ||
-         options.max_consecutive_throttles.has_value() ||
-         options.max_server_error_time != absl::InfiniteDuration();
+  return policy.status().ok() && !policy.is_plain();
 }
 
 void RecordCodec::PackIntoColdState(EngineRecord& record,
@@ -40,6 +32,7 @@ void RecordCodec::AddColdState(EngineRecord& record, const WaitPolicy& policy,
                                WaitReport report, const WaitState& state) {
   record.cold = new ColdState(policy, std::move(report), state);
   record.has_cold_state = true;
+  record.is_plain = false;
 }
 
 }  // namespace waiter::internal

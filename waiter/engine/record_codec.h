@@ -32,6 +32,7 @@
 #include "waiter/engine/engine_record.h"
 #include "waiter/internal/engine_step.h"
 #include "waiter/loop/wait_loop.h"
+#include "waiter/loop/wait_loop_steps.h"
 #include "waiter/loop/wait_state.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
@@ -61,6 +62,7 @@ class RecordCodec {
     record.has_cold_state = false;
     record.final_poll = false;
     record.sleep_is_fixed = false;
+    record.is_plain = LoopSteps::IsPlain(policy);
     if (full_reports_) {
       auto& full = static_cast<FullEngineRecord&>(record);
       full.counts = {};
@@ -89,14 +91,35 @@ class RecordCodec {
       body(record.cold->loop, record.cold->report);
       return;
     }
-    scratch_.attempts = record.attempts;
+    RestoreReport(record);
     scratch_.last_poll.set_status(record.last_status);
-    if (full_reports_) {
-      scratch_.counts = static_cast<const FullEngineRecord&>(record).counts;
-    }
     WaitLoop loop(policy, scratch_, [&] { return Unpack(record, now); });
     SetName(record, loop);
     body(loop, scratch_);
+  }
+
+  // In place of `WithLoop`, for one call of the loop of a plain wait.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE WaitLoop MakePlainLoop(
+      const EngineRecord& record, const WaitPolicy& policy, MonotonicTime now) {
+    return {policy, scratch_, [&] { return Unpack(record, now); }};
+  }
+
+  // Gives a loop the name of its wait, which is part of the task.
+  static void SetName(const EngineRecord& record, WaitLoop& loop) {
+    if (record.ops->name == nullptr) return;
+    loop.set_name(record.gate.freed() ? std::string_view()
+                                      : record.ops->name(record.task.data()));
+  }
+
+  // Returns the report of a plain wait, for its poll.
+  WaitReport& plain_report() { return scratch_; }
+
+  // Completes that report after the poll, except what the poll has found.
+  void RestoreReport(const EngineRecord& record) {
+    scratch_.attempts = record.attempts;
+    if (full_reports_) {
+      scratch_.counts = static_cast<const FullEngineRecord&>(record).counts;
+    }
   }
 
   // Stores the wait until its next step. Details that do not fit move into a
@@ -114,8 +137,17 @@ class RecordCodec {
     if (has_details) scratch_.last_poll = Poll<>();
     record.start = state.start;
     record.deadline = state.deadline;
+    PackAnswer(record, state);
+  }
+
+  // The same after an answer without details, which has changed no more.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void PackAnswer(EngineRecord& record,
+                                               const WaitState& state) const {
     record.attempts = scratch_.attempts;
-    record.growth = state.growth;
+    // One by one: a wider copy would wait until parts of it were stored.
+    record.growth.not_ready = state.growth.not_ready;
+    record.growth.server_error = state.growth.server_error;
+    record.growth.throttled = state.growth.throttled;
     record.last_status = state.streak_status;
     record.final_poll = state.final_poll;
     record.sleep_is_fixed = state.sleep_is_fixed;
@@ -126,6 +158,14 @@ class RecordCodec {
       full.slept = state.slept;
       full.longest_poll = state.longest_poll;
     }
+  }
+
+  // Stores what the end of a sleep has changed in a plain wait.
+  void PackWakeUp(EngineRecord& record, const WaitState& state) const {
+    if (!full_reports_) return;
+    auto& full = static_cast<FullEngineRecord&>(record);
+    full.step_started = state.step_started;
+    full.slept = state.slept;
   }
 
   // Frees what the wait has besides its record, after its last step.
@@ -141,13 +181,6 @@ class RecordCodec {
   }
 
  private:
-  // The name is part of the task.
-  static void SetName(const EngineRecord& record, WaitLoop& loop) {
-    if (record.ops->name == nullptr) return;
-    loop.set_name(record.gate.freed() ? std::string_view()
-                                      : record.ops->name(record.task.data()));
-  }
-
   bool NeedsColdState(const EngineOps& ops, const WaitPolicy& policy) const;
   WaitState Unpack(const EngineRecord& record, MonotonicTime now) const;
   void PackIntoColdState(EngineRecord& record, const WaitPolicy& policy,
@@ -170,7 +203,9 @@ inline WaitState RecordCodec::Unpack(const EngineRecord& record,
                      .asleep = record.phase == EngineRecord::Phase::kSleeping,
                      .sleep_is_fixed = record.sleep_is_fixed,
                      .brief_report = !full_reports_,
-                     .growth = record.growth};
+                     .growth = {.not_ready = record.growth.not_ready,
+                                .server_error = record.growth.server_error,
+                                .throttled = record.growth.throttled}};
   if (full_reports_) {
     const auto& full = static_cast<const FullEngineRecord&>(record);
     state.step_started = full.step_started;

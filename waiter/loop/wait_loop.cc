@@ -91,13 +91,14 @@ NextStep WaitLoop::Start(MonotonicTime now, MonotonicTime deadline,
       return *step;
     }
   }
-  if (delay.length == nanoseconds::zero()) return BeginPoll(now);
+  if (delay.length == nanoseconds::zero()) return BeginPoll<Rules::kAny>(now);
   state_.sleep_is_fixed =
       IsFixed(delay.reason, /*least_delay=*/nanoseconds::zero());
-  return SleepOrPoll(now, FitToDeadline(now, delay,
-                                        {.lead = nanoseconds::zero(),
-                                         .gap = nanoseconds::zero(),
-                                         .least_delay = least_delay}));
+  return SleepOrPoll<Rules::kAny>(now,
+                                  FitToDeadline(now, delay,
+                                                {.lead = nanoseconds::zero(),
+                                                 .gap = nanoseconds::zero(),
+                                                 .least_delay = least_delay}));
 }
 
 NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
@@ -118,7 +119,7 @@ NextStep WaitLoop::Resume(MonotonicTime now, SavedWait saved,
   if (!state_.asleep) {
     state_.step_started = now;
     ForgetLastPoll();
-    return BeginPoll(now);
+    return BeginPoll<Rules::kAny>(now);
   }
   if (saved.wake_up <= now) return OnWake(now, stop_requested);
   if (policy_.keeps_details()) {
@@ -133,11 +134,11 @@ NextStep WaitLoop::OnPoll(MonotonicTime now, absl::BitGenRef gen,
   const auto read_clock = [&] {
     return read_time == nullptr ? now : (*read_time)();
   };
-  return TakeAnswer(now, gen, stop_requested, read_clock);
+  return TakeAnswer<Rules::kAny>(now, gen, stop_requested, read_clock);
 }
 
 NextStep WaitLoop::OnWake(MonotonicTime now, StopRequested stop_requested) {
-  return EndSleep(now, stop_requested);
+  return EndSleep<Rules::kAny>(now, stop_requested);
 }
 
 std::optional<NextStep> WaitLoop::OnNotified(MonotonicTime now,
@@ -193,7 +194,8 @@ NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef gen) {
   std::optional<absl::Duration> built_in;
   const auto computed = [&] {
     if (!built_in.has_value()) {
-      built_in = absl::FromChrono(BuiltInDelay(now, Hint(), gen).length);
+      built_in =
+          absl::FromChrono(BuiltInDelay<Rules::kAny>(now, Hint(), gen).length);
     }
     return *built_in;
   };
@@ -209,7 +211,7 @@ NextStep WaitLoop::ApplyDelayRule(MonotonicTime now, absl::BitGenRef gen) {
   if (*answer < absl::ZeroDuration() || *answer == absl::InfiniteDuration()) {
     answer = computed();
   }
-  return DelayPoll(
+  return DelayPoll<Rules::kAny>(
       now, {WaitPolicy::ToLoopDuration(*answer), SleepReason::kDelayRule},
       /*least_delay=*/nanoseconds::zero());
 }
@@ -355,7 +357,7 @@ std::optional<NextStep> WaitLoop::PassLimiter(MonotonicTime now) {
   // A limiter delays polls, and takes none away: the last one passes.
   if (start <= now || now >= state_.deadline) return std::nullopt;
   state_.sleep_is_fixed = true;
-  return Sleep(
+  return Sleep<Rules::kAny>(
       now, {std::min(start, state_.deadline) - now, SleepReason::kRateLimit});
 }
 

@@ -32,6 +32,7 @@
 #include "waiter/loop/wait_state.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/poll.h"
 #include "waiter/poll_status.h"
 #include "waiter/rate_limiter.h"
 #include "waiter/retry_after_options.h"
@@ -42,21 +43,42 @@ namespace waiter {
 
 namespace internal {
 
+// What the compiler knows of the waits that it compiles the loop for. Rules
+// that cannot apply are then left out; those that can are the same.
+enum class LoopRules : uint8_t {
+  kAny,
+  // `LoopSteps::IsPlain` holds for the policy, and for an answer.
+  kPlain,
+  // The same, and nothing takes the address of the loop, so that a driver which
+  // makes it for one call has it in registers. `kFinish` means only that the
+  // wait ends: to end it, the driver calls another such loop with `kAny`.
+  kPlainInRegisters,
+};
+
 // For drivers. Each function is the one of `WaitLoop` with the same name.
 class LoopSteps {
  public:
-  // `gen` is an `absl::BitGenRef` or a `GivenOrOwnGen`. `read_time` is called
-  // only if there is an observer.
-  template <typename Gen, typename StopRequested, typename ReadTime>
-  static NextStep OnPoll(WaitLoop& loop, MonotonicTime now, Gen& gen,
-                         StopRequested stop_requested, ReadTime read_time) {
-    return loop.TakeAnswer(now, gen, stop_requested, read_time);
+  // Most polls of most waits are plain.
+  static bool IsPlain(const WaitPolicy& policy) {
+    return policy.is_plain() && !policy.has_delay_rule();
+  }
+  static bool IsPlain(const Poll<>& answer) {
+    return answer.status() == PollStatus::kNotReady && !answer.has_details();
   }
 
-  template <typename StopRequested>
+  // `gen` is an `absl::BitGenRef` or a `GivenOrOwnGen`. `read_time` is called
+  // only if there is an observer.
+  template <LoopRules kRules = LoopRules::kAny, typename Gen,
+            typename StopRequested, typename ReadTime>
+  static NextStep OnPoll(WaitLoop& loop, MonotonicTime now, Gen& gen,
+                         StopRequested stop_requested, ReadTime read_time) {
+    return loop.TakeAnswer<kRules>(now, gen, stop_requested, read_time);
+  }
+
+  template <LoopRules kRules = LoopRules::kAny, typename StopRequested>
   static NextStep OnWake(WaitLoop& loop, MonotonicTime now,
                          StopRequested stop_requested) {
-    return loop.EndSleep(now, stop_requested);
+    return loop.EndSleep<kRules>(now, stop_requested);
   }
 };
 
@@ -112,49 +134,81 @@ struct WaitLoop::LastPollRules {
 // docs/design.md. Functions with two callers are always inlined. Calls of hooks
 // are not, so that waits without an observer keep short functions.
 
-template <typename Gen, typename Stop, typename ReadClock>
+template <WaitLoop::Rules kRules>
+inline NextStep WaitLoop::FinishBy(StopReason reason, MonotonicTime now) {
+  return kRules == Rules::kPlainInRegisters ? NextStep::Finish()
+                                            : Finish(reason, now);
+}
+
+template <WaitLoop::Rules kRules>
+inline bool WaitLoop::HasBudgets() const {
+  return kRules == Rules::kAny && policy_.has_budgets();
+}
+
+template <WaitLoop::Rules kRules>
+inline bool WaitLoop::HasObserver() const {
+  return kRules == Rules::kAny && policy_.observer() != nullptr;
+}
+
+template <WaitLoop::Rules kRules>
+inline bool WaitLoop::KeepsDetails() const {
+  return kRules == Rules::kAny && policy_.keeps_details();
+}
+
+template <WaitLoop::Rules kRules, typename Gen, typename Stop,
+          typename ReadClock>
 inline NextStep WaitLoop::TakeAnswer(MonotonicTime now, Gen& gen,
                                      Stop& stop_requested,
                                      ReadClock& read_time) {
-  if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
+  if constexpr (kRules == Rules::kAny) {
+    if (report_.last_poll.status() > PollStatus::kFailed) RejectUnknownStatus();
+  }
   const MonotonicTime answered = now;
-  Record(answered);
-  if (policy_.observer() != nullptr) now = std::max(now, read_time());
-  const PollStatus status = report_.last_poll.status();
-  // Row 1: success, and it has held as long as required.
-  if (status == PollStatus::kSuccess && Confirmed(answered)) {
-    return Finish(StopReason::kSuccess, answered, now);
-  }
-  // Row 2: failed, or an unknown status.
-  if (status == PollStatus::kFailed) {
-    return Finish(StopReason::kFailed, answered, now);
-  }
-  // Row 3: a limit on consecutive polls of one status.
-  if (ConsecutiveLimitReached(answered)) {
-    return Finish(StopReason::kConsecutiveLimit, now);
+  Record<kRules>(answered);
+  if (HasObserver<kRules>()) now = std::max(now, read_time());
+  if constexpr (kRules == Rules::kAny) {
+    const PollStatus status = report_.last_poll.status();
+    // Row 1: success, and it has held as long as required.
+    if (status == PollStatus::kSuccess && Confirmed(answered)) {
+      return Finish(StopReason::kSuccess, answered, now);
+    }
+    // Row 2: failed, or an unknown status.
+    if (status == PollStatus::kFailed) {
+      return Finish(StopReason::kFailed, answered, now);
+    }
+    // Row 3: a limit on consecutive polls of one status.
+    if (ConsecutiveLimitReached(answered)) {
+      return Finish(StopReason::kConsecutiveLimit, now);
+    }
   }
   // Row 4: `max_attempts` polls made.
   if (report_.attempts >= policy_.limits().attempts) {
-    return Finish(StopReason::kAttempts, now);
+    return FinishBy<kRules>(StopReason::kAttempts, now);
   }
   // Row 5: stop requested.
-  if (stop_requested()) return Finish(StopReason::kCancelled, now);
+  if (stop_requested()) {
+    return FinishBy<kRules>(StopReason::kCancelled, now);
+  }
   // Row 6: at the deadline, or after the last poll.
   if (state_.final_poll || now >= state_.deadline) {
-    return Finish(StopReason::kDeadline, now);
+    return FinishBy<kRules>(StopReason::kDeadline, now);
   }
   // Rows 7 to 10.
-  return Continue(now, gen);
+  return Continue<kRules>(now, gen);
 }
 
-template <typename Stop>
+template <WaitLoop::Rules kRules, typename Stop>
 inline NextStep WaitLoop::EndSleep(MonotonicTime now, Stop& stop_requested) {
   WakeUp(now);
-  if (stop_requested()) return Finish(StopReason::kCancelled, now);
-  // Row 9, with `delay_when_refused`.
-  if (state_.refused) return Finish(StopReason::kQuota, now);
-  if (state_.is_resumed) ForgetLastPoll();
-  return BeginPoll(now);
+  if (stop_requested()) {
+    return FinishBy<kRules>(StopReason::kCancelled, now);
+  }
+  if constexpr (kRules == Rules::kAny) {
+    // Row 9, with `delay_when_refused`.
+    if (state_.refused) return Finish(StopReason::kQuota, now);
+    if (state_.is_resumed) ForgetLastPoll();
+  }
+  return BeginPoll<kRules>(now);
 }
 
 // Helpers of `TakeAnswer`, in the order of the rows.
@@ -183,32 +237,36 @@ inline bool WaitLoop::ConsecutiveLimitReached(MonotonicTime now) const {
 }
 
 // Decides rows 7 to 10: whether another poll follows, and after which delay.
-template <typename Gen>
+template <WaitLoop::Rules kRules, typename Gen>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::Continue(
     MonotonicTime now, Gen& gen) {
-  // Row 7: `delay_rule` decides, except about a success to be confirmed.
-  if (policy_.has_delay_rule() &&
-      state_.streak_status != PollStatus::kSuccess) {
-    return ApplyDelayRule(now, internal::ErasedGen(gen));
-  }
-  const RetryAfterOptions& hints = policy_.options().retry_after;
-  if (hints.fail_beyond_max && HintIsBeyondMax()) return FailBeyondMax(now);
-  // Row 8: the hint reaches beyond the deadline.
-  const Nanoseconds hint = Hint();
-  if (hint > state_.deadline - now &&
-      hints.past_deadline == RetryAfterOptions::PastDeadline::kStop) {
-    return Finish(StopReason::kDeadline, now);
+  Nanoseconds hint = Nanoseconds::zero();
+  if constexpr (kRules == Rules::kAny) {
+    // Row 7: `delay_rule` decides, except about a success to be confirmed.
+    if (policy_.has_delay_rule() &&
+        state_.streak_status != PollStatus::kSuccess) {
+      return ApplyDelayRule(now, internal::ErasedGen(gen));
+    }
+    const RetryAfterOptions& hints = policy_.options().retry_after;
+    if (hints.fail_beyond_max && HintIsBeyondMax()) return FailBeyondMax(now);
+    // Row 8: the hint reaches beyond the deadline.
+    hint = Hint();
+    if (hint > state_.deadline - now &&
+        hints.past_deadline == RetryAfterOptions::PastDeadline::kStop) {
+      return Finish(StopReason::kDeadline, now);
+    }
   }
   // Rows 9 and 10.
-  return DelayPoll(now, BuiltInDelay(now, hint, gen), hint);
+  return DelayPoll<kRules>(now, BuiltInDelay<kRules>(now, hint, gen), hint);
 }
 
+template <WaitLoop::Rules kRules>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::DelayPoll(
     MonotonicTime now, Delay delay, Nanoseconds least_delay) {
   const Nanoseconds min_delay = Curve().min_delay();
   const Nanoseconds hint = least_delay;
   // Row 9: the retry quota refuses, or has no tokens before the deadline.
-  if (policy_.has_budgets()) {
+  if (HasBudgets<kRules>()) {
     // Copies, because an object whose address is taken is not kept in a
     // register.
     Delay booked = delay;
@@ -231,10 +289,11 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::DelayPoll(
   if (delay.length > Nanoseconds::zero()) {
     // As `LeastDelay` returns it, without looking it up again.
     state_.sleep_is_fixed =
-        IsFixed(reason, policy_.has_delay_rule() ? Nanoseconds::zero()
-                                                 : std::max(min_delay, hint));
+        IsFixed(reason, kRules == Rules::kAny && policy_.has_delay_rule()
+                            ? Nanoseconds::zero()
+                            : std::max(min_delay, hint));
   }
-  return SleepOrPoll(now, delay);
+  return SleepOrPoll<kRules>(now, delay);
 }
 
 // Returns whether a sleep that `reason` decided ignores notifications.
@@ -249,20 +308,24 @@ inline bool WaitLoop::IsFixed(SleepReason reason,
 }
 
 // Returns the delay by the curve of the status found and by the server's hint.
-template <typename Gen>
+template <WaitLoop::Rules kRules, typename Gen>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::BuiltInDelay(
     MonotonicTime now, Nanoseconds hint, Gen& gen) {
-  const Delay delay = ComputeDelay(now, Curve(), gen);
-  return hint > Nanoseconds::zero()
-             ? ApplyHint(delay, hint, internal::ErasedGen(gen))
-             : delay;
+  const Delay delay = ComputeDelay<kRules>(now, Curve(), gen);
+  if constexpr (kRules == Rules::kAny) {
+    if (hint > Nanoseconds::zero()) {
+      return ApplyHint(delay, hint, internal::ErasedGen(gen));
+    }
+  }
+  return delay;
 }
 
 // Returns the delay by the curve alone, and advances or restarts its growth.
-template <typename Gen>
+template <WaitLoop::Rules kRules, typename Gen>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::ComputeDelay(
     MonotonicTime now, const Backoff& curve, Gen& gen) {
-  switch (state_.streak_status) {
+  switch (kRules == Rules::kAny ? state_.streak_status
+                                : PollStatus::kNotReady) {
     case PollStatus::kServerError:
       return {curve.NextDelay(state_.growth.server_error, gen),
               SleepReason::kServerError};
@@ -288,13 +351,19 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline WaitLoop::Delay WaitLoop::ComputeDelay(
       }
       return {delay, SleepReason::kConfirming};
     }
-    default:
+    default: {
       state_.growth.server_error = state_.growth.throttled = {};
-      if (policy_.learned() != nullptr) {
-        return LearnedDelayOr(now, curve, internal::ErasedGen(gen));
+      if constexpr (kRules == Rules::kAny) {
+        if (policy_.learned() != nullptr) {
+          return LearnedDelayOr(now, curve, internal::ErasedGen(gen));
+        }
       }
-      return {curve.NextDelay(state_.growth.not_ready, gen),
-              SleepReason::kNotReady};
+      // A copy, as in `DelayPoll`.
+      BackoffProgress progress = state_.growth.not_ready;
+      const Nanoseconds delay = curve.NextDelay(progress, gen);
+      state_.growth.not_ready = progress;
+      return {delay, SleepReason::kNotReady};
+    }
   }
 }
 
@@ -326,32 +395,38 @@ inline WaitLoop::Delay WaitLoop::FitToDeadline(MonotonicTime now, Delay delay,
       SleepReason::kFinalPoll};
 }
 
+template <WaitLoop::Rules kRules>
 inline NextStep WaitLoop::SleepOrPoll(MonotonicTime now, Delay delay) {
-  if (policy_.keeps_details() && state_.is_undecided) {
+  if (KeepsDetails<kRules>() && state_.is_undecided) {
     ReportDecision(report_.last_poll, delay);
   }
-  if (delay.length > Nanoseconds::zero()) return Sleep(now, delay);
+  if (delay.length > Nanoseconds::zero()) {
+    return Sleep<kRules>(now, delay);
+  }
   state_.step_started = now;
-  return BeginPoll(now);
+  return BeginPoll<kRules>(now);
 }
 
+template <WaitLoop::Rules kRules>
 inline NextStep WaitLoop::Sleep(MonotonicTime now, Delay delay) {
   state_.step_started = now;
   state_.asleep = true;
-  if (policy_.keeps_details()) ReportSleep(now, delay);
+  if (KeepsDetails<kRules>()) ReportSleep(now, delay);
   return NextStep::SleepUntil(SaturatingAdd(now, delay.length));
 }
 
+template <WaitLoop::Rules kRules>
 inline NextStep WaitLoop::BeginPoll(MonotonicTime now) {
-  if (policy_.has_budgets()) {
+  if (HasBudgets<kRules>()) {
     if (const std::optional<NextStep> step = PassLimiter(now)) return *step;
     state_.poll_is_booked = false;
   }
-  if (policy_.observer() != nullptr) AnnouncePoll();
+  if (HasObserver<kRules>()) AnnouncePoll();
   return NextStep::Poll();
 }
 
 // Adds `report_.last_poll` to the report, the streak and the rate limiter.
+template <WaitLoop::Rules kRules>
 inline void WaitLoop::Record(MonotonicTime now) {
   const PollStatus status = report_.last_poll.status();
   ++report_.attempts;
@@ -366,12 +441,14 @@ inline void WaitLoop::Record(MonotonicTime now) {
     ++report_.counts[static_cast<size_t>(status)];
     state_.longest_poll =
         std::max(state_.longest_poll, now - state_.step_started);
-    if (status >= PollStatus::kThrottled) RecordError();
+    if constexpr (kRules == Rules::kAny) {
+      if (status >= PollStatus::kThrottled) RecordError();
+    }
   }
-  if (policy_.has_budgets() && policy_.options().rate_limiter != nullptr) {
+  if (HasBudgets<kRules>() && policy_.options().rate_limiter != nullptr) {
     policy_.options().rate_limiter->Update(now, status);
   }
-  if (policy_.keeps_details()) RecordDetails(now);
+  if (KeepsDetails<kRules>()) RecordDetails(now);
 }
 
 inline void WaitLoop::WakeUp(MonotonicTime now) {

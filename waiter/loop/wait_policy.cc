@@ -63,6 +63,17 @@ std::shared_ptr<const Backoff> MakeCurve(const absl::Status& status,
   return {std::shared_ptr<const void>(), &by_default.backoff};
 }
 
+// Returns whether waits with these options do without confirmation, a generator
+// of their own and the length of a streak.
+bool NeedsNoState(const WaitOptions& options) {
+  return options.successes_required == 1 &&
+         options.hold_for == absl::ZeroDuration() &&
+         !options.seed.has_value() &&
+         !options.max_consecutive_server_errors.has_value() &&
+         !options.max_consecutive_throttles.has_value() &&
+         options.max_server_error_time == absl::InfiniteDuration();
+}
+
 }  // namespace
 
 std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
@@ -114,6 +125,8 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       // `observer_` first: `ObserveEveryWait` may have been called meanwhile.
       first_success_suffices_(status_.ok() && observer_ == nullptr &&
                               FirstSuccessSuffices(options_)),
+      is_plain_(status_.ok() && !keeps_details_ && !has_budgets_ &&
+                NeedsNoState(options_)),
       polls_at_once_after_(first_success_suffices_ && !has_delay_rule_
                                ? PollsAtOnceAfter(options_)
                                : std::array<bool, 5>{}),

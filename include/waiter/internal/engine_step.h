@@ -97,13 +97,15 @@ class EngineStep {
  private:
   friend class EngineWorker;
 
-  EngineStep(EngineWorker& worker, EngineRecord& record, WaitLoop& loop,
+  EngineStep(EngineWorker& worker, EngineRecord& record, WaitLoop* loop,
              WaitReport& report)
       : worker_(worker), record_(record), loop_(loop), report_(report) {}
 
+  std::string_view name() const;
+
   EngineWorker& worker_;
   EngineRecord& record_;
-  WaitLoop& loop_;
+  WaitLoop* const loop_;  // Null for a poll of a plain wait.
   WaitReport& report_;
   const PollContext* context_ = nullptr;
   std::optional<MonotonicTime> answered_at_;  // Unset: now.

@@ -97,15 +97,11 @@ class Backoff {
   template <typename Gen>
   std::chrono::nanoseconds NextDelay(BackoffProgress& progress,
                                      Gen& gen) const {
-    if (decorrelated_) {
-      const std::chrono::nanoseconds delay =
-          Draw(WindowAfter(progress.value_), gen);
-      progress.value_ = delay.count();
-      return delay;
-    }
-    const int64_t n = std::min(++progress.value_, constant_from_);
-    return n <= table_size_ ? Draw(table_[static_cast<size_t>(n - 1)], gen)
-                            : Draw(WindowAt(n), gen);
+    const std::chrono::nanoseconds delay = Draw(
+        decorrelated_ ? WindowAfter(progress.value_) : NextWindow(progress),
+        gen);
+    if (decorrelated_) progress.value_ = delay.count();
+    return delay;
   }
 
   // Returns the position of a wait that has followed the curve, without jitter,
@@ -131,6 +127,11 @@ class Backoff {
                       max_delay_);
   }
 
+  // Returns the window of the next delay, and advances `progress`.
+  Window NextWindow(BackoffProgress& progress) const {
+    const int64_t n = std::min(++progress.value_, constant_from_);
+    return n <= table_size_ ? table_[static_cast<size_t>(n - 1)] : WindowAt(n);
+  }
   double CeilingInNanoseconds(int64_t n) const;
   // Returns the window of the `n`th delay.
   Window WindowAt(int64_t n) const {

@@ -31,6 +31,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -53,6 +54,7 @@ namespace waiter {
 
 namespace internal {
 class LoopSteps;
+enum class LoopRules : uint8_t;
 }  // namespace internal
 
 // One wait. Thread-compatible. `policy` and `report` must outlive it. When a
@@ -161,7 +163,7 @@ class WaitLoop {
 
  private:
   friend class internal::LoopSteps;
-
+  using Rules = internal::LoopRules;
   using Nanoseconds = std::chrono::nanoseconds;
 
   struct Delay;
@@ -174,24 +176,24 @@ class WaitLoop {
   // and the rows of the table "What happens after a poll", in its order.
   // waiter/loop/wait_loop_steps.h defines the templates and the functions that
   // are `inline`.
-  template <typename Gen, typename Stop, typename ReadClock>
+  template <Rules kRules, typename Gen, typename Stop, typename ReadClock>
   NextStep TakeAnswer(MonotonicTime now, Gen& gen, Stop& stop_requested,
                       ReadClock& read_time);
-  template <typename Stop>
+  template <Rules kRules, typename Stop>
   NextStep EndSleep(MonotonicTime now, Stop& stop_requested);
   inline bool Confirmed(MonotonicTime answered);
   inline bool ConsecutiveLimitReached(MonotonicTime now) const;
   void RejectUnknownStatus();
-  template <typename Gen>
+  template <Rules kRules, typename Gen>
   NextStep Continue(MonotonicTime now, Gen& gen);
   NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef gen);
-  inline NextStep DelayPoll(MonotonicTime now, Delay delay,
-                            Nanoseconds least_delay);
+  template <Rules kRules>
+  NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least_delay);
   inline bool IsFixed(SleepReason reason, Nanoseconds least_delay) const;
   Nanoseconds LeastDelay() const;
-  template <typename Gen>
+  template <Rules kRules, typename Gen>
   Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, Gen& gen);
-  template <typename Gen>
+  template <Rules kRules, typename Gen>
   Delay ComputeDelay(MonotonicTime now, const Backoff& curve, Gen& gen);
   Delay LearnedDelayOr(MonotonicTime now, const Backoff& curve,
                        absl::BitGenRef gen);
@@ -204,9 +206,12 @@ class WaitLoop {
   Delay ApplyHint(Delay computed, Nanoseconds hint, absl::BitGenRef gen);
   inline Delay FitToDeadline(MonotonicTime now, Delay delay,
                              LastPollRules rules);
-  inline NextStep SleepOrPoll(MonotonicTime now, Delay delay);
-  inline NextStep Sleep(MonotonicTime now, Delay delay);
-  inline NextStep BeginPoll(MonotonicTime now);
+  template <Rules kRules>
+  NextStep SleepOrPoll(MonotonicTime now, Delay delay);
+  template <Rules kRules>
+  NextStep Sleep(MonotonicTime now, Delay delay);
+  template <Rules kRules>
+  NextStep BeginPoll(MonotonicTime now);
   void AnnouncePoll();
 
   std::optional<NextStep> BookPoll(MonotonicTime now, Delay& delay,
@@ -215,7 +220,8 @@ class WaitLoop {
   std::optional<NextStep> PassLimiter(MonotonicTime now);
   void SettleQuota(StopReason reason, MonotonicTime now);
 
-  inline void Record(MonotonicTime now);
+  template <Rules kRules>
+  void Record(MonotonicTime now);
   void RecordError();
   void RecordDetails(MonotonicTime now);
   void RecordDuration(StopReason reason, MonotonicTime now);
@@ -230,11 +236,21 @@ class WaitLoop {
   inline void WakeUp(MonotonicTime now);
 
   Nanoseconds TimeAtDeadline() const;
+  template <Rules kRules>
+  NextStep FinishBy(StopReason reason, MonotonicTime now);
   NextStep Finish(StopReason reason, MonotonicTime now);
   NextStep Finish(StopReason reason, MonotonicTime answered, MonotonicTime now);
   absl::Status StatusFor(StopReason reason, MonotonicTime answered,
                          MonotonicTime now);
   void Close(StopReason reason, MonotonicTime now, absl::Status status);
+
+  // What the policy asks for, as far as the rules allow it.
+  template <Rules kRules>
+  bool HasBudgets() const;
+  template <Rules kRules>
+  bool HasObserver() const;
+  template <Rules kRules>
+  bool KeepsDetails() const;
 
   const WaitPolicy& policy_;
   WaitReport& report_;
