@@ -193,6 +193,12 @@ class Chaos {
   }
 
   void AddWorker() {
+    const absl::Duration now = world_.clock.Elapsed();
+    if (deserted_since_.has_value()) {
+      history_.troubles.push_back({DurableHistory::Trouble::Kind::kCut,
+                                   DurableHistory::kAllWorkers,
+                                   *std::exchange(deserted_since_, {}), now});
+    }
     const int index = static_cast<int>(world_.size());
     DurableWorld::Worker& worker = world_.AddWorker();
     worker.store().set_network([this, index] { return NextTrip(index); });
@@ -233,6 +239,21 @@ class Chaos {
     if (Worker(worker).is_dead()) return;
     Worker(worker).Kill();
     Note(DurableHistory::Trouble::Kind::kDead, worker, world_.clock.Elapsed());
+    NoteIfDeserted();
+  }
+
+  void Drain(int worker) {
+    Worker(worker).waits().Drain(absl::ZeroDuration());
+    drained_.insert(worker);
+    NoteIfDeserted();
+  }
+
+  // Without a worker that claims waits, all are late until the next one comes.
+  void NoteIfDeserted() {
+    for (int i = 0; i < static_cast<int>(world_.size()); ++i) {
+      if (!Worker(i).is_dead() && !drained_.contains(i)) return;
+    }
+    if (!deserted_since_.has_value()) deserted_since_ = world_.clock.Elapsed();
   }
 
   Poll<std::string> Ask(const DurablePoll& poll) {
@@ -304,7 +325,7 @@ class Chaos {
         if (absl::Bernoulli(gen_, 0.3)) CancelOne(AnyKey());
         break;
       default:
-        Worker(AnyWorker()).waits().Drain(absl::ZeroDuration());
+        Drain(AnyWorker());
         break;
     }
   }
@@ -389,6 +410,8 @@ class Chaos {
   DurableHistory history_;
   DurableWorld world_;
   std::map<std::string, absl::Duration> ready_;
+  std::set<int> drained_;
+  std::optional<absl::Duration> deserted_since_;
   int keys_ = 0;
   bool is_roomy_ = false;
   bool healed_ = false;
