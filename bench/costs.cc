@@ -308,14 +308,14 @@ void PrintWaits(const Effort& effort) {
                                 WaitByHandFor(1, power));
   Print("wait, first poll, no deadline", "ns", first, "AWS loop by hand",
         Ratio(1.3));
-  Print("the same, its time included", "ns",
+  Print("wait, first poll, no deadline", "ns",
         CpuPerCall(effort, effort.calls, WaitFor(1, kForever),
                    TimedWaitByHand(/*has_deadline=*/false)),
         "loop by hand, two coarse reads", Ratio(1.3));
   Print("wait, first poll, with a deadline", "ns",
         CpuPerCall(effort, effort.calls, WaitFor(1, kMinutes), ReadClock),
         "one steady clock read", Ratio(1.25));
-  Print("the same, its time included", "ns",
+  Print("wait, first poll, with a deadline", "ns",
         CpuPerCall(effort, effort.calls, WaitFor(1, kMinutes),
                    TimedWaitByHand(/*has_deadline=*/true)),
         "loop by hand, two reads", Ratio(1.3));
