@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ constexpr nanoseconds kTick = std::chrono::milliseconds(1);
 constexpr MonotonicTime kStart(std::chrono::hours(1000));
 // Number of ticks that the wheel covers; later timers wait in a heap.
 constexpr int64_t kHorizon = int64_t{63} << 24;
+
+const void* NowhereOf(TimerQueue::Timer /*timer*/) { return nullptr; }
 
 // Remembers the latest stamp of each index. A timer counts only while its stamp
 // is the latest one of its index.
@@ -167,10 +170,17 @@ TEST_P(TimerQueueTest, SweepDropsUnwantedTimers) {
     timers.Add(i, kStart + (1 + int64_t{i} * i * 3000) * kTick, {});
   }
   size_t visited = 0;
-  timers.Sweep([&](TimerQueue::Timer timer) {
-    ++visited;
-    return timer.index % 10 == 3;
-  });
+  std::set<uint32_t> asked;
+  timers.Sweep(
+      [&](TimerQueue::Timer timer) {
+        ++visited;
+        EXPECT_TRUE(asked.contains(timer.index));
+        return timer.index % 10 == 3;
+      },
+      [&](TimerQueue::Timer timer) {
+        asked.insert(timer.index);
+        return &asked;
+      });
 
   EXPECT_EQ(visited, 1000);
   EXPECT_EQ(timers.size(), 100);
@@ -188,7 +198,7 @@ TEST_P(TimerQueueTest, SweepOfEverythingLeavesAnEmptyQueue) {
     for (uint32_t i = 0; i < 100; ++i) {
       timers.Add(i, kStart + i * i * i * i * kTick, {});
     }
-    timers.Sweep([](TimerQueue::Timer) { return false; });
+    timers.Sweep([](TimerQueue::Timer) { return false; }, NowhereOf);
     EXPECT_EQ(timers.size(), 0);
     EXPECT_EQ(timers.NextWakeUp(), MonotonicTime::max());
   }
@@ -285,7 +295,8 @@ class RandomTimers {
 
   void Sweep() {
     timers_.Sweep(
-        [&](TimerQueue::Timer timer) { return wanted_.IsWanted(timer); });
+        [&](TimerQueue::Timer timer) { return wanted_.IsWanted(timer); },
+        NowhereOf);
     std::erase_if(model_, [&](const auto& entry) {
       return !wanted_.IsWanted({entry.second.index, entry.second.stamp});
     });

@@ -537,13 +537,29 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   return timers_.NextWakeUp();
 }
 
+// Begins to fetch the records from the `begun`th on before these are used, of
+// which there are `size`. A processor waits until it knows where in memory an
+// address is, and looks for several at once: so they come in groups, of which
+// one is always ahead.
+//
+// Inlined, as g++ 12 drops calls of functions that do nothing but this.
+template <typename RecordAt>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void EngineWorker::PrefetchAhead(
+    size_t begun, size_t size, RecordAt record_at) const {
+  if (begun % kPrefetch != 0) return;
+  const size_t end = std::min(begun + 2 * kPrefetch, size);
+  for (size_t i = begun == 0 ? 0 : begun + kPrefetch; i < end; ++i) {
+    pool_.Prefetch(record_at(i));
+  }
+}
+
 void EngineWorker::FireTimers() {
   timers_.TakeDue(poll_clock_.now(), due_);
   counters_.due.Set(static_cast<int64_t>(due_.size()));
   for (size_t i = 0; i < due_.size(); ++i) {
-    if (i + kPrefetch < due_.size()) {
-      pool_.Prefetch(pool_[due_[i + kPrefetch].index]);
-    }
+    PrefetchAhead(i, due_.size(), [this](size_t place) -> EngineRecord& {
+      return pool_[due_[place].index];
+    });
     EngineRecord& record = pool_[due_[i].index];
     if (!WaitTimers::Counts(record, due_[i])) continue;
     if (record.phase != Phase::kAwaitingAnswer) {
@@ -593,9 +609,9 @@ void EngineWorker::Process(Mail& mail) {
 void EngineWorker::ProcessRequests(Mail& mail) {
   const std::vector<WaitRef>& cancelled = mail.cancelled.refs;
   for (size_t i = 0; i < cancelled.size(); ++i) {
-    if (i + kPrefetch < cancelled.size()) {
-      pool_.Prefetch(*cancelled[i + kPrefetch].record);
-    }
+    PrefetchAhead(i, cancelled.size(), [&](size_t place) -> EngineRecord& {
+      return *cancelled[place].record;
+    });
     if (!IsPending(cancelled[i])) continue;
     EndFromOutside(*cancelled[i].record, StopReason::kCancelled);
   }

@@ -237,7 +237,9 @@ class EngineWorker {
   Clock& clock_;
   const bool sleeps_on_condition_;
   const std::shared_ptr<const std::atomic<bool>> engine_ends_;
-  std::atomic<size_t> references_ = 1;
+  // That of the engine, and those of handles. The worker counts the latter
+  // itself until `EndShutDown`; until then there are enough for all of them.
+  std::atomic<int64_t> references_ = kManyHandles + 1;
   std::atomic<int64_t> blocking_sleeps_ = 0;
   EngineCounters counters_;
 

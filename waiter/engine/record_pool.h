@@ -48,7 +48,10 @@ class RecordPool {
   // Returns a record that no wait uses.
   EngineRecord& Take() {
     const uint32_t index = shared_.Pop(NextOf{*this});
-    return index == FreeList::kNone ? Grow() : (*this)[index];
+    if (index == FreeList::kNone) return Grow();
+    EngineRecord& record = (*this)[index];
+    PrefetchNext(record);
+    return record;
   }
 
   // Takes back a record that was taken and not used.
@@ -69,6 +72,7 @@ class RecordPool {
     if (own_ == FreeList::kNone) return Take();
     EngineRecord& record = (*this)[own_];
     own_ = record.stamp;
+    PrefetchNext(record);
     return record;
   }
 
@@ -127,6 +131,11 @@ class RecordPool {
     const uint64_t first = uint64_t{kFirstPage} << page;
     return {.page = page,
             .offset = record_size_ * static_cast<size_t>(position - first)};
+  }
+
+  // Begins to fetch the record that is free after this one, which was free.
+  void PrefetchNext(const EngineRecord& record) const {
+    if (record.stamp != FreeList::kNone) Prefetch((*this)[record.stamp]);
   }
 
   EngineRecord& Grow() {

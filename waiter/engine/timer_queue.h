@@ -58,7 +58,10 @@ class TimerQueue {
   MonotonicTime NextWakeUp() const;
 
   // Drops the timers that are not `wanted`. Takes time linear in `size()`.
-  void Sweep(absl::FunctionRef<bool(Timer)> wanted);
+  // `address_of` returns where `wanted` will read about a timer: that is begun
+  // to be fetched from memory for a few timers at a time.
+  void Sweep(absl::FunctionRef<bool(Timer)> wanted,
+             absl::FunctionRef<const void*(Timer)> address_of);
 
   // Returns the number of timers, cancelled ones included.
   size_t size() const { return size_; }
@@ -72,11 +75,13 @@ class TimerQueue {
   static constexpr int64_t kHorizon = (kSlots - 1)
                                       << (kSlotBits * (kLevels - 1));
 
+  static constexpr size_t kChunkSize = 30;
+
   // One piece of a slot, of 256 bytes.
   struct Chunk {
     Chunk* next;
     uint32_t size;
-    std::array<Timer, 30> timers;
+    std::array<Timer, kChunkSize> timers;
   };
 
   struct Level {
@@ -107,6 +112,12 @@ class TimerQueue {
     return current_ +
            static_cast<int32_t>(timer.stamp - static_cast<uint32_t>(current_));
   }
+  static Timer TimerOf(const Timer& timer) { return timer; }
+  static Timer TimerOf(const ExactTimer& timer) { return timer.timer; }
+  template <typename Entry>
+  static size_t KeepWanted(Entry* begin, size_t size,
+                           absl::FunctionRef<bool(Timer)> wanted,
+                           absl::FunctionRef<const void*(Timer)> address_of);
   NextSlot FindNext() const;
   void Put(int64_t tick, Timer timer);
   void TakeNear(std::vector<Timer>& due);

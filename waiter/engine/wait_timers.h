@@ -82,8 +82,8 @@ class WaitTimers {
   static constexpr size_t kStaleTimers = 1024;
 
   void Sweep() {
-    queue_.Sweep(
-        [&](Timer timer) { return Counts(pool_[timer.index], timer); });
+    queue_.Sweep([&](Timer timer) { return Counts(pool_[timer.index], timer); },
+                 [&](Timer timer) { return &pool_[timer.index].stamp; });
   }
 
   const RecordPool& pool_;
