@@ -127,9 +127,11 @@ struct Record {
   bool forbidden = false;     // `Forbid` has returned.
   bool handle_gone = false;   // `Abandon` has returned.
   bool ended = false;
-  bool poll_begun = false;  // On an executor.
-  bool is_next = false;     // The record holds the next wait.
-  bool was_met = false;     // A poll has met a request of one.
+  bool poll_begun = false;       // On an executor.
+  bool is_next = false;          // The record holds the next wait.
+  bool was_met = false;          // A poll has met a request of one.
+  bool detached = false;         // `Detach` has returned true.
+  bool detached_at_end = false;  // `Close` has returned true.
 };
 
 template <Defect kDefect>
@@ -161,7 +163,7 @@ void End(Record<kDefect>& record) {
   if (!record.gate.freed()) Free(record);
   Interleaving::Current().Expect(!std::exchange(record.ended, true),
                                  "the wait ends twice");
-  record.gate.Close();
+  record.detached_at_end = record.gate.Close();
 }
 
 // One poll by the worker, and the end if that is told.
@@ -395,6 +397,21 @@ void NotifyDuringPolls(Interleaving& run) {
   });
 }
 
+// A reference that the handle gives up is removed once: by the owner who learns
+// that the wait has ended, or by the end that learns of the detached handle.
+template <Defect kDefect>
+void DetachAgainstEnd(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { PollOnWorker(*record, /*ends=*/true); });
+  run.AddThread(
+      [record] { record->detached = record->gate.Detach(record->generation); });
+  run.AtEnd([record] {
+    Interleaving::Current().Expect(
+        record->ended && record->detached == record->detached_at_end,
+        "a reference is removed twice or never");
+  });
+}
+
 // The worker, which looks at all its waits, ends one whose owner has freed the
 // task, and uses its memory again.
 template <Defect kDefect>
@@ -435,6 +452,7 @@ std::vector<NamedScenario> Scenarios() {
       {"look against worker", LookAgainstWorker<kDefect>, {}},
       {"cancel during poll", CancelDuringPoll<kDefect>, {}},
       {"notify during polls", NotifyDuringPolls<kDefect>, {}},
+      {"detach against end", DetachAgainstEnd<kDefect>, {}},
       {"reuse after abandon", ReuseAfterAbandon<kDefect>, {}},
       {"stale references against the next wait",
        StaleReferencesAgainstNextWait<kDefect>,
@@ -489,6 +507,8 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
               HasSubstr("race"));
   EXPECT_THAT(FirstFailure<Defect::kLosesGenerations>("abandon against worker"),
               HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kLosesGenerations>("detach against end"),
+              HasSubstr("removed twice or never"));
 }
 
 TEST(TaskGateTest, WaitThatHasEndedTakesNoRequestToStop) {
@@ -518,6 +538,17 @@ TEST(TaskGateTest, RequestsOfAPollAreOneUntilAPollMeetsThem) {
 
   EXPECT_FALSE(gate.poll_requested());
   EXPECT_FALSE(gate.RequestPoll(ended));
+}
+
+TEST(TaskGateTest, CloseTellsWhetherTheHandleWasDetachedBefore) {
+  TaskGate gate;
+  const Generation detached = gate.OpenWithHandle();
+  EXPECT_TRUE(gate.Detach(detached));
+  EXPECT_TRUE(gate.Close());
+  const Generation ended = gate.OpenWithHandle();
+  EXPECT_FALSE(gate.Close());
+
+  EXPECT_FALSE(gate.Detach(ended));
 }
 
 // Counts the operations that other processors notice.

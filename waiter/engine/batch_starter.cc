@@ -20,25 +20,23 @@
 
 namespace waiter::internal {
 
-BatchStarter::BatchStarter(std::vector<Part> parts) : parts_(std::move(parts)) {
-  // Each handle gets one of them.
-  for (const Part& part : parts_) part.worker->AddReferences(part.size);
-}
+BatchStarter::BatchStarter(std::vector<Part> parts)
+    : parts_(std::move(parts)) {}
 
 BatchStarter::~BatchStarter() {
   if (parts_.empty()) return;
   if (next_ != nullptr) parts_[part_].worker->GiveBack(*next_);
   for (const Part& part : parts_) {
     EngineQueue waits = {part.first, part.last};
-    size_t without_handle = part.size;
-    for (; !waits.empty(); --without_handle) {
+    while (!waits.empty()) {
       EngineRecord& record = part.worker->Pop(waits);
+      // Its handle removes it. The worker counts handles of waits that start.
+      part.worker->AddReference();
       std::destroy_at(&PendingStartOf(record));
       record.ops->destroy(record.task.data());
       record.gate.Close();
       part.worker->GiveBack(record);
     }
-    for (; without_handle > 0; --without_handle) part.worker->RemoveReference();
   }
 }
 

@@ -486,6 +486,8 @@ bool EngineWorker::AwaitShutDown() {
 void EngineWorker::EndShutDown() {
   mailbox_.Close();
   if (thread_.joinable()) thread_.join();
+  // The engine still has its own.
+  references_.fetch_add(handles_ - kManyHandles, std::memory_order_acq_rel);
   // Its tasks may hold references to this worker.
   options_.executor = nullptr;
   options_.wake = nullptr;
@@ -712,6 +714,7 @@ inline void EngineWorker::Register(EngineRecord& record) {
   codec_.Register(record, PolicyOf(record), poll_clock_.now(),
                   std::move(pending_start.stop));
   record.phase = Phase::kStarting;
+  ++handles_;
   counters_.pending.Add(1);
 }
 
@@ -1210,7 +1213,7 @@ void EngineWorker::Release(EngineRecord& record) {
   RecordCodec::Clear(record);
   policies_.Remove(record.policy);
   record.phase = Phase::kFree;
-  record.gate.Close();
+  if (record.gate.Close()) --handles_;
   pool_.Free(record);
   counters_.pending.Add(-1);
 }

@@ -61,18 +61,16 @@ class EngineWorker {
 
   void AddStatistics(EngineStatistics& sum) const { counters_.AddTo(sum); }
 
-  void AddReference() { AddReferences(1); }
-  void AddReferences(size_t count) {
-    references_.fetch_add(count, std::memory_order_relaxed);
-  }
+  void AddReference() { references_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveReference() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
   EngineRecord& Allocate();
   void GiveBack(EngineRecord& record) { pool_.GiveBack(record); }
-  // The caller may free the worker's last reference as soon as the wait ends,
-  // also before this call returns.
+  // The handle of the wait has a reference, and removes it; if it was detached,
+  // the end of the wait does. The caller may free the worker's last reference
+  // as soon as the wait ends, also before this call returns.
   void Start(EngineRecord& record, PendingStart pending_start);
   // In place of `Start`, for many waits: `Prepare` for each, which the calling
   // thread may undo, then `StartAll`, with one lock and at most one wake-up.
@@ -109,13 +107,16 @@ class EngineWorker {
   // of another thread, since the last call.
   bool AwaitShutDown();
   // Ends the thread. Afterwards the clock is not read any more, and `wake` not
-  // called.
+  // called. Until then no removal of a reference deletes this.
   void EndShutDown();
 
  private:
   friend class EngineStep;
   class ExecutorPoll;
   class ExecutorGiveUp;
+
+  // More than the handles that an engine can have.
+  static constexpr int64_t kManyHandles = int64_t{1} << 62;
 
   struct WaitRef {
     EngineRecord* record;
@@ -169,6 +170,8 @@ class EngineWorker {
   // Does everything that is due. Returns when the next round is due; `max()` if
   // only mail makes one due. Memory that runs out terminates the program.
   MonotonicTime RunRound() noexcept;
+  template <typename RecordAt>
+  void PrefetchAhead(size_t begun, size_t size, RecordAt record_at) const;
   void FireTimers();
   void Process(Mail& mail);
   void ProcessRequests(Mail& mail);
@@ -265,6 +268,9 @@ class EngineWorker {
   // `EngineRecord::shut_downs` of the waits that this thread starts.
   uint8_t shut_downs_ = 0;
   HandOver* hand_over_ = nullptr;  // Set while the executor is handed a poll.
+  // Waits that were started, but for those whose handle was detached before
+  // their end. The handle of each removes, or has removed, a reference.
+  int64_t handles_ = 0;
   SplitMix64 own_gen_;
 };
 

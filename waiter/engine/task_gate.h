@@ -94,8 +94,9 @@ class BasicTaskGate {
   }
 
   // Gives the handle up: nobody abandons the wait or requests a stop any more.
-  void Detach(Generation generation) {
-    Update(generation, [](uint64_t word) { return word & ~kHasHandle; });
+  // Returns false if the wait has ended.
+  bool Detach(Generation generation) {
+    return Update(generation, [](uint64_t word) { return word & ~kHasHandle; });
   }
 
   // Forbids to enter, as the first step of `Abandon`.
@@ -183,11 +184,13 @@ class BasicTaskGate {
     }
   }
 
-  // Ends the wait: no reference to it is valid any more.
-  void Close() {
+  // Ends the wait: no reference to it is valid any more. Returns whether its
+  // handle was detached before.
+  bool Close() {
     const uint64_t word = word_.exchange(generation() + kOneGeneration,
                                          std::memory_order_acq_rel);
     if ((word & kAwaited) != 0) word_.notify_all();
+    return (word & kHasHandle) == 0;
   }
 
   bool stop_requested() const {

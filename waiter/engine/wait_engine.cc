@@ -62,11 +62,14 @@ WaitEngine::WaitEngine(const WaitEngineOptions& options)
   // enough. Without threads, the caller runs the waits in any case.
   const bool has_all_threads = Validate(options).ok() || options.threads == 0;
   const int threads = has_all_threads ? options.threads : 1;
-  for (int ordinal = 0; ordinal < std::max(threads, 1); ++ordinal) {
-    workers_.push_back(internal::EngineWorkerRef::Adopt(
-        *new internal::EngineWorker(options, ordinal, ends_)));
-  }
+  const int workers = std::max(threads, 1);
   WAITER_TRY {
+    // Only `ShutDown` can free a worker, so each must get its place.
+    workers_.reserve(static_cast<size_t>(workers));
+    for (int ordinal = 0; ordinal < workers; ++ordinal) {
+      workers_.push_back(internal::EngineWorkerRef::Adopt(
+          *new internal::EngineWorker(options, ordinal, ends_)));
+    }
     for (const internal::EngineWorkerRef& worker : workers_) {
       if (threads > 0) worker->StartThread();
     }

@@ -32,8 +32,10 @@ void WaitCanceller::PollNow() const {
 }  // namespace internal
 
 void WaitHandle::Detach() {
-  const internal::EngineWaitRef wait = std::exchange(wait_, {}).wait;
-  if (wait.worker.get() != nullptr) wait.record->gate.Detach(wait.generation);
+  internal::EngineWaitRef wait = std::exchange(wait_, {}).wait;
+  if (wait.worker.get() == nullptr) return;
+  // The end of the wait then removes the reference.
+  if (wait.record->gate.Detach(wait.generation)) wait.worker.Forget();
 }
 
 bool WaitHandle::pending() const {

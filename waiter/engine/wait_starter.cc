@@ -39,8 +39,9 @@ WaitHandle WaitStarter::MakeHandle(const EngineOps& ops) {
   record_->ops = &ops;
   const Generation generation = record_->gate.OpenWithHandle();
   stop_ = stop;
-  return WaitHandle(
-      {{EngineWorkerRef(worker_), record_, generation}, std::move(stop)});
+  // The worker counts it when the wait begins.
+  return WaitHandle({{EngineWorkerRef::Adopt(worker_), record_, generation},
+                     std::move(stop)});
 }
 
 void WaitStarter::Start(std::shared_ptr<const WaitPolicy> policy) {

@@ -22,7 +22,8 @@ class EngineWorkerRef {
  public:
   EngineWorkerRef() = default;
   explicit EngineWorkerRef(EngineWorker& worker);
-  // Returns the owner of the first reference, with which a new worker is made.
+  // Returns the owner of a reference that the worker counts itself: the one
+  // with which it is made, or that of a handle.
   static EngineWorkerRef Adopt(EngineWorker& worker) {
     EngineWorkerRef ref;
     ref.worker_ = &worker;
@@ -38,6 +39,9 @@ class EngineWorkerRef {
   ~EngineWorkerRef() {
     if (worker_ != nullptr) Release();
   }
+
+  // Gives the reference up, for something else that removes it.
+  void Forget() { worker_ = nullptr; }
 
   EngineWorker* get() const { return worker_; }
   EngineWorker* operator->() const { return worker_; }
