@@ -6,7 +6,6 @@
 #include "waiter/engine/timer_queue.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -409,9 +408,12 @@ TEST(TimerQueueTickTest, SlackPutsTimersTogether) {
 
 // The largest power of two that the slack covers.
 TEST(TimerQueueTickTest, SlackDelaysToTheNextMultipleOnly) {
-  for (const int64_t slack : {2, 3, 4, 7, 8}) {
-    const auto step =
-        static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(slack)));
+  struct Case {
+    int64_t slack;
+    int64_t step;
+  };
+  for (const auto& [slack, step] :
+       {Case{2, 2}, Case{3, 2}, Case{4, 4}, Case{7, 4}, Case{8, 8}}) {
     for (int64_t due = 1; due <= 20; ++due) {
       TimerQueue timers(kStart, kTick);
       timers.Add(1, kStart + due * kTick, slack * kTick);
