@@ -57,7 +57,7 @@ using std::chrono::nanoseconds;
 // Number of starts in a burst after which due timers take their turn.
 constexpr int kStartsPerLook = 32;
 
-// Number of records that are fetched from memory ahead of use.
+// Number of records that are fetched from memory at a time, ahead of use.
 constexpr size_t kPrefetch = 8;
 
 thread_local EngineWorker* current_worker = nullptr;
@@ -486,7 +486,7 @@ bool EngineWorker::AwaitShutDown() {
 void EngineWorker::EndShutDown() {
   mailbox_.Close();
   if (thread_.joinable()) thread_.join();
-  // The engine still has its own.
+  // This deletes nothing, as the engine still has its own reference.
   references_.fetch_add(handles_ - kManyHandles, std::memory_order_acq_rel);
   // Its tasks may hold references to this worker.
   options_.executor = nullptr;
@@ -539,18 +539,17 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   return timers_.NextWakeUp();
 }
 
-// Begins to fetch the records from the `begun`th on before these are used, of
-// which there are `size`. A processor waits until it knows where in memory an
-// address is, and looks for several at once: so they come in groups, of which
-// one is always ahead.
+// Prefetches records for a loop over `size` of them, whose next one is at
+// `place`. Works in groups, one group ahead of the loop: a processor looks up
+// the pages of several addresses at once, but a prefetch waits for its page.
 //
-// Inlined, as g++ 12 drops calls of functions that do nothing but this.
+// Always inlined, because g++ 12 drops calls of functions that only prefetch.
 template <typename RecordAt>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void EngineWorker::PrefetchAhead(
-    size_t begun, size_t size, RecordAt record_at) const {
-  if (begun % kPrefetch != 0) return;
-  const size_t end = std::min(begun + 2 * kPrefetch, size);
-  for (size_t i = begun == 0 ? 0 : begun + kPrefetch; i < end; ++i) {
+    size_t place, size_t size, RecordAt record_at) const {
+  if (place % kPrefetch != 0) return;
+  const size_t end = std::min(place + 2 * kPrefetch, size);
+  for (size_t i = place == 0 ? 0 : place + kPrefetch; i < end; ++i) {
     pool_.Prefetch(record_at(i));
   }
 }

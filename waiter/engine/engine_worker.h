@@ -68,9 +68,10 @@ class EngineWorker {
 
   EngineRecord& Allocate();
   void GiveBack(EngineRecord& record) { pool_.GiveBack(record); }
-  // The handle of the wait has a reference, and removes it; if it was detached,
-  // the end of the wait does. The caller may free the worker's last reference
-  // as soon as the wait ends, also before this call returns.
+  // The handle of the wait has a reference. The handle removes it, or the end
+  // of the wait does if the handle was detached before. The caller may free the
+  // worker's last reference as soon as the wait ends, also before this call
+  // returns.
   void Start(EngineRecord& record, PendingStart pending_start);
   // In place of `Start`, for many waits: `Prepare` for each, which the calling
   // thread may undo, then `StartAll`, with one lock and at most one wake-up.
@@ -107,7 +108,7 @@ class EngineWorker {
   // of another thread, since the last call.
   bool AwaitShutDown();
   // Ends the thread. Afterwards the clock is not read any more, and `wake` not
-  // called. Until then no removal of a reference deletes this.
+  // called. Before this call, no removal of a reference deletes the worker.
   void EndShutDown();
 
  private:
@@ -115,7 +116,7 @@ class EngineWorker {
   class ExecutorPoll;
   class ExecutorGiveUp;
 
-  // More than the handles that an engine can have.
+  // More handles than a worker can have.
   static constexpr int64_t kManyHandles = int64_t{1} << 62;
 
   struct WaitRef {
@@ -171,7 +172,7 @@ class EngineWorker {
   // only mail makes one due. Memory that runs out terminates the program.
   MonotonicTime RunRound() noexcept;
   template <typename RecordAt>
-  void PrefetchAhead(size_t begun, size_t size, RecordAt record_at) const;
+  void PrefetchAhead(size_t place, size_t size, RecordAt record_at) const;
   void FireTimers();
   void Process(Mail& mail);
   void ProcessRequests(Mail& mail);
@@ -240,8 +241,9 @@ class EngineWorker {
   Clock& clock_;
   const bool sleeps_on_condition_;
   const std::shared_ptr<const std::atomic<bool>> engine_ends_;
-  // That of the engine, and those of handles. The worker counts the latter
-  // itself until `EndShutDown`; until then there are enough for all of them.
+  // The engine has one reference, and each handle has one. Starts do not add to
+  // this: it begins with enough for all handles, and `EndShutDown` replaces
+  // that by `handles_`.
   std::atomic<int64_t> references_ = kManyHandles + 1;
   std::atomic<int64_t> blocking_sleeps_ = 0;
   EngineCounters counters_;
@@ -268,8 +270,8 @@ class EngineWorker {
   // `EngineRecord::shut_downs` of the waits that this thread starts.
   uint8_t shut_downs_ = 0;
   HandOver* hand_over_ = nullptr;  // Set while the executor is handed a poll.
-  // Waits that were started, but for those whose handle was detached before
-  // their end. The handle of each removes, or has removed, a reference.
+  // Number of handles that remove their reference themselves, or have done so:
+  // all except those that were detached before their wait ended.
   int64_t handles_ = 0;
   SplitMix64 own_gen_;
 };

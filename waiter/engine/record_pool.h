@@ -133,7 +133,8 @@ class RecordPool {
             .offset = record_size_ * static_cast<size_t>(position - first)};
   }
 
-  // Begins to fetch the record that is free after this one, which was free.
+  // Prefetches the record after this one in a list of free records. This one
+  // was just taken from that list.
   void PrefetchNext(const EngineRecord& record) const {
     if (record.stamp != FreeList::kNone) Prefetch((*this)[record.stamp]);
   }

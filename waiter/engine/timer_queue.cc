@@ -108,8 +108,8 @@ MonotonicTime TimerQueue::NextWakeUp() const {
                         : TimeOf(TickOf(exact_.front().due) - kHorizon + 1);
 }
 
-// Moves the `size` entries from `begin` on that are wanted to the front, and
-// returns how many these are.
+// Moves the wanted ones of `size` entries to the front, in their order. Returns
+// the number of them.
 template <typename Entry>
 size_t TimerQueue::KeepWanted(
     Entry* begin, size_t size, absl::FunctionRef<bool(Timer)> wanted,
@@ -117,7 +117,7 @@ size_t TimerQueue::KeepWanted(
   size_t kept = 0;
   for (size_t i = 0; i < size; ++i) {
     if (i % kChunkSize == 0) {
-      // g++ 12 drops calls of a function that does nothing but this.
+      // Not a function: g++ 12 drops calls of functions that only prefetch.
       for (size_t ahead = i; ahead < std::min(i + kChunkSize, size); ++ahead) {
         __builtin_prefetch(address_of(TimerOf(begin[ahead])));
       }

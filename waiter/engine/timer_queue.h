@@ -58,8 +58,8 @@ class TimerQueue {
   MonotonicTime NextWakeUp() const;
 
   // Drops the timers that are not `wanted`. Takes time linear in `size()`.
-  // `address_of` returns where `wanted` will read about a timer: that is begun
-  // to be fetched from memory for a few timers at a time.
+  // `address_of` returns the address of what `wanted` reads about a timer. That
+  // memory is prefetched for a group of timers before `wanted` is called.
   void Sweep(absl::FunctionRef<bool(Timer)> wanted,
              absl::FunctionRef<const void*(Timer)> address_of);
 
