@@ -41,7 +41,7 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr int kMostRedirections = 5;
-constexpr nanoseconds kLeastGap = milliseconds(100);
+constexpr nanoseconds kLeastReadGap = milliseconds(100);
 constexpr nanoseconds kMostGap = seconds(1);
 // Without a request for this long, the gaps begin with short ones.
 constexpr nanoseconds kCalm = seconds(10);
@@ -271,7 +271,7 @@ void RedisClusterLoop::OnSlots(const RedisLink& link,
   ++refreshes_;
   next_ask_ =
       clock().MonotonicNow() +
-      std::clamp(backoff_.NextDelay(progress_, gen_), kLeastGap, kMostGap);
+      std::clamp(backoff_.NextDelay(progress_, gen_), kLeastReadGap, kMostGap);
   SetSlots(*ranges);
 }
 
@@ -310,7 +310,7 @@ void RedisClusterLoop::OnNoSlots(const absl::Status& status) {
   next_ask_ = clock().MonotonicNow();
   if (++failures_ % known_.size() != 0) return;
   error_ = std::exchange(failure_, absl::OkStatus());
-  next_ask_ += std::max(backoff_.NextDelay(progress_, gen_), kLeastGap);
+  next_ask_ += std::max(backoff_.NextDelay(progress_, gen_), kLeastReadGap);
 }
 
 void RedisClusterLoop::DropNodes(MonotonicTime now) {

@@ -26,7 +26,7 @@
 namespace waiter::internal {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kRecordVersion = 1;
 constexpr size_t kLongestKey = 128;
 constexpr size_t kLongestMessage = 1000;
 
@@ -76,10 +76,10 @@ std::string CutMessage(std::string_view message) {
 
 std::string DurableRecord::EncodeRest() const {
   if (phase == WaitPhase::kPending) {
-    return absl::StrCat(kVersion, " ", timeout_us.value_or(-1), " ",
+    return absl::StrCat(kRecordVersion, " ", timeout_us.value_or(-1), " ",
                         token.bytes());
   }
-  return absl::StrCat(kVersion, " ", static_cast<int>(code), " ",
+  return absl::StrCat(kRecordVersion, " ", static_cast<int>(code), " ",
                       static_cast<int>(reason), " ", attempts, " ", elapsed_us,
                       " ", deliveries, " ", message);
 }
@@ -99,7 +99,7 @@ absl::StatusOr<DurableRecord> ParseRecord(std::string_view bytes) {
   record.born_us = from.Number();
   const int64_t version = from.Number();
   if (from.failed()) return damaged;
-  if (version > kVersion) {
+  if (version > kRecordVersion) {
     return absl::UnimplementedError(
         absl::StrCat("version ", version,
                      " of the record of the wait is newer "

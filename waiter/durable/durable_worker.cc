@@ -63,7 +63,7 @@ using std::chrono::seconds;
 // Longest times between two looks into a partition, by the rank of a worker.
 constexpr std::array<nanoseconds, 3> kLooks = {milliseconds(250), seconds(2),
                                                seconds(30)};
-constexpr nanoseconds kLeastGap = milliseconds(5);
+constexpr nanoseconds kLeastClaimGap = milliseconds(5);
 constexpr nanoseconds kBeatGap = seconds(5);
 constexpr nanoseconds kErrorGap = seconds(1);
 // Somebody may empty the store, and divide the names in it anew.
@@ -102,7 +102,7 @@ bool IsEmpty(const DurableAsker& asker) {
   return std::get<DurableFunction>(asker) == nullptr;
 }
 
-int64_t Micros(nanoseconds time) {
+int64_t MicrosOf(nanoseconds time) {
   return std::chrono::duration_cast<microseconds>(time).count();
 }
 
@@ -339,7 +339,7 @@ bool DurableWorker::Look(Partition& partition, MonotonicTime now) {
   name.asked_for += most;
   name.expected += expected;
   store_->Claim(
-      {.partition = partition.id, .most = most, .lease_us = Micros(lease_)},
+      {.partition = partition.id, .most = most, .lease_us = MicrosOf(lease_)},
       Reply<ClaimReply>([&partition, now, most, expected](DurableWorker& self,
                                                           const auto& reply) {
         self.mutex_.AssertHeld();
@@ -426,7 +426,7 @@ void DurableWorker::OnClaim(Partition& partition, MonotonicTime sent,
     gap = nanoseconds::zero();
   } else if (reply->next_us.has_value()) {
     const nanoseconds left = microseconds(*reply->next_us - reply->now_us);
-    gap = std::min(gap, std::max(left, kLeastGap));
+    gap = std::min(gap, std::max(left, kLeastClaimGap));
   }
   looks_.Set(partition, now + gap);
 }
@@ -923,7 +923,7 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
                       .wake_up = queued.wake_up});
     }
     if (item.action == SettleAction::kRelease) {
-      item.delay_us = Micros(std::max<nanoseconds>(queued.wake_up - now, {}));
+      item.delay_us = MicrosOf(std::max<nanoseconds>(queued.wake_up - now, {}));
     }
     items.push_back(std::move(item));
   }
@@ -931,7 +931,7 @@ void DurableWorker::Flush(Partition& partition, MonotonicTime now) {
   if (items.empty()) return;
   SettleRequest request = {
       .partition = partition.id,
-      .lease_us = Micros(lease_),
+      .lease_us = MicrosOf(lease_),
       .retain_us = absl::ToInt64Microseconds(options_.retain),
       .polls = std::exchange(partition.polls, 0),
       .items = std::move(items)};
@@ -1023,7 +1023,7 @@ void DurableWorker::OnItemSettled(Held& held, const SentItem& item,
 void DurableWorker::OnReleased(Partition& partition, MonotonicTime wake_up) {
   if (partition.rank > 0 || partition.next_look == MonotonicTime::max()) return;
   looks_.Hasten(partition,
-                std::max(wake_up, clock_.MonotonicNow() + kLeastGap));
+                std::max(wake_up, clock_.MonotonicNow() + kLeastClaimGap));
 }
 
 void DurableWorker::Deliver(Held& held) {

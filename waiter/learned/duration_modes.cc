@@ -22,8 +22,8 @@ namespace {
 // The constants were chosen by `waiter simulate learned`.
 constexpr size_t kMostModes = 5;
 constexpr double kEndsPerMode = 8;
-constexpr int kRounds = 9;
-constexpr int32_t kMaxCells = 256;
+constexpr int kModeRounds = 9;
+constexpr int32_t kMaxModeCells = 256;
 // The deviation of a mode counts as if one more end had been seen this far from
 // its mean.
 constexpr double kUsualDeviation = 0.1;
@@ -192,7 +192,7 @@ class Fitter {
   }
 
   ModesFit Fit(std::vector<DurationMode> modes) {
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kModeRounds; ++round) {
       SpreadModes(modes);
       const std::vector<double> sums = SumsOf(mass_);
       const std::vector<double> factors = Factors(observed_, sums);
@@ -289,7 +289,7 @@ std::vector<ModesFit> FitModes(absl::Span<const DurationBounds> observations,
       std::min(effective_ends / kEndsPerMode, double{kMostModes}));
   if (most == 0) return fits;
   const LogGrid coarse =
-      LogGrid::Over(grid.Edge(0), grid.Edge(grid.size() - 1), kMaxCells);
+      LogGrid::Over(grid.Edge(0), grid.Edge(grid.size() - 1), kMaxModeCells);
   const std::vector<ObservedCells> observed =
       CellsOf(observations, weights, coarse);
   const LogCells cells(coarse);

@@ -21,7 +21,7 @@ namespace {
 constexpr float kLeastPart = 0.125F;
 // A poll that came so little before an edge may have been after it: times are
 // rounded.
-constexpr float kRounding = 2e-6F;
+constexpr float kCellRounding = 2e-6F;
 
 double ProbabilityOf(const ObservedCells& cells,
                      absl::Span<const double> sums) {
@@ -45,7 +45,7 @@ std::vector<ObservedCells> CellsOf(
     const float low = bounds.has_end()
                           ? std::max(bounds.after, bounds.by * kLeastPart)
                           : bounds.after;
-    const size_t first = clamped(low * (1 - kRounding));
+    const size_t first = clamped(low * (1 - kCellRounding));
     // An end at an edge lies in the cell before it.
     const size_t last =
         bounds.has_end()

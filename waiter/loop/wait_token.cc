@@ -52,7 +52,7 @@ using std::chrono::nanoseconds;
 // A poll is a byte, which may say that it equals an earlier one, and otherwise
 // status, code, retry_after, length of the text, text.
 constexpr std::string_view kMagic = "\xD7W";
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kTokenVersion = 1;
 constexpr size_t kHeaderSize = 3;
 constexpr size_t kChecksumSize = 4;
 constexpr size_t kMaxName = 128;
@@ -66,7 +66,7 @@ constexpr int64_t kCentury = int64_t{36525} * 24 * 3600 * 1'000'000'000;
 constexpr ClockReading kAsWritten = {MonotonicTime(), absl::InfinitePast()};
 
 // Bits of `flags`.
-enum Flag : uint8_t {
+enum TokenFlag : uint8_t {
   kAsleep,
   kPollIsBooked,
   kRefused,
@@ -77,7 +77,9 @@ enum Flag : uint8_t {
   kSleepIsEndless,
 };
 
-constexpr uint32_t FlagIf(bool set, Flag flag) { return set ? 1U << flag : 0U; }
+constexpr uint32_t FlagIf(bool set, TokenFlag flag) {
+  return set ? 1U << flag : 0U;
+}
 
 // How a poll is written.
 enum PollForm : uint8_t { kNoPoll, kOwnPoll, kAsLastPoll, kAsFirstError };
@@ -299,7 +301,7 @@ WaitToken TokenCodec::Encode(const WaitState& state, const WaitReport& report,
                          FlagIf(!sleep_ends, kSleepIsEndless);
   Writer to;
   to.Raw(kMagic);
-  to.Byte(kVersion);
+  to.Byte(kTokenVersion);
   to.Unsigned(flags);
   to.Signed(absl::ToUnixNanos(now.wall));
   to.Signed(offset(state.start));
@@ -364,7 +366,7 @@ std::optional<SavedWait> TokenCodec::Decode(std::string_view bytes,
   bytes.remove_suffix(kChecksumSize);
   Reader from(bytes.substr(kHeaderSize));
   const auto flags = static_cast<uint32_t>(from.Count(UINT32_MAX));
-  const auto has = [flags](Flag flag) {
+  const auto has = [flags](TokenFlag flag) {
     return (flags & FlagIf(true, flag)) != 0;
   };
   written = absl::FromUnixNanos(from.Signed());
@@ -482,10 +484,11 @@ absl::StatusOr<WaitToken> WaitToken::Parse(std::string_view bytes) {
     return invalid("do not have their checksum; they were cut off or changed");
   }
   const auto version = static_cast<uint8_t>(bytes[internal::kMagic.size()]);
-  if (version > internal::kVersion) {
-    return absl::UnimplementedError(absl::StrCat(
-        "the saved wait has version ", static_cast<int>(version),
-        ", and this build reads up to ", static_cast<int>(internal::kVersion)));
+  if (version > internal::kTokenVersion) {
+    return absl::UnimplementedError(
+        absl::StrCat("the saved wait has version ", static_cast<int>(version),
+                     ", and this build reads up to ",
+                     static_cast<int>(internal::kTokenVersion)));
   }
   absl::Time written;
   if (version == 0 || bytes.size() > kMaxSize ||

@@ -78,25 +78,6 @@ class ShardOfThread {
   static inline thread_local size_t shard_ = kNone;
 };
 
-// A part of a series, for one or for some of the threads.
-struct alignas(64) Shard {
-  // Adds `delta` to `number`. The only writer needs no atomic addition.
-  template <typename Number>
-  static void Add(std::atomic<Number>& number, Number delta, bool is_alone) {
-    Number expected = number.load(std::memory_order_relaxed);
-    if (is_alone) {
-      number.store(expected + delta, std::memory_order_relaxed);
-      return;
-    }
-    while (!number.compare_exchange_weak(expected, expected + delta,
-                                         std::memory_order_relaxed)) {
-    }
-  }
-
-  std::array<std::atomic<uint64_t>, kBuckets> buckets = {};
-  std::atomic<double> sum = 0;
-};
-
 // Returns the bucket of `value`: the number of bounds below it.
 size_t BucketOf(const BucketBounds& bounds, double value) {
   // Time is noticed only where there is little of it.
@@ -106,19 +87,6 @@ size_t BucketOf(const BucketBounds& bounds, double value) {
   for (const double bound : bounds) below += bound < value ? 1 : 0;
   return below;
 }
-
-// The objects that `Watch` added.
-struct WatchedQuota {
-  std::shared_ptr<const RetryQuota> quota;
-  Clock* clock;
-};
-struct WatchedLimiter {
-  std::shared_ptr<const RateLimiter> limiter;
-};
-struct WatchedEngine {
-  const WaitEngine* engine;
-};
-using Resource = std::variant<WatchedEngine, WatchedQuota, WatchedLimiter>;
 
 // Gauges, in the order of their families.
 constexpr std::array kGauges = std::to_array<InstrumentInfo>({
@@ -185,6 +153,25 @@ class MetricsTable::Series {
   Instrument instrument() const { return instrument_; }
 
  private:
+  // A part of a series, for one or for some of the threads.
+  struct alignas(64) Shard {
+    // Adds `delta` to `number`. The only writer needs no atomic addition.
+    template <typename Number>
+    static void Add(std::atomic<Number>& number, Number delta, bool is_alone) {
+      Number expected = number.load(std::memory_order_relaxed);
+      if (is_alone) {
+        number.store(expected + delta, std::memory_order_relaxed);
+        return;
+      }
+      while (!number.compare_exchange_weak(expected, expected + delta,
+                                           std::memory_order_relaxed)) {
+      }
+    }
+
+    std::array<std::atomic<uint64_t>, kBuckets> buckets = {};
+    std::atomic<double> sum = 0;
+  };
+
   const Instrument instrument_;
   const BucketBounds& bounds_;
   std::vector<std::pair<std::string_view, std::string>> labels_;
@@ -197,6 +184,18 @@ struct MetricsTable::Slots {
 
 class MetricsTable::Watched {
  public:
+  struct Engine {
+    const WaitEngine* engine;
+  };
+  struct Quota {
+    std::shared_ptr<const RetryQuota> quota;
+    Clock* clock;
+  };
+  struct Limiter {
+    std::shared_ptr<const RateLimiter> limiter;
+  };
+  using Resource = std::variant<Engine, Quota, Limiter>;
+
   void Add(std::string name, Resource resource) {
     const size_t type = resource.index();
     const internal::MutexLock lock(mutex_);
@@ -241,7 +240,7 @@ class MetricsTable::Watched {
         .labels = {{"name", name}}, .value = value, .buckets = {}});
   }
 
-  static void Read(const std::string& name, const WatchedEngine& watched,
+  static void Read(const std::string& name, const Engine& watched,
                    Gauges& gauges) {
     const EngineStatistics now = watched.engine->statistics();
     AddSample(name, static_cast<double>(now.pending), gauges[0]);
@@ -253,13 +252,13 @@ class MetricsTable::Watched {
         .buckets.assign(now.late_rounds.begin(), now.late_rounds.end());
   }
 
-  static void Read(const std::string& name, const WatchedQuota& watched,
+  static void Read(const std::string& name, const Quota& watched,
                    Gauges& gauges) {
     AddSample(name, watched.quota->Available(watched.clock->MonotonicNow()),
               gauges[4]);
   }
 
-  static void Read(const std::string& name, const WatchedLimiter& watched,
+  static void Read(const std::string& name, const Limiter& watched,
                    Gauges& gauges) {
     if (const std::optional<double> rate = watched.limiter->Rate()) {
       AddSample(name, *rate, gauges[5]);
@@ -303,18 +302,18 @@ void MetricsTable::Add(const MetricSeries& series, int64_t value) {
 }
 
 void MetricsTable::Watch(std::string name, const WaitEngine& engine) {
-  watched_->Add(std::move(name), WatchedEngine{&engine});
+  watched_->Add(std::move(name), Watched::Engine{&engine});
 }
 
 void MetricsTable::Watch(std::string name,
                          std::shared_ptr<const RetryQuota> quota,
                          Clock& clock) {
-  watched_->Add(std::move(name), WatchedQuota{std::move(quota), &clock});
+  watched_->Add(std::move(name), Watched::Quota{std::move(quota), &clock});
 }
 
 void MetricsTable::Watch(std::string name,
                          std::shared_ptr<const RateLimiter> limiter) {
-  watched_->Add(std::move(name), WatchedLimiter{std::move(limiter)});
+  watched_->Add(std::move(name), Watched::Limiter{std::move(limiter)});
 }
 
 void MetricsTable::Forget(std::string_view name) { watched_->Forget(name); }
