@@ -522,7 +522,7 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   Process(taken_);
   ProcessLocal();
   BeginNew();
-  if (ending_) EndAll();
+  if (ending_ && counters_.pending.value() > 0) EndAll();
 
   std::swap(ready_, polling_);
   for (const WaitRef& wait : polling_) {

@@ -127,6 +127,7 @@ class TimerQueue {
   Chunk* NewChunk(Chunk* next);
   void AddChunks();
   void FreeChunk(Chunk* chunk);
+  static void PrefetchChunk(const Chunk* chunk);
 
   const MonotonicTime start_;
   const std::chrono::nanoseconds tick_;
