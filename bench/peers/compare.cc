@@ -62,7 +62,9 @@ constexpr Program kSlack = {"Waiter, slack 1/8", "waiter_engine",
 constexpr Program kPrecise = {"Waiter, precise", "waiter_engine", "--tick=0"};
 constexpr Program kNoSlack = {"Waiter, precise, no timer slack",
                               "waiter_engine", "--tick=0 --no_timer_slack"};
-constexpr Program kWakeUps = {"wake-ups alone", "wake_ups", nullptr};
+constexpr Program kWakeUps = {"floor: wake-ups", "floors", nullptr};
+constexpr Program kRecords = {"floor: with records", "floors", "--records"};
+constexpr Program kHandOver = {"floor: records", "floors", nullptr};
 constexpr Program kBatches = {"Waiter, batches of 64", "waiter_engine",
                               "--batch=64"};
 constexpr Program kAsio = {"Asio callbacks", "asio_callbacks", nullptr};
@@ -181,6 +183,10 @@ std::vector<Row> Rows() {
   }
   for (const int waits :
        {kMillion, 100 * kThousand, 10 * kThousand, kThousand}) {
+    rows.push_back(CpuPerPoll(waits, kRecords, {}, /*quick=*/true));
+  }
+  for (const int waits :
+       {kMillion, 100 * kThousand, 10 * kThousand, kThousand}) {
     for (const Program* peer : {&kCoroutines, &kLibevent, &kLibuv}) {
       // libuv's other rows have targets.
       if (peer != &kLibuv || waits == kMillion) {
@@ -223,6 +229,11 @@ std::vector<Row> Rows() {
        {{&kWaiter, "submit", kMillion}, "submit_total_ns"},
        {{&kAsio, "submit", kMillion}, "submit_total_ns"},
        Ratio(0.8)},
+      {"start from another thread, its CPU",
+       "ns",
+       {{&kWaiter, "submit", kMillion}, "submit_ns"},
+       {{&kHandOver, "submit", kMillion}, "submit_ns"},
+       {}},
       {"start of 64 from another thread, its CPU",
        "ns",
        {{&kBatches, "submit", 64}, "submit_ns"},
@@ -231,6 +242,12 @@ std::vector<Row> Rows() {
        true},
       OfAllPending("cancel, 1 M in random order", "ns", "cancel_ns", kWaiter,
                    Ratio(0.13)),
+      {"cancel, 1 M in random order",
+       "ns",
+       {{&kWaiter, "cancel", kMillion}, "cancel_ns"},
+       {{&kHandOver, "cancel", kMillion}, "cancel_ns"},
+       {},
+       true},
       Lateness("late_p50_us", kWaiter, kLibuv, {}),
       Lateness("late_p99_us", kWaiter, kLibuv, Ratio(0.65)),
       Lateness("late_p50_us", kPrecise, kAsio, Value(80)),
