@@ -88,14 +88,16 @@ Pair CpuPerCall(const Effort& effort, int64_t calls, const Work& waiter,
   return {Quantile(waiter_times, 0.5), Quantile(other_times, 0.5)};
 }
 
-// Returns medians in microseconds.
+// Returns medians in microseconds, of samples of both sides in turn.
 template <typename Subject>
-Pair MedianLatency(Subject& subject, int samples) {
+Pair MedianLatency(Subject& subject, int samples,
+                   std::chrono::nanoseconds (Subject::*of_other)() =
+                       &Subject::OfConditionVariable) {
   std::vector<std::chrono::nanoseconds> waiter;
   std::vector<std::chrono::nanoseconds> other;
   for (int i = 0; i < samples; ++i) {
     waiter.push_back(subject.OfWaiter());
-    other.push_back(subject.OfConditionVariable());
+    other.push_back((subject.*of_other)());
   }
   using Microseconds = std::chrono::duration<double, std::micro>;
   return {Microseconds(Quantile(waiter, 0.5)).count(),
@@ -352,6 +354,9 @@ void PrintSleeps(const Effort& effort) {
   StopLatency stop;
   Print("stop requested to wait returned, p50", "us",
         MedianLatency(stop, effort.stops), kOther, Ratio(1.1));
+  Print("stop requested to wait returned, p50", "us",
+        MedianLatency(stop, effort.stops, &StopLatency::OfStopToken),
+        "condition_variable_any, stop_token", Ratio(1.1));
 }
 
 int Run(const std::vector<std::string_view>& arguments) {

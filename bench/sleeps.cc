@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -99,6 +100,20 @@ std::chrono::nanoseconds StopLatency::OfConditionVariable() {
         }
         stopped_or_due.notify_one();
       });
+}
+
+std::chrono::nanoseconds StopLatency::OfStopToken() {
+  std::stop_source stop;
+  std::mutex mutex;
+  std::condition_variable_any due;
+  return Measure(
+      [&] {
+        std::unique_lock lock(mutex);
+        due.wait_until(lock, stop.get_token(), Now() + std::chrono::hours(1),
+                       [] { return false; });
+        Check(stop.stop_requested(), "a stop did not end a sleep");
+      },
+      [&] { stop.request_stop(); });
 }
 
 template <typename Wake>

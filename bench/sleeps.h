@@ -88,6 +88,11 @@ class StopLatency {
   // From `notify_one` to the return of `wait_until`.
   std::chrono::nanoseconds OfConditionVariable();
 
+  // From `std::stop_source::request_stop` to the return of
+  // `std::condition_variable_any::wait_until`: what the standard library has
+  // for a sleep that a stop token ends.
+  std::chrono::nanoseconds OfStopToken();
+
  private:
   // Runs `block` on the other thread, and `wake` once that thread sleeps.
   template <typename Wake>

@@ -233,7 +233,10 @@ int MeasureSubmit(Workload& workload) {
           if (posted.size() == 1) more.notify_one();
         }
       },
-      [&] { all_polled.acquire(); }, [] {});
+      [&] { all_polled.acquire(); },
+      [&] {
+        for (size_t i = 0; i < workload.waits(); ++i) workload.AddCancelled();
+      });
   {
     const std::scoped_lock lock(mutex);
     ends = true;
