@@ -36,7 +36,7 @@ Flags LearnedFlags(LearnedArguments& arguments) {
               "Simulates waits whose delays are learned from how long earlier "
               "ones took, and\ncompares them with other rules and with the "
               "best that is possible.");
-  flags.Add("runs", "6", "models that learn, for each figure",
+  flags.Add("runs", "12", "models that learn, for each figure",
             arguments.options.repetitions, 1, 10'000);
   flags.Add("seed", "1", "equal seeds give equal tables",
             arguments.options.seed);

@@ -37,14 +37,17 @@ constexpr float kNarrowest = 0.75F;
 // Estimates that are less probable, compared with the best one, are left out.
 constexpr double kLeastProbability = 0.01;
 // Surprise that chance alone explains: the square of a standard score.
-constexpr double kExplainedByChance = 8;
+constexpr double kExplainedByChance = 12;
+// A past that is trusted less is forgotten.
+constexpr double kLeastTrust = 0.25;
+// Observations of less weight are left out.
+constexpr double kLeastWeight = 0.01;
 
 // Spreads the mass of each cell over its neighbours, as far as a box around it
 // holds `share` of all mass.
 void Smooth(std::vector<double>& mass, double share) {
   const auto size = static_cast<int32_t>(mass.size());
-  std::vector<double> sums(mass.size() + 1, 0.0);
-  std::partial_sum(mass.begin(), mass.end(), sums.begin() + 1);
+  const std::vector<double> sums = SumsOf(mass);
   const double needed = share * sums.back();
   const auto within = [&](int32_t cell, int32_t reach) {
     const auto low = static_cast<size_t>(std::max(cell - reach, 0));
@@ -134,7 +137,7 @@ struct Change {
 // not less probable.
 double Surprise(absl::Span<const ObservedCells> past,
                 absl::Span<const ObservedCells> newest, size_t size) {
-  constexpr double kLeastDeviation = 0.5;
+  constexpr double kLeastDeviation = 1;
   const auto ends = static_cast<double>(past.size());
   const std::vector<double> sums = SumsOf(SmoothEstimate(past, size, ends));
   // An end where none was seen has a part of the mass of those not seen.
@@ -178,40 +181,67 @@ size_t SplitBefore(absl::Span<const DurationBounds> ended, size_t newest) {
 
 // Looks for the split of the newest observations from the others that chance
 // explains least.
-Change FindChange(absl::Span<const DurationBounds> observations,
-                  const std::pair<float, float>& range) {
-  constexpr size_t kLeastPast = 4;
-  constexpr size_t kMost = 64;
-  constexpr std::array<size_t, 6> kNewest = {2, 3, 4, 6, 9, 13};
-  const LogGrid grid = LogGrid::Over(range.first / kMargin,
-                                     range.second * kMargin, kMaxCellsOfPast);
-  std::vector<DurationBounds> ended;
-  for (DurationBounds bounds : observations) {
-    if (!bounds.has_end()) continue;
-    // A narrow interval is less probable than a wide one without being a
-    // surprise.
-    bounds.after = std::min(bounds.after, bounds.by * kNarrowest);
-    ended.push_back(bounds);
+class ChangeFinder {
+ public:
+  ChangeFinder(absl::Span<const DurationBounds> observations,
+               const std::pair<float, float>& range) {
+    constexpr size_t kMost = 64;
+    for (DurationBounds bounds : observations) {
+      if (!bounds.has_end()) continue;
+      // A narrow interval is less probable than a wide one without being a
+      // surprise.
+      bounds.after = std::min(bounds.after, bounds.by * kNarrowest);
+      ended_.push_back(bounds);
+    }
+    if (ended_.size() > kMost) {
+      ended_.erase(ended_.begin(), ended_.end() - kMost);
+    }
+    const LogGrid grid = LogGrid::Over(range.first / kMargin,
+                                       range.second * kMargin, kMaxCellsOfPast);
+    size_ = static_cast<size_t>(grid.size());
+    cells_ = CellsOf(ended_, std::vector<double>(ended_.size(), 1.0), grid);
   }
-  if (ended.size() > kMost) ended.erase(ended.begin(), ended.end() - kMost);
-  const std::vector<double> weights(ended.size(), 1.0);
-  const std::vector<ObservedCells> cells = CellsOf(ended, weights, grid);
-  const absl::Span<const ObservedCells> all = cells;
-  Change change;
-  double largest = kExplainedByChance;
-  for (const size_t newest : kNewest) {
-    if (newest + kLeastPast > all.size()) break;
-    const size_t split = SplitBefore(ended, newest);
-    if (split < kLeastPast) break;
-    const double surprise = Surprise(all.first(split), all.subspan(split),
-                                     static_cast<size_t>(grid.size()));
-    if (surprise <= largest) continue;
-    largest = surprise;
-    change.newest = all.size() - split;
+
+  // Tries some numbers of newest observations, and then those around the best
+  // one: a split that is beside the change leaves some of both kinds together.
+  Change Find() {
+    constexpr std::array<size_t, 8> kNewest = {1, 2, 3, 4, 6, 9, 13, 20};
+    size_t best = 0;
+    for (size_t i = 1; i + 1 < kNewest.size(); ++i) {
+      if (Try(kNewest[i])) best = i;
+    }
+    if (best == 0) return {};
+    for (size_t newest = kNewest[best - 1] + 1; newest < kNewest[best + 1];
+         ++newest) {
+      Try(newest);
+    }
+    const double trust = std::exp((kExplainedByChance - largest_) / 2);
+    return {.newest = newest_,
+            .trust_in_past = trust < kLeastTrust ? 0 : trust};
   }
-  change.trust_in_past = std::exp((kExplainedByChance - largest) / 2);
-  return change;
-}
+
+ private:
+  // Returns whether this split surprises more than those before.
+  bool Try(size_t newest) {
+    constexpr size_t kLeastPast = 4;
+    if (newest + kLeastPast > cells_.size()) return false;
+    const size_t split = SplitBefore(ended_, newest);
+    if (split < kLeastPast) return false;
+    const absl::Span<const ObservedCells> all = cells_;
+    const double surprise =
+        Surprise(all.first(split), all.subspan(split), size_);
+    if (surprise <= largest_) return false;
+    largest_ = surprise;
+    newest_ = cells_.size() - split;
+    return true;
+  }
+
+  std::vector<DurationBounds> ended_;
+  std::vector<ObservedCells> cells_;
+  size_t size_ = 0;  // Number of cells of the grid.
+  double largest_ = kExplainedByChance;
+  size_t newest_ = 0;
+};
 
 std::vector<double> Weights(absl::Span<const DurationBounds> observations,
                             const Change& change, double half_life) {
@@ -251,16 +281,16 @@ std::vector<double> AverageEstimate(
   std::vector<double> average = smooth;
   for (double& part : average) part *= sum;
   const double beyond = smooth.back();
+  std::vector<double> probabilities;
   for (const ModesFit& fit : fits) {
     const double probability = std::exp(fit.score - best);
-    if (probability < kLeastProbability) continue;
-    sum += probability;
-    const std::vector<double> mass = PredictedMass(fit, grid, effective_ends);
-    for (size_t i = 0; i < mass.size(); ++i) {
-      average[i] += probability * mass[i] * (1 - beyond);
-    }
-    average.back() += probability * beyond;
+    probabilities.push_back(probability < kLeastProbability ? 0 : probability);
+    sum += probabilities.back();
+    average.back() += probabilities.back() * beyond;
   }
+  const std::vector<double> mass =
+      PredictedMass(fits, grid, effective_ends, probabilities);
+  for (size_t i = 0; i < mass.size(); ++i) average[i] += mass[i] * (1 - beyond);
   for (double& part : average) part /= sum;
   return average;
 }
@@ -270,16 +300,26 @@ std::vector<double> AverageEstimate(
 DurationEstimate EstimateDurations(
     absl::Span<const DurationBounds> observations, double half_life) {
   DurationEstimate estimate;
-  const std::optional<std::pair<float, float>> range = Range(observations);
+  std::optional<std::pair<float, float>> range = Range(observations);
   if (!range.has_value()) return estimate;
-  const Change change = FindChange(observations, *range);
+  const Change change = ChangeFinder(observations, *range).Find();
   estimate.trust_in_past = change.trust_in_past;
-  const std::vector<double> weights = Weights(observations, change, half_life);
-  estimate.effective_ends = EffectiveEnds(observations, weights);
+  std::vector<DurationBounds> counted;
+  std::vector<double> weights;
+  const std::vector<double> all_weights =
+      Weights(observations, change, half_life);
+  for (size_t i = 0; i < observations.size(); ++i) {
+    if (all_weights[i] < kLeastWeight) continue;
+    counted.push_back(observations[i]);
+    weights.push_back(all_weights[i]);
+  }
+  range = Range(counted);
+  if (!range.has_value()) return estimate;
+  estimate.effective_ends = EffectiveEnds(counted, weights);
   estimate.grid =
       LogGrid::Over(range->first / kMargin, range->second * kMargin, kMaxCells);
-  estimate.mass = AverageEstimate(observations, weights, estimate.grid,
-                                  estimate.effective_ends);
+  estimate.mass =
+      AverageEstimate(counted, weights, estimate.grid, estimate.effective_ends);
   estimate.beyond = estimate.mass.back();
   estimate.mass.pop_back();
   return estimate;

@@ -20,13 +20,14 @@ namespace waiter::internal {
 namespace {
 
 // The constants were chosen by `waiter simulate learned`.
-constexpr size_t kMostModes = 5;
-constexpr double kEndsPerMode = 8;
+constexpr size_t kMostModes = 8;
+constexpr double kEndsPerMode = 4;
+constexpr double kLeastEnds = 8;
 constexpr int kModeRounds = 9;
 constexpr int32_t kMaxModeCells = 256;
-// The deviation of a mode counts as if one more end had been seen this far from
-// its mean.
-constexpr double kUsualDeviation = 0.1;
+// The variance of a mode counts as if one more end had been seen with this
+// square of its distance from the mean.
+constexpr double kUsualVariance = 0.1 * 0.1;
 // Parts of equal mass between which a guess is divided into modes.
 constexpr double kParts = 48;
 constexpr double kLeastVariance = 1e-8;
@@ -35,6 +36,16 @@ constexpr double kLeastShare = 1e-9;
 constexpr double kHopeless = 3;
 // Densities below e to this power count as zero.
 constexpr double kFarAway = -40;
+
+// Functions to the precision of a float, which is enough for densities. They
+// take half as long as those for a double.
+double QuickExp(double x) {
+  return static_cast<double>(std::exp(static_cast<float>(x)));
+}
+double QuickPow(double base, double exponent) {
+  return static_cast<double>(
+      std::pow(static_cast<float>(base), static_cast<float>(exponent)));
+}
 
 // The cells of a grid on a logarithmic scale.
 struct LogCells {
@@ -93,6 +104,11 @@ class Divider {
     }
     costs_.assign(sums_.size(), kNever);
     costs_[0] = 0;
+    for (size_t end = 1; end < sums_.size(); ++end) {
+      for (size_t begin = 0; begin < end; ++begin) {
+        mode_costs_.push_back(CostOf(sums_[end] - sums_[begin]));
+      }
+    }
   }
 
   // Returns the division into one more mode than the last call, the first time
@@ -100,10 +116,10 @@ class Divider {
   std::vector<DurationMode> Next() {
     std::vector<double> costs(sums_.size(), kNever);
     std::vector<size_t> begins(sums_.size(), 0);
+    auto mode_cost = mode_costs_.begin();
     for (size_t end = 1; end < sums_.size(); ++end) {
-      for (size_t begin = 0; begin < end; ++begin) {
-        if (costs_[begin] == kNever) continue;
-        const double cost = costs_[begin] + CostOf(begin, end);
+      for (size_t begin = 0; begin < end; ++begin, ++mode_cost) {
+        const double cost = costs_[begin] + *mode_cost;
         if (cost >= costs[end]) continue;
         costs[end] = cost;
         begins[end] = begin;
@@ -132,13 +148,13 @@ class Divider {
   // Narrower modes are not told apart: a variance.
   static constexpr double kLeastSpread = 1e-3;
 
-  double CostOf(size_t begin, size_t end) const {
-    const Moments moments = sums_[end] - sums_[begin];
-    return moments.mass * (std::log(moments.Variance() + kLeastSpread) / 2 -
-                           std::log(moments.mass));
+  static double CostOf(const Moments& mode) {
+    return mode.mass *
+           (std::log(mode.Variance() + kLeastSpread) / 2 - std::log(mode.mass));
   }
 
   std::vector<Moments> sums_ = {{}};
+  std::vector<double> mode_costs_;  // From each part to each later one.
   std::vector<double> costs_;
   std::vector<std::vector<size_t>> begins_;
 };
@@ -191,20 +207,56 @@ class Fitter {
     }
   }
 
+  // Improves modes that begin as those given.
   ModesFit Fit(std::vector<DurationMode> modes) {
     for (int round = 0; round < kModeRounds; ++round) {
-      SpreadModes(modes);
-      const std::vector<double> sums = SumsOf(mass_);
-      const std::vector<double> factors = Factors(observed_, sums);
-      const std::vector<double> precisions = Factors(precise_, sums);
-      double total = 0;
-      for (size_t cell = 0; cell < cells_.size(); ++cell) {
-        total += mass_[cell] * factors[cell];
-      }
-      for (size_t i = 0; i < modes.size(); ++i) {
-        modes[i] = Improve(parts_[i], factors, precisions, total);
-      }
+      ImproveAll(modes,
+                 [](absl::Span<const double>, absl::Span<const double>,
+                    absl::Span<const double>) { return kUsualVariance; });
     }
+    return Score(modes);
+  }
+
+  // The same for one mode that may be much narrower than usual. Narrow
+  // intervals show how wide it is, and then need little of the prior.
+  ModesFit FitNarrow(const DurationMode& mode) {
+    std::vector<DurationMode> modes = {mode};
+    for (int round = 0; round < kModeRounds; ++round) {
+      ImproveAll(modes, [&](absl::Span<const double> part,
+                            absl::Span<const double> factors,
+                            absl::Span<const double> sums) {
+        const std::vector<double> precisions = Factors(precise_, sums);
+        double mass = kLeastShare;
+        double precision = kLeastShare;
+        for (size_t cell = 0; cell < cells_.size(); ++cell) {
+          mass += part[cell] * factors[cell];
+          precision += part[cell] * precisions[cell];
+        }
+        return std::min(kUsualVariance, mass / precision);
+      });
+    }
+    return Score(modes);
+  }
+
+ private:
+  // A round. `prior_of` returns the variance that counts as one more end, by
+  // the mass of a mode, the factors of the cells and the sums of all mass.
+  template <typename PriorOf>
+  void ImproveAll(std::vector<DurationMode>& modes, PriorOf prior_of) {
+    SpreadModes(modes);
+    const std::vector<double> sums = SumsOf(mass_);
+    const std::vector<double> factors = Factors(observed_, sums);
+    double total = 0;
+    for (size_t cell = 0; cell < cells_.size(); ++cell) {
+      total += mass_[cell] * factors[cell];
+    }
+    for (size_t i = 0; i < modes.size(); ++i) {
+      modes[i] = Improve(parts_[i], factors, total,
+                         prior_of(parts_[i], factors, sums));
+    }
+  }
+
+  ModesFit Score(const std::vector<DurationMode>& modes) {
     SpreadModes(modes);
     const auto parameters = static_cast<double>(3 * modes.size() - 1);
     return {.modes = modes,
@@ -212,7 +264,6 @@ class Fitter {
                      PriceOf(parameters, ends_)};
   }
 
- private:
   void SpreadModes(absl::Span<const DurationMode> modes) {
     const double unseen = UnseenShare(ends_);
     std::fill(mass_.begin(), mass_.end(), 0.0);
@@ -226,7 +277,7 @@ class Fitter {
         const double distance = cells_.middles[cell] - mode.mean;
         const double exponent = distance * distance / (-2 * mode.variance);
         const double part = exponent > kFarAway ? height * cells_.widths[cell] *
-                                                      std::exp(exponent)
+                                                      QuickExp(exponent)
                                                 : 0;
         parts_[i][cell] = part;
         mass_[cell] += part;
@@ -237,21 +288,15 @@ class Fitter {
 
   // `total` is the weight that is left to all modes.
   DurationMode Improve(absl::Span<const double> part,
-                       absl::Span<const double> factors,
-                       absl::Span<const double> precisions,
-                       double total) const {
+                       absl::Span<const double> factors, double total,
+                       double prior) const {
     Moments moments = {.mass = kLeastShare * total};
     double width = 0;
-    double precision = kLeastShare;
     for (size_t cell = 0; cell < cells_.size(); ++cell) {
       moments.Add(part[cell] * factors[cell], cells_.middles[cell]);
       width += part[cell] * factors[cell] * cells_.widths[cell];
-      precision += part[cell] * precisions[cell];
     }
     const double share = moments.mass / total;
-    // Narrow intervals show the width of a mode and need little of the prior.
-    const double prior =
-        std::min(kUsualDeviation * kUsualDeviation, moments.mass / precision);
     const double ends = share * ends_;
     // Grids cannot show what is much narrower than a cell.
     const double least = 0.3 * width / moments.mass;
@@ -285,16 +330,16 @@ std::vector<ModesFit> FitModes(absl::Span<const DurationBounds> observations,
                                absl::Span<const double> guess,
                                double effective_ends) {
   std::vector<ModesFit> fits;
+  if (effective_ends < kLeastEnds) return fits;
   const auto most = static_cast<size_t>(
       std::min(effective_ends / kEndsPerMode, double{kMostModes}));
-  if (most == 0) return fits;
   const LogGrid coarse =
       LogGrid::Over(grid.Edge(0), grid.Edge(grid.size() - 1), kMaxModeCells);
   const std::vector<ObservedCells> observed =
       CellsOf(observations, weights, coarse);
   const LogCells cells(coarse);
   Fitter fitter(observed, cells, effective_ends);
-  fits.push_back(fitter.Fit({NarrowMode(observed, cells)}));
+  fits.push_back(fitter.FitNarrow(NarrowMode(observed, cells)));
   Divider divider(guess, LogCells(grid));
   double best = fits.front().score;
   for (size_t i = 0; i < std::min(most, divider.MostModes()); ++i) {
@@ -305,25 +350,30 @@ std::vector<ModesFit> FitModes(absl::Span<const DurationBounds> observations,
   return fits;
 }
 
-std::vector<double> PredictedMass(const ModesFit& fit, const LogGrid& grid,
-                                  double effective_ends) {
+std::vector<double> PredictedMass(absl::Span<const ModesFit> fits,
+                                  const LogGrid& grid, double effective_ends,
+                                  absl::Span<const double> weights) {
   const LogCells cells(grid);
   std::vector<double> mass(cells.size(), 0.0);
   std::vector<double> part(cells.size());
-  for (const DurationMode& mode : fit.modes) {
-    const double ends = std::max(mode.share * effective_ends, 1.5);
-    const double freedom = std::max(ends - 1, 1.0);
-    const double scale = mode.variance * (ends + 1);
-    double sum = 0;
-    for (size_t cell = 0; cell < cells.size(); ++cell) {
-      const double distance = cells.middles[cell] - mode.mean;
-      part[cell] =
-          cells.widths[cell] *
-          std::pow(1 + distance * distance / scale, -(freedom + 1) / 2);
-      sum += part[cell];
-    }
-    for (size_t cell = 0; cell < cells.size(); ++cell) {
-      mass[cell] += mode.share * part[cell] / sum;
+  for (size_t i = 0; i < fits.size(); ++i) {
+    if (weights[i] == 0) continue;
+    for (const DurationMode& mode : fits[i].modes) {
+      const double ends = std::max(mode.share * effective_ends, 1.5);
+      const double freedom = std::max(ends - 1, 1.0);
+      const double scale = mode.variance * (ends + 1);
+      double sum = 0;
+      for (size_t cell = 0; cell < cells.size(); ++cell) {
+        const double distance = cells.middles[cell] - mode.mean;
+        part[cell] =
+            cells.widths[cell] *
+            QuickPow(1 + distance * distance / scale, -(freedom + 1) / 2);
+        sum += part[cell];
+      }
+      const double factor = weights[i] * mode.share / sum;
+      for (size_t cell = 0; cell < cells.size(); ++cell) {
+        mass[cell] += factor * part[cell];
+      }
     }
   }
   return mass;

@@ -5,10 +5,10 @@
 // operation may go: from the cache or from afar, one kind of machine or
 // another.
 //
-//   for (const ModesFit& fit : FitModes(observed, grid, guess, ends)) {
-//     fit.score;  // How probable the fit is, beside others.
-//     PredictedMass(fit, grid, ends);
-//   }
+//   const std::vector<ModesFit> fits = FitModes(observed, weights, grid, guess,
+//                                               ends);
+//   fits[0].score;  // How probable the fit is, beside others.
+//   PredictedMass(fits, grid, ends, /*weights=*/{0.2, 0.7, 0.1});
 
 #ifndef WAITER_LEARNED_DURATION_MODES_H_
 #define WAITER_LEARNED_DURATION_MODES_H_
@@ -36,18 +36,21 @@ struct ModesFit {
 };
 
 // Returns fits of one mode and more, as many as `effective_ends` equally
-// weighted ends can tell apart. `guess` is a distribution on `grid`, from which
-// the fits begin.
+// weighted ends can tell apart: none below eight. The first one is of one mode
+// that may be as narrow as the intervals allow. `guess` is a distribution on
+// `grid`, from which the fits begin.
 std::vector<ModesFit> FitModes(absl::Span<const DurationBounds> observations,
                                absl::Span<const double> weights,
                                const LogGrid& grid,
                                absl::Span<const double> guess,
                                double effective_ends);
 
-// Returns the mass of each cell of a grid, of one in sum. A mode that few ends
-// have shown is wider than it fits best: Student's distribution.
-std::vector<double> PredictedMass(const ModesFit& fit, const LogGrid& grid,
-                                  double effective_ends);
+// Returns the mass of each cell of a grid, the sum over `fits` with a weight
+// for each. A mode that few ends have shown is wider than it fits best:
+// Student's distribution.
+std::vector<double> PredictedMass(absl::Span<const ModesFit> fits,
+                                  const LogGrid& grid, double effective_ends,
+                                  absl::Span<const double> weights);
 
 // Returns what `parameters` cost in a score.
 double PriceOf(double parameters, double effective_ends);

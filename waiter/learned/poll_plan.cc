@@ -88,22 +88,33 @@ class Planner {
     }
     size_ = times_.size() - 1;
     costs_.resize(times_.size());
-    tries_.resize(times_.size());
     next_.resize(times_.size());
+    // The table holds for polls up to the next edge.
+    for (size_t from = 0, limit = 0; from < size_; ++from) {
+      const double farthest = times_[from + 1] * max_ratio_;
+      while (limit < size_ && times_[limit + 1] <= farthest) ++limit;
+      limits_.push_back(limit);
+    }
   }
 
   // Computes the best poll after a poll at any edge of the grid.
+  //
+  // Where a <= b <= c <= d, polls at c after a and at d after b are together
+  // not later than polls at d after a and at c after b. So the best poll after
+  // an edge is not after that which follows the next edge (Hirschberg, Larmore,
+  // "The Least Weight Subsequence Problem", 1987).
   void Solve(double seconds_worth_one_poll) {
     polls_per_second_ = 1 / seconds_worth_one_poll;
     costs_[size_] = Waiting(size_);
+    size_t last = size_;
     for (size_t from = size_; from-- > 0;) {
-      // The table holds for polls up to the next edge.
-      SolveFrom(from, times_[from + 1] * max_ratio_);
+      SolveFrom(from, std::min(last, limits_[from]), limits_[from]);
+      last = next_[from].best;
     }
     // The first poll that the model wants has no limit; the poll at `First()`
     // keeps it.
     const Window limited = next_[0];
-    SolveFrom(0, std::numeric_limits<double>::infinity());
+    SolveFrom(0, size_, size_);
     wanted_ = std::exchange(next_[0], limited);
     first_ = std::isinf(max_ratio_) ? 0 : times_[wanted_.high] / max_ratio_;
   }
@@ -240,18 +251,24 @@ class Planner {
     return (ended_[to] - ended_[from]) * time - (moments_[to] - moments_[from]);
   }
 
-  // Finds the best poll at `farthest` or before that follows one at an edge.
-  void SolveFrom(size_t from, double farthest) {
+  // Expected cost of a poll at `to` that follows one at `from`, and of all that
+  // come after it.
+  double CostOf(size_t from, size_t to) const {
+    return Waiting(from) +
+           polls_per_second_ * LatenessOf(from, to, times_[to]) + costs_[to];
+  }
+
+  // Finds the best poll, at edge `last` or before, that follows one at an edge,
+  // and those up to edge `limit` that are nearly as good.
+  void SolveFrom(size_t from, size_t last, size_t limit) {
     const double waiting = Waiting(from);
     double best = std::numeric_limits<double>::infinity();
     Window window;
-    size_t to = from + 1;
-    for (; to <= size_; ++to) {
-      if (times_[to] > farthest) break;
+    for (size_t to = from + 1; to <= last; ++to) {
       const double late = polls_per_second_ * LatenessOf(from, to, times_[to]);
-      tries_[to] = waiting + late + costs_[to];
-      if (tries_[to] < best) {
-        best = tries_[to];
+      const double cost = waiting + late + costs_[to];
+      if (cost < best) {
+        best = cost;
         window.best = to;
       } else if (late > best) {
         break;  // Lateness only grows.
@@ -259,14 +276,14 @@ class Planner {
     }
     costs_[from] = best;
     // Polls around the best one that cost little more are as good.
-    const double limit = best + kJitterCost * waiting;
+    const double most = best + kJitterCost * waiting;
     window.low = window.high = window.best;
     const double reach = kJitterWidth * (times_[window.best] - times_[from]);
-    while (window.low - 1 > from && tries_[window.low - 1] <= limit &&
+    while (window.low - 1 > from && CostOf(from, window.low - 1) <= most &&
            times_[window.low - 1] >= times_[window.best] - reach) {
       --window.low;
     }
-    while (window.high + 1 < to && tries_[window.high + 1] <= limit &&
+    while (window.high < limit && CostOf(from, window.high + 1) <= most &&
            times_[window.high + 1] <= times_[window.best] + reach) {
       ++window.high;
     }
@@ -289,8 +306,8 @@ class Planner {
   std::vector<double> ended_;    // Probability of an end before the edge.
   std::vector<double> moments_;  // The same, weighted by the times.
   std::vector<double> costs_;    // Expected, of all after a poll at the edge.
-  std::vector<double> tries_;    // Costs of the polls that follow one edge.
   std::vector<Window> next_;     // The polls after one at the edge.
+  std::vector<size_t> limits_;   // The last edges that may follow each.
 };
 
 // Expected, of one wait.
