@@ -244,7 +244,7 @@ std::vector<std::string> LearnedFlagNames() {
 absl::Status SimulateLearnedCommand(const Invocation& invocation) {
   LearnedArguments arguments;
   Flags flags = LearnedFlags(arguments);
-  const absl::Status parsed =
+  absl::Status parsed =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();

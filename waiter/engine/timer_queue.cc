@@ -59,7 +59,7 @@ void TimerQueue::EmptySlot(const NextSlot& next, std::vector<Timer>& due) {
   level.slots[static_cast<size_t>(next.slot)] = nullptr;
   level.occupied &= ~(uint64_t{1} << next.slot);
   while (chunk != nullptr) {
-    PrefetchChunk(chunk->next);
+    if (chunk->next != nullptr) PrefetchChunk(chunk->next);
     for (uint32_t i = 0; i < chunk->size; ++i) {
       const Timer timer = chunk->timers[i];
       const int64_t tick = TickOf(timer);
