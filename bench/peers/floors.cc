@@ -72,11 +72,11 @@ std::vector<Due> AllDue(Workload& workload) {
   return all;
 }
 
-// What a wait needs in memory, of the size that the engine's has.
+// The memory of a wait, as much as the engine has for one.
 struct alignas(64) Record {
   explicit Record(StatusFunction function) : status(function) {}
 
-  // Reads and writes what a poll does: both cache lines.
+  // Reads and writes both cache lines, as a poll does.
   void Touch(int64_t now) {
     ++attempts;
     due = now;

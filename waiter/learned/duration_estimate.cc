@@ -205,6 +205,7 @@ class ChangeFinder {
   // Tries some numbers of newest observations, and then those around the best
   // one: a split that is beside the change leaves some of both kinds together.
   Change Find() {
+    // The first and the last one are only bounds for those around.
     constexpr std::array<size_t, 8> kNewest = {1, 2, 3, 4, 6, 9, 13, 20};
     size_t best = 0;
     for (size_t i = 1; i + 1 < kNewest.size(); ++i) {

@@ -26,8 +26,12 @@ constexpr double kLeastEnds = 8;
 constexpr int kModeRounds = 9;
 constexpr int32_t kMaxModeCells = 256;
 // The variance of a mode counts as if one more end had been seen with this
-// square of its distance from the mean.
+// square of its distance from the mean, or with less where intervals are so
+// narrow that they show how wide it is: with a multiple of their variance. A
+// single mode may be that of an operation that always takes as long.
 constexpr double kUsualVariance = 0.1 * 0.1;
+constexpr double kIntervalsOfOneMode = 1;
+constexpr double kIntervalsOfSeveralModes = 30;
 // Parts of equal mass between which a guess is divided into modes.
 constexpr double kParts = 48;
 constexpr double kLeastVariance = 1e-8;
@@ -209,50 +213,22 @@ class Fitter {
 
   // Improves modes that begin as those given.
   ModesFit Fit(std::vector<DurationMode> modes) {
-    for (int round = 0; round < kModeRounds; ++round) {
-      ImproveAll(modes,
-                 [](absl::Span<const double>, absl::Span<const double>,
-                    absl::Span<const double>) { return kUsualVariance; });
-    }
-    return Score(modes);
-  }
-
-  // The same for one mode that may be much narrower than usual. Narrow
-  // intervals show how wide it is, and then need little of the prior.
-  ModesFit FitNarrow(const DurationMode& mode) {
-    std::vector<DurationMode> modes = {mode};
-    for (int round = 0; round < kModeRounds; ++round) {
-      ImproveAll(modes, [&](absl::Span<const double> part,
-                            absl::Span<const double> factors,
-                            absl::Span<const double> sums) {
-        const std::vector<double> precisions = Factors(precise_, sums);
-        double mass = kLeastShare;
-        double precision = kLeastShare;
-        for (size_t cell = 0; cell < cells_.size(); ++cell) {
-          mass += part[cell] * factors[cell];
-          precision += part[cell] * precisions[cell];
-        }
-        return std::min(kUsualVariance, mass / precision);
-      });
-    }
+    for (int round = 0; round < kModeRounds; ++round) ImproveAll(modes);
     return Score(modes);
   }
 
  private:
-  // A round. `prior_of` returns the variance that counts as one more end, by
-  // the mass of a mode, the factors of the cells and the sums of all mass.
-  template <typename PriorOf>
-  void ImproveAll(std::vector<DurationMode>& modes, PriorOf prior_of) {
+  void ImproveAll(std::vector<DurationMode>& modes) {
     SpreadModes(modes);
     const std::vector<double> sums = SumsOf(mass_);
     const std::vector<double> factors = Factors(observed_, sums);
+    const std::vector<double> precisions = Factors(precise_, sums);
     double total = 0;
     for (size_t cell = 0; cell < cells_.size(); ++cell) {
       total += mass_[cell] * factors[cell];
     }
     for (size_t i = 0; i < modes.size(); ++i) {
-      modes[i] = Improve(parts_[i], factors, total,
-                         prior_of(parts_[i], factors, sums));
+      modes[i] = Improve(parts_[i], factors, precisions, total);
     }
   }
 
@@ -288,15 +264,22 @@ class Fitter {
 
   // `total` is the weight that is left to all modes.
   DurationMode Improve(absl::Span<const double> part,
-                       absl::Span<const double> factors, double total,
-                       double prior) const {
+                       absl::Span<const double> factors,
+                       absl::Span<const double> precisions,
+                       double total) const {
     Moments moments = {.mass = kLeastShare * total};
     double width = 0;
+    double precision = kLeastShare;
     for (size_t cell = 0; cell < cells_.size(); ++cell) {
       moments.Add(part[cell] * factors[cell], cells_.middles[cell]);
       width += part[cell] * factors[cell] * cells_.widths[cell];
+      precision += part[cell] * precisions[cell];
     }
     const double share = moments.mass / total;
+    const double intervals =
+        parts_.size() == 1 ? kIntervalsOfOneMode : kIntervalsOfSeveralModes;
+    const double prior =
+        std::min(kUsualVariance, intervals * moments.mass / precision);
     const double ends = share * ends_;
     // Grids cannot show what is much narrower than a cell.
     const double least = 0.3 * width / moments.mass;
@@ -339,7 +322,7 @@ std::vector<ModesFit> FitModes(absl::Span<const DurationBounds> observations,
       CellsOf(observations, weights, coarse);
   const LogCells cells(coarse);
   Fitter fitter(observed, cells, effective_ends);
-  fits.push_back(fitter.FitNarrow(NarrowMode(observed, cells)));
+  fits.push_back(fitter.Fit({NarrowMode(observed, cells)}));
   Divider divider(guess, LogCells(grid));
   double best = fits.front().score;
   for (size_t i = 0; i < std::min(most, divider.MostModes()); ++i) {
