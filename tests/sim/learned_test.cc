@@ -75,8 +75,9 @@ TEST(LearnedStudyTest, NobodyIsLaterThanTheGuardAllows) {
 }
 
 TEST(LearnedStudyTest, TwentyWaitsSaveAQuarterOfThePollsAtEqualLateness) {
+  // The waits of two models may be easier than those of the optimum by chance.
   const absl::StatusOr<std::vector<EqualLatenessRow>> rows =
-      CompareAtEqualLateness(kFew);
+      CompareAtEqualLateness({.repetitions = 8});
   ASSERT_TRUE(rows.ok()) << rows.status();
   for (const EqualLatenessRow& row : *rows) {
     EXPECT_LT(row.polls, 0.75 * row.default_polls) << row.name;
