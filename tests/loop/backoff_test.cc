@@ -303,14 +303,16 @@ TEST(BackoffTest, ProgressIsFiniteOnTheSteepestAndTheFlattestCurve) {
                             .jitter = Jitter::None()};
   NoBits gen;
   const Backoff steep(options);
-  BackoffProgress progress = steep.ProgressAfter(std::chrono::hours(1));
+  BackoffProgress progress;
+  steep.AdvanceTo(std::chrono::hours(1), progress);
   EXPECT_EQ(steep.NextDelay(progress, gen), nanoseconds(int64_t{1} << 62));
 
   options.initial_delay = absl::Nanoseconds(1);
   options.min_delay = absl::ZeroDuration();
   options.multiplier = std::nextafter(1.0, 2.0);
   const Backoff flat(options);
-  progress = flat.ProgressAfter(nanoseconds::max());
+  progress = {};
+  flat.AdvanceTo(nanoseconds::max(), progress);
   for (int i = 0; i < 3; ++i) {
     EXPECT_GE(flat.NextDelay(progress, gen), nanoseconds(1));
   }

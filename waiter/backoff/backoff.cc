@@ -68,20 +68,23 @@ double Backoff::CeilingInNanoseconds(int64_t n) const {
                   static_cast<double>(max_delay_.count()));
 }
 
-BackoffProgress Backoff::ProgressAfter(std::chrono::nanoseconds elapsed) const {
+int64_t Backoff::PositionAfter(std::chrono::nanoseconds elapsed) const {
+  if (decorrelated_) return std::min(elapsed, max_delay_).count();
   const auto time = static_cast<double>(elapsed.count());
-  if (decorrelated_) {
-    return BackoffProgress::FromInt64(std::min(elapsed, max_delay_).count());
+  if (time < initial_delay_ || initial_delay_ == 0 || multiplier_ == 1) {
+    return 0;
   }
-  if (initial_delay_ == 0 || multiplier_ == 1) return {};
-  // The ceilings are a geometric series.
-  const double delays = std::log1p(time * (multiplier_ - 1) / initial_delay_) /
-                        std::log(multiplier_);
+  // The ceilings are a geometric series. One that hardly grows may count as one
+  // that does not.
+  const double growth = 1 + time * (multiplier_ - 1) / initial_delay_;
+  const double delays = multiplier_ == 2
+                            ? std::ilogb(growth)
+                            : std::log(growth) / std::log(multiplier_);
   // A curve that hardly grows may take more delays than an int64_t holds, and
   // the ceilings of a steep one overflow to infinity.
   constexpr double kMost = 1e18;
-  return BackoffProgress::FromInt64(
-      std::min(static_cast<int64_t>(std::min(delays, kMost)), constant_from_));
+  return std::min(static_cast<int64_t>(std::min(delays, kMost)),
+                  constant_from_);
 }
 
 Backoff::Window Backoff::WindowUnder(double ceiling) const {

@@ -154,7 +154,7 @@ class Planner {
       }
       if (time * max_ratio_ >= times_[wanted_.low]) break;
       time = NextEarlyLook(time, TimeAt(wanted_.high),
-                           static_cast<float>(max_ratio_));
+                           std::log2(static_cast<float>(max_ratio_)));
     }
     for (; from < size_; from = to, to = next_[from].best) {
       visit(from, to, times_[to]);

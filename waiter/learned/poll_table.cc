@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 namespace waiter::internal {
 namespace {
@@ -28,12 +30,30 @@ float UpperUnit(uint64_t random) {
   return static_cast<float>(random >> 40U) * 0x1p-24F;
 }
 
+// Later than all times of polls.
+constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
+
+// Returns how many of the times at `places`, which are in order, are not after
+// `time`. Without a loop, which would be slower.
+template <size_t... places>
+size_t CountUntil(uint32_t time, const std::atomic<uint32_t>* times,
+                  std::index_sequence<places...>) {
+  return (size_t{times[places + 1].load(kAcquire) <= time} + ...);
+}
+
+// Returns the index of the last of `kSize` times that is not after `time`; 0 if
+// there is none.
+template <size_t kSize>
+size_t LastUntil(uint32_t time, const std::atomic<uint32_t>* times) {
+  return CountUntil(time, times, std::make_index_sequence<kSize - 1>());
+}
+
 }  // namespace
 
-float NextEarlyLook(float elapsed, float latest, float max_ratio) {
-  const float polls =
-      std::ceil(std::log(latest / elapsed) / std::log(max_ratio));
-  return elapsed * std::pow(latest / elapsed, 1 / std::max(polls, 1.0F));
+float NextEarlyLook(float elapsed, float latest, float max_octaves) {
+  const float octaves = std::log2(latest / elapsed);
+  const float polls = std::ceil(octaves / max_octaves);
+  return elapsed * std::exp2(octaves / std::max(polls, 1.0F));
 }
 
 void SharedPollTable::Store(const PollTable& table) {
@@ -42,14 +62,18 @@ void SharedPollTable::Store(const PollTable& table) {
   weight_.store(table.weight, kRelease);
   exploration_.store(table.exploration, kRelease);
   max_ratio_.store(table.max_ratio, kRelease);
+  max_octaves_.store(std::log2(table.max_ratio), kRelease);
   first_.store(table.first, kRelease);
   wanted_earliest_.store(table.wanted_earliest, kRelease);
   wanted_latest_.store(table.wanted_latest, kRelease);
   last_delay_.store(table.last_delay, kRelease);
   end_.store(table.end, kRelease);
-  size_.store(table.size, kRelease);
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    from_[i].store(std::bit_cast<uint32_t>(table.rows[i].from), kRelease);
+  for (size_t i = 0; i < kRows; ++i) {
+    const uint32_t from = i < static_cast<size_t>(table.size)
+                              ? std::bit_cast<uint32_t>(table.rows[i].from)
+                              : kNever;
+    if (i % kBlockSize == 0) block_from_[i / kBlockSize].store(from, kRelease);
+    from_[i].store(from, kRelease);
     windows_[i].earliest.store(table.rows[i].earliest, kRelease);
     windows_[i].latest.store(table.rows[i].latest, kRelease);
   }
@@ -87,17 +111,12 @@ LearnedDelay SharedPollTable::Read(float elapsed, uint64_t random) const {
 }
 
 float SharedPollTable::NextPoll(float elapsed, float random) const {
-  // While a table is stored, its size and its rows may not belong together.
-  const auto size = static_cast<size_t>(
-      std::clamp(size_.load(kAcquire), 1, PollTable::kMaxSize));
   // The last row that begins at `elapsed` or before.
   const auto time = std::bit_cast<uint32_t>(elapsed);
-  size_t row = 0;
-  for (size_t count = size; count > 1;) {
-    const size_t half = count / 2;
-    row = from_[row + half].load(kAcquire) <= time ? row + half : row;
-    count -= half;
-  }
+  const size_t block = LastUntil<kBlocks>(time, block_from_.data());
+  const size_t row =
+      block * kBlockSize +
+      LastUntil<kBlockSize>(time, from_.data() + block * kBlockSize);
   const float latest = std::min(windows_[row].latest.load(kAcquire),
                                 elapsed * max_ratio_.load(kAcquire));
   const float earliest =
@@ -122,7 +141,7 @@ float SharedPollTable::BeforeRows(float elapsed, float random) const {
     return first > 0 ? std::min(next, std::max(first, elapsed * max_ratio))
                      : next;
   }
-  return NextEarlyLook(elapsed, latest, max_ratio);
+  return NextEarlyLook(elapsed, latest, max_octaves_.load(kAcquire));
 }
 
 }  // namespace waiter::internal

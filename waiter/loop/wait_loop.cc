@@ -51,6 +51,12 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
                                     : absl::FromChrono(to - from);
 }
 
+// Returns what `WaitPolicy::ToLoopDuration` does, without an `absl::Duration`.
+nanoseconds ToLoopDelay(double seconds) {
+  constexpr double kMost = 0x1p61;  // 73 years.
+  return nanoseconds(static_cast<int64_t>(std::min(seconds * 1e9, kMost)));
+}
+
 // Learned delays need no more digits than a float has.
 float ToFloatSeconds(nanoseconds duration) {
   return std::chrono::duration<float>(duration).count();
@@ -239,8 +245,7 @@ ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
   }
   // As far on the curve as if all polls had followed it: a throttled delay is
   // not shorter than the curve's next one.
-  progress = BackoffProgress::FromInt64(
-      std::max(progress.ToInt64(), curve.ProgressAfter(elapsed).ToInt64()));
+  curve.AdvanceTo(elapsed, progress);
   auto seconds = static_cast<double>(found.delay);
   if (found.weight < 1) {
     const double other = std::max(
@@ -248,8 +253,7 @@ ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
         1e-9);
     seconds = other * std::pow(seconds / other, found.weight);
   }
-  return {std::max(WaitPolicy::ToLoopDuration(absl::Seconds(seconds)),
-                   curve.min_delay()),
+  return {std::max(ToLoopDelay(seconds), curve.min_delay()),
           found.weight <= 0 ? SleepReason::kNotReady : SleepReason::kLearned};
 }
 
@@ -497,16 +501,16 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportDecision(
 
 ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportSleep(MonotonicTime now,
                                                    Delay delay) {
-  const absl::Duration length = absl::FromChrono(delay.length);
   if (!report_.history.empty()) {
-    LastRecord().delay += length;  // A rate limiter may add to a delay.
+    // A rate limiter may add to a delay.
+    LastRecord().delay += absl::FromChrono(delay.length);
   }
   if (policy_.observer() != nullptr && policy_.poll_hooks().before_sleep) {
     CallHook(policy_, [&](WaitObserver& observer) {
       observer.BeforeSleep({.wait = Identity(),
                             .attempt = report_.attempts,
                             .elapsed = Between(state_.start, now),
-                            .delay = length,
+                            .delay = absl::FromChrono(delay.length),
                             .reason = delay.reason});
     });
   }

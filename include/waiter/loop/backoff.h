@@ -104,9 +104,14 @@ class Backoff {
     return delay;
   }
 
-  // Returns the position of a wait that has followed the curve, without jitter,
-  // for `elapsed`.
-  BackoffProgress ProgressAfter(std::chrono::nanoseconds elapsed) const;
+  // Moves `progress` on, never back, to the position of a wait that has
+  // followed the curve, without jitter, for `elapsed`.
+  void AdvanceTo(std::chrono::nanoseconds elapsed,
+                 BackoffProgress& progress) const {
+    if (progress.value_ < constant_from_) {
+      progress.value_ = std::max(progress.value_, PositionAfter(elapsed));
+    }
+  }
 
   std::chrono::nanoseconds min_delay() const { return min_delay_; }
 
@@ -132,6 +137,8 @@ class Backoff {
     const int64_t n = std::min(++progress.value_, constant_from_);
     return n <= table_size_ ? table_[static_cast<size_t>(n - 1)] : WindowAt(n);
   }
+  // Returns the value of a progress after `elapsed`.
+  int64_t PositionAfter(std::chrono::nanoseconds elapsed) const;
   double CeilingInNanoseconds(int64_t n) const;
   // Returns the window of the `n`th delay.
   Window WindowAt(int64_t n) const {
