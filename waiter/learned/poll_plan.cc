@@ -31,6 +31,8 @@ constexpr double kJitterWidth = 0.1;
 // Part of the cost of a plan that looks before all known durations may add. It
 // bounds what a model of another, longer operation costs.
 constexpr double kEarlyLooks = 0.04;
+// As many of them, at most, as times the limit of the ratio takes.
+constexpr double kMostEarlyLooks = 2;
 // Exploration for as long as a change of the durations is recent.
 constexpr float kExplorationAfterChange = 0.25F;
 // Rounds of bisection for a target. Each halves an interval of 2^40.
@@ -117,17 +119,26 @@ class Planner {
     SolveFrom(0, size_, size_);
     wanted_ = std::exchange(next_[0], limited);
     first_ = std::isinf(max_ratio_) ? 0 : times_[wanted_.high] / max_ratio_;
+    looks_ = {.max_ratio = static_cast<float>(max_ratio_),
+              .max_octaves = static_cast<float>(std::log2(max_ratio_)),
+              .max_root_step = std::numeric_limits<float>::infinity()};
   }
 
-  // Moves the first poll forward, for a small part of the cost.
+  // Adds polls before the first one that the model wants, for a small part of
+  // the cost: before all others first, and then between them.
   void AddEarlyLooks() {
     static const double shortest =
         absl::ToDoubleSeconds(BackoffOptions().initial_delay);
     if (first_ == 0) return;
     const double cost = Polls() + polls_per_second_ * Lateness();
-    for (double left = std::floor(kEarlyLooks * cost);
-         left > 0 && first_ / max_ratio_ > shortest; --left) {
+    double left = std::floor(kEarlyLooks * cost);
+    double looks = 1;
+    for (; left > 0 && first_ / max_ratio_ > shortest; --left, ++looks) {
       first_ /= max_ratio_;
+    }
+    if (left > 0) {
+      looks_.max_root_step =
+          RootStepFor(std::min(looks + left, kMostEarlyLooks * looks));
     }
   }
 
@@ -152,9 +163,8 @@ class Planner {
         to = next_[from].best;
         break;
       }
-      if (time * max_ratio_ >= times_[wanted_.low]) break;
-      time = NextEarlyLook(time, TimeAt(wanted_.high),
-                           std::log2(static_cast<float>(max_ratio_)));
+      if (ReachOf(time, looks_) >= times_[wanted_.low]) break;
+      time = NextEarlyLook(time, TimeAt(wanted_.high), looks_);
     }
     for (; from < size_; from = to, to = next_[from].best) {
       visit(from, to, times_[to]);
@@ -216,6 +226,7 @@ class Planner {
     PollTable& table = plan.table;
     table.max_ratio = static_cast<float>(max_ratio_);
     table.first = static_cast<float>(First());
+    table.max_root_step = looks_.max_root_step;
     table.wanted_earliest = TimeAt(wanted_.low);
     table.wanted_latest = TimeAt(wanted_.high);
     table.end = static_cast<float>(times_[size_]);
@@ -238,6 +249,24 @@ class Planner {
   }
 
  private:
+  // Returns the limit of the steps between the roots of times with which there
+  // are about so many early looks. They begin with steps of the logarithm, and
+  // go on with those of the root from where both are equally far.
+  float RootStepFor(double looks) const {
+    const double last = std::sqrt(times_[wanted_.high]);
+    const double step_of_one = std::sqrt(max_ratio_) - 1;
+    // From the begin to where more steps of the logarithm save none.
+    double low = std::sqrt(first_);
+    double high = last * std::log(max_ratio_) / (2 * step_of_one);
+    for (int round = 0; round < kBisections; ++round) {
+      const double root = (low + high) / 2;
+      const double count = std::log2(root * root / first_) / looks_.max_octaves +
+                           (last - root) / (step_of_one * root);
+      (count > looks ? low : high) = root;
+    }
+    return static_cast<float>(step_of_one * high);
+  }
+
   // Returns when a poll at an edge comes.
   float TimeAt(size_t edge) const {
     return static_cast<float>(times_[edge] * (1 + kRounding));
@@ -301,6 +330,7 @@ class Planner {
   const double max_ratio_;
   double polls_per_second_ = 1;
   double first_ = 0;
+  EarlyLooks looks_;             // From there on.
   Window wanted_;                // The first poll that the model wants.
   std::vector<double> times_;    // Edges of the grid.
   std::vector<double> ended_;    // Probability of an end before the edge.

@@ -50,9 +50,21 @@ size_t LastUntil(uint32_t time, const std::atomic<uint32_t>* times) {
 
 }  // namespace
 
-float NextEarlyLook(float elapsed, float latest, float max_octaves) {
+float ReachOf(float elapsed, const EarlyLooks& looks) {
+  const float root = std::sqrt(elapsed) + looks.max_root_step;
+  return std::min(elapsed * looks.max_ratio, root * root);
+}
+
+float NextEarlyLook(float elapsed, float latest, const EarlyLooks& looks) {
+  // Steps of the root, each as long as the others.
+  const float root = std::sqrt(elapsed);
+  const float way = std::sqrt(latest) - root;
+  const float next =
+      root + way / std::max(std::ceil(way / looks.max_root_step), 1.0F);
+  if (next * next <= elapsed * looks.max_ratio) return next * next;
+  // Steps of the logarithm.
   const float octaves = std::log2(latest / elapsed);
-  const float polls = std::ceil(octaves / max_octaves);
+  const float polls = std::ceil(octaves / looks.max_octaves);
   return elapsed * std::exp2(octaves / std::max(polls, 1.0F));
 }
 
@@ -64,6 +76,7 @@ void SharedPollTable::Store(const PollTable& table) {
   max_ratio_.store(table.max_ratio, kRelease);
   max_octaves_.store(std::log2(table.max_ratio), kRelease);
   first_.store(table.first, kRelease);
+  max_root_step_.store(table.max_root_step, kRelease);
   wanted_earliest_.store(table.wanted_earliest, kRelease);
   wanted_latest_.store(table.wanted_latest, kRelease);
   last_delay_.store(table.last_delay, kRelease);
@@ -130,18 +143,21 @@ float SharedPollTable::BeforeRows(float elapsed, float random) const {
   constexpr float kAlmost = 0.99F;
   const float first = first_.load(kAcquire);
   if (elapsed < first * kAlmost) return first;
-  const float max_ratio = max_ratio_.load(kAcquire);
+  const EarlyLooks looks = {.max_ratio = max_ratio_.load(kAcquire),
+                            .max_octaves = max_octaves_.load(kAcquire),
+                            .max_root_step = max_root_step_.load(kAcquire)};
   const float earliest = wanted_earliest_.load(kAcquire);
   const float latest = wanted_latest_.load(kAcquire);
   const float farthest =
-      first > 0 ? std::max(elapsed / kAlmost * max_ratio, earliest) : latest;
-  if (elapsed * max_ratio >= earliest * kAlmost || first == 0) {
+      first > 0 ? std::max(elapsed / kAlmost * looks.max_ratio, earliest)
+                : latest;
+  if (first == 0 || ReachOf(elapsed, looks) >= earliest * kAlmost) {
     const float next =
         earliest + random * (std::min(latest, farthest) - earliest);
-    return first > 0 ? std::min(next, std::max(first, elapsed * max_ratio))
+    return first > 0 ? std::min(next, std::max(first, elapsed * looks.max_ratio))
                      : next;
   }
-  return NextEarlyLook(elapsed, latest, max_octaves_.load(kAcquire));
+  return NextEarlyLook(elapsed, latest, looks);
 }
 
 }  // namespace waiter::internal

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace waiter::internal {
 
@@ -39,6 +40,8 @@ struct PollTable {
   // Time of the first poll after that at the start of the wait; 0 if that is
   // the one that the model wants.
   float first = 0;
+  // As in `EarlyLooks`, between these two.
+  float max_root_step = std::numeric_limits<float>::infinity();
   // The first poll that the model wants.
   float wanted_earliest = 0;
   float wanted_latest = 0;
@@ -50,10 +53,22 @@ struct PollTable {
   std::array<Row, kMaxSize> rows = {};
 };
 
+// Limits of the distance of two polls before all ends that are expected. Where
+// the orders of magnitude of an end are as probable as each other, distances
+// that grow with the square root of the time cost least (Barlow, Hunter,
+// Proschan, "Optimum Checking Procedures", 1963).
+struct EarlyLooks {
+  float max_ratio = 2;
+  float max_octaves = 1;    // The binary logarithm of `max_ratio`.
+  float max_root_step = 0;  // Difference of square roots.
+};
+
+// Returns the time of the last poll that may follow one at `elapsed`.
+float ReachOf(float elapsed, const EarlyLooks& looks);
+
 // Returns the next poll after one at `elapsed` where no end is expected before
-// `latest`: of the fewest polls until then of which none comes at more than
-// 2^`max_octaves` times the one before.
-float NextEarlyLook(float elapsed, float latest, float max_octaves);
+// `latest`: of about the fewest polls until then.
+float NextEarlyLook(float elapsed, float latest, const EarlyLooks& looks);
 
 // Decision of a table about one poll.
 struct LearnedDelay {
@@ -95,8 +110,9 @@ class SharedPollTable {
   Word weight_ = 0;
   Word exploration_ = 0;
   Word max_ratio_ = 2;
-  Word max_octaves_ = 1;  // The logarithm of the same.
+  Word max_octaves_ = 1;
   Word first_ = 0;
+  Word max_root_step_ = 0;
   Word wanted_earliest_ = 0;
   Word wanted_latest_ = 0;
   Word last_delay_ = 0;
