@@ -216,6 +216,7 @@ class ChangeFinder {
          ++newest) {
       Try(newest);
     }
+    LeaveToPast();
     const double trust = std::exp((kExplainedByChance - largest_) / 2);
     return {.newest = newest_,
             .trust_in_past = trust < kLeastTrust ? 0 : trust};
@@ -236,6 +237,30 @@ class ChangeFinder {
     newest_ = cells_.size() - split;
     return true;
   }
+
+  // Moves the split on while the first observation behind it is more probable
+  // by the past than by those that follow. Such a one hardly lessens the
+  // surprise, but it would keep the past alive among the newest.
+  void LeaveToPast() {
+    const absl::Span<const ObservedCells> all = cells_;
+    for (; newest_ > kFewest; --newest_) {
+      const size_t split = cells_.size() - newest_;
+      const ObservedCells& first = cells_[split];
+      if (ProbabilityOf(first, all.first(split)) <=
+          ProbabilityOf(first, all.subspan(split + 1))) {
+        return;
+      }
+    }
+  }
+
+  double ProbabilityOf(const ObservedCells& cells,
+                       absl::Span<const ObservedCells> by) const {
+    const std::vector<double> sums =
+        SumsOf(SmoothEstimate(by, size_, static_cast<double>(by.size())));
+    return sums[cells.last + 1] - sums[cells.first];
+  }
+
+  static constexpr size_t kFewest = 2;  // Observations that make a change.
 
   std::vector<DurationBounds> ended_;
   std::vector<ObservedCells> cells_;

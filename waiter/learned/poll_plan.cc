@@ -260,8 +260,9 @@ class Planner {
     double high = last * std::log(max_ratio_) / (2 * step_of_one);
     for (int round = 0; round < kBisections; ++round) {
       const double root = (low + high) / 2;
-      const double count = std::log2(root * root / first_) / looks_.max_octaves +
-                           (last - root) / (step_of_one * root);
+      const double count =
+          std::log2(root * root / first_) / looks_.max_octaves +
+          (last - root) / (step_of_one * root);
       (count > looks ? low : high) = root;
     }
     return static_cast<float>(step_of_one * high);

@@ -154,8 +154,9 @@ float SharedPollTable::BeforeRows(float elapsed, float random) const {
   if (first == 0 || ReachOf(elapsed, looks) >= earliest * kAlmost) {
     const float next =
         earliest + random * (std::min(latest, farthest) - earliest);
-    return first > 0 ? std::min(next, std::max(first, elapsed * looks.max_ratio))
-                     : next;
+    return first > 0
+               ? std::min(next, std::max(first, elapsed * looks.max_ratio))
+               : next;
   }
   return NextEarlyLook(elapsed, latest, looks);
 }

@@ -59,7 +59,7 @@ struct LearnedDelaysOptions {
   // Share of the polls that come early, at a random part of their delay, so
   // that durations that have become shorter are noticed. It is this share of
   // the polls that is made in vain. Within [0, 0.5].
-  double exploration = 0.02;
+  double exploration = 0.01;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
