@@ -28,7 +28,7 @@
 namespace waiter::sim {
 
 struct LearnedStudyOptions {
-  int repetitions = 12;  // From 1 to 10,000.
+  int repetitions = 48;  // From 1 to 10,000.
   uint64_t seed = 1;
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -261,6 +262,24 @@ TEST_F(LearnedDelaysTest, LongScheduleAlsoLooksBeforeAllThatIsKnown) {
   EXPECT_LE(times.back(), 130);
 }
 
+// Its limit of the ratio alone would be one poll for each factor of two.
+TEST_F(LearnedDelaysTest, ScheduleOfManyPollsHasLooksByTheRootOfTheTime) {
+  Fill(*model_, "create", 3600, 0.5, 20);
+  std::vector<double> roots;
+  for (const absl::Duration poll : Make()->Schedule("create").polls) {
+    if (poll >= absl::Seconds(100) && poll <= absl::Seconds(900)) {
+      roots.push_back(std::sqrt(absl::ToDoubleSeconds(poll)));
+    }
+  }
+
+  ASSERT_GE(roots.size(), 8);
+  const double step =
+      (roots.back() - roots.front()) / static_cast<double>(roots.size() - 1);
+  for (size_t i = 1; i < roots.size(); ++i) {
+    EXPECT_NEAR(roots[i] - roots[i - 1], step, 0.01 * step) << i;
+  }
+}
+
 TEST_F(LearnedDelaysTest, FewDurationsDecideInPart) {
   Fill(*model_, "create", 60, 0.1, 4);
   const LearnedSchedule some = Make()->Schedule("create");
@@ -343,6 +362,17 @@ TEST_F(LearnedDelaysTest, HoweverManyNewDurationsThereAreNoOldOneCountsAsNew) {
               0.93)
         << newer << " new ones";
   }
+}
+
+// The last ones before the change are the least and one of the longest.
+TEST_F(LearnedDelaysTest, DurationAtTheEdgeOfTheOldOnesDoesNotKeepThemAlive) {
+  for (const double seconds :
+       {5120, 15160, 3195, 3660, 5940, 1660, 3280, 5840, 6650, 6655,
+        2390, 9500,  6870, 3140, 5280, 4350, 4000, 3550, 1240, 10000,
+        43,   42,    52,   37,   70,   34,   57,   40,   213,  210}) {
+    Fill(*model_, "create", seconds, 0, 1);
+  }
+  EXPECT_GE(ProbabilityBy(Make()->Schedule("create"), absl::Minutes(5)), 0.9);
 }
 
 TEST_F(LearnedDelaysTest, DurationsAtTheEdgeOfAModeAreNoChange) {
