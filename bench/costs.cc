@@ -355,6 +355,10 @@ void PrintSleeps(const Effort& effort) {
   Print("stop requested to wait returned, p50", "us",
         MedianLatency(stop, effort.stops), kOther, Ratio(1.1));
   Print("stop requested to wait returned, p50", "us",
+        MedianLatency(stop, effort.stops,
+                      &StopLatency::OfConditionVariableAndStatus),
+        "condition_variable, status", Ratio(1.1));
+  Print("stop requested to wait returned, p50", "us",
         MedianLatency(stop, effort.stops, &StopLatency::OfStopToken),
         "condition_variable_any, stop_token", Ratio(1.1));
 }

@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "bench/check.h"
 #include "waiter/clock.h"
@@ -83,6 +85,23 @@ std::chrono::nanoseconds StopLatency::OfWaiter() {
 }
 
 std::chrono::nanoseconds StopLatency::OfConditionVariable() {
+  return MeasureConditionVariable([] {});
+}
+
+std::chrono::nanoseconds StopLatency::OfConditionVariableAndStatus() {
+  const MonotonicTime start = Now();
+  return MeasureConditionVariable([start] {
+    const absl::Status status = absl::CancelledError(absl::StrCat(
+        "wait: stop requested after ", 1, " attempt in ",
+        absl::FormatDuration(absl::Trunc(absl::FromChrono(Now() - start),
+                                         absl::Microseconds(1))),
+        "; last poll: ", "not ready"));
+    Check(!status.ok(), "a status was lost");
+  });
+}
+
+template <typename Then>
+std::chrono::nanoseconds StopLatency::MeasureConditionVariable(Then then) {
   std::mutex mutex;
   std::condition_variable stopped_or_due;
   bool stopped = false;
@@ -92,6 +111,7 @@ std::chrono::nanoseconds StopLatency::OfConditionVariable() {
         Check(stopped_or_due.wait_until(lock, Now() + std::chrono::hours(1),
                                         [&] { return stopped; }),
               "a notification did not end a sleep");
+        then();
       },
       [&] {
         {

@@ -88,12 +88,20 @@ class StopLatency {
   // From `notify_one` to the return of `wait_until`.
   std::chrono::nanoseconds OfConditionVariable();
 
+  // The same, and then the status that a wait returns: when a thread has just
+  // woken up, that code and its memory are far from the processor.
+  std::chrono::nanoseconds OfConditionVariableAndStatus();
+
   // From `std::stop_source::request_stop` to the return of
   // `std::condition_variable_any::wait_until`: what the standard library has
   // for a sleep that a stop token ends.
   std::chrono::nanoseconds OfStopToken();
 
  private:
+  // Calls `then` after `wait_until`.
+  template <typename Then>
+  std::chrono::nanoseconds MeasureConditionVariable(Then then);
+
   // Runs `block` on the other thread, and `wake` once that thread sleeps.
   template <typename Wake>
   std::chrono::nanoseconds Measure(std::function<void()> block, Wake wake);

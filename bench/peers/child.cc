@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,13 +25,17 @@
 namespace waiter::bench {
 namespace {
 
-[[noreturn]] void BecomeProgram(int cpu,
-                                const std::vector<std::string>& command,
-                                int output) {
+bool Bind(int cpu) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   CPU_SET(static_cast<size_t>(cpu), &cpus);
-  if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0) {
+  return sched_setaffinity(0, sizeof(cpus), &cpus) == 0;
+}
+
+[[noreturn]] void BecomeProgram(std::optional<int> cpu,
+                                const std::vector<std::string>& command,
+                                int output) {
+  if (cpu.has_value() && !Bind(*cpu)) {
     std::perror("cannot bind to a processor");
     _exit(126);
   }
@@ -47,7 +52,7 @@ namespace {
 
 }  // namespace
 
-absl::StatusOr<std::string> RunOnCpu(int cpu,
+absl::StatusOr<std::string> RunOnCpu(std::optional<int> cpu,
                                      const std::vector<std::string>& command) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {

@@ -67,6 +67,10 @@ constexpr Program kRecords = {"floor: with records", "floors", "--records"};
 constexpr Program kHandOver = {"floor: records", "floors", nullptr};
 constexpr Program kBatches = {"Waiter, batches of 64", "waiter_engine",
                               "--batch=64"};
+constexpr Program kOneWorker = {"one worker", "waiter_engine", "--threads=1"};
+constexpr Program kTwoWorkers = {"two workers", "waiter_engine", "--threads=2"};
+constexpr Program kTwoEngines = {"floor: two engines", "waiter_engine",
+                                 "--threads=2 --apart"};
 constexpr Program kAsio = {"Asio callbacks", "asio_callbacks", nullptr};
 constexpr Program kCoroutines = {"Asio coroutines", "asio_coroutines", nullptr};
 constexpr Program kLibuv = {"libuv", "libuv", nullptr};
@@ -195,6 +199,16 @@ std::vector<Row> Rows() {
     }
   }
   const std::vector<Row> others = {
+      {"wall time per poll, 1 M, two workers",
+       "ns",
+       {{&kTwoWorkers, "wall", kMillion}, "wall_per_poll_ns"},
+       {{&kOneWorker, "wall", kMillion}, "wall_per_poll_ns"},
+       Ratio(0.55)},
+      {"wall time per poll, 1 M, two workers",
+       "ns",
+       {{&kTwoWorkers, "wall", kMillion}, "wall_per_poll_ns"},
+       {{&kTwoEngines, "wall", kMillion}, "wall_per_poll_ns"},
+       {}},
       OfAllPending("memory per pending wait", "B", "bytes_per_wait", kWaiter,
                    Value(128)),
       OfAllPending("memory per pending wait, full report", "B",
@@ -328,7 +342,9 @@ class Measurements {
         command.emplace_back(flag);
       }
     }
-    const absl::StatusOr<std::string> output = RunOnCpu(cpu_, command);
+    const bool on_all_cpus = std::string_view(run.mode) == "wall";
+    const absl::StatusOr<std::string> output =
+        RunOnCpu(on_all_cpus ? std::nullopt : std::optional(cpu_), command);
     if (!output.ok()) Die(output.status().ToString());
     Figures figures;
     for (const absl::string_view line :

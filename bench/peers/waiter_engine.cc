@@ -6,8 +6,10 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -16,6 +18,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/peers/workload.h"
 #include "waiter/backoff_options.h"
@@ -41,6 +44,10 @@ ABSL_FLAG(bool, no_timer_slack, false,
 ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
 ABSL_FLAG(size_t, batch, 1,
           "number of waits that --mode=submit starts at once");
+
+ABSL_FLAG(uint32_t, threads, 1, "number of workers of --mode=wall");
+ABSL_FLAG(bool, apart, false,
+          "whether these workers are of one engine each, and share nothing");
 
 namespace waiter::bench {
 namespace {
@@ -72,7 +79,8 @@ class LatenessObserver final : public WaitObserver {
 };
 
 std::shared_ptr<const WaitPolicy> MakePolicy(
-    const Workload& workload, std::shared_ptr<WaitObserver> observer) {
+    const Workload& workload, std::shared_ptr<WaitObserver> observer,
+    absl::Duration first_poll_delay = absl::ZeroDuration()) {
   const auto& [initial, max, min] = workload.schedule();
   return WaitPolicy::Make(
       {.timeout = absl::InfiniteDuration(),
@@ -80,6 +88,7 @@ std::shared_ptr<const WaitPolicy> MakePolicy(
                    .max_delay = absl::Nanoseconds(max),
                    .jitter = Jitter::Full(),
                    .min_delay = absl::Nanoseconds(min)},
+       .first_poll_delay = first_poll_delay,
        .observer = std::move(observer)});
 }
 
@@ -223,6 +232,58 @@ int MeasureSubmit(Workload& workload) {
       });
 }
 
+// Some of the workers, and the waits that they have. Lives in cache lines of
+// its own.
+struct alignas(64) Crew {
+  Crew(int threads, std::shared_ptr<const WaitPolicy> policy_of_all,
+       size_t waits)
+      : policy(std::move(policy_of_all)),
+        left(waits),
+        engine(EngineOptions(threads)) {}
+
+  void Start(StatusFunction status) {
+    engine
+        .Start(Waiter(status, policy),
+               [this](const WaitResult<>&) {
+                 if (left.fetch_sub(1) == 1) all_ended.release();
+               })
+        .Detach();
+  }
+
+  std::shared_ptr<const WaitPolicy> policy;
+  std::atomic<size_t> left;
+  std::binary_semaphore all_ended{0};
+  WaitEngine engine;
+};
+
+// The first polls come once all waits were started.
+int MeasureWall(Workload& workload) {
+  constexpr absl::Duration kAllStarted = absl::Seconds(2);
+  const size_t threads = absl::GetFlag(FLAGS_threads);
+  if (threads == 0 || workload.waits() % threads != 0) {
+    RefuseFlags("--waits must be a multiple of --threads");
+  }
+  const size_t share = workload.waits() / threads;
+  const size_t crews = absl::GetFlag(FLAGS_apart) ? threads : 1;
+  const auto threads_each = static_cast<int>(threads / crews);
+  std::deque<Crew> all;
+  for (size_t i = 0; i < crews; ++i) {
+    all.emplace_back(threads_each, MakePolicy(workload, nullptr, kAllStarted),
+                     workload.waits() / crews);
+  }
+  workload.Begin();
+  const absl::Time begin = absl::Now();
+  for (size_t i = 0; i < workload.waits(); ++i) {
+    // Workers take turns, and each counts down bytes of its own cache lines.
+    all[i % crews].Start(workload.StatusOf(i % threads * share + i / threads));
+  }
+  absl::SleepFor(begin + kAllStarted - absl::Now());
+  workload.Started();
+  for (Crew& crew : all) crew.all_ended.acquire();
+  workload.AddDone(static_cast<int64_t>(workload.waits()));
+  return workload.Finish();
+}
+
 int Run(Workload& workload) {
   switch (workload.mode()) {
     case Mode::kRun:
@@ -233,6 +294,8 @@ int Run(Workload& workload) {
       return MeasureCancel(workload);
     case Mode::kSubmit:
       return MeasureSubmit(workload);
+    case Mode::kWall:
+      return MeasureWall(workload);
   }
   return 2;
 }

@@ -28,16 +28,17 @@
 
 ABSL_FLAG(int32_t, waits, 1000, "how many waits, from 1");
 ABSL_FLAG(waiter::bench::Mode, mode, waiter::bench::Mode::kRun,
-          "what to measure: run, lateness, cancel or submit");
+          "what to measure: run, lateness, cancel, submit or wall");
 
 namespace waiter::bench {
 namespace {
 
-constexpr std::array<std::pair<Mode, std::string_view>, 4> kModes = {
+constexpr std::array<std::pair<Mode, std::string_view>, 5> kModes = {
     {{Mode::kRun, "run"},
      {Mode::kLateness, "lateness"},
      {Mode::kCancel, "cancel"},
-     {Mode::kSubmit, "submit"}}};
+     {Mode::kSubmit, "submit"},
+     {Mode::kWall, "wall"}}};
 
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMillisecond;
@@ -79,7 +80,7 @@ bool AbslParseFlag(std::string_view text, Mode* mode, std::string* error) {
       return true;
     }
   }
-  *error = "must be run, lateness, cancel or submit";
+  *error = "must be run, lateness, cancel, submit or wall";
   return false;
 }
 
@@ -114,9 +115,10 @@ Workload::Workload(int argc, char** argv) {
       std::shuffle(cancel_order_.begin(), cancel_order_.end(), SplitMix64(2));
     }
   } else {
-    schedule_ = {.initial_delay = 10 * kMillisecond,
-                 .max_delay = kSecond,
-                 .min_delay = 0};
+    schedule_ = {
+        .initial_delay = 10 * kMillisecond,
+        .max_delay = mode_ == Mode::kWall ? 10 * kMillisecond : kSecond,
+        .min_delay = 0};
     polls_left_.resize(waits);
     SplitMix64 gen(3);
     for (uint8_t& polls : polls_left_) {
@@ -167,6 +169,10 @@ int Workload::Finish() {
   } else {
     const auto polls = static_cast<double>(polls_);
     Print("polls", polls);
+    if (mode_ == Mode::kWall) {
+      Print("wall_per_poll_ns",
+            static_cast<double>(end.time - started_.time) / polls);
+    }
     Print("cpu_per_poll_ns", static_cast<double>(end.cpu - begin_.cpu) / polls);
     Print("mallocs_per_wait", per_wait(begin_.mallocs, end.mallocs));
     Print("mallocs_per_later_poll",

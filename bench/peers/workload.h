@@ -41,6 +41,7 @@ enum class Mode : uint8_t {
   kLateness,  // Like kRun: how late polls are.
   kCancel,  // Every wait sleeps, and is then cancelled: start, memory, cancel.
   kSubmit,  // Like kCancel, on an engine that runs on another thread.
+  kWall,    // Like kRun, with delays that leave no processor idle: time.
 };
 
 bool AbslParseFlag(std::string_view text, Mode* mode, std::string* error);
@@ -117,7 +118,7 @@ class Workload {
   }
 
   void AddLateness(int64_t lateness) { lateness_.push_back(lateness); }
-  void AddDone() { ++done_; }
+  void AddDone(int64_t waits = 1) { done_ += waits; }
   void AddCancelled() { ++cancelled_; }
 
   // Returns the waits to cancel: for kCancel in a random order, otherwise in
@@ -127,7 +128,8 @@ class Workload {
   // Ends the program if the mode is not one of `supported`.
   void Require(std::initializer_list<Mode> supported) const;
 
-  // Measure the starts, from `Begin` to `Started`, and what follows.
+  // Measure the starts, from `Begin` to `Started`, and what follows; for kWall
+  // what follows alone.
   void Begin();
   void Started();
   // Returns the exit code of the program: not zero if a wait did not end, or

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "absl/random/bit_gen_ref.h"
-#include "absl/random/random.h"
 #include "waiter/clock.h"
 #include "waiter/learned/duration_model.h"
 #include "waiter/learned/internal/poll_table.h"
@@ -34,7 +33,7 @@ class LearnedOperation {
                     absl::BitGenRef gen) const {
     constexpr float kNanosecond = 1e-9F;
     return table_.Find(static_cast<float>(elapsed.count()) * kNanosecond,
-                       absl::Uniform<uint64_t>(gen));
+                       gen());
   }
 
   // Adds what a wait saw that ended at `now`, and refreshes the table. Does
