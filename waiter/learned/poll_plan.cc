@@ -31,7 +31,7 @@ constexpr double kJitterWidth = 0.1;
 // Part of the cost of a plan that looks before all known durations may add. It
 // bounds what a model of another, longer operation costs.
 constexpr double kEarlyLooks = 0.04;
-// As many of them, at most, as times the limit of the ratio takes.
+// At most this many times as many of them as the limit of the ratio takes.
 constexpr double kMostEarlyLooks = 2;
 // Exploration for as long as a change of the durations is recent.
 constexpr float kExplorationAfterChange = 0.25F;

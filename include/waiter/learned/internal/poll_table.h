@@ -40,7 +40,7 @@ struct PollTable {
   // Time of the first poll after that at the start of the wait; 0 if that is
   // the one that the model wants.
   float first = 0;
-  // As in `EarlyLooks`, between these two.
+  // As in `EarlyLooks`, for the polls from then on until that one.
   float max_root_step = std::numeric_limits<float>::infinity();
   // The first poll that the model wants.
   float wanted_earliest = 0;
@@ -85,7 +85,7 @@ class SharedPollTable {
   void Store(const PollTable& table);
 
   // Returns the delay after a poll at `elapsed` seconds. `random` is uniform on
-  // all 64-bit numbers. About 10 ns.
+  // all 64-bit numbers. About 20 ns.
   LearnedDelay Find(float elapsed, uint64_t random) const;
 
  private:
