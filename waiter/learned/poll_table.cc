@@ -85,7 +85,13 @@ void SharedPollTable::Store(const PollTable& table) {
     const uint32_t from = i < static_cast<size_t>(table.size)
                               ? std::bit_cast<uint32_t>(table.rows[i].from)
                               : kNever;
-    if (i % kBlockSize == 0) block_from_[i / kBlockSize].store(from, kRelease);
+    if (i % kRowsOfBlock == 0) {
+      const size_t block = i / kRowsOfBlock;
+      block_from_[block].store(from, kRelease);
+      if (block % kBlocksOfGroup == 0) {
+        group_from_[block / kBlocksOfGroup].store(from, kRelease);
+      }
+    }
     from_[i].store(from, kRelease);
     windows_[i].earliest.store(table.rows[i].earliest, kRelease);
     windows_[i].latest.store(table.rows[i].latest, kRelease);
@@ -126,10 +132,13 @@ LearnedDelay SharedPollTable::Read(float elapsed, uint64_t random) const {
 float SharedPollTable::NextPoll(float elapsed, float random) const {
   // The last row that begins at `elapsed` or before.
   const auto time = std::bit_cast<uint32_t>(elapsed);
-  const size_t block = LastUntil<kBlocks>(time, block_from_.data());
+  const size_t group = LastUntil<kGroups>(time, group_from_.data());
+  const size_t block = group * kBlocksOfGroup +
+                       LastUntil<kBlocksOfGroup>(
+                           time, block_from_.data() + group * kBlocksOfGroup);
   const size_t row =
-      block * kBlockSize +
-      LastUntil<kBlockSize>(time, from_.data() + block * kBlockSize);
+      block * kRowsOfBlock +
+      LastUntil<kRowsOfBlock>(time, from_.data() + block * kRowsOfBlock);
   const float latest = std::min(windows_[row].latest.load(kAcquire),
                                 elapsed * max_ratio_.load(kAcquire));
   const float earliest =
