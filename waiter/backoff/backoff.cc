@@ -62,7 +62,7 @@ double Backoff::CeilingInNanoseconds(int64_t n) const {
   // The power may be infinite, and zero times infinity is not a number.
   if (initial_delay_ == 0) return 0;
   const double growth = multiplier_ == 2 && n <= kMaxTableSize
-                            ? static_cast<double>(uint64_t{1} << (n - 1))
+                            ? std::ldexp(1.0, static_cast<int>(n - 1))
                             : std::pow(multiplier_, static_cast<double>(n - 1));
   return std::min(initial_delay_ * growth,
                   static_cast<double>(max_delay_.count()));
