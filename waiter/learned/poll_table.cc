@@ -30,8 +30,8 @@ float UpperUnit(uint64_t random) {
   return static_cast<float>(random >> 40U) * 0x1p-24F;
 }
 
-// Later than all times of polls.
-constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
+// From when a row holds that is not in use.
+constexpr uint32_t kAfterAllPolls = std::numeric_limits<uint32_t>::max();
 
 // Returns how many of the times at `places`, which are in order, are not after
 // `time`. Without a loop, which would be slower.
@@ -84,7 +84,7 @@ void SharedPollTable::Store(const PollTable& table) {
   for (size_t i = 0; i < kRows; ++i) {
     const uint32_t from = i < static_cast<size_t>(table.size)
                               ? std::bit_cast<uint32_t>(table.rows[i].from)
-                              : kNever;
+                              : kAfterAllPolls;
     if (i % kRowsOfBlock == 0) {
       const size_t block = i / kRowsOfBlock;
       block_from_[block].store(from, kRelease);
