@@ -262,7 +262,7 @@ TEST_F(LearnedDelaysTest, LongScheduleAlsoLooksBeforeAllThatIsKnown) {
   EXPECT_LE(times.back(), 130);
 }
 
-// Its limit of the ratio alone would be one poll for each factor of two.
+// The limit of the ratio alone would make one poll for each factor of two.
 TEST_F(LearnedDelaysTest, ScheduleOfManyPollsHasLooksByTheRootOfTheTime) {
   Fill(*model_, "create", 3600, 0.5, 20);
   std::vector<double> roots;
@@ -271,7 +271,6 @@ TEST_F(LearnedDelaysTest, ScheduleOfManyPollsHasLooksByTheRootOfTheTime) {
       roots.push_back(std::sqrt(absl::ToDoubleSeconds(poll)));
     }
   }
-
   ASSERT_GE(roots.size(), 8);
   const double step =
       (roots.back() - roots.front()) / static_cast<double>(roots.size() - 1);
@@ -364,7 +363,7 @@ TEST_F(LearnedDelaysTest, HoweverManyNewDurationsThereAreNoOldOneCountsAsNew) {
   }
 }
 
-// The last ones before the change are the least and one of the longest.
+// The last two before the change are the shortest and one of the longest.
 TEST_F(LearnedDelaysTest, DurationAtTheEdgeOfTheOldOnesDoesNotKeepThemAlive) {
   for (const double seconds :
        {5120, 15160, 3195, 3660, 5940, 1660, 3280, 5840, 6650, 6655,

@@ -24,6 +24,7 @@ namespace waiter {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
@@ -294,6 +295,40 @@ TEST(BackoffTest, InfiniteCapSaturatesAndStaysFinite) {
     ASSERT_LE(delay, nanoseconds(int64_t{1} << 62));
   }
   EXPECT_GT(backoff.Ceiling(1'000'000), hours(24 * 365 * 100));
+}
+
+TEST(BackoffTest, AdvancesToWhereDelaysWithoutJitterHaveTakenAsLong) {
+  NoBits gen;
+  for (const double multiplier : {1.5, 2.0, 3.0}) {
+    const Backoff backoff({.initial_delay = absl::Seconds(1),
+                           .max_delay = absl::Minutes(1),
+                           .multiplier = multiplier,
+                           .jitter = Jitter::None()});
+    nanoseconds elapsed(0);
+    for (int64_t n = 1; backoff.Ceiling(n) < seconds(60); ++n) {
+      BackoffProgress before;
+      backoff.AdvanceTo(elapsed + backoff.Ceiling(n) - microseconds(1), before);
+      EXPECT_EQ(backoff.NextDelay(before, gen), backoff.Ceiling(n)) << n;
+      elapsed += backoff.Ceiling(n);
+      BackoffProgress after;
+      backoff.AdvanceTo(elapsed + microseconds(1), after);
+      EXPECT_EQ(backoff.NextDelay(after, gen), backoff.Ceiling(n + 1)) << n;
+    }
+  }
+}
+
+TEST(BackoffTest, AdvancesNeverBack) {
+  for (const Jitter jitter : {Jitter::None(), Jitter::Decorrelated()}) {
+    const Backoff backoff({.initial_delay = absl::Seconds(1),
+                           .max_delay = absl::Minutes(1),
+                           .jitter = jitter});
+    BackoffProgress progress;
+    backoff.AdvanceTo(seconds(40), progress);
+    const int64_t there = progress.ToInt64();
+    EXPECT_GT(there, 0);
+    backoff.AdvanceTo(seconds(3), progress);
+    EXPECT_EQ(progress.ToInt64(), there);
+  }
 }
 
 TEST(BackoffTest, ProgressIsFiniteOnTheSteepestAndTheFlattestCurve) {

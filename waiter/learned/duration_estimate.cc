@@ -239,9 +239,10 @@ class ChangeFinder {
   }
 
   // Moves the split on while the first observation behind it is more probable
-  // by the past than by those that follow. Such a one hardly lessens the
-  // surprise, but it would keep the past alive among the newest.
+  // by the past than by those that follow. One such observation among the
+  // newest hardly lessens their surprise, but would keep the past alive.
   void LeaveToPast() {
+    constexpr size_t kFewest = 2;
     const absl::Span<const ObservedCells> all = cells_;
     for (; newest_ > kFewest; --newest_) {
       const size_t split = cells_.size() - newest_;
@@ -259,8 +260,6 @@ class ChangeFinder {
         SumsOf(SmoothEstimate(by, size_, static_cast<double>(by.size())));
     return sums[cells.last + 1] - sums[cells.first];
   }
-
-  static constexpr size_t kFewest = 2;  // Observations that make a change.
 
   std::vector<DurationBounds> ended_;
   std::vector<ObservedCells> cells_;

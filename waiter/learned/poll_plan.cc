@@ -31,7 +31,8 @@ constexpr double kJitterWidth = 0.1;
 // Part of the cost of a plan that looks before all known durations may add. It
 // bounds what a model of another, longer operation costs.
 constexpr double kEarlyLooks = 0.04;
-// At most this many times as many of them as the limit of the ratio takes.
+// Early looks are at most this many times those that the limit of the ratio
+// needs.
 constexpr double kMostEarlyLooks = 2;
 // Exploration for as long as a change of the durations is recent.
 constexpr float kExplorationAfterChange = 0.25F;
@@ -120,7 +121,6 @@ class Planner {
     wanted_ = std::exchange(next_[0], limited);
     first_ = std::isinf(max_ratio_) ? 0 : times_[wanted_.high] / max_ratio_;
     looks_ = {.max_ratio = static_cast<float>(max_ratio_),
-              .max_octaves = static_cast<float>(std::log2(max_ratio_)),
               .max_root_step = std::numeric_limits<float>::infinity()};
   }
 
@@ -249,19 +249,19 @@ class Planner {
   }
 
  private:
-  // Returns the limit of the steps between the roots of times with which there
-  // are about so many early looks. They begin with steps of the logarithm, and
-  // go on with those of the root from where both are equally far.
+  // Returns the `max_root_step` with which there are about `looks` early looks.
+  // The first ones keep the limit of the ratio, the others that of the root.
   float RootStepFor(double looks) const {
     const double last = std::sqrt(times_[wanted_.high]);
     const double step_of_one = std::sqrt(max_ratio_) - 1;
-    // From the begin to where more steps of the logarithm save none.
+    // In between is the root of the time at which both limits are equally far.
+    // Beyond `high`, more steps by the ratio would save none.
     double low = std::sqrt(first_);
     double high = last * std::log(max_ratio_) / (2 * step_of_one);
     for (int round = 0; round < kBisections; ++round) {
       const double root = (low + high) / 2;
       const double count =
-          std::log2(root * root / first_) / looks_.max_octaves +
+          std::log2(root * root / first_) / std::log2(max_ratio_) +
           (last - root) / (step_of_one * root);
       (count > looks ? low : high) = root;
     }

@@ -33,19 +33,19 @@ float UpperUnit(uint64_t random) {
 // From when a row holds that is not in use.
 constexpr uint32_t kAfterAllPolls = std::numeric_limits<uint32_t>::max();
 
-// Returns how many of the times at `places`, which are in order, are not after
-// `time`. Without a loop, which would be slower.
+// Returns how many of the times are not after `time`. Without a loop, which
+// would be slower.
 template <size_t... places>
 size_t CountUntil(uint32_t time, const std::atomic<uint32_t>* times,
                   std::index_sequence<places...>) {
-  return (size_t{times[places + 1].load(kAcquire) <= time} + ...);
+  return (size_t{times[places].load(kAcquire) <= time} + ...);
 }
 
-// Returns the index of the last of `kSize` times that is not after `time`; 0 if
-// there is none.
+// Returns the index of the last of `kSize` times, which are in order, that is
+// not after `time`; 0 if there is none.
 template <size_t kSize>
 size_t LastUntil(uint32_t time, const std::atomic<uint32_t>* times) {
-  return CountUntil(time, times, std::make_index_sequence<kSize - 1>());
+  return CountUntil(time, times + 1, std::make_index_sequence<kSize - 1>());
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ float NextEarlyLook(float elapsed, float latest, const EarlyLooks& looks) {
   if (next * next <= elapsed * looks.max_ratio) return next * next;
   // Steps of the logarithm.
   const float octaves = std::log2(latest / elapsed);
-  const float polls = std::ceil(octaves / looks.max_octaves);
+  const float polls = std::ceil(octaves / std::log2(looks.max_ratio));
   return elapsed * std::exp2(octaves / std::max(polls, 1.0F));
 }
 
@@ -74,7 +74,6 @@ void SharedPollTable::Store(const PollTable& table) {
   weight_.store(table.weight, kRelease);
   exploration_.store(table.exploration, kRelease);
   max_ratio_.store(table.max_ratio, kRelease);
-  max_octaves_.store(std::log2(table.max_ratio), kRelease);
   first_.store(table.first, kRelease);
   max_root_step_.store(table.max_root_step, kRelease);
   wanted_earliest_.store(table.wanted_earliest, kRelease);
@@ -153,7 +152,6 @@ float SharedPollTable::BeforeRows(float elapsed, float random) const {
   const float first = first_.load(kAcquire);
   if (elapsed < first * kAlmost) return first;
   const EarlyLooks looks = {.max_ratio = max_ratio_.load(kAcquire),
-                            .max_octaves = max_octaves_.load(kAcquire),
                             .max_root_step = max_root_step_.load(kAcquire)};
   const float earliest = wanted_earliest_.load(kAcquire);
   const float latest = wanted_latest_.load(kAcquire);

@@ -51,12 +51,6 @@ absl::Duration Between(MonotonicTime from, MonotonicTime to) {
                                     : absl::FromChrono(to - from);
 }
 
-// Returns what `WaitPolicy::ToLoopDuration` does, without an `absl::Duration`.
-nanoseconds ToLoopDelay(double seconds) {
-  constexpr double kMost = 0x1p61;  // 73 years.
-  return nanoseconds(static_cast<int64_t>(std::min(seconds * 1e9, kMost)));
-}
-
 // Learned delays need no more digits than a float has.
 float ToFloatSeconds(nanoseconds duration) {
   return std::chrono::duration<float>(duration).count();
@@ -253,7 +247,8 @@ ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
         1e-9);
     seconds = other * std::pow(seconds / other, found.weight);
   }
-  return {std::max(ToLoopDelay(seconds), curve.min_delay()),
+  return {std::max(WaitPolicy::ToLoopDuration(absl::Seconds(seconds)),
+                   curve.min_delay()),
           found.weight <= 0 ? SleepReason::kNotReady : SleepReason::kLearned};
 }
 

@@ -53,17 +53,18 @@ struct PollTable {
   std::array<Row, kMaxSize> rows = {};
 };
 
-// Limits of the distance of two polls before all ends that are expected. Where
-// the orders of magnitude of an end are as probable as each other, distances
-// that grow with the square root of the time cost least (Barlow, Hunter,
-// Proschan, "Optimum Checking Procedures", 1963).
+// Limits of the distance between two polls before all ends that are expected.
+// Where each order of magnitude of the end is as probable as any other,
+// distances that grow with the square root of the time cost least: the density
+// of polls is as the square root of that of ends (Keller, "Optimum Checking
+// Schedules for Systems Subject to Random Failure", 1974).
 struct EarlyLooks {
   float max_ratio = 2;
-  float max_octaves = 1;    // The binary logarithm of `max_ratio`.
-  float max_root_step = 0;  // Difference of square roots.
+  // Difference of the square roots of their times.
+  float max_root_step = std::numeric_limits<float>::infinity();
 };
 
-// Returns the time of the last poll that may follow one at `elapsed`.
+// Returns the latest time of a poll that follows one at `elapsed`.
 float ReachOf(float elapsed, const EarlyLooks& looks);
 
 // Returns the next poll after one at `elapsed` where no end is expected before
@@ -113,7 +114,6 @@ class SharedPollTable {
   Word weight_ = 0;
   Word exploration_ = 0;
   Word max_ratio_ = 2;
-  Word max_octaves_ = 1;
   Word first_ = 0;
   Word max_root_step_ = 0;
   Word wanted_earliest_ = 0;
