@@ -40,6 +40,7 @@
 
 #include "absl/status/status.h"
 #include "waiter/async_waiter.h"
+#include "waiter/batch_answer.h"
 #include "waiter/batch_options.h"
 #include "waiter/internal/batch_call.h"
 #include "waiter/internal/batch_state.h"

@@ -32,6 +32,7 @@
 #include "waiter/internal/wait_group_state.h"
 #include "waiter/observer.h"
 #include "waiter/wait_engine.h"
+#include "waiter/wait_group_options.h"
 #include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
@@ -62,7 +63,8 @@ class [[nodiscard]] WaitGroup {
   template <typename W>
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)
-      : state_(new State(waits.size(), options, std::move(callback))) {
+      : state_(new State(waits.size(), options.successes_required,
+                         std::move(callback))) {
     WAITER_TRY { StartAll(engine, std::move(waits), *state_); }
     WAITER_CATCH(...) {
       Destroy();

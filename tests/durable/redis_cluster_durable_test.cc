@@ -39,6 +39,7 @@
 #include "waiter/distributed/durable_result.h"
 #include "waiter/distributed/durable_waits.h"
 #include "waiter/distributed/redis_budget_store.h"
+#include "waiter/distributed/redis_client.h"
 #include "waiter/distributed/redis_cluster.h"
 #include "waiter/distributed/redis_reply.h"
 #include "waiter/distributed/redis_wait_store.h"

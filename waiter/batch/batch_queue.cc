@@ -68,8 +68,7 @@ Poll<> FromCallError(const absl::Status& error) {
 }
 
 absl::Status BatchQueue::StatusFor(const WaitPolicy& policy) const {
-  if (counts_calls() &&
-      policy.options().rate_limiter == options_.rate_limiter) {
+  if (counts_calls() && policy.options().rate_limiter == rate_limiter_) {
     return absl::InvalidArgumentError(
         "WaitOptions::rate_limiter is BatchOptions::rate_limiter, too, and "
         "would count keys as well as calls; set only the latter");
@@ -80,18 +79,19 @@ absl::Status BatchQueue::StatusFor(const WaitPolicy& policy) const {
 BatchQueue::BatchQueue(WaitEngine& engine, const BatchOptions& options,
                        const absl::Status& precondition)
     : engine_(engine),
-      options_(options),
+      max_batch_(options.max_batch),
+      window_(options.window),
+      rate_limiter_(options.rate_limiter),
       status_(precondition.ok() ? Validate(options) : precondition) {}
 
 void BatchQueue::Prepare(BatchWait& wait, const WaitPolicy& policy) const {
   if (!policy.status().ok()) return;
   wait.clock = &policy.clock();
-  if (policy.has_deadline() && options_.window > absl::ZeroDuration()) {
+  if (policy.has_deadline() && window_ > absl::ZeroDuration()) {
     const MonotonicTime deadline =
         policy.DeadlineFrom(policy.clock().MonotonicNow());
     if (deadline != MonotonicTime::max()) {
-      wait.hurries_from =
-          deadline - WaitPolicy::ToLoopDuration(options_.window);
+      wait.hurries_from = deadline - WaitPolicy::ToLoopDuration(window_);
     }
   }
 }
@@ -114,8 +114,7 @@ bool BatchQueue::Join(BatchWait& wait) {
   wait.is_awaited.store(!counts_calls(), std::memory_order_relaxed);
   wait.next = std::exchange(key.due, &wait);
   Batch& batch = *key.batch;
-  const bool full =
-      batch.keys.size() == static_cast<size_t>(options_.max_batch);
+  const bool full = batch.keys.size() == static_cast<size_t>(max_batch_);
   if (full && &batch == open_) open_ = nullptr;
   if ((full || hurries) && !batch.is_due) {
     replaced = std::exchange(batch.alarm, StartAlarm(batch, at_once_));
@@ -135,12 +134,12 @@ void BatchQueue::Open(Clock& clock) {
     clock_ = &clock;
     options.observer = internal::Nobody();
     at_once_ = WaitPolicy::Make(options);
-    options.first_poll_delay = options_.window;
+    options.first_poll_delay = window_;
     after_window_ = WaitPolicy::Make(std::move(options));
   }
   const auto batch = std::make_shared<Batch>();
   batch->queue = shared_from_this();
-  batch->is_due = options_.window == absl::ZeroDuration();
+  batch->is_due = window_ == absl::ZeroDuration();
   batches_.insert(batch);
   absl::Cleanup on_exception = [&] { batches_.erase(batch); };
   batch->alarm = StartAlarm(*batch, batch->is_due ? at_once_ : after_window_);
@@ -181,7 +180,7 @@ Poll<> BatchQueue::OnAlarm(Batch& batch, int alarm) noexcept {
     }
     if (!batch.keys.empty()) {
       const MonotonicTime now = clock_->MonotonicNow();
-      const MonotonicTime start = options_.rate_limiter->Acquire(now);
+      const MonotonicTime start = rate_limiter_->Acquire(now);
       if (start > now) {
         return NotReady("rate limit", absl::FromChrono(start - now));
       }
@@ -227,7 +226,7 @@ void BatchQueue::LeaveLine(Batch& batch) {
 }
 
 void BatchQueue::CountCall(PollStatus found) {
-  options_.rate_limiter->Update(clock_->MonotonicNow(), found);
+  rate_limiter_->Update(clock_->MonotonicNow(), found);
 }
 
 std::vector<BatchKey*> BatchQueue::Take(Batch& batch) {

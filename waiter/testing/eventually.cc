@@ -276,6 +276,14 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   return absl::OkStatus();
 }
 
+absl::Status Run(const Site& site, Subject& subject) {
+  return Run(site, EventuallyOptions(), subject);
+}
+
+absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block) {
+  return RunBlock(site, block, EventuallyOptions());
+}
+
 absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
                       const EventuallyOptions& options) {
   BlockSubject subject(block);

@@ -23,9 +23,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "waiter/distributed/redis_client.h"
+#include "waiter/version.h"
 
 namespace waiter {
+
+class RedisClient;
 
 // The budget of `SharedRateLimiter`s.
 struct RateBudget {

@@ -27,10 +27,10 @@
 
 #include "waiter/clock.h"
 #include "waiter/distributed/budget_store.h"
-#include "waiter/distributed/redis_caller.h"
-#include "waiter/distributed/redis_client.h"  // IWYU pragma: export
 
 namespace waiter {
+
+class RedisCaller;
 
 class RedisBudgetStore final : public BudgetStore {
  public:

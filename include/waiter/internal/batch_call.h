@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "waiter/batch_answer.h"
 #include "waiter/internal/batch_queue.h"
 #include "waiter/internal/exceptions.h"
 #include "waiter/poll.h"
@@ -27,9 +27,13 @@
 
 namespace waiter::internal {
 
+// `waiter::BatchAnswer`.
+template <typename Key, typename T>
+using AnswersByKey = absl::flat_hash_map<Key, Poll<T>>;
+
 template <typename Key, typename T>
 using BatchCall =
-    std::function<absl::StatusOr<BatchAnswer<Key, T>>(absl::Span<const Key>)>;
+    std::function<absl::StatusOr<AnswersByKey<Key, T>>(absl::Span<const Key>)>;
 
 // A poll that gets the answer for the key at `place` in the call.
 template <typename T>
@@ -40,8 +44,8 @@ struct BatchRecipient {
 
 // Returns the result of `call`, or kUnknown if it throws.
 template <typename Key, typename T>
-absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
-                                                 const std::vector<Key>& keys) {
+absl::StatusOr<AnswersByKey<Key, T>> TryBatchCall(
+    const BatchCall<Key, T>& call, const std::vector<Key>& keys) {
   WAITER_TRY { return call(keys); }
   WAITER_CATCH(...) {
     const std::string what = WhatOf(std::current_exception());
@@ -53,7 +57,7 @@ absl::StatusOr<BatchAnswer<Key, T>> TryBatchCall(const BatchCall<Key, T>& call,
 // Returns the status of a call for `keys`, for its rate limiter: that of its
 // error, otherwise throttled if a poll of `keys` was, otherwise success.
 template <typename Key, typename T>
-PollStatus StatusOfBatchCall(const absl::StatusOr<BatchAnswer<Key, T>>& answer,
+PollStatus StatusOfBatchCall(const absl::StatusOr<AnswersByKey<Key, T>>& answer,
                              const std::vector<Key>& keys) {
   if (!answer.ok()) return FromCallError(answer.status()).status();
   for (const Key& key : keys) {
@@ -69,7 +73,7 @@ PollStatus StatusOfBatchCall(const absl::StatusOr<BatchAnswer<Key, T>>& answer,
 // Answers all recipients. Requires them to be ordered by `place`, so that the
 // last one for a key can take the answer by move.
 template <typename Key, typename T>
-void DistributeBatch(absl::StatusOr<BatchAnswer<Key, T>> answer,
+void DistributeBatch(absl::StatusOr<AnswersByKey<Key, T>> answer,
                      const std::vector<Key>& keys,
                      const std::vector<BatchRecipient<T>>& recipients) {
   if (!answer.ok()) {

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "waiter/batch_options.h"
+#include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 #include "waiter/poll_status.h"
@@ -33,6 +34,8 @@
 #include "waiter/wait_result.h"
 
 namespace waiter {
+struct BatchOptions;
+class RateLimiter;
 class WaitEngine;
 }  // namespace waiter
 
@@ -109,7 +112,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   void Leave(BatchWait& wait);
 
   // Whether `CountCall` must be told of calls.
-  bool counts_calls() const { return options_.rate_limiter != nullptr; }
+  bool counts_calls() const { return rate_limiter_ != nullptr; }
 
   // Tells the rate limiter that a call has ended, and what it found.
   void CountCall(PollStatus found);
@@ -140,7 +143,9 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   void LeaveLine(Batch& batch);
 
   WaitEngine& engine_;
-  const BatchOptions options_;
+  const int64_t max_batch_;
+  const absl::Duration window_;
+  const std::shared_ptr<RateLimiter> rate_limiter_;
   const absl::Status status_;
 
   bool closed_ = false;

@@ -18,8 +18,6 @@
 #include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "waiter/batch_answer.h"
-#include "waiter/batch_options.h"
 #include "waiter/internal/batch_call.h"
 #include "waiter/internal/batch_queue.h"
 #include "waiter/poll.h"
@@ -114,7 +112,7 @@ class BatchState final : public BatchQueue {
       keys.push_back(*EntryOf(*key).key);
     }
     lock.unlock();
-    absl::StatusOr<BatchAnswer<Key, T>> answer = TryBatchCall(call_, keys);
+    absl::StatusOr<AnswersByKey<Key, T>> answer = TryBatchCall(call_, keys);
     // Polls that the answers cause must find the limiter as it is now.
     if (counts_calls()) CountCall(StatusOfBatchCall(answer, keys));
     DistributeBatch(std::move(answer), keys, recipients);

@@ -15,11 +15,14 @@
 #include "waiter/internal/first_poll.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
-#include "waiter/poll_notifier.h"
 #include "waiter/stop_token.h"
 #include "waiter/wait_policy.h"
 #include "waiter/wait_report.h"
 #include "waiter/wait_token.h"
+
+namespace waiter {
+class PollNotifier;
+}  // namespace waiter
 
 namespace waiter::internal {
 

@@ -10,7 +10,9 @@
 
 #include <cstdint>
 
-#include "waiter/rate_limiter_options.h"
+namespace waiter {
+struct RateLimiterOptions;
+}  // namespace waiter
 
 namespace waiter::internal {
 

@@ -15,9 +15,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "waiter/classify.h"
 #include "waiter/poll.h"
 #include "waiter/poll_context.h"
+
+namespace waiter {
+
+// Defined in classify.h.
+Poll<> FromStatus(absl::Status status);
+template <std::same_as<bool> T>
+Poll<> FromStatus(absl::StatusOr<T> result);
+
+}  // namespace waiter
 
 namespace waiter::internal {
 

@@ -18,7 +18,6 @@
 #include "absl/functional/any_invocable.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/wait_canceller.h"
-#include "waiter/wait_group_options.h"
 #include "waiter/wait_handle.h"
 #include "waiter/wait_result.h"
 
@@ -35,8 +34,9 @@ class WaitGroupState {
  public:
   using Callback = absl::AnyInvocable<void(std::vector<WaitResult<T>>)>;
 
-  WaitGroupState(size_t count, WaitGroupOptions options, Callback callback)
-      : options_(options),
+  WaitGroupState(size_t count, std::optional<size_t> successes_required,
+                 Callback callback)
+      : successes_required_(successes_required),
         callback_(std::move(callback)),
         waits_(count + 1),
         results_(count),
@@ -160,16 +160,16 @@ class WaitGroupState {
 
   // Returns whether enough waits have succeeded, or too many have not.
   bool IsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return options_.successes_required.has_value() &&
-           (successes_ >= *options_.successes_required ||
-            results_.size() - failures_ < *options_.successes_required);
+    return successes_required_.has_value() &&
+           (successes_ >= *successes_required_ ||
+            results_.size() - failures_ < *successes_required_);
   }
 
   ~WaitGroupState() = default;
 
   std::atomic<size_t> references_ = 1;
   Mutex mutex_;
-  const WaitGroupOptions options_;
+  const std::optional<size_t> successes_required_;
   Callback callback_ ABSL_GUARDED_BY(mutex_);
   // The last one is the starter's own.
   std::vector<WaitHandle> waits_ ABSL_GUARDED_BY(mutex_);

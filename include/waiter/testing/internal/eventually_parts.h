@@ -16,8 +16,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
-#include "waiter/testing/eventually_options.h"
 #include "waiter/testing/internal/eventually_subject.h"
+
+namespace waiter {
+template <typename M>
+class FailIf;
+template <typename M>
+class PassIf;
+}  // namespace waiter
 
 namespace waiter::internal::eventually {
 
@@ -157,8 +163,8 @@ absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
 template <typename Evaluate, typename M, Condition... Conditions>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
                            M matcher, const Conditions&... conditions) {
-  return RunExpression(site, evaluate, std::move(matcher), EventuallyOptions(),
-                       conditions...);
+  ExpressionSubject<Evaluate> subject(evaluate, matcher, conditions...);
+  return Run(site, subject);
 }
 
 }  // namespace waiter::internal::eventually

@@ -15,7 +15,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "waiter/testing/eventually_options.h"
+
+namespace waiter {
+struct EventuallyOptions;
+}  // namespace waiter
 
 namespace waiter::internal::eventually {
 
@@ -67,10 +70,12 @@ class Subject {
 // whose message is the text of the failure.
 absl::Status Run(const Site& site, const EventuallyOptions& options,
                  Subject& subject);
+absl::Status Run(const Site& site, Subject& subject);
 
 // The same for a block of assertions, all of which must pass in one run.
 absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
-                      const EventuallyOptions& options = {});
+                      const EventuallyOptions& options);
+absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block);
 
 // Turns a result into a predicate for `EXPECT_PRED_FORMAT1`.
 class Predicate {
