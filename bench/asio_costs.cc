@@ -36,11 +36,11 @@
 #include "boost/asio/io_context.hpp"
 #include "boost/asio/post.hpp"
 #include "boost/asio/use_awaitable.hpp"
-#include "waiter/coroutine.h"
+#include "waiter/engine/coroutine.h"
+#include "waiter/engine/engine.h"
 #include "waiter/interop/asio.h"
 #include "waiter/options.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_policy.h"
+#include "waiter/policy.h"
 #include "waiter/waiter.h"
 
 namespace waiter::bench {

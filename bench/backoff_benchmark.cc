@@ -4,7 +4,7 @@
 // Measures the choice of one delay: small compared with any poll, independent
 // of the attempt number, and no larger for the first delay of a wait.
 
-#include "waiter/loop/backoff.h"
+#include "waiter/backoff.h"
 
 #include <cstdint>
 
@@ -13,8 +13,6 @@
 #include "absl/time/time.h"
 #include "bench/floors.h"
 #include "benchmark/benchmark.h"
-#include "waiter/backoff_options.h"
-#include "waiter/loop/split_mix64.h"
 
 namespace waiter {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "bench/benchmark_file.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/text/printable.h"
 
 namespace waiter::bench {

@@ -10,14 +10,14 @@
 
 #include "absl/types/span.h"
 #include "bench/benchmark_file.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 
 namespace waiter::bench {
 
 // Returns a table with a line for each benchmark.
 std::string BenchmarkTable(absl::Span<const MeasuredBenchmark> benchmarks);
 
-// Returns charts/benchmark.vl.json with a bar for each benchmark.
+// Returns cli/charts/benchmark.vl.json with a bar for each benchmark.
 charts::Chart BenchmarkChart(absl::Span<const MeasuredBenchmark> benchmarks);
 
 }  // namespace waiter::bench

@@ -11,9 +11,7 @@
 
 #include "absl/time/time.h"
 #include "bench/floors.h"
-#include "waiter/backoff_options.h"
-#include "waiter/loop/backoff.h"
-#include "waiter/loop/split_mix64.h"
+#include "waiter/backoff.h"
 #include "waiter/options.h"
 #include "waiter/waiter.h"
 

@@ -14,8 +14,7 @@
 #include "benchmark/benchmark.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
-#include "waiter/testing/eventually_options.h"
+#include "waiter/backoff.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {

@@ -11,16 +11,15 @@
 
 #include "absl/time/time.h"
 #include "benchmark/benchmark.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
-#include "waiter/loop/next_step.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop.h"
+#include "waiter/loop.h"
 #include "waiter/options.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

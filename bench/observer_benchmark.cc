@@ -9,14 +9,12 @@
 #include <memory>
 
 #include "benchmark/benchmark.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/engine.h"
 #include "waiter/options.h"
-#include "waiter/telemetry/metrics_observer.h"
-#include "waiter/telemetry/metrics_table.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/policy.h"
+#include "waiter/result.h"
+#include "waiter/telemetry/metrics.h"
 #include "waiter/waiter.h"
 
 #ifdef WAITER_HAS_PROMETHEUS_CPP

@@ -9,10 +9,9 @@
 #include <mutex>
 
 #include "benchmark/benchmark.h"
+#include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/poll_status.h"
-#include "waiter/rate_limiter.h"
-#include "waiter/retry_quota.h"
+#include "waiter/poll.h"
 
 namespace waiter {
 namespace {

@@ -21,13 +21,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "benchmark/benchmark.h"
+#include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/budget_store.h"
-#include "waiter/distributed/redis_budget_store.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/shared_rate_limiter.h"
-#include "waiter/poll_status.h"
-#include "waiter/rate_limiter.h"
+#include "waiter/poll.h"
+#include "waiter/redis/client.h"
+#include "waiter/redis/shared_budgets.h"
 
 #ifdef WAITER_HAS_HIREDIS
 #include <hiredis/hiredis.h>

@@ -18,13 +18,13 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "sim/budget_book.h"
-#include "sim/memory_budget_store.h"
-#include "sim/virtual_clock.h"
+#include "cli/sim/budget_book.h"
+#include "cli/sim/memory_budget_store.h"
+#include "cli/sim/virtual_clock.h"
+#include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/shared_rate_limiter.h"
-#include "waiter/poll_status.h"
-#include "waiter/rate_limiter.h"
+#include "waiter/poll.h"
+#include "waiter/redis/shared_budgets.h"
 
 namespace waiter {
 namespace {

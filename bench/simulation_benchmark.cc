@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "benchmark/benchmark.h"
-#include "sim/contention_table.h"
+#include "cli/sim/contention_table.h"
 
 namespace waiter {
 namespace {

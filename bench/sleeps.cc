@@ -18,8 +18,8 @@
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter::bench {

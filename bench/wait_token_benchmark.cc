@@ -3,19 +3,16 @@
 
 // Measures saving, checking and restoring a wait.
 
-#include "waiter/wait_token.h"
-
 #include <chrono>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "benchmark/benchmark.h"
 #include "waiter/clock.h"
-#include "waiter/loop/saved_wait.h"
-#include "waiter/loop/wait_state.h"
+#include "waiter/loop.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
+#include "waiter/token.h"
 
 namespace waiter {
 namespace {

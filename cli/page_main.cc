@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "charts/page/page_parts.h"
+#include "cli/charts/page/page_parts.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
 

@@ -4,9 +4,9 @@
 # Builds the program `waiter`. //tests/tools:build_lists_test compares this list with that of Bazel.
 
 set(WAITER_COMMAND_SOURCES
-  charts/chart.cc
-  charts/chart.h
-  charts/chart_specs.h
+  cli/charts/chart.cc
+  cli/charts/chart.h
+  cli/charts/chart_specs.h
   cli/commands/budgets_command.cc
   cli/commands/budgets_command.h
   cli/commands/chart_output.cc
@@ -217,36 +217,36 @@ set(WAITER_COMMAND_SOURCES
   cli/text/time_text.h
   cli/text/utf8.cc
   cli/text/utf8.h
-  sim/budget_book.cc
-  sim/budget_book.h
-  sim/budgets.cc
-  sim/budgets.h
-  sim/clairvoyant.cc
-  sim/clairvoyant.h
-  sim/contention.cc
-  sim/contention.h
-  sim/contention_table.cc
-  sim/contention_table.h
-  sim/duration_distribution.cc
-  sim/duration_distribution.h
-  sim/event_queue.cc
-  sim/event_queue.h
-  sim/fleet.cc
-  sim/fleet.h
-  sim/known_durations.cc
-  sim/known_durations.h
-  sim/learned.cc
-  sim/learned.h
-  sim/memory_budget_store.h
-  sim/network.cc
-  sim/network.h
-  sim/plan.cc
-  sim/plan.h
-  sim/quantile.h
-  sim/trade_off.cc
-  sim/trade_off.h
-  sim/virtual_clock.cc
-  sim/virtual_clock.h
+  cli/sim/budget_book.cc
+  cli/sim/budget_book.h
+  cli/sim/budgets.cc
+  cli/sim/budgets.h
+  cli/sim/clairvoyant.cc
+  cli/sim/clairvoyant.h
+  cli/sim/contention.cc
+  cli/sim/contention.h
+  cli/sim/contention_table.cc
+  cli/sim/contention_table.h
+  cli/sim/duration_distribution.cc
+  cli/sim/duration_distribution.h
+  cli/sim/event_queue.cc
+  cli/sim/event_queue.h
+  cli/sim/fleet.cc
+  cli/sim/fleet.h
+  cli/sim/known_durations.cc
+  cli/sim/known_durations.h
+  cli/sim/learned.cc
+  cli/sim/learned.h
+  cli/sim/memory_budget_store.h
+  cli/sim/network.cc
+  cli/sim/network.h
+  cli/sim/plan.cc
+  cli/sim/plan.h
+  cli/sim/quantile.h
+  cli/sim/trade_off.cc
+  cli/sim/trade_off.h
+  cli/sim/virtual_clock.cc
+  cli/sim/virtual_clock.h
 )
 
 find_package(nlohmann_json 3.11 QUIET CONFIG)
@@ -291,8 +291,8 @@ endif()
 
 # The specifications of the charts as a C++ source.
 function(waiter_write_chart_specs path)
-  file(GLOB specs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/charts/*.vl.json)
-  set(text "#include \"charts/chart_specs.h\"\nnamespace waiter::charts {\n")
+  file(GLOB specs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/charts/*.vl.json)
+  set(text "#include \"cli/charts/chart_specs.h\"\nnamespace waiter::charts {\n")
   string(APPEND text "absl::Span<const ChartSpec> ChartSpecs() {\nstatic constexpr ChartSpec kSpecs[] = {\n")
   foreach(spec IN LISTS specs)
     get_filename_component(name ${spec} NAME)

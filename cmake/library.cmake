@@ -5,60 +5,60 @@
 # with those of Bazel.
 
 set(WAITER_SOURCES
-  waiter/backoff/backoff.cc
-  waiter/batch/batch_queue.cc
-  waiter/blocking/blocked_engine.cc
-  waiter/blocking/blocking_wait.cc
-  waiter/blocking/poll_notifier.cc
-  waiter/budgets/rate_limiter.cc
-  waiter/budgets/retry_quota.cc
-  waiter/budgets/seconds.h
-  waiter/classify/classify.cc
-  waiter/classify/error_classifier.cc
-  waiter/classify/retry_after.cc
-  waiter/core/backoff_options.cc
-  waiter/core/clock.cc
-  waiter/core/exceptions.cc
-  waiter/core/heartbeat.cc
-  waiter/core/observer.cc
-  waiter/core/options.cc
-  waiter/core/poll.cc
-  waiter/core/poll_status.cc
-  waiter/core/wait_report.cc
-  waiter/core/wait_result.cc
-  waiter/distributed/budget_list.cc
-  waiter/distributed/budget_member.cc
-  waiter/distributed/budget_member.h
-  waiter/distributed/budget_scripts.cc
-  waiter/distributed/budget_scripts.h
-  waiter/distributed/host_lookup.cc
-  waiter/distributed/host_lookup.h
-  waiter/distributed/member_count.h
-  waiter/distributed/redis_budget_store.cc
-  waiter/distributed/redis_client.cc
-  waiter/distributed/redis_client_loop.cc
-  waiter/distributed/redis_client_loop.h
-  waiter/distributed/redis_cluster.cc
-  waiter/distributed/redis_cluster_loop.cc
-  waiter/distributed/redis_cluster_loop.h
-  waiter/distributed/redis_errors.cc
-  waiter/distributed/redis_errors.h
-  waiter/distributed/redis_link.cc
-  waiter/distributed/redis_link.h
-  waiter/distributed/redis_loop.cc
-  waiter/distributed/redis_loop.h
-  waiter/distributed/redis_slots.cc
-  waiter/distributed/redis_slots.h
-  waiter/distributed/redis_url.cc
-  waiter/distributed/redis_url.h
-  waiter/distributed/share_ledger.cc
-  waiter/distributed/share_ledger.h
-  waiter/distributed/shared_rate_limiter.cc
-  waiter/distributed/shared_retry_quota.cc
-  waiter/distributed/slot_ledger.cc
-  waiter/distributed/slot_ledger.h
-  waiter/distributed/store_clock.h
-  waiter/distributed/sync_times.h
+  waiter/backoff.cc
+  waiter/engine/batch_queue.cc
+  waiter/blocked_engine.cc
+  waiter/blocking_wait.cc
+  waiter/poll_notifier.cc
+  waiter/rate_limiter.cc
+  waiter/retry_quota.cc
+  waiter/seconds.h
+  waiter/classify.cc
+  waiter/error_classifier.cc
+  waiter/retry_after.cc
+  waiter/backoff_options.cc
+  waiter/clock.cc
+  waiter/exceptions.cc
+  waiter/heartbeat.cc
+  waiter/observer.cc
+  waiter/options.cc
+  waiter/poll.cc
+  waiter/poll_status.cc
+  waiter/result.cc
+  waiter/wait_result.cc
+  waiter/redis/budget_list.cc
+  waiter/redis/budget_member.cc
+  waiter/redis/budget_member.h
+  waiter/redis/budget_scripts.cc
+  waiter/redis/budget_scripts.h
+  waiter/redis/host_lookup.cc
+  waiter/redis/host_lookup.h
+  waiter/redis/member_count.h
+  waiter/redis/redis_budget_store.cc
+  waiter/redis/redis_client.cc
+  waiter/redis/redis_client_loop.cc
+  waiter/redis/redis_client_loop.h
+  waiter/redis/redis_cluster.cc
+  waiter/redis/redis_cluster_loop.cc
+  waiter/redis/redis_cluster_loop.h
+  waiter/redis/redis_errors.cc
+  waiter/redis/redis_errors.h
+  waiter/redis/redis_link.cc
+  waiter/redis/redis_link.h
+  waiter/redis/redis_loop.cc
+  waiter/redis/redis_loop.h
+  waiter/redis/redis_slots.cc
+  waiter/redis/redis_slots.h
+  waiter/redis/redis_url.cc
+  waiter/redis/redis_url.h
+  waiter/redis/share_ledger.cc
+  waiter/redis/share_ledger.h
+  waiter/redis/shared_rate_limiter.cc
+  waiter/redis/shared_retry_quota.cc
+  waiter/redis/slot_ledger.cc
+  waiter/redis/slot_ledger.h
+  waiter/redis/store_clock.h
+  waiter/redis/sync_times.h
   waiter/durable/durable_check.cc
   waiter/durable/durable_client.cc
   waiter/durable/durable_record.cc
@@ -66,7 +66,7 @@ set(WAITER_SOURCES
   waiter/durable/durable_waits.cc
   waiter/durable/durable_worker.cc
   waiter/durable/durable_worker.h
-  waiter/durable/redis_wait_store.cc
+  waiter/durable/redis_store.cc
   waiter/durable/server_info.cc
   waiter/durable/server_info.h
   waiter/durable/wait_scripts.cc
@@ -91,8 +91,8 @@ set(WAITER_SOURCES
   waiter/engine/task_gate.h
   waiter/engine/timer_queue.cc
   waiter/engine/timer_queue.h
-  waiter/engine/wait_engine.cc
-  waiter/engine/wait_handle.cc
+  waiter/engine/engine.cc
+  waiter/engine/handle.cc
   waiter/engine/wait_starter.cc
   waiter/engine/wait_timers.h
   waiter/interop/http_answer.cc
@@ -112,17 +112,17 @@ set(WAITER_SOURCES
   waiter/learned/poll_plan.cc
   waiter/learned/poll_plan.h
   waiter/learned/poll_table.cc
-  waiter/loop/crc32c.h
-  waiter/loop/final_status.cc
-  waiter/loop/final_status.h
-  waiter/loop/schedule.cc
-  waiter/loop/split_mix64.cc
-  waiter/loop/wait_loop.cc
-  waiter/loop/wait_loop_steps.h
-  waiter/loop/wait_policy.cc
-  waiter/loop/wait_token.cc
-  waiter/presets/presets.cc
-  waiter/telemetry/durable_metrics.cc
+  waiter/crc32c.h
+  waiter/final_status.cc
+  waiter/final_status.h
+  waiter/schedule.cc
+  waiter/split_mix64.cc
+  waiter/loop.cc
+  waiter/loop_steps.h
+  waiter/policy.cc
+  waiter/token.cc
+  waiter/presets.cc
+  waiter/durable/durable_metrics.cc
   waiter/telemetry/log_observer.cc
   waiter/telemetry/metrics.cc
   waiter/telemetry/metrics_observer.cc
@@ -139,7 +139,7 @@ set(WAITER_TESTING_SOURCES
   waiter/testing/simulated_clock.cc
   waiter/testing/test_limits.cc
   waiter/testing/test_limits.h
-  waiter/testing/wait_result_matchers.cc
+  waiter/testing/matchers.cc
 )
 
 # The libraries of Abseil that waiter::waiter needs.

@@ -28,7 +28,6 @@
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
 #include "waiter/testing/eventually.h"
-#include "waiter/testing/eventually_options.h"
 
 namespace waiter_examples {
 namespace {

@@ -28,10 +28,11 @@ def cc_test(copts = [], **kwargs):
     """A cc_test that compiles with the project's options, then `copts`."""
     _cc_test(copts = WAITER_COPTS + copts, features = _FEATURES, **kwargs)
 
-def public_library(hdrs, deps, **kwargs):
-    """A documented target: `hdrs` of include/waiter/, implemented by the parts in `deps`."""
+def public_library(name, hdrs, deps, **kwargs):
+    """A documented target: `hdrs` of include/waiter/, implemented by the modules in `deps`."""
     cc_library(
-        hdrs = ["//:include/waiter/" + header for header in hdrs],
+        name = name,
+        hdrs = hdrs,
         strip_include_prefix = "/include",
         visibility = ["//visibility:public"],
         deps = deps,
@@ -39,10 +40,41 @@ def public_library(hdrs, deps, **kwargs):
     )
 
 def library_part(name, hdrs = [], **kwargs):
-    """A part of the library: sources of its own folder, and `hdrs` of include/waiter/."""
+    """A part of a module: `hdrs` of include/waiter/, with sources of its folder."""
     cc_library(
         name = name,
         hdrs = ["//:include/waiter/" + header for header in hdrs],
         strip_include_prefix = "/include",
         **kwargs
+    )
+
+def library_module(name, headers, deps, features = [], **kwargs):
+    """A module: all sources of its folder, and the folder of the same name in include/waiter/.
+
+    `:internals` has the private headers, for tests of them.
+
+    Args:
+      name: the name of the library.
+      headers: the headers of include/waiter/, public and internal.
+      deps: what sources and headers include.
+      features: features that the headers need off.
+      **kwargs: further arguments of both libraries.
+    """
+    cc_library(
+        name = name,
+        srcs = native.glob(["*.cc", "*.h"]),
+        hdrs = [headers],
+        features = features,
+        strip_include_prefix = "/include",
+        deps = deps,
+        **kwargs
+    )
+    cc_library(
+        name = "internals",
+        testonly = True,
+        hdrs = native.glob(["*.h"], allow_empty = True),
+        features = features,
+        visibility = ["//tests:__subpackages__", "//waiter:__subpackages__"],
+        deps = [":" + name] + deps,
+        **{key: value for key, value in kwargs.items() if key != "linkopts"}
     )

@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "absl/numeric/int128.h"
-#include "waiter/loop/split_mix64.h"
+#include "waiter/backoff.h"
 
 namespace waiter::bench {
 

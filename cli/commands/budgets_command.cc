@@ -26,8 +26,8 @@
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
 #include "nlohmann/json.hpp"
-#include "waiter/distributed/budget_list.h"
-#include "waiter/distributed/redis_client.h"
+#include "waiter/redis/client.h"
+#include "waiter/redis/shared_budgets.h"
 
 namespace waiter::cli {
 namespace {

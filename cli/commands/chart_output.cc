@@ -28,7 +28,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/flags/flags.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"

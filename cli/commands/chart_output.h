@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/flags/flags.h"
 
 namespace waiter::cli {

@@ -32,9 +32,8 @@
 #include "cli/run/durable_target.h"
 #include "cli/run/exit_code.h"
 #include "cli/text/duration_text.h"
-#include "waiter/distributed/durable_check.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
 
 namespace waiter::cli {
 namespace {

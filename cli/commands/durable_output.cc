@@ -17,11 +17,9 @@
 #include "cli/text/printable.h"
 #include "cli/text/time_text.h"
 #include "nlohmann/json.hpp"
-#include "waiter/distributed/durable_check.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
-#include "waiter/wait_report.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

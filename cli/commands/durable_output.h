@@ -15,8 +15,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "waiter/distributed/durable_check.h"
-#include "waiter/distributed/durable_client.h"
+#include "waiter/durable/client.h"
 
 namespace waiter::cli {
 

@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/flags/flags.h"
-#include "waiter/distributed/durable_client.h"
+#include "waiter/durable/client.h"
 
 namespace waiter::cli {
 

@@ -43,16 +43,12 @@
 #include "cli/run/target_wait.h"
 #include "cli/text/printable.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/durable_waits.h"
-#include "waiter/distributed/shared_rate_limiter.h"
-#include "waiter/distributed/shared_rate_limiter_options.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/worker.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/retry_after_options.h"
+#include "waiter/redis/shared_budgets.h"
 
 namespace waiter::cli {
 namespace {

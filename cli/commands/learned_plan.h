@@ -16,11 +16,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/commands/read_durations.h"
-#include "sim/trade_off.h"
+#include "cli/sim/trade_off.h"
 #include "waiter/learned/learned_delays.h"
-#include "waiter/learned/learned_delays_options.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {

@@ -18,11 +18,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "cli/output/logged_waits.h"
+#include "cli/sim/trade_off.h"
 #include "cli/text/time_text.h"
-#include "sim/trade_off.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
-#include "waiter/learned/learned_delays_options.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {

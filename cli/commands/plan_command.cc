@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/learned_plan.h"
 #include "cli/commands/plan_output.h"
@@ -28,11 +28,11 @@
 #include "cli/flags/policy_flags.h"
 #include "cli/run/exit_code.h"
 #include "cli/run/learned_name.h"
+#include "cli/sim/duration_distribution.h"
+#include "cli/sim/plan.h"
+#include "cli/sim/trade_off.h"
 #include "cli/text/duration_text.h"
 #include "cli/text/printable.h"
-#include "sim/duration_distribution.h"
-#include "sim/plan.h"
-#include "sim/trade_off.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {

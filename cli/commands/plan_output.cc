@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "cli/sim/plan.h"
+#include "cli/sim/trade_off.h"
 #include "cli/text/json.h"
 #include "cli/text/time_text.h"
 #include "nlohmann/json.hpp"
-#include "sim/plan.h"
-#include "sim/trade_off.h"
 
 namespace waiter::cli {
 namespace {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cli/sim/duration_distribution.h"
+#include "cli/sim/plan.h"
+#include "cli/sim/trade_off.h"
 #include "nlohmann/json_fwd.hpp"
-#include "sim/duration_distribution.h"
-#include "sim/plan.h"
-#include "sim/trade_off.h"
 
 namespace waiter::cli {
 

@@ -12,10 +12,10 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "charts/chart.h"
-#include "sim/plan.h"
-#include "sim/quantile.h"
-#include "sim/trade_off.h"
+#include "cli/charts/chart.h"
+#include "cli/sim/plan.h"
+#include "cli/sim/quantile.h"
+#include "cli/sim/trade_off.h"
 
 namespace waiter::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/commands/read_input.h"
 #include "cli/output/logged_waits.h"
 #include "cli/output/run_log.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 
 namespace waiter::cli {
 

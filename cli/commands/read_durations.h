@@ -15,7 +15,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 
 namespace waiter::cli {
 

@@ -21,7 +21,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/learned_saving.h"
 #include "cli/commands/read_input.h"
@@ -30,10 +30,10 @@
 #include "cli/output/logged_waits.h"
 #include "cli/output/run_log.h"
 #include "cli/run/exit_code.h"
+#include "cli/sim/quantile.h"
 #include "cli/text/printable.h"
 #include "cli/text/time_text.h"
-#include "sim/quantile.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -20,13 +20,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
+#include "cli/sim/budgets.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
-#include "sim/budgets.h"
 
 namespace waiter::cli {
 namespace {

@@ -16,12 +16,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/commands/chart_output.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
-#include "sim/clairvoyant.h"
-#include "sim/learned.h"
+#include "cli/sim/clairvoyant.h"
+#include "cli/sim/learned.h"
 
 namespace waiter::cli {
 namespace {

@@ -47,11 +47,9 @@
 #include "cli/run/wait_run.h"
 #include "cli/text/printable.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/shared_rate_limiter.h"
-#include "waiter/distributed/shared_rate_limiter_options.h"
-#include "waiter/learned/duration_file.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
+#include "waiter/redis/shared_budgets.h"
 
 namespace waiter::cli {
 namespace {

@@ -22,10 +22,9 @@
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/text/duration_text.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/delay_rule.h"
 #include "waiter/options.h"
-#include "waiter/retry_after_options.h"
 
 namespace waiter::cli {
 namespace {

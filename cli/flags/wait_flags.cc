@@ -21,11 +21,10 @@
 #include "cli/run/learned_name.h"
 #include "cli/run/shared_rate.h"
 #include "cli/run/wait_run.h"
+#include "cli/sim/duration_distribution.h"
+#include "cli/sim/trade_off.h"
 #include "cli/text/duration_text.h"
-#include "sim/duration_distribution.h"
-#include "sim/trade_off.h"
 #include "waiter/options.h"
-#include "waiter/retry_after_options.h"
 
 namespace waiter::cli {
 namespace {

@@ -26,7 +26,7 @@
 #include "cli/run/learned_name.h"
 #include "cli/run/shared_rate.h"
 #include "cli/run/wait_run.h"
-#include "waiter/learned/learned_delays_options.h"
+#include "waiter/learned/learned_delays.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {

@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -25,7 +25,7 @@
 #include "cli/net/name_lookup.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -16,8 +16,8 @@
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
 #include "nlohmann/json.hpp"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "absl/time/time.h"
 #include "cli/output/run_log.h"
-#include "waiter/learned/duration_model.h"
-#include "waiter/poll_status.h"
+#include "waiter/learned/durations.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "absl/time/time.h"
 #include "cli/output/run_log.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 
 namespace waiter::cli {
 

@@ -19,8 +19,8 @@
 #include "cli/run/run_state.h"
 #include "cli/text/fitted_text.h"
 #include "cli/text/time_text.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

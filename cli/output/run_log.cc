@@ -22,7 +22,7 @@
 #include "absl/time/time.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

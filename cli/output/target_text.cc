@@ -20,7 +20,7 @@
 #include "cli/run/run_state.h"
 #include "cli/text/fitted_text.h"
 #include "cli/text/time_text.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

@@ -18,8 +18,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 

@@ -17,7 +17,7 @@
 #include "cli/text/duration_text.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

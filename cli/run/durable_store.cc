@@ -12,9 +12,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/time/time.h"
 #include "cli/run/shared_rate.h"
-#include "waiter/distributed/redis_caller.h"
-#include "waiter/distributed/redis_wait_store.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/redis_store.h"
+#include "waiter/durable/store.h"
+#include "waiter/redis/client.h"
 
 namespace waiter::cli {
 

@@ -17,9 +17,8 @@
 #include "absl/time/time.h"
 #include "cli/probes/target.h"
 #include "cli/text/printable.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/wait_report.h"
+#include "waiter/durable/client.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

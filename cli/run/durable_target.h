@@ -17,8 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/probes/target.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
+#include "waiter/durable/client.h"
 
 namespace waiter::cli {
 

@@ -16,8 +16,7 @@
 #include "cli/probes/probe.h"
 #include "cli/process/process.h"
 #include "cli/process/process_reaper.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 

@@ -26,8 +26,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "cli/probes/probe.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 

@@ -17,12 +17,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/text/duration_text.h"
-#include "waiter/distributed/redis_budget_store.h"
-#include "waiter/distributed/redis_caller.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/redis_cluster.h"
-#include "waiter/distributed/shared_rate_limiter.h"
-#include "waiter/distributed/shared_rate_limiter_options.h"
+#include "waiter/redis/client.h"
+#include "waiter/redis/shared_budgets.h"
 
 namespace waiter::cli {
 namespace {

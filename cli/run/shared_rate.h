@@ -16,10 +16,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "waiter/distributed/redis_caller.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/shared_rate_limiter.h"
-#include "waiter/distributed/shared_rate_limiter_options.h"
+#include "waiter/redis/client.h"
+#include "waiter/redis/shared_budgets.h"
 
 namespace waiter::cli {
 

@@ -24,7 +24,7 @@
 #include "cli/loop/unique_fd.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
-#include "waiter/wait_token.h"
+#include "waiter/token.h"
 
 namespace waiter::cli {
 namespace {

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "waiter/wait_token.h"
+#include "waiter/token.h"
 
 namespace waiter::cli {
 

@@ -16,12 +16,10 @@
 #include "cli/loop/event_loop.h"
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/observer.h"
 #include "waiter/poll.h"
-#include "waiter/poll_completion.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 

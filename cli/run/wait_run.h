@@ -28,10 +28,10 @@
 #include "cli/run/state_file.h"
 #include "cli/run/target_wait.h"
 #include "waiter/clock.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/options.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 

@@ -27,9 +27,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/redis_wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/redis_store.h"
+#include "waiter/redis/client.h"
 
 namespace waiter_examples {
 namespace {

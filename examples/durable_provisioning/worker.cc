@@ -10,6 +10,8 @@
 
 #ifdef WAITER_HAS_HIREDIS
 
+#include "waiter/durable/worker.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,14 +30,13 @@
 #include "absl/time/time.h"
 #include "examples/stop_on_signal.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/durable_function.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/durable_waits.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/redis_wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/redis_store.h"
+#include "waiter/durable/worker.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/wait_report.h"
+#include "waiter/redis/client.h"
+#include "waiter/result.h"
 
 namespace waiter_examples {
 namespace {

@@ -38,7 +38,7 @@
 
 #include "absl/time/time.h"
 #include "waiter/poll.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 

@@ -20,21 +20,208 @@
 #ifndef WAITER_OPTIONS_H_
 #define WAITER_OPTIONS_H_
 
+#include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <ratio>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/delay_rule.h"
-#include "waiter/give_up.h"
-#include "waiter/retry_after_options.h"
-#include "waiter/timeout.h"
+#include "waiter/result.h"
+#include "waiter/version.h"
 
 namespace waiter {
+
+// The time that a wait may take, in the units of Abseil or of the standard:
+//
+//   waiter::Waiter wait(GetStatus, {.timeout = absl::Minutes(5)});
+//   waiter::Waiter wait(GetStatus, {.timeout = 90s});
+//
+// A wait that needs no other option takes the duration alone:
+//
+//   waiter::Waiter wait(GetStatus, absl::Seconds(30));
+
+namespace internal {
+
+template <typename T>
+concept Arithmetic = std::integral<T> || std::floating_point<T>;
+
+}  // namespace internal
+
+// An `absl::Duration` that may be unset, used like a `std::optional`. Converts
+// from `std::chrono` durations: those beyond 292 years are infinite, and one
+// that is not a number is unset.
+class Timeout {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): `{.timeout = 90s}`
+  constexpr Timeout(std::nullopt_t = std::nullopt) {}
+  constexpr Timeout(absl::Duration time) : time_(time) {}
+  constexpr Timeout(std::optional<absl::Duration> time) : time_(time) {}
+  template <typename Rep, typename Period>
+  Timeout(std::chrono::duration<Rep, Period> time) : time_(From(time)) {}
+  template <internal::Arithmetic Number>
+  Timeout(Number) = delete;  // A time has a unit: write absl::Seconds(5).
+  // NOLINTEND(google-explicit-constructor)
+
+  constexpr bool has_value() const { return time_.has_value(); }
+  constexpr explicit operator bool() const { return has_value(); }
+  constexpr void reset() { time_.reset(); }
+
+  // Requires `has_value()`.
+  constexpr const absl::Duration& operator*() const { return *time_; }
+  constexpr absl::Duration& operator*() { return *time_; }
+
+  constexpr absl::Duration value_or(absl::Duration if_unset) const {
+    return time_.value_or(if_unset);
+  }
+
+  friend bool operator==(const Timeout& a, const Timeout& b) {
+    return a.time_ == b.time_;
+  }
+
+ private:
+  template <typename Rep, typename Period>
+  static std::optional<absl::Duration> From(
+      std::chrono::duration<Rep, Period> time) {
+    using Nanoseconds = std::chrono::duration<double, std::nano>;
+    constexpr auto kLimit =
+        static_cast<double>(std::numeric_limits<int64_t>::max());
+    const double nanoseconds = Nanoseconds(time).count();
+    if (nanoseconds >= kLimit) return absl::InfiniteDuration();
+    if (nanoseconds <= -kLimit) return -absl::InfiniteDuration();
+    if (!(nanoseconds < kLimit)) return std::nullopt;
+    if constexpr (std::ratio_divide<Period, std::nano>::den == 1) {
+      return absl::FromChrono(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(time));
+    }
+    // The cast would overflow on the way.
+    return absl::Nanoseconds(nanoseconds);
+  }
+
+  std::optional<absl::Duration> time_;
+};
+
+namespace internal {
+
+template <typename T>
+inline constexpr bool kIsDuration = std::same_as<T, absl::Duration>;
+template <typename Rep, typename Period>
+inline constexpr bool kIsDuration<std::chrono::duration<Rep, Period>> = true;
+
+}  // namespace internal
+
+// Whether `T` is a duration that makes a `Timeout`.
+template <typename T>
+concept Duration = internal::kIsDuration<T>;
+
+// Options for the use of a server's `retry_after`, called the hint below:
+//
+//   waiter::WaitOptions options = {.timeout = absl::Minutes(30)};
+//   options.retry_after.max_retry_after = absl::Minutes(2);
+//
+// Systems differ in how they combine a hint with the delay that they computed.
+// The default treats the hint as a lower bound and adds jitter to it, because
+// clients that got the same hint would otherwise return together. For a server
+// whose hints are exact:
+//
+//   options.retry_after.rule = waiter::RetryAfterOptions::Rule::kReplace;
+//
+// retry_after.h reads hints from the headers of responses.
+
+// A wait uses hints after "not ready", throttled answers and server errors. It
+// ignores zero, negative and infinite hints. With a `DelayRule`, these rules
+// apply only within its `computed()`, and `past_deadline` has no effect.
+struct RetryAfterOptions {
+  // Rule that makes one delay of the computed delay and the hint.
+  enum class Rule : uint8_t {
+    kLowerBound,  // The computed delay if the hint is shorter, otherwise the
+                  // hint + up to a quarter of it.
+    kReplace,     // The hint.
+    kSum,         // computed + hint.
+    kClamp,       // The hint, within [computed, computed + `overshoot`].
+  };
+
+  // Reaction to a hint that reaches beyond the deadline of the wait.
+  enum class PastDeadline : uint8_t {
+    kStop,            // End at once, with `StopReason::kDeadline`.
+    kPollAtDeadline,  // Ignore the excess: poll one last time at the deadline.
+  };
+
+  // With `kLowerBound` and `kReplace`, a hint that decided the delay restarts
+  // the growth of all curves.
+  Rule rule = Rule::kLowerBound;
+
+  // Longer hints count as this long. Finite, above zero. A hint may lift a
+  // delay above `max_delay`. The jitter of `kLowerBound` stays within this
+  // limit, too.
+  absl::Duration max_retry_after = absl::Minutes(10);
+
+  // If true, a longer hint ends the wait at once as failed, with the error of
+  // the poll or kUnavailable. Retrying earlier than the server asks would fail
+  // again, and waiting that long may be useless. Has no effect with a
+  // `delay_rule`.
+  bool fail_beyond_max = false;
+
+  // Used only by `kClamp`. Finite, zero or more.
+  absl::Duration overshoot = absl::Seconds(5);
+
+  // The default saves time, because no later poll can be in time, and spares
+  // the server a poll that it asked not to get.
+  PastDeadline past_deadline = PastDeadline::kStop;
+};
+
+// A function that a wait calls when it ends without success, to cancel the
+// operation that it waited for:
+//
+//   waiter::Waiter wait_until_running(
+//       [&] { return GetStatus(client, id); },
+//       {.timeout = absl::Minutes(5),
+//        .on_give_up = [&](const waiter::GiveUp& end) {
+//          client.Cancel(id, end.deadline);
+//        }});
+//
+// Without it, an operation whose wait has timed out goes on at the server, and
+// may cost money.
+
+// The end of a wait without success. Views and references are valid until the
+// function returns.
+struct GiveUp {
+  std::string_view name;  // From the options or from `Start`.
+
+  // `report.reason` says why the wait ended, `report.status` with which error.
+  const WaitReport& report;
+
+  // `WaitOptions::give_up_timeout`, and the time at which it ends. Pass them on
+  // to the call that cancels; they are not enforced.
+  absl::Duration timeout;
+  absl::Time deadline;
+};
+
+// Called exactly once for every wait that ends without success, whatever ended
+// it: failure, a limit, a stop, the end of the engine, invalid options, an
+// exception of the status function. Only a wait whose handle is destroyed does
+// not call it, because the objects to which functions refer may be destroyed
+// next.
+//
+// `Wait` calls it on its own thread and returns afterwards. An engine calls it
+// on its thread before the callback. An engine with an executor hands it to the
+// executor, and the callback may run first. An exception that leaves it
+// terminates the program.
+//
+// The wait has ended: the time that the function takes is not part of the
+// report, and a stop that it requests comes too late. It may start waits and
+// destroy the handle of its wait, which then has no callback. While it blocks,
+// `Wait` does not return, and without an executor the other waits of its thread
+// are held up.
+using GiveUpFunction = std::function<void(const GiveUp&)>;
 
 class Clock;
 class LearnedDelays;
@@ -46,7 +233,7 @@ class WaitToken;
 // A value. A wait checks its options before the first poll and ends with
 // kInvalidArgument if one is out of range. It copies the options; objects to
 // which they hold a plain pointer must outlive every wait that uses them. Many
-// waits with equal options should share a `WaitPolicy` (wait_policy.h).
+// waits with equal options should share a `WaitPolicy` (policy.h).
 struct WaitOptions {
   // Name of the wait, used in messages and hooks.
   std::string name = "wait";
@@ -99,7 +286,7 @@ struct WaitOptions {
                               .jitter = Jitter::Equal(),
                               .min_delay = absl::Seconds(1)};
 
-  // Use of the `retry_after` that a server sends; see retry_after_options.h.
+  // Use of the `retry_after` that a server sends; see options.h.
   RetryAfterOptions retry_after = {};
 
   // Delays after "not ready" by how long earlier waits with the same
@@ -110,7 +297,7 @@ struct WaitOptions {
   // delay_rule.h. Called on every thread that runs such a wait.
   DelayRule delay_rule = nullptr;
 
-  // Budgets that many waits share; see retry_quota.h and rate_limiter.h.
+  // Budgets that many waits share; see budgets.h and budgets.h.
 
   // A poll after a server error or a throttled answer costs tokens. If the
   // quota refuses it, the wait ends at once with `StopReason::kQuota`.
@@ -170,7 +357,7 @@ struct WaitOptions {
   absl::Duration final_poll_timeout = absl::ZeroDuration();
 
   // Called once if the wait ends without success, to cancel the operation that
-  // it waited for; see give_up.h.
+  // it waited for; see options.h.
   GiveUpFunction on_give_up = nullptr;
 
   // Time that `on_give_up` should take, passed to it in its argument. Zero or
@@ -178,7 +365,7 @@ struct WaitOptions {
   absl::Duration give_up_timeout = absl::Seconds(10);
 
   // Called before every sleep with a token from which another process can go
-  // on with the wait; see wait_token.h.
+  // on with the wait; see token.h.
   std::function<void(const WaitToken&)> on_checkpoint = nullptr;
 
   // Reporting and injection.

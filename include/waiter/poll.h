@@ -24,14 +24,16 @@
 //     return waiter::FromStatus(status);  // From classify.h.
 //   }
 //
-// A function may also return `PollStatus` (poll_status.h) or `bool`;
-// status_function.h lists all accepted types.
+// A function may also return `PollStatus` (poll.h) or `bool`;
+// classify.h lists all accepted types.
 
 #ifndef WAITER_POLL_H_
 #define WAITER_POLL_H_
 
 #include <concepts>
+#include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -39,9 +41,60 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "waiter/poll_status.h"
+#include "waiter/stop_token.h"
+#include "waiter/version.h"
 
 namespace waiter {
+
+// The outcome of one poll. A status function that has nothing to add returns a
+// bare `PollStatus`:
+//
+//   waiter::Waiter wait_for_file(
+//       [&] {
+//         return std::filesystem::exists(path)
+//                    ? waiter::PollStatus::kSuccess
+//                    : waiter::PollStatus::kNotReady;
+//       },
+//       {.timeout = absl::Seconds(30)});
+//
+// `Poll<T>` (poll.h) adds a value, an error, a text or a server's hint to it.
+// classify.h and classify.h derive a `PollStatus` from the errors of a
+// service.
+
+// Ordered from healthy to hopeless. After `kNotReady`, `kThrottled` and
+// `kServerError` the wait goes on. Each of them has its own backoff curve, and
+// an answer restarts the curves of all statuses that are worse. A number
+// outside of this list ends the wait as `kFailed`, with a kInternal error.
+enum class PollStatus : uint8_t {
+  // The condition is met. Ends the wait, unless the options ask for the
+  // condition to hold (`WaitOptions::successes_required`, `hold_for`).
+  kSuccess,
+
+  // The condition is not met yet. Delay by `WaitOptions::backoff`.
+  kNotReady,
+
+  // The server asked for less traffic. Delay by `WaitOptions::throttled`, and
+  // at least as long as after `kNotReady`.
+  kThrottled,
+
+  // This poll got no usable answer, for example because of a server error or a
+  // timeout; another one may. Delay by `WaitOptions::server_error`.
+  kServerError,
+
+  // The condition will never be met. Ends the wait at once.
+  kFailed,
+};
+
+// Returns "success", "not ready", "throttled", "server error" or "failed", and
+// "unknown status" for any other number.
+std::string_view PollStatusName(PollStatus status);
+
+// Print the name.
+std::ostream& operator<<(std::ostream& out, PollStatus status);
+template <typename Sink>
+void AbslStringify(Sink& sink, PollStatus status) {
+  sink.Append(PollStatusName(status));
+}
 
 // `Poll<>` is an answer without a value; `Poll<T>` adds the value of a success.
 // Both are value types, thread-compatible, and usually made by the functions at
@@ -194,6 +247,68 @@ Poll<> ServerError(absl::Status error, absl::Duration retry_after = {});
 // message unchanged; with a text alone the code is kUnknown.
 Poll<> Failed(absl::Status error);
 Poll<> Failed(std::string_view detail = {});
+
+// Facts about the current poll, for status functions that take a `const
+// PollContext&`. Waiter cannot interrupt a poll that hangs, so hand the
+// deadline of the poll to the call that it makes:
+//
+//   waiter::Waiter wait([&](const waiter::PollContext& context) {
+//     return client.GetStatus({.deadline = context.deadline});
+//   }, options);
+//
+// A long poll looks at the stop token as well:
+//
+//   [&](const waiter::PollContext& context) -> waiter::Poll<> {
+//     for (const Part& part : parts) {
+//       if (context.stop_token.stop_requested()) return waiter::NotReady();
+//       if (!Verify(part)) return waiter::NotReady(part.name);
+//     }
+//     return waiter::Success();
+//   }
+
+// A status function gets a reference that is valid only during the call; code
+// that continues after the call must copy the fields it needs. Times are
+// measured at the start of the poll, with the clock of the wait. A wait whose
+// function takes a context reads the wall clock once for each poll.
+struct PollContext {
+  // Ordinal of this poll, counted from 1.
+  int64_t attempt = 1;
+
+  // Time since the start of the wait.
+  absl::Duration elapsed = absl::ZeroDuration();
+
+  // Time until the deadline of the wait. Never negative; infinite if the wait
+  // has no deadline.
+  absl::Duration remaining = absl::InfiniteDuration();
+
+  // Time that this poll may take: the shorter of `WaitOptions::poll_timeout`
+  // and `remaining`, which `WaitOptions::final_poll_timeout` may lengthen. When
+  // nothing remains, as for the last poll at the deadline, it is
+  // `final_poll_timeout`, or, if that is zero, `poll_timeout`, or, if that is
+  // infinite, twice the longest poll so far, at least 1 s and at most 10 s: a
+  // late success of that poll still counts. Finite unless the wait has no
+  // deadline. May be below 1 ms: round it up for a client that takes whole
+  // milliseconds, zero for no limit.
+  absl::Duration timeout = absl::InfiniteDuration();
+
+  // End of `timeout` on the wall clock, for calls that take a deadline. If a
+  // call runs out of time but may work the next time, answer
+  // `ServerError(status)`; `FromStatus` would turn its kDeadlineExceeded into a
+  // failure.
+  absl::Time deadline = absl::InfiniteFuture();
+
+  // Requested when the wait is cancelled, when its handle or its engine is
+  // destroyed, and when an engine gives up waiting for the answer. A poll that
+  // stops early because of it should answer anything except success and
+  // failure; the wait then ends as cancelled, or as shut down.
+  waiter::stop_token stop_token = {};
+
+  // `WaitIdentity::id` of the wait, as observers get it; 0 without an observer.
+  uint64_t wait_id = 0;
+
+  // Status that the previous poll found; unset for the first one.
+  std::optional<PollStatus> last_status = std::nullopt;
+};
 
 }  // namespace waiter
 

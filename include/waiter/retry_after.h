@@ -19,7 +19,7 @@
 //
 // Whatever a server sends, a result has no value or is within [0, kLongest].
 // The parsers ignore spaces and tabs around a value; any other deviation from
-// its form gives no value. `RetryAfterOptions` (retry_after_options.h) says how
+// its form gives no value. `RetryAfterOptions` (options.h) says how
 // a wait combines a hint with its own delay, and sets a shorter limit. A wait
 // ignores a hint of zero, so that it causes no busy loop.
 //

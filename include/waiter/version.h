@@ -28,7 +28,7 @@
 #error "Waiter needs C++20: compile with -std=c++20, or a newer standard."
 // There is no such file: only that ends a compilation at once, and not after
 // pages of errors that follow from the first.
-#include "waiter/needs_cpp20"
+#include "waiter_needs_cpp20"
 #endif
 
 #undef WAITER_INTERNAL_LANGUAGE

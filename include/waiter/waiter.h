@@ -24,33 +24,81 @@
 //   if (wait_for_job.Wait(stop.get_token()).ok()) Archive(job);
 //
 // poll.h describes the answers of a status function, options.h all options, and
-// wait_result.h the result. For very many waits see wait_engine.h.
+// result.h the result. For very many waits see engine/engine.h.
 
 #ifndef WAITER_WAITER_H_
 #define WAITER_WAITER_H_
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/classify.h"
+#include "waiter/clock.h"
 #include "waiter/internal/blocking_wait.h"
 #include "waiter/internal/waiter_parts.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_notifier.h"
-#include "waiter/status_function.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/timeout.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
-#include "waiter/wait_token.h"
+#include "waiter/token.h"
 
 namespace waiter {
+
+// Lets another thread cut the sleep of a blocking wait short, because it knows
+// that a poll is worthwhile now:
+//
+//   waiter::PollNotifier changed;
+//   std::jthread watcher([&](std::stop_token stop) {
+//     WatchFolder(folder, stop, [&] { changed.PollNow(); });
+//   });
+//   waiter::WaitResult<> done = wait_for_file.Wait(changed);
+//
+// The wait polls without notifications, too, so a lost one only delays the
+// answer. A wait on an engine has `WaitHandle::PollNow` instead.
+
+// Thread-safe. Any number of waits may use a notifier, at the same time too.
+// Must outlive them, or a copy must: copies stand for the same notifier.
+class PollNotifier {
+ public:
+  PollNotifier();
+
+  // Ends the sleeps of the waits that use this, a first delay included, so that
+  // they poll. Returns at once, and calls no status function itself.
+  //
+  // Several calls before a poll begins cause one poll. A call during a poll
+  // causes another poll after it. For calls before the wait, its first poll is
+  // enough. Delays grow from their beginning again.
+  // `BackoffOptions::min_delay`, the server's `retry_after`, quotas and rate
+  // limiters hold, so the poll may come later. Sleeps that confirm a success
+  // keep their length.
+  //
+  // Takes a lock, so it must not be called in a signal handler.
+  void PollNow() const;
+
+  // Functions for drivers of a `WaitLoop` (loop.h).
+
+  // Returns the number of calls of `PollNow` so far. Read it before a poll,
+  // which serves all calls until then.
+  uint64_t count() const;
+
+  // Sleeps by `clock` as `Clock::SleepUntil` does, and also returns once the
+  // number of calls is not `count` any more. Returns whether it is not.
+  bool SleepUntil(Clock& clock, MonotonicTime wake_up,
+                  const waiter::stop_token& stop, std::string_view who,
+                  uint64_t count) const;
+
+ private:
+  class State;
+
+  std::shared_ptr<State> state_;
+};
 
 // A status function together with the policy by which to poll it. Copyable and
 // movable if the function is. May be used for any number of waits, one after
@@ -67,7 +115,7 @@ class Waiter {
                 "absl::StatusOr<T>");
 
  public:
-  // Type of the value of a success, or void; see status_function.h.
+  // Type of the value of a success, or void; see classify.h.
   using value_type = typename ValueOf<F>::type;
 
   // Never fails. If `options` are invalid, or `status_function` is an empty
@@ -129,7 +177,7 @@ class Waiter {
   }
 
   // Goes on with the wait of `token`, or starts one if that is empty; see
-  // wait_token.h. Otherwise like the first `Wait`.
+  // token.h. Otherwise like the first `Wait`.
   WaitResult<value_type> Resume(const WaitToken& token,
                                 const waiter::stop_token& stop = {}) {
     return Run(stop, std::nullopt, nullptr, &token);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/benchmark_file.h"
-#include "charts/chart.h"
+#include "cli/charts/chart.h"
 #include "cli/text/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -22,8 +22,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
 #include "waiter/testing/benchmark.h"
 #include "waiter/testing/simulated_clock.h"
 

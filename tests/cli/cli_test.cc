@@ -20,13 +20,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/flags/variables.h"
+#include "cli/sim/plan.h"
 #include "cli/subcommands.h"
 #include "cli/text/json.h"
 #include "cli/text/time_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "sim/plan.h"
 #include "waiter/version.h"
 
 namespace waiter::cli {

@@ -9,11 +9,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/distributed/durable_check.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
-#include "waiter/wait_report.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

@@ -27,14 +27,11 @@
 #include "tests/cli/waiter_process.h"
 #include "tests/support/document.h"
 #include "tests/support/json.h"
-#include "waiter/rate_limiter.h"
-#include "waiter/retry_quota.h"
-#include "waiter/telemetry/metrics_observer.h"
-#include "waiter/telemetry/metrics_table.h"
+#include "waiter/budgets.h"
+#include "waiter/engine/engine.h"
+#include "waiter/telemetry/metrics.h"
 #include "waiter/telemetry/prometheus_cpp.h"
-#include "waiter/telemetry/prometheus_text.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -15,9 +15,9 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/google_cloud_sdk.h"
+#include "waiter/backoff.h"
 #include "waiter/interop/google_cloud.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/schedule.h"
+#include "waiter/policy.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 

@@ -14,8 +14,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/schedule.h"
+#include "waiter/backoff.h"
+#include "waiter/policy.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 

@@ -10,13 +10,12 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "waiter/batch_answer.h"
-#include "waiter/batch_poller.h"
+#include "waiter/engine/batch_poller.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "deployment.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 
 int main() {
   const waiter::WaitResult<std::string> result =

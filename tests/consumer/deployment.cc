@@ -12,7 +12,7 @@
 #include "waiter/classify.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 waiter::WaitResult<std::string> AwaitReady(

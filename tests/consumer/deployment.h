@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "waiter/options.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 
 // Waits until the state that `ask` returns is "READY", and returns it.
 waiter::WaitResult<std::string> AwaitReady(

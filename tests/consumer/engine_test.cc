@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "waiter/engine/engine.h"
+
 #include <coroutine>
 #include <exception>
 #include <utility>
@@ -8,13 +10,11 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/async_waiter.h"
-#include "waiter/coroutine.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/coroutine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/poll.h"
-#include "waiter/poll_completion.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace {

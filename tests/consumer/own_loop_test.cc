@@ -8,13 +8,12 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/loop/next_step.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
+#include "waiter/loop.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace {
 

@@ -4,10 +4,9 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "waiter/options.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 #include "waiter/presets.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace {

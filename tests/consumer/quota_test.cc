@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
+#include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/retry_quota.h"
 
 namespace {
 

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/interop/asio.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace {

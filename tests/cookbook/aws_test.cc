@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/aws_sdk.h"
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/presets.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"

@@ -3,6 +3,8 @@
 
 // Lets many waits share budgets.
 
+#include "waiter/budgets.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -12,11 +14,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "waiter/engine/engine.h"
 #include "waiter/options.h"
-#include "waiter/rate_limiter.h"
-#include "waiter/retry_quota.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 

@@ -12,9 +12,9 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/group.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_group.h"
 
 namespace {
 

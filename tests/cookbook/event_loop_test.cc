@@ -17,13 +17,12 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/engine.h"
+#include "waiter/loop.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_result.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/batch_poller.h"
+#include "waiter/engine/batch_poller.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace {

@@ -3,8 +3,6 @@
 
 // Cancels the operation that a wait gave up on.
 
-#include "waiter/give_up.h"
-
 #include <string>
 #include <string_view>
 #include <utility>

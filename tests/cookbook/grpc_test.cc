@@ -18,9 +18,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/grpc_api.h"
-#include "waiter/async_waiter.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/engine.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
 #include "waiter/waiter.h"
 
 namespace {

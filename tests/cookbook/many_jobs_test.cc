@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/wait_engine.h"
+#include "waiter/engine/engine.h"
 
 namespace {
 

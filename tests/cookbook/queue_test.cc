@@ -16,7 +16,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/testing/eventually.h"
-#include "waiter/testing/eventually_options.h"
 
 namespace {
 

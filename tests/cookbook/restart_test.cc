@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/options.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_token.h"
+#include "waiter/token.h"
 #include "waiter/waiter.h"
 
 namespace {

@@ -22,11 +22,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/joining_thread.h"
-#include "waiter/async_waiter.h"
-#include "waiter/coroutine.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/coroutine.h"
+#include "waiter/engine/engine.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
 #include "waiter/waiter.h"
 
 namespace {

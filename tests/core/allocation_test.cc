@@ -11,13 +11,12 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/counted_new.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -17,15 +17,13 @@
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

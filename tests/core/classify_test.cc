@@ -12,8 +12,6 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/status_function.h"
 
 namespace waiter {
 namespace {

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/error_classifier.h"
-
 #include <map>
 #include <set>
 #include <string>
@@ -19,7 +17,6 @@
 #include "tests/support/vectors.h"
 #include "waiter/classify.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
 
 namespace waiter {
 namespace {

@@ -20,15 +20,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/unowned.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

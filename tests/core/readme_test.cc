@@ -21,13 +21,12 @@
 #include "gtest/gtest.h"
 #include "tests/support/document.h"
 #include "tests/support/failures.h"
-#include "waiter/coroutine.h"
+#include "waiter/engine/coroutine.h"
+#include "waiter/engine/engine.h"
 #include "waiter/presets.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/eventually.h"
-#include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
 #include "waiter/waiter.h"
 
 namespace {

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/timeout.h"
-
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -12,10 +10,9 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/async_waiter.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/options.h"
-#include "waiter/poll_completion.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

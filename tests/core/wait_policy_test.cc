@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/wait_policy.h"
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,20 +12,18 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
+#include "waiter/backoff.h"
+#include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/loop/backoff.h"
-#include "waiter/loop/next_step.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_state.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
+#include "waiter/loop.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
-#include "waiter/retry_quota.h"
+#include "waiter/policy.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
-#include "waiter/wait_token.h"
+#include "waiter/token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

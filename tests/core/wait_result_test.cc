@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/wait_result.h"
-
 #include <concepts>
 #include <memory>
 #include <optional>
@@ -18,14 +16,13 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/classify.h"
 #include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_report.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

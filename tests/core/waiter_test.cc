@@ -22,15 +22,13 @@
 #include "gtest/gtest.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
+#include "waiter/classify.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/status_function.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_result.h"
 
 namespace waiter {
 namespace {

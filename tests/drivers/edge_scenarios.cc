@@ -9,11 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "tests/drivers/scenarios.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

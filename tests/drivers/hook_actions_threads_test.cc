@@ -20,14 +20,11 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/hook_actions.h"
-#include "waiter/async_waiter.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/options.h"
-#include "waiter/poll_completion.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

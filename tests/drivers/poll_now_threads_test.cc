@@ -14,14 +14,12 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/joining_thread.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/options.h"
-#include "waiter/poll_notifier.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -10,11 +10,11 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

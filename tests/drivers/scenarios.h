@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 

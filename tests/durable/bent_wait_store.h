@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
 
 namespace waiter {
 

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/distributed/durable_check.h"
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,8 +20,8 @@
 #include "tests/support/memory_wait_store.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/wait_book.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
 #include "waiter/poll.h"
 
 namespace waiter {

@@ -19,9 +19,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
-#include "waiter/wait_report.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
 
 namespace waiter {
 

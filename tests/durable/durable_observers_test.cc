@@ -15,12 +15,11 @@
 #include "gtest/gtest.h"
 #include "tests/durable/durable_world.h"
 #include "tests/support/unowned.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_function.h"
-#include "waiter/distributed/durable_waits.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/worker.h"
 #include "waiter/observer.h"
 #include "waiter/poll.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

@@ -38,10 +38,9 @@
 #include "tests/support/first_seed.h"
 #include "tests/support/memory_wait_store.h"
 #include "tests/support/wait_book.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/durable_waits.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/worker.h"
 #include "waiter/poll.h"
 
 namespace waiter {

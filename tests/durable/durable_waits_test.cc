@@ -3,8 +3,6 @@
 
 // What durable waits promise, on simulated time.
 
-#include "waiter/distributed/durable_waits.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,11 +23,11 @@
 #include "tests/durable/durable_world.h"
 #include "tests/support/memory_wait_store.h"
 #include "tests/support/status_matchers.h"
-#include "waiter/backoff_options.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
+#include "waiter/backoff.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/worker.h"
 #include "waiter/poll.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

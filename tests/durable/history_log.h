@@ -20,7 +20,7 @@
 #include "absl/time/time.h"
 #include "tests/durable/durable_history.h"
 #include "tests/durable/logged_wait_store.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
 
 namespace waiter {
 

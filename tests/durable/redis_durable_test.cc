@@ -29,12 +29,11 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "tests/support/redis_server.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/durable_waits.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/redis_wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/redis_store.h"
+#include "waiter/durable/worker.h"
 #include "waiter/poll.h"
+#include "waiter/redis/client.h"
 
 namespace waiter {
 namespace {

@@ -32,11 +32,11 @@
 #include "tests/support/redis_server.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/wait_book.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/redis_reply.h"
-#include "waiter/distributed/wait_store.h"
 #include "waiter/durable/server_info.h"
+#include "waiter/durable/store.h"
 #include "waiter/durable/wait_scripts.h"
+#include "waiter/redis/client.h"
+#include "waiter/redis/reply.h"
 
 namespace waiter {
 namespace {

@@ -29,15 +29,14 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/wait_book.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
 #include "waiter/testing/simulated_clock.h"
 
 #ifdef WAITER_HAS_HIREDIS
 #include "tests/support/redis_cluster_servers.h"
 #include "tests/support/redis_server.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/redis_cluster.h"
-#include "waiter/distributed/redis_wait_store.h"
+#include "waiter/durable/redis_store.h"
+#include "waiter/redis/client.h"
 #endif
 
 namespace waiter {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/async_waiter.h"
+#include "waiter/engine/async_waiter.h"
 
 #include <concepts>
 #include <future>
@@ -19,16 +19,12 @@
 #include "tests/support/engine_fixture.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
 
 namespace waiter {
 namespace {

@@ -1,9 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/await_group.h"
-
 #include "gtest/gtest.h"
+#include "waiter/engine/coroutine.h"
 
 #ifdef WAITER_HAS_COROUTINES
 
@@ -21,16 +20,12 @@
 #include "gmock/gmock.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/joining_thread.h"
-#include "waiter/async_waiter.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/engine.h"
 #include "waiter/poll.h"
-#include "waiter/poll_completion.h"
-#include "waiter/poll_context.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

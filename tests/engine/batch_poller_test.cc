@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/batch_poller.h"
+#include "waiter/engine/batch_poller.h"
 
 #include <algorithm>
 #include <atomic>
@@ -31,23 +31,17 @@
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
-#include "waiter/backoff_options.h"
-#include "waiter/batch_options.h"
-#include "waiter/internal/batch_state.h"
-#include "waiter/loop/split_mix64.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/group.h"
+#include "waiter/engine/handle.h"
+#include "waiter/engine/internal/batch_state.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/retry_after_options.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_group.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
 
 namespace waiter {
 namespace {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/coroutine.h"
+#include "waiter/engine/coroutine.h"
 
 #include "gtest/gtest.h"
 #include "tests/support/joining_thread.h"
@@ -23,15 +23,12 @@
 
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "waiter/engine/engine.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

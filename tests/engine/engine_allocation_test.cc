@@ -13,13 +13,12 @@
 #include "gtest/gtest.h"
 #include "tests/support/counted_new.h"
 #include "tests/support/engine_fixture.h"
-#include "waiter/async_waiter.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
+#include "waiter/policy.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -12,10 +12,9 @@
 #include "tests/support/engine_fixture.h"
 #include "tests/support/failing_new.h"
 #include "waiter/clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

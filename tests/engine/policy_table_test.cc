@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "waiter/wait_policy.h"
+#include "waiter/policy.h"
 
 namespace waiter::internal {
 namespace {

@@ -19,8 +19,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/first_seed.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/loop/split_mix64.h"
 
 namespace waiter::internal {
 namespace {

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/wait_engine.h"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -36,20 +34,17 @@
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
+#include "waiter/backoff.h"
+#include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/loop/split_mix64.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/retry_quota.h"
-#include "waiter/testing/scripted_poll.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/wait_group.h"
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
@@ -16,17 +14,16 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/async_waiter.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/group.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_completion.h"
-#include "waiter/poll_context.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

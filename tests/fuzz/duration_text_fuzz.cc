@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
 
 #define CHECK_THAT(rule)                                                \

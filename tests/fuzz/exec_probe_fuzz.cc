@@ -24,7 +24,7 @@
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
 #include "nlohmann/json.hpp"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "cli/probes/http/grpc_health.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/probe.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace {
 

@@ -15,18 +15,14 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tests/support/crc32c.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/loop/next_step.h"
-#include "waiter/loop/saved_wait.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop.h"
+#include "waiter/loop.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_token.h"
+#include "waiter/result.h"
+#include "waiter/token.h"
 
 #define CHECK_THAT(rule)                                                \
   do {                                                                  \

@@ -20,8 +20,7 @@
 #include "tests/support/hook_actions.h"
 #include "waiter/clock.h"
 #include "waiter/interop/asio.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -12,14 +12,12 @@
 #include "gtest/gtest.h"
 #include "tests/support/grpc_api.h"
 #include "waiter/classify.h"
-#include "waiter/error_classifier.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
 #include "waiter/presets.h"
+#include "waiter/result.h"
 #include "waiter/retry_after.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_report.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

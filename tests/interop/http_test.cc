@@ -27,14 +27,12 @@
 #include "gmock/gmock.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/socket_server.h"
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/interop/http.h"
 #include "waiter/interop/http_request.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_report.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -4,8 +4,6 @@
 // A file of durations: what it keeps, whoever else writes to it, and what it
 // refuses.
 
-#include "waiter/learned/duration_file.h"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -27,7 +25,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 
 namespace waiter {
 namespace {

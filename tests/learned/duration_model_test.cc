@@ -3,8 +3,6 @@
 
 // What a model of durations keeps, forgets, saves and merges.
 
-#include "waiter/learned/duration_model.h"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
+#include "waiter/learned/durations.h"
 
 namespace waiter {
 namespace {

@@ -17,9 +17,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tests/soak/ledger.h"
-#include "waiter/loop/split_mix64.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/poll.h"
-#include "waiter/poll_completion.h"
 
 namespace waiter::soak {
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/poll_completion.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/async_waiter.h"
 
 namespace waiter::soak {
 

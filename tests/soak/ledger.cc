@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "waiter/loop/split_mix64.h"
+#include "waiter/backoff.h"
 
 namespace waiter::soak {
 namespace {

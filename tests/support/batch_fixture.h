@@ -19,16 +19,13 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
-#include "waiter/batch_answer.h"
-#include "waiter/batch_options.h"
-#include "waiter/batch_poller.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/batch_poller.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/options.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_result.h"
 
 namespace waiter {
 

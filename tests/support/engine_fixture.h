@@ -13,12 +13,11 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
+#include "waiter/engine/engine.h"
 #include "waiter/options.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -27,12 +27,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -27,7 +27,7 @@
 #include "absl/time/time.h"
 #include "tests/support/wait_book.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {

@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/budget_store.h"
+#include "waiter/redis/shared_budgets.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {

@@ -21,8 +21,8 @@
 #include "absl/time/time.h"
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 

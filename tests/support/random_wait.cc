@@ -16,16 +16,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/support/unowned.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop.h"
+#include "waiter/loop.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

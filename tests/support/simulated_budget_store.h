@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "sim/budget_book.h"
-#include "sim/memory_budget_store.h"
+#include "cli/sim/budget_book.h"
+#include "cli/sim/memory_budget_store.h"
 #include "waiter/clock.h"
 #include "waiter/testing/simulated_clock.h"
 

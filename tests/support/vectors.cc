@@ -28,7 +28,6 @@
 #include "tests/support/json.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/testing/scripted_poll.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 

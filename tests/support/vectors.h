@@ -23,7 +23,7 @@
 #include "tests/support/json.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 
 namespace waiter {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
 
 namespace waiter {
 

@@ -26,11 +26,10 @@
 #include "gtest/gtest.h"
 #include "tests/support/failures.h"
 #include "tests/support/status_matchers.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/eventually.h"
-#include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
 

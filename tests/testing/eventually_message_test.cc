@@ -14,10 +14,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/failures.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/options.h"
 #include "waiter/testing/eventually.h"
-#include "waiter/testing/eventually_options.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {

@@ -30,9 +30,8 @@
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/testing/eventually_options.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {

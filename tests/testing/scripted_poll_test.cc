@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/testing/scripted_poll.h"
-
 #include <string>
 
 #include "absl/time/time.h"

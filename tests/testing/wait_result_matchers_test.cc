@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/testing/wait_result_matchers.h"
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,13 +9,13 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/scripted_poll.h"
+#include "waiter/testing/matchers.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_result.h"
 #include "waiter/waiter.h"
 
 namespace waiter {

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/distributed/durable_check.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +17,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/budget_member.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
 #include "waiter/internal/string_views.h"
+#include "waiter/redis/budget_member.h"
 
 namespace waiter {
 namespace {

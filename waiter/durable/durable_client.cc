@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/distributed/durable_client.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +22,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
-#include "waiter/distributed/budget_member.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
 #include "waiter/durable/durable_record.h"
+#include "waiter/durable/store.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/loop/saved_wait.h"
+#include "waiter/loop.h"
 #include "waiter/poll.h"
-#include "waiter/poll_completion.h"
-#include "waiter/wait_report.h"
+#include "waiter/redis/budget_member.h"
+#include "waiter/result.h"
 
 namespace waiter {
 

@@ -16,12 +16,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/crc32c.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/loop/crc32c.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_token.h"
+#include "waiter/result.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
 namespace {

@@ -22,10 +22,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_token.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/result.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
 

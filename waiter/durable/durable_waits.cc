@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/distributed/durable_waits.h"
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,13 +11,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "waiter/batch_options.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/budget_member.h"
-#include "waiter/distributed/durable_function.h"
-#include "waiter/distributed/wait_store.h"
 #include "waiter/durable/durable_worker.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/worker.h"
+#include "waiter/engine/batch_poller.h"
 #include "waiter/options.h"
+#include "waiter/redis/budget_member.h"
 
 namespace waiter {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
 #include "waiter/internal/string_views.h"
 
 namespace waiter::internal {

@@ -11,7 +11,7 @@
 
 #include <string_view>
 
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
 
 namespace waiter::internal {
 

@@ -16,9 +16,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "waiter/distributed/redis_reply.h"
-#include "waiter/distributed/wait_store.h"
 #include "waiter/durable/server_info.h"
+#include "waiter/durable/store.h"
+#include "waiter/redis/reply.h"
 
 namespace waiter::internal {
 namespace {

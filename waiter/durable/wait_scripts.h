@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "waiter/distributed/redis_reply.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/store.h"
+#include "waiter/redis/reply.h"
 
 namespace waiter::internal {
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/internal/batch_starter.h"
+#include "waiter/engine/internal/batch_starter.h"
 
 #include <cstddef>
 #include <memory>
@@ -10,13 +10,13 @@
 
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_worker.h"
+#include "waiter/engine/handle.h"
+#include "waiter/engine/internal/engine_ref.h"
+#include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/task_gate.h"
-#include "waiter/internal/engine_ref.h"
-#include "waiter/internal/engine_step.h"
 #include "waiter/internal/exceptions.h"
+#include "waiter/policy.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_policy.h"
 
 namespace waiter::internal {
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "waiter/wait_engine_statistics.h"
+#include "waiter/engine/engine.h"
 
 namespace waiter::internal {
 

@@ -16,17 +16,16 @@
 #include <optional>
 #include <utility>
 
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/engine/internal/engine_step.h"
+#include "waiter/engine/internal/engine_task.h"
 #include "waiter/engine/task_gate.h"
-#include "waiter/internal/engine_step.h"
-#include "waiter/internal/engine_task.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop.h"
-#include "waiter/loop/wait_state.h"
-#include "waiter/poll_status.h"
+#include "waiter/loop.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
 
 namespace waiter::internal {
 

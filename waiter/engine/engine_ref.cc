@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/internal/engine_ref.h"
+#include "waiter/engine/internal/engine_ref.h"
 
 #include "waiter/engine/engine_worker.h"
 

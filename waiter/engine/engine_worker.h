@@ -18,9 +18,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/engine/engine.h"
 #include "waiter/engine/engine_counters.h"
 #include "waiter/engine/engine_record.h"
+#include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/mailbox.h"
 #include "waiter/engine/policy_table.h"
 #include "waiter/engine/poll_clock.h"
@@ -28,16 +31,12 @@
 #include "waiter/engine/record_pool.h"
 #include "waiter/engine/stop_relay.h"
 #include "waiter/engine/wait_timers.h"
-#include "waiter/internal/engine_step.h"
-#include "waiter/loop/next_step.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop_steps.h"
-#include "waiter/poll_context.h"
+#include "waiter/loop.h"
+#include "waiter/loop_steps.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_engine_statistics.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
 
 namespace waiter::internal {
 

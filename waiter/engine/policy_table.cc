@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "waiter/wait_policy.h"
+#include "waiter/policy.h"
 
 namespace waiter::internal {
 

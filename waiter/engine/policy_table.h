@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "waiter/wait_policy.h"
+#include "waiter/policy.h"
 
 namespace waiter::internal {
 

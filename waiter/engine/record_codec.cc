@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "waiter/engine/engine_record.h"
-#include "waiter/internal/engine_step.h"
-#include "waiter/loop/wait_state.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
+#include "waiter/engine/internal/engine_step.h"
+#include "waiter/loop.h"
+#include "waiter/policy.h"
+#include "waiter/result.h"
 
 namespace waiter::internal {
 

@@ -30,15 +30,13 @@
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
-#include "waiter/internal/engine_step.h"
-#include "waiter/loop/wait_loop.h"
-#include "waiter/loop/wait_loop_steps.h"
-#include "waiter/loop/wait_state.h"
+#include "waiter/engine/internal/engine_step.h"
+#include "waiter/loop.h"
+#include "waiter/loop_steps.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
 
 namespace waiter::internal {
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/internal/wait_starter.h"
+#include "waiter/engine/internal/wait_starter.h"
 
 #include <atomic>
 #include <memory>
@@ -9,12 +9,12 @@
 
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_worker.h"
-#include "waiter/internal/engine_ref.h"
-#include "waiter/internal/engine_step.h"
+#include "waiter/engine/handle.h"
+#include "waiter/engine/internal/engine_ref.h"
+#include "waiter/engine/internal/engine_step.h"
 #include "waiter/internal/exceptions.h"
+#include "waiter/policy.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_policy.h"
 
 namespace waiter::internal {
 

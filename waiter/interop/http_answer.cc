@@ -16,12 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
-#include "waiter/error_classifier.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/interop/http_request.h"
 #include "waiter/interop/internal/hint_of_fields.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
 #include "waiter/retry_after.h"
 
 namespace waiter {

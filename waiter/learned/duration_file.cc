@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/learned/duration_file.h"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -32,8 +30,8 @@
 #include "absl/strings/string_view.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/learned/duration_model.h"
 #include "waiter/learned/duration_text.h"
+#include "waiter/learned/durations.h"
 
 namespace waiter {
 namespace {

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/learned/duration_model.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <list>
@@ -19,6 +17,7 @@
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/learned/duration_text.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/internal/duration_ring.h"
 
 namespace waiter {

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/internal/duration_ring.h"
 
 namespace waiter::internal {

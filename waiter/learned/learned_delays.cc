@@ -25,12 +25,11 @@
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/learned/duration_estimate.h"
-#include "waiter/learned/duration_model.h"
 #include "waiter/learned/duration_text.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/internal/duration_ring.h"
 #include "waiter/learned/internal/learned_operation.h"
 #include "waiter/learned/internal/poll_table.h"
-#include "waiter/learned/learned_delays_options.h"
 #include "waiter/learned/poll_plan.h"
 
 namespace waiter {

@@ -15,11 +15,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/learned/duration_estimate.h"
 #include "waiter/learned/internal/poll_table.h"
-#include "waiter/learned/learned_delays_options.h"
-#include "waiter/loop/backoff.h"
+#include "waiter/learned/learned_delays.h"
 
 namespace waiter::internal {
 namespace {

@@ -22,7 +22,7 @@
 
 #include "waiter/learned/duration_estimate.h"
 #include "waiter/learned/internal/poll_table.h"
-#include "waiter/learned/learned_delays_options.h"
+#include "waiter/learned/learned_delays.h"
 
 namespace waiter::internal {
 

@@ -26,8 +26,7 @@
 #include "waiter/internal/string_views.h"
 #include "waiter/observer.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 namespace {

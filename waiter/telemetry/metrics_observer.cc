@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/telemetry/metrics_observer.h"
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -18,8 +16,8 @@
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/observer.h"
+#include "waiter/result.h"
 #include "waiter/telemetry/metrics.h"
-#include "waiter/wait_report.h"
 
 namespace waiter {
 namespace {

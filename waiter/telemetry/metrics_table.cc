@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/telemetry/metrics_table.h"
-
 #include <array>
 #include <atomic>
 #include <bit>
@@ -19,13 +17,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
+#include "waiter/budgets.h"
 #include "waiter/clock.h"
+#include "waiter/engine/engine.h"
 #include "waiter/internal/mutex.h"
-#include "waiter/rate_limiter.h"
-#include "waiter/retry_quota.h"
 #include "waiter/telemetry/metrics.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_statistics.h"
 
 namespace waiter {
 namespace {

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/telemetry/prometheus_text.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +13,6 @@
 #include "absl/strings/string_view.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/telemetry/metrics.h"
-#include "waiter/telemetry/metrics_table.h"
 
 namespace waiter {
 namespace {

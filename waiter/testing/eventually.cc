@@ -31,17 +31,14 @@
 #include "waiter/internal/blocking_wait.h"
 #include "waiter/internal/first_poll.h"
 #include "waiter/internal/heartbeat.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/eventually_message.h"
-#include "waiter/testing/eventually_options.h"
 #include "waiter/testing/eventually_plan.h"
 #include "waiter/testing/internal/eventually_subject.h"
 #include "waiter/testing/test_limits.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
 
 namespace waiter::internal::eventually {
 namespace {

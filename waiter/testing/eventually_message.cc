@@ -18,13 +18,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/options.h"
-#include "waiter/testing/eventually_options.h"
+#include "waiter/result.h"
+#include "waiter/testing/eventually.h"
 #include "waiter/testing/eventually_plan.h"
 #include "waiter/testing/internal/eventually_subject.h"
-#include "waiter/wait_report.h"
 
 namespace waiter::internal::eventually {
 namespace {

@@ -16,10 +16,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "waiter/testing/eventually_options.h"
+#include "waiter/result.h"
+#include "waiter/testing/eventually.h"
 #include "waiter/testing/eventually_plan.h"
 #include "waiter/testing/internal/eventually_subject.h"
-#include "waiter/wait_report.h"
 
 namespace waiter::internal::eventually {
 

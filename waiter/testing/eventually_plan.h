@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/options.h"
-#include "waiter/testing/eventually_options.h"
+#include "waiter/testing/eventually.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
 namespace waiter::internal::eventually {

@@ -25,8 +25,8 @@
 #include "cli/probes/wire/byte_reader.h"
 #include "cli/text/percent.h"
 #include "cli/text/printable.h"
-#include "waiter/error_classifier.h"
-#include "waiter/poll_status.h"
+#include "waiter/classify.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

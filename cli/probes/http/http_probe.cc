@@ -15,7 +15,7 @@
 #include "cli/probes/http/http_verdict.h"
 #include "cli/probes/probe.h"
 #include "waiter/clock.h"
-#include "waiter/poll_context.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

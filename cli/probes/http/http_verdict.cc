@@ -23,8 +23,8 @@
 #include "cli/probes/probe.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
-#include "waiter/error_classifier.h"
-#include "waiter/poll_status.h"
+#include "waiter/classify.h"
+#include "waiter/poll.h"
 #include "waiter/retry_after.h"
 
 namespace waiter::cli {

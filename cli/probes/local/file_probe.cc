@@ -18,8 +18,7 @@
 #include "cli/loop/event_loop.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 

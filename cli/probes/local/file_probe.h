@@ -23,7 +23,7 @@
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "waiter/clock.h"
-#include "waiter/poll_context.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 

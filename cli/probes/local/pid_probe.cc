@@ -4,8 +4,7 @@
 #include "cli/probes/local/pid_probe.h"
 
 #include "cli/probes/probe.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 

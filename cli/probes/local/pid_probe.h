@@ -12,7 +12,7 @@
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "cli/process/pid_watch.h"
-#include "waiter/poll_context.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 

@@ -17,7 +17,7 @@
 #include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
-#include "waiter/poll_context.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 

@@ -27,8 +27,7 @@
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/wire/conversation.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

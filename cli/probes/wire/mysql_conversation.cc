@@ -15,7 +15,7 @@
 #include "absl/strings/strip.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/wire/conversation.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

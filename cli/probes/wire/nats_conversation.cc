@@ -18,7 +18,7 @@
 #include "cli/probes/wire/conversation.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "cli/probes/probe.h"
 #include "cli/probes/wire/byte_reader.h"
 #include "cli/probes/wire/conversation.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -13,12 +13,11 @@
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/clock.h"
 #include "waiter/internal/first_poll.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_token.h"
+#include "waiter/token.h"
 
 namespace waiter {
 class PollNotifier;

@@ -15,9 +15,9 @@
 
 #include "absl/time/time.h"
 #include "waiter/clock.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter::internal {
 

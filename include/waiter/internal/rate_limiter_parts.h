@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The arithmetic of `AdaptiveRateLimiter` (rate_limiter.h), without clock and
-// lock. rate_limiter_options.h has the formulas. Times are in seconds since the
+// The arithmetic of `AdaptiveRateLimiter` (budgets.h), without clock and
+// lock. budgets.h has the formulas. Times are in seconds since the
 // first call of the limiter, rates in polls per second.
 
 #ifndef WAITER_INTERNAL_RATE_LIMITER_PARTS_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Conversion of the answers of status functions (status_function.h) to the form
+// Conversion of the answers of status functions (classify.h) to the form
 // that drivers use, and the types that follow from a status function.
 
 #ifndef WAITER_INTERNAL_TAKE_ANSWER_H_
@@ -16,7 +16,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
 
 namespace waiter {
 

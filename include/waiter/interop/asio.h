@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits on a `WaitEngine` (wait_engine.h) as asynchronous operations of
+// Waits on a `WaitEngine` (engine/engine.h) as asynchronous operations of
 // Boost.Asio, with any completion token:
 //
 //   boost::asio::awaitable<void> Provision(waiter::WaitEngine& engine) {
@@ -31,11 +31,10 @@
 #include "boost/asio/any_io_executor.hpp"
 #include "boost/asio/async_result.hpp"
 #include "boost/asio/execution_context.hpp"
+#include "waiter/engine/engine.h"
 #include "waiter/interop/internal/asio_driver.h"
 #include "waiter/interop/internal/asio_wait.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 
 namespace waiter {
 

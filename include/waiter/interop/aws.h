@@ -43,7 +43,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/interop/internal/hint_of_fields.h"
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
@@ -119,7 +119,7 @@ Poll<> FromAwsError(
 }
 
 // Returns `FromAwsError` of a failed outcome, otherwise what `answer` returns
-// for the result: any answer of a status function (status_function.h). An
+// for the result: any answer of a status function (classify.h). An
 // outcome that is passed as an rvalue is moved from.
 template <typename O, std::invocable<internal::AwsResultRef<O>> F>
 requires(AwsOutcome<std::remove_cvref_t<O>>) auto FromAwsOutcome(

@@ -43,12 +43,11 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/interop/internal/azure_answer.h"
 #include "waiter/interop/internal/hint_of_fields.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
 #include "waiter/retry_after.h"
 #include "waiter/stop_token.h"
 

@@ -47,13 +47,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/interop/internal/google_polling_policy.h"
 #include "waiter/interop/internal/polling_steps.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/wait_policy.h"
 
 namespace waiter {
 

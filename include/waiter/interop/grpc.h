@@ -44,10 +44,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
 #include "waiter/retry_after.h"
 
 namespace waiter {

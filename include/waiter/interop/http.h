@@ -57,14 +57,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "waiter/error_classifier.h"
+#include "waiter/classify.h"
 #include "waiter/interop/http_request.h"
 #include "waiter/interop/internal/curl_client.h"
 #include "waiter/interop/internal/http_answer.h"
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
 #include "waiter/retry_after.h"
 
 namespace waiter {
@@ -95,7 +93,7 @@ struct HttpOptions {
 
 // A status function that makes one request per poll. `Judge` is called with an
 // `HttpResponse` of the class success and returns any answer of a status
-// function (status_function.h). Without it, the poll is a success with the
+// function (classify.h). Without it, the poll is a success with the
 // `HttpResponse` as its value.
 //
 // Blocks, but for no longer than `PollContext::timeout`, and returns at once

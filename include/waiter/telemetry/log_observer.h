@@ -32,7 +32,7 @@
 
 #include "absl/base/log_severity.h"
 #include "waiter/observer.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter {
 

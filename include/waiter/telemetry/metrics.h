@@ -14,7 +14,7 @@
 //   waiter::ObserveEveryWait(std::make_shared<waiter::MetricsObserver>(
 //       std::make_shared<MySink>()));
 //
-// telemetry/metrics_table.h has a sink that needs no library. Names follow the
+// telemetry/metrics.h has a sink that needs no library. Names follow the
 // semantic conventions of OpenTelemetry: a namespace of their own, lower case,
 // dots, durations in seconds.
 
@@ -24,11 +24,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/budgets.h"
+#include "waiter/clock.h"
+#include "waiter/engine/engine.h"
+#include "waiter/observer.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter {
 
@@ -164,6 +172,144 @@ class MetricsSink {
   // Adds 1 or -1 to a counter that goes up and down.
   virtual void Add(const MetricSeries& series, int64_t value) = 0;
 };
+
+// Measures waits and gives the values to a sink (telemetry/metrics.h):
+//
+//   const auto metrics = std::make_shared<waiter::MetricsTable>();
+//   waiter::ObserveEveryWait(
+//       std::make_shared<waiter::MetricsObserver>(metrics));
+//   ...
+//   waiter::Waiter wait(GetStatus, {.operation = "create instance",
+//                                   .timeout = absl::Minutes(5)});
+//
+// Set `WaitOptions::operation` to the kind of the wait. Names of waits and
+// numbers of polls never become labels, so that the number of series stays
+// small however many waits there are.
+
+// Thread-safe; meant to be shared by all waits. A poll costs two virtual calls
+// and a lookup, without a lock and without memory.
+//
+// The first 100 operations have labels of their own. The waits of all further
+// ones count as the operation "other". Each observer numbers operations anew,
+// so a sink must not have two.
+class MetricsObserver final : public WaitObserver {
+ public:
+  // `sink` must not be null.
+  explicit MetricsObserver(std::shared_ptr<MetricsSink> sink);
+  ~MetricsObserver() override;
+
+  void OnStart(const StartEvent& start) override;
+  void AfterPoll(const PollEvent& poll) override;
+  void OnDone(const WaitIdentity& wait, const WaitReport& report) override;
+  PollHooks poll_hooks() const override;
+
+ private:
+  class Operations;
+
+  const std::shared_ptr<MetricsSink> sink_;
+  const std::unique_ptr<Operations> operations_;
+};
+
+// Keeps the metrics of waits in memory, to be read on request:
+//
+//   const auto metrics = std::make_shared<waiter::MetricsTable>();
+//   waiter::ObserveEveryWait(
+//       std::make_shared<waiter::MetricsObserver>(metrics));
+//   metrics->Watch("main", engine);  // Gauges of an engine.
+//   ...
+//   http_server.Handle("/metrics",
+//                      [&] { return waiter::PrometheusText(*metrics); });
+//
+// telemetry/prometheus_cpp.h gives the same to the library prometheus-cpp.
+
+// The values of one set of labels.
+struct MetricSample {
+  std::vector<std::pair<std::string_view, std::string>> labels;
+
+  // Of a counter or a gauge; of a histogram, the sum of its values.
+  double value = 0;
+
+  // Of a histogram: the number of values in each bucket, not cumulative. There
+  // is one bucket for each of `MetricFamily::bounds`, for values up to that,
+  // and one for those above.
+  std::vector<uint64_t> buckets;
+};
+
+// All samples of one metric.
+struct MetricFamily {
+  InstrumentInfo info;
+  std::vector<double> bounds;  // Of a histogram; ascending.
+  std::vector<MetricSample> samples;
+};
+
+// Thread-safe. `Record` and `Add` take no lock, and threads that record at the
+// same time mostly write to memory of their own. A series takes 1.5 KB from its
+// first value on; there are at most 42 for each of 101 operations.
+class MetricsTable : public MetricsSink {
+ public:
+  MetricsTable();
+  ~MetricsTable() override;
+
+  void Record(const MetricSeries& series, double value) override;
+  void Add(const MetricSeries& series, int64_t value) override;
+
+  // Adds gauges with the label `name`, which are read by `Collect`:
+  //
+  //   waiter.engine.pending, .due, .polls, .lateness
+  //   waiter.retry_quota.tokens
+  //   waiter.rate_limiter.rate     polls per second that may pass
+  //
+  // Replaces an object of the same type that was watched under this name. An
+  // engine must outlive this, unless `Forget` is called before its end. The
+  // clock must be that of the waits that use the quota.
+  void Watch(std::string name, const WaitEngine& engine);
+  void Watch(std::string name, std::shared_ptr<const RetryQuota> quota,
+             Clock& clock = GetRealClock());
+  void Watch(std::string name, std::shared_ptr<const RateLimiter> limiter);
+
+  // Removes the gauges with this name. Blocks while `Collect` reads them;
+  // afterwards nothing reads their objects.
+  void Forget(std::string_view name);
+
+  // Returns all metrics that have a value. Values that are recorded meanwhile
+  // may be missing.
+  std::vector<MetricFamily> Collect() const;
+
+ private:
+  class Series;
+  class Watched;
+
+  Series& SeriesOf(const MetricSeries& series);
+
+  struct Slots;
+  const std::unique_ptr<Slots> slots_;
+  const std::unique_ptr<Watched> watched_;
+};
+
+// Metrics in the text format of Prometheus, for a page /metrics of your own:
+//
+//   # HELP waiter_wait_duration_seconds Time from the start of a wait to its
+//   # TYPE waiter_wait_duration_seconds histogram
+//   waiter_wait_duration_seconds_bucket{operation="create instance",le="1"} 2
+//   ...
+
+// The `Content-Type` of an HTTP response with the text of `PrometheusText`.
+inline constexpr const char* kPrometheusContentType =
+    "text/plain; version=0.0.4; charset=utf-8";
+
+// Returns all metrics of `table`. Dots in names become underscores, and units
+// and types become suffixes: `waiter_wait_duration_seconds`,
+// `waiter_engine_polls_total`.
+std::string PrometheusText(const MetricsTable& table);
+// The same of `families`, such as those of durable/worker.h.
+std::string PrometheusText(const std::vector<MetricFamily>& families);
+
+// Returns the name that Prometheus has for an instrument.
+std::string PrometheusName(const InstrumentInfo& info);
+
+// Returns the value of a label as UTF-8. Prometheus would refuse the whole text
+// because of one invalid byte, so each becomes a text such as `\xff`.
+std::string PrometheusLabelValue(std::string_view value);
 
 }  // namespace waiter
 

@@ -31,8 +31,6 @@
 #include "prometheus/metric_family.h"
 #include "prometheus/metric_type.h"
 #include "waiter/telemetry/metrics.h"
-#include "waiter/telemetry/metrics_table.h"
-#include "waiter/telemetry/prometheus_text.h"
 
 namespace waiter {
 

@@ -48,8 +48,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "benchmark/benchmark.h"
+#include "waiter/classify.h"
 #include "waiter/clock.h"
-#include "waiter/status_function.h"
 #include "waiter/testing/internal/benchmark_parts.h"
 
 namespace waiter {

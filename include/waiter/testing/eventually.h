@@ -16,7 +16,7 @@
 //
 // Each poll evaluates the expression again, on the calling thread. The first
 // poll is made at once and the last one exactly at the limit; in between,
-// `EventuallyOptions` (testing/eventually_options.h) gives the delays, 10 ms
+// `EventuallyOptions` (testing/eventually.h) gives the delays, 10 ms
 // growing to 500 ms by default. A matching value passes even if it arrives
 // after the limit, as long as its poll began before. A poll that hangs is not
 // interrupted.
@@ -44,14 +44,22 @@
 #ifndef WAITER_TESTING_EVENTUALLY_H_
 #define WAITER_TESTING_EVENTUALLY_H_
 
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/testing/eventually_options.h"
+#include "waiter/backoff.h"
+#include "waiter/classify.h"
+#include "waiter/options.h"
 #include "waiter/testing/internal/eventually_parts.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
@@ -66,7 +74,6 @@
 #define ASSERT_EVENTUALLY(expression, ...)                          \
   WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kEventually, #expression, \
                      expression, __VA_ARGS__)
-
 // Passes if every poll, at least two of them, matches for the time of
 // `EventuallyOptions::hold_for`, by default 100 ms. Fails with the first value
 // that does not. `PassIf(matcher)` in place of `FailIf` passes early.
@@ -76,7 +83,6 @@
 #define ASSERT_CONSISTENTLY(expression, ...)                          \
   WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kConsistently, #expression, \
                      expression, __VA_ARGS__)
-
 // Passes if no poll, of at least two, matches for the time of `hold_for`, or
 // early with `PassIf`.
 #define EXPECT_NEVER(expression, ...)                                      \
@@ -85,7 +91,6 @@
 #define ASSERT_NEVER(expression, ...)                                      \
   WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kNever, #expression, expression, \
                      __VA_ARGS__)
-
 // Takes a block and optionally `EventuallyOptions`. Passes with the first run
 // of the block in which all its assertions pass; only failures of the last run
 // are reported. An ASSERT_ inside of the block ends that run only, and
@@ -95,7 +100,6 @@
   WAITER_PASSES_(EXPECT_PRED_FORMAT1, __VA_ARGS__)
 #define ASSERT_EVENTUALLY_PASSES(...) \
   WAITER_PASSES_(ASSERT_PRED_FORMAT1, __VA_ARGS__)
-
 // Implementation of the macros above; not for use elsewhere.
 #define WAITER_EVENTUALLY_(assertion, kind, text, expression, ...)     \
   assertion(::waiter::internal::eventually::Predicate(                 \
@@ -107,7 +111,6 @@
                     },                                                 \
                     __VA_ARGS__)),                                     \
             0)
-
 #define WAITER_PASSES_(assertion, ...)                              \
   assertion(::waiter::internal::eventually::Predicate(              \
                 ::waiter::internal::eventually::RunBlock(           \
@@ -117,6 +120,141 @@
             0)
 
 namespace waiter {
+
+// Options of the assertions in testing/eventually.h. The defaults suit most
+// tests; a suite with needs of its own shares one object:
+//
+//   const waiter::EventuallyOptions kSlowDisk = {.timeout = absl::Seconds(30)};
+//   EXPECT_EVENTUALLY(FileSize(path), Gt(0), kSlowDisk);
+//
+// A single assertion gives them in place. The value must match for 2 s:
+//
+//   EXPECT_EVENTUALLY(job.State(), "DONE", {.hold_for = absl::Seconds(2)});
+//
+// Hours of simulated time pass in milliseconds:
+//
+//   EXPECT_EVENTUALLY(job.State(), "DONE",
+//                     {.timeout = absl::Hours(3), .clock = &clock});
+
+// Returns whether polling should go on after an exception.
+using ExceptionFilter = std::function<bool(const std::exception_ptr&)>;
+
+// Fields with the name of a field of `WaitOptions` (options.h) have the same
+// meaning and range. Options that contradict each other fail the assertion
+// before its first poll, with a message that says what to change.
+struct EventuallyOptions {
+  // Name that precedes the expression in messages; may be empty.
+  std::string name = {};
+
+  // Limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: 5 s. Zero
+  // or less: polls once. Infinite: the rest of the time that Bazel gives the
+  // test, and an error if it gives none. On every clock except a
+  // `SimulatedClock`, it is scaled and cut as testing/eventually.h describes.
+  Timeout timeout = std::nullopt;
+
+  // Delays between polls, whatever they find.
+  BackoffOptions backoff = {.initial_delay = absl::Milliseconds(10),
+                            .max_delay = absl::Milliseconds(500),
+                            .multiplier = 1.5,
+                            .jitter = Jitter::None()};
+
+  // Time for which the expression must match, and number of consecutive polls
+  // in which it must. `hold_for` is the whole time of CONSISTENTLY and NEVER;
+  // if both fields have their defaults, that is 100 ms.
+  std::optional<absl::Duration> hold_for = std::nullopt;
+  int64_t successes_required = 1;
+
+  // Options of a wait of your program, to poll as it does: its curves, limits
+  // and budgets replace `backoff`. Its other options apply where the field of
+  // the same name here has its default. Ignores its `name`, `deadline` and
+  // `history_limit`.
+  std::optional<WaitOptions> policy = std::nullopt;
+
+  // Classification of an error that an expression of type `absl::Status` or
+  // `StatusOr<T>` gives and that does not match: `kFailed` ends the assertion,
+  // everything else goes on.
+  ErrorClassifier errors = ErrorClassifier::Http();
+
+  // Exceptions after which EVENTUALLY polls on; see `RetryOn`. All others, and
+  // every one in CONSISTENTLY and NEVER, fail the assertion at once.
+  ExceptionFilter retry_exceptions = nullptr;
+
+  // Delay before the first poll.
+  absl::Duration first_poll_delay = absl::ZeroDuration();
+
+  // Largest number of history lines in a message; zero for none. One line
+  // stands for consecutive polls with the same value. If there are more, the
+  // message shows the first half and the last half of this number.
+  int history_lines = 8;
+
+  // Hooks of the wait; see observer.h. Null: those of `policy`, if any.
+  std::shared_ptr<WaitObserver> observer = nullptr;
+
+  // Not owned; must outlive the assertion. Null: that of `policy`, otherwise
+  // the real clock.
+  Clock* clock = nullptr;
+
+  // Seed of jittered delays. Unset: a new one for each assertion. The message
+  // of a failure contains it, so that the same delays can be repeated.
+  std::optional<uint64_t> seed = std::nullopt;
+};
+
+// Returns a filter for `EventuallyOptions::retry_exceptions` that accepts
+// exceptions of these types and of types derived from them:
+//
+//   const auto on_io_error = waiter::RetryOn<std::ios_base::failure>();
+//   EXPECT_EVENTUALLY(Read(path), "done", {.retry_exceptions = on_io_error});
+template <typename... Exceptions>
+ExceptionFilter RetryOn() {
+  return [](const std::exception_ptr& thrown) {
+    const auto is = [&]<typename E>(const E*) {
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const E&) {
+        return true;
+      } catch (...) {
+        return false;
+      }
+    };
+    return (is(static_cast<const Exceptions*>(nullptr)) || ...);
+  };
+}
+
+// A matcher or value that makes further polls pointless. If it matches a value
+// that the assertion's own matcher rejected, the assertion fails at once:
+//
+//   EXPECT_EVENTUALLY(job.State(), "DONE", waiter::FailIf("FAILED"));
+template <typename M>
+class FailIf {
+ public:
+  explicit FailIf(M matcher) : matcher_(std::move(matcher)) {}
+
+  const M& matcher() const { return matcher_; }
+
+ private:
+  M matcher_;
+};
+
+// A matcher or value after which nothing can change any more. If it matches a
+// value that satisfies CONSISTENTLY or NEVER, the assertion passes at once
+// instead of after `hold_for`, even with its first poll:
+//
+//   EXPECT_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
+//                waiter::PassIf("DONE"));
+//
+// A value that violates the assertion fails it, whatever this matches. In
+// EVENTUALLY, which passes at the first match anyway, it is an error. A
+// `WaitObserver` sees a wait that this ends as cancelled.
+template <typename M>
+class PassIf {
+ public:
+  explicit PassIf(M matcher) : matcher_(std::move(matcher)) {}
+
+  const M& matcher() const { return matcher_; }
+
+ private:
+  M matcher_;
+};
 
 // Return type of `Eventually` for a function that returns `R`: a `StatusOr<R>`,
 // or `R` itself if that is a `StatusOr`.

@@ -13,7 +13,7 @@
 #include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
 #include "gtest/gtest.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -15,8 +15,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/played_run.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

@@ -17,9 +17,9 @@
 #include "tests/support/first_seed.h"
 #include "tests/support/played_run.h"
 #include "tests/support/screen.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_report.h"
+#include "waiter/backoff.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -28,7 +28,7 @@
 #include "cli/probes/wire/redis_conversation.h"
 #include "cli/probes/wire/systemd_conversation.h"
 #include "gtest/gtest.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

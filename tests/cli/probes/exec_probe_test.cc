@@ -26,8 +26,7 @@
 #include "cli/process/process_reaper.h"
 #include "gtest/gtest.h"
 #include "tests/support/process_fixture.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -23,7 +23,7 @@
 #include "cli/probes/target.h"
 #include "gtest/gtest.h"
 #include "tests/support/run_until.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter::cli {

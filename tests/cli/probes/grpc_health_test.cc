@@ -17,7 +17,7 @@
 #include "cli/probes/probe.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -38,8 +38,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -34,7 +34,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/http_server.h"
 #include "waiter/clock.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -30,7 +30,7 @@
 #include "tests/support/run_until.h"
 #include "tests/support/scripted_server.h"
 #include "waiter/clock.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -10,9 +10,8 @@
 #include "cli/probes/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/distributed/durable_client.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/wait_report.h"
+#include "waiter/durable/client.h"
+#include "waiter/result.h"
 
 namespace waiter::cli {
 namespace {

@@ -22,12 +22,10 @@
 #include "cli/run/wait_run.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
-#include "waiter/learned/duration_file.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
 #include "waiter/options.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter::cli {

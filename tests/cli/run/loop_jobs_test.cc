@@ -20,8 +20,7 @@
 #include "cli/process/process_reaper.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {

@@ -22,10 +22,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
-#include "waiter/loop/saved_wait.h"
-#include "waiter/loop/wait_state.h"
-#include "waiter/wait_report.h"
-#include "waiter/wait_token.h"
+#include "waiter/loop.h"
+#include "waiter/result.h"
+#include "waiter/token.h"
 
 namespace waiter::cli {
 namespace {

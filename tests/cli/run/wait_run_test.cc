@@ -27,12 +27,11 @@
 #include "cli/run/state_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff_options.h"
+#include "waiter/backoff.h"
 #include "waiter/options.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/wait_report.h"
 
 namespace waiter::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/text/utf8.h"
 #include "gtest/gtest.h"
 #include "tests/support/first_seed.h"
-#include "waiter/loop/split_mix64.h"
+#include "waiter/backoff.h"
 
 namespace waiter::cli {
 namespace {

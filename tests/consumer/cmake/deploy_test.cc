@@ -6,9 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/testing/eventually.h"
-#include "waiter/testing/scripted_poll.h"
+#include "waiter/testing/matchers.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/testing/wait_result_matchers.h"
 #include "waiter/waiter.h"
 
 namespace {

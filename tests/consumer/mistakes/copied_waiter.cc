@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "waiter/wait_engine.h"
+#include "waiter/engine/engine.h"
 
 class Client {
  public:

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "waiter/coroutine.h"
-#include "waiter/wait_engine.h"
+#include "waiter/engine/coroutine.h"
+#include "waiter/engine/engine.h"
 
 // A coroutine type that awaits only what its own library makes.
 struct Awaitable;

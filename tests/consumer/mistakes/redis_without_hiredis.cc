@@ -3,7 +3,7 @@
 
 // says: apt-get install libhiredis-dev
 
-#include "waiter/distributed/redis_client.h"
+#include "waiter/redis/client.h"
 
 bool CanConnect() {
   return waiter::RedisClient::Make("redis://10.0.0.5:6379").ok();

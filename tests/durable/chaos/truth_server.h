@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/distributed/chaos/loopback_server.h"
 #include "tests/durable/durable_history.h"
+#include "tests/redis/chaos/loopback_server.h"
 #include "waiter/clock.h"
 
 namespace waiter::chaos {

@@ -5,6 +5,8 @@
 
 #ifdef WAITER_HAS_HIREDIS
 
+#include "waiter/durable/worker.h"
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,18 +21,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "tests/distributed/chaos/worker_process.h"
 #include "tests/durable/chaos/truth_server.h"
 #include "tests/durable/chaos/worker_log.h"
 #include "tests/durable/logged_wait_store.h"
-#include "waiter/distributed/durable_function.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/durable_waits.h"
-#include "waiter/distributed/redis_client.h"
-#include "waiter/distributed/redis_cluster.h"
-#include "waiter/distributed/redis_wait_store.h"
-#include "waiter/distributed/wait_store.h"
+#include "tests/redis/chaos/worker_process.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/redis_store.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/worker.h"
 #include "waiter/poll.h"
+#include "waiter/redis/client.h"
 
 ABSL_FLAG(int, worker, 0, "Number of this process.");
 ABSL_FLAG(int, api, 0, "Port of the API.");

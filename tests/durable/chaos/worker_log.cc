@@ -21,9 +21,9 @@
 #include "tests/durable/durable_history.h"
 #include "tests/durable/history_log.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
-#include "waiter/wait_report.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/result.h"
 
 namespace waiter::chaos {
 namespace {

@@ -18,8 +18,8 @@
 #include "tests/durable/durable_history.h"
 #include "tests/durable/logged_wait_store.h"
 #include "waiter/clock.h"
-#include "waiter/distributed/durable_result.h"
-#include "waiter/distributed/wait_store.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
 
 namespace waiter::chaos {
 

@@ -31,10 +31,9 @@
 #include "boost/asio/steady_timer.hpp"
 #include "boost/system/error_code.hpp"
 #include "waiter/clock.h"
+#include "waiter/engine/engine.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/interop/internal/asio_turn.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_engine_options.h"
 
 namespace waiter::internal {
 

@@ -22,13 +22,13 @@
 #include "boost/asio/executor_work_guard.hpp"
 #include "boost/asio/query.hpp"
 #include "boost/asio/system_executor.hpp"
-#include "waiter/internal/prepared_start.h"
-#include "waiter/internal/wait_canceller.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
+#include "waiter/engine/internal/prepared_start.h"
+#include "waiter/engine/internal/wait_canceller.h"
 #include "waiter/interop/internal/asio_turn.h"
 #include "waiter/interop/internal/asio_waits.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 
 namespace waiter::internal {
 

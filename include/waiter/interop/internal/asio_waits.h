@@ -24,9 +24,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "boost/asio/execution_context.hpp"
+#include "waiter/engine/handle.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/interop/internal/asio_turn.h"
-#include "waiter/wait_handle.h"
 
 namespace waiter::internal {
 

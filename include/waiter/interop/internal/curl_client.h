@@ -23,7 +23,7 @@
 #include "waiter/interop/internal/curl_failure.h"
 #include "waiter/interop/internal/curl_handles.h"
 #include "waiter/interop/internal/http_answer.h"
-#include "waiter/poll_context.h"
+#include "waiter/poll.h"
 #include "waiter/stop_token.h"
 
 namespace waiter::internal {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "waiter/interop/internal/polling_steps.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/wait_policy.h"
 
 namespace waiter::internal {
 

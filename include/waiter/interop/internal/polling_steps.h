@@ -11,13 +11,12 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "waiter/loop/next_step.h"
-#include "waiter/loop/split_mix64.h"
-#include "waiter/loop/wait_loop.h"
+#include "waiter/backoff.h"
+#include "waiter/loop.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
-#include "waiter/wait_policy.h"
-#include "waiter/wait_report.h"
+#include "waiter/result.h"
 
 namespace waiter::internal {
 

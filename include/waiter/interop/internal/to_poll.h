@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Conversion of anything that a status function may return (status_function.h)
+// Conversion of anything that a status function may return (classify.h)
 // to a `Poll<T>`, for adapters that call functions of the user.
 
 #ifndef WAITER_INTEROP_INTERNAL_TO_POLL_H_
@@ -14,7 +14,6 @@
 #include "waiter/classify.h"
 #include "waiter/internal/take_answer.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
 
 namespace waiter::internal {
 

@@ -14,9 +14,9 @@
 
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/clock.h"
-#include "waiter/learned/duration_model.h"
+#include "waiter/learned/durations.h"
 #include "waiter/learned/internal/poll_table.h"
-#include "waiter/learned/learned_delays_options.h"
+#include "waiter/learned/learned_delays.h"
 
 namespace waiter::internal {
 

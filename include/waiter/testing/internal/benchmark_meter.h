@@ -19,7 +19,7 @@
 
 #include "benchmark/benchmark.h"
 #include "waiter/internal/exceptions.h"
-#include "waiter/poll_status.h"
+#include "waiter/poll.h"
 
 namespace waiter::internal::poll_benchmark {
 

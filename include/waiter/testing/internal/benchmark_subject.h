@@ -17,15 +17,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "benchmark/benchmark.h"
+#include "waiter/classify.h"
 #include "waiter/clock.h"
-#include "waiter/internal/engine_step.h"
+#include "waiter/engine/internal/engine_step.h"
 #include "waiter/internal/exceptions.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/internal/take_answer.h"
 #include "waiter/poll.h"
-#include "waiter/poll_context.h"
-#include "waiter/poll_status.h"
-#include "waiter/status_function.h"
 
 namespace waiter::internal::poll_benchmark {
 

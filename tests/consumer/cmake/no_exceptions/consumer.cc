@@ -14,16 +14,14 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "waiter/batch_answer.h"
-#include "waiter/batch_poller.h"
-#include "waiter/coroutine.h"
+#include "waiter/engine/batch_poller.h"
+#include "waiter/engine/coroutine.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/group.h"
+#include "waiter/engine/handle.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/poll_status.h"
-#include "waiter/wait_engine.h"
-#include "waiter/wait_group.h"
-#include "waiter/wait_handle.h"
-#include "waiter/wait_result.h"
+#include "waiter/result.h"
 #include "waiter/waiter.h"
 
 #ifdef __cpp_exceptions

@@ -1,0 +1,56 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The time that a message takes in a simulation.
+//
+//   waiter::sim::NetworkDelay network({.mean = absl::Milliseconds(10),
+//                                      .deviation = absl::Milliseconds(2)});
+//   waiter::SplitMix64 gen(42);
+//   now += network.Draw(gen);
+
+#ifndef WAITER_CLI_SIM_NETWORK_H_
+#define WAITER_CLI_SIM_NETWORK_H_
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/random/gaussian_distribution.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace waiter::sim {
+
+// The time of one hop is the absolute value of a normal variable. The defaults
+// are those of "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
+// Both are finite, zero or more, and at most an hour.
+struct NetworkOptions {
+  absl::Duration mean = absl::Milliseconds(10);
+  absl::Duration deviation = absl::Milliseconds(2);
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const NetworkOptions& options);
+
+// Thread-compatible.
+class NetworkDelay {
+ public:
+  // Requires `Validate(options).ok()`.
+  explicit NetworkDelay(const NetworkOptions& options)
+      : normal_(absl::ToDoubleNanoseconds(options.mean),
+                absl::ToDoubleNanoseconds(options.deviation)) {}
+
+  // Returns the time of one hop, at least zero.
+  template <typename Gen>
+  std::chrono::nanoseconds Draw(Gen& gen) {
+    const double time = std::abs(normal_(gen));
+    return std::chrono::nanoseconds{static_cast<int64_t>(time)};
+  }
+
+ private:
+  absl::gaussian_distribution<double> normal_;
+};
+
+}  // namespace waiter::sim
+
+#endif  // WAITER_CLI_SIM_NETWORK_H_

@@ -1,0 +1,277 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The side that asks for durable waits (durable/worker.h), in any
+// process:
+//
+//   auto client = waiter::DurableClient::Make(store, {.space = "prod"});
+//   if (!client.ok()) return client.status();
+//   (*client)->Enqueue("instance-running",
+//                      {.key = "i-0abc", .args = "eu-west-1"},
+//                      [](absl::StatusOr<bool> created) { ... });
+//
+// A wait has a name, which says how it is polled, and a key. An equal key joins
+// the wait that is there, or finds its result until that is forgotten; so an
+// `Enqueue` whose outcome is not known may be repeated.
+
+#ifndef WAITER_DURABLE_CLIENT_H_
+#define WAITER_DURABLE_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "waiter/durable/store.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/result.h"
+
+namespace waiter {
+
+// How a durable wait ended (durable/worker.h):
+//
+//   absl::Status OnResult(const waiter::DurableResult& result) {
+//     if (!result.value.ok()) return Escalate(result.key,
+//     result.value.status()); return Insert(result.idempotency_key,
+//     *result.value);
+//   }
+
+// A value.
+struct DurableResult {
+  std::string name;
+  std::string key;
+
+  // The bytes of the success, or an error with the code of `reason`, as that of
+  // a `WaitResult`. Its message is cut to 1000 bytes.
+  absl::StatusOr<std::string> value = absl::UnknownError("");
+  StopReason reason = StopReason::kFailed;
+
+  int64_t attempts = 0;
+  // From the enqueue to the end, by the store's clock.
+  absl::Duration elapsed;
+
+  // The same for each delivery of this result, and for no other one.
+  std::string idempotency_key;
+  // Ordinal of this delivery, from 1, as far as the store knows.
+  int64_t delivery = 1;
+};
+
+namespace internal {
+class DurableDesk;
+}  // namespace internal
+
+struct DurableClientOptions {
+  // As of the workers.
+  std::string space = "default";
+  int64_t partitions = 16;
+
+  // Pending waits of one name; more are refused. At least 1. Counted by
+  // partition, so that one that is much fuller than others refuses earlier.
+  int64_t max_pending = 10'000'000;
+};
+
+struct DurableRequest {
+  std::string key;  // 1 to 128 bytes.
+  // For the status function, at most 16 KiB. Stored as they are: no secrets.
+  std::string args = {};
+  // In place of that of the policy; counts from the enqueue. Within [0, 100
+  // years]; zero polls once.
+  std::optional<absl::Duration> timeout = std::nullopt;
+  // Within [0, 100 years]. One beyond the timeout still delays the first poll,
+  // which is then the last one.
+  absl::Duration first_delay = absl::ZeroDuration();
+};
+
+// What is known of a wait.
+struct DurableStatus {
+  enum class Phase : uint8_t {
+    kUnknown,  // Never enqueued, or forgotten.
+    kPending,
+    kEnded,      // Its result is being delivered.
+    kDelivered,  // And kept.
+  };
+
+  std::string key;
+  Phase phase = Phase::kUnknown;
+  bool is_held = false;  // A worker polls it, or delivers its result.
+  bool is_cancelled = false;
+  absl::Time enqueued = absl::InfinitePast();
+  // Of a pending wait: when it is due, or when the lease of its holder ends.
+  absl::Time due = absl::InfiniteFuture();
+  int64_t attempts = 0;
+  std::string args = {};
+  // What the last poll of a pending wait found, for people.
+  std::string last_poll = {};
+  std::optional<DurableResult> result = std::nullopt;
+};
+
+// "unknown", "pending", "ended" or "delivered".
+std::string_view ToString(DurableStatus::Phase phase);
+
+// Of all partitions of a name.
+struct DurableStats {
+  int64_t pending = 0;      // Also those whose result is not delivered yet.
+  int64_t undelivered = 0;  // Those of them that have a result.
+  int64_t overdue = 0;      // For more than 2 s.
+  absl::Duration oldest = absl::ZeroDuration();  // By which one is overdue.
+  int64_t kept = 0;                              // Results that were delivered.
+  int64_t polls = 0;  // Since the name exists; workers tell the store late.
+  // "enqueued", and the reasons of ends, "success", "deadline" and so on.
+  std::vector<std::pair<std::string, int64_t>> counters;
+};
+
+// Names and workers of a space.
+struct DurableSpace {
+  // Those that clients or workers have used, with their partitions.
+  std::vector<std::pair<std::string, int64_t>> names;
+  int64_t workers = 0;  // That live, of all names.
+};
+
+// Thread-safe. No call blocks. Callbacks come exactly once, on the thread of
+// the store, never before the call has returned, and must return soon. Errors:
+// those of the store; kInvalidArgument for names, keys and options;
+// kResourceExhausted from `Enqueue` if there is no room; kFailedPrecondition if
+// the name has another number of partitions in the store, or if the store may
+// delete waits.
+class DurableClient {
+ public:
+  template <typename T>
+  using Callback = std::function<void(absl::StatusOr<T>)>;
+
+  // Returns a client, or kInvalidArgument.
+  static absl::StatusOr<std::unique_ptr<DurableClient>> Make(
+      std::shared_ptr<WaitStore> store, const DurableClientOptions& options);
+  ~DurableClient();
+
+  DurableClient(const DurableClient&) = delete;
+  DurableClient& operator=(const DurableClient&) = delete;
+
+  // Passes on whether the wait is new.
+  void Enqueue(const std::string& name, DurableRequest request,
+               Callback<bool> callback);
+  // The number of those that are new. On an error, some may have been enqueued.
+  void EnqueueMany(const std::string& name,
+                   std::vector<DurableRequest> requests,
+                   Callback<int64_t> callback);
+
+  // Asks that the wait ends as cancelled, which it does at the end of the poll
+  // that is under way, or a third of a lease later. Passes on how it stands.
+  void Cancel(const std::string& name, const std::string& key,
+              Callback<DurableStatus> callback);
+  void Get(const std::string& name, const std::string& key,
+           Callback<DurableStatus> callback);
+
+  // Returns a status function that succeeds with the result of the wait, for
+  // anyone who waits for it:
+  //
+  //   engine.Start(
+  //       waiter::AsyncWaiter(client->Result("instance-running", "i-0abc"),
+  //                           {.timeout = absl::Minutes(40)}),
+  //       [](waiter::WaitResult<waiter::DurableResult> result) { ... });
+  //
+  // It also succeeds if the wait has failed: `DurableResult::value` says so. It
+  // fails if there is no such wait, or none any more. Each poll is a call of
+  // the store, so choose delays of a second or more. May outlive the client.
+  std::function<void(PollCompletion<DurableResult>)> Result(
+      const std::string& name, const std::string& key);
+
+  // One step through the waits of a name, pending and kept, in no order. Begin
+  // with an empty cursor; an empty one comes back at the end. A wait may come
+  // twice. A cursor that did not come from here is kInvalidArgument, or an
+  // error of the store.
+  struct Listed {
+    std::vector<DurableStatus> waits;
+    std::string cursor;
+  };
+  void List(const std::string& name, const std::string& cursor,
+            Callback<Listed> callback);
+
+  void Stats(const std::string& name, Callback<DurableStats> callback);
+  void Describe(Callback<DurableSpace> callback);
+
+ private:
+  explicit DurableClient(std::shared_ptr<internal::DurableDesk> desk);
+
+  const std::shared_ptr<internal::DurableDesk> desk_;
+};
+
+// Looks for damage in the durable waits of a name (durable/worker.h)
+// and in the settings of their server, and repairs it:
+//
+//   waiter::CheckDurableWaits(
+//       store, "instance-running", {.space = "prod", .repairs = true},
+//       [](absl::StatusOr<waiter::DurableCheckReport> report) {
+//         if (!report.ok()) return Complain(report.status());
+//         for (const waiter::DurableFinding& finding : report->findings) {
+//           LOG(ERROR) << waiter::ToString(finding);
+//         }
+//       });
+//
+// Each wait is in several structures of the store, which change together. They
+// disagree only if somebody else wrote to the keys, or if a part of them was
+// evicted or lost. Workers and clients may go on meanwhile: a wait is compared
+// with itself at one time, and looked at again before it counts or is repaired.
+// `waiter durable check` does this on the command line.
+
+struct DurableCheckOptions {
+  // As those of the workers.
+  std::string space = "default";
+  int64_t partitions = 16;
+
+  // Removes leftovers of waits that are gone. A record that nothing leads to
+  // becomes due at once: its wait is polled, or its result delivered, again. A
+  // result that was delivered is kept for a day more. Counters are set right.
+  bool repairs = false;
+};
+
+// Something that is wrong with a wait.
+struct DurableFinding {
+  WaitFault fault = WaitFault::kNoRecord;
+  int partition = 0;
+  std::string key = {};  // Empty for `kMiscounted`.
+  // Of `kMiscounted`: waits that are missing; below zero, those too many.
+  int64_t missing = 0;
+};
+
+struct DurableCheckReport {
+  // Those that have partitions, each once.
+  std::vector<WaitServer> servers;
+
+  int64_t records = 0;  // That were looked at.
+
+  // The first thousand, and the number of all, of which all are repaired if
+  // that was asked for.
+  std::vector<DurableFinding> findings;
+  int64_t found = 0;
+
+  // Partitions that changed while they were counted; of those, only gross
+  // errors of the counters are found.
+  int64_t uncounted = 0;
+
+  bool is_clean() const;
+};
+
+// "no-record" and so on, for programs.
+std::string_view ToString(WaitFault fault);
+// One line for people: what is wrong, and what it means. The key is as it is.
+std::string ToString(const DurableFinding& finding);
+
+// Calls back once, as the functions of `DurableClient` do, with the same
+// errors; but a server whose settings endanger waits is a fault in the report,
+// which ends there if nothing more can be asked of the server. Takes one call
+// of the store at a time, about 3 ms of the server for each 1000 waits in all.
+void CheckDurableWaits(
+    std::shared_ptr<WaitStore> store, const std::string& name,
+    const DurableCheckOptions& options,
+    std::function<void(absl::StatusOr<DurableCheckReport>)> callback);
+
+}  // namespace waiter
+
+#endif  // WAITER_DURABLE_CLIENT_H_

@@ -1,0 +1,298 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Waits that outlive their process: any process may ask for one
+// (durable/client.h), and workers like this one poll them. If a
+// worker dies, the others go on with its waits:
+//
+//   auto waits = waiter::DurableWaits::Make(store, {.space = "prod"});
+//   if (!waits.ok()) return waits.status();
+//   absl::Status status = (*waits)->Register(
+//       "instance-running", {.timeout = absl::Minutes(40)},
+//       [&](const waiter::DurablePoll& poll) -> waiter::Poll<std::string> {
+//         return Ask(poll.key, poll.context);
+//       },
+//       [&](const waiter::DurableResult& result) -> absl::Status {
+//         return Publish(result.key, result.value);  // Not OK: again, later.
+//       });
+//   if (!status.ok()) return status;
+//   (*waits)->Start();
+//
+// The store decides who may poll a wait, by its own clock, for the time of a
+// lease. Between two polls that are far apart nobody holds the wait. What a
+// worker finds counts only if it still holds the wait then; so each wait has
+// one result, which is delivered at least once. docs/durable.md lists what
+// holds, and what happens when something breaks.
+
+#ifndef WAITER_DURABLE_WORKER_H_
+#define WAITER_DURABLE_WORKER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "waiter/clock.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/batch_poller.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/telemetry/metrics.h"
+
+namespace waiter {
+
+// The functions that a program registers for its durable waits
+// (durable/worker.h): one that asks whether a wait is over, in one
+// of three forms, and one that takes results.
+//
+//   // One wait at a time, on a thread of the worker.
+//   [&](const waiter::DurablePoll& poll) -> waiter::Poll<std::string> {
+//     return Ask(poll.key, poll.context);
+//   }
+//
+//   // Many at once: the answer comes later, on any thread.
+//   [&](const waiter::DurablePoll& poll,
+//       waiter::PollCompletion<std::string> done) {
+//     client.AsyncAsk(std::string(poll.key), std::move(done));
+//   }
+//
+//   // One call for many waits.
+//   [&](absl::Span<const waiter::DurableKey> keys) {
+//     return AskForAll(keys);
+//   }
+
+// A poll of one wait. The views, and the context, are valid during the call.
+struct DurablePoll {
+  std::string_view name;
+  std::string_view key;
+  std::string_view args;  // As they were enqueued.
+  const PollContext& context;
+  // Grows with each holder of the wait. Hand it to whatever the poll changes,
+  // so that a poll of an earlier holder that comes late can be refused there.
+  int64_t fence;
+  // Holders that vanished since the store last heard of one: killed in a poll
+  // of this wait, killed for another reason, or cut off.
+  int64_t crashes = 0;
+};
+
+// Called on threads of the worker, also several at once. A success carries the
+// bytes that are the result, at most 64 KiB.
+using DurableFunction = std::function<Poll<std::string>(const DurablePoll&)>;
+
+// Called as `DurableFunction`, but must return soon. Answers by the completion
+// (engine/async_waiter.h), on any thread, also before it returns. A poll
+// without an answer ends with its wait, at the deadline or when it is
+// cancelled.
+using DurableAsyncFunction =
+    std::function<void(const DurablePoll&, PollCompletion<std::string>)>;
+
+// One wait of a call for many. Equal if the keys are, which they are never
+// within one call.
+struct DurableKey {
+  std::string key = {};
+  std::string args = {};
+  int64_t fence = 0;  // As that of `DurablePoll`.
+
+  friend bool operator==(const DurableKey& a, const DurableKey& b) {
+    return a.key == b.key;
+  }
+  template <typename H>
+  friend H AbslHashValue(H state, const DurableKey& wait) {
+    return H::combine(std::move(state), wait.key);
+  }
+};
+
+// Returns what it found by key; the rest as `BatchPoller::Call` says.
+using DurableBatchCall =
+    std::function<absl::StatusOr<BatchAnswer<std::string, std::string>>(
+        absl::Span<const DurableKey>)>;
+
+// Called with each result at least once, until it returns OK for it: again
+// after a crash, after an error (1 s later, at most 5 min), and if it is not
+// known whether the store was told. Equal results have equal idempotency keys.
+using DurableHandler = std::function<absl::Status(const DurableResult&)>;
+
+namespace internal {
+class DurableWorker;
+}  // namespace internal
+
+struct DurableWaitsOptions {
+  // Separates the names of programs that share a store: 1 to 64 of the
+  // characters A-Z, a-z, 0-9, `_`, `.` and `-`. So are names.
+  std::string space = "default";
+
+  // Id of this worker, of the same characters; empty for a random one. Ids
+  // decide which worker looks most often into which partition. Workers with the
+  // same one look into the same, which costs calls and breaks nothing.
+  std::string worker = {};
+
+  // Threads that poll, and deliver results. Zero: those happen in `RunDue`.
+  int threads = 1;
+
+  // Parts into which the waits of a name are divided, for all workers and
+  // clients of a space alike. Within [1, 4096]. At most 100,000 waits in each
+  // are fine; an idle worker asks for each of them a few times per second.
+  int64_t partitions = 16;
+
+  // Time for which a claim counts. Within [2s, 10min]. Its third is how long a
+  // delay must be for the wait to be given back, how often held waits are
+  // renewed, and how early before its end polls stop.
+  absl::Duration lease = absl::Seconds(15);
+
+  // Waits that this worker holds at most, and claims at once. The first within
+  // [1, 1000000], the second within [1, 1000].
+  int64_t max_held = 10'000;
+  int64_t claim_batch = 250;
+
+  // Time for which results are kept, so that `Get` finds them and an equal
+  // `Enqueue` does not wait again. Within [0, 100 days].
+  absl::Duration retain = absl::Hours(24);
+
+  // Polls that killed their process after which a wait has failed. Within [1,
+  // 100].
+  int64_t max_crashes = 3;
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const DurableWaitsOptions& options);
+
+// Of one name.
+struct DurableNameOptions {
+  // Waits of the name that this worker holds at most, so that it neither makes
+  // more polls and deliveries of the name at once nor leaves no thread to
+  // others. The rest stays in the store, for all workers. Within [1, 1000000].
+  int64_t max_held = 1'000'000;
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const DurableNameOptions& options);
+
+// Snapshot of a worker, for metrics, logs and tests. Counts are since its
+// start.
+struct DurableWaitsState {
+  int64_t held = 0;
+  int64_t claimed = 0;
+  int64_t polls = 0;
+  int64_t ended = 0;       // Results that were recorded.
+  int64_t delivered = 0;   // Results of which the store knows it.
+  int64_t lost = 0;        // Waits that others held by then.
+  int64_t unreadable = 0;  // Records of newer builds, or damaged.
+  // Last jump of a server's clock by more than a second. Deadlines, and the
+  // times at which waits are due, move by as much.
+  absl::Duration clock_step = absl::ZeroDuration();
+  // Of the last call of the store. While a name cannot be worked on, why:
+  // kFailedPrecondition if the store divides it otherwise, or may delete waits.
+  absl::Status last_error;
+};
+
+// Thread-safe, but for `RunDue`.
+class DurableWaits {
+ public:
+  // Returns a worker without names, or the error of `Validate`.
+  static absl::StatusOr<std::unique_ptr<DurableWaits>> Make(
+      std::shared_ptr<WaitStore> store, const DurableWaitsOptions& options);
+
+  // Waits for the polls that are under way, and gives all waits back, but does
+  // not wait until the store knows: of what it does not hear, leases have to
+  // end first. `Drain` does better.
+  ~DurableWaits();
+
+  DurableWaits(const DurableWaits&) = delete;
+  DurableWaits& operator=(const DurableWaits&) = delete;
+
+  // Adds a name, before `Start`. Without a handler, results are only kept for
+  // `Get`. `policy` is that of all waits of the name: a new one applies to
+  // waits that are pending, except for their deadlines. Its rate limiter holds
+  // for all of them. Its observer sees a wait each time that this worker holds
+  // it, from `OnStart` to `OnDone`: with the attempts and the time of the whole
+  // wait, and with the reason `kCancelled` if the worker gives it back. Returns
+  // kInvalidArgument for what is not valid, and kAlreadyExists for a name that
+  // was added before.
+  absl::Status Register(const std::string& name, WaitOptions policy,
+                        DurableFunction function,
+                        DurableHandler handler = nullptr,
+                        const DurableNameOptions& options = {});
+
+  // The same, with polls that occupy no thread while they are under way.
+  absl::Status RegisterAsync(const std::string& name, WaitOptions policy,
+                             DurableAsyncFunction function,
+                             DurableHandler handler = nullptr,
+                             const DurableNameOptions& options = {});
+
+  // The same, with calls that ask for many waits at once, as those of a
+  // `BatchPoller` (engine/batch_poller.h) do.
+  absl::Status RegisterBatch(const std::string& name, WaitOptions policy,
+                             DurableBatchCall call,
+                             const BatchOptions& batches = {},
+                             DurableHandler handler = nullptr,
+                             const DurableNameOptions& options = {});
+
+  // Begins to claim waits.
+  void Start();
+
+  // Claims no more and gives all waits back, each after the poll or delivery
+  // that is under way. Returns whether nothing is held any more, at the latest
+  // after `limit`. With no thread, call `RunDue` meanwhile elsewhere, or pass
+  // zero and call it afterwards.
+  bool Drain(absl::Duration limit);
+
+  DurableWaitsState State() const;
+
+  // As `WaitEngine::RunDue`, without threads.
+  MonotonicTime RunDue();
+
+ private:
+  explicit DurableWaits(std::shared_ptr<internal::DurableWorker> worker);
+
+  const std::shared_ptr<internal::DurableWorker> worker_;
+};
+
+// Metrics of durable waits (durable/worker.h), for a page of
+// Prometheus:
+//
+//   page = waiter::PrometheusText(*metrics) +
+//          waiter::PrometheusText(
+//              waiter::DurableMetrics({{"pod-7", waits->State()}}));
+//
+// The metrics of a worker come from the worker. The metrics of a name come from
+// any process that asks the store for them; one process is enough:
+//
+//   client->Stats("jobs", [&](absl::StatusOr<waiter::DurableStats> stats) {
+//     if (stats.ok()) {
+//       Keep(waiter::PrometheusText(
+//           waiter::DurableMetrics({{"jobs", *std::move(stats)}})));
+//     }
+//   });
+
+// Returns the metrics of workers, with the label `worker`. Each family appears
+// once, so give all workers of a page in one call.
+//
+//   waiter.durable.worker.held
+//   waiter.durable.worker.claimed, .polls, .ended, .delivered, .lost,
+//     .unreadable        counters since the start of the worker
+//   waiter.durable.worker.clock_step   seconds
+//   waiter.durable.worker.failing      1 if `last_error` is not OK, or 0
+std::vector<MetricFamily> DurableMetrics(
+    const std::vector<std::pair<std::string, DurableWaitsState>>& workers);
+
+// Returns the metrics of names, with the label `name`.
+//
+//   waiter.durable.pending, .overdue, .undelivered, .kept
+//   waiter.durable.oldest   seconds by which a wait is overdue
+//   waiter.durable.polls, .enqueued
+//   waiter.durable.ended    with the label `reason`
+std::vector<MetricFamily> DurableMetrics(
+    const std::vector<std::pair<std::string, DurableStats>>& names);
+
+}  // namespace waiter
+
+#endif  // WAITER_DURABLE_WORKER_H_

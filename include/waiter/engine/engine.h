@@ -1,0 +1,572 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Very many waits on few threads: an engine holds a million waits on one
+// thread, and calls back when each ends:
+//
+//   waiter::WaitEngine engine;
+//   waiter::WaitHandle wait =
+//       engine.Start(wait_until_running,
+//                    [](waiter::WaitResult<Instance> result) {
+//                      if (result.ok()) Use(*result);
+//                    });
+//
+// Waits with the same options should share a policy (policy.h).
+//
+// A program with an event loop of its own gives the engine no thread, and runs
+// the waits in the loop:
+//
+//   waiter::WaitEngine engine({.threads = 0, .wake = WakeLoop});
+//   ...
+//   waiter::MonotonicTime next = engine.RunDue();  // Call again then.
+//
+// engine/coroutine.h, engine/group.h and engine/batch_poller.h also start waits
+// on an engine.
+
+#ifndef WAITER_ENGINE_ENGINE_H_
+#define WAITER_ENGINE_ENGINE_H_
+
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/random/bit_gen_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/engine/async_waiter.h"
+#include "waiter/engine/handle.h"
+#include "waiter/engine/internal/batch_starter.h"
+#include "waiter/engine/internal/cancel_on_stop.h"
+#include "waiter/engine/internal/engine_ref.h"
+#include "waiter/engine/internal/engine_task.h"
+#include "waiter/engine/internal/wait_starter.h"
+#include "waiter/result.h"
+#include "waiter/stop_token.h"
+#include "waiter/token.h"
+#include "waiter/version.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+
+// Options of a `WaitEngine` (engine/engine.h). The defaults suit thousands to
+// millions of waits whose polls are quick. Millions of waits take a third less
+// memory with a lean report:
+//
+//   waiter::WaitEngine engine({.report = waiter::ReportLevel::kLean});
+//
+// An event loop that runs the waits itself gets a call when it must look at
+// them again:
+//
+//   waiter::WaitEngine engine({.threads = 0, .wake = [&loop, &on_wake] {
+//                                loop.Post(on_wake);  // Calls RunDue.
+//                              }});
+//
+// Polls that block, such as calls of a synchronous client, belong on a thread
+// pool:
+//
+//   waiter::WaitEngine engine(
+//       {.executor = [&pool](absl::AnyInvocable<void()> poll) {
+//          pool.Schedule(std::move(poll));
+//        }});
+//
+// engine/engine.h is for pools that take `std::function`.
+
+class Clock;
+
+// The part of its `WaitReport` that a wait keeps while it is pending.
+enum class ReportLevel : uint8_t {
+  // Keeps `attempts`, `elapsed` and the status of the last poll. Counts, sleeps
+  // and errors stay empty. If a poll ends the wait, `last_poll` is complete.
+  // The error has its usual text, except that a wait which is cancelled or ends
+  // with the engine may have none. Waits that need more state than a lean
+  // report (see `WaitEngine::Start`) keep everything.
+  kLean,
+  // Keeps everything that the blocking form keeps, for 64 bytes more per wait.
+  kFull,
+};
+
+struct WaitEngineOptions {
+  // Number of threads that poll and call back, each with waits of its own. Zero
+  // or more. With zero, the waits run inside of `WaitEngine::Run` and `RunDue`,
+  // on the thread that calls them.
+  int threads = 1;
+
+  // Unit to which wake-ups are rounded up, so that one wake-up, which costs 20
+  // to 40 us of processor time, serves many waits. Zero for exact times,
+  // otherwise finite and at least 1 us. A tick of 1 ms makes polls late by
+  // 0.6 ms (median), and a poll at a deadline by up to one tick.
+  absl::Duration tick = absl::Milliseconds(1);
+
+  // Share of a delay by which it may be longer, so that even a few waits wake
+  // up together. Within [0, 1]. No delay becomes longer than the deadline
+  // allows.
+  double relative_slack = 0;
+
+  // Part of the report that pending waits keep.
+  ReportLevel report = ReportLevel::kFull;
+
+  // Runs synchronous status functions in place of the engine's thread; unset:
+  // that thread runs them. The executor gets one function for each poll and
+  // should run it once, on any one thread and soon, because the wait goes on
+  // only afterwards. It may run it inside of its own call. A poll that has not
+  // begun at the deadline of its wait, or, if it is the last one,
+  // `PollContext::timeout` later, is given up. A function that runs after its
+  // wait or the engine has ended, or again, does nothing.
+  //
+  // If the executor destroys a function without running it, as pools do that
+  // shut down, the wait ends with `StopReason::kFailed` and kUnavailable. If
+  // the executor throws before the poll has begun, the wait ends with kUnknown
+  // and that exception. The engine destroys its copies of the executor at its
+  // end.
+  //
+  // Callbacks and asynchronous status functions stay on the engine's thread.
+  // Each wait is still polled by one thread at a time. Objects to which the
+  // executor refers must outlive the engine.
+  std::function<void(absl::AnyInvocable<void()>)> executor = nullptr;
+
+  // Tells the event loop that turns an engine without threads to call
+  // `WaitEngine::RunDue` again, before the time that it returned: a wait was
+  // started, cancelled, abandoned, told to poll now, or answered. Unset: no
+  // calls. Requires `threads` of 0.
+  //
+  // Called inside of the call that made the request and on its thread, under no
+  // lock of the engine. It may run on several threads at once, and on the
+  // thread of the loop. Requests of functions of a wait inside of `RunDue` do
+  // not call it, because the time that `RunDue` returns accounts for them.
+  //
+  // Each request is followed by a call, unless one was made or is under way for
+  // an earlier request that no `RunDue` has taken yet. So a million requests
+  // are one call, and there may be a call after which `RunDue` finds nothing to
+  // do. A loop that keeps a flag must clear it before `RunDue`, not afterwards.
+  //
+  // It should do no more than wake the loop: write to an eventfd, post to an
+  // `io_context`, call `uv_async_send`. It must not call `Run` or `RunDue` or
+  // destroy the engine, which terminates the program with a message, nor wait
+  // for a thread that is inside of a function of the engine or its handles,
+  // also by a lock that such a thread holds. An exception terminates the
+  // program. The destructor of the engine does not call it, but awaits calls of
+  // other threads; none comes afterwards. Objects to which it refers must
+  // outlive the engine.
+  std::function<void()> wake = nullptr;
+
+  // Called on the engine's thread with an exception that a callback threw.
+  // Unset: the engine prints the exception and terminates the program. With
+  // `-fno-exceptions` it is never called.
+  std::function<void(std::exception_ptr)> on_callback_exception = nullptr;
+
+  // Clock of the engine. Not owned; must outlive the engine. Null:
+  // `GetRealClock()`. Waits whose `WaitOptions::clock` is not the same end with
+  // kInvalidArgument.
+  Clock* clock = nullptr;
+
+  // Makes the delays the same each time, for waits that start and poll in the
+  // same order. Unset: they differ each time. `WaitOptions::seed` does the same
+  // for a single wait and wins over this.
+  std::optional<uint64_t> seed = std::nullopt;
+
+  // Generator from which the engine's thread draws the delays instead. For
+  // tests of exact delays. Requires `threads` of 0 or 1. Not owned; must
+  // outlive the engine.
+  std::optional<absl::BitGenRef> gen = std::nullopt;
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const WaitEngineOptions& options);
+
+// Makes a `WaitEngineOptions::executor` of a thread pool that takes
+// `std::function`, which cannot hold the polls of an engine directly because
+// they are not copyable:
+//
+//   waiter::WaitEngine engine(
+//       {.executor = waiter::CopyableExecutor(
+//            [&pool](std::function<void()> poll) { pool.Post(poll); })});
+
+// Returns an executor that hands its functions on to `executor`, each of them
+// copyable. Copies are the same poll: run one of them once, on one thread, as
+// `WaitEngineOptions::executor` says. A poll counts as destroyed without having
+// run when its last copy is destroyed. Costs two allocations for each poll.
+// Returns null if `executor` is.
+inline std::function<void(absl::AnyInvocable<void()>)> CopyableExecutor(
+    std::function<void(std::function<void()>)> executor) {
+  if (executor == nullptr) return nullptr;
+  return [executor = std::move(executor)](absl::AnyInvocable<void()> poll) {
+    executor([poll = std::make_shared<absl::AnyInvocable<void()>>(
+                  std::move(poll))] { (*poll)(); });
+  };
+}
+
+// Numbers about the work of a `WaitEngine`, for metrics and logs:
+//
+//   const waiter::EngineStatistics now = engine.statistics();
+//   std::cout << now.pending << " waits, " << now.polls << " polls\n";
+//
+// The rate of polls is the difference of two readings.
+// telemetry/metrics.h exports these values.
+
+// A value: sums over the threads of an engine. They are read one after the
+// other while the engine runs, so they are not from exactly the same moment.
+struct EngineStatistics {
+  // Waits that an engine's thread has taken up and that have not ended.
+  int64_t pending = 0;
+
+  // Waits that were due in the last round of each thread. A round carries out
+  // everything that is due; many waits in one mean that polls bunch, or that
+  // the engine is busy.
+  int64_t due = 0;
+
+  // Polls that have begun since the engine was made.
+  int64_t polls = 0;
+
+  // Lateness of rounds: from the time for which the earliest wait had set its
+  // timer, rounded up to the engine's tick, to the beginning of the round. The
+  // lateness of each round with a timer that was due is in one element of
+  // `late_rounds`: the first whose bound in `kLatenessBounds` it does not
+  // exceed, or the last.
+  static constexpr std::array<double, 8> kLatenessBounds = {
+      0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1};  // Seconds.
+  std::array<int64_t, kLatenessBounds.size() + 1> late_rounds = {};
+  absl::Duration lateness;  // Of all rounds together.
+};
+
+namespace internal {
+class PreparedStart;
+}  // namespace internal
+
+// Whether `Callback` takes the result of a wait whose value has type `T`.
+template <typename Callback, typename T>
+concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
+  callback(std::move(result));
+};
+
+// The same for the waits of a batch, with the place of the wait.
+template <typename Callback, typename T>
+concept WaitBatchCallback = std::copy_constructible<Callback> &&
+    requires(Callback& callback, size_t index, WaitResult<T>&& result) {
+  callback(index, std::move(result));
+};
+
+// Thread-safe, except for `Run` and `RunDue`. Memory grows with the number of
+// pending waits and is reused, but not returned before the engine is destroyed.
+//
+// Status functions and callbacks run on a thread of the engine, one at a time
+// on each thread, under no lock, and never inside of `Start`. They may start
+// and cancel waits. A function that blocks holds up all waits of its thread:
+// run it on an executor (engine/engine.h), or use an `AsyncWaiter`.
+//
+// With several threads, waits are distributed in turn. A wait that is started
+// inside of a function of another wait stays on the thread of that wait.
+class WaitEngine {
+ public:
+  // Starts the threads; throws `std::system_error` if one cannot be started. If
+  // `options` are invalid, every wait ends with kInvalidArgument.
+  explicit WaitEngine(const WaitEngineOptions& options = {});
+
+  // Ends all pending waits with the reason `kShutDown`, and calls their
+  // callbacks on their threads, or, without threads, inside of this call.
+  // Requests a stop of polls under way through their `PollContext`, and awaits
+  // synchronous polls, whose success or failure wins.
+  //
+  // Functions of waits may start and cancel waits meanwhile, as at other times.
+  // A wait that they start ends at once with `kShutDown` and a callback. A
+  // callback that always starts its wait again is called 32 times more; the
+  // next wait is destroyed without a callback. Other threads may destroy and
+  // cancel handles and answer polls, also afterwards, but must not start waits.
+  //
+  // Terminates the program with a message if it is called inside of a function
+  // of one of the engine's waits or of a destructor of their captures, or if
+  // such destructors start waits again and again.
+  ~WaitEngine();
+
+  WaitEngine(const WaitEngine&) = delete;
+  WaitEngine& operator=(const WaitEngine&) = delete;
+
+  // Starts a wait and returns its handle, which owns the wait. Calls `callback`
+  // exactly once with the `WaitResult`, whatever ends the wait, unless the
+  // handle is destroyed before. The engine destroys `waiter` and `callback`
+  // when the wait has ended.
+  //
+  // The wait, and its time, begins as soon as the engine's thread gets to it.
+  // Waits on one thread begin in the order of their starts. The report of the
+  // result has an exception of the status function; an exception of the
+  // callback goes to `WaitEngineOptions::on_callback_exception`. With
+  // `-fno-exceptions`, exceptions terminate the program.
+  //
+  // Costs 100 to 200 ns. A pending wait takes 128 bytes, or 192 with a full
+  // report, if the captures of both functions fit in 32 bytes. It takes more on
+  // an executor, with a context or a completion, if the policy has more than
+  // delays and limits, or if polls carry texts or errors.
+  //
+  // Throws `std::bad_alloc` if memory runs out, and has then started nothing;
+  // calls of the handle need none. Memory that runs out in the engine itself
+  // ends the wait like an exception of its function, or terminates the program.
+  template <typename F, typename Callback>
+  requires WaitCallback<Callback, typename Waiter<F>::value_type> WaitHandle
+  Start(Waiter<F> waiter, Callback callback) {
+    return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
+  }
+
+  // Starts a wait whose status function takes a completion
+  // (engine/async_waiter.h).
+  template <typename F, typename Callback>
+  requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
+      WaitHandle Start(AsyncWaiter<F> waiter, Callback callback) {
+    return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
+  }
+
+  // Starts a `Waiter` or an `AsyncWaiter` that a request of `stop` ends as
+  // `WaitHandle::Cancel` does, also once it is detached. After an earlier
+  // request, the wait ends without a poll. Takes memory for a stop callback
+  // until the wait ends.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Start(W waiter, Callback callback, waiter::stop_token stop) {
+    internal::CancelOnStop on_stop(std::move(stop));
+    internal::StopLink* const link = on_stop.link();
+    return StartPrepared(std::move(waiter),
+                         internal::StoppableCallback<Callback>{
+                             std::move(callback), std::move(on_stop)},
+                         [link](const WaitHandle& wait) {
+                           internal::CancelOnStop::Arm(link, wait);
+                         });
+  }
+
+  // Starts a wait for each of `waiters`, as `Start` does, and returns their
+  // handles in the same order. Calls a copy of `callback` with the place of the
+  // wait in `waiters`, from 0, and the result:
+  //
+  //   std::vector<waiter::WaitHandle> waits = engine.StartAll(
+  //       std::move(waiters),
+  //       [&](size_t i, waiter::WaitResult<> result) { Log(hosts[i], result);
+  //       });
+  //
+  // Each thread of the engine is told of the batch once, so that a thread that
+  // sleeps is woken once. Several threads share a batch evenly, each a run of
+  // neighbours. The first callbacks may run before the call returns.
+  //
+  // If an exception leaves the call, for lack of memory or of a copy or move of
+  // a function, no wait was started and all functions are destroyed.
+  template <typename W, typename Callback>
+  requires WaitBatchCallback<Callback, typename W::value_type>
+      std::vector<WaitHandle> StartAll(std::vector<W> waiters,
+                                       Callback callback) {
+    return StartBatch(
+        std::move(waiters),
+        [&](size_t i) {
+          return internal::IndexedCallback<Callback>{callback, i};
+        },
+        [](const std::vector<WaitHandle>&) {});
+  }
+
+  // The same, and a request of `stop` ends each wait as `WaitHandle::Cancel`
+  // does. After an earlier request, the waits end without a poll.
+  template <typename W, typename Callback>
+  requires WaitBatchCallback<Callback, typename W::value_type>
+      std::vector<WaitHandle> StartAll(std::vector<W> waiters,
+                                       Callback callback,
+                                       const waiter::stop_token& stop) {
+    using Indexed = internal::IndexedCallback<Callback>;
+    std::vector<internal::StopLink*> links;
+    links.reserve(waiters.size());
+    return StartBatch(
+        std::move(waiters),
+        [&](size_t i) {
+          internal::CancelOnStop on_stop(stop);
+          links.push_back(on_stop.link());
+          return internal::StoppableCallback<Indexed>{{callback, i},
+                                                      std::move(on_stop)};
+        },
+        [&](const std::vector<WaitHandle>& waits) {
+          for (size_t i = 0; i < waits.size(); ++i) {
+            internal::CancelOnStop::Arm(links[i], waits[i]);
+          }
+        });
+  }
+
+  // The same as the first two, with a name of this wait alone in messages and
+  // hooks, for waits that share a policy. Takes memory for the name. Hooks that
+  // run after the handle was destroyed get the name of the policy.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Start(std::string name, W waiter, Callback callback) {
+    internal::NamedPollAdapter<typename W::PollAdapter> adapter{
+        {std::move(waiter.function_)}, std::move(name)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, Unprepared());
+  }
+
+  // Goes on with the wait of `token`, or starts one if that is empty; see
+  // token.h. Otherwise like the first two. Takes memory for the token.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Resume(W waiter, WaitToken token, Callback callback) {
+    if (token.empty()) return Start(std::move(waiter), std::move(callback));
+    internal::ResumedPollAdapter<typename W::PollAdapter> adapter{
+        {std::move(waiter.function_)}, std::move(token)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, Unprepared());
+  }
+
+  // The same with a name of this wait alone, which must be that of the token.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Resume(std::string name, W waiter, WaitToken token, Callback callback) {
+    if (token.empty()) {
+      return Start(std::move(name), std::move(waiter), std::move(callback));
+    }
+    using Named = internal::NamedPollAdapter<typename W::PollAdapter>;
+    internal::ResumedPollAdapter<Named> adapter{
+        {{std::move(waiter.function_)}, std::move(name)}, std::move(token)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, Unprepared());
+  }
+
+  // Returns the number of times that a blocking wait slept inside of a function
+  // of one of this engine's waits, and so held up all waits of that thread. The
+  // first time prints a line, or ends the program in a debug build.
+  int64_t blocking_sleeps() const;
+
+  // Returns numbers about the engine's work. Costs less than a microsecond for
+  // each thread, and blocks none of them.
+  EngineStatistics statistics() const;
+
+  // Polls and calls back on the calling thread until no wait is pending. One
+  // thread at a time may call it. On an engine with threads, or inside of a
+  // function of a wait, it terminates the program with a message.
+  void Run();
+
+  // Makes the polls and callbacks that are due now. Returns the time of the
+  // next ones on the engine's clock, also of waits that these started, or
+  // `MonotonicTime::max()` if there is none. Call it again then, or earlier if
+  // `WaitEngineOptions::wake` is called. Same requirements as for `Run`.
+  MonotonicTime RunDue();
+
+ private:
+  friend class internal::PreparedStart;
+  template <typename W>
+  friend class WaitAwaiter;
+
+  struct Unprepared {
+    void operator()(const WaitHandle&) const {}
+  };
+
+  template <typename W, typename Callback, typename Prepare>
+  WaitHandle StartPrepared(W waiter, Callback callback, Prepare prepare) {
+    typename W::PollAdapter adapter{std::move(waiter.function_)};
+    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
+                                             callback, std::move(prepare));
+  }
+
+  // Moves `adapter` and `callback` into the engine. Calls `prepare`, which must
+  // not throw, with the handle before the wait begins. It may move the handle
+  // away.
+  template <typename T, typename PollAdapter, typename Callback,
+            typename Prepare>
+  WaitHandle StartTask(PollAdapter& adapter,
+                       std::shared_ptr<const WaitPolicy> policy,
+                       Callback& callback, Prepare prepare) {
+    using Task = internal::EngineTask<PollAdapter, T, Callback>;
+    internal::WaitStarter starter(ChooseWorker());
+    Task::Create(starter.storage(), std::move(adapter), std::move(callback));
+    WaitHandle wait = starter.MakeHandle(Task::kOps);
+    prepare(wait);
+    starter.Start(std::move(policy));
+    return wait;
+  }
+
+  // Starts a wait with each of `waiters` and the callback that
+  // `make_callback(place)` returns. Calls `prepare`, which must not throw, with
+  // the handles before the waits begin.
+  template <typename W, typename MakeCallback, typename Prepare>
+  std::vector<WaitHandle> StartBatch(std::vector<W> waiters,
+                                     MakeCallback make_callback,
+                                     Prepare prepare) {
+    using Adapter = typename W::PollAdapter;
+    using Callback = decltype(make_callback(size_t{0}));
+    using Task =
+        internal::EngineTask<Adapter, typename W::value_type, Callback>;
+    std::vector<WaitHandle> waits;
+    waits.reserve(waiters.size());
+    internal::BatchStarter batch(Divide(waiters.size()));
+    for (size_t i = 0; i < waiters.size(); ++i) {
+      Task::Create(batch.NextStorage(),
+                   Adapter{std::move(waiters[i].function_)}, make_callback(i));
+      waits.push_back(batch.Add(Task::kOps, std::move(waiters[i].policy_)));
+    }
+    prepare(waits);
+    batch.Start();
+    return waits;
+  }
+
+  // Returns the workers for a batch, and how many waits each gets.
+  std::vector<internal::BatchStarter::Part> Divide(size_t waits);
+
+  // Returns this thread's worker or the only one, otherwise null.
+  internal::EngineWorker* OwnWorker();
+  // Returns `OwnWorker()`, or the next worker in turn.
+  internal::EngineWorker& ChooseWorker();
+
+  void ShutDown();
+
+  std::vector<internal::EngineWorkerRef> workers_;
+  // True once the engine ends. All workers share it.
+  const std::shared_ptr<std::atomic<bool>> ends_;
+  std::atomic<size_t> next_worker_ = 0;
+};
+
+// A wait on a `WaitEngine` (engine/engine.h) whose result comes in a
+// `std::future`, for code that has several things under way and then blocks:
+//
+//   std::future<waiter::WaitResult<Instance>> first =
+//       waiter::StartFuture(engine, wait_until_running);
+//   ...
+//   waiter::WaitResult<Instance> result = first.get();
+
+// Starts `waiter`, a `Waiter` or an `AsyncWaiter`, and returns the future of
+// its result. `get` throws an exception of the status function or the executor,
+// as the blocking form does; every other end is a result.
+//
+// Destroying the future neither blocks nor ends the wait, so the functions must
+// own what they use, or outlive the engine. A request of `stop` ends the wait
+// as `WaitHandle::Cancel` does. The end of the engine ends it, too, and then
+// the result has the reason `kShutDown`. A future of a wait that is destroyed
+// without a callback (see `~WaitEngine`) throws `std::future_error`.
+//
+// Do not block on the future inside of a function of a wait: the thread cannot
+// make the polls of others then. Throws `std::bad_alloc` as
+// `WaitEngine::Start` does.
+template <typename W>
+std::future<WaitResult<typename W::value_type>> StartFuture(
+    WaitEngine& engine, W waiter, waiter::stop_token stop = {}) {
+  using Result = WaitResult<typename W::value_type>;
+  std::promise<Result> promise;
+  std::future<Result> future = promise.get_future();
+  engine
+      .Start(
+          std::move(waiter),
+          [promise = std::move(promise)](Result result) mutable {
+            if (result.report().exception != nullptr) {
+              promise.set_exception(result.report().exception);
+            } else {
+              promise.set_value(std::move(result));
+            }
+          },
+          std::move(stop))
+      .Detach();
+  return future;
+}
+
+}  // namespace waiter
+
+#endif  // WAITER_ENGINE_ENGINE_H_

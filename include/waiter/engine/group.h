@@ -1,0 +1,201 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Several waits on a `WaitEngine` (engine/engine.h) with one callback, for all
+// of them, for any, or for the first few that succeed:
+//
+//   std::vector<waiter::Waiter<CheckReplica>> waits = ...;
+//   waiter::WaitGroup group = waiter::FirstN(
+//       2, engine, std::move(waits),
+//       [](std::vector<waiter::WaitResult<Replica>> results) {
+//         // In the order of `waits`. Waits that were not needed have the
+//         // reason `kCancelled`.
+//       });
+//
+// `All(engine, waits, callback)` and `Any(engine, waits, callback)` are made in
+// the same way. A group without options calls back when every wait has ended by
+// itself, in success or not:
+//
+//   waiter::WaitGroup each(engine, std::move(waits), {}, LogFailures);
+//
+// engine/coroutine.h has the same for coroutines.
+
+#ifndef WAITER_ENGINE_GROUP_H_
+#define WAITER_ENGINE_GROUP_H_
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/internal/wait_group_state.h"
+#include "waiter/internal/exceptions.h"
+#include "waiter/observer.h"
+#include "waiter/result.h"
+#include "waiter/version.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+
+// Options of a `WaitGroup` (engine/group.h). They decide when the group cancels
+// the waits that are still pending. For `n` waits:
+//
+//   {}                          All waits go on to their own ends.
+//   {.successes_required = 1}   The first success decides: `Any`.
+//   {.successes_required = n}   The first failure decides: `All`.
+//   {.successes_required = k}   The kth success decides, or as many failures
+//                               as make k successes impossible: `FirstN`.
+//
+// Every wait also keeps its own limits: its timeout, attempts and budgets apply
+// as they do outside of a group.
+
+// A value. No combination is invalid.
+struct WaitGroupOptions {
+  // Number of successes that are enough. The group cancels the other waits as
+  // soon as that many have succeeded, or so many have ended without success
+  // that the number is out of reach. Zero, or more than the number of waits,
+  // cancels all waits at once.
+  //
+  // The result of a wait that was not needed has the reason `kCancelled`,
+  // unless the wait ended by itself first; so there may be more successes than
+  // this.
+  //
+  // The group awaits a synchronous poll that is under way at that moment; its
+  // success or failure still counts for that wait.
+  //
+  // Unset: the group cancels no wait. The callback comes when the last wait has
+  // ended.
+  std::optional<size_t> successes_required = std::nullopt;
+};
+
+template <typename W>
+class WaitGroupAwaiter;
+
+// Owns its waits, as a `WaitHandle` owns one. `T` is the type of the value of
+// their successes, or void. Destroying the group cancels the waits without a
+// callback; it blocks while one of their functions or the callback runs on
+// another thread. It may be destroyed in the callback, and after the engine.
+//
+// Movable. `Cancel` may be called from any thread, also while the callback
+// runs. A group takes 72 bytes for each wait besides the wait itself, and the
+// result of each wait once that has ended.
+template <typename T = void>
+class [[nodiscard]] WaitGroup {
+ public:
+  // `void(std::vector<WaitResult<T>>)`, move-only.
+  using Callback = typename internal::WaitGroupState<T>::Callback;
+
+  // Starts `waits`, which are of type `Waiter` or `AsyncWaiter`. Calls
+  // `callback` exactly once, on a thread of the engine and never inside of this
+  // constructor, when all waits have ended, cancelled ones included. Without
+  // waits, the vector is empty. The results are in the order of `waits`. Memory
+  // that runs out when a wait ends terminates the program.
+  template <typename W>
+  WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
+            Callback callback)
+      : state_(new State(waits.size(), options.successes_required,
+                         std::move(callback))) {
+    WAITER_TRY { StartAll(engine, std::move(waits), *state_); }
+    WAITER_CATCH(...) {
+      Destroy();
+      WAITER_RETHROW;
+    }
+  }
+
+  WaitGroup(WaitGroup&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)) {}
+
+  // Destroys the waits that this owned before, as the destructor does.
+  WaitGroup& operator=(WaitGroup&& other) noexcept {
+    Destroy();
+    state_ = std::exchange(other.state_, nullptr);
+    return *this;
+  }
+
+  ~WaitGroup() { Destroy(); }
+
+  // Cancels all waits, as `WaitHandle::Cancel` does. The callback still comes.
+  void Cancel() {
+    if (state_ == nullptr) return;
+    // Code that the request wakes may destroy this.
+    State& state = *state_;
+    state.AddReference();
+    state.CancelAll();
+    state.RemoveReference();
+  }
+
+  // Gives up ownership: the waits go on by themselves until the callback has
+  // run. Afterwards this group owns no waits.
+  void Detach() {
+    if (state_ != nullptr) std::exchange(state_, nullptr)->RemoveReference();
+  }
+
+ private:
+  template <typename W>
+  friend class WaitGroupAwaiter;
+
+  using State = internal::WaitGroupState<T>;
+
+  // Takes over the first reference to `state`, whose waits have not begun.
+  explicit WaitGroup(State* state) : state_(state) {}
+
+  // `state` may be without other references, and the group destroyed, as soon
+  // as this has started the last wait.
+  template <typename W>
+  static void StartAll(WaitEngine& engine, std::vector<W> waits, State& state) {
+    for (size_t i = 0; i < waits.size(); ++i) {
+      state.Add(i, engine.Start(std::move(waits[i]),
+                                typename State::OnEnd(state, i)));
+    }
+    // One more wait keeps the callback from coming before all have begun.
+    const size_t own = waits.size();
+    state.Add(own, engine.Start(Waiter([] { return true; },
+                                       {.timeout = absl::ZeroDuration(),
+                                        .observer = internal::Nobody()}),
+                                typename State::OnEnd(state, own)));
+  }
+
+  void Destroy() {
+    if (state_ == nullptr) return;
+    State& state = *std::exchange(state_, nullptr);
+    state.Abandon();
+    state.RemoveReference();
+  }
+
+  State* state_;
+};
+
+template <typename W, typename Callback>
+WaitGroup(WaitEngine&, std::vector<W>, WaitGroupOptions, Callback)
+    -> WaitGroup<typename W::value_type>;
+
+// Return a group that needs `n` successes. It cancels the other waits as soon
+// as that many have succeeded, or cannot succeed any more.
+template <typename W, typename Callback>
+WaitGroup<typename W::value_type> FirstN(size_t n, WaitEngine& engine,
+                                         std::vector<W> waits,
+                                         Callback callback) {
+  return {
+      engine, std::move(waits), {.successes_required = n}, std::move(callback)};
+}
+
+// The first success is enough.
+template <typename W, typename Callback>
+WaitGroup<typename W::value_type> Any(WaitEngine& engine, std::vector<W> waits,
+                                      Callback callback) {
+  return FirstN(1, engine, std::move(waits), std::move(callback));
+}
+
+// All must succeed: the first end without success cancels the others.
+template <typename W, typename Callback>
+WaitGroup<typename W::value_type> All(WaitEngine& engine, std::vector<W> waits,
+                                      Callback callback) {
+  const size_t count = waits.size();
+  return FirstN(count, engine, std::move(waits), std::move(callback));
+}
+
+}  // namespace waiter
+
+#endif  // WAITER_ENGINE_GROUP_H_

@@ -1,0 +1,120 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Ownership of a wait that runs on a `WaitEngine` (engine/engine.h):
+//
+//   waiter::WaitHandle wait = engine.Start(wait_until_running, Use);
+//   wait.PollNow();  // A webhook says that something has changed.
+//   wait.Cancel();   // `Use` gets a result with the reason `kCancelled`.
+//
+// Keep the handle next to the objects that the status function and the callback
+// refer to, and declare it after them. It is then destroyed first, and neither
+// function runs afterwards:
+//
+//   class Provisioner {
+//     ...
+//     Client client_;             // Used by the status function.
+//     waiter::WaitHandle wait_;
+//   };
+//
+// Detach the wait instead if its functions own everything they use:
+//
+//   engine.Start(std::move(wait_until_running), Use).Detach();
+
+#ifndef WAITER_ENGINE_HANDLE_H_
+#define WAITER_ENGINE_HANDLE_H_
+
+#include <utility>
+
+#include "waiter/engine/internal/wait_canceller.h"
+#include "waiter/version.h"
+
+namespace waiter {
+
+namespace internal {
+class BatchStarter;
+class CancelOnStop;
+class PreparedStart;
+template <typename T>
+class WaitGroupState;
+class WaitStarter;
+}  // namespace internal
+
+// Movable, 32 bytes. Thread-compatible, and not bound to a thread: calls are
+// allowed on any thread, inside of callbacks and status functions, and after
+// the engine is gone. A handle that outlives its engine keeps the memory of
+// the engine's waits from being freed.
+class [[nodiscard]] WaitHandle {
+ public:
+  // Makes a handle that owns no wait; its functions do nothing.
+  WaitHandle() = default;
+
+  WaitHandle(WaitHandle&& other) noexcept
+      : wait_(std::exchange(other.wait_, {})) {}
+
+  // Cancels the wait that this owned before, as the destructor does.
+  WaitHandle& operator=(WaitHandle&& other) noexcept {
+    Destroy();
+    wait_ = std::exchange(other.wait_, {});
+    return *this;
+  }
+
+  // Cancels the wait without a callback, and frees the status function and the
+  // callback. Does nothing if the wait has ended.
+  //
+  // Blocks while one of the two functions runs on another thread; so two waits
+  // on different threads must not destroy each other's handles. Inside of one
+  // of the two functions it does not block, and the wait ends when that
+  // function returns.
+  ~WaitHandle() { Destroy(); }
+
+  // Requests a stop and returns at once. The callback still comes, with the
+  // reason `kCancelled`, or with another reason if the wait ends by itself
+  // before the engine handles the request.
+  //
+  // No poll starts after this call. A synchronous poll under way is awaited,
+  // and its success or failure wins; an asynchronous one is not awaited.
+  void Cancel() { wait_.Cancel(); }
+
+  // Requests a poll now, for example because an event announced a change.
+  // Returns at once; the engine then ends the sleep of the wait, a first delay
+  // included, and polls. Delays grow from their beginning again.
+  //
+  // Several calls before the poll begins cause one poll. A call during a poll
+  // causes another poll after it. `BackoffOptions::min_delay`, the server's
+  // `retry_after`, quotas and rate limiters hold, so the poll may come later.
+  // Sleeps that confirm a success keep their length, and so do, for a
+  // `ReportLevel::kLean`, sleeps after a hint or on a curve with a `min_delay`.
+  // Does nothing if the wait has ended.
+  //
+  // `BatchPoller::Start` returns a handle with this function, too. `Await`,
+  // `StartFuture`, `WaitGroup` and `AsyncWait` return none: their waits cannot
+  // be told, so start a wait that should be with `WaitEngine::Start`.
+  void PollNow() { wait_.PollNow(); }
+
+  // Gives up ownership: the wait goes on by itself until its callback has run.
+  // Afterwards this handle owns no wait.
+  void Detach();
+
+  // Returns true until the wait has ended and its callback has returned. False
+  // for a handle that owns no wait.
+  bool pending() const;
+
+ private:
+  friend class internal::BatchStarter;
+  friend class internal::CancelOnStop;
+  friend class internal::PreparedStart;
+  template <typename T>
+  friend class internal::WaitGroupState;
+  friend class internal::WaitStarter;
+
+  explicit WaitHandle(internal::WaitCanceller wait) : wait_(std::move(wait)) {}
+
+  void Destroy();
+
+  internal::WaitCanceller wait_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_ENGINE_HANDLE_H_

@@ -1,0 +1,283 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs scripts on a Redis or Valkey server, version 7.0 or newer, without ever
+// blocking the caller:
+//
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5:6379/1");
+//   if (!client.ok()) return client.status();
+//   (*client)->Call(script, {"key"}, {"argument"},
+//                   [](absl::StatusOr<waiter::RedisReply> reply) { ... });
+//
+// One thread holds one connection, over which calls are pipelined, and makes a
+// new one whenever it breaks, with growing, jittered delays. Shared budgets use
+// it by a `RedisBudgetStore` (redis/shared_budgets.h).
+//
+// A host that is a name is looked up anew for each connection, on another
+// thread, as nothing can interrupt a lookup. One that hangs holds up neither
+// timers nor the destructor, and its thread ends when the system gives up. A
+// host with several addresses is tried by one after another, IPv4 first.
+//
+// Your target has to link hiredis, 0.14 or newer. There is no TLS. For a Redis
+// Cluster there is `RedisCluster` (redis/client.h).
+
+#ifndef WAITER_REDIS_CLIENT_H_
+#define WAITER_REDIS_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "waiter/backoff.h"
+#include "waiter/clock.h"
+#include "waiter/redis/internal/redis_connection.h"
+#include "waiter/redis/reply.h"
+
+namespace waiter {
+
+// What stores on Redis need of it: one server by a `RedisClient`
+// (redis/client.h), or a cluster by a `RedisCluster`
+// (redis/client.h).
+//
+//   const std::shared_ptr<waiter::RedisCaller> redis =
+//       *waiter::RedisClient::Make(url);
+//   const auto waits = std::make_shared<waiter::RedisWaitStore>(redis);
+//   const auto budgets = std::make_shared<waiter::RedisBudgetStore>(redis);
+
+// Thread-safe.
+class RedisCaller {
+ public:
+  // Called on the caller's thread, one at a time; must return soon, and may
+  // destroy the caller.
+  using Callback = std::function<void(absl::StatusOr<RedisReply>)>;
+
+  virtual ~RedisCaller() = default;
+
+  // Runs `script`, and calls `callback` exactly once, never inside of this
+  // call:
+  //
+  //   a reply              of any type except kError
+  //   kUnavailable         no connection or no reply in time: the script may
+  //                        have run, or may still run
+  //   kResourceExhausted   the server is out of memory, or too many calls wait
+  //                        for replies
+  //   kAborted             passes by itself: the server is loading, busy or
+  //                        being replaced
+  //   kCancelled           this is destroyed: the script may have run
+  //   kUnauthenticated, kPermissionDenied, kFailedPrecondition, kInternal
+  //                        need a person
+  virtual void Call(const RedisScript& script, std::vector<std::string> keys,
+                    std::vector<std::string> arguments, Callback callback) = 0;
+
+  // Calls `timer` once on the caller's thread, at `time` or soon after, unless
+  // this is destroyed before.
+  virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
+
+  // The clock of the timers.
+  virtual Clock& clock() const = 0;
+};
+
+// A value.
+struct RedisClientOptions {
+  // Time for a reply, and for a connection with the lookup of its host. Within
+  // [10ms, 1min].
+  absl::Duration call_timeout = absl::Seconds(1);
+
+  // Calls that may wait for their replies; more fail. Within [1, 1000000].
+  int64_t max_pending = 10'000;
+
+  // Delays between connections that fail.
+  BackoffOptions reconnect = {.initial_delay = absl::Milliseconds(100),
+                              .max_delay = absl::Seconds(5)};
+
+  // For timers and timeouts. Must run at the speed of real time.
+  Clock* clock = &GetRealClock();
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const RedisClientOptions& options);
+
+// Snapshot of a client, for metrics, logs and tests.
+struct RedisClientState {
+  bool connected = false;
+  // Why there is no connection; OK while it is being made for the first time.
+  absl::Status error;
+  std::string server_version;
+  int64_t connections = 0;  // So far.
+  int64_t pending = 0;
+  // Time of the server minus that of the wall clock, from the fastest reply of
+  // the last minute.
+  std::optional<absl::Duration> clock_offset;
+};
+
+namespace internal {
+class HiredisConnection;
+class RedisClientLoop;
+
+template <typename T>
+concept IsComplete = requires {
+  sizeof(T);
+};
+}  // namespace internal
+
+// Thread-safe.
+class RedisClient final : public RedisCaller {
+ public:
+  // Returns a client that connects in the background, or an error of the URL,
+  // redis://[user:password@]host[:port][/database], or of the options. No
+  // message ever has the password.
+  template <typename Connection = internal::HiredisConnection>
+  static absl::StatusOr<std::shared_ptr<RedisClient>> Make(
+      std::string_view url, const RedisClientOptions& options = {}) {
+    static_assert(internal::IsComplete<Connection>,
+                  "Waiter's Redis client needs hiredis, and its headers are "
+                  "missing. On Debian: apt-get install libhiredis-dev");
+    if constexpr (internal::IsComplete<Connection>) {
+      return MakeWith(url, options, internal::ConnectorOf<Connection>());
+    }
+  }
+
+  // Closes the connection, and calls the callbacks of all calls without reply
+  // with kCancelled. Calls that were made before are still sent if there is a
+  // connection. Joins the thread, unless it runs on this thread itself.
+  ~RedisClient() override;
+
+  RedisClient(const RedisClient&) = delete;
+  RedisClient& operator=(const RedisClient&) = delete;
+
+  void Call(const RedisScript& script, std::vector<std::string> keys,
+            std::vector<std::string> arguments, Callback callback) override;
+  void RunAt(MonotonicTime time, std::function<void()> timer) override;
+  Clock& clock() const override;
+
+  RedisClientState State() const;
+
+ private:
+  static absl::StatusOr<std::shared_ptr<RedisClient>> MakeWith(
+      std::string_view url, const RedisClientOptions& options,
+      internal::RedisConnector connector);
+
+  explicit RedisClient(std::shared_ptr<internal::RedisClientLoop> loop);
+
+  // Also held by the thread.
+  const std::shared_ptr<internal::RedisClientLoop> loop_;
+};
+
+}  // namespace waiter
+
+// Only `Make` needs it, so that the library builds without hiredis. A program
+// that has the headers and does not link hiredis defines WAITER_NO_HIREDIS, as
+// compilers may call it from any code that destroys a connection.
+#if __has_include(<hiredis/async.h>) && !defined(WAITER_NO_HIREDIS)
+#include "waiter/redis/internal/hiredis_connection.h"  // IWYU pragma: keep
+#endif
+
+namespace waiter {
+
+// Runs scripts on a Redis Cluster, or one of Valkey, version 7.0 or newer, as
+// `RedisClient` does on one server:
+//
+//   auto cluster = waiter::RedisCluster::Make(
+//       {"redis://10.0.0.5:7000", "redis://10.0.0.6:7000"},
+//       {.call_timeout = absl::Seconds(5)});
+//   if (!cluster.ok()) return cluster.status();
+//   const auto waits = std::make_shared<waiter::RedisWaitStore>(*cluster);
+//   const auto budgets = std::make_shared<waiter::RedisBudgetStore>(*cluster);
+//
+// A call goes to the primary that has the slot of its first key. Which that is,
+// nodes tell: one of them at the start, and again after a redirection and while
+// a node cannot be reached, with gaps that grow from 100 ms to 1 s.
+//
+// One thread holds all connections, one for each primary that is used, so that
+// callbacks and timers never run at the same time. What a callback takes holds
+// up the calls to all nodes.
+//
+// Your target has to link hiredis, 0.14 or newer. There is no TLS.
+
+// Snapshot of a cluster's client, for metrics, logs and tests.
+struct RedisClusterState {
+  // Slots that have a node, of 16384. Zero until a node has told.
+  int64_t slots = 0;
+  // Why the nodes did not tell, the last time that they were all asked.
+  absl::Status error;
+  int64_t refreshes = 0;  // Times that a node told, so far.
+  int64_t moved = 0;      // Redirections of calls, so far.
+  int64_t asked = 0;
+  int64_t pending = 0;
+  // Those with a connection or the wish for one, by "host:port". Their
+  // `pending` is not set.
+  std::map<std::string, RedisClientState> nodes;
+};
+
+namespace internal {
+class RedisClusterLoop;
+}  // namespace internal
+
+// Thread-safe.
+class RedisCluster final : public RedisCaller {
+ public:
+  // Returns a client that connects in the background, or an error of a URL or
+  // of the options. Of the nodes `seeds`, any one that can be reached is enough
+  // to find all. Users and passwords of their URLs must be the same, and are
+  // sent to all nodes of the cluster; the database must be 0.
+  //
+  // `call_timeout` is the time for the reply of each node, and for a
+  // connection; `max_pending` counts the calls to all nodes; the delays of
+  // `reconnect` are also those between requests for the slots while no node
+  // answers them.
+  template <typename Connection = internal::HiredisConnection>
+  static absl::StatusOr<std::shared_ptr<RedisCluster>> Make(
+      const std::vector<std::string>& seeds,
+      const RedisClientOptions& options = {}) {
+    static_assert(internal::IsComplete<Connection>,
+                  "Waiter's Redis client needs hiredis, and its headers are "
+                  "missing. On Debian: apt-get install libhiredis-dev");
+    if constexpr (internal::IsComplete<Connection>) {
+      return MakeWith(seeds, options, internal::ConnectorOf<Connection>());
+    }
+  }
+
+  // As `RedisClient` does: closes all connections, and calls the callbacks of
+  // all calls without reply with kCancelled. Calls that were made before are
+  // still sent if there is a connection to their node. Joins the thread, unless
+  // it runs on this thread itself.
+  ~RedisCluster() override;
+
+  RedisCluster(const RedisCluster&) = delete;
+  RedisCluster& operator=(const RedisCluster&) = delete;
+
+  // There must be a key (kInvalidArgument), and all must be of one slot: by the
+  // same text in braces, as "waiter:{prod/job/3}:due". A call that a node did
+  // not run, but sent on to another one, goes there, up to five times. Then,
+  // and while a slot has no node or is on its way to another one, it fails with
+  // kAborted and had no effect. What failed with kUnavailable is never sent
+  // again.
+  void Call(const RedisScript& script, std::vector<std::string> keys,
+            std::vector<std::string> arguments, Callback callback) override;
+  void RunAt(MonotonicTime time, std::function<void()> timer) override;
+  Clock& clock() const override;
+
+  RedisClusterState State() const;
+
+ private:
+  static absl::StatusOr<std::shared_ptr<RedisCluster>> MakeWith(
+      const std::vector<std::string>& seeds, const RedisClientOptions& options,
+      internal::RedisConnector connector);
+
+  explicit RedisCluster(std::shared_ptr<internal::RedisClusterLoop> loop);
+
+  // Also held by the thread.
+  const std::shared_ptr<internal::RedisClusterLoop> loop_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_REDIS_CLIENT_H_

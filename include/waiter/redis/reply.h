@@ -1,0 +1,54 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What Redis runs for a `RedisClient` (redis/client.h), and what it
+// answers:
+//
+//   const waiter::RedisScript add(
+//       "#!lua\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])");
+//   client->Call(add, {"visits"}, {"1"},
+//                [](absl::StatusOr<waiter::RedisReply> reply) {
+//                  if (reply.ok()) Use(reply->integer);
+//                });
+
+#ifndef WAITER_REDIS_REPLY_H_
+#define WAITER_REDIS_REPLY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waiter/version.h"
+
+namespace waiter {
+
+// A value. Scripts return text and whole numbers. Numbers with fractions, or
+// beyond 2^53, they must return as text, because Lua's are doubles.
+struct RedisReply {
+  enum class Type : uint8_t { kNil, kInteger, kText, kArray, kError };
+
+  Type type = Type::kNil;
+  int64_t integer = 0;
+  std::string text = {};  // Also of an error.
+  std::vector<RedisReply> elements = {};
+};
+
+// A Lua script. The server knows it by a hash of its text, so a script that
+// changes is another one, and programs of different age work side by side.
+// Immutable; copies share the text.
+class RedisScript {
+ public:
+  explicit RedisScript(std::string_view text)
+      : text_(std::make_shared<const std::string>(text)) {}
+
+  const std::string& text() const { return *text_; }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_REDIS_REPLY_H_

@@ -1,0 +1,440 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What budgets that many processes share need of a store. `RedisBudgetStore`
+// (redis/shared_budgets.h) is one on Redis:
+//
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
+//   if (!client.ok()) return client.status();
+//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
+//   auto limiter = waiter::SharedRateLimiter::Make(store, {.name = "ec2"});
+//
+// Programs need no more of this header than that. It is public for stores of
+// your own, and for tests, which can put all processes and the store into one
+// simulation.
+//
+// Times in requests and answers are durations, because each process has its own
+// clock, and only that of the store counts.
+
+#ifndef WAITER_REDIS_SHARED_BUDGETS_H_
+#define WAITER_REDIS_SHARED_BUDGETS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "waiter/budgets.h"
+#include "waiter/clock.h"
+#include "waiter/poll.h"
+#include "waiter/version.h"
+
+namespace waiter {
+
+// Options of a `SharedRateLimiter` (redis/shared_budgets.h). All
+// members of one budget must have the same. A limit of 20 polls per second, of
+// which 100 may pass at once after a pause:
+//
+//   waiter::SharedRateLimiterOptions options = {
+//       .name = "ec2.describe", .rate = 20, .burst = 100};
+
+// A value.
+struct SharedRateLimiterOptions {
+  // Name of the budget in the store: 1 to 64 of the characters A-Z, a-z, 0-9,
+  // `_`, `.` and `-`.
+  std::string name;
+
+  // Polls per second of all members together, within [0.001, 1000000]. Unset:
+  // adaptive, as all members find out together. Every poll then passes until
+  // the server throttles one of them.
+  std::optional<double> rate = std::nullopt;
+
+  // Polls that may pass at once after a pause, within [1, 1000000].
+  double burst = 1;
+
+  // Parameters of an adaptive rate; `min_fill_rate` must be within [0.001,
+  // 1000000]. `min_capacity` is that of one process while the store is away.
+  RateLimiterOptions adaptive = {};
+
+  // Time that slots are granted ahead, and for which an unused slot stays
+  // valid. It counts as two intervals if they are longer. Within [50ms, 10s]. A
+  // longer one costs fewer calls of the store, and more slots of members that
+  // become idle.
+  absl::Duration horizon = absl::Milliseconds(500);
+
+  // Share of `rate` that one process uses as long as it never reached the
+  // store. Within [0, 1]; with zero, no poll passes until then.
+  double local_share = 1;
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const SharedRateLimiterOptions& options);
+
+// Whether a shared budget has its store.
+enum class SharedBudgetMode : uint8_t {
+  kStarting,  // The store was never reached, and is being asked.
+  kShared,    // The store grants.
+  kLocal,     // The store is away, so each process uses its own share.
+};
+
+// Returns "starting", "shared" or "local".
+std::string_view ToString(SharedBudgetMode mode);
+
+// One member of a budget, which is one limiter or quota in one process. `id`
+// differs from that of all others that ever were.
+struct BudgetMember {
+  std::string budget = {};  // Name of the budget.
+  std::string id = {};
+  bool leaves = false;  // The last request of the member.
+};
+
+// A member of a rate asks for slots, points in time at which one poll may pass,
+// and reports its polls since its last request.
+struct RateRequest {
+  BudgetMember member = {};
+  int64_t want = 0;  // Slots, in addition to those that it has.
+  int64_t polls = 0;
+  bool throttled = false;  // One of the polls was throttled.
+
+  // Of the budget.
+  // In polls per second; unset: adaptive.
+  std::optional<double> rate = std::nullopt;
+  double burst = 1;
+  std::chrono::nanoseconds horizon{};  // Counts as two intervals if shorter.
+  RateLimiterOptions adaptive = {};
+};
+
+// The slots that a member got, `first_in`, `first_in + interval` and so on from
+// the time of the answer. The first may have passed already. At most 1000000
+// slots count, within an hour.
+struct RateGrant {
+  int64_t granted = 0;
+  std::chrono::nanoseconds first_in{};
+  std::chrono::nanoseconds interval{};
+
+  // Of the whole budget; unset as long as it has no limit, because nobody was
+  // throttled.
+  std::optional<double> rate = std::nullopt;
+  int64_t members = 1;
+  // Time after which to ask again; counts as at least 5 ms and at most 5 s.
+  std::chrono::nanoseconds ask_again{};
+};
+
+// A member of a quota reports the tokens that it has, and gets or returns some.
+struct QuotaRequest {
+  BudgetMember member = {};
+  // Tokens now, and those spent since the last answer. Both may be negative:
+  // tokens owed, and tokens that successes brought.
+  double has = 0;
+  double spent = 0;
+  // Tokens spent since the member began. A request whose answer was lost has
+  // counted a part of `spent` already; a store that knows the member takes the
+  // difference to the last request that it got.
+  double spent_in_all = 0;
+
+  // Of the budget.
+  double capacity = 0;
+  double refill_per_second = 0;
+  double min_chunk = 0;
+  std::chrono::nanoseconds lease{};
+};
+
+struct QuotaGrant {
+  // Tokens to add, or, if negative, to give back.
+  double change = 0;
+  // Tokens that this member has then, by the account of the store, which is
+  // `has` of the request plus `change`, and those that nobody has.
+  double held = 0;
+  double level = 0;
+  int64_t members = 1;
+};
+
+// Thread-safe. Requests never block, and each is answered exactly once: also if
+// the store is unreachable or this is destroyed. No callback and no timer is
+// called inside of the function that was given it, under a lock, or at the same
+// time as another one; they must return soon, and may own the store and destroy
+// it.
+class BudgetStore {
+ public:
+  using RateCallback = std::function<void(absl::StatusOr<RateGrant>)>;
+  using QuotaCallback = std::function<void(absl::StatusOr<QuotaGrant>)>;
+
+  virtual ~BudgetStore() = default;
+
+  // An error kUnavailable means that the outcome is not known. All others mean
+  // that the request had no effect.
+  virtual void Grant(RateRequest request, RateCallback callback) = 0;
+  virtual void Sync(QuotaRequest request, QuotaCallback callback) = 0;
+
+  // Calls `timer` once, at `time` or soon after; not if this is destroyed
+  // before.
+  virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
+
+  // The clock of the timers, which must be that of the waits.
+  virtual Clock& clock() = 0;
+};
+
+// A rate limit that many processes keep together, with a store between them:
+//
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
+//   if (!client.ok()) return client.status();
+//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
+//   auto limiter = waiter::SharedRateLimiter::Make(
+//       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
+//   if (!limiter.ok()) return limiter.status();
+//   options.rate_limiter = *limiter;  // In the options of many waits.
+//
+// Without `rate`, the members find the rate that the server bears, as an
+// `AdaptiveRateLimiter` does for one process.
+//
+// The store grants slots, points in time at which one poll may pass. A member
+// asks for them ahead of time, in the background, so a poll never waits for the
+// network. Members that want more than there is get equal parts; what one does
+// not want, the others get.
+//
+// If the store is away for 2 seconds, each process goes on with its part of the
+// last rate, and shares again as soon as the store is back. docs/distributed.md
+// has the bounds.
+
+// Snapshot of a limiter, for metrics, logs and tests.
+struct SharedRateLimiterState {
+  SharedBudgetMode mode = SharedBudgetMode::kStarting;
+
+  // Polls per second that may pass: of all members or, in the mode kLocal, of
+  // this process. Unset: any number, as nobody was throttled yet.
+  std::optional<double> rate;
+
+  // Processes that use the budget, by the last answer of the store.
+  int64_t members = 1;
+
+  // Unset: the store never answered.
+  std::optional<absl::Duration> last_sync_age;
+  // Why the last request failed; OK if it did not.
+  absl::Status last_error;
+
+  int64_t granted = 0;  // Slots so far.
+  int64_t unused = 0;   // Those of them that passed without a poll.
+};
+
+// A member of a shared limit. A process should have one for each budget, which
+// all of its waits share.
+class SharedRateLimiter final : public RateLimiter {
+ public:
+  // Returns a limiter that asks `store`, or the error of `Validate`. Does not
+  // wait for the store: polls wait for its first answer, or for up to 3 s if
+  // there is none. All waits must use the clock of the store.
+  static absl::StatusOr<std::shared_ptr<SharedRateLimiter>> Make(
+      std::shared_ptr<BudgetStore> store, SharedRateLimiterOptions options);
+
+  // Leaves the budget. Does not block.
+  ~SharedRateLimiter() override;
+
+  SharedRateLimiter(const SharedRateLimiter&) = delete;
+  SharedRateLimiter& operator=(const SharedRateLimiter&) = delete;
+
+  // Costs some 50 ns, whether it returns `now` or a later time. A few times in
+  // a second it also hands a request to the store, which takes microseconds.
+  MonotonicTime Acquire(MonotonicTime now) override;
+
+  void Update(MonotonicTime now, PollStatus status) override;
+
+  std::optional<double> Rate() const override;
+
+  // Returns a limiter of one process with the same rate.
+  std::shared_ptr<RateLimiter> MakeAlike() const override;
+
+  SharedRateLimiterState State() const;
+
+  const SharedRateLimiterOptions& options() const { return options_; }
+
+ private:
+  class Member;
+
+  SharedRateLimiter(std::shared_ptr<BudgetStore> store,
+                    SharedRateLimiterOptions options);
+
+  const SharedRateLimiterOptions options_;
+  // Shared with callbacks of the store, which may come later.
+  const std::shared_ptr<Member> member_;
+};
+
+// A retry quota (budgets.h) whose tokens many processes share, so that all
+// of them together cannot overload a server that already fails:
+//
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
+//   if (!client.ok()) return client.status();
+//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
+//   auto shared = waiter::SharedRetryQuota::Make(
+//       store, {.name = "ec2", .quota = {.capacity = 5000}});
+//   if (!shared.ok()) return shared.status();
+//   options.retry_quota = (*shared)->quota();  // In the options of many waits.
+//
+// Each process has some of the tokens on lease, in an ordinary `RetryQuota`. In
+// the background it reports what it spent, and gets more or gives some back, so
+// that all have about the same and a part is left for those that come. A
+// process that dies returns its tokens by the end of its lease.
+//
+// The quota refuses when this process has none left. A capacity below a few
+// `min_chunk` per process leaves some without tokens.
+
+// A value. All members of one budget must have the same.
+struct SharedRetryQuotaOptions {
+  // As `SharedRateLimiterOptions::name`; rates and quotas have names of their
+  // own.
+  std::string name;
+
+  // For all members together. `when_spent` must not be kWait, `compatible` must
+  // be false, and `capacity` must be within [1, 1000000000].
+  RetryQuotaOptions quota = {};
+
+  // Time after which the tokens of a process that is gone come back. Within
+  // [5s, 10min].
+  absl::Duration lease = absl::Seconds(10);
+
+  // Least number of tokens that a member gets at a time, and with which it
+  // starts. Within [0, capacity]. Unset: twice the highest cost, at most the
+  // capacity.
+  std::optional<double> min_chunk = std::nullopt;
+};
+
+// Returns OK, or kInvalidArgument with the field, its value and its range.
+absl::Status Validate(const SharedRetryQuotaOptions& options);
+
+// Snapshot of a quota, for metrics, logs and tests.
+struct SharedRetryQuotaState {
+  SharedBudgetMode mode = SharedBudgetMode::kStarting;
+  int64_t members = 1;   // By the last answer of the store.
+  double available = 0;  // Tokens of this process.
+  // Unset: the store never answered.
+  std::optional<absl::Duration> last_sync_age;
+  // Why the last request failed; OK if it did not.
+  absl::Status last_error;
+};
+
+// Thread-safe.
+class SharedRetryQuota : public std::enable_shared_from_this<SharedRetryQuota> {
+ public:
+  // Returns a quota that asks `store`, or the error of `Validate`. Does not
+  // wait for the store: the quota has `min_chunk` tokens until its first
+  // answer.
+  static absl::StatusOr<std::shared_ptr<SharedRetryQuota>> Make(
+      std::shared_ptr<BudgetStore> store, SharedRetryQuotaOptions options);
+
+  // Returns the tokens of this process to the store. Does not block.
+  ~SharedRetryQuota();
+
+  SharedRetryQuota(const SharedRetryQuota&) = delete;
+  SharedRetryQuota& operator=(const SharedRetryQuota&) = delete;
+
+  // Returns the quota for `WaitOptions`. As long as somebody has it, this
+  // exists.
+  std::shared_ptr<RetryQuota> quota();
+
+  SharedRetryQuotaState State() const;
+
+  const SharedRetryQuotaOptions& options() const { return options_; }
+
+ private:
+  class Member;
+
+  SharedRetryQuota(std::shared_ptr<BudgetStore> store,
+                   SharedRetryQuotaOptions options);
+
+  const SharedRetryQuotaOptions options_;
+  // Shared with callbacks of the store, which may come later.
+  const std::shared_ptr<Member> member_;
+};
+
+// The store of shared budgets on a Redis or Valkey server:
+//
+//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
+//   if (!client.ok()) return client.status();
+//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
+//   auto limiter = waiter::SharedRateLimiter::Make(
+//       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
+//
+// A `RedisCluster` (redis/client.h) does as well. One store, with
+// its connections, serves all budgets of a process. Its keys are
+//
+//   waiter:rate:{NAME}    and  :seen :busy :taken
+//   waiter:quota:{NAME}   and  :held :ends :spent
+//
+// and vanish an hour after their last use, those of a rate `burst / rate` after
+// it if that is longer. All of them may be deleted at any time;
+// docs/distributed.md says what that costs.
+
+class RedisCaller;
+
+class RedisBudgetStore final : public BudgetStore {
+ public:
+  explicit RedisBudgetStore(std::shared_ptr<RedisCaller> client);
+
+  void Grant(RateRequest request, RateCallback callback) override;
+  void Sync(QuotaRequest request, QuotaCallback callback) override;
+  void RunAt(MonotonicTime time, std::function<void()> timer) override;
+  Clock& clock() override;
+
+ private:
+  const std::shared_ptr<RedisCaller> client_;
+};
+
+// Which shared budgets a Redis or Valkey server has, and how much of them is
+// used. `waiter budgets` prints it:
+//
+//   waiter::ListBudgets(client, [](absl::StatusOr<waiter::BudgetList> list) {
+//     if (!list.ok()) return Report(list.status());
+//     for (const waiter::RateBudget& budget : list->rates) {
+//       std::cout << budget.name << " " << budget.polls_per_second << "\n";
+//     }
+//   });
+
+class RedisClient;
+
+// The budget of `SharedRateLimiter`s.
+struct RateBudget {
+  std::string name;
+  // Polls per second that may pass; unset as long as nobody was throttled.
+  std::optional<double> rate = std::nullopt;
+  // Of the last second or so.
+  double polls_per_second = 0;
+  int64_t members = 0;
+  int64_t busy_members = 0;  // Those that wanted slots in the last 2 s.
+  // Why the numbers could not be read, as when the key is of another type.
+  absl::Status error = {};
+};
+
+// The budget of `SharedRetryQuota`s.
+struct QuotaBudget {
+  std::string name;
+  double capacity = 0;
+  // Tokens that nobody has, and those that members have. The rest is spent.
+  double free = 0;
+  double leased = 0;
+  int64_t members = 0;
+  absl::Status error = {};
+};
+
+// Both are in the order of their names.
+struct BudgetList {
+  std::vector<RateBudget> rates;
+  std::vector<QuotaBudget> quotas;
+};
+
+// Calls `callback` exactly once, on the client's thread and never before this
+// has returned, with an error of `RedisClient::Call` if the server cannot be
+// asked. Only reads, so that a replica serves. Looks through all keys of the
+// server's database, a thousand at a time, and sees those of one node of a
+// cluster. Thread-safe.
+void ListBudgets(const std::shared_ptr<RedisClient>& client,
+                 std::function<void(absl::StatusOr<BudgetList>)> callback);
+
+}  // namespace waiter
+
+#endif  // WAITER_REDIS_SHARED_BUDGETS_H_

@@ -1,0 +1,102 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The state of a wait as bytes, from which another process goes on with it:
+//
+//   waiter::Waiter wait_until_running(
+//       GetInstance, {.name = "instance i-0abc",
+//                     .timeout = absl::Minutes(40),
+//                     .on_checkpoint = [](const waiter::WaitToken& token) {
+//                       WriteFile("i-0abc.wait", token.bytes());
+//                     }});
+//
+//   // Empty at the first start; after a crash, where the wait was.
+//   absl::StatusOr<waiter::WaitToken> token =
+//       waiter::WaitToken::Parse(ReadFile("i-0abc.wait"));
+//   if (!token.ok()) return token.status();
+//   waiter::WaitResult<Instance> result = wait_until_running.Resume(*token);
+//   RemoveFile("i-0abc.wait");
+//
+// A wait that goes on has the attempts, the counts, the errors, the elapsed
+// time, the deadline and the growth of its delays from before, and makes its
+// next poll when it would have made it, or at once if that time is over. A poll
+// that was under way is made again. If the deadline has passed, one last poll
+// follows.
+//
+// It does not have the history, payloads of statuses, and what is not in a
+// token: options, observer, status function. Its limits and its pace are those
+// of the options that it goes on with, except for the deadline. Messages are
+// cut to 200 bytes. The token of a budget is kept, so that a success gives back
+// what the wait had paid, but not the budget.
+//
+// `WaitOptions::on_checkpoint` is called before every sleep of the wait, on the
+// thread that drives it. The time that it takes is the wait's, and it must not
+// throw. Remove the token when the wait has ended: whoever goes on with it
+// afterwards waits again.
+//
+// Time is carried over by the wall clock. While nobody waits, the time that the
+// wall clock says passes; if it says less than none, none does. So a clock that
+// was set back never lengthens a wait, and one that was set forward shortens
+// it. Between two machines, the difference of their clocks counts.
+
+#ifndef WAITER_TOKEN_H_
+#define WAITER_TOKEN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "waiter/version.h"
+
+namespace waiter {
+
+namespace internal {
+class TokenCodec;
+}  // namespace internal
+
+// A value; usually 60 to 150 bytes, at most `kMaxSize`. The bytes contain the
+// name of the wait and what the last polls said. They are no secret key: who
+// can write them can change the wait.
+class WaitToken {
+ public:
+  static constexpr size_t kMaxSize = 1024;
+
+  // An empty token, with which a wait starts from its beginning.
+  WaitToken() = default;
+
+  // Takes bytes that `bytes` returned, perhaps in another process or build. No
+  // bytes are an empty token. Returns kInvalidArgument if they were cut or
+  // changed or are no token, and kUnimplemented if a newer version wrote them.
+  static absl::StatusOr<WaitToken> Parse(std::string_view bytes);
+
+  bool empty() const { return bytes_.empty(); }
+  const std::string& bytes() const { return bytes_; }
+
+  // What the token says; of an empty one, the defaults of these types and the
+  // infinite past and future. Each call decodes the token, about 100 ns.
+
+  // Name of the wait, cut to 128 bytes. A wait of another name refuses to go on
+  // with the token.
+  std::string name() const;
+  // When the token was written, by the wall clock.
+  absl::Time written() const;
+  // When the next poll is due, and the end of the wait.
+  absl::Time wake_up() const;
+  absl::Time deadline() const;
+  // Number of finished polls.
+  int64_t attempts() const;
+
+ private:
+  friend class internal::TokenCodec;
+  explicit WaitToken(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  std::string bytes_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TOKEN_H_

@@ -1,0 +1,298 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Covers waits that share a quota or a limiter. retry_quota_test.cc and
+// rate_limiter_test.cc cover each alone.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/backoff.h"
+#include "waiter/budgets.h"
+#include "waiter/options.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
+#include "waiter/stop_token.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using absl::Milliseconds;
+using absl::Seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration k0 = absl::ZeroDuration();
+
+class BudgetTest : public testing::Test {
+ protected:
+  // A server error costs 10, a timeout 20, a throttled answer 5.
+  static std::shared_ptr<RetryQuota> Quota(RetryQuotaOptions options) {
+    options.retry_cost = 10;
+    options.timeout_cost = 20;
+    options.throttle_cost = 5;
+    return *RetryQuota::Make(options);
+  }
+
+  // Waits on `script`, with delays of one second after every answer.
+  WaitResult<> Wait(std::vector<ScriptedPoll<>::Step> script,
+                    WaitOptions options) {
+    constexpr BackoffOptions kSecond = {.initial_delay = Seconds(1),
+                                        .max_delay = Seconds(1),
+                                        .jitter = Jitter::None()};
+    options.timeout = timeout_;
+    options.backoff = options.server_error = options.throttled = kSecond;
+    options.clock = &clock_;
+    const absl::Duration start = clock_.Elapsed();
+    ScriptedPoll<> poll(clock_, std::move(script));
+    WaitResult<> result =
+        Waiter(std::ref(poll), options).Wait(stop_.get_token());
+    polled_at_.clear();
+    for (absl::Duration time : poll.polled_at()) {
+      polled_at_.push_back(time - start);
+    }
+    return result;
+  }
+
+  double Available(const RetryQuota& quota) {
+    return quota.Available(clock_.MonotonicNow());
+  }
+
+  SimulatedClock clock_;
+  waiter::stop_source stop_;
+  absl::Duration timeout_ = absl::Minutes(10);
+  std::vector<absl::Duration> polled_at_;
+};
+
+TEST_F(BudgetTest, CostDependsOnTheErrorAndWaitingIsFree) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+
+  (void)Wait({NotReady(), ServerError(), Throttled(),
+              ServerError(absl::DeadlineExceededError("slow")), NotReady(),
+              Failed("gone")},
+             {.retry_quota = quota});
+
+  EXPECT_EQ(Available(*quota), 100 - 10 - 5 - 20);
+}
+
+TEST_F(BudgetTest, SuccessRefundsOnlyTheLastCost) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+
+  EXPECT_TRUE(Wait({ServerError(), ServerError(), Throttled(), Success()},
+                   {.retry_quota = quota})
+                  .ok());
+
+  EXPECT_EQ(Available(*quota), 100 - 10 - 10);
+}
+
+TEST_F(BudgetTest, SuccessWithoutErrorsGivesTheIncrement) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+  (void)Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+
+  (void)Wait({Success()}, {.retry_quota = quota});
+
+  EXPECT_EQ(Available(*quota), 100 - 10 + 1);
+}
+
+TEST_F(BudgetTest, RefusalEndsTheWaitWithTheLastError) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 25});
+
+  const WaitResult<> result =
+      Wait({ServerError("503")}, {.name = "job", .retry_quota = quota});
+
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2)));
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(result.status().message(),
+            "job: retry_quota has no tokens for attempt 4, gave up after 3 "
+            "attempts in 2s; last poll: server error: 503");
+  EXPECT_EQ(result.report().last_error->detail(), "503");
+  EXPECT_EQ(Available(*quota), 5);
+}
+
+TEST_F(BudgetTest, RefusalOfALongPollIsDelayed) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 15});
+
+  const WaitResult<> result =
+      Wait({ServerError()}, {.retry_quota = quota, .delay_when_refused = true});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1)));
+  EXPECT_EQ(result.report().elapsed, Seconds(2));
+}
+
+// There is no delay that the refusal could follow.
+TEST_F(BudgetTest, RefusalWithoutADelayEndsTheWaitAtOnce) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 5});
+  ScriptedPoll<> poll(clock_, {ServerError()});
+
+  const WaitResult<> result =
+      Waiter(std::ref(poll),
+             {.timeout = timeout_,
+              .server_error = {.initial_delay = k0, .max_delay = k0},
+              .retry_quota = quota,
+              .delay_when_refused = true,
+              .clock = &clock_})
+          .Wait();
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(poll.polled_at(), ElementsAre(k0));
+  EXPECT_EQ(result.report().elapsed, k0);
+}
+
+// `delay_when_refused` concerns the delay after a poll, and not the one before
+// the first.
+TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 25, .initial_cost = 20});
+  (void)Wait({Failed("gone")}, {.retry_quota = quota});
+
+  const WaitResult<> result =
+      Wait({Success()}, {.retry_quota = quota,
+                         .delay_when_refused = true,
+                         .first_poll_delay = Seconds(3)});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, IsEmpty());
+  EXPECT_EQ(result.report().elapsed, k0);
+}
+
+TEST_F(BudgetTest, QuotaTooSmallForTheFirstPollPreventsEveryPoll) {
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 25, .initial_cost = 20});
+  (void)Wait({Failed("gone")}, {.retry_quota = quota});
+
+  const WaitResult<> result = Wait({Success()}, {.retry_quota = quota});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+TEST_F(BudgetTest, RefillMayLengthenTheDelay) {
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 20,
+             .refill_per_second = 1,
+             .when_spent = RetryQuotaOptions::WhenSpent::kWait});
+
+  // The quota has 20 tokens. The second and the third poll cost 10 each, and a
+  // second refills one, so 9 are missing for the fourth poll.
+  EXPECT_TRUE(Wait({ServerError(), ServerError(), ServerError(), Success()},
+                   {.retry_quota = quota})
+                  .ok());
+
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2), Seconds(11)));
+}
+
+TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalWithoutCost) {
+  timeout_ = Seconds(5);
+  const std::shared_ptr<RetryQuota> quota =
+      Quota({.capacity = 20,
+             .refill_per_second = 0.001,
+             .when_spent = RetryQuotaOptions::WhenSpent::kWait});
+
+  const WaitResult<> result = Wait({ServerError()}, {.retry_quota = quota});
+
+  EXPECT_EQ(result.reason(), StopReason::kQuota);
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2)));
+  EXPECT_NEAR(Available(*quota), 0, 0.01);
+}
+
+// The second poll takes all 10 tokens. A second later there are 2.5, so that
+// those for the third poll are complete 3 s after that, at the deadline.
+TEST_F(BudgetTest, RefillAtTheDeadlineIsInTime) {
+  timeout_ = Seconds(4);
+  const std::shared_ptr<RetryQuota> quota =
+      *RetryQuota::Make({.capacity = 10,
+                         .retry_cost = 10,
+                         .timeout_cost = 10,
+                         .throttle_cost = 10,
+                         .refill_per_second = 2.5,
+                         .when_spent = RetryQuotaOptions::WhenSpent::kWait});
+
+  const WaitResult<> result = Wait({ServerError()}, {.retry_quota = quota});
+
+  EXPECT_EQ(result.reason(), StopReason::kDeadline);
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(4)));
+}
+
+TEST_F(BudgetTest, StopRefundsThePollThatIsNotMade) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
+  clock_.CallAt(Milliseconds(1500), [&] { stop_.request_stop(); });
+
+  EXPECT_EQ(Wait({ServerError()}, {.retry_quota = quota}).reason(),
+            StopReason::kCancelled);
+
+  EXPECT_EQ(Available(*quota), 100 - 10);
+}
+
+TEST_F(BudgetTest, WaitsShareAQuota) {
+  const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 25});
+  (void)Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+
+  EXPECT_EQ(Wait({ServerError()}, {.retry_quota = quota}).reason(),
+            StopReason::kQuota);
+
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1)));
+}
+
+TEST_F(BudgetTest, LimiterHoldsPollsBackOnceThrottled) {
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+
+  // Throttled at once, the rate is 0.5 per second: 2 s for the next token.
+  const WaitResult<> result = Wait(
+      {Throttled(), Success()}, {.rate_limiter = limiter, .history_limit = 9});
+
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(2)));
+  // The limiter adds one second to the delay of one second.
+  EXPECT_EQ(result.report().history[0].delay, Seconds(2));
+}
+
+TEST_F(BudgetTest, LimiterLeavesTheLastPoll) {
+  timeout_ = Milliseconds(1500);
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+
+  const WaitResult<> result = Wait({Throttled()}, {.rate_limiter = limiter});
+
+  EXPECT_EQ(result.reason(), StopReason::kDeadline);
+  EXPECT_THAT(polled_at_, ElementsAre(k0, Milliseconds(1500)));
+  EXPECT_EQ(result.report().elapsed, Milliseconds(1500));
+}
+
+TEST_F(BudgetTest, LimiterLeavesTheOnlyPollOfATimeoutOfZero) {
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+  limiter->Acquire(clock_.MonotonicNow());
+  limiter->Update(clock_.MonotonicNow(), PollStatus::kThrottled);
+  ASSERT_GT(limiter->Acquire(clock_.MonotonicNow()), clock_.MonotonicNow());
+  timeout_ = k0;
+
+  const WaitResult<> result = Wait({Success()}, {.rate_limiter = limiter});
+
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(polled_at_, ElementsAre(k0));
+}
+
+TEST_F(BudgetTest, StopEndsWaitingForTheLimiter) {
+  const std::shared_ptr<AdaptiveRateLimiter> limiter =
+      *AdaptiveRateLimiter::Make({});
+  clock_.CallAt(Milliseconds(1700), [&] { stop_.request_stop(); });
+
+  const WaitResult<> result = Wait({Throttled()}, {.rate_limiter = limiter});
+
+  EXPECT_EQ(result.reason(), StopReason::kCancelled);
+  EXPECT_EQ(result.report().elapsed, Milliseconds(1700));
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,179 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/unowned.h"
+#include "waiter/backoff.h"
+#include "waiter/budgets.h"
+#include "waiter/clock.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/testing/simulated_clock.h"
+#include "waiter/token.h"
+#include "waiter/waiter.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+class SleepRecorder : public WaitObserver {
+ public:
+  void BeforeSleep(const SleepEvent& sleep) override {
+    delays.push_back(sleep.delay);
+  }
+  std::vector<absl::Duration> delays;
+};
+
+// Holds the worked table of docs/design.md.
+TEST(ScheduleTest, ScheduleMatchesTheWorkedTable) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(
+      *Schedule({.timeout = absl::Seconds(30),
+                 .backoff = {.initial_delay = absl::Seconds(1),
+                             .max_delay = absl::Seconds(10),
+                             .jitter = Jitter::None()}},
+                gen),
+      ElementsAre(absl::Seconds(1), absl::Seconds(2), absl::Seconds(4),
+                  absl::Seconds(8), absl::Seconds(10), absl::Seconds(5)));
+}
+
+TEST(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    for (const Jitter jitter :
+         {Jitter::Full(), Jitter::Equal(), Jitter::Proportional(0.5),
+          Jitter::Decorrelated()}) {
+      SimulatedClock clock;
+      SleepRecorder recorder;
+      WaitOptions options = {.timeout = absl::Minutes(3),
+                             .backoff = {.jitter = jitter},
+                             .observer = Unowned(recorder),
+                             .clock = &clock,
+                             .seed = seed};
+      SplitMix64 gen(seed);
+
+      const absl::StatusOr<std::vector<absl::Duration>> schedule =
+          Schedule(options, gen);
+      (void)Waiter([] { return PollStatus::kNotReady; }, options).Wait();
+
+      ASSERT_TRUE(schedule.ok());
+      ASSERT_FALSE(recorder.delays.empty());
+      EXPECT_EQ(*schedule, recorder.delays) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ScheduleTest, ScheduleEndsAfterMaxDelays) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(*Schedule({.timeout = absl::InfiniteDuration()}, gen, 7),
+              SizeIs(7));
+}
+
+TEST(ScheduleTest, DelaysOfZeroCount) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(*Schedule({.timeout = absl::Seconds(1),
+                         .max_attempts = 4,
+                         .backoff = {.initial_delay = absl::ZeroDuration()}},
+                        gen),
+              AllOf(SizeIs(3), Each(absl::ZeroDuration())));
+}
+
+TEST(ScheduleTest, ScheduleFollowsTheCurveOfTheStatus) {
+  SplitMix64 gen(1);
+
+  EXPECT_THAT(*Schedule({.timeout = absl::Hours(1),
+                         .max_attempts = 3,
+                         .server_error = {.initial_delay = absl::Seconds(3),
+                                          .jitter = Jitter::None()}},
+                        gen, 1000, ServerError()),
+              ElementsAre(absl::Seconds(3), absl::Seconds(6)));
+}
+
+TEST(ScheduleTest, InvalidOptionsAreAnError) {
+  SplitMix64 gen(1);
+
+  EXPECT_EQ(Schedule({}, gen).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ScheduleTest, LeavesSharedBudgetsAlone) {
+  WaitOptions options = {.timeout = absl::Minutes(1)};
+  options.retry_quota = *RetryQuota::Make({.capacity = 28});
+  options.rate_limiter = *AdaptiveRateLimiter::Make({});
+  SplitMix64 gen(1);
+
+  const auto schedule =
+      Schedule(options, gen, /*max_delays=*/100, PollStatus::kServerError);
+
+  ASSERT_TRUE(schedule.ok());
+  EXPECT_THAT(*schedule, SizeIs(2));  // As many retries as the quota pays for.
+  EXPECT_EQ(options.retry_quota->Available(MonotonicTime()), 28);
+}
+
+// The sum of the delay and the refill would overflow.
+TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
+  WaitOptions options = {.timeout = absl::InfiniteDuration()};
+  options.retry_quota =
+      RetryQuota::Make({.capacity = 1,
+                        .retry_cost = 1,
+                        .timeout_cost = 1,
+                        .throttle_cost = 1,
+                        .refill_per_second = 1e-10,
+                        .when_spent = RetryQuotaOptions::WhenSpent::kWait})
+          .value();
+  SplitMix64 gen(1);
+  const auto delays =
+      Schedule(options, gen, /*max_delays=*/4, PollStatus::kServerError);
+
+  ASSERT_TRUE(delays.ok());
+  EXPECT_EQ(delays->size(), 1);
+}
+
+// A schedule is a calculation and no wait of the program.
+TEST(ScheduleTest, SavesNothing) {
+  int saved = 0;
+  SplitMix64 gen(1);
+  const auto delays =
+      Schedule({.timeout = absl::Minutes(1),
+                .on_checkpoint = [&](const WaitToken& /*token*/) { ++saved; }},
+               gen, /*max_delays=*/4, PollStatus::kNotReady);
+
+  ASSERT_TRUE(delays.ok());
+  EXPECT_EQ(saved, 0);
+}
+
+TEST(ScheduleTest, IsNotObserved) {
+  class Starts : public WaitObserver {
+   public:
+    void OnStart(const StartEvent& /*start*/) override { ++count; }
+    int count = 0;
+  };
+  const auto starts = std::make_shared<Starts>();
+  ObserveEveryWait(starts);
+  SplitMix64 gen(1);
+  const auto delays = Schedule({.timeout = absl::Minutes(1)}, gen,
+                               /*max_delays=*/4, PollStatus::kNotReady);
+  ObserveEveryWait(nullptr);
+
+  ASSERT_TRUE(delays.ok());
+  EXPECT_EQ(starts->count, 0);
+}
+
+}  // namespace
+}  // namespace waiter

@@ -1,0 +1,334 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Shared budgets on a real Redis server, in real time, while the server is
+// killed, stopped, emptied and misconfigured.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#ifdef WAITER_HAS_HIREDIS
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tests/support/joining_thread.h"
+#include "tests/support/redis_server.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/budgets.h"
+#include "waiter/clock.h"
+#include "waiter/poll.h"
+#include "waiter/redis/client.h"
+#include "waiter/redis/shared_budgets.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Returns whether `condition` came true within 30 s.
+bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1500; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+class RedisBudgetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!RedisServer::IsInstalled()) {
+      GTEST_SKIP() << "redis-server is not installed";
+    }
+    server_ = std::make_unique<RedisServer>();
+  }
+
+  // Each has a connection of its own, as in a process of its own.
+  std::shared_ptr<RedisBudgetStore> MakeStore(const std::string& secret = "") {
+    return std::make_shared<RedisBudgetStore>(
+        *RedisClient::Make(server_->Url(secret)));
+  }
+  std::shared_ptr<SharedRateLimiter> MakeLimiter(
+      const SharedRateLimiterOptions& options) {
+    return *SharedRateLimiter::Make(MakeStore(), options);
+  }
+
+  // Polls in a thread, by as many waits as `limiter` told times to.
+  JoiningThread Poll(std::shared_ptr<SharedRateLimiter> limiter,
+                     MonotonicTime end) {
+    return JoiningThread([this, limiter, end] {
+      Clock& clock = GetRealClock();
+      std::vector<MonotonicTime> waits(40);
+      MonotonicTime now = clock.MonotonicNow();
+      while (now < end) {
+        MonotonicTime next = end;
+        for (MonotonicTime& wait : waits) {
+          if (wait <= now) {
+            wait = limiter->Acquire(now);
+            if (wait == now) {
+              const std::lock_guard lock(mutex_);
+              polls_.push_back(now);
+              limiter->Update(now, PollStatus::kNotReady);
+            }
+          }
+          next = std::min(next, wait);
+        }
+        std::this_thread::sleep_for(
+            std::max(next - clock.MonotonicNow(),
+                     MonotonicTime::duration(std::chrono::milliseconds(1))));
+        now = clock.MonotonicNow();
+      }
+    });
+  }
+
+  std::unique_ptr<RedisServer> server_;
+  std::mutex mutex_;
+  std::vector<MonotonicTime> polls_;
+};
+
+bool IsIn(const SharedRateLimiter& limiter, SharedBudgetMode mode) {
+  return limiter.State().mode == mode;
+}
+
+bool AreIn(SharedBudgetMode mode, const SharedRateLimiter& limiter,
+           const SharedRetryQuota& quota) {
+  return IsIn(limiter, mode) && quota.State().mode == mode;
+}
+
+TEST_F(RedisBudgetTest, MembersShareTheRateOfOneServer) {
+  constexpr double kRate = 200;
+  const SharedRateLimiterOptions options = {.name = "api", .rate = kRate};
+  std::vector<std::shared_ptr<SharedRateLimiter>> limiters;
+  for (int i = 0; i < 4; ++i) limiters.push_back(MakeLimiter(options));
+  for (const auto& limiter : limiters) {
+    ASSERT_TRUE(Eventually([&] {
+      return IsIn(*limiter, SharedBudgetMode::kShared) &&
+             limiter->State().members == 4;
+    })) << limiter->State().last_error;
+  }
+  const MonotonicTime start = GetRealClock().MonotonicNow();
+  {
+    std::vector<JoiningThread> threads;
+    for (const auto& limiter : limiters) {
+      threads.push_back(Poll(limiter, start + std::chrono::seconds(4)));
+    }
+  }
+  std::sort(polls_.begin(), polls_.end());
+  // Any second has at most rate x (1 s + horizon) + burst.
+  for (size_t i = 0; i + 301 < polls_.size(); ++i) {
+    EXPECT_GT(polls_[i + 301] - polls_[i], std::chrono::milliseconds(990));
+  }
+  EXPECT_LE(polls_.size(), kRate * 4.5 + 2);
+  // Less than the simulation holds, as this machine has other work.
+  EXPECT_GE(polls_.size(), 0.8 * kRate * 4);
+  for (const auto& limiter : limiters) {
+    EXPECT_EQ(limiter->State().rate, kRate);
+  }
+}
+
+TEST_F(RedisBudgetTest, KilledServerMeansLocalUntilItIsBack) {
+  const auto limiter = MakeLimiter({.name = "api", .rate = 50});
+  ASSERT_TRUE(
+      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  server_->Kill();
+  ASSERT_TRUE(
+      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
+  EXPECT_THAT(limiter->State().last_error,
+              StatusIs(absl::StatusCode::kUnavailable));
+  const MonotonicTime start = GetRealClock().MonotonicNow();
+  Poll(limiter, start + std::chrono::seconds(2)).join();
+  EXPECT_NEAR(static_cast<double>(polls_.size()), 100, 10);
+
+  server_->Start();
+  EXPECT_TRUE(
+      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+}
+
+TEST_F(RedisBudgetTest, StoppedServerMeansLocalUntilItGoesOn) {
+  const auto limiter = MakeLimiter({.name = "api", .rate = 50});
+  const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
+  ASSERT_TRUE(
+      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  server_->Pause();
+  EXPECT_TRUE(Eventually([&] {
+    return IsIn(*limiter, SharedBudgetMode::kLocal) &&
+           quota->State().mode == SharedBudgetMode::kLocal;
+  }));
+  server_->Resume();
+  EXPECT_TRUE(Eventually([&] {
+    return IsIn(*limiter, SharedBudgetMode::kShared) &&
+           quota->State().mode == SharedBudgetMode::kShared;
+  }));
+}
+
+TEST_F(RedisBudgetTest, FlushedScriptsAndKilledConnectionsChangeNothing) {
+  const auto limiter = MakeLimiter({.name = "api", .rate = 100});
+  ASSERT_TRUE(
+      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  const MonotonicTime start = GetRealClock().MonotonicNow();
+  JoiningThread polls = Poll(limiter, start + std::chrono::seconds(3));
+  for (int i = 0; i < 10; ++i) {
+    server_->Run({"SCRIPT", "FLUSH"});
+    if (i == 5) server_->Run({"CLIENT", "KILL", "TYPE", "normal"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_TRUE(IsIn(*limiter, SharedBudgetMode::kShared));
+  }
+  polls.join();
+  EXPECT_GE(polls_.size(), 0.6 * 300);
+  EXPECT_LE(polls_.size(), 100 * 3.5 + 2);
+}
+
+TEST_F(RedisBudgetTest, FullServerIsAClearErrorAndMeansLocal) {
+  const auto limiter = MakeLimiter({.name = "api", .rate = 50});
+  const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
+  ASSERT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+  server_->Run({"CONFIG", "SET", "maxmemory", "1"});
+  // An idle member asks once in 5 s.
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+  for (const absl::Status& error :
+       {limiter->State().last_error, quota->State().last_error}) {
+    EXPECT_THAT(error, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("OOM")));
+  }
+  server_->Run({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+}
+
+TEST_F(RedisBudgetTest, KeyOfAnotherTypeIsAClearErrorAndMeansLocal) {
+  for (const char* key :
+       {"waiter:rate:{api}", "waiter:rate:{api}:seen", "waiter:rate:{api}:busy",
+        "waiter:rate:{api}:taken"}) {
+    SCOPED_TRACE(key);
+    server_->Run({"SET", key, "text"});
+    const auto limiter = MakeLimiter({.name = "api", .rate = 50});
+    EXPECT_TRUE(
+        Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
+    EXPECT_THAT(limiter->State().last_error,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("WRONGTYPE")));
+    EXPECT_EQ(limiter->State().rate, 50);
+    server_->Run({"DEL", key});
+    EXPECT_TRUE(
+        Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  }
+}
+
+TEST_F(RedisBudgetTest, KeyOfAQuotaOfAnotherTypeIsAClearErrorAndMeansLocal) {
+  for (const char* key :
+       {"waiter:quota:{api}", "waiter:quota:{api}:held",
+        "waiter:quota:{api}:ends", "waiter:quota:{api}:spent"}) {
+    SCOPED_TRACE(key);
+    server_->Run({"FLUSHALL"});
+    server_->Run({"SET", key, "text"});
+    const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
+    EXPECT_TRUE(Eventually(
+        [&] { return quota->State().mode == SharedBudgetMode::kLocal; }));
+    EXPECT_THAT(quota->State().last_error,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("WRONGTYPE")));
+    EXPECT_EQ(quota->State().available, 500);
+    server_->Run({"DEL", key});
+    EXPECT_TRUE(Eventually(
+        [&] { return quota->State().mode == SharedBudgetMode::kShared; }));
+  }
+}
+
+TEST_F(RedisBudgetTest, WrongPasswordIsAClearErrorAndMeansLocal) {
+  server_->Run({"CONFIG", "SET", "requirepass", "right"});
+  const auto limiter = *SharedRateLimiter::Make(MakeStore(":wrong@"),
+                                                {.name = "api", .rate = 50});
+  EXPECT_TRUE(
+      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
+  EXPECT_THAT(
+      limiter->State().last_error,
+      StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("WRONGPASS")));
+}
+
+TEST_F(RedisBudgetTest, ReplicaIsAClearErrorAndMeansLocal) {
+  const auto limiter = MakeLimiter({.name = "api", .rate = 50});
+  const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
+  ASSERT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+  server_->Run({"REPLICAOF", "127.0.0.1", "1"});
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+  for (const absl::Status& error :
+       {limiter->State().last_error, quota->State().last_error}) {
+    EXPECT_THAT(error,
+                StatusIs(absl::StatusCode::kAborted, HasSubstr("READONLY")));
+  }
+  server_->Run({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(Eventually(
+      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+}
+
+TEST_F(RedisBudgetTest, LeavingIsSentWhenAProcessEnds) {
+  for (int i = 0; i < 5; ++i) {
+    const auto store = MakeStore();
+    const auto limiter =
+        *SharedRateLimiter::Make(store, {.name = "api", .rate = 50});
+    const auto quota = *SharedRetryQuota::Make(store, {.name = "api"});
+    ASSERT_TRUE(Eventually([&] {
+      return IsIn(*limiter, SharedBudgetMode::kShared) &&
+             quota->State().mode == SharedBudgetMode::kShared;
+    }));
+    EXPECT_EQ(server_->Run({"ZCARD", "waiter:rate:{api}:seen"}), "1");
+  }
+  EXPECT_TRUE(Eventually([&] {
+    return server_->Run({"ZCARD", "waiter:rate:{api}:seen"}) == "0" &&
+           server_->Run({"HLEN", "waiter:quota:{api}:held"}) == "0";
+  }));
+  EXPECT_EQ(server_->Run({"HGET", "waiter:quota:{api}", "level"}), "500");
+}
+
+TEST_F(RedisBudgetTest, QuotaIsSpentTogether) {
+  const SharedRetryQuotaOptions options = {.name = "api",
+                                           .quota = {.capacity = 280}};
+  std::vector<std::shared_ptr<SharedRetryQuota>> quotas;
+  for (int i = 0; i < 3; ++i) {
+    quotas.push_back(*SharedRetryQuota::Make(MakeStore(), options));
+  }
+  for (const auto& quota : quotas) {
+    ASSERT_TRUE(Eventually(
+        [&] { return quota->State().mode == SharedBudgetMode::kShared; }));
+  }
+  int retries = 0;
+  for (int i = 0; i < 600; ++i) {
+    for (const auto& quota : quotas) {
+      QuotaToken token;
+      retries += quota->quota()
+                         ->Acquire(QuotaUse::kRetry,
+                                   GetRealClock().MonotonicNow(), token)
+                         .has_value()
+                     ? 1
+                     : 0;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_LE(retries, 280 / 14);
+  EXPECT_GE(retries, 280 / 14 - 3);
+}
+
+}  // namespace
+}  // namespace waiter
+
+#else
+
+TEST(RedisBudgetTest, LibraryIsThere) {
+  GTEST_SKIP() << "hiredis is not installed";
+}
+
+#endif  // WAITER_HAS_HIREDIS

@@ -1,0 +1,395 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs `RedisClient` against a real server, which it kills, stops and upsets.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/redis/client.h"
+
+#ifdef WAITER_HAS_HIREDIS
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "tests/support/redis_server.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/clock.h"
+#include "waiter/redis/reply.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Collects replies.
+class Replies {
+ public:
+  RedisClient::Callback Next() {
+    return [this](absl::StatusOr<RedisReply> reply) {
+      const std::lock_guard lock(mutex_);
+      replies_.push_back(std::move(reply));
+      came_.notify_all();
+    };
+  }
+
+  // Returns the next one.
+  absl::StatusOr<RedisReply> Take() {
+    std::unique_lock lock(mutex_);
+    if (!came_.wait_for(lock, std::chrono::seconds(30),
+                        [this] { return !replies_.empty(); })) {
+      return absl::DeadlineExceededError("no callback within 30 s");
+    }
+    absl::StatusOr<RedisReply> reply = std::move(replies_.front());
+    replies_.pop_front();
+    return reply;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::deque<absl::StatusOr<RedisReply>> replies_;
+};
+
+class RedisClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!RedisServer::IsInstalled()) {
+      GTEST_SKIP() << "redis-server is not installed";
+    }
+  }
+
+  static std::shared_ptr<RedisClient> MakeClient(
+      const std::string& url, RedisClientOptions options = {}) {
+    auto client = RedisClient::Make(url, options);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *client;
+  }
+
+  absl::StatusOr<RedisReply> Call(RedisClient& client,
+                                  const RedisScript& script) {
+    client.Call(script, {"key"}, {"7"}, replies_.Next());
+    return replies_.Take();
+  }
+
+  // Calls until there is a reply, as the client connects anew.
+  absl::StatusOr<RedisReply> CallUntilOk(RedisClient& client,
+                                         const RedisScript& script) {
+    absl::StatusOr<RedisReply> reply = absl::UnknownError("");
+    for (int i = 0; i < 300; ++i) {
+      reply = Call(client, script);
+      if (reply.ok()) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return reply;
+  }
+
+  const RedisScript add_{
+      "#!lua\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])"};
+  Replies replies_;
+};
+
+TEST_F(RedisClientTest, ScriptsRunAndTheirRepliesAreValues) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+
+  const absl::StatusOr<RedisReply> sum = Call(*client, add_);
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_EQ(sum->type, RedisReply::Type::kInteger);
+  EXPECT_EQ(sum->integer, 7);
+
+  const absl::StatusOr<RedisReply> list =
+      Call(*client, RedisScript("return {1, 'a', {false, KEYS[1]}}"));
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->elements.size(), 3);
+  EXPECT_EQ(list->elements[1].text, "a");
+  EXPECT_EQ(list->elements[2].elements[0].type, RedisReply::Type::kNil);
+  EXPECT_EQ(list->elements[2].elements[1].text, "key");
+
+  const RedisClientState state = client->State();
+  EXPECT_TRUE(state.connected);
+  EXPECT_THAT(state.server_version, testing::StartsWith("7."));
+  EXPECT_EQ(state.connections, 1);
+}
+
+TEST_F(RedisClientTest, CallsArePipelinedInOrder) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  for (int i = 0; i < 1000; ++i) {
+    client->Call(add_, {"key"}, {"1"}, replies_.Next());
+  }
+  // The first round may send the text of the script again, in any order.
+  std::vector<int64_t> sums;
+  for (int i = 0; i < 1000; ++i) sums.push_back(replies_.Take()->integer);
+  std::sort(sums.begin(), sums.end());
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(sums[static_cast<size_t>(i)], i + 1);
+}
+
+TEST_F(RedisClientTest, TextOfAScriptIsSentUntilTheServerHasToldItsHash) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(Call(*client, add_).ok());
+  const std::string stats = server.Run({"INFO", "commandstats"});
+  EXPECT_THAT(stats, HasSubstr("cmdstat_script|load:calls=1,"));
+  EXPECT_THAT(stats, HasSubstr("cmdstat_eval:calls=1,"));
+  EXPECT_THAT(stats, HasSubstr("cmdstat_evalsha:calls=9,"));
+}
+
+TEST_F(RedisClientTest, ScriptsSurviveScriptFlush) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  EXPECT_EQ(Call(*client, add_)->integer, 7);
+  server.Run({"SCRIPT", "FLUSH"});
+  EXPECT_EQ(Call(*client, add_)->integer, 14);
+}
+
+TEST_F(RedisClientTest, KilledConnectionIsMadeAnew) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  ASSERT_TRUE(Call(*client, add_).ok());
+  server.Run({"CLIENT", "KILL", "TYPE", "normal"});
+  EXPECT_TRUE(CallUntilOk(*client, add_).ok());
+  EXPECT_EQ(client->State().connections, 2);
+}
+
+TEST_F(RedisClientTest, KilledServerIsUnavailableUntilItIsBack) {
+  RedisServer server;
+  const auto client = MakeClient(server.Url());
+  ASSERT_TRUE(Call(*client, add_).ok());
+  server.Kill();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Call(*client, add_).status(),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr(absl::StrCat("127.0.0.1:", server.port()))));
+  }
+  EXPECT_FALSE(client->State().connected);
+  server.Start();
+  EXPECT_EQ(CallUntilOk(*client, add_)->integer, 7);
+}
+
+TEST_F(RedisClientTest, StoppedServerTimesOutAndIsFoundAgain) {
+  const RedisServer server;
+  const auto client =
+      MakeClient(server.Url(), {.call_timeout = absl::Milliseconds(200)});
+  ASSERT_TRUE(Call(*client, add_).ok());
+  server.Pause();
+  EXPECT_THAT(Call(*client, add_).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("no reply within 200ms")));
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  server.Resume();
+  EXPECT_TRUE(CallUntilOk(*client, add_).ok());
+}
+
+TEST_F(RedisClientTest, WrongPasswordIsOneClearErrorWithoutThePassword) {
+  const RedisServer server({"--requirepass", "swordfish"});
+  const auto wrong = MakeClient(server.Url(":s3cret@"));
+  EXPECT_THAT(
+      Call(*wrong, add_).status(),
+      StatusIs(absl::StatusCode::kUnauthenticated,
+               AllOf(HasSubstr("WRONGPASS"), Not(HasSubstr("s3cret")))));
+  EXPECT_EQ(wrong->State().error.code(), absl::StatusCode::kUnauthenticated);
+
+  const auto none = MakeClient(server.Url());
+  EXPECT_THAT(
+      Call(*none, add_).status(),
+      StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("NOAUTH")));
+
+  const auto right = MakeClient(server.Url("default:sword%66ish@"));
+  EXPECT_TRUE(Call(*right, add_).ok());
+}
+
+TEST_F(RedisClientTest, NameOfAHostIsLookedUp) {
+  const RedisServer server;
+  const auto client =
+      MakeClient(absl::StrCat("redis://localhost:", server.port()));
+  EXPECT_TRUE(CallUntilOk(*client, add_).ok());
+}
+
+TEST_F(RedisClientTest, DatabaseOfTheUrlIsUsed) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url() + "/3");
+  ASSERT_TRUE(Call(*client, add_).ok());
+  EXPECT_EQ(server.Run({"-n", "3", "GET", "key"}), "7");
+  EXPECT_EQ(server.Run({"GET", "key"}), "");
+  const auto bad = MakeClient(server.Url() + "/999");
+  EXPECT_THAT(Call(*bad, add_).status(),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("out of range")));
+}
+
+TEST_F(RedisClientTest, ErrorsOfTheServerHaveTheirCodes) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  server.Run({"LPUSH", "key", "1"});
+  EXPECT_THAT(
+      Call(*client, add_).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("WRONGTYPE")));
+  server.Run({"DEL", "key"});
+
+  server.Run({"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_THAT(Call(*client, add_).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("OOM")));
+  server.Run({"CONFIG", "SET", "maxmemory", "0"});
+
+  server.Run({"REPLICAOF", "127.0.0.1", "1"});
+  EXPECT_THAT(Call(*client, add_).status(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("READONLY")));
+  server.Run({"REPLICAOF", "NO", "ONE"});
+
+  EXPECT_THAT(Call(*client, RedisScript("#!lua\nreturn nosuch()")).status(),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("nosuch")));
+  EXPECT_TRUE(Call(*client, add_).ok());
+}
+
+TEST_F(RedisClientTest, UserWithoutInfoMayStillRunScripts) {
+  const RedisServer server;
+  server.Run({"ACL", "SETUSER", "app", "on", ">pw", "~*", "+eval", "+evalsha",
+              "+incrby", "+time"});
+  const auto client = MakeClient(server.Url("app:pw@"));
+  EXPECT_TRUE(Call(*client, add_).ok());
+  EXPECT_THAT(Call(*client, RedisScript("#!lua\nreturn redis.call('GET', 'x')"))
+                  .status(),
+              Not(StatusIs(absl::StatusCode::kOk)));
+}
+
+TEST_F(RedisClientTest, ClockOffsetOfTheSameMachineIsSmall) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  ASSERT_TRUE(Call(*client, add_).ok());
+  ASSERT_TRUE(Call(*client, add_).ok());
+  for (int i = 0; i < 100 && !client->State().clock_offset.has_value(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ASSERT_TRUE(client->State().clock_offset.has_value());
+  EXPECT_LT(absl::AbsDuration(*client->State().clock_offset),
+            absl::Milliseconds(50));
+}
+
+TEST_F(RedisClientTest, FullQueueRefusesCalls) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url(), {.max_pending = 2});
+  ASSERT_TRUE(Call(*client, add_).ok());
+  server.Pause();
+  for (int i = 0; i < 3; ++i) {
+    client->Call(add_, {"key"}, {"1"}, replies_.Next());
+  }
+  EXPECT_THAT(replies_.Take().status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("2 calls wait for replies")));
+  server.Resume();
+  EXPECT_TRUE(replies_.Take().ok());
+  EXPECT_TRUE(replies_.Take().ok());
+}
+
+TEST_F(RedisClientTest, DestructorCancelsAllCalls) {
+  const RedisServer server;
+  auto client = MakeClient(server.Url(), {.call_timeout = absl::Minutes(1)});
+  ASSERT_TRUE(Call(*client, add_).ok());
+  server.Pause();
+  for (int i = 0; i < 3; ++i) {
+    client->Call(add_, {"key"}, {"1"}, replies_.Next());
+  }
+  client = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(replies_.Take().status(),
+                StatusIs(absl::StatusCode::kCancelled));
+  }
+  // They had been sent, and so still run.
+  server.Resume();
+  EXPECT_EQ(server.Run({"GET", "key"}), "10");
+}
+
+TEST_F(RedisClientTest, CallbackMayDestroyTheClient) {
+  const RedisServer server;
+  auto client = MakeClient(server.Url());
+  Replies last;
+  RedisClient& same = *client;
+  same.Call(add_, {"key"}, {"1"},
+            [&client, next = last.Next()](absl::StatusOr<RedisReply> reply) {
+              client = nullptr;
+              next(std::move(reply));
+            });
+  EXPECT_TRUE(last.Take().ok());
+}
+
+TEST_F(RedisClientTest, TimersRunAtTheirTimes) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  Replies fired;
+  const MonotonicTime start = client->clock().MonotonicNow();
+  client->RunAt(start + std::chrono::milliseconds(60),
+                [next = fired.Next()] { next(RedisReply{.integer = 2}); });
+  client->RunAt(start + std::chrono::milliseconds(20),
+                [next = fired.Next()] { next(RedisReply{.integer = 1}); });
+  EXPECT_EQ(fired.Take()->integer, 1);
+  EXPECT_EQ(fired.Take()->integer, 2);
+  EXPECT_GE(client->clock().MonotonicNow() - start,
+            std::chrono::milliseconds(60));
+}
+
+TEST_F(RedisClientTest, ManyThreadsMayCall) {
+  const RedisServer server;
+  const auto client = MakeClient(server.Url());
+  std::atomic<int> replies = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 200; ++j) {
+        client->Call(add_, {"key"}, {"1"},
+                     [&](const absl::StatusOr<RedisReply>& reply) {
+                       replies += reply.ok() ? 1 : 0;
+                     });
+        client->RunAt({}, [&] { static_cast<void>(client->State()); });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < 500 && replies < 800; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(replies, 800);
+}
+
+TEST(RedisClientUrlTest, ErrorsOfUrlAndOptionsNameTheFieldAndNoSecret) {
+  EXPECT_THAT(RedisClient::Make("redis://u:hunter2@host:99999").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("the port must be within [1, 65535]"),
+                             Not(HasSubstr("hunter2")))));
+  EXPECT_THAT(RedisClient::Make("redis://host", {.max_pending = 0}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "max_pending is 0; it must be within [1, 1000000]"));
+  EXPECT_THAT(
+      RedisClient::Make("redis://host", {.call_timeout = absl::Hours(1)})
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "call_timeout is 1h; it must be within [10ms, 1min]"));
+}
+
+}  // namespace
+}  // namespace waiter
+
+#else
+
+TEST(RedisClientTest, LibraryIsThere) {
+  GTEST_SKIP() << "hiredis is not installed";
+}
+
+#endif  // WAITER_HAS_HIREDIS

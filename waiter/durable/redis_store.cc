@@ -1,0 +1,159 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/durable/redis_store.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "waiter/clock.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/wait_scripts.h"
+#include "waiter/redis/client.h"
+#include "waiter/redis/reply.h"
+
+namespace waiter {
+namespace {
+
+using internal::PartitionKeys;
+
+// Returns a callback of the client that reads the reply.
+template <typename T, typename Read>
+RedisCaller::Callback Reading(Read read, WaitStore::Callback<T> callback) {
+  return
+      [read, callback = std::move(callback)](absl::StatusOr<RedisReply> reply) {
+        callback(read(std::move(reply)));
+      };
+}
+
+absl::StatusOr<int64_t> ToNumber(const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  return reply->integer;
+}
+
+absl::StatusOr<std::vector<std::string>> ToTexts(
+    const absl::StatusOr<RedisReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  std::vector<std::string> texts;
+  for (const RedisReply& element : reply->elements) {
+    texts.push_back(element.text);
+  }
+  return texts;
+}
+
+}  // namespace
+
+RedisWaitStore::RedisWaitStore(std::shared_ptr<RedisCaller> client)
+    : client_(std::move(client)) {}
+
+void RedisWaitStore::Claim(ClaimRequest request,
+                           Callback<ClaimReply> callback) {
+  client_->Call(internal::ClaimScript(), PartitionKeys(request.partition),
+                internal::ClaimArguments(request),
+                Reading<ClaimReply>(internal::ToClaimReply, callback));
+}
+
+void RedisWaitStore::Settle(SettleRequest request,
+                            Callback<SettleReply> callback) {
+  std::vector<std::string> keys = PartitionKeys(request.partition);
+  client_->Call(internal::SettleScript(), std::move(keys),
+                internal::SettleArguments(std::move(request)),
+                Reading<SettleReply>(internal::ToSettleReply, callback));
+}
+
+void RedisWaitStore::Enqueue(EnqueueRequest request,
+                             Callback<EnqueueReply> callback) {
+  client_->Call(internal::EnqueueScript(), PartitionKeys(request.partition),
+                internal::EnqueueArguments(request),
+                Reading<EnqueueReply>(internal::ToEnqueueReply, callback));
+}
+
+void RedisWaitStore::Cancel(WaitPartition partition,
+                            std::vector<std::string> keys,
+                            Callback<std::vector<StoredWait>> callback) {
+  client_->Call(
+      internal::CancelScript(), PartitionKeys(partition), std::move(keys),
+      Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
+}
+
+void RedisWaitStore::Get(WaitPartition partition, std::vector<std::string> keys,
+                         Callback<std::vector<StoredWait>> callback) {
+  client_->Call(
+      internal::GetScript(), PartitionKeys(partition), std::move(keys),
+      Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
+}
+
+void RedisWaitStore::Scan(WaitPartition partition, std::string cursor,
+                          Callback<ScanReply> callback) {
+  client_->Call(internal::ScanScript(), PartitionKeys(partition),
+                {std::move(cursor)},
+                Reading<ScanReply>(internal::ToScanReply, callback));
+}
+
+void RedisWaitStore::Stats(WaitPartition partition,
+                           Callback<WaitStats> callback) {
+  client_->Call(internal::StatsScript(), PartitionKeys(partition), {},
+                Reading<WaitStats>(internal::ToWaitStats, callback));
+}
+
+void RedisWaitStore::Mark(WaitPartition partition, std::string key, bool begins,
+                          Callback<int64_t> callback) {
+  client_->Call(internal::MarkScript(), PartitionKeys(partition),
+                {std::move(key), begins ? "1" : "0"},
+                Reading<int64_t>(ToNumber, callback));
+}
+
+void RedisWaitStore::Open(std::string space, std::string name,
+                          int64_t partitions, Callback<int64_t> callback) {
+  client_->Call(internal::OpenScript(), {internal::NamesKey(space)},
+                {std::move(name), absl::StrCat(partitions)},
+                Reading<int64_t>(ToNumber, callback));
+}
+
+void RedisWaitStore::Beat(std::string space, std::string worker,
+                          Callback<std::vector<std::string>> callback) {
+  client_->Call(internal::BeatScript(), {internal::WorkersKey(space)},
+                {std::move(worker)},
+                Reading<std::vector<std::string>>(ToTexts, callback));
+}
+
+void RedisWaitStore::Describe(std::string space, Callback<WaitSpace> callback) {
+  client_->Call(internal::SpaceScript(),
+                {internal::NamesKey(space), internal::WorkersKey(space)}, {},
+                Reading<WaitSpace>(internal::ToWaitSpace, callback));
+}
+
+void RedisWaitStore::Check(WaitPartition partition, std::string cursor,
+                           Callback<CheckReply> callback) {
+  client_->Call(internal::CheckScript(), PartitionKeys(partition),
+                {std::move(cursor)},
+                Reading<CheckReply>(internal::ToCheckReply, callback));
+}
+
+void RedisWaitStore::Examine(ExamineRequest request,
+                             Callback<std::vector<FaultyWait>> callback) {
+  client_->Call(
+      internal::ExamineScript(), PartitionKeys(request.partition),
+      internal::ExamineArguments(request),
+      Reading<std::vector<FaultyWait>>(internal::ToFaultyWaits, callback));
+}
+
+void RedisWaitStore::Inspect(WaitPartition partition,
+                             Callback<WaitServer> callback) {
+  client_->Call(internal::InspectScript(), PartitionKeys(partition), {},
+                Reading<WaitServer>(internal::ToWaitServer, callback));
+}
+
+void RedisWaitStore::RunAt(MonotonicTime time, std::function<void()> timer) {
+  client_->RunAt(time, std::move(timer));
+}
+
+Clock& RedisWaitStore::clock() { return client_->clock(); }
+
+}  // namespace waiter

@@ -1,0 +1,60 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/engine/handle.h"
+
+#include <atomic>
+#include <utility>
+
+#include "waiter/engine/engine_record.h"
+#include "waiter/engine/engine_worker.h"
+#include "waiter/engine/internal/engine_ref.h"
+#include "waiter/engine/internal/wait_canceller.h"
+#include "waiter/stop_token.h"
+
+namespace waiter {
+namespace internal {
+
+void WaitCanceller::Cancel() const {
+  if (wait.worker.get() == nullptr) return;
+  // The poll under way is told last, so that its code finds the wait cancelled.
+  // That code may destroy this.
+  waiter::stop_source poll = stop;
+  wait.worker->Cancel(*wait.record, wait.generation);
+  poll.request_stop();
+}
+
+void WaitCanceller::PollNow() const {
+  if (wait.worker.get() == nullptr) return;
+  wait.worker->PollNow(*wait.record, wait.generation);
+}
+
+}  // namespace internal
+
+void WaitHandle::Detach() {
+  internal::EngineWaitRef wait = std::exchange(wait_, {}).wait;
+  if (wait.worker.get() == nullptr) return;
+  // The end of the wait then removes the reference.
+  if (wait.record->gate.Detach(wait.generation)) wait.worker.Forget();
+}
+
+bool WaitHandle::pending() const {
+  const internal::EngineWaitRef& wait = wait_.wait;
+  return wait.worker.get() != nullptr &&
+         wait.record->gate.IsOpen(wait.generation);
+}
+
+void WaitHandle::Destroy() {
+  if (wait_.wait.worker.get() == nullptr) return;
+  const bool was_pending = pending();
+  internal::WaitCanceller wait = std::exchange(wait_, {});
+  if (!was_pending) return;
+  if (wait.stop.stop_possible()) {
+    // The poll that is told may answer at once, and must not end the wait.
+    wait.wait.record->gate.Forbid(wait.wait.generation);
+    wait.stop.request_stop();
+  }
+  wait.wait.worker->Abandon(*wait.wait.record, wait.wait.generation);
+}
+
+}  // namespace waiter

@@ -1,0 +1,167 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/final_status.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/internal/string_views.h"
+#include "waiter/options.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
+
+namespace waiter::internal {
+namespace {
+
+// Returns the time in whole milliseconds, which are enough to read; a shorter
+// time is not rounded.
+std::string Between(MonotonicTime from, MonotonicTime to) {
+  const absl::Duration time = absl::FromChrono(to - from);
+  const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
+  return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
+}
+
+// Returns the name and value of the earlier of `timeout` and `deadline`, or of
+// the deadline that a wait had under other options before it was saved.
+std::string DeadlineName(const FinalState& state) {
+  const WaitOptions& options = state.policy.options();
+  if (options.timeout.has_value() &&
+      state.deadline >=
+          SaturatingAdd(state.start, state.policy.durations().timeout)) {
+    return absl::StrCat("timeout of ", absl::FormatDuration(*options.timeout));
+  }
+  if (options.deadline.has_value()) {
+    return absl::StrCat("deadline of ", absl::FormatTime(*options.deadline));
+  }
+  return absl::StrCat("deadline of the saved wait, ",
+                      Between(state.start, state.deadline),
+                      " after its start,");
+}
+
+std::string DeadlineText(const FinalState& state) {
+  const std::string name = DeadlineName(state);
+  if (state.report.late) {
+    return absl::StrCat(name, " missed by ",
+                        Between(state.deadline, state.answered),
+                        " (strict_deadline)");
+  }
+  if (state.now >= state.deadline) return absl::StrCat(name, " reached");
+  if (state.hint > state.deadline - state.now) {
+    return absl::StrCat(
+        "the server's retry_after of ",
+        absl::FormatDuration(state.report.last_poll.retry_after()),
+        " exceeds the remaining ", Between(state.now, state.deadline), " (",
+        name, "), gave up");
+  }
+  return absl::StrCat(name, " leaves no time for another poll");
+}
+
+std::string ConsecutiveLimitText(const FinalState& state) {
+  const WaitPolicy::Limits& limits = state.policy.limits();
+  if (state.report.last_poll.status() == PollStatus::kThrottled) {
+    return absl::StrCat("max_consecutive_throttles of ",
+                        limits.consecutive_throttles, " reached");
+  }
+  if (state.streak_length >= limits.consecutive_server_errors) {
+    return absl::StrCat("max_consecutive_server_errors of ",
+                        limits.consecutive_server_errors, " reached");
+  }
+  return absl::StrCat(
+      "max_server_error_time of ",
+      absl::FormatDuration(state.policy.options().max_server_error_time),
+      " reached");
+}
+
+std::string Message(const FinalState& state, absl::string_view limit) {
+  const WaitReport& report = state.report;
+  std::string text =
+      absl::StrCat(state.name, ": ", limit, " after ", report.attempts,
+                   report.attempts == 1 ? " attempt in " : " attempts in ",
+                   Between(state.start, state.now));
+  if (state.unanswered) {
+    absl::StrAppend(&text, "; attempt ", report.attempts + 1,
+                    " has not answered");
+  }
+  if (report.attempts == 0) {
+    return state.unanswered ? text : text + "; no poll was made";
+  }
+  const Poll<>& last = report.last_poll;
+  absl::StrAppend(&text,
+                  "; last poll: ", ToAbsl(PollStatusName(last.status())));
+  if (last.status() == PollStatus::kSuccess &&
+      !state.policy.one_success_suffices()) {
+    absl::StrAppend(&text, ", ", state.streak_length, " in a row for ",
+                    Between(state.streak_started, state.now));
+  }
+  if (!last.error().ok()) {
+    absl::StrAppend(&text, ": ", absl::StatusCodeToString(last.error().code()));
+  }
+  if (!last.detail().empty()) {
+    absl::StrAppend(&text, ": ", ToAbsl(last.detail()));
+  }
+  return text;
+}
+
+absl::Status Failure(const Poll<>& last) {
+  if (!last.error().ok()) return last.error();
+  return absl::UnknownError(last.detail().empty()
+                                ? "the status function returned kFailed "
+                                  "without an error or a detail"
+                                : ToAbsl(last.detail()));
+}
+
+}  // namespace
+
+absl::Status FinalStatus(StopReason reason, const FinalState& state) {
+  const auto used_up = [&](absl::string_view limit) {
+    return WithLimit(absl::ResourceExhaustedError(Message(state, limit)),
+                     reason);
+  };
+  switch (reason) {
+    case StopReason::kSuccess:
+      return absl::OkStatus();
+    case StopReason::kFailed:
+      return Failure(state.report.last_poll);
+    case StopReason::kDeadline:
+      return absl::DeadlineExceededError(Message(state, DeadlineText(state)));
+    case StopReason::kCancelled:
+      return absl::CancelledError(Message(state, "stop requested"));
+    case StopReason::kShutDown:
+      return absl::CancelledError(Message(state, "the engine was destroyed"));
+    case StopReason::kAttempts:
+      return used_up(absl::StrCat("max_attempts of ",
+                                  state.policy.limits().attempts, " reached"));
+    case StopReason::kConsecutiveLimit:
+      return used_up(ConsecutiveLimitText(state));
+    case StopReason::kDelayRule:
+      return used_up("delay_rule ended the wait");
+    case StopReason::kQuota:
+      return used_up(absl::StrCat("retry_quota has no tokens for attempt ",
+                                  state.report.attempts + 1, ", gave up"));
+    case StopReason::kInvalidOptions:
+      return absl::InvalidArgumentError(
+          absl::StrCat(state.name, ": ", state.policy.status().message()));
+  }
+  return absl::InternalError(absl::StrCat("the wait ended for ",
+                                          static_cast<int>(reason),
+                                          ", which is not a valid StopReason"));
+}
+
+absl::Status HintError(const Poll<>& last, absl::string_view name,
+                       const RetryAfterOptions& options) {
+  if (!last.error().ok()) return last.error();
+  return absl::UnavailableError(absl::StrCat(
+      name, ": the server's retry_after of ",
+      absl::FormatDuration(last.retry_after()), " exceeds max_retry_after of ",
+      absl::FormatDuration(options.max_retry_after), " (fail_beyond_max)",
+      last.detail().empty() ? "" : "; last poll: ", ToAbsl(last.detail())));
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,51 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The final status of a wait. Its message has one shape for every limit: name,
+// limit, attempts, time, and what the last poll found.
+
+#ifndef WAITER_FINAL_STATUS_H_
+#define WAITER_FINAL_STATUS_H_
+
+#include <chrono>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "waiter/clock.h"
+#include "waiter/options.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
+#include "waiter/result.h"
+
+namespace waiter::internal {
+
+// State of a wait at its end.
+struct FinalState {
+  const WaitPolicy& policy;
+  absl::string_view name;
+  const WaitReport& report;  // Complete up to the last poll.
+  MonotonicTime start;
+  MonotonicTime deadline;
+  MonotonicTime answered;  // Time of the answer that ends the wait, or `now`.
+  MonotonicTime now;
+  // Number of polls in a row that found the status of the last one.
+  int64_t streak_length;
+  MonotonicTime streak_started;
+  // Hint of the server after the last poll, or zero if it decides nothing.
+  std::chrono::nanoseconds hint;
+  // True if the wait was ended before a poll under way had answered.
+  bool unanswered;
+};
+
+// Returns the status of a wait that ends for `reason`.
+absl::Status FinalStatus(StopReason reason, const FinalState& state);
+
+// Returns the error of a wait whose server asked, in `last`, for a longer delay
+// than `max_retry_after`: the error of the poll, or kUnavailable.
+absl::Status HintError(const Poll<>& last, absl::string_view name,
+                       const RetryAfterOptions& options);
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_FINAL_STATUS_H_

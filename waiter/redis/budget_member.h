@@ -1,0 +1,29 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What limiters and quotas have in common as members of a budget.
+
+#ifndef WAITER_REDIS_BUDGET_MEMBER_H_
+#define WAITER_REDIS_BUDGET_MEMBER_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "waiter/redis/shared_budgets.h"
+
+namespace waiter::internal {
+
+// Returns a member of the budget `name` with a new id.
+BudgetMember NewMember(std::string_view name);
+
+// Returns OK, or an error if the value of `field` is not valid as a name.
+absl::Status CheckName(std::string_view name, std::string_view field = "name");
+
+absl::Status InvalidOption(std::string_view field, const absl::AlphaNum& value,
+                           std::string_view range);
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_REDIS_BUDGET_MEMBER_H_

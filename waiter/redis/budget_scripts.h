@@ -1,0 +1,48 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The scripts of a `RedisBudgetStore`. A change of what they mean is another
+// version in their first lines.
+
+#ifndef WAITER_REDIS_BUDGET_SCRIPTS_H_
+#define WAITER_REDIS_BUDGET_SCRIPTS_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "waiter/redis/reply.h"
+#include "waiter/redis/shared_budgets.h"
+
+namespace waiter::internal {
+
+const RedisScript& RateGrantScript();
+const RedisScript& QuotaSyncScript();
+// Take the keys of a budget. Return its rate, polls per second, members and
+// those that are busy, or its capacity, free and leased tokens, and members.
+const RedisScript& RateStatusScript();
+const RedisScript& QuotaStatusScript();
+// Takes a cursor and a pattern, and returns the next cursor and some keys.
+const RedisScript& KeyScanScript();
+
+// What they take.
+std::vector<std::string> RateKeys(std::string_view budget);
+std::vector<std::string> QuotaKeys(std::string_view budget);
+std::vector<std::string> RateArguments(const RateRequest& request);
+std::vector<std::string> QuotaArguments(const QuotaRequest& request);
+
+// What they return; for a member that leaves, nothing.
+absl::StatusOr<RateGrant> ToRateGrant(const absl::StatusOr<RedisReply>& reply,
+                                      bool leaves);
+absl::StatusOr<QuotaGrant> ToQuotaGrant(
+    const absl::StatusOr<RedisReply>& reply);
+
+// Returns the numbers of a reply, or an error if it is not `count` of them.
+absl::StatusOr<std::vector<double>> ToNumbers(
+    const absl::StatusOr<RedisReply>& reply, size_t count);
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_REDIS_BUDGET_SCRIPTS_H_
