@@ -248,11 +248,11 @@ class [[nodiscard]] WaitGroupAwaiter {
 
   // Starts the waits.
   void await_suspend(std::coroutine_handle<> caller) {
-    auto* const state =
-        new State(waits_.size(), options_, [this, caller](Results results) {
-          results_ = std::move(results);
-          caller.resume();
-        });
+    auto* const state = new State(waits_.size(), options_.successes_required,
+                                  [this, caller](Results results) {
+                                    results_ = std::move(results);
+                                    caller.resume();
+                                  });
     group_ = Group(state);
     const Reference reference(*state);
     on_stop_.emplace(stop_, Cancel{&group_});
