@@ -13,8 +13,8 @@
 //   poll in 8s
 //   instance i-0abc: success after 42.1s and 9 polls
 //
-// (each on one line). They go to the standard error stream, or to a logger of
-// your own:
+// (each on one line). They go to the standard error stream, or to your own
+// logger:
 //
 //   waiter::LogObserver({.sink = [](absl::LogSeverity severity,
 //                                   std::string_view line) {
