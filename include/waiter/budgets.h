@@ -46,7 +46,7 @@ enum class QuotaUse : uint8_t {
 };
 
 // Amounts are in tokens. They may have fractions, and must be finite and zero
-// or more. The defaults are those of the AWS SDKs since 2026; before,
+// or more. The AWS SDKs have these defaults since 2026; before,
 // `retry_cost` was 5, and `timeout_cost` and `throttle_cost` were 10.
 struct RetryQuotaOptions {
   enum class WhenSpent : uint8_t {
@@ -210,8 +210,8 @@ class RetryQuota {
   MonotonicTime mark_ ABSL_GUARDED_BY(mutex_){};
 };
 
-// Options of an `AdaptiveRateLimiter`. The defaults, which are those of all AWS
-// SDKs, suit most servers. For a server that recovers slowly:
+// Options of an `AdaptiveRateLimiter`. The defaults, which all AWS SDKs use,
+// suit most servers. For a server that recovers slowly:
 //
 //   auto limiter = waiter::AdaptiveRateLimiter::Make({.scale_constant = 0.1});
 //
@@ -238,7 +238,7 @@ struct RateLimiterOptions {
   // Polls per second that are always allowed. Above zero.
   double min_fill_rate = 0.5;
 
-  // Lower limit of the capacity, the number of polls that may pass at once
+  // Lower limit of the capacity, the number of polls that may pass together
   // after a pause. The capacity is otherwise one second's worth of the allowed
   // rate. At least 1, or no poll could pass.
   double min_capacity = 1;
@@ -260,7 +260,7 @@ struct RateLimiterState {
   bool limiting = false;     // Whether the server has ever throttled.
   double measured_rate = 0;  // Smoothed rate of finished polls.
   double fill_rate = 0;      // Rate at which polls may pass now.
-  double capacity = 0;       // Polls that may pass at once, at the last call.
+  double capacity = 0;       // Polls that may pass together, at the last call.
   double max_capacity = 0;   // Upper limit of `capacity`.
   double last_max_rate = 0;  // w of the formula.
   double time_window = 0;    // k of the formula.
@@ -324,7 +324,7 @@ class AdaptiveRateLimiter final : public RateLimiter {
 
   MonotonicTime Acquire(MonotonicTime now) override;
 
-  // The same for `cost` polls at once. Returns an error if they could never
+  // The same for `cost` polls together. Returns an error if they could never
   // pass: kInvalidArgument if `cost` is negative or not finite,
   // kResourceExhausted if it is above the current `max_capacity`.
   absl::StatusOr<MonotonicTime> Acquire(MonotonicTime now, double cost);

@@ -194,7 +194,7 @@ class ErrorClassifier {
 
   // Returns an answer with that class, and `retry_after`. Unless it is a
   // success, its error has a message made of the code, the HTTP status and
-  // `text`, and a status code that fits: that of the class for throttling,
+  // `text`, and a status code that fits: the code of its class for throttling,
   // kDeadlineExceeded for timeouts, which a `RetryQuota` charges as such,
   // otherwise `CodeOfHttp`.
   Poll<> Answer(const ServiceError& error, std::string_view text = {},

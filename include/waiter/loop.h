@@ -174,7 +174,7 @@ struct WaitState {
   WaitGrowth growth = {};
 };
 
-// One moment on both scales of a clock. The wall clock may be that of a store
+// One moment on both scales of a clock. The wall clock may belong to a store
 // that several machines share.
 struct ClockReading {
   MonotonicTime monotonic;

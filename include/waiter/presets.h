@@ -11,8 +11,7 @@
 // originals limit the attempts, not the time, except for Smithy, where the
 // caller must limit the time, too.
 //
-// Pass parameters as arguments; their defaults are those of the systems that
-// the presets come from:
+// Pass parameters as arguments; their defaults come from the original systems:
 //
 //   waiter::WaitOptions options = waiter::AwsStandard2026(
 //       {.max_attempts = 5, .initial_delay = absl::Milliseconds(100)});

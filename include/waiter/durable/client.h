@@ -138,7 +138,7 @@ struct DurableSpace {
 
 // Thread-safe. No call blocks. Callbacks come exactly once, on the thread of
 // the store, never before the call has returned, and must return soon. Errors:
-// those of the store; kInvalidArgument for names, keys and options;
+// the store's; kInvalidArgument for names, keys and options;
 // kResourceExhausted from `Enqueue` if there is no room; kFailedPrecondition if
 // the name has another number of partitions in the store, or if the store may
 // delete waits.

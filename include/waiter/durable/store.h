@@ -72,8 +72,8 @@ struct ClaimReply {
   // The fencing token of these waits. Odd, and higher than all before in the
   // partition.
   int64_t fence = 0;
-  // When the first of the others can be claimed; unset if there is none, or if
-  // `most` were claimed and more may be due.
+  // When the first of the others can be claimed; unset if no other waits exist,
+  // or if `most` were claimed and more may be due.
   std::optional<int64_t> next_us = {};
   std::vector<ClaimedWait> waits = {};  // Those due for longest come first.
 };
@@ -295,7 +295,7 @@ class WaitStore {
   // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which must be that of the waits.
+  // The clock of the timers, which the waits must use, too.
   virtual Clock& clock() = 0;
 };
 

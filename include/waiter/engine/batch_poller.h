@@ -208,7 +208,8 @@ class BatchPoller {
   BatchPoller& operator=(const BatchPoller&) = delete;
 
   // Starts a wait for `key`, as `WaitEngine::Start` does. If `absl::StrCat`
-  // takes a `Key`, the name of the wait is that of the options and the key.
+  // takes a `Key`, the name of the wait is made of the options' name and the
+  // key.
   //
   // A poll of this wait joins the next call. It lasts from then to the end of
   // the call, and the wait awaits it even beyond the deadline, except while a

@@ -166,8 +166,8 @@ class DurationFile {
   // Adds the durations of a file to `model`, and writes nothing.
   static absl::Status Read(const std::string& path, DurationModel& model);
 
-  // Stops writing. Nothing is lost: what was recorded is in the file. A
-  // recorder that has taken this one's place, such as that of another file,
+  // Stops writing. Nothing is lost: what was recorded is in the file. If
+  // another recorder has taken this one's place, such as another file's, it
   // stays.
   ~DurationFile();
 

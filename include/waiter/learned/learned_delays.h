@@ -79,7 +79,7 @@ struct LearnedDelaysOptions {
   // that the model wants. From then on, a poll at t is followed by one at t *
   // (1 + max_relative_lateness) or earlier, so an end is found no later than
   // that. Above zero; infinite: no limit. Where the model decides in part, and
-  // beyond all known durations, the delays are those of the backoff or between.
+  // beyond all known durations, the backoff decides, in part or alone.
   double max_relative_lateness = 1;
 
   // Number of durations from which on the model decides alone. Beyond two it
@@ -148,7 +148,7 @@ class LearnedDelays {
       : model_(std::move(model)), options_(options), records_(records) {}
 
   // Returns the delays of an operation as the model is `now`, one object for
-  // all its waits. Keeps those that nobody uses, up to `kMostKept` in all.
+  // all its waits. Keeps unused ones, up to `kMostKept` in all.
   std::shared_ptr<internal::LearnedOperation> Of(std::string_view operation,
                                                  MonotonicTime now);
   std::shared_ptr<internal::LearnedOperation> FindOrMake(

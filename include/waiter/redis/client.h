@@ -103,7 +103,7 @@ struct RedisClientState {
   std::string server_version;
   int64_t connections = 0;  // So far.
   int64_t pending = 0;
-  // Time of the server minus that of the wall clock, from the fastest reply of
+  // Time of the server minus the wall clock, from the fastest reply of
   // the last minute.
   std::optional<absl::Duration> clock_offset;
 };

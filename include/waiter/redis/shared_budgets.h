@@ -63,7 +63,7 @@ struct SharedRateLimiterOptions {
   double burst = 1;
 
   // Parameters of an adaptive rate; `min_fill_rate` must be within [0.001,
-  // 1000000]. `min_capacity` is that of one process while the store is away.
+  // 1000000]. `min_capacity` applies to one process while the store is away.
   RateLimiterOptions adaptive = {};
 
   // Time that slots are granted ahead, and for which an unused slot stays
@@ -91,7 +91,7 @@ enum class SharedBudgetMode : uint8_t {
 std::string_view ToString(SharedBudgetMode mode);
 
 // One member of a budget, which is one limiter or quota in one process. `id`
-// differs from that of all others that ever were.
+// is unique among all members that ever were.
 struct BudgetMember {
   std::string budget = {};  // Name of the budget.
   std::string id = {};
@@ -182,7 +182,7 @@ class BudgetStore {
   // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which must be that of the waits.
+  // The clock of the timers, which the waits must use, too.
   virtual Clock& clock() = 0;
 };
 
@@ -345,7 +345,7 @@ class RedisClient;
 //   waiter:rate:{NAME}    and  :seen :busy :taken
 //   waiter:quota:{NAME}   and  :held :ends :spent
 //
-// and vanish an hour after their last use, those of a rate `burst / rate` after
+// and vanish an hour after their last use, keys of a rate `burst / rate` after
 // it if that is longer. All of them may be deleted at any time;
 // docs/distributed.md says what that costs.
 class RedisBudgetStore final : public BudgetStore {
@@ -404,7 +404,8 @@ struct BudgetList {
 // Calls `callback` exactly once, on the client's thread and never before this
 // has returned, with an error of `RedisClient::Call` if the server cannot be
 // asked. Only reads, so a replica is enough. Scans all keys of the server's
-// database, a thousand at a time; of a cluster, those of one node. Thread-safe.
+// database, a thousand at a time; of a cluster, the keys of one node.
+// Thread-safe.
 void ListBudgets(const std::shared_ptr<RedisClient>& client,
                  std::function<void(absl::StatusOr<BudgetList>)> callback);
 

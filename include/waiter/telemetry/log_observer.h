@@ -38,8 +38,8 @@ namespace waiter {
 
 struct LogOptions {
   // Takes one line, without its end. Called under no lock, on the thread that
-  // drives the wait, also on several threads at once. Unset: writes the time,
-  // the severity and the line to the standard error stream.
+  // drives the wait, also on several threads at the same time. Unset: writes
+  // the time, the severity and the line to the standard error stream.
   std::function<void(absl::LogSeverity, std::string_view)> sink = nullptr;
 
   // Severities by event; unset: no line.

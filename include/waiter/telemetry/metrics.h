@@ -259,7 +259,7 @@ class MetricsTable : public MetricsSink {
   //
   // Replaces an object of the same type that was watched under this name. An
   // engine must outlive this, unless `Forget` is called before its end. The
-  // clock must be that of the waits that use the quota.
+  // clock must be the one that the waits of the quota use.
   void Watch(std::string name, const WaitEngine& engine);
   void Watch(std::string name, std::shared_ptr<const RetryQuota> quota,
              Clock& clock = GetRealClock());

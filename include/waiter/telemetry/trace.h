@@ -82,8 +82,8 @@ struct TraceAttribute {
 //   };
 //
 // Copies stand for the same tracer. Its functions are called under no lock, for
-// different spans also on several threads at once, and must not throw. The
-// result of `MakeCurrent` is destroyed on the thread that called it, in the
+// different spans also on several threads at the same time, and must not throw.
+// The result of `MakeCurrent` is destroyed on the thread that called it, in the
 // reverse order of several calls.
 template <typename T>
 concept Tracer = std::copy_constructible<T> &&

@@ -187,11 +187,11 @@ struct EventuallyOptions {
   // message shows the first half and the last half of this number.
   int history_lines = 8;
 
-  // Hooks of the wait; see observer.h. Null: those of `policy`, if any.
+  // Hooks of the wait; see observer.h. Null: the hooks of `policy`, if any.
   std::shared_ptr<WaitObserver> observer = nullptr;
 
-  // Not owned; must outlive the assertion. Null: that of `policy`, otherwise
-  // the real clock.
+  // Not owned; must outlive the assertion. Null: the clock of `policy`,
+  // otherwise the real clock.
   Clock* clock = nullptr;
 
   // Seed of jittered delays. Unset: a new one for each assertion. The message
