@@ -8,36 +8,33 @@ set -uo pipefail
 failed=0
 fail() { echo "FAILED: $1"; failed=1; }
 
-# Prints the new and an old header of each pair in the table.
-pairs() {
-  awk '/^## / { inside = $2 == "0.10.0" } inside && /^\| `[a-z_\/]*\.h` / { gsub(/[|`,]/, " "); print }' CHANGELOG.md |
-    while read -r new old; do
-      for header in $old; do echo "$new $header"; done
-    done
-}
-
-# upgraded LINE: prints what the script makes of a line.
-upgraded() { sed -E -f docs/from-0.9.sed <<<"$1"; }
-
-count=0
-while read -r new old; do
-  ((++count))
+# The pairs of an old header and the new one, by the table.
+declare -A renamed
+while read -r new olds; do
   [[ -e include/waiter/$new ]] || fail "there is no $new"
-  [[ $(upgraded "#include \"waiter/$old\"") == "#include \"waiter/$new\"" ]] || fail "$old does not become $new"
-  [[ $(upgraded "#include <waiter/$old>") == "#include <waiter/$new>" ]] || fail "<$old> does not become <$new>"
-done < <(pairs)
-((count == 72)) || fail "the table has $count old headers"
+  for old in $olds; do renamed[$old]=$new; done
+done < <(awk '/^## / { inside = $2 == "0.10.0" } inside && /^\| `[a-z_\/]*\.h` / { gsub(/[|`,]/, " "); print }' CHANGELOG.md)
+((${#renamed[@]} == 72)) || fail "the table has ${#renamed[@]} old headers"
 
-[[ $(sed -n 's/^s,[^|]*waiter\/(\([^)]*\)).*/\1/p' docs/from-0.9.sed | tr '|' '\n' | grep -c .) == "$count" ]] ||
-  fail 'the script has other headers than the table'
-
-# New paths and other files stay as they are.
-for header in include/waiter/*.h include/waiter/*/*.h; do
-  line="#include \"${header#include/}\""
-  old=${header#include/waiter/}
-  pairs | grep -q " $old\$" || [[ $(upgraded "$line") == "$line" ]] || fail "$line becomes $(upgraded "$line")"
+# What stands on a line, and what must become of it.
+before=() after=()
+expect() { before+=("$1") after+=("$2"); }
+for old in "${!renamed[@]}"; do
+  expect "#include \"waiter/$old\"" "#include \"waiter/${renamed[$old]}\""
+  expect "#include <waiter/$old>" "#include <waiter/${renamed[$old]}>"
 done
-line='#include "my_waiter/poll_status.h"'
-[[ $(upgraded "$line") == "$line" ]] || fail "$line is changed"
+for header in include/waiter/*.h include/waiter/*/*.h; do
+  new=${header#include/waiter/}
+  [[ -n ${renamed[$new]:-} ]] || expect "#include \"waiter/$new\"" "#include \"waiter/$new\""
+done
+expect '#include "my_waiter/poll_status.h"' '#include "my_waiter/poll_status.h"'
+
+mapfile -t changed < <(printf '%s\n' "${before[@]}" | sed -E -f docs/from-0.9.sed)
+for i in "${!before[@]}"; do
+  [[ ${changed[i]} == "${after[i]}" ]] || fail "${before[i]} becomes ${changed[i]}"
+done
+
+known=$(sed -n 's/^s,[^|]*waiter\/(\([^)]*\)).*/\1/p' docs/from-0.9.sed | tr '|' '\n' | grep -c .)
+((known == ${#renamed[@]})) || fail "the script has $known old headers"
 
 exit "$failed"
