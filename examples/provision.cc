@@ -38,7 +38,6 @@
 #include "examples/stop_on_signal.h"
 #include "waiter/backoff.h"
 #include "waiter/interop/http.h"
-#include "waiter/interop/http_request.h"
 #include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
 #include "waiter/observer.h"

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Fills the charts that show what policies do (charts/*.vl.json) with data.
+// Fills the charts that show what policies do (cli/charts/*.vl.json) with data.
 
 #ifndef WAITER_CLI_COMMANDS_POLICY_CHARTS_H_
 #define WAITER_CLI_COMMANDS_POLICY_CHARTS_H_

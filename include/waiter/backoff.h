@@ -1,19 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Parameters of one curve of growing, jittered delays:
+// Capped exponential backoff with jitter. Its parameters:
 //
 //   waiter::BackoffOptions backoff = {.initial_delay = absl::Seconds(1),
 //                                     .max_delay = absl::Seconds(30),
 //                                     .jitter = waiter::Jitter::Equal()};
 //
-// A constant delay is a curve that does not grow:
+// A constant delay is a backoff that does not grow:
 //
 //   waiter::BackoffOptions every_5s = {.initial_delay = absl::Seconds(5),
 //                                      .max_delay = absl::Seconds(5),
 //                                      .jitter = waiter::Jitter::None()};
 //
-// backoff.h computes the delays, and policy.h shows them in advance.
+// `WaitOptions` takes such parameters, and policy.h shows the delays of a wait
+// in advance. `Backoff` computes the delays alone, for code that has no wait;
+// `SplitMix64` is the random generator that they are drawn from.
 
 #ifndef WAITER_BACKOFF_H_
 #define WAITER_BACKOFF_H_
@@ -114,7 +116,7 @@ struct BackoffOptions {
   // under a longer cap, it makes fewer polls and notices success sooner.
   Jitter jitter = Jitter::Equal();
 
-  // Shortest delay on this curve. Finite, between zero and `max_delay`. A delay
+  // Minimum of every delay. Finite, between zero and `max_delay`. A delay
   // that would leave no more than this before the deadline is stretched to the
   // deadline, so that the last two polls are not closer than this. Unset: 10
   // ms, or `initial_delay` if that is shorter.
@@ -147,7 +149,7 @@ absl::Status Validate(const BackoffOptions& options, std::string_view name);
 // which would dominate a wait that retries once. Algorithm: Steele, Lea, Flood,
 // "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014), as in
 // java.util.SplittableRandom.
-
+//
 // A `std::uniform_random_bit_generator` with a period of 2^64. Copies draw the
 // same numbers. Thread-compatible.
 class SplitMix64 {
@@ -179,32 +181,6 @@ class SplitMix64 {
 // one costs about 2 ns. Thread-safe.
 SplitMix64 MakeSeededSplitMix64();
 
-// Capped exponential delays with jitter.
-//
-// A `Backoff` owns no clock and no generator and never sleeps: equal inputs
-// give equal delays.
-//
-//   const waiter::Backoff backoff({.initial_delay = absl::Seconds(1),
-//                                  .max_delay = absl::Seconds(10),
-//                                  .jitter = waiter::Jitter::Full()});
-//   waiter::BackoffProgress progress;
-//   waiter::SplitMix64 gen(42);
-//   backoff.NextDelay(progress, gen);  // Somewhere in [10ms, 1s].
-//   backoff.NextDelay(progress, gen);  // Somewhere in [10ms, 2s].
-//   progress = {};                     // Start over.
-//
-// The ceilings alone, for a table or a plot:
-//
-//   for (int64_t n = 1; n <= 10; ++n) Print(backoff.Ceiling(n));
-//
-// The ceiling of the nth delay, n from 1, is
-//
-//   min(max_delay, initial_delay * multiplier^(n - 1))
-//
-// computed in floating point and compared before it becomes whole nanoseconds,
-// so that no n overflows. `Jitter` (backoff.h) says how a delay is
-// drawn under its ceiling.
-
 // Returns a delay that is uniform on `[low, high]`, both ends included, from
 // one draw of `gen`. If `low` is not below `high`, returns `low` without a
 // draw. Multiplies instead of dividing (Lemire, "Fast Random Integer Generation
@@ -221,8 +197,8 @@ std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
   return low + std::chrono::nanoseconds(absl::Uint128High64(product));
 }
 
-// Position of one wait on one curve. A value of 8 bytes; assign `{}` to start
-// over. May be used with one `Backoff` only. Thread-compatible.
+// Position of one wait in one `Backoff`, and not to be used with another. A
+// value of 8 bytes; assign `{}` to start over. Thread-compatible.
 class BackoffProgress {
  public:
   // For saving a wait: a number, zero or more, and the position that it was.
@@ -239,6 +215,25 @@ class BackoffProgress {
   int64_t value_ = 0;
 };
 
+// Computes delays. Has no clock and no generator and never sleeps: equal inputs
+// give equal delays.
+//
+//   const waiter::Backoff backoff({.initial_delay = absl::Seconds(1),
+//                                  .max_delay = absl::Seconds(10),
+//                                  .jitter = waiter::Jitter::Full()});
+//   waiter::BackoffProgress progress;
+//   waiter::SplitMix64 gen(42);
+//   backoff.NextDelay(progress, gen);  // Somewhere in [10ms, 1s].
+//   backoff.NextDelay(progress, gen);  // Somewhere in [10ms, 2s].
+//   progress = {};                     // Start over.
+//
+// The ceilings alone, for a table or a plot:
+//
+//   for (int64_t n = 1; n <= 10; ++n) Print(backoff.Ceiling(n));
+//
+// Ceilings (see `BackoffOptions`) are computed in floating point and compared
+// before they become whole nanoseconds, so that no n overflows.
+//
 // Immutable, so safe to share between threads. About 700 bytes, because the
 // windows up to the cap, at most 40, are computed in advance; the next delay
 // then costs about 2 ns with `SplitMix64`.
@@ -266,8 +261,8 @@ class Backoff {
     return delay;
   }
 
-  // Moves `progress` on, never back, to the position of a wait that has
-  // followed the curve, without jitter, for `elapsed`.
+  // Moves `progress` forward, never back, to the position of a wait that has
+  // followed the ceilings, without jitter, for `elapsed`.
   void AdvanceTo(std::chrono::nanoseconds elapsed,
                  BackoffProgress& progress) const {
     if (progress.value_ < constant_from_) {
@@ -284,8 +279,8 @@ class Backoff {
     std::chrono::nanoseconds high;
   };
 
-  // With a multiplier of 2 every curve is at its cap, or at 2^40 times its
-  // start, within the table.
+  // With a multiplier of 2 every ceiling is at the cap, or at 2^40 times the
+  // first one, within the table.
   static constexpr int64_t kMaxTableSize = 40;
 
   template <typename Gen>

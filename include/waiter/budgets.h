@@ -1,25 +1,18 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A token bucket that many waits share, so that together they cannot overload a
-// server that already fails:
+// Budgets that many waits of a process share, so that together they do not
+// overload a server. A `RetryQuota` limits the polls that follow errors, and a
+// `RateLimiter` the polls per second:
 //
 //   auto quota = waiter::RetryQuota::Make({.capacity = 500});
 //   if (!quota.ok()) return quota.status();
-//   options.retry_quota = *quota;  // In the options of many waits.
+//   auto limiter = waiter::AdaptiveRateLimiter::Make({});
+//   if (!limiter.ok()) return limiter.status();
+//   options.retry_quota = *quota;     // In the options of many waits.
+//   options.rate_limiter = *limiter;
 //
-// A poll after an error costs tokens. A success returns the cost of the last
-// poll that its wait paid for; all other tokens come back only with time, at
-// `refill_per_second`, as in the AWS SDKs. A poll after "not ready" is free.
-//
-// Code that polls without a wait may use a quota directly:
-//
-//   waiter::QuotaToken token;  // One byte per wait.
-//   std::optional<waiter::MonotonicTime> start =
-//       (*quota)->Acquire(waiter::QuotaUse::kRetry, now, token);
-//   if (!start.has_value()) return;  // Refused: poll no more.
-//   // If `*start` is later than `now`, sleep until then. Then poll.
-//   (*quota)->Release(now, token);   // After a success.
+// redis/shared_budgets.h has budgets that many processes share.
 
 #ifndef WAITER_BUDGETS_H_
 #define WAITER_BUDGETS_H_
@@ -53,7 +46,7 @@ enum class QuotaUse : uint8_t {
 };
 
 // Amounts are in tokens. They may have fractions, and must be finite and zero
-// or more. The defaults are those of the AWS SDKs since 2026; before,
+// or more. The AWS SDKs have these defaults since 2026; before,
 // `retry_cost` was 5, and `timeout_cost` and `throttle_cost` were 10.
 struct RetryQuotaOptions {
   enum class WhenSpent : uint8_t {
@@ -122,11 +115,25 @@ struct QuotaLowMark {
   // `on_low` is called by an `Acquire` that pays and leaves less than this, or
   // that is refused.
   double level = 0;
-  // Must be thread-safe and return at once; may use the quota. Null: nobody is
-  // asked.
+  // Must be thread-safe and return soon; may use the quota. Null: not called.
   std::function<void()> on_low = nullptr;
 };
 
+// A token bucket, so that many waits together cannot overload a server that
+// already fails. A poll after an error costs tokens. A success returns the cost
+// of the last poll that its wait paid for; all other tokens come back only with
+// time, at `refill_per_second`, as in the AWS SDKs. A poll after "not ready" is
+// free.
+//
+// Code that polls without a wait may use a quota directly:
+//
+//   waiter::QuotaToken token;  // One byte per wait.
+//   std::optional<waiter::MonotonicTime> start =
+//       (*quota)->Acquire(waiter::QuotaUse::kRetry, now, token);
+//   if (!start.has_value()) return;  // Refused: poll no more.
+//   // If `*start` is later than `now`, sleep until then. Then poll.
+//   (*quota)->Release(now, token);   // After a success.
+//
 // Thread-safe. Reads no clock and never sleeps. All calls must take `now` from
 // the same clock; readings of different threads need not be in order.
 // Lock-free, unless `compatible`. With refill, the account is exact to one
@@ -140,7 +147,7 @@ class RetryQuota {
 
   // Takes the cost of `use` and returns the time at which the poll may start:
   // `now`, or later with `kWait`. A poll that costs nothing never waits. The
-  // tokens are taken at once, so the caller holds nothing while it sleeps.
+  // tokens are taken immediately, so the caller holds nothing while it sleeps.
   // `token` then stands for this cost and forgets an earlier one.
   //
   // If refused, returns nullopt, takes nothing and leaves `token` as it is.
@@ -203,8 +210,8 @@ class RetryQuota {
   MonotonicTime mark_ ABSL_GUARDED_BY(mutex_){};
 };
 
-// Options of an `AdaptiveRateLimiter` (budgets.h). The defaults suit most
-// servers. For a server that recovers slowly:
+// Options of an `AdaptiveRateLimiter`. The defaults, which all AWS SDKs use,
+// suit most servers. For a server that recovers slowly:
 //
 //   auto limiter = waiter::AdaptiveRateLimiter::Make({.scale_constant = 0.1});
 //
@@ -217,9 +224,7 @@ class RetryQuota {
 //
 // where t is the time since the last throttled answer, k = cbrt(w * (1 - beta)
 // / scale_constant) is when the allowed rate is back at w, and allowed is at
-// most growth_limit times the measured rate.
-
-// A value. The defaults are those of all AWS SDKs. All numbers must be finite.
+// most growth_limit times the measured rate. All numbers must be finite.
 struct RateLimiterOptions {
   // Share of the rate that remains when the server throttles. Within (0, 1).
   double beta = 0.7;
@@ -233,7 +238,7 @@ struct RateLimiterOptions {
   // Polls per second that are always allowed. Above zero.
   double min_fill_rate = 0.5;
 
-  // Lower limit of the capacity, the number of polls that may pass at once
+  // Lower limit of the capacity, the number of polls that may pass together
   // after a pause. The capacity is otherwise one second's worth of the allowed
   // rate. At least 1, or no poll could pass.
   double min_capacity = 1;
@@ -249,18 +254,22 @@ struct RateLimiterOptions {
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const RateLimiterOptions& options);
 
-// Limits of the rate at which the waits that share them poll. In one process,
-// `AdaptiveRateLimiter` learns how many polls per second a server can bear; it
-// lets every poll pass until the server throttles for the first time.
-//
-//   auto limiter = waiter::AdaptiveRateLimiter::Make({});
-//   if (!limiter.ok()) return limiter.status();
-//   options.rate_limiter = *limiter;  // In the options of many waits.
-//
-// Where one call polls many keys, `BatchOptions::rate_limiter` counts calls.
-//
-// Code that polls without a wait may use it directly, before and after each
-// poll:
+// Snapshot of a limiter, for logs and tests. Rates are in polls per second,
+// capacities in polls, times in seconds.
+struct RateLimiterState {
+  bool limiting = false;     // Whether the server has ever throttled.
+  double measured_rate = 0;  // Smoothed rate of finished polls.
+  double fill_rate = 0;      // Rate at which polls may pass now.
+  double capacity = 0;       // Polls that may pass together, at the last call.
+  double max_capacity = 0;   // Upper limit of `capacity`.
+  double last_max_rate = 0;  // w of the formula.
+  double time_window = 0;    // k of the formula.
+};
+
+// A limit of the rate at which the waits that share it poll: a wait calls
+// `Acquire` before each poll and `Update` after it. If one call polls many
+// keys, `BatchOptions::rate_limiter` counts calls instead. Code that polls
+// without a wait may use a limiter directly:
 //
 //   waiter::MonotonicTime start;
 //   while ((start = (*limiter)->Acquire(now)) > now) {
@@ -268,25 +277,9 @@ absl::Status Validate(const RateLimiterOptions& options);
 //   }
 //   (*limiter)->Update(now, status);  // The status that the poll found.
 //
-// The rule is the adaptive retry mode of the AWS SDKs; budgets.h
-// has its formula and its parameters.
-
-// Snapshot of a limiter, for logs and tests. Rates are in polls per second,
-// capacities in polls, times in seconds.
-struct RateLimiterState {
-  bool limiting = false;     // Whether the server has ever throttled.
-  double measured_rate = 0;  // Smoothed rate of finished polls.
-  double fill_rate = 0;      // Rate at which polls may pass now.
-  double capacity = 0;       // Polls that may pass at once, at the last call.
-  double max_capacity = 0;   // Upper limit of `capacity`.
-  double last_max_rate = 0;  // w of the formula.
-  double time_window = 0;    // k of the formula.
-};
-
-// What a wait asks before each poll and tells after it. Implementations must be
-// thread-safe, and must neither block nor throw: the waits of a whole engine
-// stand still meanwhile. All calls take `now` from the clock of the waits;
-// readings of different threads need not be in order.
+// Implementations must be thread-safe, and must neither block nor throw,
+// because that would hold up all waits of an engine. All calls take `now` from
+// the clock of the waits; readings of different threads need not be in order.
 class RateLimiter {
  public:
   virtual ~RateLimiter() = default;
@@ -308,6 +301,10 @@ class RateLimiter {
   virtual std::shared_ptr<RateLimiter> MakeAlike() const = 0;
 };
 
+// Learns how many polls per second a server can bear, by the formula at
+// `RateLimiterOptions`. Lets every poll pass until the server throttles for the
+// first time.
+//
 // Reads no clock and never sleeps, so a slow caller delays no other caller.
 // Time is measured from the first call.
 //
@@ -327,7 +324,7 @@ class AdaptiveRateLimiter final : public RateLimiter {
 
   MonotonicTime Acquire(MonotonicTime now) override;
 
-  // The same for `cost` polls at once. Returns an error if they could never
+  // The same for `cost` polls together. Returns an error if they could never
   // pass: kInvalidArgument if `cost` is negative or not finite,
   // kResourceExhausted if it is above the current `max_capacity`.
   absl::StatusOr<MonotonicTime> Acquire(MonotonicTime now, double cost);

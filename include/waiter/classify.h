@@ -1,14 +1,18 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Classification of status codes: maps an `absl::Status` or the status of an
-// HTTP response to a `PollStatus`.
+// Which functions can be polled (`StatusFunction`), and what an error means to
+// a wait: maps an `absl::Status` or the status of an HTTP response to a
+// `PollStatus`.
 //
 //   absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
 //   if (!got.ok()) return waiter::FromStatus(got.status());
 //
 //   HttpResponse got = Get("/instances/i-0abc");
 //   if (got.code != 200) return waiter::FromHttp(got.code, got.reason);
+//
+// `ErrorClassifier` does the same for the errors of a service, with changes of
+// your own and with the tables of other systems.
 //
 // All functions here are thread-safe. Their tables:
 //
@@ -36,8 +40,7 @@
 //
 // A status function may know better. If 404 or kNotFound means "not yet", it
 // should return `NotReady(status)`. If kDeadlineExceeded means that one call
-// was too slow, it should return `ServerError(status)`. classify.h
-// changes single entries of the tables, and has the tables of other systems.
+// was too slow, it should return `ServerError(status)`.
 
 #ifndef WAITER_CLASSIFY_H_
 #define WAITER_CLASSIFY_H_
@@ -95,41 +98,6 @@ requires(!std::same_as<T, bool>) Poll<T> FromStatus(absl::StatusOr<T> result) {
   return Poll<T>(std::in_place, *std::move(result));
 }
 
-// Classification of the errors of a service, by the table of a system and with
-// changes of your own:
-//
-//   const waiter::ErrorClassifier classifier =
-//       waiter::ErrorClassifier::AwsKotlin()
-//           .With("ResourceNotFoundException", waiter::PollStatus::kNotReady)
-//           .With(409, waiter::PollStatus::kNotReady);
-//   ...
-//   return classifier.Answer({.http_status = 400, .code = error.code()},
-//                            error.message(), hint);
-//
-// For one code alone: `waiter::ClassOfAwsErrorCode("ThrottlingException")`.
-//
-// |               | Http()       | AwsKotlin()  | Botocore()   | AwsGoV1()    |
-// | ------------- | ------------ | ------------ | ------------ | ------------ |
-// | throttle code | none         | 14           | the same 14  | 11           |
-// | retried code  | none         | 3            | 2            | 7            |
-// | throttle HTTP | 429          | none         | none         | 429 502-504  |
-// | retried HTTP  | ClassOfHttp  | 500 502-504  | 500 502-504  | 500          |
-// | throttling    | throttled    | throttled    | throttled    | not read     |
-// | retryable     | server error | server error | server error | not read     |
-// | kConnection   | server error | server error | server error | server error |
-// | kServer alone | server error | not read     | not read     | not read     |
-//
-// The first line that applies decides:
-//
-//   1. If any row calls the error throttled, it is throttled.
-//   2. If any row calls it a server error, it is a server error.
-//   3. A 2xx without any sign of an error is success; in `Http()`, 202 is not
-//      ready.
-//   4. Everything else is failed: in Kotlin and botocore also 429 without an
-//      error code.
-//
-// error_classifier.cc lists the codes and names the source of each table.
-
 // Known facts about an error. An error without any is failed. The text of
 // `code` needs to stay valid only during `ClassOf`.
 struct ServiceError {
@@ -154,13 +122,47 @@ struct ServiceError {
   bool throttling = false;
 };
 
-// A table and the changes to it. Immutable; safe to share between threads.
+// Classifies the errors of a service by the table of a system and by changes of
+// your own:
+//
+//   const waiter::ErrorClassifier classifier =
+//       waiter::ErrorClassifier::AwsKotlin()
+//           .With("ResourceNotFoundException", waiter::PollStatus::kNotReady)
+//           .With(409, waiter::PollStatus::kNotReady);
+//   ...
+//   return classifier.Answer({.http_status = 400, .code = error.code()},
+//                            error.message(), retry_after);
+//
+// For one code alone: `waiter::ClassOfAwsErrorCode("ThrottlingException")`.
+//
+// |               | Http()       | AwsKotlin()  | Botocore()   | AwsGoV1()    |
+// | ------------- | ------------ | ------------ | ------------ | ------------ |
+// | throttle code | none         | 14           | the same 14  | 11           |
+// | retried code  | none         | 3            | 2            | 7            |
+// | throttle HTTP | 429          | none         | none         | 429 502-504  |
+// | retried HTTP  | ClassOfHttp  | 500 502-504  | 500 502-504  | 500          |
+// | throttling    | throttled    | throttled    | throttled    | not read     |
+// | retryable     | server error | server error | server error | not read     |
+// | kConnection   | server error | server error | server error | server error |
+// | kServer alone | server error | not read     | not read     | not read     |
+//
+// The first line that applies decides:
+//
+//   1. If any row calls the error throttled, it is throttled.
+//   2. If any row calls it a server error, it is a server error.
+//   3. A 2xx without any sign of an error is success; in `Http()`, 202 is not
+//      ready.
+//   4. Everything else is failed: in Kotlin and botocore also 429 without an
+//      error code.
+//
+// waiter/error_classifier.cc lists the codes and names the source of each
+// table. Immutable; safe to share between threads.
 // Making a classifier is cheap because the table is static; a copy copies the
 // changes. A lookup takes time in proportion to the length of the lists and the
 // number of changes.
 class ErrorClassifier {
  public:
-  // Returns the general rules: `ClassOfHttp` (classify.h), and no error codes.
+  // Returns the general rules: `ClassOfHttp`, and no error codes.
   static ErrorClassifier Http();
 
   // Returns the rules of the AWS SDK for Kotlin: AwsRetryPolicy over
@@ -192,14 +194,14 @@ class ErrorClassifier {
 
   // Returns an answer with that class, and `retry_after`. Unless it is a
   // success, its error has a message made of the code, the HTTP status and
-  // `text`, and a status code that fits: that of the class for throttling,
+  // `text`, and a status code that fits: the code of its class for throttling,
   // kDeadlineExceeded for timeouts, which a `RetryQuota` charges as such,
   // otherwise `CodeOfHttp`.
   Poll<> Answer(const ServiceError& error, std::string_view text = {},
                 absl::Duration retry_after = {}) const;
 
-  // Returns the class of `code` by the changes and `waiter::ClassOf`
-  // (classify.h). OK is always success.
+  // Returns the class of `code` by the changes and `waiter::ClassOf`. OK is
+  // always success.
   PollStatus ClassOfStatus(absl::StatusCode code) const;
 
  private:
@@ -225,13 +227,18 @@ class ErrorClassifier {
 // the status, use an `ErrorClassifier`.
 PollStatus ClassOfAwsErrorCode(std::string_view error_code);
 
-// The functions that may be polled. A status function is anything callable that
-// takes nothing or a `const PollContext&`, and returns one of
+// Whether `F` can be called with a `const PollContext&`. If it can be called
+// both ways, it gets the context. Waits that hand out no context are cheaper.
+template <typename F>
+concept TakesContext = internal::CallableWithContext<F>;
+
+// Whether `F` can be polled. A status function is anything callable that takes
+// nothing or a `const PollContext&`, and returns one of
 //
 //   PollStatus           the bare status
 //   bool                 true is success, false is not ready
 //   Poll<T>              status, value, error, text, retry_after
-//   absl::Status         classified by `FromStatus` (classify.h)
+//   absl::Status         classified by `FromStatus`
 //   absl::StatusOr<T>    the same, with a value
 //   absl::StatusOr<bool> the same; false is not ready
 //
@@ -245,17 +252,10 @@ PollStatus ClassOfAwsErrorCode(std::string_view error_code);
 // means "not yet" says so itself: `return waiter::NotReady(status);`.
 //
 // A wait calls its status function again only after the previous call has
-// returned. An exception ends the wait and is never retried.
+// returned, as an lvalue that is not const, so that it may change its own
+// state. An exception ends the wait and is never retried.
 // engine/async_waiter.h is for functions that take a completion instead of
 // returning an answer.
-
-// Whether `F` can be called with a `const PollContext&`. If it can be called
-// both ways, it gets the context. Waits that hand out no context are cheaper.
-template <typename F>
-concept TakesContext = internal::CallableWithContext<F>;
-
-// Whether `F` can be polled. `F` is called as an lvalue that is not const, so
-// that it may change its own state.
 template <typename F>
 concept StatusFunction = requires {
   typename internal::ValueOfAnswer<typename internal::AnswerOf<F>::type>::type;

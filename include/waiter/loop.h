@@ -24,7 +24,9 @@
 // `WaitLoop` again when the poll has answered or the timer has fired. To stop
 // early, it cancels the timer and calls `End` with the reason `kCancelled`.
 //
-// docs/design.md has the table of decisions and the states.
+// A driver of very many waits stores a `WaitState` for each instead of a loop.
+// `SaveWait` and `RestoreWait` move a wait to another process. docs/design.md
+// has the table of decisions and the states.
 
 #ifndef WAITER_LOOP_H_
 #define WAITER_LOOP_H_
@@ -51,8 +53,8 @@
 
 namespace waiter {
 
-// The instruction that `WaitLoop` (loop.h) gives to a driver. A
-// driver carries it out and calls the loop again:
+// The instruction that a `WaitLoop` gives to a driver, which carries it out and
+// calls the loop again:
 //
 //   switch (step.action()) {
 //     case waiter::NextStep::Action::kPoll:
@@ -66,7 +68,7 @@ namespace waiter {
 //     case waiter::NextStep::Action::kFinish:
 //       return report;
 //   }
-
+//
 // A value of 16 bytes. Drivers read it; only the loop and tests make one.
 class NextStep {
  public:
@@ -97,9 +99,16 @@ class NextStep {
   Action action_;
 };
 
-// The memory of one wait between two steps, besides its report. A driver that
+// Position of a wait in each of its backoffs; `{}` restarts them.
+struct WaitGrowth {
+  BackoffProgress not_ready;
+  BackoffProgress server_error;
+  BackoffProgress throttled;
+};
+
+// The memory of one wait between two steps, except its report. A driver that
 // holds very many waits may keep this, or the part of it that their policy
-// uses, and make a `WaitLoop` (loop.h) for each step:
+// uses, and make a `WaitLoop` for each step:
 //
 //   waiter::WaitLoop loop(policy, report, saved);
 //   waiter::NextStep step = loop.OnPoll(now, gen, stop_requested);
@@ -109,17 +118,9 @@ class NextStep {
 // `brief_report` before the first step, which saves work:
 //
 //   waiter::WaitLoop loop(policy, report, {.brief_report = true});
-
-// Position of a wait on each of its curves; `{}` restarts them.
-struct WaitGrowth {
-  BackoffProgress not_ready;
-  BackoffProgress server_error;
-  BackoffProgress throttled;
-};
-
-// A value of 112 bytes. `WaitLoop` writes it; drivers store it and, before the
-// first step, may set `brief_report`. Times are on the scale of the wait's
-// clock.
+//
+// A value of 112 bytes. `WaitLoop` writes it. Times are on the scale of the
+// wait's clock.
 struct WaitState {
   // Start of the wait, and its deadline, `max()` if it has none.
   MonotonicTime start = {};
@@ -173,26 +174,14 @@ struct WaitState {
   WaitGrowth growth = {};
 };
 
-// Saves and restores a wait for drivers (token.h says what that means):
-//
-//   // During a sleep until `wake_up`, or when a poll is about to begin:
-//   waiter::WaitToken token =
-//       waiter::SaveWait(loop.state(), report, loop.name(), wake_up,
-//                        {clock.MonotonicNow(), clock.TimeNow()});
-//
-//   // In place of `WaitLoop::Start`, in another process:
-//   waiter::SavedWait saved = waiter::RestoreWait(
-//       token, {clock.MonotonicNow(), clock.TimeNow()});
-//   waiter::NextStep step = loop.Resume(now, std::move(saved), stop);
-
-// One moment on both scales of a clock. The wall clock may be that of a store
+// One moment on both scales of a clock. The wall clock may belong to a store
 // that several machines share.
 struct ClockReading {
   MonotonicTime monotonic;
   absl::Time wall;
 };
 
-// A wait that can go on, with its times on the scale of this process.
+// A wait that can be resumed, with its times on the scale of this process.
 struct SavedWait {
   WaitState state;
   WaitReport report;
@@ -200,8 +189,14 @@ struct SavedWait {
   std::string name;       // Cut as in the token.
 };
 
-// Returns the token of a wait that has not ended. `wake_up` is the end of its
-// sleep, if it sleeps. Allocates the token and nothing else; about 200 ns.
+// Returns the token (token.h) of a wait that has not ended. `wake_up` is the
+// end of its sleep, if it sleeps. Allocates the token and nothing else; about
+// 200 ns.
+//
+//   // During a sleep until `wake_up`, or when a poll is about to begin:
+//   waiter::WaitToken token =
+//       waiter::SaveWait(loop.state(), report, loop.name(), wake_up,
+//                        {clock.MonotonicNow(), clock.TimeNow()});
 WaitToken SaveWait(const WaitState& state, const WaitReport& report,
                    std::string_view name, MonotonicTime wake_up,
                    const ClockReading& now);
@@ -209,6 +204,11 @@ WaitToken SaveWait(const WaitState& state, const WaitReport& report,
 // Returns the wait of a token that is not empty, moved to the time `now`. Times
 // before the wait was restored may be before the beginning of the scale of
 // `now.monotonic`.
+//
+//   // In place of `WaitLoop::Start`, in another process:
+//   waiter::SavedWait saved = waiter::RestoreWait(
+//       token, {clock.MonotonicNow(), clock.TimeNow()});
+//   waiter::NextStep step = loop.Resume(now, std::move(saved), stop);
 SavedWait RestoreWait(const WaitToken& token, const ClockReading& now);
 
 namespace internal {
@@ -255,9 +255,9 @@ class WaitLoop {
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
                  StopRequested stop_requested);
 
-  // In place of `Start`: goes on with a wait that was saved (saved_wait.h), at
-  // the end of its sleep, or at once if that is over. Ends with
-  // `kInvalidOptions` if the saved wait has another name than this one.
+  // In place of `Start`: resumes a wait that was saved, at the end of its
+  // sleep, or immediately if that is over. Ends with `kInvalidOptions` if the
+  // saved wait has another name than this one.
   NextStep Resume(MonotonicTime now, SavedWait saved,
                   StopRequested stop_requested);
 
@@ -277,9 +277,9 @@ class WaitLoop {
 
   // Requests a poll during a sleep. The delays grow from their beginning again.
   // Returns the step in place of the sleep: a poll, or a shorter sleep that
-  // keeps `min_delay` and the server's hint. Returns nullopt if the sleep goes
-  // on, because a quota, a limiter or the hint decided it or because it
-  // confirms a success.
+  // keeps `min_delay` and the server's `retry_after`. Returns nullopt if the
+  // sleep continues, because a quota, a limiter or `retry_after` decided it or
+  // because it confirms a success.
   std::optional<NextStep> OnNotified(MonotonicTime now,
                                      StopRequested stop_requested);
 
@@ -312,8 +312,8 @@ class WaitLoop {
   }
 
   // Returns whether a sleep of `delay` after a poll must not be shorter by the
-  // age of a cheap reading of the clock, because of a server's hint or because
-  // `min_delay` is near.
+  // age of a cheap reading of the clock, because of a server's `retry_after` or
+  // because `min_delay` is near.
   bool NeedsExactDelay(std::chrono::nanoseconds delay) const {
     return delay < Curve().min_delay() + Clock::kMaxReadingAge ||
            report_.last_poll.retry_after() > absl::ZeroDuration();

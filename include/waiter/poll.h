@@ -1,8 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The answer of one poll: one of five statuses, and optionally a value, an
-// error, a short text for people, and a server's hint about when to poll again:
+// What a status function returns and what it gets. It returns the answer of one
+// poll, `Poll<T>`: one of five statuses, and optionally a value, an error, a
+// short text for people, and the time for which the server asked not to be
+// polled (`retry_after`):
 //
 //   waiter::Poll<Instance> GetStatus() {
 //     HttpResponse got = Get("/instances/i-0abc");
@@ -24,8 +26,10 @@
 //     return waiter::FromStatus(status);  // From classify.h.
 //   }
 //
-// A function may also return `PollStatus` (poll.h) or `bool`;
-// classify.h lists all accepted types.
+// A function may also return a bare `PollStatus` or a `bool`; classify.h lists
+// all accepted types, and derives answers from the errors of a service. A
+// function that takes a `const PollContext&` gets the number, the deadline and
+// the stop token of the current poll.
 
 #ifndef WAITER_POLL_H_
 #define WAITER_POLL_H_
@@ -57,14 +61,10 @@ namespace waiter {
 //       },
 //       {.timeout = absl::Seconds(30)});
 //
-// `Poll<T>` (poll.h) adds a value, an error, a text or a server's hint to it.
-// classify.h and classify.h derive a `PollStatus` from the errors of a
-// service.
-
 // Ordered from healthy to hopeless. After `kNotReady`, `kThrottled` and
-// `kServerError` the wait goes on. Each of them has its own backoff curve, and
-// an answer restarts the curves of all statuses that are worse. A number
-// outside of this list ends the wait as `kFailed`, with a kInternal error.
+// `kServerError` the wait continues. Each of them has its own backoff, and an
+// answer restarts the backoffs of all statuses that are worse. A number outside
+// of this list ends the wait as `kFailed`, with a kInternal error.
 enum class PollStatus : uint8_t {
   // The condition is met. Ends the wait, unless the options ask for the
   // condition to hold (`WaitOptions::successes_required`, `hold_for`).
@@ -81,7 +81,7 @@ enum class PollStatus : uint8_t {
   // timeout; another one may. Delay by `WaitOptions::server_error`.
   kServerError,
 
-  // The condition will never be met. Ends the wait at once.
+  // The condition will never be met. Ends the wait immediately.
   kFailed,
 };
 
@@ -110,7 +110,7 @@ class Poll<void> {
 
   // Keeps `error` for the report; `detail()` is then its message. A status
   // other than success with an OK `error` becomes `kFailed` with a kInternal
-  // error, because polling on would hide a defect.
+  // error, because to continue would hide a defect.
   Poll(PollStatus status, absl::Status error, absl::Duration retry_after = {});
 
   // Copies `detail`. Allocates only if it is longer than 15 characters.
@@ -127,8 +127,8 @@ class Poll<void> {
   std::string_view detail() const;
 
   // Returns the time for which the server asked not to be polled, counted from
-  // the end of this poll. Zero, negative and infinite durations are no hint.
-  // `RetryAfterOptions` says how a hint and the computed delay combine.
+  // the end of this poll. Zero, negative and infinite durations are ignored.
+  // `RetryAfterOptions` says how it combines with the computed delay.
   absl::Duration retry_after() const { return retry_after_; }
 
   // For drivers: returns whether there is more than a status.
@@ -217,8 +217,8 @@ class Poll : public Poll<void> {
 };
 
 // Functions that make answers. An `error` must not be OK; otherwise the answer
-// is `kFailed` with a kInternal error. `retry_after` is the server's hint,
-// which retry_after.h reads from the headers of a response.
+// is `kFailed` with a kInternal error. retry_after.h reads `retry_after` from
+// the headers of a response.
 
 // The condition is met.
 inline Poll<> Success() { return PollStatus::kSuccess; }
@@ -265,7 +265,7 @@ Poll<> Failed(std::string_view detail = {});
 //     }
 //     return waiter::Success();
 //   }
-
+//
 // A status function gets a reference that is valid only during the call; code
 // that continues after the call must copy the fields it needs. Times are
 // measured at the start of the poll, with the clock of the wait. A wait whose

@@ -11,18 +11,22 @@
 // originals limit the attempts, not the time, except for Smithy, where the
 // caller must limit the time, too.
 //
-// Pass parameters as arguments (presets.h). Most presets have a delay
-// rule that copies its parameters, so a later change of the curves in the
-// options has no effect. All other options may be changed. docs/design.md shows
-// the presets side by side, and policy.h computes their delays. All functions
-// here are thread-safe.
+// Pass parameters as arguments; their defaults come from the original systems:
+//
+//   waiter::WaitOptions options = waiter::AwsStandard2026(
+//       {.max_attempts = 5, .initial_delay = absl::Milliseconds(100)});
+//
+// Most presets have a delay rule that copies its parameters, so a later change
+// of a backoff in the options has no effect. All other options may be changed.
+// docs/design.md shows the presets side by side, and policy.h computes their
+// delays. All functions here are thread-safe.
 //
 // All presets differ from their originals in five ways: delays have a
 // resolution of nanoseconds, cannot overflow and end at 73 years; a sleep that
-// would pass the deadline is cut, and one last poll follows there; hints of
-// zero and infinity are ignored, as are negative ones except with gRPC;
-// exceptions of the status function pass through; a wait that has used up its
-// attempts or its quota ends with a status of its own, and
+// would pass the deadline is cut, and one last poll follows there; a
+// `retry_after` of zero or infinity is ignored, as is a negative one except
+// with gRPC; exceptions of the status function pass through; a wait that has
+// used up its attempts or its quota ends with a status that says so, and
 // `WaitReport::last_error` has the error of the service.
 
 #ifndef WAITER_PRESETS_H_
@@ -37,13 +41,6 @@
 
 namespace waiter {
 
-// Parameters of the presets in presets.h, with the defaults of the systems that
-// they come from:
-//
-//   waiter::WaitOptions options = waiter::AwsStandard2026(
-//       {.max_attempts = 5, .initial_delay = absl::Milliseconds(100)});
-//   options.timeout = absl::Minutes(1);
-//
 // A parameter out of range makes the options of the wait invalid: the wait then
 // ends with kInvalidArgument before its first poll. In the ranges below, `c` is
 // the ceiling of a delay: min(max, initial * scale^(attempt - 1)).
@@ -93,7 +90,7 @@ struct AwsRetryOptions {
 
   // Ceilings of the delay after a first poll that was not throttled, and after
   // one that was. Zero or more. Growth counts all polls, so that a poll that is
-  // throttled later starts higher on its curve.
+  // throttled later has a higher ceiling.
   absl::Duration initial_delay = absl::Milliseconds(50);
   absl::Duration throttled_initial_delay = absl::Seconds(1);
 
@@ -106,7 +103,7 @@ struct AwsRetryOptions {
   // Ceiling of every delay. At least `initial_delay`.
   absl::Duration max_backoff = absl::Seconds(20);
 
-  // Longest time by which a server's hint may lift a delay, even above
+  // Longest time by which a server's `retry_after` may lift a delay, even above
   // `max_backoff`. Finite, zero or more.
   absl::Duration retry_after_max_overshoot = absl::Seconds(5);
 };
@@ -131,7 +128,7 @@ struct GrpcRetryOptions {
 // The next three policies have an incremental delay, as "Error retries and
 // exponential backoff" in the AWS General Reference describes it: after the nth
 // poll they delay 2^n * 100 ms, at most `max_wait_interval`, regardless of its
-// answer. They have no jitter and ignore hints.
+// answer. They have no jitter and ignore `retry_after`.
 
 // Returns the policy of the pseudo-code. It delays 100 ms before the first
 // poll, makes `max_retries` polls (at least one), and ends at the first server
@@ -148,15 +145,15 @@ WaitOptions AwsPollingJava(int64_t max_retries,
 
 // Returns the policy of the Java program of the Japanese edition, which is the
 // same without the delay before the first poll. Unlike the original, it does
-// not go on after an exception.
+// not continue after an exception.
 WaitOptions AwsPollingJavaPollingFirst(int64_t max_retries,
                                        absl::Duration max_wait_interval);
 
 // Returns the policy of `DefaultRetryer.RetryRules` of the AWS SDK for Go v1
 // (aws/client, at its last release), as one delay rule. The nth delay, n from
 // 1, is 2^(n-1) times a draw from [min, 2 min), or a draw from [max / 2, max)
-// if that would be above max or overflow. Throttled polls have bounds of their
-// own and add their `retry_after`, uncapped.
+// if that would be above max or overflow. Throttled polls have separate bounds
+// and add their `retry_after`, uncapped.
 //
 // In the original, 429, 502, 503 and 504 count as throttled, and Retry-After is
 // read with 429 and 503 only. Here the status function decides;
@@ -172,7 +169,8 @@ GoV1RetryOptions GoV1Ec2NetworkInterfaces();
 
 // Returns the policy of `StandardRetryStrategy` of the AWS SDK for Kotlin as
 // its guide describes it, before 2026. Delays grow with the attempt, regardless
-// of the answer; a throttled poll is not delayed longer, and hints are ignored.
+// of the answer; a throttled poll is not delayed longer, and `retry_after` is
+// ignored.
 // `retry_quota` is a new bucket with the costs of `KotlinRetryQuota`.
 //
 // Unlike in the original, delays are not cut to whole milliseconds, a poll

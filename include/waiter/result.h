@@ -15,6 +15,7 @@
 //     LOG(WARNING) << "last error: " << result.report().last_error->detail();
 //   }
 //
+// A report also prints as one line: `LOG(INFO) << result.report();`.
 // testing/matchers.h has gMock matchers for it.
 
 #ifndef WAITER_RESULT_H_
@@ -38,19 +39,6 @@
 #include "waiter/poll.h"
 
 namespace waiter {
-
-// Everything about a wait except its value: why it ended, how many polls it
-// made, how long it took, and what the polls found.
-//
-//   waiter::WaitResult<Instance> result = wait_until_running.Wait();
-//   LOG(INFO) << result.report();
-//
-// With `WaitOptions::history_limit` the report lists single polls:
-//
-//   for (const waiter::PollRecord& poll : result.report().history) {
-//     LOG(INFO) << poll.started << " " << waiter::PollStatusName(poll.status)
-//               << ", then delayed by " << poll.delay;
-//   }
 
 // The event that ended a wait, with the code of `WaitReport::status`. If the
 // status function itself fails with kCancelled or kDeadlineExceeded, the reason
@@ -86,8 +74,9 @@ struct PollRecord {
   absl::Duration delay;  // All sleeps between this poll and the next one.
 };
 
-// A value. A wait on a `WaitEngine` with `ReportLevel::kLean` fills in less;
-// see engine/engine.h.
+// Everything about a wait except its value: why it ended, how many polls it
+// made, how long it took, and what the polls found. A wait on a `WaitEngine`
+// with `ReportLevel::kLean` fills in less; see engine/engine.h.
 struct WaitReport {
   StopReason reason = StopReason::kInvalidOptions;
 
@@ -127,7 +116,12 @@ struct WaitReport {
   // True if the success or failure arrived after the deadline.
   bool late = false;
 
-  // The last `WaitOptions::history_limit` polls, oldest first.
+  // The last `WaitOptions::history_limit` polls, oldest first:
+  //
+  //   for (const waiter::PollRecord& poll : result.report().history) {
+  //     LOG(INFO) << poll.started << " " << waiter::PollStatusName(poll.status)
+  //               << ", then delayed by " << poll.delay;
+  //   }
   std::vector<PollRecord> history;
 
   // The exception of the status function or the executor, with the reason

@@ -1,15 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Parsers for the hints by which servers say when to poll again. Over HTTP:
+// Parsers for what servers send to say when to poll again. Over HTTP:
 //
-//   waiter::RetryAfter hint;
+//   waiter::RetryAfter retry_after;
 //   for (const auto& [name, value] : response.headers) {
-//     if (!hint.has_value()) {
-//       hint = waiter::ParseRetryAfterField(name, value, absl::Now());
+//     if (!retry_after.has_value()) {
+//       retry_after = waiter::ParseRetryAfterField(name, value, absl::Now());
 //     }
 //   }
-//   if (response.code == 429) return waiter::Throttled("429", hint);
+//   if (response.code == 429) return waiter::Throttled("429", retry_after);
 //
 // Over gRPC, by the trailing metadata of a call:
 //
@@ -19,9 +19,9 @@
 //
 // Whatever a server sends, a result has no value or is within [0, kLongest].
 // The parsers ignore spaces and tabs around a value; any other deviation from
-// its form gives no value. `RetryAfterOptions` (options.h) says how
-// a wait combines a hint with its own delay, and sets a shorter limit. A wait
-// ignores a hint of zero, so that it causes no busy loop.
+// its form gives no value. `RetryAfterOptions` (options.h) says how a wait
+// combines a result with its own delay, and sets a shorter limit. A wait
+// ignores zero, so that it causes no busy loop.
 //
 // All functions here are thread-safe and allocate nothing.
 
@@ -37,10 +37,10 @@
 namespace waiter {
 
 // The time for which a server asked not to be polled, or no value if it sent no
-// valid hint. A small value type.
+// valid one. A small value type.
 class RetryAfter {
  public:
-  // Longest hint, 68 years; longer ones count as this. RFC 9111, 1.2.2 has the
+  // Maximum, 68 years; longer times count as this. RFC 9111, 1.2.2 has the
   // same limit for all numbers of seconds in HTTP.
   static constexpr absl::Duration kLongest = absl::Seconds(int64_t{1} << 31);
 

@@ -34,7 +34,7 @@
 #undef WAITER_INTERNAL_LANGUAGE
 
 #define WAITER_VERSION_MAJOR 0
-#define WAITER_VERSION_MINOR 9
+#define WAITER_VERSION_MINOR 10
 #define WAITER_VERSION_PATCH 0
 
 // The three parts as one number, two digits each: 10203 is version 1.2.3.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of budgets.h and budgets.h.
+// Promises of budgets.h.
 
 #include <algorithm>
 #include <array>

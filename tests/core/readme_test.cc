@@ -1,10 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles and runs the code of README.md, and checks that each example stands
-// in this file word for word.
+// Compiles and runs the code of README.md, checks that each example is in this
+// file word for word, and that docs/headers.md lists all public headers.
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <future>
@@ -32,6 +33,7 @@
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::waiter::CodeBlocks;
 using ::waiter::ReadFile;
 using ::waiter::Words;
@@ -218,17 +220,29 @@ std::vector<std::string> PublicHeaders() {
   return headers;
 }
 
-TEST(ReadmeTest, MapHasExactlyThePublicHeaders) {
-  const std::string readme = ReadFile("README.md");
-  const std::string map = readme.substr(readme.find("\n| header in "));
-  std::vector<std::string> named = {"waiter.h"};  // "Start with" it.
-  const std::vector<std::string> parts = absl::StrSplit(map, '`');
+// Returns the headers that a document names.
+std::vector<std::string> HeadersIn(const std::string& text) {
+  std::vector<std::string> headers;
+  const std::vector<std::string> parts = absl::StrSplit(text, '`');
   for (const std::string& part : parts) {
-    if (absl::EndsWith(part, ".h")) named.push_back(part);
+    if (absl::EndsWith(part, ".h")) headers.push_back(part);
   }
-  std::sort(named.begin(), named.end());
+  std::sort(headers.begin(), headers.end());
+  return headers;
+}
 
-  EXPECT_EQ(named, PublicHeaders());
+TEST(ReadmeTest, HeadersToStartWithExist) {
+  const std::string readme = ReadFile("README.md");
+  const size_t begin = readme.find("\n## Where to start\n");
+  ASSERT_NE(begin, std::string::npos);
+
+  const std::vector<std::string> named = HeadersIn(readme.substr(begin));
+  EXPECT_EQ(named.size(), 6);
+  EXPECT_THAT(PublicHeaders(), IsSupersetOf(named));
+}
+
+TEST(ReadmeTest, ListOfHeadersHasExactlyThePublicHeaders) {
+  EXPECT_EQ(HeadersIn(ReadFile("docs/headers.md")), PublicHeaders());
 }
 
 }  // namespace

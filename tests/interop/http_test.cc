@@ -29,7 +29,6 @@
 #include "tests/support/socket_server.h"
 #include "waiter/classify.h"
 #include "waiter/interop/http.h"
-#include "waiter/interop/http_request.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"

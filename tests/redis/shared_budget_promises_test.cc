@@ -49,7 +49,7 @@ using ::std::chrono::seconds;
 using ::testing::Ge;
 using ::testing::SizeIs;
 
-// The codes that budget_store.h and redis_client.h name, and others.
+// The codes that shared_budgets.h and client.h name, and others.
 constexpr std::array kErrors = {
     absl::StatusCode::kUnavailable,      absl::StatusCode::kResourceExhausted,
     absl::StatusCode::kAborted,          absl::StatusCode::kUnauthenticated,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A store of shared budgets as somebody else might write one, on simulated
-// time: it keeps no more than budget_store.h asks of it, and tests choose each
+// time: it keeps no more than `BudgetStore` asks of it, and tests choose each
 // answer.
 //
 //   SimulatedClock clock(SimulatedClock::Mode::kManual);

@@ -22,22 +22,23 @@ file() {
 # Writes a project without a fault.
 begin() {
   rm -rf "${scratch:?}"/*
-  file tools/layers.txt '# Lowest first.' 'waiter/core' 'waiter/loop waiter/presets # side by side' 'cli/text' 'cli' \
-    'tests/core' '' 'white-box tests/core/step_test.cc waiter/core/step.h'
-  file waiter/core/BUILD.bazel 'library_part(' '    srcs = ["step.h"],' '    hdrs = [' '        "poll.h",' \
-    '        "internal/take.h",' '    ],' ')'
-  file waiter/loop/BUILD.bazel '    hdrs = ["loop/wait_loop.h"],'
-  file waiter/presets/BUILD.bazel '    hdrs = ["presets.h"],'
+  file tools/layers.txt '# Lowest first.' 'waiter' 'waiter/engine waiter/redis # side by side' 'cli/text' 'cli' \
+    'tests/core tests/drivers tests/engine' '' \
+    'white-box tests/drivers/driver_test.cc include/waiter/engine/internal/record.h'
   file include/waiter/poll.h '#include <vector>' '' '#include "absl/status/status.h"' '#include "waiter/internal/take.h"'
   file include/waiter/internal/take.h
-  file include/waiter/loop/wait_loop.h '#include "waiter/poll.h"'
-  file include/waiter/presets.h '// #include "waiter/loop/wait_loop.h"' '#include "waiter/poll.h"'
-  file waiter/core/step.h '#include "waiter/poll.h"'
-  file waiter/loop/wait_loop.cc '#include "waiter/loop/wait_loop.h"' '#include "waiter/internal/take.h"' \
-    '#include "waiter/core/step.h"'
+  file include/waiter/engine/engine.h '#include "waiter/poll.h"' '#include "waiter/engine/internal/record.h"'
+  file include/waiter/engine/internal/record.h
+  file include/waiter/redis/client.h '// #include "waiter/engine/engine.h"' '#include "waiter/poll.h"'
+  file waiter/step.h '#include "waiter/poll.h"'
+  file waiter/engine/worker.h
+  file waiter/engine/engine.cc '#include "waiter/engine/engine.h"' '#include "waiter/internal/take.h"' \
+    '#include "waiter/engine/worker.h"' '#include "waiter/step.h"'
   file cli/text/printable.h
-  file cli/main.cc '#include "cli/text/printable.h"' '#include "waiter/loop/wait_loop.h"'
-  file tests/core/step_test.cc '#include "waiter/core/step.h"' '#include "gtest/gtest.h"'
+  file cli/main.cc '#include "cli/text/printable.h"' '#include "waiter/engine/engine.h"'
+  file tests/core/step_test.cc '#include "waiter/step.h"' '#include "waiter/internal/take.h"' '#include "gtest/gtest.h"'
+  file tests/engine/worker_test.cc '#include "waiter/engine/worker.h"' '#include "waiter/engine/internal/record.h"'
+  file tests/drivers/driver_test.cc '#include "waiter/engine/internal/record.h"'
   file .bazelignore 'tests/other'
   file tests/other/other.cc '#include "waiter/internal/take.h"'
 }
@@ -60,27 +61,42 @@ expect_fault() {
   fi
 }
 
+# expect_arrows FOLDER FOLDERS: expects that the arrows of FOLDER lead to FOLDERS.
+expect_arrows() {
+  grep -qxE "$1 +-> $2" out || { echo "FAILED: the arrows of $1"; cat out; failed=1; }
+}
+
 begin
 expect_ok 'a project in order'
-grep -qx 'cli  *-> cli/text waiter/loop' out || { echo 'FAILED: the arrows of cli:'; cat out; failed=1; }
+expect_arrows cli 'cli/text waiter/engine'
+expect_arrows waiter/engine waiter
+expect_arrows tests/engine waiter/engine
 
 begin
-file include/waiter/poll.h '#include "waiter/loop/wait_loop.h"'
-file include/waiter/loop/wait_loop.h
-file waiter/loop/wait_loop.cc
-expect_fault 'an arrow upwards' \
-  'include/waiter/poll.h:1: waiter/loop is not below waiter/core: waiter/loop/wait_loop.h'
+file include/waiter/poll.h '#include "waiter/redis/client.h"'
+file include/waiter/redis/client.h
+expect_fault 'an arrow upwards' 'include/waiter/poll.h:1: waiter/redis is not below waiter: waiter/redis/client.h'
 
 begin
-file include/waiter/presets.h '' '#include "waiter/loop/wait_loop.h"'
+file include/waiter/redis/client.h '' '#include "waiter/engine/engine.h"'
 expect_fault 'an arrow to the side' \
-  'include/waiter/presets.h:2: waiter/loop is not below waiter/presets: waiter/loop/wait_loop.h'
+  'include/waiter/redis/client.h:2: waiter/engine is not below waiter/redis: waiter/engine/engine.h'
+
+begin
+file include/waiter/redis/client.h '#include "waiter/engine/internal/record.h"'
+expect_fault 'an arrow to an internal header' \
+  'include/waiter/redis/client.h:1: waiter/engine is not below waiter/redis: waiter/engine/internal/record.h'
 
 begin
 file cli/text/printable.h '#  include "cli/text/fitted.h"'
 file cli/text/fitted.h '#include "cli/text/wide.h"'
 file cli/text/wide.h '#include "cli/text/fitted.h"'
 expect_fault 'a cycle of files within a folder' 'cycle: cli/text/fitted.h cli/text/wide.h cli/text/fitted.h'
+
+begin
+file include/waiter/internal/take.h '#include "waiter/poll.h"'
+expect_fault 'a cycle of files within a module' \
+  'cycle: include/waiter/poll.h include/waiter/internal/take.h include/waiter/poll.h'
 
 begin
 file cli/text/wide.cc '#include "cli/flags.h"'
@@ -95,25 +111,37 @@ file cli/main.cc '#include <waiter/internal/take.h>'
 expect_fault 'an internal header in the command' 'cli/main.cc:1: include/waiter/internal/take.h is not public'
 
 begin
-file cli/main.cc '#include "waiter/core/step.h"'
-expect_fault 'a header of the sources in the command' 'cli/main.cc:1: waiter/core/step.h is not public'
+file cli/main.cc '#include "waiter/step.h"'
+expect_fault 'a header of the sources in the command' 'cli/main.cc:1: waiter/step.h is not public'
 
 begin
-file tests/core/step_test.cc
-expect_fault 'a permission that nobody needs' 'tools/layers.txt: tests/core/step_test.cc does not include waiter/core/step.h'
+file tests/engine/worker_test.cc '#include "waiter/step.h"'
+expect_fault 'a private header of the core in a test of a module' \
+  'tests/engine/worker_test.cc:1: waiter/step.h is not public'
 
 begin
-file include/waiter/poll.h '#include "waiter/core/step.h"'
-file waiter/core/step.h
-expect_fault 'a header that needs the sources' 'include/waiter/poll.h:1: include/waiter/ includes waiter/core/step.h'
+file tests/core/step_test.cc '#include "waiter/engine/worker.h"'
+expect_fault 'a private header of a module in a test of the core' \
+  'tests/core/step_test.cc:1: waiter/engine/worker.h is not public'
 
 begin
-file include/waiter/clock.h
-expect_fault 'a header without a folder' 'include/waiter/clock.h: in the hdrs of no folder of waiter/'
+file tests/drivers/driver_test.cc '#include "waiter/engine/internal/record.h"' '#include "waiter/engine/worker.h"'
+expect_fault 'a private header in a test of no module' \
+  'tests/drivers/driver_test.cc:2: waiter/engine/worker.h is not public'
 
 begin
-file waiter/loop/BUILD.bazel '    hdrs = ["loop/wait_loop.h", "poll.h"],'
-expect_fault 'a header of two folders' 'include/waiter/poll.h: in the hdrs of waiter/core and of waiter/loop'
+file tests/drivers/driver_test.cc
+expect_fault 'a permission that no file needs' \
+  'tools/layers.txt: tests/drivers/driver_test.cc does not include include/waiter/engine/internal/record.h'
+
+begin
+file include/waiter/poll.h '#include "waiter/step.h"'
+file waiter/step.h
+expect_fault 'a header that needs the sources' 'include/waiter/poll.h:1: include/waiter/ includes waiter/step.h'
+
+begin
+file include/waiter/durable/store.h
+expect_fault 'a module without a line' 'waiter/durable: no line of tools/layers.txt has this folder'
 
 begin
 file sim/plan.cc
@@ -125,13 +153,19 @@ file cli/main.cc
 expect_fault 'a line without a folder' 'tools/layers.txt: there is no folder cli/text'
 
 begin
+sed -i 's/^cli$/cli waiter/' tools/layers.txt
+"$layers" . >out 2>err
+grep -qxF 'tools/layers: tools/layers.txt: waiter is there twice' err || { echo 'FAILED: a folder twice'; cat err; failed=1; }
+
+begin
 file cli/main.cc '#include "../cli/text/printable.h"'
 expect_fault 'a path from elsewhere' 'cli/main.cc:1: not by its whole path: ../cli/text/printable.h'
 
 begin
 file docs/design.md "$("$layers" --table .)"
 expect_ok 'the table in docs/design.md'
-sed -i 's/poll/pole/' docs/design.md
-expect_fault 'an old table in docs/design.md' "docs/design.md has no row: | \`waiter/core\` | \`poll.h\` |"
+[[ $(grep -c '' docs/design.md) == 3 ]] || { echo 'FAILED: the rows of the table'; cat docs/design.md; failed=1; }
+sed -i 's,engine/engine,engine/motor,' docs/design.md
+expect_fault 'an old table in docs/design.md' "docs/design.md has no row: | \`waiter/engine\` | \`engine/engine.h\` |"
 
 exit "$failed"

@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/interop/http_request.h"
 #include "waiter/interop/internal/hint_of_fields.h"
+#include "waiter/interop/internal/http_message.h"
 #include "waiter/poll.h"
 #include "waiter/retry_after.h"
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The side that asks for durable waits (durable/worker.h), in any
-// process:
+// The side that asks for durable waits, in any process; workers
+// (durable/worker.h) poll them:
 //
 //   auto client = waiter::DurableClient::Make(store, {.space = "prod"});
 //   if (!client.ok()) return client.status();
@@ -10,9 +10,12 @@
 //                      {.key = "i-0abc", .args = "eu-west-1"},
 //                      [](absl::StatusOr<bool> created) { ... });
 //
-// A wait has a name, which says how it is polled, and a key. An equal key joins
-// the wait that is there, or finds its result until that is forgotten; so an
-// `Enqueue` whose outcome is not known may be repeated.
+// A wait has a name, which says how it is polled, and a key. An `Enqueue` with
+// an equal key joins the wait that exists, or finds its result until that is
+// forgotten; so if its outcome is not known, it may be repeated.
+//
+// `DurableClient` also cancels, lists and counts waits. `CheckDurableWaits`
+// finds and repairs damage in the store.
 
 #ifndef WAITER_DURABLE_CLIENT_H_
 #define WAITER_DURABLE_CLIENT_H_
@@ -35,21 +38,20 @@
 
 namespace waiter {
 
-// How a durable wait ended (durable/worker.h):
+// How a durable wait ended:
 //
 //   absl::Status OnResult(const waiter::DurableResult& result) {
-//     if (!result.value.ok()) return Escalate(result.key,
-//     result.value.status()); return Insert(result.idempotency_key,
-//     *result.value);
+//     if (!result.value.ok()) {
+//       return Escalate(result.key, result.value.status());
+//     }
+//     return Insert(result.idempotency_key, *result.value);
 //   }
-
-// A value.
 struct DurableResult {
   std::string name;
   std::string key;
 
-  // The bytes of the success, or an error with the code of `reason`, as that of
-  // a `WaitResult`. Its message is cut to 1000 bytes.
+  // The bytes of the success, or an error with the code of `reason`, as in a
+  // `WaitResult`. Its message is cut to 1000 bytes.
   absl::StatusOr<std::string> value = absl::UnknownError("");
   StopReason reason = StopReason::kFailed;
 
@@ -57,7 +59,7 @@ struct DurableResult {
   // From the enqueue to the end, by the store's clock.
   absl::Duration elapsed;
 
-  // The same for each delivery of this result, and for no other one.
+  // The same for each delivery of this result, and unique to it.
   std::string idempotency_key;
   // Ordinal of this delivery, from 1, as far as the store knows.
   int64_t delivery = 1;
@@ -68,7 +70,7 @@ class DurableDesk;
 }  // namespace internal
 
 struct DurableClientOptions {
-  // As of the workers.
+  // Same as the workers'.
   std::string space = "default";
   int64_t partitions = 16;
 
@@ -81,7 +83,7 @@ struct DurableRequest {
   std::string key;  // 1 to 128 bytes.
   // For the status function, at most 16 KiB. Stored as they are: no secrets.
   std::string args = {};
-  // In place of that of the policy; counts from the enqueue. Within [0, 100
+  // Replaces the policy's timeout; counts from the enqueue. Within [0, 100
   // years]; zero polls once.
   std::optional<absl::Duration> timeout = std::nullopt;
   // Within [0, 100 years]. One beyond the timeout still delays the first poll,
@@ -89,7 +91,7 @@ struct DurableRequest {
   absl::Duration first_delay = absl::ZeroDuration();
 };
 
-// What is known of a wait.
+// State of a wait.
 struct DurableStatus {
   enum class Phase : uint8_t {
     kUnknown,  // Never enqueued, or forgotten.
@@ -112,13 +114,13 @@ struct DurableStatus {
   std::optional<DurableResult> result = std::nullopt;
 };
 
-// "unknown", "pending", "ended" or "delivered".
+// Returns "unknown", "pending", "ended" or "delivered".
 std::string_view ToString(DurableStatus::Phase phase);
 
-// Of all partitions of a name.
+// Counts over all partitions of a name.
 struct DurableStats {
   int64_t pending = 0;      // Also those whose result is not delivered yet.
-  int64_t undelivered = 0;  // Those of them that have a result.
+  int64_t undelivered = 0;  // Those with a result.
   int64_t overdue = 0;      // For more than 2 s.
   absl::Duration oldest = absl::ZeroDuration();  // By which one is overdue.
   int64_t kept = 0;                              // Results that were delivered.
@@ -129,14 +131,14 @@ struct DurableStats {
 
 // Names and workers of a space.
 struct DurableSpace {
-  // Those that clients or workers have used, with their partitions.
+  // Names that clients or workers have used, with their partitions.
   std::vector<std::pair<std::string, int64_t>> names;
-  int64_t workers = 0;  // That live, of all names.
+  int64_t workers = 0;  // Live workers of all names.
 };
 
 // Thread-safe. No call blocks. Callbacks come exactly once, on the thread of
 // the store, never before the call has returned, and must return soon. Errors:
-// those of the store; kInvalidArgument for names, keys and options;
+// the store's; kInvalidArgument for names, keys and options;
 // kResourceExhausted from `Enqueue` if there is no room; kFailedPrecondition if
 // the name has another number of partitions in the store, or if the store may
 // delete waits.
@@ -162,14 +164,13 @@ class DurableClient {
                    Callback<int64_t> callback);
 
   // Asks that the wait ends as cancelled, which it does at the end of the poll
-  // that is under way, or a third of a lease later. Passes on how it stands.
+  // in flight, or a third of a lease later. Passes its state to `callback`.
   void Cancel(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
   void Get(const std::string& name, const std::string& key,
            Callback<DurableStatus> callback);
 
-  // Returns a status function that succeeds with the result of the wait, for
-  // anyone who waits for it:
+  // Returns a status function that succeeds with the result of the wait:
   //
   //   engine.Start(
   //       waiter::AsyncWaiter(client->Result("instance-running", "i-0abc"),
@@ -177,7 +178,7 @@ class DurableClient {
   //       [](waiter::WaitResult<waiter::DurableResult> result) { ... });
   //
   // It also succeeds if the wait has failed: `DurableResult::value` says so. It
-  // fails if there is no such wait, or none any more. Each poll is a call of
+  // fails if the wait does not exist or is forgotten. Each poll is a call of
   // the store, so choose delays of a second or more. May outlive the client.
   std::function<void(PollCompletion<DurableResult>)> Result(
       const std::string& name, const std::string& key);
@@ -202,8 +203,52 @@ class DurableClient {
   const std::shared_ptr<internal::DurableDesk> desk_;
 };
 
-// Looks for damage in the durable waits of a name (durable/worker.h)
-// and in the settings of their server, and repairs it:
+struct DurableCheckOptions {
+  // Same as the workers'.
+  std::string space = "default";
+  int64_t partitions = 16;
+
+  // Removes leftovers of waits that are gone. A record that is neither pending
+  // nor kept becomes due immediately: its wait is polled, or its result
+  // delivered, again. A result that was delivered is kept for another day.
+  // Counters are corrected.
+  bool repairs = false;
+};
+
+// Something that is wrong with a wait.
+struct DurableFinding {
+  WaitFault fault = WaitFault::kNoRecord;
+  int partition = 0;
+  std::string key = {};  // Empty for `kMiscounted`.
+  // Of `kMiscounted`: number of missing waits; below zero, of surplus waits.
+  int64_t missing = 0;
+};
+
+struct DurableCheckReport {
+  // Servers that have partitions, each once.
+  std::vector<WaitServer> servers;
+
+  int64_t records = 0;  // Records that were examined.
+
+  // The first thousand findings, and the number of all. `repairs` repairs all.
+  std::vector<DurableFinding> findings;
+  int64_t found = 0;
+
+  // Partitions that changed while they were counted, so that only gross errors
+  // of their counters are found.
+  int64_t uncounted = 0;
+
+  bool is_clean() const;
+};
+
+// Returns "no-record" and so on, for programs.
+std::string_view ToString(WaitFault fault);
+// Returns one line for people: what is wrong, and what it means. The key is not
+// escaped.
+std::string ToString(const DurableFinding& finding);
+
+// Looks for damage in the durable waits of a name and in the settings of their
+// server, and repairs it:
 //
 //   waiter::CheckDurableWaits(
 //       store, "instance-running", {.space = "prod", .repairs = true},
@@ -215,58 +260,16 @@ class DurableClient {
 //       });
 //
 // Each wait is in several structures of the store, which change together. They
-// disagree only if somebody else wrote to the keys, or if a part of them was
-// evicted or lost. Workers and clients may go on meanwhile: a wait is compared
-// with itself at one time, and looked at again before it counts or is repaired.
-// `waiter durable check` does this on the command line.
-
-struct DurableCheckOptions {
-  // As those of the workers.
-  std::string space = "default";
-  int64_t partitions = 16;
-
-  // Removes leftovers of waits that are gone. A record that nothing leads to
-  // becomes due at once: its wait is polled, or its result delivered, again. A
-  // result that was delivered is kept for a day more. Counters are set right.
-  bool repairs = false;
-};
-
-// Something that is wrong with a wait.
-struct DurableFinding {
-  WaitFault fault = WaitFault::kNoRecord;
-  int partition = 0;
-  std::string key = {};  // Empty for `kMiscounted`.
-  // Of `kMiscounted`: waits that are missing; below zero, those too many.
-  int64_t missing = 0;
-};
-
-struct DurableCheckReport {
-  // Those that have partitions, each once.
-  std::vector<WaitServer> servers;
-
-  int64_t records = 0;  // That were looked at.
-
-  // The first thousand, and the number of all, of which all are repaired if
-  // that was asked for.
-  std::vector<DurableFinding> findings;
-  int64_t found = 0;
-
-  // Partitions that changed while they were counted; of those, only gross
-  // errors of the counters are found.
-  int64_t uncounted = 0;
-
-  bool is_clean() const;
-};
-
-// "no-record" and so on, for programs.
-std::string_view ToString(WaitFault fault);
-// One line for people: what is wrong, and what it means. The key is as it is.
-std::string ToString(const DurableFinding& finding);
-
+// disagree only if another program wrote to the keys, or if some of the keys
+// were evicted or lost. Workers and clients may continue during the check: the
+// structures of a wait are compared at one moment, and again before damage
+// counts or is repaired. `waiter durable check` does this on the command line.
+//
 // Calls back once, as the functions of `DurableClient` do, with the same
-// errors; but a server whose settings endanger waits is a fault in the report,
-// which ends there if nothing more can be asked of the server. Takes one call
-// of the store at a time, about 3 ms of the server for each 1000 waits in all.
+// errors, except that a server whose settings endanger waits is a fault in the
+// report, which ends there if the server can answer nothing more. Makes one
+// call of the store at a time, which take the server about 3 ms for each 1000
+// waits.
 void CheckDurableWaits(
     std::shared_ptr<WaitStore> store, const std::string& name,
     const DurableCheckOptions& options,

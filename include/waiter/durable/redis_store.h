@@ -3,15 +3,14 @@
 
 // The store of durable waits on a Redis or Valkey server, 7.0 or newer:
 //
-//   auto client = waiter::RedisClient::Make("redis://10.0.0.5",
-//                                           {.call_timeout =
-//                                           absl::Seconds(5)});
+//   auto client = waiter::RedisClient::Make(
+//       "redis://10.0.0.5", {.call_timeout = absl::Seconds(5)});
 //   if (!client.ok()) return client.status();
 //   const auto store = std::make_shared<waiter::RedisWaitStore>(*client);
 //
-// A `RedisCluster` (redis/client.h) does as well. One store, with
-// its connections, serves all names of a process. Its keys begin
-// with "waiter:{SPACE/NAME/PARTITION}:". The server is the memory of the waits:
+// A `RedisCluster` (redis/client.h) works, too. One store, with its
+// connections, serves all names of a process. Its keys begin with
+// "waiter:{SPACE/NAME/PARTITION}:". The server is the only memory of the waits:
 // run it with `appendonly yes` and `maxmemory-policy noeviction`;
 // docs/durable.md says what is lost otherwise. A server whose policy evicts
 // keys without a time to live is refused.

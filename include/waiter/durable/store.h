@@ -1,24 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What durable waits need of a store. `RedisWaitStore`
-// (durable/redis_store.h) is one on Redis:
+// The interface between durable waits and a store, for other stores than
+// `RedisWaitStore` (durable/redis_store.h), and for tests, which can put all
+// workers and the store into one simulation. Programs do not need it. It has
+// `WaitStore`, with its requests and replies, which are plain values:
 //
-//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
-//   if (!client.ok()) return client.status();
-//   const auto store = std::make_shared<waiter::RedisWaitStore>(*client);
-//
-// Programs need no more of this header than that. It is public for stores of
-// your own, and for tests, which can put all workers and the store into one
-// simulation.
+//   store->Claim({.partition = {.name = "job"}, .most = 10, .lease_us = 1000},
+//                [](const absl::StatusOr<ClaimReply>& reply) { ... });
 //
 // The waits of one name are divided into partitions, by their keys. A pending
-// wait has one number: the time from which anybody may claim it. While a worker
-// holds it, that is the end of the worker's lease; so the waits of a worker
-// that died become due by themselves. The number is also the fence: who does
-// not know it cannot change the wait.
+// wait has one number: the time from which any worker may claim it. While a
+// worker holds it, that is the end of the worker's lease, so the waits of a
+// worker that died become due without further action. The number is also the
+// fencing token: a worker without it cannot modify the wait.
 //
-// All times are those of the store's clock, in microseconds since 1970.
+// All times are on the store's clock, in microseconds since 1970.
 
 #ifndef WAITER_DURABLE_STORE_H_
 #define WAITER_DURABLE_STORE_H_
@@ -35,14 +32,6 @@
 #include "waiter/version.h"
 
 namespace waiter {
-
-// Requests to a `WaitStore` (durable/store.h), its replies, and what
-// they consist of. All are plain values.
-//
-//   store->Claim({.partition = {.name = "job"}, .most = 10, .lease_us = 1000},
-//                [](const absl::StatusOr<ClaimReply>& reply) { ... });
-//
-// All times are those of the store's clock, in microseconds since 1970.
 
 // One of the parts of the waits of a name.
 struct WaitPartition {
@@ -65,8 +54,8 @@ struct ClaimedWait {
   // `Enqueue` or the last holder wrote.
   std::string record = {};
   std::string args = {};
-  // Holders that vanished since one last wrote, and polls under `Mark` that
-  // were never cleared.
+  // Holders that vanished since a holder last wrote, and polls under `Mark`
+  // that were never cleared.
   int64_t crashes = 0;
   int64_t marks = 0;
   bool is_cancelled = false;
@@ -80,21 +69,21 @@ struct ClaimRequest {
 
 struct ClaimReply {
   int64_t now_us = 0;
-  // What the holder of these waits has to show. Odd, and higher than all
-  // before in the partition.
+  // The fencing token of these waits. Odd, and higher than all before in the
+  // partition.
   int64_t fence = 0;
-  // When the first of the others can be claimed; unset if there is none, or if
-  // `most` were claimed and more may be due.
+  // When the first of the others can be claimed; unset if no other waits exist,
+  // or if `most` were claimed and more may be due.
   std::optional<int64_t> next_us = {};
   std::vector<ClaimedWait> waits = {};  // Those due for longest come first.
 };
 
 enum class SettleAction : char {
-  kRelease = 'r',  // Due again after `delay_us`, for anybody.
+  kRelease = 'r',  // Due again after `delay_us`, for any worker.
   kHold = 'h',     // Held for another lease, under the new fence.
   kEnd = 'f',      // Ended, held until its result is delivered.
   kDelivered = 'k',
-  kEndUnheard = 'e',  // Ended and delivered at once, as nobody listens.
+  kEndUnheard = 'e',  // Ended and delivered, as there is no handler.
 };
 
 // What a holder does with one of its waits.
@@ -122,10 +111,10 @@ struct SettleRequest {
 
 struct SettleReply {
   int64_t now_us = 0;
-  int64_t fence = 0;  // Of the waits that are held on.
-  // Keys of waits that the caller does not hold any more. Nothing was done.
+  int64_t fence = 0;  // Of the waits that are still held.
+  // Keys of waits that the caller does not hold any more. They are unchanged.
   std::vector<std::string> lost = {};
-  // Keys of waits that are held on and are to be cancelled.
+  // Keys of waits that are still held and are to be cancelled.
   std::vector<std::string> cancelled = {};
 };
 
@@ -166,7 +155,7 @@ struct WaitStats {
   int64_t now_us = 0;
   int64_t pending = 0;                  // Without results that were delivered.
   int64_t overdue = 0;                  // For more than 2 s.
-  std::optional<int64_t> next_us = {};  // Least number of all.
+  std::optional<int64_t> next_us = {};  // Minimum number of all.
   int64_t kept = 0;                     // Results that were delivered.
   int64_t polls = 0;                    // Since the partition exists.
   // Counts since then: "enqueued", "orphans" (waits whose record was lost), and
@@ -181,19 +170,16 @@ struct WaitSpace {
   std::vector<std::string> workers = {};  // Workers that `Beat` returns.
 };
 
-// Requests by which `CheckDurableWaits` (durable/client.h) looks for
-// damage in a `WaitStore` (durable/store.h), and their replies. All
-// are plain values.
-
-// Damage to a wait, or to the remains of one.
+// Damage to a wait, or to the remains of one, that `CheckDurableWaits`
+// (durable/client.h) finds.
 enum class WaitFault : char {
-  kNoRecord = 'n',      // Pending, but without a record: nobody can poll it.
+  kNoRecord = 'n',      // Pending, but without a record: cannot be polled.
   kAdrift = 'a',        // A record that is neither pending nor kept.
   kStillPending = 'p',  // Pending, although its result was delivered.
   kNotDelivered = 'd',  // Kept as delivered, although it was not.
   kKeptNothing = 'k',   // Kept as delivered, but without a record.
-  kLeftover = 'l',      // Args, values or marks of a wait that is not there.
-  kMiscounted = 'c',    // The counters of a partition do not sum up.
+  kLeftover = 'l',      // Args, values or marks of a wait that is gone.
+  kMiscounted = 'c',    // The counters of a partition do not add up.
 };
 
 // One step through the structures of a partition.
@@ -210,15 +196,16 @@ struct CheckReply {
   int64_t fence = 0;
   int64_t enqueued = 0;
   int64_t ended = 0;
-  int64_t orphans = 0;  // Waits that were dropped for want of a record.
+  int64_t orphans = 0;  // Waits that were dropped without a record.
 };
 
 struct ExamineRequest {
   WaitPartition partition = {};
   std::vector<std::string> keys = {};
-  // Removes what cannot be a wait, and lets all others be claimed at once.
+  // Removes what cannot be a wait, and lets all others be claimed immediately.
   bool repairs = false;
-  // Waits to be counted as orphans, or, below zero, as enqueued.
+  // Counts missing waits as orphans, and surplus waits (below zero) as
+  // enqueued.
   int64_t missing = 0;
 };
 
@@ -237,10 +224,10 @@ struct WaitServer {
   bool is_usable = true;
 };
 
-// Thread-safe. Requests never block, and each is answered exactly once: also if
-// the store is unreachable or this is destroyed. No callback and no timer is
-// called before the function returns that was given it, under a lock, or at the
-// same time as another one; they must return soon.
+// Thread-safe. Requests never block, and each is answered exactly once, even if
+// the store is unreachable or is destroyed. Callbacks and timers run one at a
+// time, under no lock, and never before the function that takes them has
+// returned; they must return soon.
 //
 // An error kUnavailable means that the outcome is not known. All others mean
 // that the request had no effect.
@@ -276,19 +263,19 @@ class WaitStore {
 
   virtual void Stats(WaitPartition partition, Callback<WaitStats> callback) = 0;
 
-  // Notes that a poll of a suspect begins, or that it has ended. Returns the
-  // number of those that never did.
+  // Records that a poll of a wait that may kill its worker begins, or that it
+  // has ended. Returns the number of such polls that never ended.
   virtual void Mark(WaitPartition partition, std::string key, bool begins,
                     Callback<int64_t> callback) = 0;
 
-  // Returns the number of partitions of a name, which is `partitions` if nobody
-  // has opened the name before. kFailedPrecondition if the store is set up so
+  // Returns the number of partitions of a name, which is `partitions` if the
+  // name was not opened before. kFailedPrecondition if the store is set up so
   // that it may delete waits.
   virtual void Open(std::string space, std::string name, int64_t partitions,
                     Callback<int64_t> callback) = 0;
 
-  // Tells the store that `worker` lives, and returns the workers of the space
-  // that told it so within 10 s.
+  // Records a heartbeat of `worker`, and returns the workers of the space whose
+  // last heartbeat is at most 10 s old.
   virtual void Beat(std::string space, std::string worker,
                     Callback<std::vector<std::string>> callback) = 0;
 
@@ -298,17 +285,17 @@ class WaitStore {
   // between two steps may be missing, or come twice.
   virtual void Check(WaitPartition partition, std::string cursor,
                      Callback<CheckReply> callback) = 0;
-  // Returns what is, or was before the repair, wrong with these keys.
+  // Returns what is wrong with these keys, or was before the repair.
   virtual void Examine(ExamineRequest request,
                        Callback<std::vector<FaultyWait>> callback) = 0;
   virtual void Inspect(WaitPartition partition,
                        Callback<WaitServer> callback) = 0;
 
-  // Calls `timer` once, at `time` or soon after; not if this is destroyed
-  // before.
+  // Calls `timer` once, at `time` or soon after, unless this is destroyed
+  // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which must be that of the waits.
+  // The clock of the timers, which the waits must use, too.
   virtual Clock& clock() = 0;
 };
 

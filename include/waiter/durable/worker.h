@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Waits that outlive their process: any process may ask for one
-// (durable/client.h), and workers like this one poll them. If a
-// worker dies, the others go on with its waits:
+// (durable/client.h), and workers like this one poll them. If a worker dies,
+// the others continue its waits:
 //
 //   auto waits = waiter::DurableWaits::Make(store, {.space = "prod"});
 //   if (!waits.ok()) return waits.status();
@@ -18,11 +18,13 @@
 //   if (!status.ok()) return status;
 //   (*waits)->Start();
 //
-// The store decides who may poll a wait, by its own clock, for the time of a
-// lease. Between two polls that are far apart nobody holds the wait. What a
-// worker finds counts only if it still holds the wait then; so each wait has
-// one result, which is delivered at least once. docs/durable.md lists what
-// holds, and what happens when something breaks.
+// The store decides which worker may poll a wait, by its own clock, for the
+// time of a lease. Between two polls that are far apart no worker holds the
+// wait. What a worker finds counts only if it still holds the wait then; so
+// each wait has one result, which is delivered at least once. docs/durable.md
+// lists the guarantees, and what happens when something breaks.
+//
+// `DurableMetrics` gives metrics of workers and of names.
 
 #ifndef WAITER_DURABLE_WORKER_H_
 #define WAITER_DURABLE_WORKER_H_
@@ -46,29 +48,10 @@
 #include "waiter/engine/batch_poller.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/telemetry/metrics.h"
 
 namespace waiter {
 
-// The functions that a program registers for its durable waits
-// (durable/worker.h): one that asks whether a wait is over, in one
-// of three forms, and one that takes results.
-//
-//   // One wait at a time, on a thread of the worker.
-//   [&](const waiter::DurablePoll& poll) -> waiter::Poll<std::string> {
-//     return Ask(poll.key, poll.context);
-//   }
-//
-//   // Many at once: the answer comes later, on any thread.
-//   [&](const waiter::DurablePoll& poll,
-//       waiter::PollCompletion<std::string> done) {
-//     client.AsyncAsk(std::string(poll.key), std::move(done));
-//   }
-//
-//   // One call for many waits.
-//   [&](absl::Span<const waiter::DurableKey> keys) {
-//     return AskForAll(keys);
-//   }
+struct MetricFamily;
 
 // A poll of one wait. The views, and the context, are valid during the call.
 struct DurablePoll {
@@ -76,31 +59,42 @@ struct DurablePoll {
   std::string_view key;
   std::string_view args;  // As they were enqueued.
   const PollContext& context;
-  // Grows with each holder of the wait. Hand it to whatever the poll changes,
-  // so that a poll of an earlier holder that comes late can be refused there.
+  // Fencing token, which grows with each holder of the wait. Hand it to
+  // whatever the poll changes, so that a late poll of an earlier holder can be
+  // refused there.
   int64_t fence;
-  // Holders that vanished since the store last heard of one: killed in a poll
-  // of this wait, killed for another reason, or cut off.
+  // Holders that vanished since a holder last wrote to the store: killed in a
+  // poll of this wait, killed for another reason, or cut off.
   int64_t crashes = 0;
 };
 
-// Called on threads of the worker, also several at once. A success carries the
-// bytes that are the result, at most 64 KiB.
+// A status function that polls one wait at a time. Called on the threads of the
+// worker, also on several at the same time. A success carries the bytes that
+// are the result, at most 64 KiB.
+//
+//   [&](const waiter::DurablePoll& poll) -> waiter::Poll<std::string> {
+//     return Ask(poll.key, poll.context);
+//   }
 using DurableFunction = std::function<Poll<std::string>(const DurablePoll&)>;
 
-// Called as `DurableFunction`, but must return soon. Answers by the completion
-// (engine/async_waiter.h), on any thread, also before it returns. A poll
-// without an answer ends with its wait, at the deadline or when it is
+// The same for many polls at a time: must return soon, and answers by the
+// completion (engine/async_waiter.h), on any thread, also before it returns. A
+// poll without an answer ends with its wait, at the deadline or when it is
 // cancelled.
+//
+//   [&](const waiter::DurablePoll& poll,
+//       waiter::PollCompletion<std::string> done) {
+//     client.AsyncAsk(std::string(poll.key), std::move(done));
+//   }
 using DurableAsyncFunction =
     std::function<void(const DurablePoll&, PollCompletion<std::string>)>;
 
-// One wait of a call for many. Equal if the keys are, which they are never
-// within one call.
+// One wait of a call for many. Equal if the keys are; the keys of one call are
+// distinct.
 struct DurableKey {
   std::string key = {};
   std::string args = {};
-  int64_t fence = 0;  // As that of `DurablePoll`.
+  int64_t fence = 0;  // As in `DurablePoll`.
 
   friend bool operator==(const DurableKey& a, const DurableKey& b) {
     return a.key == b.key;
@@ -111,14 +105,18 @@ struct DurableKey {
   }
 };
 
-// Returns what it found by key; the rest as `BatchPoller::Call` says.
+// One call for many waits. Returns what it found by key; see
+// `BatchPoller::Call` (engine/batch_poller.h).
+//
+//   [&](absl::Span<const waiter::DurableKey> keys) { return AskForAll(keys); }
 using DurableBatchCall =
     std::function<absl::StatusOr<BatchAnswer<std::string, std::string>>(
         absl::Span<const DurableKey>)>;
 
-// Called with each result at least once, until it returns OK for it: again
-// after a crash, after an error (1 s later, at most 5 min), and if it is not
-// known whether the store was told. Equal results have equal idempotency keys.
+// Takes results. Called with each result until it returns OK for it: again
+// after a crash, after an error (1 s later, up to 5 min), and if it is not
+// known whether the store recorded the delivery. It must be idempotent: equal
+// results have equal idempotency keys.
 using DurableHandler = std::function<absl::Status(const DurableResult&)>;
 
 namespace internal {
@@ -127,15 +125,15 @@ class DurableWorker;
 
 struct DurableWaitsOptions {
   // Separates the names of programs that share a store: 1 to 64 of the
-  // characters A-Z, a-z, 0-9, `_`, `.` and `-`. So are names.
+  // characters A-Z, a-z, 0-9, `_`, `.` and `-`. Names have the same form.
   std::string space = "default";
 
   // Id of this worker, of the same characters; empty for a random one. Ids
-  // decide which worker looks most often into which partition. Workers with the
-  // same one look into the same, which costs calls and breaks nothing.
+  // decide which worker claims most often from which partition. Workers with
+  // the same id claim from the same, which costs calls and breaks nothing.
   std::string worker = {};
 
-  // Threads that poll, and deliver results. Zero: those happen in `RunDue`.
+  // Threads that poll, and deliver results. Zero: `RunDue` does that.
   int threads = 1;
 
   // Parts into which the waits of a name are divided, for all workers and
@@ -143,13 +141,13 @@ struct DurableWaitsOptions {
   // are fine; an idle worker asks for each of them a few times per second.
   int64_t partitions = 16;
 
-  // Time for which a claim counts. Within [2s, 10min]. Its third is how long a
-  // delay must be for the wait to be given back, how often held waits are
-  // renewed, and how early before its end polls stop.
+  // Time for which a claim counts. Within [2s, 10min]. A third of it is how
+  // long a delay must be for the wait to be given back, how often held waits
+  // are renewed, and how long before its end polls stop.
   absl::Duration lease = absl::Seconds(15);
 
-  // Waits that this worker holds at most, and claims at once. The first within
-  // [1, 1000000], the second within [1, 1000].
+  // Maximum number of waits that this worker holds, and claims in one call. The
+  // first within [1, 1000000], the second within [1, 1000].
   int64_t max_held = 10'000;
   int64_t claim_batch = 250;
 
@@ -157,19 +155,19 @@ struct DurableWaitsOptions {
   // `Enqueue` does not wait again. Within [0, 100 days].
   absl::Duration retain = absl::Hours(24);
 
-  // Polls that killed their process after which a wait has failed. Within [1,
-  // 100].
+  // A wait fails after this number of polls that killed their process. Within
+  // [1, 100].
   int64_t max_crashes = 3;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const DurableWaitsOptions& options);
 
-// Of one name.
+// Options of one name.
 struct DurableNameOptions {
-  // Waits of the name that this worker holds at most, so that it neither makes
-  // more polls and deliveries of the name at once nor leaves no thread to
-  // others. The rest stays in the store, for all workers. Within [1, 1000000].
+  // Maximum number of waits of the name that this worker holds, which limits
+  // its concurrent polls and deliveries and leaves threads to other names. The
+  // rest stays in the store, for all workers. Within [1, 1000000].
   int64_t max_held = 1'000'000;
 };
 
@@ -183,36 +181,37 @@ struct DurableWaitsState {
   int64_t claimed = 0;
   int64_t polls = 0;
   int64_t ended = 0;       // Results that were recorded.
-  int64_t delivered = 0;   // Results of which the store knows it.
-  int64_t lost = 0;        // Waits that others held by then.
+  int64_t delivered = 0;   // Results whose delivery was recorded.
+  int64_t lost = 0;        // Waits that another worker had claimed.
   int64_t unreadable = 0;  // Records of newer builds, or damaged.
   // Last jump of a server's clock by more than a second. Deadlines, and the
   // times at which waits are due, move by as much.
   absl::Duration clock_step = absl::ZeroDuration();
-  // Of the last call of the store. While a name cannot be worked on, why:
-  // kFailedPrecondition if the store divides it otherwise, or may delete waits.
+  // Error of the last call of the store. While this worker cannot poll a name,
+  // the reason: kFailedPrecondition if the store has another number of
+  // partitions, or may delete waits.
   absl::Status last_error;
 };
 
-// Thread-safe, but for `RunDue`.
+// A worker. Thread-safe, except for `RunDue`.
 class DurableWaits {
  public:
   // Returns a worker without names, or the error of `Validate`.
   static absl::StatusOr<std::unique_ptr<DurableWaits>> Make(
       std::shared_ptr<WaitStore> store, const DurableWaitsOptions& options);
 
-  // Waits for the polls that are under way, and gives all waits back, but does
-  // not wait until the store knows: of what it does not hear, leases have to
-  // end first. `Drain` does better.
+  // Waits for the polls in flight, and gives all waits back, but does not wait
+  // for the store to record that: if it does not, their leases must end first.
+  // To avoid that, call `Drain` before.
   ~DurableWaits();
 
   DurableWaits(const DurableWaits&) = delete;
   DurableWaits& operator=(const DurableWaits&) = delete;
 
   // Adds a name, before `Start`. Without a handler, results are only kept for
-  // `Get`. `policy` is that of all waits of the name: a new one applies to
-  // waits that are pending, except for their deadlines. Its rate limiter holds
-  // for all of them. Its observer sees a wait each time that this worker holds
+  // `Get`. `policy` applies to all waits of the name, and a new one to pending
+  // waits, too, except for their deadlines. They share its rate limiter. Its
+  // observer sees a wait each time that this worker holds
   // it, from `OnStart` to `OnDone`: with the attempts and the time of the whole
   // wait, and with the reason `kCancelled` if the worker gives it back. Returns
   // kInvalidArgument for what is not valid, and kAlreadyExists for a name that
@@ -222,14 +221,13 @@ class DurableWaits {
                         DurableHandler handler = nullptr,
                         const DurableNameOptions& options = {});
 
-  // The same, with polls that occupy no thread while they are under way.
+  // The same, with polls that occupy no thread while they are in flight.
   absl::Status RegisterAsync(const std::string& name, WaitOptions policy,
                              DurableAsyncFunction function,
                              DurableHandler handler = nullptr,
                              const DurableNameOptions& options = {});
 
-  // The same, with calls that ask for many waits at once, as those of a
-  // `BatchPoller` (engine/batch_poller.h) do.
+  // The same, with calls for many waits, as by a `BatchPoller`.
   absl::Status RegisterBatch(const std::string& name, WaitOptions policy,
                              DurableBatchCall call,
                              const BatchOptions& batches = {},
@@ -239,9 +237,9 @@ class DurableWaits {
   // Begins to claim waits.
   void Start();
 
-  // Claims no more and gives all waits back, each after the poll or delivery
-  // that is under way. Returns whether nothing is held any more, at the latest
-  // after `limit`. With no thread, call `RunDue` meanwhile elsewhere, or pass
+  // Claims no more and gives all waits back, each after its poll or delivery in
+  // flight. Returns whether nothing is held any more, at the latest after
+  // `limit`. Without threads, call `RunDue` elsewhere at the same time, or pass
   // zero and call it afterwards.
   bool Drain(absl::Duration limit);
 
@@ -256,25 +254,14 @@ class DurableWaits {
   const std::shared_ptr<internal::DurableWorker> worker_;
 };
 
-// Metrics of durable waits (durable/worker.h), for a page of
-// Prometheus:
+// Returns the metrics of workers, with the label `worker`, for a page of
+// Prometheus (telemetry/metrics.h):
 //
 //   page = waiter::PrometheusText(*metrics) +
 //          waiter::PrometheusText(
 //              waiter::DurableMetrics({{"pod-7", waits->State()}}));
 //
-// The metrics of a worker come from the worker. The metrics of a name come from
-// any process that asks the store for them; one process is enough:
-//
-//   client->Stats("jobs", [&](absl::StatusOr<waiter::DurableStats> stats) {
-//     if (stats.ok()) {
-//       Keep(waiter::PrometheusText(
-//           waiter::DurableMetrics({{"jobs", *std::move(stats)}})));
-//     }
-//   });
-
-// Returns the metrics of workers, with the label `worker`. Each family appears
-// once, so give all workers of a page in one call.
+// Each family appears once, so give all workers of a page in one call.
 //
 //   waiter.durable.worker.held
 //   waiter.durable.worker.claimed, .polls, .ended, .delivered, .lost,
@@ -284,7 +271,15 @@ class DurableWaits {
 std::vector<MetricFamily> DurableMetrics(
     const std::vector<std::pair<std::string, DurableWaitsState>>& workers);
 
-// Returns the metrics of names, with the label `name`.
+// Returns the metrics of names, with the label `name`. They come from any
+// process that asks the store for them; one process is enough:
+//
+//   client->Stats("jobs", [&](absl::StatusOr<waiter::DurableStats> stats) {
+//     if (stats.ok()) {
+//       Keep(waiter::PrometheusText(
+//           waiter::DurableMetrics({{"jobs", *std::move(stats)}})));
+//     }
+//   });
 //
 //   waiter.durable.pending, .overdue, .undelivered, .kept
 //   waiter.durable.oldest   seconds by which a wait is overdue

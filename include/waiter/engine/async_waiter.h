@@ -24,9 +24,9 @@
 //     client.PingAsync(context.deadline, done);
 //   }
 //
-// A poll that does not answer ends with the wait: at the deadline, or when the
-// wait is cancelled. A poll that starts at the deadline gets the time that
-// `PollContext::timeout` says.
+// If no copy of the completion is ever called, the poll has no answer: the wait
+// ends at its deadline or when it is cancelled, and not before. A poll that
+// starts at the deadline gets the time that `PollContext::timeout` says.
 
 #ifndef WAITER_ENGINE_ASYNC_WAITER_H_
 #define WAITER_ENGINE_ASYNC_WAITER_H_
@@ -48,26 +48,13 @@
 namespace waiter {
 
 // The completion of one asynchronous poll: the object through which the status
-// function of an `AsyncWaiter` (engine/async_waiter.h) answers.
-//
-//   [&](waiter::PollCompletion<Instance> done) {
-//     client.GetAsync("i-0abc", [done](absl::StatusOr<Instance> got) {
-//       if (!got.ok()) return done(got.status());
-//       if (got->state != "RUNNING") return done(waiter::NotReady(got->state));
-//       done(waiter::Success(*std::move(got)));
-//     });
-//   }
-
-// `T` is the type of the value of a success, void if there is none. Copies
-// stand for the same poll. Thread-safe.
+// function of an `AsyncWaiter` answers. `T` is the type of the value of a
+// success, void if there is none. Copies stand for the same poll. Thread-safe.
 //
 // A completion may be called inside the status function or later, from any
 // thread. After the wait or its engine has ended, a call does nothing. A
 // completion that outlives the engine keeps the memory of the engine's waits
 // from being freed.
-//
-// If no copy is ever called, the poll has no answer: the wait ends at its
-// deadline or when it is cancelled, and not before.
 template <typename T = void>
 class PollCompletion {
  public:
@@ -100,16 +87,15 @@ class PollCompletion {
   internal::EngineTicket ticket_;
 };
 
-// Signature of an asynchronous status function (engine/async_waiter.h), deduced
-// from the type of its call operator:
+namespace internal {
+
+// Signature of an asynchronous status function, deduced from the type of its
+// call operator:
 //
 //   AsyncCallOf<F>::type           T of the `PollCompletion<T>` that it takes
 //   AsyncCallOf<F>::kTakesContext  whether it takes a context, too
 //
 // Empty for every other type, generic lambdas included.
-
-namespace internal {
-
 template <typename T>
 struct AsyncCallOf {};
 template <typename R, typename T>

@@ -26,9 +26,9 @@
 //   waiter::AsyncWaiter key = instances.Prepare("i-0abc", policy);
 //   auto got = co_await waiter::Await(engine, std::move(key));
 //
-// Each key is a wait of its own: it has its own delays, limits and hints, and
-// starts and ends while others go on. Only the calls are shared.
-// engine/batch_poller.h says which keys a call holds.
+// Each key is a separate wait, with its own delays, limits and `retry_after`,
+// and starts and ends independently of the others. Only the calls are shared.
+// `BatchOptions` says which keys a call holds.
 
 #ifndef WAITER_ENGINE_BATCH_POLLER_H_
 #define WAITER_ENGINE_BATCH_POLLER_H_
@@ -56,8 +56,7 @@
 
 namespace waiter {
 
-// The answer of one call of a `BatchPoller` (engine/batch_poller.h), which
-// polls many keys at once:
+// The answer of one call of a `BatchPoller`:
 //
 //   waiter::BatchAnswer<std::string, Instance> answer;
 //   for (const Description& found : response.instances()) {
@@ -75,7 +74,7 @@ namespace waiter {
 //
 //   waiter::BatchAnswer<std::string> answer;
 //   answer.emplace("i-0abc", waiter::PollStatus::kSuccess);
-
+//
 // A map from a key to the answer of its poll. Each entry counts as one poll of
 // every wait for that key, with its own status, value, error and `retry_after`:
 // one key may be throttled while another one succeeds.
@@ -111,9 +110,11 @@ BatchAnswer<Key, T> AnswerForAll(absl::Span<const Key> keys,
   return answer;
 }
 
-// Options of a `BatchPoller` (engine/batch_poller.h). Set `max_batch` to the
-// limit of the server, and `window` to the delay that you accept for fewer
-// calls.
+class RateLimiter;
+
+// Options of a `BatchPoller`. Set `max_batch` to the limit of the server, and
+// `window` to the delay that you accept for fewer calls. Invalid options end
+// every wait of the poller with kInvalidArgument.
 //
 // Waits that keep in step, for example because they start together and have no
 // jitter, need no window: a call holds the keys that are due at the same
@@ -132,21 +133,17 @@ BatchAnswer<Key, T> AnswerForAll(absl::Span<const Key> keys,
 // the poller counts calls:
 //
 //   waiter::BatchOptions{.max_batch = 100, .rate_limiter = limiter};
-
-class RateLimiter;
-
-// A value. Invalid options end every wait of the poller with kInvalidArgument.
 struct BatchOptions {
-  // Largest number of keys in one call. At least 1. A full batch is polled at
-  // once. Further keys go into the next call, which may run at the same time on
-  // an engine with several threads.
+  // Maximum number of keys in one call. At least 1. A full batch is polled
+  // immediately. Further keys go into the next call, which may run at the same
+  // time on an engine with several threads.
   int64_t max_batch = 100;
 
   // Time for which the first key of a batch waits for others. Finite, zero or
   // more. A longer window means fewer calls and later answers. Each poll takes
   // up to this much longer, as if the server were that slow; reports count the
   // time as the poll's. A key whose deadline is before the end of the window
-  // ends the window at once.
+  // ends the window immediately.
   absl::Duration window = absl::ZeroDuration();
 
   // Every call passes this limiter once, however many keys it holds. Null: no
@@ -155,24 +152,24 @@ struct BatchOptions {
   // the same, which would count its keys as well, ends with kInvalidArgument.
   //
   // While a call waits for its turn, further keys join it until it is full.
-  // Calls begin in the order in which they were due, and may be under way at
+  // Calls begin in the order in which they were due, and may be in flight at
   // the same time. The time until a call begins counts as time of its polls. A
-  // key may leave the call until then: a stop ends its wait at once, and so
+  // key may leave the call until then: a stop ends its wait immediately, and so
   // does its deadline, as if the server did not answer. A poll that begins at
   // the deadline has `PollContext::timeout` for its call to begin.
   //
   // After a call, the poller updates the limiter once: throttled if the call
-  // returns kResourceExhausted or throttles one of its keys. Hints delay only
-  // the keys whose answers have them; the limiter delays all calls that follow.
+  // returns kResourceExhausted or throttles one of its keys. A `retry_after`
+  // delays only the key whose answer has it; the limiter delays all calls that
+  // follow.
   std::shared_ptr<RateLimiter> rate_limiter = nullptr;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const BatchOptions& options);
 
-// `Key` must be copyable, comparable by `==` and hashable by `absl::Hash`. `T`
-// is the type of the value of a success, copyable, or void. Thread-safe.
-// Several pollers may share an engine.
+// Starts waits that share calls, by the requirements of `BatchAnswer` on `Key`
+// and `T`. Thread-safe. Several pollers may share an engine.
 template <typename Key, typename T = void>
 class BatchPoller {
  public:
@@ -201,7 +198,7 @@ class BatchPoller {
         state_(std::make_shared<internal::BatchState<Key, T>>(
             engine, std::move(call), options)) {}
 
-  // Blocks until the calls under way have returned, except a call that destroys
+  // Blocks until the calls in flight have returned, except a call that destroys
   // this itself. Makes no call afterwards: pending waits fail with kCancelled
   // at their next poll (`StopReason::kFailed`). To avoid their callbacks,
   // destroy their handles first. Terminates the program if memory runs out.
@@ -211,14 +208,15 @@ class BatchPoller {
   BatchPoller& operator=(const BatchPoller&) = delete;
 
   // Starts a wait for `key`, as `WaitEngine::Start` does. If `absl::StrCat`
-  // takes a `Key`, the name of the wait is that of the options and the key.
+  // takes a `Key`, the name of the wait is made of the options' name and the
+  // key.
   //
   // A poll of this wait joins the next call. It lasts from then to the end of
   // the call, and the wait awaits it even beyond the deadline, except while a
   // `BatchOptions::rate_limiter` holds the call up. If the deadline is before
-  // the end of the window, the call is made at once. A wait that ends before
-  // the call leaves it. Waits for equal keys appear in a call once and get
-  // equal answers.
+  // the end of the window, the call is made immediately. A wait that ends
+  // before the call leaves it. Waits for equal keys appear in a call once and
+  // get equal answers.
   template <typename Callback>
   requires WaitCallback<Callback, T> WaitHandle Start(Key key,
                                                       WaitOptions options,

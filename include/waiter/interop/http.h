@@ -39,11 +39,13 @@
 // | is under way when a stop is requested  | not ready; the wait ends         |
 //
 // "Server error" stands for the class that the classifier gives a
-// `kConnection`. An answer after which the wait goes on has the hint of the
-// response.
+// `kConnection`. An answer after which the wait continues has the `retry_after`
+// of the response.
 //
 // libcurl is not a dependency of Waiter: a program that includes this header
-// brings it and links it (`-lcurl`). Needs 7.68 (2020) or newer.
+// provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer.
+// internal/http_message.h, which needs no libcurl, has the fields of
+// `HttpRequest` and `HttpResponse`.
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
@@ -58,9 +60,9 @@
 #include <utility>
 
 #include "waiter/classify.h"
-#include "waiter/interop/http_request.h"
 #include "waiter/interop/internal/curl_client.h"
 #include "waiter/interop/internal/http_answer.h"
+#include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
 #include "waiter/retry_after.h"
@@ -76,7 +78,7 @@ struct HttpOptions {
   // there, and kFailed a host that may be misspelt.
   PollStatus unreachable = PollStatus::kNotReady;
 
-  // Largest size of a body, in bytes. The rest of a larger one is not read. A
+  // Maximum size of a body, in bytes. The rest of a larger one is not read. A
   // function does not get it, so the poll is failed; without a function it is
   // cut.
   size_t max_body = 1 << 20;
@@ -96,12 +98,12 @@ struct HttpOptions {
 // function (classify.h). Without it, the poll is a success with the
 // `HttpResponse` as its value.
 //
-// Blocks, but for no longer than `PollContext::timeout`, and returns at once
-// when a stop is requested. An engine should call it on an executor. Polls
-// share connections, also those of TLS.
+// Blocks, but for no longer than `PollContext::timeout`, and returns
+// immediately when a stop is requested. An engine should call it on an
+// executor. Polls of one object share connections, also with TLS; objects do
+// not.
 //
-// Thread-compatible. Movable, not copyable; each object has connections of its
-// own.
+// Thread-compatible. Movable, not copyable.
 template <std::invocable<HttpResponse> Judge = internal::TakeResponse>
 class HttpPoller {
  public:

@@ -1,16 +1,20 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How long operations took, as learned delays (learned_delays.h) need it. Waits
-// that use such delays record themselves; a program that knows durations from
-// elsewhere adds them:
+// How long operations took, as `LearnedDelays` (learned/learned_delays.h) needs
+// it. Waits that use such delays record their durations; a program that knows
+// durations from elsewhere adds them:
 //
 //   auto durations = std::make_shared<waiter::DurationModel>();
 //   durations->Record("create instance",
 //                     {.after = absl::Seconds(50), .by = absl::Seconds(60)});
 //
-// duration_file.h keeps a model in a file that many processes share. Without a
-// file, a model is saved as text and merged with others:
+// A `DurationFile` keeps a model in a file that many processes share:
+//
+//   auto file = waiter::DurationFile::Open("/var/lib/app/durations",
+//   durations); if (!file.ok()) return file.status();
+//
+// Without a file, a model is saved as text and merged with others:
 //
 //   std::string text = durations->ToText();
 //   absl::Status merged = others->Merge(text);
@@ -52,15 +56,14 @@ struct ObservedDuration {
   absl::Duration by = absl::InfiniteDuration();
 };
 
-// A value.
 struct DurationModelOptions {
-  // Largest number of operations. When there is one more, the one that was used
+  // Maximum number of operations. When there is one more, the one that was used
   // least recently is forgotten. At least 1; smaller numbers count as 1.
   int64_t max_operations = 1000;
 };
 
-// Thread-safe. Keeps the last 128 durations of each operation, in about 1.2 KiB
-// each. Older ones count less the more there are that are newer.
+// The last 128 durations of each operation, in about 1.2 KiB each. Older ones
+// count less the more newer ones there are. Thread-safe.
 class DurationModel {
  public:
   explicit DurationModel(const DurationModelOptions& options = {});
@@ -83,7 +86,7 @@ class DurationModel {
   int64_t forgotten_operations() const;
 
   // Returns everything that is kept as text: the line "waiter durations 1",
-  // then one line for each duration.
+  // and then one line for each duration.
   std::string ToText() const;
 
   // Adds the durations of such a text, as if each had been recorded now, but
@@ -145,17 +148,9 @@ class DurationModel {
 };
 
 // A file that keeps a `DurationModel` beyond the process. Any number of
-// processes may add to one file at the same time:
-//
-//   auto durations = std::make_shared<waiter::DurationModel>();
-//   absl::StatusOr<std::unique_ptr<waiter::DurationFile>> file =
-//       waiter::DurationFile::Open("/var/lib/app/durations", durations);
-//   if (!file.ok()) return file.status();
-//
-// The file is text, a line for each duration; the files of two machines are
-// merged by `DurationModel::Merge` or by an editor. For POSIX systems.
-
-// Thread-safe. Keeps the file open.
+// processes may add to one file at the same time. The file is text, a line for
+// each duration; the files of two machines are merged by `DurationModel::Merge`
+// or by an editor. For POSIX systems. Thread-safe. Keeps the file open.
 class DurationFile {
  public:
   // Opens the file, or makes it, adds its durations to `model`, and from then
@@ -171,23 +166,23 @@ class DurationFile {
   // Adds the durations of a file to `model`, and writes nothing.
   static absl::Status Read(const std::string& path, DurationModel& model);
 
-  // Stops writing. Nothing is lost: what was recorded is in the file. A
-  // recorder that has taken this one's place, such as that of another file,
+  // Stops writing. Nothing is lost: what was recorded is in the file. If
+  // another recorder has taken this one's place, such as another file's, it
   // stays.
   ~DurationFile();
 
   DurationFile(const DurationFile&) = delete;
   DurationFile& operator=(const DurationFile&) = delete;
 
-  // Adds to the model what other processes have written since the last duration
-  // was recorded, which does so, too. Of a file that was cut, or that another
-  // has replaced, that is every line which the model does not know.
+  // Adds to the model what other processes have written, as every recorded
+  // duration does, too. If the file was cut or replaced, adds every line that
+  // the model does not know.
   absl::Status Sync();
 
-  // Returns the first error of writing since the file was opened. The model
-  // goes on without the file after an error. A file that another process holds
-  // locked, because it was stopped, is not awaited for more than about 10 ms:
-  // the next recorded duration writes both, up to 64 KiB.
+  // Returns the first error of writing since the file was opened. After an
+  // error the model continues without the file. If another process holds the
+  // lock of the file, because it was stopped, this one waits for about 10 ms at
+  // most: the next recorded duration writes both, up to 64 KiB.
   absl::Status status() const;
 
   // Returns how many lines were damaged, such as by a full disk. They are left

@@ -12,17 +12,15 @@
 //                                   .timeout = absl::Minutes(10),
 //                                   .learned_delays = *learned});
 //
-// Every such wait adds its duration to the model and polls by it. A file keeps
-// that beyond the process (duration_file.h):
+// Every such wait adds its duration to the model and polls by it. A
+// `DurationFile` (learned/durations.h) keeps them beyond the process.
 //
-//   auto file = waiter::DurationFile::Open("durations", durations);
-//
-// Learned delays replace the curve after "not ready", and nothing else:
-// throttled answers and server errors have their curves, a server's hints hold,
-// and so do budgets, limits and deadlines. With few durations, beyond all that
-// are known, and after an evident change, the delays go over to the curve of
-// the options gradually. docs/learned.md explains the rule and shows what it
-// saves.
+// Learned delays replace the backoff after "not ready", and nothing else:
+// throttled answers and server errors keep their backoffs, and `retry_after`,
+// budgets, limits and deadlines apply as without them. With few durations,
+// beyond all known ones, and after an evident change, the delays gradually
+// become those of the options' backoff. docs/learned.md explains the rule and
+// shows what it saves.
 
 #ifndef WAITER_LEARNED_LEARNED_DELAYS_H_
 #define WAITER_LEARNED_LEARNED_DELAYS_H_
@@ -48,8 +46,9 @@
 
 namespace waiter {
 
-// Target and limits of learned delays (learned_delays.h). By default they are
-// as late on average as the default curve of `WaitOptions`, with fewer polls.
+// Target and limits of learned delays. At most one target may be set. By
+// default they are as late on average as the default backoff of `WaitOptions`,
+// with fewer polls.
 // If you know what a second of waiting is worth to you, say so:
 //
 //   {.seconds_of_delay_worth_one_poll = 2}
@@ -58,8 +57,6 @@ namespace waiter {
 //
 //   {.expected_polls = 6}
 //   {.max_lateness = absl::Seconds(5), .percentile = 0.95}
-
-// A value. At most one target may be set.
 struct LearnedDelaysOptions {
   // Target: the poll times that minimize polls + lateness / this, on average.
   // Lateness is the time from the end of the operation to the poll that finds
@@ -82,31 +79,27 @@ struct LearnedDelaysOptions {
   // that the model wants. From then on, a poll at t is followed by one at t *
   // (1 + max_relative_lateness) or earlier, so an end is found no later than
   // that. Above zero; infinite: no limit. Where the model decides in part, and
-  // beyond all known durations, the delays are those of the curve or between.
+  // beyond all known durations, the backoff decides, in part or alone.
   double max_relative_lateness = 1;
 
   // Number of durations from which on the model decides alone. Beyond two it
-  // takes over gradually from the curves. Those without an end do not count,
-  // and older ones count less, together as 92 at the most: with a larger
+  // takes over gradually from the backoff. Durations without an end do not
+  // count, and older ones count less, together as 92 at most: with a larger
   // number, the model never decides alone. At least 3.
   int64_t min_observations = 8;
 
   // Share of the polls that come early, at a random part of their delay, so
-  // that durations that have become shorter are noticed. It is this share of
-  // the polls that is made in vain. Within [0, 0.5].
+  // that durations that have become shorter are noticed. This share of the
+  // polls is wasted. Within [0, 0.5].
   double exploration = 0.01;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const LearnedDelaysOptions& options);
 
-namespace internal {
-class LearnedOperation;
-}  // namespace internal
-
 // The schedule of an operation and what it is expected to cost, for people. All
-// times are from the start of a wait. With too few durations, or if the curve
-// of the options is better, it is empty but for the distribution.
+// times are from the start of a wait. With too few durations, or if the backoff
+// of the options is better, it is empty except for the distribution.
 struct LearnedSchedule {
   // Part of the delays that the model decides, within [0, 1].
   double weight = 0;
@@ -137,8 +130,8 @@ class LearnedDelays {
       std::shared_ptr<DurationModel> model,
       const LearnedDelaysOptions& options = {});
 
-  // Returns the same delays for waits that are played and not waited: the model
-  // does not record them.
+  // Returns the same delays for simulated waits, which the model does not
+  // record.
   std::shared_ptr<LearnedDelays> WithoutRecording() const;
 
   // Returns the schedule of an operation as the model is now. Takes about 1 ms.
@@ -155,7 +148,7 @@ class LearnedDelays {
       : model_(std::move(model)), options_(options), records_(records) {}
 
   // Returns the delays of an operation as the model is `now`, one object for
-  // all its waits. Keeps those that nobody uses, up to `kMostKept` in all.
+  // all its waits. Keeps unused ones, up to `kMostKept` in all.
   std::shared_ptr<internal::LearnedOperation> Of(std::string_view operation,
                                                  MonotonicTime now);
   std::shared_ptr<internal::LearnedOperation> FindOrMake(

@@ -1,25 +1,20 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs scripts on a Redis or Valkey server, version 7.0 or newer, without ever
-// blocking the caller:
+// Runs scripts on a Redis or Valkey server or cluster, version 7.0 or newer,
+// without ever blocking the caller:
 //
 //   auto client = waiter::RedisClient::Make("redis://10.0.0.5:6379/1");
 //   if (!client.ok()) return client.status();
 //   (*client)->Call(script, {"key"}, {"argument"},
 //                   [](absl::StatusOr<waiter::RedisReply> reply) { ... });
 //
-// One thread holds one connection, over which calls are pipelined, and makes a
-// new one whenever it breaks, with growing, jittered delays. Shared budgets use
-// it by a `RedisBudgetStore` (redis/shared_budgets.h).
+// Shared budgets use a client through a `RedisBudgetStore`
+// (redis/shared_budgets.h), and durable waits through a `RedisWaitStore`
+// (durable/redis_store.h). `RedisClient` talks to one server, and
+// `RedisCluster` to a Redis Cluster.
 //
-// A host that is a name is looked up anew for each connection, on another
-// thread, as nothing can interrupt a lookup. One that hangs holds up neither
-// timers nor the destructor, and its thread ends when the system gives up. A
-// host with several addresses is tried by one after another, IPv4 first.
-//
-// Your target has to link hiredis, 0.14 or newer. There is no TLS. For a Redis
-// Cluster there is `RedisCluster` (redis/client.h).
+// Your target must link hiredis, 0.14 or newer. TLS is not supported.
 
 #ifndef WAITER_REDIS_CLIENT_H_
 #define WAITER_REDIS_CLIENT_H_
@@ -43,16 +38,12 @@
 
 namespace waiter {
 
-// What stores on Redis need of it: one server by a `RedisClient`
-// (redis/client.h), or a cluster by a `RedisCluster`
-// (redis/client.h).
+// The interface that stores on Redis call. Thread-safe.
 //
 //   const std::shared_ptr<waiter::RedisCaller> redis =
 //       *waiter::RedisClient::Make(url);
 //   const auto waits = std::make_shared<waiter::RedisWaitStore>(redis);
 //   const auto budgets = std::make_shared<waiter::RedisBudgetStore>(redis);
-
-// Thread-safe.
 class RedisCaller {
  public:
   // Called on the caller's thread, one at a time; must return soon, and may
@@ -69,8 +60,8 @@ class RedisCaller {
   //                        have run, or may still run
   //   kResourceExhausted   the server is out of memory, or too many calls wait
   //                        for replies
-  //   kAborted             passes by itself: the server is loading, busy or
-  //                        being replaced
+  //   kAborted             will pass: the server is loading, busy or being
+  //                        replaced
   //   kCancelled           this is destroyed: the script may have run
   //   kUnauthenticated, kPermissionDenied, kFailedPrecondition, kInternal
   //                        need a person
@@ -78,14 +69,13 @@ class RedisCaller {
                     std::vector<std::string> arguments, Callback callback) = 0;
 
   // Calls `timer` once on the caller's thread, at `time` or soon after, unless
-  // this is destroyed before.
+  // this is destroyed first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
   // The clock of the timers.
   virtual Clock& clock() const = 0;
 };
 
-// A value.
 struct RedisClientOptions {
   // Time for a reply, and for a connection with the lookup of its host. Within
   // [10ms, 1min].
@@ -113,7 +103,7 @@ struct RedisClientState {
   std::string server_version;
   int64_t connections = 0;  // So far.
   int64_t pending = 0;
-  // Time of the server minus that of the wall clock, from the fastest reply of
+  // Time of the server minus the wall clock, from the fastest reply of
   // the last minute.
   std::optional<absl::Duration> clock_offset;
 };
@@ -128,7 +118,14 @@ concept IsComplete = requires {
 };
 }  // namespace internal
 
-// Thread-safe.
+// A client of one server. One thread holds one connection, over which calls are
+// pipelined, and makes a new one whenever it breaks, with growing, jittered
+// delays. Thread-safe.
+//
+// A host name is looked up again for each connection, on another thread,
+// because nothing can interrupt a lookup. A lookup that hangs holds up neither
+// timers nor the destructor, and its thread ends when the system gives up. If a
+// host has several addresses, the client tries one after another, IPv4 first.
 class RedisClient final : public RedisCaller {
  public:
   // Returns a client that connects in the background, or an error of the URL,
@@ -182,33 +179,13 @@ class RedisClient final : public RedisCaller {
 
 namespace waiter {
 
-// Runs scripts on a Redis Cluster, or one of Valkey, version 7.0 or newer, as
-// `RedisClient` does on one server:
-//
-//   auto cluster = waiter::RedisCluster::Make(
-//       {"redis://10.0.0.5:7000", "redis://10.0.0.6:7000"},
-//       {.call_timeout = absl::Seconds(5)});
-//   if (!cluster.ok()) return cluster.status();
-//   const auto waits = std::make_shared<waiter::RedisWaitStore>(*cluster);
-//   const auto budgets = std::make_shared<waiter::RedisBudgetStore>(*cluster);
-//
-// A call goes to the primary that has the slot of its first key. Which that is,
-// nodes tell: one of them at the start, and again after a redirection and while
-// a node cannot be reached, with gaps that grow from 100 ms to 1 s.
-//
-// One thread holds all connections, one for each primary that is used, so that
-// callbacks and timers never run at the same time. What a callback takes holds
-// up the calls to all nodes.
-//
-// Your target has to link hiredis, 0.14 or newer. There is no TLS.
-
 // Snapshot of a cluster's client, for metrics, logs and tests.
 struct RedisClusterState {
-  // Slots that have a node, of 16384. Zero until a node has told.
+  // Slots that have a node, of 16384. Zero until a node has reported them.
   int64_t slots = 0;
-  // Why the nodes did not tell, the last time that they were all asked.
+  // Why no node reported the slots when all were last asked.
   absl::Status error;
-  int64_t refreshes = 0;  // Times that a node told, so far.
+  int64_t refreshes = 0;  // Reports of the slots so far.
   int64_t moved = 0;      // Redirections of calls, so far.
   int64_t asked = 0;
   int64_t pending = 0;
@@ -221,7 +198,19 @@ namespace internal {
 class RedisClusterLoop;
 }  // namespace internal
 
-// Thread-safe.
+// A client of a Redis or Valkey cluster:
+//
+//   auto cluster = waiter::RedisCluster::Make(
+//       {"redis://10.0.0.5:7000", "redis://10.0.0.6:7000"},
+//       {.call_timeout = absl::Seconds(5)});
+//
+// A call goes to the primary that has the slot of its first key. The client
+// asks a node for the slots at the start, and again after a redirection and
+// while a node cannot be reached, with gaps that grow from 100 ms to 1 s.
+//
+// One thread holds all connections, one for each primary that is used, so that
+// callbacks and timers never run at the same time. A slow callback holds up the
+// calls to all nodes. Thread-safe.
 class RedisCluster final : public RedisCaller {
  public:
   // Returns a client that connects in the background, or an error of a URL or
@@ -254,12 +243,12 @@ class RedisCluster final : public RedisCaller {
   RedisCluster(const RedisCluster&) = delete;
   RedisCluster& operator=(const RedisCluster&) = delete;
 
-  // There must be a key (kInvalidArgument), and all must be of one slot: by the
-  // same text in braces, as "waiter:{prod/job/3}:due". A call that a node did
-  // not run, but sent on to another one, goes there, up to five times. Then,
-  // and while a slot has no node or is on its way to another one, it fails with
-  // kAborted and had no effect. What failed with kUnavailable is never sent
-  // again.
+  // There must be a key (kInvalidArgument), and all keys must be in one slot,
+  // which the same text in braces ensures, as in "waiter:{prod/job/3}:due". A
+  // call that a node redirects goes to the other node, up to five times. After
+  // that, and while a slot has no node or is being moved, it fails with
+  // kAborted and had no effect. A call that failed with kUnavailable is never
+  // repeated.
   void Call(const RedisScript& script, std::vector<std::string> keys,
             std::vector<std::string> arguments, Callback callback) override;
   void RunAt(MonotonicTime time, std::function<void()> timer) override;

@@ -1,8 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What Redis runs for a `RedisClient` (redis/client.h), and what it
-// answers:
+// The scripts that a `RedisClient` (redis/client.h) runs, and their replies:
 //
 //   const waiter::RedisScript add(
 //       "#!lua\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])");
@@ -24,8 +23,8 @@
 
 namespace waiter {
 
-// A value. Scripts return text and whole numbers. Numbers with fractions, or
-// beyond 2^53, they must return as text, because Lua's are doubles.
+// Scripts return text and whole numbers. They must return numbers with
+// fractions or beyond 2^53 as text, because numbers in Lua are doubles.
 struct RedisReply {
   enum class Type : uint8_t { kNil, kInteger, kText, kArray, kError };
 
@@ -35,8 +34,8 @@ struct RedisReply {
   std::vector<RedisReply> elements = {};
 };
 
-// A Lua script. The server knows it by a hash of its text, so a script that
-// changes is another one, and programs of different age work side by side.
+// A Lua script. The server knows it by a hash of its text, so a changed script
+// is a different one, and programs of different versions can run together.
 // Immutable; copies share the text.
 class RedisScript {
  public:

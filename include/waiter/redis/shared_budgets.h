@@ -1,20 +1,28 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What budgets that many processes share need of a store. `RedisBudgetStore`
-// (redis/shared_budgets.h) is one on Redis:
+// Budgets that many processes share, with a store on Redis or Valkey between
+// them: a rate limit (`SharedRateLimiter`) and a retry quota
+// (`SharedRetryQuota`).
 //
 //   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
 //   if (!client.ok()) return client.status();
 //   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
-//   auto limiter = waiter::SharedRateLimiter::Make(store, {.name = "ec2"});
 //
-// Programs need no more of this header than that. It is public for stores of
-// your own, and for tests, which can put all processes and the store into one
-// simulation.
+//   auto limiter = waiter::SharedRateLimiter::Make(
+//       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
+//   if (!limiter.ok()) return limiter.status();
+//   options.rate_limiter = *limiter;  // In the options of many waits.
 //
-// Times in requests and answers are durations, because each process has its own
-// clock, and only that of the store counts.
+//   auto shared = waiter::SharedRetryQuota::Make(
+//       store, {.name = "ec2", .quota = {.capacity = 5000}});
+//   if (!shared.ok()) return shared.status();
+//   options.retry_quota = (*shared)->quota();
+//
+// `ListBudgets` shows the budgets of a server. `BudgetStore`, with its requests
+// and grants, is for other stores and for tests, which can put all processes
+// and the store into one simulation. docs/distributed.md has the bounds of both
+// budgets.
 
 #ifndef WAITER_REDIS_SHARED_BUDGETS_H_
 #define WAITER_REDIS_SHARED_BUDGETS_H_
@@ -38,14 +46,9 @@
 
 namespace waiter {
 
-// Options of a `SharedRateLimiter` (redis/shared_budgets.h). All
-// members of one budget must have the same. A limit of 20 polls per second, of
-// which 100 may pass at once after a pause:
-//
-//   waiter::SharedRateLimiterOptions options = {
-//       .name = "ec2.describe", .rate = 20, .burst = 100};
-
-// A value.
+// Options of a `SharedRateLimiter`. All members of one budget must have the
+// same. The limit in the example above is 20 polls per second, of which 100 may
+// pass together after a pause.
 struct SharedRateLimiterOptions {
   // Name of the budget in the store: 1 to 64 of the characters A-Z, a-z, 0-9,
   // `_`, `.` and `-`.
@@ -56,11 +59,11 @@ struct SharedRateLimiterOptions {
   // the server throttles one of them.
   std::optional<double> rate = std::nullopt;
 
-  // Polls that may pass at once after a pause, within [1, 1000000].
+  // Polls that may pass together after a pause, within [1, 1000000].
   double burst = 1;
 
   // Parameters of an adaptive rate; `min_fill_rate` must be within [0.001,
-  // 1000000]. `min_capacity` is that of one process while the store is away.
+  // 1000000]. `min_capacity` applies to one process while the store is away.
   RateLimiterOptions adaptive = {};
 
   // Time that slots are granted ahead, and for which an unused slot stays
@@ -88,7 +91,7 @@ enum class SharedBudgetMode : uint8_t {
 std::string_view ToString(SharedBudgetMode mode);
 
 // One member of a budget, which is one limiter or quota in one process. `id`
-// differs from that of all others that ever were.
+// is unique among all members that ever were.
 struct BudgetMember {
   std::string budget = {};  // Name of the budget.
   std::string id = {};
@@ -96,7 +99,9 @@ struct BudgetMember {
 };
 
 // A member of a rate asks for slots, points in time at which one poll may pass,
-// and reports its polls since its last request.
+// and reports its polls since its last request. Times in requests and grants
+// are durations, because each process has its own clock, and only the store's
+// counts.
 struct RateRequest {
   BudgetMember member = {};
   int64_t want = 0;  // Slots, in addition to those that it has.
@@ -119,7 +124,7 @@ struct RateGrant {
   std::chrono::nanoseconds first_in{};
   std::chrono::nanoseconds interval{};
 
-  // Of the whole budget; unset as long as it has no limit, because nobody was
+  // Of the whole budget; unset as long as it has no limit, because no poll was
   // throttled.
   std::optional<double> rate = std::nullopt;
   int64_t members = 1;
@@ -150,17 +155,17 @@ struct QuotaGrant {
   // Tokens to add, or, if negative, to give back.
   double change = 0;
   // Tokens that this member has then, by the account of the store, which is
-  // `has` of the request plus `change`, and those that nobody has.
+  // `has` of the request plus `change`, and tokens that no member has.
   double held = 0;
   double level = 0;
   int64_t members = 1;
 };
 
-// Thread-safe. Requests never block, and each is answered exactly once: also if
-// the store is unreachable or this is destroyed. No callback and no timer is
-// called inside of the function that was given it, under a lock, or at the same
-// time as another one; they must return soon, and may own the store and destroy
-// it.
+// The account of all shared budgets. Thread-safe. Requests never block, and
+// each is answered exactly once, even if the store is unreachable or is
+// destroyed. Callbacks and timers run one at a time, under no lock, and never
+// inside of the function that takes them; they must return soon, and may own
+// the store and destroy it.
 class BudgetStore {
  public:
   using RateCallback = std::function<void(absl::StatusOr<RateGrant>)>;
@@ -173,42 +178,20 @@ class BudgetStore {
   virtual void Grant(RateRequest request, RateCallback callback) = 0;
   virtual void Sync(QuotaRequest request, QuotaCallback callback) = 0;
 
-  // Calls `timer` once, at `time` or soon after; not if this is destroyed
-  // before.
+  // Calls `timer` once, at `time` or soon after, unless this is destroyed
+  // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which must be that of the waits.
+  // The clock of the timers, which the waits must use, too.
   virtual Clock& clock() = 0;
 };
-
-// A rate limit that many processes keep together, with a store between them:
-//
-//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
-//   if (!client.ok()) return client.status();
-//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
-//   auto limiter = waiter::SharedRateLimiter::Make(
-//       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
-//   if (!limiter.ok()) return limiter.status();
-//   options.rate_limiter = *limiter;  // In the options of many waits.
-//
-// Without `rate`, the members find the rate that the server bears, as an
-// `AdaptiveRateLimiter` does for one process.
-//
-// The store grants slots, points in time at which one poll may pass. A member
-// asks for them ahead of time, in the background, so a poll never waits for the
-// network. Members that want more than there is get equal parts; what one does
-// not want, the others get.
-//
-// If the store is away for 2 seconds, each process goes on with its part of the
-// last rate, and shares again as soon as the store is back. docs/distributed.md
-// has the bounds.
 
 // Snapshot of a limiter, for metrics, logs and tests.
 struct SharedRateLimiterState {
   SharedBudgetMode mode = SharedBudgetMode::kStarting;
 
   // Polls per second that may pass: of all members or, in the mode kLocal, of
-  // this process. Unset: any number, as nobody was throttled yet.
+  // this process. Unset: any number, as no poll was throttled yet.
   std::optional<double> rate;
 
   // Processes that use the budget, by the last answer of the store.
@@ -223,8 +206,18 @@ struct SharedRateLimiterState {
   int64_t unused = 0;   // Those of them that passed without a poll.
 };
 
-// A member of a shared limit. A process should have one for each budget, which
-// all of its waits share.
+// A member of a rate limit that many processes keep together. A process should
+// have one for each budget, which all of its waits share. Without `rate`, the
+// members find the rate that the server bears, as an `AdaptiveRateLimiter` does
+// for one process.
+//
+// The store grants slots, points in time at which one poll may pass. A member
+// asks for them ahead of time, in the background, so a poll never waits for the
+// network. If members want more slots than there are, they get equal parts;
+// what one does not want, the others get.
+//
+// If the store is away for 2 seconds, each process continues with its part of
+// the last rate, and shares again as soon as the store is back.
 class SharedRateLimiter final : public RateLimiter {
  public:
   // Returns a limiter that asks `store`, or the error of `Validate`. Does not
@@ -265,29 +258,11 @@ class SharedRateLimiter final : public RateLimiter {
   const std::shared_ptr<Member> member_;
 };
 
-// A retry quota (budgets.h) whose tokens many processes share, so that all
-// of them together cannot overload a server that already fails:
-//
-//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
-//   if (!client.ok()) return client.status();
-//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
-//   auto shared = waiter::SharedRetryQuota::Make(
-//       store, {.name = "ec2", .quota = {.capacity = 5000}});
-//   if (!shared.ok()) return shared.status();
-//   options.retry_quota = (*shared)->quota();  // In the options of many waits.
-//
-// Each process has some of the tokens on lease, in an ordinary `RetryQuota`. In
-// the background it reports what it spent, and gets more or gives some back, so
-// that all have about the same and a part is left for those that come. A
-// process that dies returns its tokens by the end of its lease.
-//
-// The quota refuses when this process has none left. A capacity below a few
-// `min_chunk` per process leaves some without tokens.
-
-// A value. All members of one budget must have the same.
+// Options of a `SharedRetryQuota`. All members of one budget must have the
+// same.
 struct SharedRetryQuotaOptions {
-  // As `SharedRateLimiterOptions::name`; rates and quotas have names of their
-  // own.
+  // As `SharedRateLimiterOptions::name`; a rate and a quota may have the same
+  // name.
   std::string name;
 
   // For all members together. `when_spent` must not be kWait, `compatible` must
@@ -298,7 +273,7 @@ struct SharedRetryQuotaOptions {
   // [5s, 10min].
   absl::Duration lease = absl::Seconds(10);
 
-  // Least number of tokens that a member gets at a time, and with which it
+  // Minimum number of tokens that a member gets at a time, and with which it
   // starts. Within [0, capacity]. Unset: twice the highest cost, at most the
   // capacity.
   std::optional<double> min_chunk = std::nullopt;
@@ -318,7 +293,16 @@ struct SharedRetryQuotaState {
   absl::Status last_error;
 };
 
-// Thread-safe.
+// A retry quota (budgets.h) whose tokens many processes share, so that all of
+// them together cannot overload a server that already fails. Thread-safe.
+//
+// Each process has some of the tokens on lease, in an ordinary `RetryQuota`. In
+// the background it reports what it spent, and gets more or gives some back, so
+// that all have about the same and a part is left for new ones. The tokens of a
+// process that dies come back at the end of its lease.
+//
+// The quota refuses when this process has none left. A capacity below a few
+// `min_chunk` per process leaves some without tokens.
 class SharedRetryQuota : public std::enable_shared_from_this<SharedRetryQuota> {
  public:
   // Returns a quota that asks `store`, or the error of `Validate`. Does not
@@ -333,8 +317,7 @@ class SharedRetryQuota : public std::enable_shared_from_this<SharedRetryQuota> {
   SharedRetryQuota(const SharedRetryQuota&) = delete;
   SharedRetryQuota& operator=(const SharedRetryQuota&) = delete;
 
-  // Returns the quota for `WaitOptions`. As long as somebody has it, this
-  // exists.
+  // Returns the quota for `WaitOptions`, which keeps this alive.
   std::shared_ptr<RetryQuota> quota();
 
   SharedRetryQuotaState State() const;
@@ -352,26 +335,19 @@ class SharedRetryQuota : public std::enable_shared_from_this<SharedRetryQuota> {
   const std::shared_ptr<Member> member_;
 };
 
-// The store of shared budgets on a Redis or Valkey server:
-//
-//   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
-//   if (!client.ok()) return client.status();
-//   const auto store = std::make_shared<waiter::RedisBudgetStore>(*client);
-//   auto limiter = waiter::SharedRateLimiter::Make(
-//       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
-//
-// A `RedisCluster` (redis/client.h) does as well. One store, with
-// its connections, serves all budgets of a process. Its keys are
+class RedisCaller;
+class RedisClient;
+
+// The store of shared budgets on Redis or Valkey: on one server by a
+// `RedisClient`, or on a cluster by a `RedisCluster` (redis/client.h). One
+// store, with its connections, serves all budgets of a process. Its keys are
 //
 //   waiter:rate:{NAME}    and  :seen :busy :taken
 //   waiter:quota:{NAME}   and  :held :ends :spent
 //
-// and vanish an hour after their last use, those of a rate `burst / rate` after
+// and vanish an hour after their last use, keys of a rate `burst / rate` after
 // it if that is longer. All of them may be deleted at any time;
 // docs/distributed.md says what that costs.
-
-class RedisCaller;
-
 class RedisBudgetStore final : public BudgetStore {
  public:
   explicit RedisBudgetStore(std::shared_ptr<RedisCaller> client);
@@ -385,22 +361,10 @@ class RedisBudgetStore final : public BudgetStore {
   const std::shared_ptr<RedisCaller> client_;
 };
 
-// Which shared budgets a Redis or Valkey server has, and how much of them is
-// used. `waiter budgets` prints it:
-//
-//   waiter::ListBudgets(client, [](absl::StatusOr<waiter::BudgetList> list) {
-//     if (!list.ok()) return Report(list.status());
-//     for (const waiter::RateBudget& budget : list->rates) {
-//       std::cout << budget.name << " " << budget.polls_per_second << "\n";
-//     }
-//   });
-
-class RedisClient;
-
 // The budget of `SharedRateLimiter`s.
 struct RateBudget {
   std::string name;
-  // Polls per second that may pass; unset as long as nobody was throttled.
+  // Polls per second that may pass; unset as long as no poll was throttled.
   std::optional<double> rate = std::nullopt;
   // Of the last second or so.
   double polls_per_second = 0;
@@ -414,7 +378,7 @@ struct RateBudget {
 struct QuotaBudget {
   std::string name;
   double capacity = 0;
-  // Tokens that nobody has, and those that members have. The rest is spent.
+  // Tokens that no member has, and tokens that members have. The rest is spent.
   double free = 0;
   double leased = 0;
   int64_t members = 0;
@@ -427,11 +391,21 @@ struct BudgetList {
   std::vector<QuotaBudget> quotas;
 };
 
+// Lists the shared budgets of a Redis or Valkey server, and how much of them is
+// used. `waiter budgets` prints it:
+//
+//   waiter::ListBudgets(client, [](absl::StatusOr<waiter::BudgetList> list) {
+//     if (!list.ok()) return Report(list.status());
+//     for (const waiter::RateBudget& budget : list->rates) {
+//       std::cout << budget.name << " " << budget.polls_per_second << "\n";
+//     }
+//   });
+//
 // Calls `callback` exactly once, on the client's thread and never before this
 // has returned, with an error of `RedisClient::Call` if the server cannot be
-// asked. Only reads, so that a replica serves. Looks through all keys of the
-// server's database, a thousand at a time, and sees those of one node of a
-// cluster. Thread-safe.
+// asked. Only reads, so a replica is enough. Scans all keys of the server's
+// database, a thousand at a time; of a cluster, the keys of one node.
+// Thread-safe.
 void ListBudgets(const std::shared_ptr<RedisClient>& client,
                  std::function<void(absl::StatusOr<BudgetList>)> callback);
 

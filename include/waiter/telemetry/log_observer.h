@@ -13,8 +13,8 @@
 //   poll in 8s
 //   instance i-0abc: success after 42.1s and 9 polls
 //
-// (each on one line). They go to the standard error stream, or to a logger of
-// your own:
+// (each on one line). They go to the standard error stream, or to your own
+// logger:
 //
 //   waiter::LogObserver({.sink = [](absl::LogSeverity severity,
 //                                   std::string_view line) {
@@ -38,8 +38,8 @@ namespace waiter {
 
 struct LogOptions {
   // Takes one line, without its end. Called under no lock, on the thread that
-  // drives the wait, also on several threads at once. Unset: writes the time,
-  // the severity and the line to the standard error stream.
+  // drives the wait, also on several threads at the same time. Unset: writes
+  // the time, the severity and the line to the standard error stream.
   std::function<void(absl::LogSeverity, std::string_view)> sink = nullptr;
 
   // Severities by event; unset: no line.

@@ -1,21 +1,29 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The metrics of waits, and the interface by which a metrics library gets them:
+// Metrics of waits, engines and budgets, here as a page for Prometheus:
 //
-//   class MySink : public waiter::MetricsSink {
-//     void Record(const waiter::MetricSeries& series, double value) override {
-//       // `series.ordinal()` is the index of a table, so that the label set is
-//       // looked up once.
-//       histograms_[series.ordinal()].Get(series).Observe(value);
-//     }
-//     ...
-//   };
-//   waiter::ObserveEveryWait(std::make_shared<waiter::MetricsObserver>(
-//       std::make_shared<MySink>()));
+//   const auto metrics = std::make_shared<waiter::MetricsTable>();
+//   waiter::ObserveEveryWait(
+//       std::make_shared<waiter::MetricsObserver>(metrics));
+//   metrics->Watch("main", engine);  // Gauges of an engine.
+//   ...
+//   http_server.Handle("/metrics",
+//                      [&] { return waiter::PrometheusText(*metrics); });
 //
-// telemetry/metrics.h has a sink that needs no library. Names follow the
-// semantic conventions of OpenTelemetry: a namespace of their own, lower case,
+// A `MetricsObserver` measures waits and gives the values to a `MetricsSink`.
+// `MetricsTable` is a sink that keeps them in memory and needs no library;
+// telemetry/prometheus_cpp.h hands them to prometheus-cpp. For another metrics
+// library, implement `MetricsSink`.
+//
+// Set `WaitOptions::operation` to the kind of the wait:
+//
+//   waiter::Waiter wait(GetStatus, {.operation = "create instance",
+//                                   .timeout = absl::Minutes(5)});
+//
+// Names of waits and numbers of polls never become labels, so that the number
+// of series stays small however many waits there are. Names of metrics follow
+// the semantic conventions of OpenTelemetry: a separate namespace, lower case,
 // dots, durations in seconds.
 
 #ifndef WAITER_TELEMETRY_METRICS_H_
@@ -78,15 +86,15 @@ const BucketBounds& BoundsOf(Instrument instrument);
 // One instrument with one set of labels. The name and the ordinal of the
 // operation are those that `MetricsObserver` gives, which bounds their number.
 // A value; `operation` must stay valid. Of the labels, only the operation is a
-// text of the user.
+// text that the user chose.
 class MetricSeries {
  public:
-  // Number of operations that have labels of their own, and the index of
-  // "other", which stands for all further ones.
+  // Number of operations that have separate labels, and the index of "other",
+  // which stands for all further ones.
   static constexpr int kMaxOperations = 100;
   static constexpr int kOtherOperation = kMaxOperations;
 
-  // `code` counts for `kFailed`; every other reason has one of its own.
+  // `code` counts for `kFailed`; every other reason implies its code.
   static MetricSeries WaitDuration(int operation_index,
                                    std::string_view operation,
                                    StopReason reason, absl::StatusCode code);
@@ -160,6 +168,19 @@ class MetricSeries {
   uint8_t code_;   // An `absl::StatusCode`.
 };
 
+// The interface to a metrics library:
+//
+//   class MySink : public waiter::MetricsSink {
+//     void Record(const waiter::MetricSeries& series, double value) override {
+//       // `series.ordinal()` is the index of a table, so that the label set is
+//       // looked up once.
+//       histograms_[series.ordinal()].Get(series).Observe(value);
+//     }
+//     ...
+//   };
+//   waiter::ObserveEveryWait(std::make_shared<waiter::MetricsObserver>(
+//       std::make_shared<MySink>()));
+//
 // Thread-safe. Called by the hooks of waits, so it should take well below a
 // microsecond and must not throw.
 class MetricsSink {
@@ -173,24 +194,12 @@ class MetricsSink {
   virtual void Add(const MetricSeries& series, int64_t value) = 0;
 };
 
-// Measures waits and gives the values to a sink (telemetry/metrics.h):
+// Measures waits and gives the values to a sink. Thread-safe; meant to be
+// shared by all waits. A poll costs two virtual calls and a lookup, without a
+// lock and without memory.
 //
-//   const auto metrics = std::make_shared<waiter::MetricsTable>();
-//   waiter::ObserveEveryWait(
-//       std::make_shared<waiter::MetricsObserver>(metrics));
-//   ...
-//   waiter::Waiter wait(GetStatus, {.operation = "create instance",
-//                                   .timeout = absl::Minutes(5)});
-//
-// Set `WaitOptions::operation` to the kind of the wait. Names of waits and
-// numbers of polls never become labels, so that the number of series stays
-// small however many waits there are.
-
-// Thread-safe; meant to be shared by all waits. A poll costs two virtual calls
-// and a lookup, without a lock and without memory.
-//
-// The first 100 operations have labels of their own. The waits of all further
-// ones count as the operation "other". Each observer numbers operations anew,
+// The first 100 operations have separate labels. The waits of all further ones
+// count as the operation "other". Each observer numbers operations on its own,
 // so a sink must not have two.
 class MetricsObserver final : public WaitObserver {
  public:
@@ -209,18 +218,6 @@ class MetricsObserver final : public WaitObserver {
   const std::shared_ptr<MetricsSink> sink_;
   const std::unique_ptr<Operations> operations_;
 };
-
-// Keeps the metrics of waits in memory, to be read on request:
-//
-//   const auto metrics = std::make_shared<waiter::MetricsTable>();
-//   waiter::ObserveEveryWait(
-//       std::make_shared<waiter::MetricsObserver>(metrics));
-//   metrics->Watch("main", engine);  // Gauges of an engine.
-//   ...
-//   http_server.Handle("/metrics",
-//                      [&] { return waiter::PrometheusText(*metrics); });
-//
-// telemetry/prometheus_cpp.h gives the same to the library prometheus-cpp.
 
 // The values of one set of labels.
 struct MetricSample {
@@ -242,9 +239,10 @@ struct MetricFamily {
   std::vector<MetricSample> samples;
 };
 
-// Thread-safe. `Record` and `Add` take no lock, and threads that record at the
-// same time mostly write to memory of their own. A series takes 1.5 KB from its
-// first value on; there are at most 42 for each of 101 operations.
+// Keeps the metrics of waits in memory, to be read on request. Thread-safe.
+// `Record` and `Add` take no lock, and threads that record at the same time
+// mostly write to separate memory. A series takes 1.5 KB from its first value
+// on; there are at most 42 for each of 101 operations.
 class MetricsTable : public MetricsSink {
  public:
   MetricsTable();
@@ -261,7 +259,7 @@ class MetricsTable : public MetricsSink {
   //
   // Replaces an object of the same type that was watched under this name. An
   // engine must outlive this, unless `Forget` is called before its end. The
-  // clock must be that of the waits that use the quota.
+  // clock must be the one that the waits of the quota use.
   void Watch(std::string name, const WaitEngine& engine);
   void Watch(std::string name, std::shared_ptr<const RetryQuota> quota,
              Clock& clock = GetRealClock());
@@ -271,8 +269,8 @@ class MetricsTable : public MetricsSink {
   // afterwards nothing reads their objects.
   void Forget(std::string_view name);
 
-  // Returns all metrics that have a value. Values that are recorded meanwhile
-  // may be missing.
+  // Returns all metrics that have a value. Values that are recorded during the
+  // call may be missing.
   std::vector<MetricFamily> Collect() const;
 
  private:
@@ -286,22 +284,21 @@ class MetricsTable : public MetricsSink {
   const std::unique_ptr<Watched> watched_;
 };
 
-// Metrics in the text format of Prometheus, for a page /metrics of your own:
+// The `Content-Type` of an HTTP response with the text of `PrometheusText`.
+inline constexpr const char* kPrometheusContentType =
+    "text/plain; version=0.0.4; charset=utf-8";
+
+// Returns all metrics of `table` in the text format of Prometheus. Dots in
+// names become underscores, and units and types become suffixes:
+// `waiter_wait_duration_seconds`, `waiter_engine_polls_total`.
 //
 //   # HELP waiter_wait_duration_seconds Time from the start of a wait to its
 //   # TYPE waiter_wait_duration_seconds histogram
 //   waiter_wait_duration_seconds_bucket{operation="create instance",le="1"} 2
 //   ...
-
-// The `Content-Type` of an HTTP response with the text of `PrometheusText`.
-inline constexpr const char* kPrometheusContentType =
-    "text/plain; version=0.0.4; charset=utf-8";
-
-// Returns all metrics of `table`. Dots in names become underscores, and units
-// and types become suffixes: `waiter_wait_duration_seconds`,
-// `waiter_engine_polls_total`.
 std::string PrometheusText(const MetricsTable& table);
-// The same of `families`, such as those of durable/worker.h.
+// The same for `families`, such as the result of `DurableMetrics`
+// (durable/worker.h).
 std::string PrometheusText(const std::vector<MetricFamily>& families);
 
 // Returns the name that Prometheus has for an instrument.

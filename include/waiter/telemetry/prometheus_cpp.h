@@ -13,7 +13,7 @@
 //   exposer.RegisterCollectable(collectable);
 //
 // prometheus-cpp is not a dependency of Waiter: a program that includes this
-// header brings it. Tried with version 1.0.
+// header provides it. Tested with version 1.0.
 
 #ifndef WAITER_TELEMETRY_PROMETHEUS_CPP_H_
 #define WAITER_TELEMETRY_PROMETHEUS_CPP_H_

@@ -14,8 +14,9 @@
 // The span of the wait is a child of the span that was current at the call of
 // `Traced`.
 //
-// docs/observability.md has the class that connects this to opentelemetry-cpp;
-// Waiter itself depends on no tracing library.
+// `tracer` is a class that implements `Tracer`. docs/observability.md has the
+// one that connects this to opentelemetry-cpp; Waiter itself depends on no
+// tracing library.
 
 #ifndef WAITER_TELEMETRY_TRACE_H_
 #define WAITER_TELEMETRY_TRACE_H_
@@ -54,8 +55,15 @@
 
 namespace waiter {
 
-// The interface of a tracing library for `Traced` (telemetry/trace.h): a class
-// with eight functions, each of them one line that calls the library.
+// One attribute of a span or an event. The views are valid during the call that
+// gets them.
+struct TraceAttribute {
+  std::string_view key;
+  std::variant<int64_t, double, std::string_view> value;
+};
+
+// The interface of a tracing library: a class with eight functions, each of
+// them one line that calls the library.
 //
 //   struct MyTracer {
 //     using Context = ...;  // The current span, as the library keeps it.
@@ -72,18 +80,11 @@ namespace waiter {
 //     void SetError(Span& span, std::string_view description);
 //     void End(Span& span);
 //   };
-
-// One attribute of a span or an event. The views are valid during the call that
-// gets them.
-struct TraceAttribute {
-  std::string_view key;
-  std::variant<int64_t, double, std::string_view> value;
-};
-
-// Whether `T` is a tracer as above. Copies stand for the same tracer. Its
-// functions are called under no lock, for different spans also on several
-// threads at once, and must not throw. The result of `MakeCurrent` is destroyed
-// on the thread that called it, in the reverse order of several calls.
+//
+// Copies stand for the same tracer. Its functions are called under no lock, for
+// different spans also on several threads at the same time, and must not throw.
+// The result of `MakeCurrent` is destroyed on the thread that called it, in the
+// reverse order of several calls.
 template <typename T>
 concept Tracer = std::copy_constructible<T> &&
     std::copy_constructible<typename T::Context> &&
@@ -107,8 +108,8 @@ concept Tracer = std::copy_constructible<T> &&
 
 // Limits of the trace of one wait.
 struct TraceOptions {
-  // Number of polls that have a span of their own. During later ones, the span
-  // of the wait is current.
+  // Number of polls that have a span. During later ones, the span of the wait
+  // is current.
   int64_t poll_spans = 100;
 
   // Numbers of polls, at the beginning and at the end of the wait, that are
@@ -117,14 +118,11 @@ struct TraceOptions {
   int64_t last_events = 8;
 };
 
-// The observer that opens and closes the spans of waits for `Traced`
-// (telemetry/trace.h).
-
 namespace internal {
 
-// The spans of pending waits. The hooks of one wait run one at a time, so the
-// lock guards only the table, and the context, which a poll on an executor
-// reads while its wait may end.
+// The observer that opens and closes the spans of waits. The hooks of one wait
+// run one at a time, so the lock guards only the table, and the context, which
+// a poll on an executor reads while its wait may end.
 template <Tracer T>
 class WaitTracer : public WaitObserver {
  public:
@@ -281,7 +279,7 @@ class WaitTracer : public WaitObserver {
     swap(spans.context, context);
   }
 
-  // Returns the context of a poll whose wait may have ended meanwhile.
+  // Returns the context of a poll whose wait may have ended.
   Context ContextOf(uint64_t wait_id) {
     const MutexLock lock(mutex_);
     const auto found = waits_.find(wait_id);
@@ -296,14 +294,7 @@ class WaitTracer : public WaitObserver {
       ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace internal
-
-// Status functions that run in the span of their poll, and `MakeTraced`, which
-// `Traced` (telemetry/trace.h) calls.
-
-namespace internal {
-
-// The status function of a traced wait.
+// The status function of a traced wait, which runs in the span of its poll.
 template <Tracer T, typename F>
 class TracedFunction {
  public:

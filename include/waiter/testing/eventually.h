@@ -15,13 +15,12 @@
 //   });
 //
 // Each poll evaluates the expression again, on the calling thread. The first
-// poll is made at once and the last one exactly at the limit; in between,
-// `EventuallyOptions` (testing/eventually.h) gives the delays, 10 ms
-// growing to 500 ms by default. A matching value passes even if it arrives
-// after the limit, as long as its poll began before. A poll that hangs is not
-// interrupted.
+// poll is made immediately and the last one exactly at the limit; in between,
+// `EventuallyOptions` gives the delays, 10 ms growing to 500 ms by default. A
+// matching value passes even if it arrives after the limit, as long as its poll
+// began before. A poll that hangs is not interrupted.
 //
-// An error or an exception ends an EVENTUALLY at once, unless it is an
+// An error or an exception ends an EVENTUALLY immediately, unless it is an
 // `absl::Status` or `StatusOr` error that `options.errors` calls a server
 // error, throttling or not ready, or an exception that
 // `options.retry_exceptions` accepts.
@@ -39,6 +38,7 @@
 // A test that passes records the largest share of a limit that it used as the
 // property "eventually_limit_used"; tools/near_misses lists the highest ones.
 //
+// The function `Eventually` does the same in helpers, and returns the value.
 // docs/testing.md shows the messages of failures.
 
 #ifndef WAITER_TESTING_EVENTUALLY_H_
@@ -66,8 +66,8 @@
 // Passes with the first value that matches. Takes an expression, then a value
 // or a gMock matcher, and optionally `EventuallyOptions` and `FailIf(matcher)`.
 // Text that is streamed into an assertion follows its message. In all macros
-// here, ASSERT_ returns from the current function on failure, and EXPECT_ goes
-// on.
+// here, ASSERT_ returns from the current function on failure, and EXPECT_
+// continues.
 #define EXPECT_EVENTUALLY(expression, ...)                          \
   WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kEventually, #expression, \
                      expression, __VA_ARGS__)
@@ -121,8 +121,11 @@
 
 namespace waiter {
 
-// Options of the assertions in testing/eventually.h. The defaults suit most
-// tests; a suite with needs of its own shares one object:
+// Returns whether polling should continue after an exception.
+using ExceptionFilter = std::function<bool(const std::exception_ptr&)>;
+
+// Options of the assertions. The defaults suit most tests; a suite that needs
+// others shares one object:
 //
 //   const waiter::EventuallyOptions kSlowDisk = {.timeout = absl::Seconds(30)};
 //   EXPECT_EVENTUALLY(FileSize(path), Gt(0), kSlowDisk);
@@ -135,10 +138,7 @@ namespace waiter {
 //
 //   EXPECT_EVENTUALLY(job.State(), "DONE",
 //                     {.timeout = absl::Hours(3), .clock = &clock});
-
-// Returns whether polling should go on after an exception.
-using ExceptionFilter = std::function<bool(const std::exception_ptr&)>;
-
+//
 // Fields with the name of a field of `WaitOptions` (options.h) have the same
 // meaning and range. Options that contradict each other fail the assertion
 // before its first poll, with a message that says what to change.
@@ -149,7 +149,7 @@ struct EventuallyOptions {
   // Limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: 5 s. Zero
   // or less: polls once. Infinite: the rest of the time that Bazel gives the
   // test, and an error if it gives none. On every clock except a
-  // `SimulatedClock`, it is scaled and cut as testing/eventually.h describes.
+  // `SimulatedClock`, it is scaled and cut as described above.
   Timeout timeout = std::nullopt;
 
   // Delays between polls, whatever they find.
@@ -164,34 +164,34 @@ struct EventuallyOptions {
   std::optional<absl::Duration> hold_for = std::nullopt;
   int64_t successes_required = 1;
 
-  // Options of a wait of your program, to poll as it does: its curves, limits
+  // Options of a wait of your program, to poll as it does: its backoffs, limits
   // and budgets replace `backoff`. Its other options apply where the field of
   // the same name here has its default. Ignores its `name`, `deadline` and
   // `history_limit`.
   std::optional<WaitOptions> policy = std::nullopt;
 
   // Classification of an error that an expression of type `absl::Status` or
-  // `StatusOr<T>` gives and that does not match: `kFailed` ends the assertion,
-  // everything else goes on.
+  // `StatusOr<T>` gives and that does not match: `kFailed` ends the assertion;
+  // after everything else it continues.
   ErrorClassifier errors = ErrorClassifier::Http();
 
-  // Exceptions after which EVENTUALLY polls on; see `RetryOn`. All others, and
-  // every one in CONSISTENTLY and NEVER, fail the assertion at once.
+  // Exceptions after which EVENTUALLY continues; see `RetryOn`. All others, and
+  // every one in CONSISTENTLY and NEVER, fail the assertion immediately.
   ExceptionFilter retry_exceptions = nullptr;
 
   // Delay before the first poll.
   absl::Duration first_poll_delay = absl::ZeroDuration();
 
-  // Largest number of history lines in a message; zero for none. One line
+  // Maximum number of history lines in a message; zero for none. One line
   // stands for consecutive polls with the same value. If there are more, the
   // message shows the first half and the last half of this number.
   int history_lines = 8;
 
-  // Hooks of the wait; see observer.h. Null: those of `policy`, if any.
+  // Hooks of the wait; see observer.h. Null: the hooks of `policy`, if any.
   std::shared_ptr<WaitObserver> observer = nullptr;
 
-  // Not owned; must outlive the assertion. Null: that of `policy`, otherwise
-  // the real clock.
+  // Not owned; must outlive the assertion. Null: the clock of `policy`,
+  // otherwise the real clock.
   Clock* clock = nullptr;
 
   // Seed of jittered delays. Unset: a new one for each assertion. The message
@@ -221,7 +221,7 @@ ExceptionFilter RetryOn() {
 }
 
 // A matcher or value that makes further polls pointless. If it matches a value
-// that the assertion's own matcher rejected, the assertion fails at once:
+// that the assertion's own matcher rejected, the assertion fails immediately:
 //
 //   EXPECT_EVENTUALLY(job.State(), "DONE", waiter::FailIf("FAILED"));
 template <typename M>
@@ -236,7 +236,7 @@ class FailIf {
 };
 
 // A matcher or value after which nothing can change any more. If it matches a
-// value that satisfies CONSISTENTLY or NEVER, the assertion passes at once
+// value that satisfies CONSISTENTLY or NEVER, the assertion passes immediately
 // instead of after `hold_for`, even with its first poll:
 //
 //   EXPECT_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
@@ -270,7 +270,7 @@ template <typename F>
 using EventualValueOf = typename EventualValue<std::invoke_result_t<F&>>::type;
 
 // Polls `function` like EXPECT_EVENTUALLY, for helpers and for values that a
-// test goes on with. Returns the value that matched, or an error with the
+// test continues with. Returns the value that matched, or an error with the
 // message of EXPECT_EVENTUALLY and the code of the wait: kDeadlineExceeded at
 // the limit, kInvalidArgument for options that are invalid or contradict each
 // other. Never fails the test itself.

@@ -19,10 +19,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "waiter/interop/http_request.h"
 #include "waiter/interop/internal/curl_failure.h"
 #include "waiter/interop/internal/curl_handles.h"
 #include "waiter/interop/internal/http_answer.h"
+#include "waiter/interop/internal/http_message.h"
 #include "waiter/poll.h"
 #include "waiter/stop_token.h"
 

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
-#include "waiter/interop/http_request.h"
+#include "waiter/interop/internal/http_message.h"
 #include "waiter/poll.h"
 #include "waiter/retry_after.h"
 

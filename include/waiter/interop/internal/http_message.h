@@ -1,10 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Requests and responses of `HttpPoller` (interop/http.h).
+// Requests and responses of an `HttpPoller`: the part of interop/http.h, which
+// programs include, that needs no libcurl.
 
-#ifndef WAITER_INTEROP_HTTP_REQUEST_H_
-#define WAITER_INTEROP_HTTP_REQUEST_H_
+#ifndef WAITER_INTEROP_INTERNAL_HTTP_MESSAGE_H_
+#define WAITER_INTEROP_INTERNAL_HTTP_MESSAGE_H_
 
 #include <optional>
 #include <string>
@@ -50,7 +51,7 @@ struct HttpResponse {
   std::string body = {};
   bool body_is_cut = false;
 
-  // Hint of `Retry-After`, in seconds or as a date, or of a field in
+  // Value of `Retry-After`, in seconds or as a date, or of a field in
   // milliseconds (retry_after.h), which wins.
   RetryAfter retry_after = {};
 
@@ -61,4 +62,4 @@ struct HttpResponse {
 
 }  // namespace waiter
 
-#endif  // WAITER_INTEROP_HTTP_REQUEST_H_
+#endif  // WAITER_INTEROP_INTERNAL_HTTP_MESSAGE_H_
