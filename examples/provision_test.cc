@@ -289,7 +289,10 @@ TEST_F(ProvisionTest, FailsAtOnceIfTheServerHasNoSuchPath) {
   Provision provision({"--url", server.url()});
   Answer(server.Accept(), "HTTP/1.1 404 Not Found\r\n\r\n");
   EXPECT_EQ(provision.Finish(), 1);
-  EXPECT_EQ(provision.errors(), "provision: NOT_FOUND: HTTP 404: Not Found\n");
+  EXPECT_THAT(provision.errors(),
+              AllOf(IsOneLine(),
+                    StartsWith("provision: NOT_FOUND: HTTP 404: Not Found ("),
+                    HasSubstr(", after 1 attempt in ")));
 }
 
 TEST_F(ProvisionTest, AnswersAWrongCommandLineInOneLine) {

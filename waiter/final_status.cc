@@ -3,14 +3,18 @@
 
 #include "waiter/final_status.h"
 
+#include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/options.h"
 #include "waiter/policy.h"
@@ -79,12 +83,17 @@ std::string ConsecutiveLimitText(const FinalState& state) {
       " reached");
 }
 
+// Returns " after 3 attempts in 12s".
+std::string Effort(int64_t attempts, MonotonicTime start, MonotonicTime now) {
+  return absl::StrCat(" after ", attempts,
+                      attempts == 1 ? " attempt in " : " attempts in ",
+                      Between(start, now));
+}
+
 std::string Message(const FinalState& state, absl::string_view limit) {
   const WaitReport& report = state.report;
-  std::string text =
-      absl::StrCat(state.name, ": ", limit, " after ", report.attempts,
-                   report.attempts == 1 ? " attempt in " : " attempts in ",
-                   Between(state.start, state.now));
+  std::string text = absl::StrCat(
+      state.name, ": ", limit, Effort(report.attempts, state.start, state.now));
   if (state.unanswered) {
     absl::StrAppend(&text, "; attempt ", report.attempts + 1,
                     " has not answered");
@@ -109,6 +118,15 @@ std::string Message(const FinalState& state, absl::string_view limit) {
   return text;
 }
 
+absl::Status WithMessage(const absl::Status& status,
+                         absl::string_view message) {
+  absl::Status changed(status.code(), message);
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    changed.SetPayload(url, payload);
+  });
+  return changed;
+}
+
 absl::Status Failure(const Poll<>& last) {
   if (!last.error().ok()) return last.error();
   return absl::UnknownError(last.detail().empty()
@@ -128,7 +146,8 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
     case StopReason::kSuccess:
       return absl::OkStatus();
     case StopReason::kFailed:
-      return Failure(state.report.last_poll);
+      return NameWait(Failure(state.report.last_poll), state.name,
+                      state.report.attempts, state.start, state.now);
     case StopReason::kDeadline:
       return absl::DeadlineExceededError(Message(state, DeadlineText(state)));
     case StopReason::kCancelled:
@@ -149,19 +168,32 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
       return absl::InvalidArgumentError(
           absl::StrCat(state.name, ": ", state.policy.status().message()));
   }
-  return absl::InternalError(absl::StrCat("the wait ended for ",
+  return absl::InternalError(absl::StrCat(state.name, ": the wait ended for ",
                                           static_cast<int>(reason),
                                           ", which is not a valid StopReason"));
 }
 
-absl::Status HintError(const Poll<>& last, absl::string_view name,
-                       const RetryAfterOptions& options) {
-  if (!last.error().ok()) return last.error();
-  return absl::UnavailableError(absl::StrCat(
-      name, ": the server's retry_after of ",
-      absl::FormatDuration(last.retry_after()), " exceeds max_retry_after of ",
-      absl::FormatDuration(options.max_retry_after), " (fail_beyond_max)",
-      last.detail().empty() ? "" : "; last poll: ", ToAbsl(last.detail())));
+absl::Status NameWait(absl::Status error, absl::string_view name,
+                      int64_t attempts, MonotonicTime start,
+                      MonotonicTime now) {
+  WAITER_TRY {
+    return WithMessage(
+        error, absl::StrCat(error.message(), error.message().empty() ? "" : " ",
+                            "(", name, ",", Effort(attempts, start, now), ")"));
+  }
+  WAITER_CATCH(const std::bad_alloc&) { return error; }
+}
+
+absl::Status HintError(const Poll<>& last, const RetryAfterOptions& options) {
+  const absl::Status error = last.error().ok()
+                                 ? absl::UnavailableError(ToAbsl(last.detail()))
+                                 : last.error();
+  return WithMessage(
+      error, absl::StrCat(error.message(), error.message().empty() ? "" : "; ",
+                          "fail_beyond_max: the server's retry_after of ",
+                          absl::FormatDuration(last.retry_after()),
+                          " exceeds max_retry_after of ",
+                          absl::FormatDuration(options.max_retry_after)));
 }
 
 }  // namespace waiter::internal

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The final status of a wait. Its message has one shape for every limit: name,
-// limit, attempts, time, and what the last poll found.
+// limit, attempts, time, and what the last poll found. A failure begins with
+// the user's own message; name, attempts and time follow it.
 
 #ifndef WAITER_FINAL_STATUS_H_
 #define WAITER_FINAL_STATUS_H_
@@ -41,10 +42,15 @@ struct FinalState {
 // Returns the status of a wait that ends for `reason`.
 absl::Status FinalStatus(StopReason reason, const FinalState& state);
 
+// Returns `error` with " (NAME, after 3 attempts in 12s)" at the end of its
+// message, and its code and payloads. Without memory for that, returns `error`.
+absl::Status NameWait(absl::Status error, absl::string_view name,
+                      int64_t attempts, MonotonicTime start, MonotonicTime now);
+
 // Returns the error of a wait whose server asked, in `last`, for a longer delay
-// than `max_retry_after`: the error of the poll, or kUnavailable.
-absl::Status HintError(const Poll<>& last, absl::string_view name,
-                       const RetryAfterOptions& options);
+// than `max_retry_after`: the error of the poll, otherwise kUnavailable with
+// its detail, followed by the limit.
+absl::Status HintError(const Poll<>& last, const RetryAfterOptions& options);
 
 }  // namespace waiter::internal
 

@@ -257,9 +257,8 @@ bool WaitLoop::HintIsBeyondMax() const {
 }
 
 NextStep WaitLoop::FailBeyondMax(MonotonicTime now) {
-  EndWithError(now,
-               internal::HintError(report_.last_poll, internal::ToAbsl(name()),
-                                   policy_.options().retry_after));
+  EndWithError(now, internal::HintError(report_.last_poll,
+                                        policy_.options().retry_after));
   return NextStep::Finish();
 }
 
@@ -539,7 +538,9 @@ void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
 }
 
 void WaitLoop::EndWithError(MonotonicTime now, absl::Status error) {
-  Close(StopReason::kFailed, now, std::move(error));
+  Close(StopReason::kFailed, now,
+        internal::NameWait(std::move(error), internal::ToAbsl(name()),
+                           report_.attempts, state_.start, now));
 }
 
 MonotonicTime WaitLoop::AnswerDeadline() const {

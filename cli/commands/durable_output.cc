@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "cli/probes/target.h"
+#include "cli/run/durable_target.h"
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
 #include "cli/text/time_text.h"
@@ -42,11 +43,6 @@ std::string TurnText(const DurableStatus& status, absl::Time now) {
              : absl::StrCat("due for ", TimeText(-left));
 }
 
-std::string DetailOf(const DurableResult& result) {
-  return result.value.ok() ? *result.value
-                           : std::string(result.value.status().message());
-}
-
 void AppendField(std::string_view name, std::string_view value,
                  std::string& text) {
   if (value.empty()) return;
@@ -67,7 +63,7 @@ std::string DurableLine(const DurableStatus& status, absl::Time now) {
     absl::StrAppend(&line, "  ",
                     std::string(StopReasonName(status.result->reason)),
                     " after ", PollsText(status.result->attempts));
-    detail = DetailOf(*status.result);
+    detail = ResultDetail(*status.result);
   }
   if (!detail.empty()) absl::StrAppend(&line, ": ", Printable(detail));
   return line;
@@ -94,7 +90,7 @@ std::string DurableText(const DurableStatus& status, absl::Time now) {
   if (!status.result.has_value()) return text;
   const DurableResult& result = *status.result;
   AppendField("result", StopReasonName(result.reason), text);
-  AppendField("detail", DetailOf(result), text);
+  AppendField("detail", ResultDetail(result), text);
   AppendField("polls", absl::StrCat(result.attempts), text);
   AppendField("took", TimeText(result.elapsed), text);
   AppendField("idempotency key", result.idempotency_key, text);
@@ -124,7 +120,7 @@ std::string DurableJson(const DurableStatus& status) {
   if (status.result.has_value()) {
     const DurableResult& result = *status.result;
     row["result"] = std::string(StopReasonName(result.reason));
-    row["detail"] = DetailOf(result);
+    row["detail"] = ResultDetail(result);
     row["elapsed_ms"] = JsonNumber(absl::ToDoubleMilliseconds(result.elapsed));
     row["idempotency_key"] = result.idempotency_key;
   }

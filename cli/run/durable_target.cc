@@ -83,12 +83,24 @@ absl::StatusOr<Target> DurableTarget(std::string_view key,
   return target;
 }
 
+std::string ResultDetail(const DurableResult& result) {
+  if (result.value.ok()) return *result.value;
+  absl::string_view message = result.value.status().message();
+  if (absl::ConsumePrefix(&message, absl::StrCat(result.key, ": "))) {
+    return std::string(message);
+  }
+  const size_t suffix =
+      message.rfind(absl::StrCat("(", result.key, ", after "));
+  if (suffix != absl::string_view::npos && absl::EndsWith(message, ")")) {
+    message = absl::StripSuffix(message.substr(0, suffix), " ");
+  }
+  return std::string(message);
+}
+
 std::map<std::string, std::optional<std::string>> ResultVariables(
     const DurableResult& result) {
   // Variables cannot contain zero bytes.
-  const std::string detail = Printable(
-      result.value.ok() ? *result.value
-                        : std::string(result.value.status().message()));
+  const std::string detail = Printable(ResultDetail(result));
   return {{"WAITER_NAME", result.name},
           {"WAITER_KEY", Printable(result.key)},
           {"WAITER_RESULT", std::string(StopReasonName(result.reason))},

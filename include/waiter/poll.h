@@ -243,8 +243,11 @@ Poll<> ServerError(std::string_view detail = {},
                    absl::Duration retry_after = {});
 Poll<> ServerError(absl::Status error, absl::Duration retry_after = {});
 
-// The condition will never be met. The wait ends with `error`, its code and
-// message unchanged; with a text alone the code is kUnknown.
+// The condition will never be met. The wait ends with the code, message and
+// payloads of `error`; with a text alone the code is kUnknown. The name of the
+// wait, attempts and time follow the message:
+//
+//   UNKNOWN: vm FAILED (instance i-0abc, after 3 attempts in 12s)
 Poll<> Failed(absl::Status error);
 Poll<> Failed(std::string_view detail = {});
 

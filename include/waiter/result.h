@@ -45,7 +45,7 @@ namespace waiter {
 // is still `kFailed`.
 enum class StopReason : uint8_t {
   kSuccess,           // The status function found success.
-  kFailed,            // It found failure; its code and message are unchanged.
+  kFailed,            // It found failure: the code of its error.
   kDeadline,          // `timeout` or `deadline`: kDeadlineExceeded.
   kCancelled,         // A stop was requested: kCancelled.
   kAttempts,          // `max_attempts`: kResourceExhausted.
@@ -80,10 +80,16 @@ struct PollRecord {
 struct WaitReport {
   StopReason reason = StopReason::kInvalidOptions;
 
-  // OK exactly for success. For `kFailed`, the error of the status function,
-  // unchanged; kUnknown if it gave none or threw. For every limit, a message of
-  // one shape: the name of the wait, the limit, the number of attempts, the
-  // time, and what the last poll found.
+  // OK exactly for success. For `kFailed`, the code and payloads of the error
+  // of the status function, kUnknown if it gave none or threw, and its message,
+  // followed by the name of the wait, the number of attempts and the time; the
+  // error itself is `last_poll.error()`. For every limit, a message of one
+  // shape: the name of the wait, the limit, the number of attempts, the time,
+  // and what the last poll found:
+  //
+  //   vm FAILED (instance i-0abc, after 3 attempts in 12s)
+  //   instance i-0abc: timeout of 5m reached after 9 attempts in 5m; last
+  //       poll: not ready: CREATING
   absl::Status status;
 
   // Number of finished polls.

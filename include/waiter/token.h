@@ -14,8 +14,14 @@
 //   absl::StatusOr<waiter::WaitToken> token =
 //       waiter::WaitToken::Parse(ReadFile("i-0abc.wait"));
 //   if (!token.ok()) return token.status();
-//   waiter::WaitResult<Instance> result = wait_until_running.Resume(*token);
-//   RemoveFile("i-0abc.wait");
+//   waiter::WaitResult<Instance> result =
+//       wait_until_running.Resume(*token, stop);
+//   if (result.reason() != waiter::StopReason::kCancelled) {
+//     RemoveFile("i-0abc.wait");
+//   }
+//
+// After a stop, or with the reasons `kShutDown` and `kInvalidOptions`, the
+// token stays for the next process, because what it waits for has not ended.
 //
 // A wait that goes on has the attempts, the counts, the errors, the elapsed
 // time, the deadline and the growth of its delays from before, and makes its

@@ -95,7 +95,9 @@ TEST(ProvisionTest, FinalStateEndsTheWaitAtOnce) {
   const absl::StatusOr<Instance> got =
       WaitUntilRunning(client, "i-0abc", FiveMinutes(client));
 
-  EXPECT_EQ(got.status(), absl::AbortedError("FAILED"));
+  EXPECT_EQ(
+      got.status(),
+      absl::AbortedError("FAILED (instance i-0abc, after 1 attempt in 0)"));
   EXPECT_THAT(client.times_left(), SizeIs(1));
 }
 
@@ -111,7 +113,8 @@ TEST(ProvisionTest, OtherErrorEndsTheWaitAtOnce) {
   Client client({absl::PermissionDeniedError("no")});
 
   EXPECT_EQ(WaitUntilRunning(client, "i-0abc", FiveMinutes(client)).status(),
-            absl::PermissionDeniedError("no"));
+            absl::PermissionDeniedError(
+                "no (instance i-0abc, after 1 attempt in 0)"));
   EXPECT_THAT(client.times_left(), SizeIs(1));
 }
 

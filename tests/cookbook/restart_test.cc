@@ -14,6 +14,8 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
 #include "waiter/options.h"
+#include "waiter/result.h"
+#include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/token.h"
 #include "waiter/waiter.h"
@@ -38,9 +40,10 @@ std::function<bool()> is_running;
 bool IsRunning(const std::string& /*id*/) { return is_running(); }
 
 // Waits until `IsRunning(id)`. `store` keeps a text for each id, and outlives
-// this process.
+// this process, which ends after a request of `stop`.
 absl::Status WaitAcrossRestarts(const std::string& id, Store& store,
-                                waiter::WaitOptions options) {
+                                waiter::WaitOptions options,
+                                const waiter::stop_token& stop = {}) {
   absl::StatusOr<waiter::WaitToken> saved =
       waiter::WaitToken::Parse(store.Get(id));
   if (!saved.ok()) return saved.status();
@@ -49,9 +52,16 @@ absl::Status WaitAcrossRestarts(const std::string& id, Store& store,
     store.Put(id, token.bytes());
   };
   waiter::Waiter wait([&] { return IsRunning(id); }, std::move(options));
-  absl::Status status = wait.Resume(*saved).status();
-  store.Remove(id);
-  return status;
+  waiter::WaitResult<> result = wait.Resume(*saved, stop);
+  switch (result.reason()) {
+    case waiter::StopReason::kCancelled:
+    case waiter::StopReason::kShutDown:
+    case waiter::StopReason::kInvalidOptions:
+      break;  // The next process resumes the wait.
+    default:
+      store.Remove(id);
+  }
+  return result.status();
 }
 
 class RestartTest : public testing::Test {
@@ -73,6 +83,33 @@ TEST_F(RestartTest, WaitWithoutARestartLeavesNothingBehind) {
   is_running = [this] { return ++polls_ == 5; };
   EXPECT_TRUE(WaitAcrossRestarts("i-0abc", store_, Options()).ok());
   EXPECT_TRUE(store_.texts.empty());
+}
+
+TEST_F(RestartTest, StopKeepsTheWaitForTheNextProcess) {
+  waiter::stop_source stop;
+  is_running = [&] { return clock_.Elapsed() >= absl::Minutes(35); };
+  clock_.CallAt(absl::Seconds(1830), [&] { stop.request_stop(); });
+  EXPECT_TRUE(absl::IsCancelled(
+      WaitAcrossRestarts("i-0abc", store_, Options(), stop.get_token())));
+  EXPECT_FALSE(store_.texts.empty());
+
+  EXPECT_TRUE(WaitAcrossRestarts("i-0abc", store_, Options()).ok());
+  EXPECT_EQ(clock_.Elapsed(), absl::Minutes(35));
+  EXPECT_TRUE(store_.texts.empty());
+}
+
+TEST_F(RestartTest, InvalidOptionsKeepTheWait) {
+  waiter::stop_source stop;
+  is_running = [] { return false; };
+  clock_.CallAt(absl::Minutes(2), [&] { stop.request_stop(); });
+  EXPECT_TRUE(absl::IsCancelled(
+      WaitAcrossRestarts("i-0abc", store_, Options(), stop.get_token())));
+
+  waiter::WaitOptions invalid = Options();
+  invalid.max_attempts = -1;
+  EXPECT_EQ(WaitAcrossRestarts("i-0abc", store_, invalid).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(store_.texts.empty());
 }
 
 TEST_F(RestartTest, DeadlineIsThatOfTheFirstProcess) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Stops waits: by Ctrl-C, from another thread, and in a coroutine.
+// Stops waits: by Ctrl-C, from another thread, in a group and in a coroutine.
 
 #include <pthread.h>
 #include <unistd.h>
@@ -25,6 +25,9 @@
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/coroutine.h"
 #include "waiter/engine/engine.h"
+#include "waiter/engine/group.h"
+#include "waiter/policy.h"
+#include "waiter/result.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
@@ -38,7 +41,14 @@ using ::testing::SizeIs;
 struct Job {
   bool IsDone() const { return is_done(); }
   std::function<bool()> is_done;
+  std::string name = "job 7";
 };
+
+std::vector<std::string>& Printed() {
+  static auto& printed = *new std::vector<std::string>;
+  return printed;
+}
+void Print(std::string text) { Printed().push_back(std::move(text)); }
 
 // Returns a token of which Ctrl-C requests a stop; a second Ctrl-C ends the
 // program. Call this before you start threads, as they inherit which signals
@@ -68,6 +78,31 @@ int WaitForJob(const Job& job, const waiter::stop_token& stop) {
   return result.ok() ? 0 : 1;
 }
 
+// Waits until all jobs are done. Returns the exit code of the program.
+int WaitForJobs(const std::vector<Job>& jobs, const waiter::stop_token& stop) {
+  const auto policy = waiter::WaitPolicy::Make({.timeout = absl::Hours(1)});
+  std::vector<waiter::Waiter<std::function<bool()>>> waits;
+  waiter::WaitGroupOptions options = {.stop = stop};
+  for (const Job& job : jobs) {
+    waits.emplace_back([&job] { return job.IsDone(); }, policy);
+    options.names.push_back(job.name);
+  }
+  int code = 0;
+  waiter::WaitEngine engine({.threads = 0});
+  const waiter::WaitGroup group = waiter::All(
+      engine, std::move(waits),
+      [&](const std::vector<waiter::WaitResult<>>& results) {
+        for (const waiter::WaitResult<>& result : results) {
+          if (result.ok()) continue;
+          Print(result.status().ToString());
+          code = stop.stop_requested() ? 130 : 1;
+        }
+      },
+      std::move(options));
+  engine.Run();
+  return code;
+}
+
 // In processes of their own, because the thread that takes the signals stays.
 TEST(StopDeathTest, InterruptEndsTheWait) {
   EXPECT_EXIT(
@@ -93,6 +128,39 @@ TEST(StopDeathTest, SecondInterruptEndsTheProgram) {
         while (true) pause();
       },
       testing::ExitedWithCode(130), "");
+}
+
+// Exits with 0 if Ctrl-C during a poll of the second job ends the group.
+[[noreturn]] void InterruptGroup() {
+  const waiter::stop_token stop = StopOnInterrupt();
+  int polls = 0;
+  std::vector<Job> jobs;
+  jobs.push_back({[] { return true; }, "a"});
+  jobs.push_back({[&] {
+                    if (++polls == 2) kill(getpid(), SIGINT);
+                    return false;
+                  },
+                  "b"});
+  const int code = WaitForJobs(jobs, stop);
+  const bool is_named =
+      Printed().size() == 1 &&
+      Printed()[0].starts_with("CANCELLED: b: stop requested");
+  _exit(code == 130 && is_named ? 0 : 1);
+}
+
+TEST(StopDeathTest, InterruptEndsTheGroup) {
+  EXPECT_EXIT(InterruptGroup(), testing::ExitedWithCode(0), "");
+}
+
+TEST(StopTest, PendingJobsAreNamed) {
+  Printed().clear();
+  waiter::stop_source stop;
+
+  EXPECT_EQ(WaitForJobs({{[] { return true; }, "a"}}, stop.get_token()), 0);
+  EXPECT_THAT(Printed(), SizeIs(0));
+  stop.request_stop();
+  EXPECT_EQ(WaitForJobs({{[] { return true; }, "a"}}, stop.get_token()), 130);
+  EXPECT_THAT(Printed(), ElementsAre(HasSubstr("a: stop requested")));
 }
 
 TEST(StopTest, AnotherThreadEndsTheWait) {
@@ -157,12 +225,6 @@ struct Task {
     void unhandled_exception() { std::terminate(); }
   };
 };
-
-std::vector<std::string>& Printed() {
-  static auto& printed = *new std::vector<std::string>;
-  return printed;
-}
-void Print(std::string text) { Printed().push_back(std::move(text)); }
 
 // `engine` and `client` must outlive the coroutine.
 Task PrintAddress(waiter::WaitEngine& engine, AsyncClient& client,

@@ -38,6 +38,7 @@ namespace waiter {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 // Half a nanosecond of rounding in the delay, and as much in the number read.
 constexpr absl::Duration kTolerance = absl::Nanoseconds(1);
@@ -591,8 +592,9 @@ void CheckOutcome(const WaitReport& report, const Json& expected) {
     return;
   }
   if (outcome == "rethrow original exception") {
-    EXPECT_THAT(report.status,
-                StatusIs(absl::StatusCode::kDataLoss, "exception"));
+    EXPECT_THAT(report.status, StatusIs(absl::StatusCode::kDataLoss,
+                                        StartsWith("exception (")));
+    EXPECT_EQ(report.last_poll.error(), absl::DataLossError("exception"));
     return;
   }
   if (outcome == "rethrow last exception") {

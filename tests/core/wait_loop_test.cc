@@ -457,21 +457,32 @@ TEST(WaitLoopMessageTest, WaitWithoutAPollSaysSo) {
             "was made");
 }
 
-TEST(WaitLoopMessageTest, FailureIsUnchanged) {
+TEST(WaitLoopMessageTest, FailureNamesItsWaitAfterTheMessage) {
   absl::Status failure = absl::AbortedError("provisioning failed");
   failure.SetPayload("type", absl::Cord("payload"));
-  PlayedWait with_error({.timeout = absl::Hours(1)});
-  PlayedWait with_text({.timeout = absl::Hours(1)});
-  PlayedWait bare({.timeout = absl::Hours(1)});
-  with_error.Answer(Failed(failure));
-  with_text.Answer(Failed("broken"));
-  bare.Answer(PollStatus::kFailed);
+  PlayedWait with_error({.name = "instance i-0abc", .timeout = absl::Hours(1)});
+  with_error.Answer(NotReady(), seconds(2));
+  with_error.Answer(Failed(failure), milliseconds(9950));
+  EXPECT_EQ(with_error.report().status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(with_error.message(),
+            "provisioning failed (instance i-0abc, after 2 attempts in 12s)");
+  EXPECT_EQ(with_error.report().status.GetPayload("type"), "payload");
+  EXPECT_EQ(with_error.report().last_poll.error(), failure);
 
-  EXPECT_EQ(with_error.report().status, failure);
-  EXPECT_EQ(with_text.report().status, absl::UnknownError("broken"));
+  PlayedWait with_text({.timeout = absl::Hours(1)});
+  with_text.Answer(Failed("broken"));
+  EXPECT_EQ(with_text.report().status,
+            absl::UnknownError("broken (wait, after 1 attempt in 0)"));
+  PlayedWait without_text({.timeout = absl::Hours(1)});
+  without_text.Answer(Failed(absl::NotFoundError("")));
+  EXPECT_EQ(without_text.report().status,
+            absl::NotFoundError("(wait, after 1 attempt in 0)"));
+  PlayedWait bare({.timeout = absl::Hours(1)});
+  bare.Answer(PollStatus::kFailed);
   EXPECT_EQ(bare.report().status,
             absl::UnknownError("the status function returned kFailed without "
-                               "an error or a detail"));
+                               "an error or a detail (wait, after 1 attempt in "
+                               "0)"));
 }
 
 TEST(WaitLoopMessageTest, InvalidOptionsNameTheWait) {
@@ -537,12 +548,14 @@ TEST(WaitLoopTest, HintBeyondMaxMayFailAtOnce) {
   PlayedWait fails(options);
   fails.Answer(Throttled("429", absl::Minutes(1)));
   EXPECT_EQ(fails.message(),
-            "wait: the server's retry_after of 1m exceeds max_retry_after of "
-            "9s (fail_beyond_max); last poll: 429");
+            "429; fail_beyond_max: the server's retry_after of 1m exceeds "
+            "max_retry_after of 9s (wait, after 1 attempt in 0)");
   PlayedWait with_error(options);
   with_error.Answer(
       Throttled(absl::ResourceExhaustedError("quota"), absl::Minutes(1)));
-  EXPECT_EQ(with_error.message(), "quota");
+  EXPECT_EQ(with_error.message(),
+            "quota; fail_beyond_max: the server's retry_after of 1m exceeds "
+            "max_retry_after of 9s (wait, after 1 attempt in 0)");
 }
 
 // Records the reason of every sleep.
@@ -683,10 +696,13 @@ TEST(WaitLoopMessageTest, ExceptionIsNamed) {
   PlayedWait wait({.timeout = absl::Hours(1)});
   wait.EndWithException("out of luck");
   EXPECT_EQ(wait.message(),
-            "the status function threw an exception: out of luck");
+            "the status function threw an exception: out of luck (wait, after "
+            "0 attempts in 0)");
   PlayedWait silent({.timeout = absl::Hours(1)});
   silent.EndWithException("");
-  EXPECT_EQ(silent.message(), "the status function threw an exception");
+  EXPECT_EQ(silent.message(),
+            "the status function threw an exception (wait, after 0 attempts in "
+            "0)");
 }
 
 }  // namespace

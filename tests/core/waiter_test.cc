@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,6 +45,7 @@ using ::absl::ZeroDuration;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Delays without jitter, so that every expected delay is exact.
 constexpr BackoffOptions Every(absl::Duration delay) {
@@ -152,12 +154,14 @@ TEST(WaiterTest, ResultConvertsToStatusOr) {
   Waiter failed([]() -> Poll<int> { return Failed(absl::NotFoundError("x")); },
                 {.timeout = Seconds(1)});
   const absl::StatusOr<int> error = failed.Wait();
-  EXPECT_THAT(error.status(), StatusIs(StatusCode::kNotFound, "x"));
+  EXPECT_THAT(error.status(),
+              StatusIs(StatusCode::kNotFound, StartsWith("x (wait, after ")));
 
   Waiter no_value([] { return absl::NotFoundError("y"); },
                   {.timeout = Seconds(1)});
   const absl::Status status = no_value.Wait();
-  EXPECT_THAT(status, StatusIs(StatusCode::kNotFound, "y"));
+  EXPECT_THAT(status,
+              StatusIs(StatusCode::kNotFound, StartsWith("y (wait, after ")));
 }
 
 TEST(WaiterTest, CallWithContextIsPreferred) {
@@ -454,7 +458,7 @@ TEST(WaiterTest, OverrunningPollIsAwaitedAndReported) {
 
 // Ends of a wait.
 
-TEST(WaiterTest, FailureKeepsItsCodeAndMessage) {
+TEST(WaiterTest, FailureKeepsItsCodeAndMessageAndNamesTheWait) {
   for (const absl::Status& error :
        {absl::CancelledError("mine"), absl::DeadlineExceededError("mine"),
         absl::InvalidArgumentError("mine"), absl::AbortedError("")}) {
@@ -463,7 +467,13 @@ TEST(WaiterTest, FailureKeepsItsCodeAndMessage) {
     const WaitResult<> result = wait.Wait();
 
     EXPECT_EQ(result.reason(), StopReason::kFailed);
-    EXPECT_EQ(result.status(), error);
+    EXPECT_EQ(result.status().code(), error.code());
+    EXPECT_TRUE(absl::StartsWith(result.status().message(), error.message()))
+        << result.status();
+    EXPECT_TRUE(absl::EndsWith(result.status().message(),
+                               "(wait, after 1 attempt in 0)"))
+        << result.status();
+    EXPECT_EQ(result.report().last_poll.error(), error);
     EXPECT_EQ(result.report().attempts, 1);
   }
 }

@@ -13,6 +13,7 @@
 #include <latch>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "tests/support/joining_thread.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
+#include "waiter/engine/group.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
@@ -33,6 +35,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // A coroutine that starts at once. Its owner destroys it.
 class Task {
@@ -186,6 +189,26 @@ TEST_F(AwaitGroupTest, StopBeforePreventsEveryPoll) {
 
   EXPECT_THAT(reasons_, ElementsAre(kCancelled, kCancelled));
   EXPECT_EQ(polls_, 0);
+}
+
+TEST_F(AwaitGroupTest, OptionsHaveTheStopAndTheNames) {
+  waiter::stop_source stop;
+  clock_.CallAt(absl::Milliseconds(1500), [&] { stop.request_stop(); });
+  std::vector<std::string> messages;
+  const auto wait = [&]() -> Task {
+    WaitGroupOptions options = {
+        .successes_required = 1, .stop = stop.get_token(), .names = {"a", "b"}};
+    auto waits = WaitsFor({1, 2});
+    for (const WaitResult<int>& result :
+         co_await AwaitAll(engine_, std::move(waits), std::move(options))) {
+      messages.emplace_back(result.status().message());
+    }
+  };
+
+  const Task task = wait();
+  engine_.Run();
+
+  EXPECT_THAT(messages, ElementsAre("", StartsWith("b: stop requested")));
 }
 
 TEST_F(AwaitGroupTest, NothingStartsBeforeTheAwait) {

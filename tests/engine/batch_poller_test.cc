@@ -252,7 +252,8 @@ TEST_F(BatchPollerTest, EachKeyHasItsOwnHintAndStatus) {
   EXPECT_THAT(calls_, ElementsAre(Call{{}, {"a", "b", "c"}},
                                   Call{absl::Seconds(1), {"b"}},
                                   Call{absl::Seconds(10), {"a"}}));
-  EXPECT_EQ(results_.at("c").status(), absl::AbortedError("broken"));
+  EXPECT_EQ(results_.at("c").status(),
+            absl::AbortedError("broken (wait, after 1 attempt in 0)"));
 }
 
 TEST_F(BatchPollerTest, EqualKeysArePolledOnce) {

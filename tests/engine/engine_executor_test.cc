@@ -356,9 +356,10 @@ TEST_F(EngineExecutorTest, ExceptionOfTheExecutorIsNotCalledOneOfTheFunction) {
   engine.Run();
 
   ASSERT_THAT(results_.reports(), SizeIs(1));
-  EXPECT_EQ(results_.reports()[0].status,
-            absl::UnknownError(
-                "WaitEngineOptions::executor threw an exception: full"));
+  EXPECT_EQ(
+      results_.reports()[0].status,
+      absl::UnknownError("WaitEngineOptions::executor threw an exception: full "
+                         "(wait, after 0 attempts in 0)"));
   EXPECT_THROW(std::rethrow_exception(results_.reports()[0].exception),
                std::runtime_error);
 }

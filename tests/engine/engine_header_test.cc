@@ -2435,7 +2435,8 @@ TEST_F(EngineHeaderTest, OnlyTheFirstCallForAPollCounts) {
   engine.Run();
   EXPECT_EQ(polls, 3);
   EXPECT_EQ(seen->reason(), StopReason::kFailed);
-  EXPECT_EQ(seen->report().status, absl::InvalidArgumentError("third"));
+  EXPECT_EQ(seen->report().status,
+            absl::InvalidArgumentError("third (wait, after 3 attempts in 4s)"));
   EXPECT_EQ(seen->report().elapsed, absl::Seconds(4));
 }
 

@@ -1009,7 +1009,8 @@ TEST_F(WaitEngineTest, BriefReportHasTheLastPollThatEndsTheWait) {
 
   ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kFailed));
   const WaitReport& report = results_.reports()[0];
-  EXPECT_THAT(report.status, StatusIs(StatusCode::kAborted, "x"));
+  EXPECT_THAT(report.status, StatusIs(StatusCode::kAborted,
+                                      "x (wait, after 2 attempts in 1s)"));
   EXPECT_EQ(report.last_poll.error(), absl::AbortedError("x"));
   EXPECT_EQ(report.attempts, 2);
   EXPECT_EQ(report.elapsed, Seconds(1));

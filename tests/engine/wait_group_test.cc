@@ -2,18 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/group.h"
@@ -30,6 +36,7 @@ namespace waiter {
 namespace {
 
 using testing::ElementsAre;
+using testing::StartsWith;
 
 // Waits for things that are ready at the given seconds; a negative one fails.
 class WaitGroupTest : public testing::Test {
@@ -73,6 +80,7 @@ class WaitGroupTest : public testing::Test {
                         .clock = &clock_});
   WaitEngine engine_{
       {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_}};
+  waiter::stop_source stop_;
   int polls_ = 0;
   std::optional<absl::Duration> ended_at_;
   std::vector<StopReason> reasons_;
@@ -235,6 +243,107 @@ TEST_F(WaitGroupTest, DetachedGroupRunsToItsCallback) {
   EXPECT_THAT(reasons_, ElementsAre(kSuccess, kSuccess));
 }
 
+TEST_F(WaitGroupTest, StopEndsThePendingWaits) {
+  clock_.CallAt(absl::Milliseconds(2500), [&] { stop_.request_stop(); });
+  const WaitGroup group(engine_, WaitsFor({1, -2, 50, 60}),
+                        {.stop = stop_.get_token()}, Take());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kSuccess, kFailed, kCancelled, kCancelled));
+  EXPECT_EQ(ended_at_, absl::Milliseconds(2500));
+}
+
+TEST_F(WaitGroupTest, StopBeforeTheGroupPreventsEveryPoll) {
+  stop_.request_stop();
+  const WaitGroup group(engine_, WaitsFor({0, 1}),
+                        {.stop = stop_.get_token(), .names = {"a"}}, Take());
+  EXPECT_FALSE(ended_at_.has_value());
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kCancelled, kCancelled));
+  EXPECT_EQ(polls_, 0);
+}
+
+TEST_F(WaitGroupTest, StopAfterTheEndHasNoEffect) {
+  const WaitGroup group(engine_, WaitsFor({1, 2}), {.stop = stop_.get_token()},
+                        Take());
+  engine_.Run();
+  stop_.request_stop();
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kSuccess, kSuccess));
+}
+
+TEST_F(WaitGroupTest, StopEndsADetachedGroupAndNotADestroyedOne) {
+  clock_.CallAt(absl::Milliseconds(2500), [&] { stop_.request_stop(); });
+  WaitGroup(engine_, WaitsFor({50}), {.stop = stop_.get_token()}, Take())
+      .Detach();
+  (void)WaitGroup<int>(
+      engine_, WaitsFor({50}), {.stop = stop_.get_token()},
+      [](const auto&) { ADD_FAILURE() << "was destroyed before"; });
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kCancelled));
+  EXPECT_EQ(ended_at_, absl::Milliseconds(2500));
+}
+
+TEST_F(WaitGroupTest, PollThatRequestsTheStopStillWins) {
+  std::vector<Waiter<Function>> waits = WaitsFor({5});
+  waits.emplace_back(
+      [&]() -> Poll<int> {
+        stop_.request_stop();
+        return Success(7);
+      },
+      policy_);
+  const auto group =
+      All(engine_, std::move(waits), Take(), {.stop = stop_.get_token()});
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kCancelled, kSuccess));
+}
+
+TEST_F(WaitGroupTest, CallbackMayRequestTheStopAndDestroyTheGroup) {
+  int called_back = 0;
+  std::optional<WaitGroup<int>> group;
+  group.emplace(engine_, WaitsFor({1, 2}),
+                WaitGroupOptions{.stop = stop_.get_token()},
+                [&](const std::vector<WaitResult<int>>&) {
+                  ++called_back;
+                  stop_.request_stop();
+                  group.reset();
+                });
+  engine_.Run();
+
+  EXPECT_EQ(called_back, 1);
+}
+
+TEST_F(WaitGroupTest, MessagesHaveTheNamesOfTheWaits) {
+  std::vector<std::string> messages;
+  const auto group =
+      FirstN(3, engine_, WaitsFor({9, -2, 1, 8}),
+             [&](const std::vector<WaitResult<int>>& results) {
+               for (const WaitResult<int>& result : results) {
+                 messages.emplace_back(result.status().message());
+               }
+             },
+             {.successes_required = 1, .names = {"db-1", "db-2", "db-3"}});
+  clock_.CallAt(absl::Milliseconds(2500), [&] { stop_.request_stop(); });
+  const WaitGroup other(
+      engine_, WaitsFor({50, 50}),
+      {.stop = stop_.get_token(), .names = {"", "db-6", "not a wait"}},
+      [&](const std::vector<WaitResult<int>>& results) {
+        for (const WaitResult<int>& result : results) {
+          messages.emplace_back(result.status().message());
+        }
+      });
+  engine_.Run();
+
+  EXPECT_THAT(messages,
+              ElementsAre(StartsWith("wait: stop requested after 3 attempts"),
+                          StartsWith("db-6: stop requested after 3 attempts"),
+                          "", "broken (db-2, after 3 attempts in 2s)", "", ""));
+}
+
 TEST(WaitGroupThreadTest, WaitsOnSeveralThreadsEndOnce) {
   WaitEngine engine({.threads = 3, .tick = absl::Microseconds(100)});
   const auto policy =
@@ -264,6 +373,47 @@ TEST(WaitGroupThreadTest, WaitsOnSeveralThreadsEndOnce) {
     EXPECT_GE(std::count_if(got.begin(), got.end(),
                             [](const auto& result) { return result.ok(); }),
               20);
+  }
+}
+
+// The request meets waits that have not begun, polls, sleep and end.
+TEST(WaitGroupThreadTest, StopOfAnotherThreadEndsEachGroupOnce) {
+  WaitEngine engine({.threads = 2, .tick = absl::Microseconds(100)});
+  const auto policy =
+      WaitPolicy::Make({.timeout = absl::Minutes(1),
+                        .backoff = {.initial_delay = absl::Microseconds(100),
+                                    .max_delay = absl::Microseconds(300)}});
+  for (int round = 0; round < 200; ++round) {
+    waiter::stop_source stop;
+    std::vector<Waiter<std::function<bool()>>> waits;
+    waits.reserve(20);
+    for (int i = 0; i < 20; ++i) {
+      waits.emplace_back(
+          [polls = 0, i]() mutable { return ++polls > i && i < 10; }, policy);
+    }
+    std::vector<WaitResult<>> got;
+    std::atomic<int> called_back = 0;
+    {
+      const JoiningThread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(round * 5));
+        stop.request_stop();
+      });
+      WaitGroup(engine, std::move(waits),
+                {.stop = stop.get_token(), .names = {"first"}},
+                [&](std::vector<WaitResult<>> results) {
+                  got = std::move(results);
+                  ++called_back;
+                })
+          .Detach();
+    }
+    while (called_back == 0) std::this_thread::yield();
+
+    EXPECT_EQ(called_back, 1);
+    ASSERT_EQ(got.size(), 20U);
+    for (size_t i = 0; i < 20; ++i) {
+      EXPECT_TRUE(got[i].reason() == kCancelled || (got[i].ok() && i < 10))
+          << i << ": " << got[i].report();
+    }
   }
 }
 

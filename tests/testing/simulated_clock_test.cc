@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <latch>
 #include <mutex>
 #include <optional>
 #include <random>
+#include <ratio>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,6 +25,7 @@
 #include "tests/support/joining_thread.h"
 #include "waiter/clock.h"
 #include "waiter/stop_token.h"
+#include "waiter/waiter.h"
 
 namespace waiter {
 namespace {
@@ -75,6 +78,46 @@ TEST(SimulatedClockTest, SleepUntilAPastTimeReturnsAtOnce) {
     Sleep(clock, -Seconds(1));
     EXPECT_EQ(clock.Elapsed(), Seconds(5));
   }
+}
+
+TEST(SimulatedClockTest, SleepForTakesDurationsOfAbseilAndOfTheStandard) {
+  SimulatedClock clock;
+  clock.SleepFor(Seconds(5));
+  EXPECT_EQ(clock.Elapsed(), Seconds(5));
+  clock.SleepFor(std::chrono::milliseconds(1500));
+  EXPECT_EQ(clock.Elapsed(), absl::Milliseconds(6500));
+  clock.SleepFor(std::chrono::duration<double>(0.5));
+  EXPECT_EQ(clock.Elapsed(), Seconds(7));
+  clock.SleepFor(std::chrono::duration<int, std::ratio<86400>>(1));
+  EXPECT_EQ(clock.Elapsed(), Hours(24) + Seconds(7));
+  clock.SleepFor(ZeroDuration());
+  clock.SleepFor(-absl::InfiniteDuration());
+  EXPECT_EQ(clock.Elapsed(), Hours(24) + Seconds(7));
+}
+
+TEST(SimulatedClockTest, EndlessSleepForEndsWithItsStop) {
+  SimulatedClock clock;
+  waiter::stop_source stop;
+  clock.CallAt(Hours(3), [&] { stop.request_stop(); });
+  clock.SleepFor(absl::InfiniteDuration(), stop.get_token());
+  EXPECT_EQ(clock.Elapsed(), Hours(3));
+}
+
+// The example of the header.
+TEST(SimulatedClockTest, WorkerSleepsWhileTheTestWaits) {
+  SimulatedClock clock;
+  std::atomic<bool> done = false;
+  Waiter wait([&] { return done.load(); },
+              {.timeout = Hours(1), .clock = &clock});
+  std::optional<SimulatedClock::Participant> test(std::in_place, clock);
+  std::thread worker([&, participant = SimulatedClock::Participant(clock)] {
+    clock.SleepFor(std::chrono::minutes(5));
+    done = true;
+  });
+  EXPECT_TRUE(wait.Wait().ok());
+  test.reset();
+  worker.join();
+  EXPECT_GE(clock.Elapsed(), absl::Minutes(5));
 }
 
 TEST(SimulatedClockTest, AdvanceTimeNeverGoesBack) {

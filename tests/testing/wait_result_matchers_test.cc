@@ -96,7 +96,10 @@ TEST_F(WaitResultMatchersTest, FailureMatchesOnlyFailedWith) {
   const WaitResult<> result =
       Wait<void>({Failed(absl::DeadlineExceededError("quota of today"))});
 
+  EXPECT_THAT(result, FailedWith("quota of today"));
   EXPECT_THAT(result, FailedWith(HasSubstr("quota")));
+  EXPECT_THAT(result, Not(FailedWith(HasSubstr("after 1 attempt"))));
+  EXPECT_THAT(Wait<void>({Failed("broken")}), FailedWith("broken"));
   EXPECT_THAT(result, Not(FailedWith("no")));
   EXPECT_THAT(result, Not(TimedOut()));
 }

@@ -67,6 +67,14 @@ echo '//' >>include/waiter/poll.h
 expect 'a header is checked by the source of its name' 0 'clang-format include/waiter/poll.h' 'clang-tidy waiter/poll.cc'
 
 begin
+mkdir -p include/waiter/redis waiter/{engine,redis}
+touch include/waiter/redis/client.h waiter/{engine,redis}/client.cc
+git add . && git -c user.name=x -c user.email=x commit -qm 'Add modules'
+echo '//' >>include/waiter/redis/client.h
+expect 'a header is checked by the source of its module' 0 \
+  'clang-format include/waiter/redis/client.h' 'clang-tidy waiter/redis/client.cc'
+
+begin
 echo '// FAULT' >>waiter/other.cc
 expect 'a fault is found' 1 'clang-format waiter/other.cc' 'clang-tidy waiter/other.cc'
 

@@ -4,8 +4,10 @@
 #include "waiter/testing/matchers.h"
 
 #include <ostream>
+#include <string>
 
 #include "absl/status/status.h"
+#include "waiter/poll.h"
 #include "waiter/result.h"
 
 namespace waiter {
@@ -20,4 +22,16 @@ void PrintTo(const WaitReport& report, std::ostream* os) {
   }
 }
 
+namespace internal {
+
+std::string FailureMessage(const WaitReport& report) {
+  const Poll<>& last = report.last_poll;
+  if (report.attempts > 0 && last.status() == PollStatus::kFailed &&
+      !last.detail().empty()) {
+    return std::string(last.detail());
+  }
+  return std::string(report.status.message());
+}
+
+}  // namespace internal
 }  // namespace waiter

@@ -100,6 +100,12 @@ void SimulatedClock::AdvanceTime(absl::Duration duration) {
   MoveTo(SaturatingAdd(now_, absl::ToChronoNanoseconds(duration)), lock);
 }
 
+void SimulatedClock::SleepFor(absl::Duration duration,
+                              const waiter::stop_token& stop) {
+  SleepUntil(SaturatingAdd(MonotonicNow(), absl::ToChronoNanoseconds(duration)),
+             stop, "SleepFor");
+}
+
 void SimulatedClock::StepWallClock(absl::Duration step) {
   const std::lock_guard lock(mutex_);
   wall_step_ += step;

@@ -233,11 +233,10 @@ class [[nodiscard]] WaitGroupAwaiter {
   using Results = std::vector<WaitResult<typename W::value_type>>;
 
   WaitGroupAwaiter(WaitEngine& engine, std::vector<W> waits,
-                   WaitGroupOptions options, waiter::stop_token stop)
+                   WaitGroupOptions options)
       : engine_(engine),
         waits_(std::move(waits)),
-        options_(options),
-        stop_(std::move(stop)) {}
+        options_(std::move(options)) {}
 
   WaitGroupAwaiter(const WaitGroupAwaiter&) = delete;
   WaitGroupAwaiter& operator=(const WaitGroupAwaiter&) = delete;
@@ -255,15 +254,13 @@ class [[nodiscard]] WaitGroupAwaiter {
                                   });
     group_ = Group(state);
     const Reference reference(*state);
-    on_stop_.emplace(stop_, Cancel{&group_});
     WAITER_TRY {
       // Once all have begun, the engine may resume the coroutine, which may
       // destroy this.
-      Group::StartAll(engine_, std::move(waits_), *state);
+      Group::StartAll(engine_, std::move(waits_), std::move(options_), *state);
     }
     WAITER_CATCH(...) {
       // The last one has not begun, so the coroutine was not resumed.
-      on_stop_.reset();
       group_ = Group(nullptr);
       WAITER_RETHROW;
     }
@@ -288,20 +285,11 @@ class [[nodiscard]] WaitGroupAwaiter {
     State& state_;
   };
 
-  // Callback of `stop_`.
-  struct Cancel {
-    void operator()() const { group->Cancel(); }
-
-    Group* group;
-  };
-
   WaitEngine& engine_;
   std::vector<W> waits_;
-  const WaitGroupOptions options_;
-  waiter::stop_token stop_;
+  WaitGroupOptions options_;
   Results results_;
   Group group_{nullptr};
-  std::optional<waiter::stop_callback<Cancel>> on_stop_;
 };
 
 // Waits that have not begun, as the functions below return them. As for a
@@ -311,35 +299,43 @@ template <typename W>
 class [[nodiscard]] WaitGroupAwaitable {
  public:
   WaitGroupAwaitable(WaitEngine& engine, std::vector<W> waits,
-                     WaitGroupOptions options, waiter::stop_token stop)
+                     WaitGroupOptions options)
       : engine_(&engine),
         waits_(std::move(waits)),
-        options_(options),
-        stop_(std::move(stop)) {}
+        options_(std::move(options)) {}
 
   WaitGroupAwaiter<W> operator co_await() && {
-    return WaitGroupAwaiter<W>(*engine_, std::move(waits_), options_,
-                               std::move(stop_));
+    return WaitGroupAwaiter<W>(*engine_, std::move(waits_),
+                               std::move(options_));
   }
 
  private:
   WaitEngine* engine_;
   std::vector<W> waits_;
   WaitGroupOptions options_;
-  waiter::stop_token stop_;
 };
 
 // Functions that return awaitables. These start `waits`, of type `Waiter` or
 // `AsyncWaiter`, and resume the coroutine with a vector of their results once
 // all have ended, cancelled ones included. The report of a wait has the
-// exception of its status function; `co_await` does not throw it. A request of
-// `stop` cancels all waits. Otherwise they behave as `Await`.
+// exception of its status function; `co_await` does not throw it. Otherwise
+// they behave as `Await`.
+//
+// `options` has a stop token and names for the waits, as for a `WaitGroup`; a
+// stop token alone does, too. The last three set `successes_required`.
 
-// Awaits the end of every wait, in success or not.
+// Awaits the waits as a `WaitGroup` with `options` does: without any, the end
+// of every wait, in success or not.
+template <typename W>
+WaitGroupAwaitable<W> AwaitEach(WaitEngine& engine, std::vector<W> waits,
+                                WaitGroupOptions options) {
+  return {engine, std::move(waits), std::move(options)};
+}
 template <typename W>
 WaitGroupAwaitable<W> AwaitEach(WaitEngine& engine, std::vector<W> waits,
                                 waiter::stop_token stop = {}) {
-  return {engine, std::move(waits), {}, std::move(stop)};
+  return AwaitEach(engine, std::move(waits),
+                   WaitGroupOptions{.stop = std::move(stop)});
 }
 
 // Needs `n` successes. Cancels the other waits as soon as that many have
@@ -347,11 +343,24 @@ WaitGroupAwaitable<W> AwaitEach(WaitEngine& engine, std::vector<W> waits,
 template <typename W>
 WaitGroupAwaitable<W> AwaitFirstN(size_t n, WaitEngine& engine,
                                   std::vector<W> waits,
+                                  WaitGroupOptions options) {
+  options.successes_required = n;
+  return {engine, std::move(waits), std::move(options)};
+}
+template <typename W>
+WaitGroupAwaitable<W> AwaitFirstN(size_t n, WaitEngine& engine,
+                                  std::vector<W> waits,
                                   waiter::stop_token stop = {}) {
-  return {engine, std::move(waits), {.successes_required = n}, std::move(stop)};
+  return AwaitFirstN(n, engine, std::move(waits),
+                     WaitGroupOptions{.stop = std::move(stop)});
 }
 
 // The first success is enough.
+template <typename W>
+WaitGroupAwaitable<W> AwaitAny(WaitEngine& engine, std::vector<W> waits,
+                               WaitGroupOptions options) {
+  return AwaitFirstN(1, engine, std::move(waits), std::move(options));
+}
 template <typename W>
 WaitGroupAwaitable<W> AwaitAny(WaitEngine& engine, std::vector<W> waits,
                                waiter::stop_token stop = {}) {
@@ -359,6 +368,12 @@ WaitGroupAwaitable<W> AwaitAny(WaitEngine& engine, std::vector<W> waits,
 }
 
 // All must succeed: the first end without success cancels the others.
+template <typename W>
+WaitGroupAwaitable<W> AwaitAll(WaitEngine& engine, std::vector<W> waits,
+                               WaitGroupOptions options) {
+  const size_t count = waits.size();
+  return AwaitFirstN(count, engine, std::move(waits), std::move(options));
+}
 template <typename W>
 WaitGroupAwaitable<W> AwaitAll(WaitEngine& engine, std::vector<W> waits,
                                waiter::stop_token stop = {}) {

@@ -406,6 +406,24 @@ class WaitEngine {
                                              callback, Unprepared());
   }
 
+  // The same, and a request of `stop` ends the wait.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Start(std::string name, W waiter, Callback callback,
+        waiter::stop_token stop) {
+    internal::CancelOnStop on_stop(std::move(stop));
+    internal::StopLink* const link = on_stop.link();
+    internal::NamedPollAdapter<typename W::PollAdapter> adapter{
+        {std::move(waiter.function_)}, std::move(name)};
+    internal::StoppableCallback<Callback> stoppable{std::move(callback),
+                                                    std::move(on_stop)};
+    return StartTask<typename W::value_type>(
+        adapter, std::move(waiter.policy_), stoppable,
+        [link](const WaitHandle& wait) {
+          internal::CancelOnStop::Arm(link, wait);
+        });
+  }
+
   // Goes on with the wait of `token`, or starts one if that is empty; see
   // token.h. Otherwise like the first two. Takes memory for the token.
   template <typename W, typename Callback>

@@ -13,8 +13,14 @@
 //       });
 //
 // `All(engine, waits, callback)` and `Any(engine, waits, callback)` are made in
-// the same way. A group without options calls back when every wait has ended by
-// itself, in success or not:
+// the same way. All three take options with a stop token and a name per wait:
+//
+//   waiter::WaitGroup replicas =
+//       waiter::All(engine, std::move(waits), LogFailures,
+//                   {.stop = stop.get_token(), .names = {"db-1", "db-2"}});
+//
+// A group without options calls back when every wait has ended by itself, in
+// success or not:
 //
 //   waiter::WaitGroup each(engine, std::move(waits), {}, LogFailures);
 //
@@ -25,6 +31,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,13 +41,14 @@
 #include "waiter/internal/exceptions.h"
 #include "waiter/observer.h"
 #include "waiter/result.h"
+#include "waiter/stop_token.h"
 #include "waiter/version.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
 
-// Options of a `WaitGroup` (engine/group.h). They decide when the group cancels
-// the waits that are still pending. For `n` waits:
+// Options of a `WaitGroup` (engine/group.h). `successes_required` decides when
+// the group cancels the waits that are still pending. For `n` waits:
 //
 //   {}                          All waits go on to their own ends.
 //   {.successes_required = 1}   The first success decides: `Any`.
@@ -68,6 +76,19 @@ struct WaitGroupOptions {
   // Unset: the group cancels no wait. The callback comes when the last wait has
   // ended.
   std::optional<size_t> successes_required = std::nullopt;
+
+  // A request ends every wait that is still pending, as `WaitGroup::Cancel`
+  // does, and the callback comes once all have ended. Waits that ended before
+  // keep their results; a request after the last end has no effect. If the
+  // request came before the group, no wait is polled. Detaching the group does
+  // not detach it from `stop`. Takes memory for a stop callback for each wait
+  // until that wait ends.
+  waiter::stop_token stop = {};
+
+  // Names of the waits in messages and hooks, in the order of the waits, for
+  // waits that share a policy. A wait without one, or with an empty one, has
+  // the name of its policy; names without a wait are ignored.
+  std::vector<std::string> names = {};
 };
 
 template <typename W>
@@ -97,7 +118,9 @@ class [[nodiscard]] WaitGroup {
             Callback callback)
       : state_(new State(waits.size(), options.successes_required,
                          std::move(callback))) {
-    WAITER_TRY { StartAll(engine, std::move(waits), *state_); }
+    WAITER_TRY {
+      StartAll(engine, std::move(waits), std::move(options), *state_);
+    }
     WAITER_CATCH(...) {
       Destroy();
       WAITER_RETHROW;
@@ -144,10 +167,17 @@ class [[nodiscard]] WaitGroup {
   // `state` may be without other references, and the group destroyed, as soon
   // as this has started the last wait.
   template <typename W>
-  static void StartAll(WaitEngine& engine, std::vector<W> waits, State& state) {
+  static void StartAll(WaitEngine& engine, std::vector<W> waits,
+                       WaitGroupOptions options, State& state) {
+    options.names.resize(waits.size());
     for (size_t i = 0; i < waits.size(); ++i) {
-      state.Add(i, engine.Start(std::move(waits[i]),
-                                typename State::OnEnd(state, i)));
+      typename State::OnEnd on_end(state, i);
+      state.Add(i, options.names[i].empty()
+                       ? engine.Start(std::move(waits[i]), std::move(on_end),
+                                      options.stop)
+                       : engine.Start(std::move(options.names[i]),
+                                      std::move(waits[i]), std::move(on_end),
+                                      options.stop));
     }
     // One more wait keeps the callback from coming before all have begun.
     const size_t own = waits.size();
@@ -172,28 +202,34 @@ WaitGroup(WaitEngine&, std::vector<W>, WaitGroupOptions, Callback)
     -> WaitGroup<typename W::value_type>;
 
 // Return a group that needs `n` successes. It cancels the other waits as soon
-// as that many have succeeded, or cannot succeed any more.
+// as that many have succeeded, or cannot succeed any more. These set
+// `options.successes_required`.
 template <typename W, typename Callback>
 WaitGroup<typename W::value_type> FirstN(size_t n, WaitEngine& engine,
                                          std::vector<W> waits,
-                                         Callback callback) {
-  return {
-      engine, std::move(waits), {.successes_required = n}, std::move(callback)};
+                                         Callback callback,
+                                         WaitGroupOptions options = {}) {
+  options.successes_required = n;
+  return {engine, std::move(waits), std::move(options), std::move(callback)};
 }
 
 // The first success is enough.
 template <typename W, typename Callback>
 WaitGroup<typename W::value_type> Any(WaitEngine& engine, std::vector<W> waits,
-                                      Callback callback) {
-  return FirstN(1, engine, std::move(waits), std::move(callback));
+                                      Callback callback,
+                                      WaitGroupOptions options = {}) {
+  return FirstN(1, engine, std::move(waits), std::move(callback),
+                std::move(options));
 }
 
 // All must succeed: the first end without success cancels the others.
 template <typename W, typename Callback>
 WaitGroup<typename W::value_type> All(WaitEngine& engine, std::vector<W> waits,
-                                      Callback callback) {
+                                      Callback callback,
+                                      WaitGroupOptions options = {}) {
   const size_t count = waits.size();
-  return FirstN(count, engine, std::move(waits), std::move(callback));
+  return FirstN(count, engine, std::move(waits), std::move(callback),
+                std::move(options));
 }
 
 }  // namespace waiter

@@ -40,6 +40,13 @@
 
 namespace waiter {
 
+namespace internal {
+
+// Returns the message of a failure as the status function gave it.
+std::string FailureMessage(const WaitReport& report);
+
+}  // namespace internal
+
 // Prints a report as "success after 3 polls in 2s", followed by its error if it
 // has one. GoogleTest calls these.
 void PrintTo(const WaitReport& report, std::ostream* os);
@@ -70,14 +77,15 @@ MATCHER_P(IsReadyWith, value,
   return arg.ok() && testing::ExplainMatchResult(value, *arg, result_listener);
 }
 
-// Matches a failure that the status function found (`StopReason::kFailed`) and
-// whose error message matches `message`. An error of a limit does not match.
+// Matches a failure (`StopReason::kFailed`) whose error message, as the status
+// function gave it, matches `message`: without the name, attempts and time that
+// follow it in `status()`. An error of a limit does not match.
 MATCHER_P(FailedWith, message,
           absl::StrCat(negation ? "is not" : "is", " a failure whose message ",
                        testing::DescribeMatcher<std::string>(message))) {
   return arg.reason() == StopReason::kFailed &&
          testing::ExplainMatchResult(
-             message, std::string(arg.status().message()), result_listener);
+             message, internal::FailureMessage(arg.report()), result_listener);
 }
 
 // Each matcher below looks at one field of the report. They also match waits

@@ -15,13 +15,17 @@
 // the clock, the time jumps to the next wake-up or call. A test with threads
 // announces each, itself included, before the first of them starts:
 //
+//   std::atomic<bool> done = false;
+//   waiter::Waiter wait([&] { return done.load(); },
+//                       {.timeout = absl::Hours(1), .clock = &clock});
 //   std::optional<waiter::SimulatedClock::Participant> test(std::in_place,
 //                                                           clock);
 //   std::thread worker(
 //       [&, participant = waiter::SimulatedClock::Participant(clock)] {
-//         ...
+//         clock.SleepFor(std::chrono::minutes(5));
+//         done = true;
 //       });
-//   ...
+//   EXPECT_TRUE(wait.Wait().ok());
 //   test.reset();  // Before the test joins the worker, without this clock.
 //   worker.join();
 //
@@ -118,6 +122,22 @@ class SimulatedClock final : public Clock {
   // the last call. A status function that calls this simulates a poll that
   // takes that long.
   void AdvanceTime(absl::Duration duration);
+
+  // Sleeps on this clock until `duration` of simulated time has passed, as a
+  // thread of a program does on the real one. A duration of zero or less
+  // returns without a sleep; with an infinite one, only a stop wakes the
+  // thread. `AdvanceTime` is for the code that moves the time.
+  void SleepFor(absl::Duration duration, const waiter::stop_token& stop = {});
+  template <typename Rep, typename Period>
+  void SleepFor(std::chrono::duration<Rep, Period> duration,
+                const waiter::stop_token& stop = {}) {
+    if constexpr (requires { absl::FromChrono(duration); }) {
+      SleepFor(absl::FromChrono(duration), stop);
+    } else {
+      SleepFor(absl::Seconds(std::chrono::duration<double>(duration).count()),
+               stop);
+    }
+  }
 
   // Moves only the wall clock, forwards or backwards, as an administrator or a
   // leap second does. Sleeps and timeouts are not affected.

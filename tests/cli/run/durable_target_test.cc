@@ -104,5 +104,23 @@ TEST(DurableTargetTest, VariablesTellOfAResult) {
   EXPECT_EQ(variables.at("WAITER_DETAIL"), "too late");
 }
 
+TEST(DurableTargetTest, DetailIsTheMessageWithoutTheKey) {
+  DurableResult result;
+  result.key = "a(b)";
+  const auto detail = [&](const absl::Status& status) {
+    result.value = status;
+    return ResultDetail(result);
+  };
+  EXPECT_EQ(detail(absl::DeadlineExceededError(
+                "a(b): timeout of 5m reached after 3 attempts in 5m")),
+            "timeout of 5m reached after 3 attempts in 5m");
+  EXPECT_EQ(detail(absl::UnknownError(
+                "vm (a(b), c) FAILED (a(b), after 3 attempts in 12s)")),
+            "vm (a(b), c) FAILED");
+  EXPECT_EQ(detail(absl::UnknownError("(a(b), after 1 attempt in 0)")), "");
+  EXPECT_EQ(detail(absl::UnknownError("vm FAILED (other, after 3 attempts)")),
+            "vm FAILED (other, after 3 attempts)");
+}
+
 }  // namespace
 }  // namespace waiter::cli
