@@ -1,40 +1,22 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Installs what cmake/installed_files.txt lists: headers, libraries, and the files by which
+# Installs the headers, and what cmake/installed_files.txt lists: libraries, and the files by which
 # find_package(waiter) and pkg-config find them.
 
 include(CMakePackageConfigHelpers)
 
-# The command has a component of its own.
+# The command has its own component.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/waiter)
 
-install(
-  TARGETS waiter
-  EXPORT waiterTargets
-  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-)
-install(EXPORT waiterTargets NAMESPACE waiter:: DESTINATION ${config_folder})
 install(
   DIRECTORY include/waiter
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h"
   PATTERN "include/waiter/testing" EXCLUDE
 )
-
-# Without GoogleTest there is no component `testing`.
 if(WAITER_TESTING)
-  install(
-    TARGETS waiter_testing
-    EXPORT waiterTestingTargets
-    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  )
-  install(EXPORT waiterTestingTargets NAMESPACE waiter:: DESTINATION ${config_folder})
   install(
     DIRECTORY include/waiter/testing
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/waiter
@@ -42,6 +24,13 @@ if(WAITER_TESTING)
   )
 endif()
 
+# What waiterConfig.cmake knows of the components.
+list(JOIN WAITER_MODULES " " WAITER_COMPONENTS)
+set(WAITER_COMPONENT_DEPENDENCIES "")
+foreach(module IN LISTS WAITER_MODULES)
+  list(JOIN WAITER_MODULES_OF_${module} " " modules)
+  string(APPEND WAITER_COMPONENT_DEPENDENCIES "set(waiter_DEPENDENCIES_OF_${module} ${modules})\n")
+endforeach()
 configure_package_config_file(
   cmake/waiterConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/waiterConfig.cmake INSTALL_DESTINATION ${config_folder}
 )
@@ -55,9 +44,6 @@ install(
   DESTINATION ${config_folder}
 )
 
-# pkg-config knows Abseil's libraries by the names of their CMake targets.
-list(TRANSFORM WAITER_ABSEIL REPLACE "^absl::" "absl_" OUTPUT_VARIABLE required)
-list(JOIN required " " WAITER_PKG_CONFIG_REQUIRES)
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(WAITER_PKG_CONFIG_PREFIX ${CMAKE_INSTALL_PREFIX})
   set(WAITER_PKG_CONFIG_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
@@ -70,5 +56,42 @@ else()
   set(WAITER_PKG_CONFIG_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(WAITER_PKG_CONFIG_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-configure_file(cmake/waiter.pc.in waiter.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/waiter.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# waiter_install_module(NAME): installs the library waiter::NAME, its targets for find_package(), and its file for
+# pkg-config.
+function(waiter_install_module name)
+  waiter_module_target(target ${name})
+  string(REPLACE _ - file ${target})
+  install(
+    TARGETS ${target}
+    EXPORT ${target}_targets
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  )
+  install(EXPORT ${target}_targets FILE ${name}-targets.cmake NAMESPACE waiter:: DESTINATION ${config_folder})
+
+  set(modules ${WAITER_MODULES_OF_${name}})
+  list(TRANSFORM modules REPLACE "(.+)" "waiter-\\1 = ${PROJECT_VERSION}")
+  list(TRANSFORM modules REPLACE "^waiter-waiter" waiter)
+  # pkg-config knows the libraries of Abseil and GoogleTest by the names of their CMake targets.
+  set(libraries ${WAITER_LIBRARIES_OF_${name}})
+  list(FILTER libraries EXCLUDE REGEX "^Threads::")
+  list(TRANSFORM libraries REPLACE "^absl::" absl_)
+  list(TRANSFORM libraries REPLACE "^GTest::" "")
+  list(JOIN modules ", " modules)
+  list(JOIN libraries " " libraries)
+  string(STRIP "${modules} ${libraries}" WAITER_PKG_CONFIG_REQUIRES)
+  set(WAITER_PKG_CONFIG_NAME ${file})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    set(WAITER_PKG_CONFIG_LIBS "")
+  else()
+    set(WAITER_PKG_CONFIG_LIBS "-L\${libdir} -l${target} -pthread")
+  endif()
+  configure_file(cmake/waiter.pc.in ${file}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+foreach(module IN LISTS WAITER_MODULES)
+  waiter_install_module(${module})
+endforeach()

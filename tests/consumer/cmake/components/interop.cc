@@ -1,0 +1,11 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Uses what is compiled into waiter::interop.
+
+#include "waiter/interop/http_request.h"
+
+int main() {
+  const waiter::HttpResponse response = {.headers = {{"ETag", "7"}}};
+  return response.header("etag") == "7" ? 0 : 1;
+}
