@@ -48,12 +48,6 @@ struct PendingStart {
   waiter::stop_source stop;
 };
 
-// A wait that descends from more waits with the reason `kShutDown` than this
-// ends without a callback, and one that its hooks start without hooks, too.
-// Otherwise a callback that always starts its wait again would keep the engine
-// from ending.
-inline constexpr uint8_t kMostShutDowns = 32;
-
 // A number that one thread may read while another one writes it.
 class RelaxedIndex {
  public:

@@ -20,13 +20,13 @@ void WaitCanceller::Cancel() const {
   // The poll under way is told last, so that its code finds the wait cancelled.
   // That code may destroy this.
   waiter::stop_source poll = stop;
-  wait.worker->Cancel(*wait.record, wait.generation);
+  wait.worker->requests().Cancel(*wait.record, wait.generation);
   poll.request_stop();
 }
 
 void WaitCanceller::PollNow() const {
   if (wait.worker.get() == nullptr) return;
-  wait.worker->PollNow(*wait.record, wait.generation);
+  wait.worker->requests().PollNow(*wait.record, wait.generation);
 }
 
 }  // namespace internal
@@ -54,7 +54,7 @@ void WaitHandle::Destroy() {
     wait.wait.record->gate.Forbid(wait.wait.generation);
     wait.stop.request_stop();
   }
-  wait.wait.worker->Abandon(*wait.wait.record, wait.wait.generation);
+  wait.wait.worker->requests().Abandon(*wait.wait.record, wait.wait.generation);
 }
 
 }  // namespace waiter

@@ -30,6 +30,8 @@ class WaitLoop;
 
 namespace waiter::internal {
 
+class WaitStepper;
+
 // Storage for the value of a success, or for nothing if `T` is void.
 template <typename T>
 struct OptionalValueOf {
@@ -85,24 +87,26 @@ class EngineStep {
   // Returns the place for the answer, except its value.
   Poll<>& found() { return report_.last_poll; }
 
-  // Feeds `found()` to the loop. Returns true if the wait ended and its
-  // callback must run: with `report()`, moved.
-  bool Ends();
+  // Feeds `found()` to the loop, and calls `on_give_up` if the wait failed.
+  void Decide();
+  // Returns true if that ended the wait and the callback must run: with
+  // `report()`, moved.
+  bool must_call_back() const { return called_back_; }
   WaitReport& report() { return report_; }
 
   // Returns a ticket for an answer that comes after this step.
   EngineTicket Defer();
 
  private:
-  friend class EngineWorker;
+  friend class WaitStepper;
 
-  EngineStep(EngineWorker& worker, EngineRecord& record, WaitLoop* loop,
+  EngineStep(WaitStepper& stepper, EngineRecord& record, WaitLoop* loop,
              WaitReport& report)
-      : worker_(worker), record_(record), loop_(loop), report_(report) {}
+      : stepper_(stepper), record_(record), loop_(loop), report_(report) {}
 
   std::string_view name() const;
 
-  EngineWorker& worker_;
+  WaitStepper& stepper_;
   EngineRecord& record_;
   WaitLoop* const loop_;  // Null for a poll of a plain wait.
   WaitReport& report_;
@@ -110,7 +114,7 @@ class EngineStep {
   std::optional<MonotonicTime> answered_at_;  // Unset: now.
   NextStep next_ = NextStep::Poll();
   bool deferred_ = false;
-  bool called_back_ = false;
+  bool called_back_ = false;  // Or must be called back now.
 };
 
 // Operations on a task of any type.

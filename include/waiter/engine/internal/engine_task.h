@@ -124,7 +124,8 @@ class EngineTask {
     } else {
       OptionalValue<T> value;
       task.adapter_.Poll(step.context(), step.found(), value);
-      if (step.Ends()) task.End(step, std::move(value));
+      step.Decide();
+      if (step.must_call_back()) task.End(step, std::move(value));
     }
   }
 
@@ -143,7 +144,8 @@ class EngineTask {
   static void DoTake(void* storage, EngineAnswer& answer, EngineStep& step) {
     auto& typed = static_cast<EngineValueAnswer<T>&>(answer);
     step.found() = std::move(typed.found);
-    if (step.Ends()) From(storage).End(step, std::move(typed.value));
+    step.Decide();
+    if (step.must_call_back()) From(storage).End(step, std::move(typed.value));
   }
 
   static void DoFinish(void* storage, WaitReport&& report) {

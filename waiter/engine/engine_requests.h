@@ -1,0 +1,158 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What is asked of a worker: starts, answers, and requests of the owners of
+// handles. Any thread posts; the worker takes everything that was posted, in
+// its rounds:
+//
+//   any thread                         the worker's thread
+//   ----------                         -------------------
+//   requests.Cancel(record,            if (requests.FetchOthers()) ...
+//                   generation);       Process(requests.FetchOwn());
+//                                      Process(requests.others());
+//                                      requests.Sleep(wake_up);
+//
+// Invariants:
+//  * Requests of one kind are taken in the order in which they were posted.
+//    Those of the worker's own functions take no lock, and never overtake those
+//    of other threads.
+//  * Only requests to the current wait of a record are posted. The wait may
+//    have ended when the request is taken, so the worker checks
+//    `WaitRef::IsPending`.
+//  * No request is lost for lack of memory: answers and starts are linked
+//    through themselves, and if the others do not fit into their list, the list
+//    says that it has overflowed.
+//  * `Abandon` returns once the task is gone, unless the caller is inside.
+
+#ifndef WAITER_ENGINE_ENGINE_REQUESTS_H_
+#define WAITER_ENGINE_ENGINE_REQUESTS_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "waiter/clock.h"
+#include "waiter/engine/engine_record.h"
+#include "waiter/engine/internal/engine_step.h"
+#include "waiter/engine/mailbox.h"
+#include "waiter/engine/task_gate.h"
+
+namespace waiter::internal {
+
+class EngineWorker;
+
+// Refers to one wait, which may have ended.
+struct WaitRef {
+  // Returns whether the wait is registered and has not ended. For the worker.
+  bool IsPending() const {
+    return record->gate.generation() == generation &&
+           record->phase != EngineRecord::Phase::kFree;
+  }
+
+  EngineRecord* record;
+  Generation generation;
+};
+
+// Waits that were cancelled, abandoned or notified. If memory runs out, the
+// worker looks at all waits instead.
+struct WaitRefs {
+  void Push(EngineRecord& record, Generation generation) noexcept;
+  bool empty() const { return refs.empty() && !overflowed; }
+
+  std::vector<WaitRef> refs;
+  bool overflowed = false;
+};
+
+struct EngineMail {
+  EngineQueue starts;
+  AnswerQueue answers;
+  WaitRefs cancelled;
+  WaitRefs abandoned;  // Their tasks are gone.
+  WaitRefs notified;
+
+  bool empty() const {
+    return starts.empty() && answers.empty() && cancelled.empty() &&
+           abandoned.empty() && notified.empty();
+  }
+};
+
+class EngineRequests {
+ public:
+  // `wake` may be null, and otherwise is called after a post that the worker's
+  // thread must be told of. An exception of it terminates the program.
+  EngineRequests(EngineWorker& worker, Clock& clock,
+                 std::function<void()> wake);
+
+  EngineRequests(const EngineRequests&) = delete;
+  EngineRequests& operator=(const EngineRequests&) = delete;
+
+  // For any thread.
+
+  // The record has its `pending_start`. The wait may end, and free the worker,
+  // before the call returns.
+  void Start(EngineRecord& record);
+  // The same for many waits, with one lock and at most one wake-up.
+  void StartAll(EngineQueue waits);
+  void Cancel(EngineRecord& record, Generation generation);
+  void PollNow(EngineRecord& record, Generation generation);
+  // Ends a wait without a callback, and returns once its task is destroyed. If
+  // the calling thread is in the task, returns immediately; the task is
+  // destroyed when the thread leaves it.
+  void Abandon(EngineRecord& record, Generation generation);
+  // Frees the task of an abandoned wait, inside of which the caller is.
+  void FreeAbandoned(EngineRecord& record, Generation generation);
+  // Takes the answer to a poll.
+  void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);
+
+  // For the worker's thread.
+
+  // Returns whether other threads have posted what `FetchOthers` did not take.
+  bool has_mail() const { return mailbox_.has_mail(); }
+  // Moves the requests of other threads to `others()`, which must be empty.
+  // Returns false if there are none.
+  bool FetchOthers();
+  EngineMail& others() { return others_; }
+
+  // The same for the requests of the worker's own functions. They are older
+  // than those that other threads have posted since.
+  bool has_own() const { return !own_.empty(); }
+  bool has_own_answers() const { return !own_.answers.empty(); }
+  EngineMail& FetchOwn();
+
+  // Sleeps until `wake_up`, or until there is mail.
+  void Sleep(MonotonicTime wake_up) noexcept;
+  // Blocks until there is mail, and returns true; false once this is closed.
+  bool Rest() { return mailbox_.Rest(); }
+
+  // For the end of the worker, by the thread that destroys the engine.
+
+  void WakeThread() {
+    mailbox_.Post([](EngineMail&) {});
+  }
+  // Blocks until the worker is inside of `Rest` and has no mail. Returns
+  // whether mail has come since the call before.
+  bool AwaitRest() { return mailbox_.AwaitRest(); }
+  // Refuses requests from now on. Afterwards the clock is not read any more,
+  // and `wake` is neither called nor held.
+  void Close();
+
+ private:
+  template <typename Put>
+  void Post(Put put);
+  void WakeLoop() noexcept;
+
+  EngineWorker& worker_;
+  Clock& clock_;
+  const bool sleeps_on_condition_;
+  std::function<void()> wake_;
+  BasicMailbox<EngineMail> mailbox_;
+
+  // Of the worker's thread.
+  EngineMail own_;
+  EngineMail fetched_own_;
+  EngineMail others_;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_ENGINE_ENGINE_REQUESTS_H_

@@ -1,0 +1,112 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The shutdown of a worker, as its thread sees it: whether the engine ends, and
+// how long waits may start each other then.
+//
+//   shut_down.Look();                    // Once per round.
+//   if (shut_down.has_begun()) ...       // End all waits with `kShutDown`.
+//   {
+//     const auto ancestry = shut_down.Enter(record, StopReason::kShutDown);
+//     ...                                // Functions of `record` run.
+//   }
+//
+// A function of a wait that is shut down may start a wait, whose end starts
+// another one, and so on. Each wait counts its ancestors that were shut down.
+//
+// Invariants:
+//  * Once `has_begun` is true it stays true, and then it is true for all
+//    workers of the engine.
+//  * A wait that a function starts has one ancestor more than the wait of that
+//    function, if that one is shut down, so every chain of starts ends: first
+//    without callbacks, then without hooks, and then with the program.
+
+#ifndef WAITER_ENGINE_WORKER_SHUT_DOWN_H_
+#define WAITER_ENGINE_WORKER_SHUT_DOWN_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "waiter/engine/engine_record.h"
+#include "waiter/engine/stop_relay.h"
+#include "waiter/engine/worker_thread.h"
+#include "waiter/result.h"
+#include "waiter/stop_token.h"
+
+namespace waiter::internal {
+
+class WorkerShutDown {
+ public:
+  // `engine_ends` becomes true before `Begin` of any worker is called.
+  explicit WorkerShutDown(std::shared_ptr<const std::atomic<bool>> engine_ends)
+      : engine_ends_(std::move(engine_ends)) {}
+
+  // Requests a stop of the poll under way, and of every later one. For any
+  // thread.
+  void Begin() { stop_relay_.RequestStop(); }
+
+  // For the worker's thread.
+
+  // Reads whether the engine ends. Call it after mail was taken, as that may be
+  // the only mail that tells of the end.
+  void Look() { has_begun_ = engine_ends_->load(std::memory_order_acquire); }
+  bool has_begun() const { return has_begun_; }
+
+  // Makes `stop` the one of the poll under way until the result is destroyed.
+  StopRelay::Scope BeginPoll(const waiter::stop_source& stop) {
+    return StopRelay::Scope(stop_relay_, stop);
+  }
+
+  // Until this is destroyed, waits that the thread starts descend from a wait.
+  class [[nodiscard]] Ancestry {
+   public:
+    Ancestry(WorkerShutDown& shut_down, uint8_t ancestors)
+        : shut_down_(shut_down),
+          outer_(std::exchange(shut_down.ancestors_, ancestors)) {}
+    ~Ancestry() { shut_down_.ancestors_ = outer_; }
+
+    Ancestry(const Ancestry&) = delete;
+    Ancestry& operator=(const Ancestry&) = delete;
+
+   private:
+    WorkerShutDown& shut_down_;
+    const uint8_t outer_;
+  };
+
+  // Enters functions of a wait that ends for `reason`.
+  Ancestry Enter(const EngineRecord& record, StopReason reason) {
+    if (reason != StopReason::kShutDown) return {*this, ancestors_};
+    if (record.shut_downs == EngineRecord::kMaxShutDowns) {
+      Die("a WaitEngine cannot end: destructors of captures start waits again "
+          "and again; do not start waits there");
+    }
+    return {*this, static_cast<uint8_t>(record.shut_downs + 1)};
+  }
+
+  // Returns `EngineRecord::shut_downs` of waits that the thread starts.
+  uint8_t ancestors() const { return ancestors_; }
+
+  // Returns whether a wait must end without a callback, and without hooks.
+  // Otherwise a callback that always starts its wait again would keep the
+  // engine from ending.
+  static bool ForbidsCallback(const EngineRecord& record) {
+    return record.shut_downs > kMaxAncestors;
+  }
+  static bool ForbidsHooks(const EngineRecord& record) {
+    return record.shut_downs > kMaxAncestors + 1;
+  }
+
+ private:
+  static constexpr uint8_t kMaxAncestors = 32;
+
+  const std::shared_ptr<const std::atomic<bool>> engine_ends_;
+  StopRelay stop_relay_;
+  bool has_begun_ = false;
+  uint8_t ancestors_ = 0;
+};
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_ENGINE_WORKER_SHUT_DOWN_H_
