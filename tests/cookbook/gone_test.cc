@@ -4,7 +4,6 @@
 // Waits until something is gone.
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -27,7 +26,7 @@ class Client {
  public:
   explicit Client(waiter::SimulatedClock& clock) : clock_(clock) {}
 
-  absl::StatusOr<Instance> GetInstance(std::string_view id) {
+  absl::StatusOr<Instance> GetInstance(const std::string& id) {
     const absl::Duration now = clock_.Elapsed();
     if (now < absl::Seconds(60) ||
         (now >= absl::Seconds(61) && now < absl::Seconds(62))) {
@@ -42,7 +41,7 @@ class Client {
 
 // Waits until no instance has this id, as three looks in a row agree: an
 // eventually consistent service may forget and remember it.
-absl::Status WaitUntilGone(Client& client, std::string_view id,
+absl::Status WaitUntilGone(Client& client, const std::string& id,
                            waiter::WaitOptions options) {
   options.name = absl::StrCat("deletion of ", id);
   options.successes_required = 3;

@@ -51,7 +51,7 @@ class Progress : public waiter::WaitObserver {
     last_found_ = std::string(poll.found.detail());
     next_line_ = poll.elapsed + absl::Minutes(1);
     Print(absl::StrCat(
-        poll.wait.name, ": ", last_found_, " after ",
+        std::string(poll.wait.name), ": ", last_found_, " after ",
         absl::FormatDuration(absl::Trunc(poll.elapsed, absl::Seconds(1)))));
   }
 

@@ -4,7 +4,6 @@
 // Waits until a resource runs.
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,13 +32,13 @@ class Client {
   explicit Client(std::vector<absl::StatusOr<std::string>> answers)
       : answers_(std::move(answers)) {}
 
-  absl::StatusOr<Instance> GetInstance(std::string_view id,
+  absl::StatusOr<Instance> GetInstance(const std::string& id,
                                        absl::Time deadline) {
     times_left_.push_back(deadline - clock.TimeNow());
     const absl::StatusOr<std::string> answer = answers_.front();
     if (answers_.size() > 1) answers_.erase(answers_.begin());
     if (!answer.ok()) return answer.status();
-    return Instance{std::string(id), *answer};
+    return Instance{id, *answer};
   }
 
   const std::vector<absl::Duration>& times_left() const { return times_left_; }
@@ -51,7 +50,7 @@ class Client {
   std::vector<absl::Duration> times_left_;
 };
 
-absl::StatusOr<Instance> WaitUntilRunning(Client& client, std::string_view id,
+absl::StatusOr<Instance> WaitUntilRunning(Client& client, const std::string& id,
                                           waiter::WaitOptions options) {
   options.name = absl::StrCat("instance ", id);
   options.poll_timeout = absl::Seconds(10);

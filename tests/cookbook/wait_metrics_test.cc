@@ -29,9 +29,9 @@ using ::testing::Pair;
 // Thread-safe.
 class Metrics {
  public:
-  void Count(std::string_view metric, std::string_view label) {
+  void Count(const std::string& metric, std::string_view label) {
     const std::lock_guard lock(mutex_);
-    ++counts_[absl::StrCat(metric, "{", label, "}")];
+    ++counts_[absl::StrCat(metric, "{", std::string(label), "}")];
   }
   void Observe(std::string_view /*metric*/, absl::Duration time) {
     const std::lock_guard lock(mutex_);
@@ -69,8 +69,8 @@ class WaitMetrics : public waiter::WaitObserver {
     metrics_->Count("polls", waiter::PollStatusName(poll.found.status()));
     metrics_->Observe("poll_time", poll.took);
     if (poll.found.status() == waiter::PollStatus::kServerError) {
-      Log(absl::StrCat(poll.wait.name, ", poll ", poll.attempt, ": ",
-                       poll.found.detail()));
+      Log(absl::StrCat(std::string(poll.wait.name), ", poll ", poll.attempt,
+                       ": ", std::string(poll.found.detail())));
     }
   }
 
@@ -78,7 +78,7 @@ class WaitMetrics : public waiter::WaitObserver {
               const waiter::WaitReport& report) override {
     metrics_->Count("waits", waiter::StopReasonName(report.reason));
     if (!report.status.ok()) {
-      Log(absl::StrCat(wait.name, ": ", waiter::Summary(report)));
+      Log(absl::StrCat(std::string(wait.name), ": ", waiter::Summary(report)));
     }
   }
 
