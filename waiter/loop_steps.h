@@ -172,7 +172,7 @@ inline NextStep WaitLoop::TakeAnswer(MonotonicTime now, Gen& gen,
       return Finish(StopReason::kFailed, answered, now);
     }
     // Row 3: a limit on consecutive polls of one status.
-    if (ConsecutiveLimitReached(answered)) {
+    if (ConsecutiveLimitReached()) {
       return Finish(StopReason::kConsecutiveLimit, now);
     }
   }
@@ -217,18 +217,9 @@ inline bool WaitLoop::Confirmed(MonotonicTime answered) {
          (state_.streak_length >= 2 && !state_.hold_is_open);
 }
 
-inline bool WaitLoop::ConsecutiveLimitReached(MonotonicTime now) const {
-  switch (state_.streak_status) {
-    case PollStatus::kServerError:
-      return state_.streak_length >=
-                 policy_.limits().consecutive_server_errors ||
-             now - state_.streak_started >=
-                 policy_.durations().max_server_error_time;
-    case PollStatus::kThrottled:
-      return state_.streak_length >= policy_.limits().consecutive_throttles;
-    default:
-      return false;
-  }
+inline bool WaitLoop::ConsecutiveLimitReached() const {
+  return state_.streak_status == PollStatus::kServerError &&
+         state_.streak_length >= policy_.limits().consecutive_server_errors;
 }
 
 // Decides rows 7 to 10: whether another poll follows, and after which delay.

@@ -33,7 +33,6 @@ constexpr auto kLimits = std::to_array<Limit>({
     {"max_attempts", &WaitOptions::max_attempts},
     {"max_consecutive_server_errors",
      &WaitOptions::max_consecutive_server_errors},
-    {"max_consecutive_throttles", &WaitOptions::max_consecutive_throttles},
 });
 
 // A duration that is not negative.
@@ -44,7 +43,6 @@ struct Span {
 };
 
 constexpr auto kSpans = std::to_array<Span>({
-    {"max_server_error_time", &WaitOptions::max_server_error_time, true},
     {"first_poll_delay", &WaitOptions::first_poll_delay, false},
     {"hold_for", &WaitOptions::hold_for, false},
     {"final_poll_lead", &WaitOptions::final_poll_lead, false},

@@ -35,11 +35,8 @@ bool IsZero(const BackoffOptions& curve) {
 // without a delay.
 std::array<bool, 5> PollsAtOnceAfter(const WaitOptions& options) {
   const bool not_ready = IsZero(options.backoff);
-  const bool server_error =
-      IsZero(options.server_error) &&
-      options.max_server_error_time == absl::InfiniteDuration();
   return {false, not_ready, not_ready && IsZero(options.throttled),
-          server_error, false};
+          IsZero(options.server_error), false};
 }
 
 // One of the curves of `WaitOptions()`. Made once, because its windows take
@@ -68,9 +65,7 @@ bool NeedsNoState(const WaitOptions& options) {
   return options.successes_required == 1 &&
          options.hold_for == absl::ZeroDuration() &&
          !options.seed.has_value() &&
-         !options.max_consecutive_server_errors.has_value() &&
-         !options.max_consecutive_throttles.has_value() &&
-         options.max_server_error_time == absl::InfiniteDuration();
+         !options.max_consecutive_server_errors.has_value();
 }
 
 }  // namespace
@@ -131,9 +126,7 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
                                : std::array<bool, 5>{}),
       limits_{.attempts = options_.max_attempts.value_or(kNoLimit),
               .consecutive_server_errors =
-                  options_.max_consecutive_server_errors.value_or(kNoLimit),
-              .consecutive_throttles =
-                  options_.max_consecutive_throttles.value_or(kNoLimit)},
+                  options_.max_consecutive_server_errors.value_or(kNoLimit)},
       durations_{.timeout = absl::ToChronoNanoseconds(std::max(
                      options_.timeout.value_or(absl::InfiniteDuration()),
                      absl::ZeroDuration())),
@@ -142,8 +135,6 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
                  .final_poll_lead = ToLoopDuration(options_.final_poll_lead),
                  .final_poll_timeout = ToLoopDuration(std::min(
                      options_.final_poll_timeout, options_.poll_timeout)),
-                 .max_server_error_time =
-                     absl::ToChronoNanoseconds(options_.max_server_error_time),
                  .max_retry_after =
                      ToLoopDuration(options_.retry_after.max_retry_after),
                  .retry_after_overshoot =

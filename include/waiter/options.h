@@ -259,14 +259,9 @@ struct WaitOptions {
   // Largest number of polls, the first included. At least 1; unset: no limit.
   std::optional<int64_t> max_attempts = std::nullopt;
 
-  // Number of consecutive server errors, and of consecutive throttled answers,
-  // that ends the wait. At least 1; unset: no limit.
+  // Number of consecutive server errors that ends the wait. At least 1; unset:
+  // no limit.
   std::optional<int64_t> max_consecutive_server_errors = std::nullopt;
-  std::optional<int64_t> max_consecutive_throttles = std::nullopt;
-
-  // A server error that comes this long after the first of its streak ends the
-  // wait. Zero or more.
-  absl::Duration max_server_error_time = absl::InfiniteDuration();
 
   // Delays. Each curve below applies after polls with one status, and grows
   // only with those. A healthier answer restarts the curves of worse statuses.

@@ -174,7 +174,6 @@ class WaitPolicy {
     std::chrono::nanoseconds hold_for;
     std::chrono::nanoseconds final_poll_lead;
     std::chrono::nanoseconds final_poll_timeout;  // At most `poll_timeout`.
-    std::chrono::nanoseconds max_server_error_time;
     std::chrono::nanoseconds max_retry_after;
     std::chrono::nanoseconds retry_after_overshoot;
   };
@@ -184,7 +183,6 @@ class WaitPolicy {
   struct Limits {
     int64_t attempts;
     int64_t consecutive_server_errors;
-    int64_t consecutive_throttles;
   };
   const Limits& limits() const { return limits_; }
 

@@ -225,8 +225,6 @@ TEST_F(LoopRulesTest, APolicyIsPlainIfItAsksForCurvesAndTimesAlone) {
                         .first_poll_delay = absl::Seconds(1),
                         .final_poll_lead = absl::Seconds(1)}));
   EXPECT_FALSE(is_plain({.max_consecutive_server_errors = 3}));
-  EXPECT_FALSE(is_plain({.max_consecutive_throttles = 3}));
-  EXPECT_FALSE(is_plain({.max_server_error_time = absl::Seconds(3)}));
   EXPECT_FALSE(is_plain({.successes_required = 2}));
   EXPECT_FALSE(is_plain({.hold_for = absl::Seconds(3)}));
   EXPECT_FALSE(is_plain({.history_limit = 1}));

@@ -40,10 +40,6 @@ TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
       {"max_attempts", "-1", [](auto& o) { o.max_attempts = -1; }},
       {"max_consecutive_server_errors", "0",
        [](auto& o) { o.max_consecutive_server_errors = 0; }},
-      {"max_consecutive_throttles", "0",
-       [](auto& o) { o.max_consecutive_throttles = 0; }},
-      {"max_server_error_time", "-1s",
-       [](auto& o) { o.max_server_error_time = -absl::Seconds(1); }},
       {"backoff.initial_delay", "-1ns",
        [](auto& o) { o.backoff.initial_delay = -absl::Nanoseconds(1); }},
       {"backoff.initial_delay", "inf",
@@ -133,7 +129,6 @@ TEST(OptionsTest, TimeoutOrDeadlineIsEnough) {
 TEST(OptionsTest, EdgesOfTheRangesAreValid) {
   EXPECT_TRUE(Validate({.timeout = absl::Seconds(1),
                         .max_attempts = 1,
-                        .max_server_error_time = absl::ZeroDuration(),
                         .backoff = {.initial_delay = absl::ZeroDuration(),
                                     .max_delay = absl::ZeroDuration(),
                                     .multiplier = 1.0,

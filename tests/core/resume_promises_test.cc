@@ -492,14 +492,6 @@ TEST_P(CheckpointTest, LimitsCountThePollsFromBefore) {
       {"errors",
        [](WaitOptions& options) { options.max_consecutive_server_errors = 4; },
        ServerError(), StopReason::kConsecutiveLimit, 4},
-      {"throttles",
-       [](WaitOptions& options) { options.max_consecutive_throttles = 5; },
-       Throttled(), StopReason::kConsecutiveLimit, 5},
-      {"error time",
-       [](WaitOptions& options) {
-         options.max_server_error_time = absl::Seconds(12);
-       },
-       ServerError(), StopReason::kConsecutiveLimit, 5},
   };
   for (const Case& example : cases) {
     SCOPED_TRACE(std::string(example.name));

@@ -267,17 +267,6 @@ TEST(WaitLoopTest, DelayBeforeTheNextPollNeedsTheExactTime) {
   }
 }
 
-TEST(WaitLoopTest, TimeLimitOfServerErrorsNeedsTheExactTime) {
-  constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
-  const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
-                                        .max_server_error_time = absl::Hours(1),
-                                        .backoff = kAtOnce,
-                                        .server_error = kAtOnce});
-
-  EXPECT_TRUE(policy->NeedsExactTime(ServerError(), /*has_slept=*/false));
-  EXPECT_FALSE(policy->NeedsExactTime(NotReady(), /*has_slept=*/false));
-}
-
 // They are told the time that has passed.
 TEST(WaitLoopTest, DelayRulesAndHistoriesNeedTheExactTime) {
   const WaitOptions at_once = {
@@ -370,23 +359,11 @@ TEST(WaitLoopMessageTest, AttemptLimitIsNamed) {
 TEST(WaitLoopMessageTest, ConsecutiveLimits) {
   PlayedWait errors(
       {.timeout = absl::Hours(1), .max_consecutive_server_errors = 1});
-  PlayedWait throttles(
-      {.timeout = absl::Hours(1), .max_consecutive_throttles = 1});
-  PlayedWait time({.timeout = absl::Hours(1),
-                   .max_server_error_time = absl::ZeroDuration()});
   errors.Answer(ServerError("503"));
-  throttles.Answer(Throttled());
-  time.Answer(ServerError());
 
   EXPECT_EQ(errors.message(),
             "wait: max_consecutive_server_errors of 1 reached after 1 attempt "
             "in 0; last poll: server error: 503");
-  EXPECT_EQ(throttles.message(),
-            "wait: max_consecutive_throttles of 1 reached after 1 attempt in "
-            "0; last poll: throttled");
-  EXPECT_EQ(time.message(),
-            "wait: max_server_error_time of 0 reached after 1 attempt in 0; "
-            "last poll: server error");
 }
 
 TEST(WaitLoopMessageTest, HoldTooLongForTheDeadlineIsNamed) {

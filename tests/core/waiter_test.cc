@@ -574,14 +574,6 @@ TEST(WaiterTest, EveryFailingMessageHasOneShape) {
               {ServerError("reset")}),
       "RESOURCE_EXHAUSTED: job: max_consecutive_server_errors of 2 reached "
       "after 2 attempts in 1s; last poll: server error: reset");
-  EXPECT_EQ(message({.timeout = Hours(2), .max_consecutive_throttles = 2},
-                    {Throttled("429")}),
-            "RESOURCE_EXHAUSTED: job: max_consecutive_throttles of 2 reached "
-            "after 2 attempts in 1s; last poll: throttled: 429");
-  EXPECT_EQ(message({.timeout = Hours(2), .max_server_error_time = Seconds(2)},
-                    {ServerError("reset")}),
-            "RESOURCE_EXHAUSTED: job: max_server_error_time of 2s reached "
-            "after 3 attempts in 2s; last poll: server error: reset");
   EXPECT_EQ(message({.timeout = Hours(2)}, {NotReady("CREATING")}),
             "CANCELLED: job: stop requested after 3600 attempts in 1h; last "
             "poll: not ready: CREATING");

@@ -1104,8 +1104,8 @@ TEST_F(GiveUpHeaderTest, EveryEndWithoutSuccessCallsItOnceInBothDrivers) {
     options.retry_quota = *RetryQuota::Make({.capacity = 1});
     run([] { return Throttled(); }, options);
     options = GivingUp();
-    options.max_consecutive_throttles = 1;
-    run([] { return Throttled(); }, options);
+    options.max_consecutive_server_errors = 1;
+    run([] { return ServerError(); }, options);
     options = GivingUp(absl::Seconds(1));
     options.strict_deadline = true;
     run(

@@ -74,8 +74,6 @@ class Choices {
     options.timeout = OneIn(8) ? absl::InfiniteDuration() : Time() + Time();
     if (OneIn(8)) options.max_attempts = Between(1, 8);
     if (OneIn(8)) options.max_consecutive_server_errors = Between(1, 3);
-    if (OneIn(8)) options.max_consecutive_throttles = Between(1, 3);
-    if (OneIn(8)) options.max_server_error_time = Time();
     options.backoff = Curve();
     options.server_error = Curve();
     options.throttled = Curve();
