@@ -212,7 +212,7 @@ inline NextStep WaitLoop::EndSleep(MonotonicTime now, Stop& stop_requested) {
 inline bool WaitLoop::Confirmed(MonotonicTime answered) {
   const Nanoseconds hold_for = policy_.durations().hold_for;
   state_.hold_is_open = answered - state_.streak_started < hold_for;
-  if (state_.streak_length < policy_.options().successes_required) return false;
+  if (state_.streak_length < policy_.options().confirm.successes) return false;
   return hold_for == Nanoseconds::zero() ||
          (state_.streak_length >= 2 && !state_.hold_is_open);
 }
@@ -233,7 +233,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::Continue(
         state_.streak_status != PollStatus::kSuccess) {
       return ApplyDelayRule(now, internal::ErasedGen(gen));
     }
-    const RetryAfterOptions& hints = policy_.options().retry_after;
+    const RetryAfterOptions& hints = policy_.options().errors.retry_after;
     if (hints.fail_beyond_max && HintIsBeyondMax()) return FailBeyondMax(now);
     // Row 8: the hint reaches beyond the deadline.
     hint = Hint();
@@ -431,8 +431,9 @@ inline void WaitLoop::Record(MonotonicTime now) {
       if (status >= PollStatus::kThrottled) RecordError();
     }
   }
-  if (HasBudgets<kRules>() && policy_.options().rate_limiter != nullptr) {
-    policy_.options().rate_limiter->Update(now, status);
+  if (HasBudgets<kRules>() &&
+      policy_.options().budgets.rate_limiter != nullptr) {
+    policy_.options().budgets.rate_limiter->Update(now, status);
   }
   if (KeepsDetails<kRules>()) RecordDetails(now);
 }

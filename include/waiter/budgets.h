@@ -6,7 +6,7 @@
 //
 //   auto quota = waiter::RetryQuota::Make({.capacity = 500});
 //   if (!quota.ok()) return quota.status();
-//   options.retry_quota = *quota;  // In the options of many waits.
+//   options.budgets.retry_quota = *quota;  // In the options of many waits.
 //
 // A poll after an error costs tokens. A success returns the cost of the last
 // poll that its wait paid for; all other tokens come back only with time, at
@@ -239,7 +239,7 @@ struct RateLimiterOptions {
   double min_capacity = 1;
 
   // Time over which polls are counted to measure their rate. Above zero.
-  absl::Duration measurement_bucket = absl::Milliseconds(500);
+  Duration measurement_bucket = absl::Milliseconds(500);
 
   // Upper limit of the allowed rate, as a multiple of the measured one, which
   // keeps an idle client from earning an unlimited rate. At least 1.
@@ -255,7 +255,7 @@ absl::Status Validate(const RateLimiterOptions& options);
 //
 //   auto limiter = waiter::AdaptiveRateLimiter::Make({});
 //   if (!limiter.ok()) return limiter.status();
-//   options.rate_limiter = *limiter;  // In the options of many waits.
+//   options.budgets.rate_limiter = *limiter;  // In the options of many waits.
 //
 // Where one call polls many keys, `BatchOptions::rate_limiter` counts calls.
 //

@@ -45,7 +45,7 @@ namespace waiter {
 //   waiter::WaitResult<Instance> result = wait_until_running.Wait();
 //   LOG(INFO) << result.report();
 //
-// With `WaitOptions::history_limit` the report lists single polls:
+// With `WaitHooks::history_limit` the report lists single polls:
 //
 //   for (const waiter::PollRecord& poll : result.report().history) {
 //     LOG(INFO) << poll.started << " " << waiter::PollStatusName(poll.status)
@@ -127,7 +127,7 @@ struct WaitReport {
   // True if the success or failure arrived after the deadline.
   bool late = false;
 
-  // The last `WaitOptions::history_limit` polls, oldest first.
+  // The last `WaitHooks::history_limit` polls, oldest first.
   std::vector<PollRecord> history;
 
   // The exception of the status function or the executor, with the reason

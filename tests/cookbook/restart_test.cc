@@ -45,11 +45,11 @@ absl::Status WaitAcrossRestarts(const std::string& id, Store& store,
       waiter::WaitToken::Parse(store.Get(id));
   if (!saved.ok()) return saved.status();
   options.name = id;
-  options.on_checkpoint = [&](const waiter::WaitToken& token) {
+  options.hooks.on_checkpoint = [&](const waiter::WaitToken& token) {
     store.Put(id, token.bytes());
   };
   waiter::Waiter wait([&] { return IsRunning(id); }, std::move(options));
-  absl::Status status = wait.Resume(*saved).status();
+  absl::Status status = wait.Wait({.resume = *saved}).status();
   store.Remove(id);
   return status;
 }

@@ -359,7 +359,7 @@ void EngineWorker::RunOnExecutor(const EngineTicket& ticket,
       [&](Mail& mail) { mail.abandoned.Push(record, ticket.wait.generation); });
 }
 
-// `on_give_up` of one wait, as the executor gets it. An executor that destroys
+// `on_failure` of one wait, as the executor gets it. An executor that destroys
 // it without running it has it called nevertheless.
 class EngineWorker::ExecutorGiveUp {
  public:
@@ -397,7 +397,7 @@ void EngineWorker::CallOnGiveUp(EngineStep& step) {
         ExecutorGiveUp(policies_.Share(policy), step.name(), step.report_));
   }
   WAITER_CATCH(...) {
-    // The executor has destroyed the function, which has called `on_give_up`.
+    // The executor has destroyed the function, which has called `on_failure`.
   }
 }
 

@@ -146,7 +146,7 @@ struct DurableWaitsOptions {
   // Time for which a claim counts. Within [2s, 10min]. Its third is how long a
   // delay must be for the wait to be given back, how often held waits are
   // renewed, and how early before its end polls stop.
-  absl::Duration lease = absl::Seconds(15);
+  Duration lease = absl::Seconds(15);
 
   // Waits that this worker holds at most, and claims at once. The first within
   // [1, 1000000], the second within [1, 1000].
@@ -155,7 +155,7 @@ struct DurableWaitsOptions {
 
   // Time for which results are kept, so that `Get` finds them and an equal
   // `Enqueue` does not wait again. Within [0, 100 days].
-  absl::Duration retain = absl::Hours(24);
+  Duration retain = absl::Hours(24);
 
   // Polls that killed their process after which a wait has failed. Within [1,
   // 100].
@@ -188,7 +188,7 @@ struct DurableWaitsState {
   int64_t unreadable = 0;  // Records of newer builds, or damaged.
   // Last jump of a server's clock by more than a second. Deadlines, and the
   // times at which waits are due, move by as much.
-  absl::Duration clock_step = absl::ZeroDuration();
+  Duration clock_step = absl::ZeroDuration();
   // Of the last call of the store. While a name cannot be worked on, why:
   // kFailedPrecondition if the store divides it otherwise, or may delete waits.
   absl::Status last_error;
@@ -243,7 +243,7 @@ class DurableWaits {
   // that is under way. Returns whether nothing is held any more, at the latest
   // after `limit`. With no thread, call `RunDue` meanwhile elsewhere, or pass
   // zero and call it afterwards.
-  bool Drain(absl::Duration limit);
+  bool Drain(Duration limit);
 
   DurableWaitsState State() const;
 

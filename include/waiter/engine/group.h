@@ -151,10 +151,11 @@ class [[nodiscard]] WaitGroup {
     }
     // One more wait keeps the callback from coming before all have begun.
     const size_t own = waits.size();
-    state.Add(own, engine.Start(Waiter([] { return true; },
-                                       {.timeout = absl::ZeroDuration(),
-                                        .observer = internal::Nobody()}),
-                                typename State::OnEnd(state, own)));
+    state.Add(own,
+              engine.Start(Waiter([] { return true; },
+                                  {.timeout = absl::ZeroDuration(),
+                                   .hooks = {.observer = internal::Nobody()}}),
+                           typename State::OnEnd(state, own)));
   }
 
   void Destroy() {
