@@ -52,7 +52,7 @@ void BM_Poll(benchmark::State& state) {
                .timeout = absl::InfiniteDuration(),
                .backoff = {.initial_delay = absl::ZeroDuration(),
                            .min_delay = absl::ZeroDuration()},
-               .observer = kObserver()});
+               .hooks = {.observer = kObserver()}});
   for (auto _ : state) {
     if (!wait.Wait().ok()) state.SkipWithError("a wait failed");
   }
@@ -72,7 +72,7 @@ void BM_EnginePoll(benchmark::State& state) {
                         .timeout = absl::InfiniteDuration(),
                         .backoff = {.initial_delay = absl::ZeroDuration(),
                                     .min_delay = absl::ZeroDuration()},
-                        .observer = kObserver()});
+                        .hooks = {.observer = kObserver()}});
   WaitEngine engine({.threads = 0});
   int ended = 0;
   int started = 0;

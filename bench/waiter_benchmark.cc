@@ -32,7 +32,9 @@ WaitOptions Options(absl::Duration timeout) {
   constexpr BackoffOptions kNoDelay = {.initial_delay = absl::ZeroDuration(),
                                        .max_delay = absl::ZeroDuration(),
                                        .jitter = Jitter::Full()};
-  return {.timeout = timeout, .backoff = kNoDelay, .server_error = kNoDelay};
+  return {.timeout = timeout,
+          .backoff = kNoDelay,
+          .errors = {.server_error_backoff = kNoDelay}};
 }
 
 // A function as a type, so that the call is direct, as in code written by hand.

@@ -189,14 +189,15 @@ int Run(const std::string& url, absl::Duration timeout,
       {.name = url,
        .operation = "provisioning",
        .timeout = timeout,
+       .poll_timeout = absl::Seconds(5),
        .backoff = {.initial_delay = absl::Milliseconds(200),
                    .max_delay = absl::Milliseconds(500),
                    .jitter = waiter::Jitter::Equal()},
        .learned_delays = std::move(learned_delays),
-       // Leaves the last poll time for its answer.
-       .final_poll_lead = std::min(absl::Seconds(1), timeout / 4),
-       .poll_timeout = absl::Seconds(5),
-       .observer = progress});
+       .polls =
+           {// Leaves the last poll time for its answer.
+            .last_lead = std::min(absl::Seconds(1), timeout / 4)},
+       .hooks = {.observer = progress}});
   const waiter::WaitResult<waiter::HttpResponse> result =
       wait_until_ready.Wait(stop.token());
 

@@ -28,7 +28,8 @@ bool IsShare(double share) { return share >= 0 && share <= 1; }
 absl::Duration MinDelay(const BackoffOptions& options) {
   return options.min_delay.has_value()
              ? *options.min_delay
-             : std::min(options.initial_delay, absl::Milliseconds(10));
+             : std::min<absl::Duration>(options.initial_delay,
+                                        absl::Milliseconds(10));
 }
 
 absl::Status Validate(const BackoffOptions& options, std::string_view name) {

@@ -99,7 +99,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   WaitReport& report) {
   Clock& clock = policy.clock();
   WaitLoop loop(policy, report);
-  LazyGenerator own_gen(policy.options().seed);
+  LazyGenerator own_gen(policy.options().hooks.seed);
   std::optional<absl::BitGenRef> given_gen = inputs.gen;
   GivenOrOwnGen gen(given_gen.has_value() ? &*given_gen : nullptr, own_gen);
   const auto stop_requested = [&] { return inputs.stop.stop_requested(); };

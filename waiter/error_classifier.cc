@@ -242,7 +242,7 @@ PollStatus ErrorClassifier::ClassOf(const ServiceError& error) const {
 }
 
 Poll<> ErrorClassifier::Answer(const ServiceError& error, std::string_view text,
-                               absl::Duration retry_after) const {
+                               Duration retry_after) const {
   const PollStatus found = ClassOf(error);
   if (found == PollStatus::kSuccess) return {found, text, retry_after};
   std::string message(BareName(error.code));

@@ -68,19 +68,9 @@ std::string DeadlineText(const FinalState& state) {
 }
 
 std::string ConsecutiveLimitText(const FinalState& state) {
-  const WaitPolicy::Limits& limits = state.policy.limits();
-  if (state.report.last_poll.status() == PollStatus::kThrottled) {
-    return absl::StrCat("max_consecutive_throttles of ",
-                        limits.consecutive_throttles, " reached");
-  }
-  if (state.streak_length >= limits.consecutive_server_errors) {
-    return absl::StrCat("max_consecutive_server_errors of ",
-                        limits.consecutive_server_errors, " reached");
-  }
-  return absl::StrCat(
-      "max_server_error_time of ",
-      absl::FormatDuration(state.policy.options().max_server_error_time),
-      " reached");
+  return absl::StrCat("max_consecutive_server_errors of ",
+                      state.policy.limits().consecutive_server_errors,
+                      " reached");
 }
 
 // Returns " after 3 attempts in 12s".

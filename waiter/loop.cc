@@ -251,21 +251,22 @@ ABSL_ATTRIBUTE_NOINLINE WaitLoop::Delay WaitLoop::LearnedDelayOr(
 // Returns whether the hint of the last poll exceeds `max_retry_after`.
 bool WaitLoop::HintIsBeyondMax() const {
   const Poll<>& found = report_.last_poll;
-  return found.retry_after() > policy_.options().retry_after.max_retry_after &&
+  return found.retry_after() >
+             policy_.options().errors.retry_after.max_retry_after &&
          found.retry_after() < absl::InfiniteDuration() &&
          found.status() != PollStatus::kSuccess;
 }
 
 NextStep WaitLoop::FailBeyondMax(MonotonicTime now) {
   EndWithError(now, internal::HintError(report_.last_poll,
-                                        policy_.options().retry_after));
+                                        policy_.options().errors.retry_after));
   return NextStep::Finish();
 }
 
 // Combines the delay of the curve with the hint, by `retry_after.rule`.
 WaitLoop::Delay WaitLoop::ApplyHint(Delay computed, nanoseconds hint,
                                     absl::BitGenRef gen) {
-  const RetryAfterOptions& options = policy_.options().retry_after;
+  const RetryAfterOptions& options = policy_.options().errors.retry_after;
   switch (options.rule) {
     case RetryAfterOptions::Rule::kReplace:
       state_.growth = {};
@@ -304,13 +305,14 @@ std::optional<NextStep> WaitLoop::BookPoll(MonotonicTime now, Delay& delay,
                                            nanoseconds& least_delay) {
   const WaitOptions& options = policy_.options();
   const std::optional<QuotaUse> use = NextUse();
-  if (options.retry_quota == nullptr || !use.has_value()) return std::nullopt;
+  if (options.budgets.retry_quota == nullptr || !use.has_value())
+    return std::nullopt;
   const std::optional<MonotonicTime> start =
-      options.retry_quota->Acquire(*use, now, state_.quota_token);
+      options.budgets.retry_quota->Acquire(*use, now, state_.quota_token);
   state_.poll_is_booked = start.has_value();
   if (!start.has_value()) {
-    if (!options.delay_when_refused || delay.length == nanoseconds::zero() ||
-        report_.attempts == 0) {
+    if (!options.budgets.delay_when_refused ||
+        delay.length == nanoseconds::zero() || report_.attempts == 0) {
       return Finish(StopReason::kQuota, now);
     }
     state_.refused = true;
@@ -345,7 +347,7 @@ std::optional<QuotaUse> WaitLoop::NextUse() const {
 
 // Returns nullopt if a poll may begin now, and otherwise the sleep before it.
 std::optional<NextStep> WaitLoop::PassLimiter(MonotonicTime now) {
-  RateLimiter* const limiter = policy_.options().rate_limiter.get();
+  RateLimiter* const limiter = policy_.options().budgets.rate_limiter.get();
   if (limiter == nullptr) return std::nullopt;
   const MonotonicTime start = limiter->Acquire(now);
   // A limiter delays polls, and takes none away: the last one passes.
@@ -358,7 +360,7 @@ std::optional<NextStep> WaitLoop::PassLimiter(MonotonicTime now) {
 // Gives tokens back: those of the last paid poll after a success, and those of
 // a poll that was paid for and never began.
 void WaitLoop::SettleQuota(StopReason reason, MonotonicTime now) {
-  RetryQuota* const quota = policy_.options().retry_quota.get();
+  RetryQuota* const quota = policy_.options().budgets.retry_quota.get();
   if (quota == nullptr) return;
   if (reason == StopReason::kSuccess) {
     quota->Release(now, state_.quota_token);
@@ -379,7 +381,7 @@ void WaitLoop::RecordError() {
 void WaitLoop::RecordDetails(MonotonicTime now) {
   const Poll<>& found = report_.last_poll;
   const WaitOptions& options = policy_.options();
-  if (options.history_limit > 0) {
+  if (options.hooks.history_limit > 0) {
     PollRecord record = {.attempt = report_.attempts,
                          .started = Between(state_.start, state_.step_started),
                          .took = Between(state_.step_started, now),
@@ -387,7 +389,7 @@ void WaitLoop::RecordDetails(MonotonicTime now) {
                          .detail = std::string(found.detail()),
                          .delay = absl::ZeroDuration()};
     // The history is a ring; `Close` puts it in order.
-    if (std::ssize(report_.history) < options.history_limit) {
+    if (std::ssize(report_.history) < options.hooks.history_limit) {
       report_.history.push_back(std::move(record));
     } else {
       LastRecord() = std::move(record);
@@ -444,7 +446,7 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::Announce() {
                       .timeout = policy_.status().ok()
                                      ? Between(state_.start, state_.deadline)
                                      : absl::InfiniteDuration(),
-                      .first_poll_delay = policy_.options().first_poll_delay});
+                      .first_poll_delay = policy_.options().polls.first_delay});
   });
 }
 
@@ -508,7 +510,7 @@ ABSL_ATTRIBUTE_NOINLINE void WaitLoop::ReportSleep(MonotonicTime now,
 }
 
 void WaitLoop::Checkpoint(MonotonicTime now, MonotonicTime wake_up) {
-  const auto& on_checkpoint = policy_.options().on_checkpoint;
+  const auto& on_checkpoint = policy_.options().hooks.on_checkpoint;
   if (on_checkpoint == nullptr) return;
   [&]() noexcept {
     on_checkpoint(SaveWait(state_, report_, name(), wake_up,
@@ -576,9 +578,10 @@ PollContext WaitLoop::Context(absl::Time wall_now) const {
       Between(std::min(state_.step_started, state_.deadline), state_.deadline);
   context.timeout =
       context.remaining > absl::ZeroDuration()
-          ? std::min(policy_.options().poll_timeout,
-                     std::max(context.remaining,
-                              policy_.options().final_poll_timeout))
+          ? std::min<absl::Duration>(
+                policy_.options().poll_timeout,
+                std::max<absl::Duration>(context.remaining,
+                                         policy_.options().polls.last_timeout))
           : absl::FromChrono(TimeAtDeadline());
   context.deadline = wall_now + context.timeout;
   context.wait_id = state_.id;
@@ -598,7 +601,7 @@ NextStep WaitLoop::Finish(StopReason reason, MonotonicTime answered,
   const bool is_answer =
       reason == StopReason::kSuccess || reason == StopReason::kFailed;
   report_.late = is_answer && answered > state_.deadline;
-  if (report_.late && policy_.options().strict_deadline) {
+  if (report_.late && policy_.options().polls.strict_deadline) {
     reason = StopReason::kDeadline;
   }
   Close(reason, now, StatusFor(reason, answered, now));

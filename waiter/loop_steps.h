@@ -172,7 +172,7 @@ inline NextStep WaitLoop::TakeAnswer(MonotonicTime now, Gen& gen,
       return Finish(StopReason::kFailed, answered, now);
     }
     // Row 3: a limit on consecutive polls of one status.
-    if (ConsecutiveLimitReached(answered)) {
+    if (ConsecutiveLimitReached()) {
       return Finish(StopReason::kConsecutiveLimit, now);
     }
   }
@@ -212,23 +212,14 @@ inline NextStep WaitLoop::EndSleep(MonotonicTime now, Stop& stop_requested) {
 inline bool WaitLoop::Confirmed(MonotonicTime answered) {
   const Nanoseconds hold_for = policy_.durations().hold_for;
   state_.hold_is_open = answered - state_.streak_started < hold_for;
-  if (state_.streak_length < policy_.options().successes_required) return false;
+  if (state_.streak_length < policy_.options().confirm.successes) return false;
   return hold_for == Nanoseconds::zero() ||
          (state_.streak_length >= 2 && !state_.hold_is_open);
 }
 
-inline bool WaitLoop::ConsecutiveLimitReached(MonotonicTime now) const {
-  switch (state_.streak_status) {
-    case PollStatus::kServerError:
-      return state_.streak_length >=
-                 policy_.limits().consecutive_server_errors ||
-             now - state_.streak_started >=
-                 policy_.durations().max_server_error_time;
-    case PollStatus::kThrottled:
-      return state_.streak_length >= policy_.limits().consecutive_throttles;
-    default:
-      return false;
-  }
+inline bool WaitLoop::ConsecutiveLimitReached() const {
+  return state_.streak_status == PollStatus::kServerError &&
+         state_.streak_length >= policy_.limits().consecutive_server_errors;
 }
 
 // Decides rows 7 to 10: whether another poll follows, and after which delay.
@@ -242,7 +233,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep WaitLoop::Continue(
         state_.streak_status != PollStatus::kSuccess) {
       return ApplyDelayRule(now, internal::ErasedGen(gen));
     }
-    const RetryAfterOptions& hints = policy_.options().retry_after;
+    const RetryAfterOptions& hints = policy_.options().errors.retry_after;
     if (hints.fail_beyond_max && HintIsBeyondMax()) return FailBeyondMax(now);
     // Row 8: the hint reaches beyond the deadline.
     hint = Hint();
@@ -440,8 +431,9 @@ inline void WaitLoop::Record(MonotonicTime now) {
       if (status >= PollStatus::kThrottled) RecordError();
     }
   }
-  if (HasBudgets<kRules>() && policy_.options().rate_limiter != nullptr) {
-    policy_.options().rate_limiter->Update(now, status);
+  if (HasBudgets<kRules>() &&
+      policy_.options().budgets.rate_limiter != nullptr) {
+    policy_.options().budgets.rate_limiter->Update(now, status);
   }
   if (KeepsDetails<kRules>()) RecordDetails(now);
 }

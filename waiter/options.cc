@@ -3,10 +3,8 @@
 
 #include "waiter/options.h"
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -23,46 +21,12 @@ absl::Status OutOfRange(absl::string_view field, const absl::AlphaNum& value,
       absl::StrCat(field, " is ", value, "; it must be ", range));
 }
 
-// A number that is unset or at least 1.
-struct Limit {
-  absl::string_view name;
-  std::optional<int64_t> WaitOptions::*field;
-};
-
-constexpr auto kLimits = std::to_array<Limit>({
-    {"max_attempts", &WaitOptions::max_attempts},
-    {"max_consecutive_server_errors",
-     &WaitOptions::max_consecutive_server_errors},
-    {"max_consecutive_throttles", &WaitOptions::max_consecutive_throttles},
-});
-
-// A duration that is not negative.
+// A duration that must not be negative.
 struct Span {
   absl::string_view name;
-  absl::Duration WaitOptions::*field;
+  absl::Duration value;
   bool may_be_infinite;
 };
-
-constexpr auto kSpans = std::to_array<Span>({
-    {"max_server_error_time", &WaitOptions::max_server_error_time, true},
-    {"first_poll_delay", &WaitOptions::first_poll_delay, false},
-    {"hold_for", &WaitOptions::hold_for, false},
-    {"final_poll_lead", &WaitOptions::final_poll_lead, false},
-    {"poll_timeout", &WaitOptions::poll_timeout, true},
-    {"final_poll_timeout", &WaitOptions::final_poll_timeout, false},
-    {"give_up_timeout", &WaitOptions::give_up_timeout, true},
-});
-
-struct Curve {
-  std::string_view name;
-  BackoffOptions WaitOptions::*field;
-};
-
-constexpr auto kCurves = std::to_array<Curve>({
-    {"backoff", &WaitOptions::backoff},
-    {"server_error", &WaitOptions::server_error},
-    {"throttled", &WaitOptions::throttled},
-});
 
 bool IsNotNegative(absl::Duration value, bool may_be_infinite) {
   return value >= absl::ZeroDuration() &&
@@ -76,6 +40,63 @@ absl::Status Negative(absl::string_view field, absl::Duration value,
       may_be_infinite ? "zero or more" : "finite, and zero or more");
 }
 
+absl::Status CheckAtLeastOne(absl::string_view field,
+                             std::optional<int64_t> value) {
+  if (value.value_or(1) >= 1) return absl::OkStatus();
+  return OutOfRange(field, *value, "at least 1, or unset for no limit");
+}
+
+absl::Status CheckNumbers(const WaitOptions& options) {
+  if (options.confirm.successes < 1) {
+    return OutOfRange("confirm.successes", options.confirm.successes,
+                      "at least 1");
+  }
+  if (options.hooks.history_limit < 0) {
+    return OutOfRange("hooks.history_limit", options.hooks.history_limit,
+                      "zero or more");
+  }
+  absl::Status status = CheckAtLeastOne("max_attempts", options.max_attempts);
+  if (!status.ok()) return status;
+  return CheckAtLeastOne("errors.max_consecutive_server_errors",
+                         options.errors.max_consecutive_server_errors);
+}
+
+absl::Status CheckBackoffs(const WaitOptions& options) {
+  absl::Status status = Validate(options.backoff, "backoff");
+  if (!status.ok()) return status;
+  status = Validate(options.errors.server_error_backoff,
+                    "errors.server_error_backoff");
+  if (!status.ok()) return status;
+  return Validate(options.errors.throttled_backoff, "errors.throttled_backoff");
+}
+
+absl::Status CheckDurations(const WaitOptions& options) {
+  const absl::Duration max_retry_after =
+      options.errors.retry_after.max_retry_after;
+  if (!(max_retry_after > absl::ZeroDuration() &&
+        max_retry_after < absl::InfiniteDuration())) {
+    return OutOfRange("errors.retry_after.max_retry_after",
+                      absl::FormatDuration(max_retry_after),
+                      "finite, and above zero");
+  }
+  const Span spans[] = {
+      {"errors.retry_after.overshoot", options.errors.retry_after.overshoot,
+       false},
+      {"polls.first_delay", options.polls.first_delay, false},
+      {"confirm.hold_for", options.confirm.hold_for, false},
+      {"polls.last_lead", options.polls.last_lead, false},
+      {"poll_timeout", options.poll_timeout, true},
+      {"polls.last_timeout", options.polls.last_timeout, false},
+      {"hooks.failure_timeout", options.hooks.failure_timeout, true},
+  };
+  for (const Span& span : spans) {
+    if (!IsNotNegative(span.value, span.may_be_infinite)) {
+      return Negative(span.name, span.value, span.may_be_infinite);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Validate(const WaitOptions& options) {
@@ -84,41 +105,11 @@ absl::Status Validate(const WaitOptions& options) {
         "timeout is not set; give the time that the whole wait may take, or "
         "absl::InfiniteDuration() to wait for ever");
   }
-  if (options.successes_required < 1) {
-    return OutOfRange("successes_required", options.successes_required,
-                      "at least 1");
-  }
-  if (options.history_limit < 0) {
-    return OutOfRange("history_limit", options.history_limit, "zero or more");
-  }
-  if (!(options.retry_after.max_retry_after > absl::ZeroDuration() &&
-        options.retry_after.max_retry_after < absl::InfiniteDuration())) {
-    return OutOfRange("retry_after.max_retry_after",
-                      absl::FormatDuration(options.retry_after.max_retry_after),
-                      "finite, and above zero");
-  }
-  if (!IsNotNegative(options.retry_after.overshoot, false)) {
-    return Negative("retry_after.overshoot", options.retry_after.overshoot,
-                    false);
-  }
-  for (const Limit& limit : kLimits) {
-    const std::optional<int64_t>& value = options.*limit.field;
-    if (value.value_or(1) < 1) {
-      return OutOfRange(limit.name, *value,
-                        "at least 1, or unset for no limit");
-    }
-  }
-  for (const Curve& curve : kCurves) {
-    absl::Status status = Validate(options.*curve.field, curve.name);
-    if (!status.ok()) return status;
-  }
-  for (const Span& span : kSpans) {
-    const absl::Duration value = options.*span.field;
-    if (!IsNotNegative(value, span.may_be_infinite)) {
-      return Negative(span.name, value, span.may_be_infinite);
-    }
-  }
-  return absl::OkStatus();
+  absl::Status status = CheckNumbers(options);
+  if (!status.ok()) return status;
+  status = CheckBackoffs(options);
+  if (!status.ok()) return status;
+  return CheckDurations(options);
 }
 
 }  // namespace waiter

@@ -35,42 +35,37 @@ bool IsZero(const BackoffOptions& curve) {
 // without a delay.
 std::array<bool, 5> PollsAtOnceAfter(const WaitOptions& options) {
   const bool not_ready = IsZero(options.backoff);
-  const bool server_error =
-      IsZero(options.server_error) &&
-      options.max_server_error_time == absl::InfiniteDuration();
-  return {false, not_ready, not_ready && IsZero(options.throttled),
-          server_error, false};
+  return {false, not_ready,
+          not_ready && IsZero(options.errors.throttled_backoff),
+          IsZero(options.errors.server_error_backoff), false};
 }
 
-// One of the curves of `WaitOptions()`. Made once, because its windows take
-// longer than all the rest of a policy.
-template <BackoffOptions WaitOptions::*kCurve>
-struct DefaultCurve {
-  BackoffOptions options = WaitOptions().*kCurve;
-  Backoff backoff{options};
-};
+// The default backoff of one kind. Made once, because its windows take longer
+// than all the rest of a policy.
+template <typename Options>
+const Backoff& DefaultBackoff() {
+  static const auto& backoff = *new Backoff(Options());
+  return backoff;
+}
 
-// Returns one curve of `options`, or the default one if the status is not OK.
-template <BackoffOptions WaitOptions::*kCurve>
-std::shared_ptr<const Backoff> MakeCurve(const absl::Status& status,
-                                         const WaitOptions& options) {
-  static const auto& by_default = *new DefaultCurve<kCurve>();
-  if (status.ok() && options.*kCurve != by_default.options) {
-    return std::make_shared<const Backoff>(options.*kCurve);
+// Returns the backoff of `options`, or the default one if the status is not OK.
+template <typename Options>
+std::shared_ptr<const Backoff> MakeBackoff(const absl::Status& status,
+                                           const Options& options) {
+  if (status.ok() && options != Options()) {
+    return std::make_shared<const Backoff>(options);
   }
   // Without an owner there is nothing to count.
-  return {std::shared_ptr<const void>(), &by_default.backoff};
+  return {std::shared_ptr<const void>(), &DefaultBackoff<Options>()};
 }
 
-// Returns whether waits with these options do without confirmation, a generator
-// of their own and the length of a streak.
+// Returns whether waits with these options need no confirmation, generator of
+// their own or length of a streak.
 bool NeedsNoState(const WaitOptions& options) {
-  return options.successes_required == 1 &&
-         options.hold_for == absl::ZeroDuration() &&
-         !options.seed.has_value() &&
-         !options.max_consecutive_server_errors.has_value() &&
-         !options.max_consecutive_throttles.has_value() &&
-         options.max_server_error_time == absl::InfiniteDuration();
+  return options.confirm.successes == 1 &&
+         options.confirm.hold_for == absl::ZeroDuration() &&
+         !options.hooks.seed.has_value() &&
+         !options.errors.max_consecutive_server_errors.has_value();
 }
 
 }  // namespace
@@ -88,12 +83,14 @@ std::shared_ptr<const WaitPolicy> WaitPolicy::Make(WaitOptions options,
 }
 
 bool WaitPolicy::FirstSuccessSuffices(const WaitOptions& options) {
-  return internal::ObserverOfWait(options.observer) == nullptr &&
-         options.history_limit <= 0 && options.on_give_up == nullptr &&
-         options.retry_quota == nullptr && options.rate_limiter == nullptr &&
-         options.successes_required == 1 &&
-         options.hold_for == absl::ZeroDuration() &&
-         options.first_poll_delay == absl::ZeroDuration();
+  return internal::ObserverOfWait(options.hooks.observer) == nullptr &&
+         options.hooks.history_limit <= 0 &&
+         options.hooks.on_failure == nullptr &&
+         options.budgets.retry_quota == nullptr &&
+         options.budgets.rate_limiter == nullptr &&
+         options.confirm.successes == 1 &&
+         options.confirm.hold_for == absl::ZeroDuration() &&
+         options.polls.first_delay == absl::ZeroDuration();
 }
 
 std::chrono::nanoseconds WaitPolicy::ToLoopDuration(absl::Duration delay) {
@@ -105,7 +102,7 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
     : options_(std::move(options)),
       status_(std::move(status)),
       clock_(options_.clock != nullptr ? *options_.clock : GetRealClock()),
-      observer_(internal::ObserverOfWait(options_.observer)),
+      observer_(internal::ObserverOfWait(options_.hooks.observer)),
       poll_hooks_(observer_ != nullptr ? observer_->poll_hooks()
                                        : WaitObserver::PollHooks()),
       learned_(status_.ok() && options_.learned_delays != nullptr
@@ -116,11 +113,12 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
                         absl::InfiniteDuration() ||
                     options_.deadline.value_or(absl::InfiniteFuture()) <
                         absl::InfiniteFuture()),
-      keeps_details_(observer_ != nullptr || options_.history_limit > 0 ||
-                     options_.on_checkpoint != nullptr || learned_ != nullptr),
+      keeps_details_(observer_ != nullptr || options_.hooks.history_limit > 0 ||
+                     options_.hooks.on_checkpoint != nullptr ||
+                     learned_ != nullptr),
       has_delay_rule_(options_.delay_rule != nullptr),
-      has_budgets_(options_.retry_quota != nullptr ||
-                   options_.rate_limiter != nullptr),
+      has_budgets_(options_.budgets.retry_quota != nullptr ||
+                   options_.budgets.rate_limiter != nullptr),
       // `observer_` first: `ObserveEveryWait` may have been called meanwhile.
       first_success_suffices_(status_.ok() && observer_ == nullptr &&
                               FirstSuccessSuffices(options_)),
@@ -129,37 +127,34 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       polls_at_once_after_(first_success_suffices_ && !has_delay_rule_
                                ? PollsAtOnceAfter(options_)
                                : std::array<bool, 5>{}),
-      limits_{.attempts = options_.max_attempts.value_or(kNoLimit),
-              .consecutive_server_errors =
-                  options_.max_consecutive_server_errors.value_or(kNoLimit),
-              .consecutive_throttles =
-                  options_.max_consecutive_throttles.value_or(kNoLimit)},
+      limits_{
+          .attempts = options_.max_attempts.value_or(kNoLimit),
+          .consecutive_server_errors =
+              options_.errors.max_consecutive_server_errors.value_or(kNoLimit)},
       durations_{.timeout = absl::ToChronoNanoseconds(std::max(
                      options_.timeout.value_or(absl::InfiniteDuration()),
                      absl::ZeroDuration())),
-                 .first_poll_delay = ToLoopDuration(options_.first_poll_delay),
-                 .hold_for = ToLoopDuration(options_.hold_for),
-                 .final_poll_lead = ToLoopDuration(options_.final_poll_lead),
-                 .final_poll_timeout = ToLoopDuration(std::min(
-                     options_.final_poll_timeout, options_.poll_timeout)),
-                 .max_server_error_time =
-                     absl::ToChronoNanoseconds(options_.max_server_error_time),
-                 .max_retry_after =
-                     ToLoopDuration(options_.retry_after.max_retry_after),
+                 .first_poll_delay = ToLoopDuration(options_.polls.first_delay),
+                 .hold_for = ToLoopDuration(options_.confirm.hold_for),
+                 .final_poll_lead = ToLoopDuration(options_.polls.last_lead),
+                 .final_poll_timeout = ToLoopDuration(std::min<absl::Duration>(
+                     options_.polls.last_timeout, options_.poll_timeout)),
+                 .max_retry_after = ToLoopDuration(
+                     options_.errors.retry_after.max_retry_after),
                  .retry_after_overshoot =
-                     ToLoopDuration(options_.retry_after.overshoot)},
-      not_ready_(MakeCurve<&WaitOptions::backoff>(status_, options_)),
-      server_error_(MakeCurve<&WaitOptions::server_error>(status_, options_)),
-      throttled_(MakeCurve<&WaitOptions::throttled>(status_, options_)) {}
+                     ToLoopDuration(options_.errors.retry_after.overshoot)},
+      not_ready_(MakeBackoff(status_, options_.backoff)),
+      server_error_(MakeBackoff(status_, options_.errors.server_error_backoff)),
+      throttled_(MakeBackoff(status_, options_.errors.throttled_backoff)) {}
 
 void WaitPolicy::CallOnGiveUp(std::string_view name,
                               const WaitReport& report) const {
   const auto call = [&]() noexcept {
-    options_.on_give_up(
+    options_.hooks.on_failure(
         {.name = name,
          .report = report,
-         .timeout = options_.give_up_timeout,
-         .deadline = clock_.TimeNow() + options_.give_up_timeout});
+         .timeout = options_.hooks.failure_timeout,
+         .deadline = clock_.TimeNow() + options_.hooks.failure_timeout});
   };
   call();
 }

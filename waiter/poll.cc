@@ -14,8 +14,7 @@
 
 namespace waiter {
 
-Poll<void>::Poll(PollStatus status, absl::Status error,
-                 absl::Duration retry_after)
+Poll<void>::Poll(PollStatus status, absl::Status error, Duration retry_after)
     : error_(std::move(error)), retry_after_(retry_after), status_(status) {
   if (status_ != PollStatus::kSuccess && error_.ok()) {
     error_ = absl::InternalError(absl::StrCat(
@@ -26,34 +25,34 @@ Poll<void>::Poll(PollStatus status, absl::Status error,
 }
 
 Poll<void>::Poll(PollStatus status, std::string_view detail,
-                 absl::Duration retry_after)
+                 Duration retry_after)
     : detail_(detail), retry_after_(retry_after), status_(status) {}
 
 std::string_view Poll<void>::detail() const {
   return detail_.empty() ? internal::ToStd(error_.message()) : detail_;
 }
 
-Poll<> NotReady(std::string_view detail, absl::Duration retry_after) {
+Poll<> NotReady(std::string_view detail, Duration retry_after) {
   return {PollStatus::kNotReady, detail, retry_after};
 }
 
-Poll<> NotReady(absl::Status error, absl::Duration retry_after) {
+Poll<> NotReady(absl::Status error, Duration retry_after) {
   return {PollStatus::kNotReady, std::move(error), retry_after};
 }
 
-Poll<> Throttled(std::string_view detail, absl::Duration retry_after) {
+Poll<> Throttled(std::string_view detail, Duration retry_after) {
   return {PollStatus::kThrottled, detail, retry_after};
 }
 
-Poll<> Throttled(absl::Status error, absl::Duration retry_after) {
+Poll<> Throttled(absl::Status error, Duration retry_after) {
   return {PollStatus::kThrottled, std::move(error), retry_after};
 }
 
-Poll<> ServerError(std::string_view detail, absl::Duration retry_after) {
+Poll<> ServerError(std::string_view detail, Duration retry_after) {
   return {PollStatus::kServerError, detail, retry_after};
 }
 
-Poll<> ServerError(absl::Status error, absl::Duration retry_after) {
+Poll<> ServerError(absl::Status error, Duration retry_after) {
   return {PollStatus::kServerError, std::move(error), retry_after};
 }
 

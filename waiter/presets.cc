@@ -46,7 +46,7 @@ absl::Duration Uniform(absl::Duration low, absl::Duration high,
 absl::Duration Ceiling(const BackoffOptions& curve, int64_t attempt) {
   // The power may be infinite, and zero times infinity is not a number.
   if (curve.initial_delay == absl::ZeroDuration()) return absl::ZeroDuration();
-  return std::min(
+  return std::min<absl::Duration>(
       curve.initial_delay *
           std::pow(curve.multiplier, static_cast<double>(attempt - 1)),
       curve.max_delay);
@@ -59,7 +59,9 @@ absl::Duration Ceiling(const BackoffOptions& curve, int64_t attempt) {
 WaitOptions WithCurve(BackoffOptions curve) {
   if (!curve.min_delay.has_value()) curve.min_delay = absl::ZeroDuration();
   WaitOptions options;
-  options.backoff = options.server_error = options.throttled = curve;
+  options.backoff = curve;
+  options.errors.server_error_backoff = curve;
+  options.errors.throttled_backoff = curve;
   return options;
 }
 
@@ -98,7 +100,7 @@ DelayRule SdkDelays(const BackoffOptions& curve,
 }
 
 WaitOptions WithLimiter(WaitOptions options) {
-  options.rate_limiter = *AdaptiveRateLimiter::Make({});
+  options.budgets.rate_limiter = *AdaptiveRateLimiter::Make({});
   return options;
 }
 
@@ -127,8 +129,8 @@ absl::Duration OrElse(absl::Duration value, absl::Duration if_zero) {
 WaitOptions AwsPollingPseudoCode(int64_t max_retries,
                                  absl::Duration max_wait_interval) {
   WaitOptions options = AwsPolling(max_wait_interval, max_retries);
-  options.first_poll_delay = options.backoff.initial_delay;
-  options.max_consecutive_server_errors = 1;
+  options.polls.first_delay = options.backoff.initial_delay;
+  options.errors.max_consecutive_server_errors = 1;
   return options;
 }
 
@@ -136,7 +138,7 @@ WaitOptions AwsPollingJava(int64_t max_retries,
                            absl::Duration max_wait_interval) {
   WaitOptions options =
       AwsPollingJavaPollingFirst(max_retries, max_wait_interval);
-  options.first_poll_delay = options.backoff.initial_delay;
+  options.polls.first_delay = options.backoff.initial_delay;
   return options;
 }
 
@@ -169,7 +171,7 @@ WaitOptions GoV1RetryRules(const GoV1RetryOptions& options) {
       OrElse(options.max_throttled_delay, defaults.max_throttled_delay);
 
   WaitOptions result = WithCurve(curve_of(min, max));
-  result.throttled = curve_of(throttled_min, throttled_max);
+  result.errors.throttled_backoff = curve_of(throttled_min, throttled_max);
   result.max_attempts = PollsFor(options.max_retries);
   result.delay_rule = [other = bounds_of(min, max),
                        throttled = bounds_of(throttled_min, throttled_max)](
@@ -203,7 +205,7 @@ WaitOptions KotlinStandard(const KotlinRetryOptions& options) {
   result.max_attempts = options.max_attempts;
   result.delay_rule =
       SdkDelays(curve, curve, /*overshoot=*/absl::ZeroDuration());
-  result.retry_quota = *RetryQuota::Make(KotlinRetryQuota());
+  result.budgets.retry_quota = *RetryQuota::Make(KotlinRetryQuota());
   return result;
 }
 
@@ -227,14 +229,14 @@ WaitOptions AwsStandard2026(const AwsRetryOptions& options) {
   throttled.initial_delay = options.throttled_initial_delay;
 
   WaitOptions result = WithCurve(curve);
-  result.throttled.initial_delay =
+  result.errors.throttled_backoff.initial_delay =
       std::min(options.throttled_initial_delay, options.max_backoff);
-  result.retry_after = {.rule = RetryAfterOptions::Rule::kClamp,
-                        .overshoot = options.retry_after_max_overshoot};
+  result.errors.retry_after = {.rule = RetryAfterOptions::Rule::kClamp,
+                               .overshoot = options.retry_after_max_overshoot};
   result.max_attempts = options.max_attempts;
   result.delay_rule =
       SdkDelays(curve, throttled, options.retry_after_max_overshoot);
-  result.retry_quota = *RetryQuota::Make({});
+  result.budgets.retry_quota = *RetryQuota::Make({});
   return result;
 }
 
@@ -270,9 +272,9 @@ WaitOptions GrpcRetry(const GrpcRetryOptions& options) {
                                   .multiplier = options.backoff_multiplier,
                                   .jitter = Jitter::None()});
   result.max_attempts = std::min<int64_t>(options.max_attempts, 5);
-  result.retry_after = {.rule = RetryAfterOptions::Rule::kReplace,
-                        .max_retry_after = absl::Milliseconds(
-                            std::numeric_limits<int32_t>::max())};
+  result.errors.retry_after = {.rule = RetryAfterOptions::Rule::kReplace,
+                               .max_retry_after = absl::Milliseconds(
+                                   std::numeric_limits<int32_t>::max())};
   // The built-in curve gives the ceiling, and restarts after a hint.
   result.delay_rule = [](const DelayRequest& request,
                          absl::BitGenRef gen) -> std::optional<absl::Duration> {

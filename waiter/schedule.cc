@@ -57,17 +57,18 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
                                                      absl::BitGenRef gen,
                                                      int64_t max_delays,
                                                      const Poll<>& found) {
-  options.observer = internal::Nobody();
-  options.history_limit = 0;
-  options.on_checkpoint = nullptr;
+  options.hooks.observer = internal::Nobody();
+  options.hooks.history_limit = 0;
+  options.hooks.on_checkpoint = nullptr;
   if (options.learned_delays != nullptr) {
     options.learned_delays = options.learned_delays->WithoutRecording();
   }
-  if (options.retry_quota != nullptr) {
-    options.retry_quota = *RetryQuota::Make(options.retry_quota->options());
+  if (options.budgets.retry_quota != nullptr) {
+    options.budgets.retry_quota =
+        *RetryQuota::Make(options.budgets.retry_quota->options());
   }
-  if (options.rate_limiter != nullptr) {
-    options.rate_limiter = options.rate_limiter->MakeAlike();
+  if (options.budgets.rate_limiter != nullptr) {
+    options.budgets.rate_limiter = options.budgets.rate_limiter->MakeAlike();
   }
   const std::shared_ptr<const WaitPolicy> policy =
       WaitPolicy::Make(std::move(options));

@@ -181,7 +181,7 @@ WaitOptions PolicyOf(absl::Duration least, absl::Duration most) {
       .multiplier = 1,
       .jitter = Jitter::Between(absl::FDivDuration(least, (least + most) / 2),
                                 absl::FDivDuration(most, (least + most) / 2))};
-  policy.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  policy.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
   return policy;
 }
 

@@ -85,8 +85,8 @@ std::shared_ptr<const WaitPolicy> MakePolicy(
                    .max_delay = absl::Nanoseconds(max),
                    .jitter = Jitter::Full(),
                    .min_delay = absl::Nanoseconds(min)},
-       .first_poll_delay = first_poll_delay,
-       .observer = std::move(observer)});
+       .polls = {.first_delay = first_poll_delay},
+       .hooks = {.observer = std::move(observer)}});
 }
 
 std::shared_ptr<WaitObserver> MetricsByFlag() {

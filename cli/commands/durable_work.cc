@@ -141,9 +141,9 @@ absl::StatusOr<WaitOptions> PolicyOf(const Arguments& arguments,
   absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
   if (!policy.ok()) return policy;
   policy->poll_timeout = arguments.probe_timeout;
-  policy->hold_for = arguments.hold;
-  policy->successes_required = arguments.successes;
-  policy->retry_after.past_deadline =
+  policy->confirm.hold_for = arguments.hold;
+  policy->confirm.successes = arguments.successes;
+  policy->errors.retry_after.past_deadline =
       RetryAfterOptions::PastDeadline::kPollAtDeadline;
   if (absl::Status status = Validate(*policy); !status.ok()) return status;
   return policy;
@@ -299,7 +299,7 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
           absl::StrCat("--shared-rate: ", made.status().message()));
     }
     limiter = *std::move(made);
-    policy.rate_limiter = limiter;
+    policy.budgets.rate_limiter = limiter;
   }
   absl::StatusOr<std::unique_ptr<DurableWaits>> waits = DurableWaits::Make(
       *store, {.space = arguments.store.space,

@@ -237,7 +237,7 @@ absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
         limiter.status().code(),
         absl::StrCat("--shared-rate: ", limiter.status().message()));
   }
-  options.policy.rate_limiter = *limiter;
+  options.policy.budgets.rate_limiter = *limiter;
   return limiter;
 }
 

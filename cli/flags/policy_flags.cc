@@ -90,9 +90,10 @@ DelayRule RuleFor(std::vector<absl::Duration> intervals) {
   return [intervals = std::move(intervals)](const DelayRequest& request,
                                             absl::BitGenRef /*gen*/) {
     const auto index = static_cast<size_t>(request.attempt - 1);
-    return std::max(intervals[std::min(index, intervals.size() - 1)],
-                    std::min(request.found.retry_after(),
-                             RetryAfterOptions{}.max_retry_after));
+    return std::max(
+        intervals[std::min(index, intervals.size() - 1)],
+        std::min<absl::Duration>(request.found.retry_after(),
+                                 RetryAfterOptions{}.max_retry_after));
   };
 }
 
@@ -100,11 +101,11 @@ DelayRule RuleFor(std::vector<absl::Duration> intervals) {
 // after throttling.
 void ApplyDelays(const BackoffOptions& delays, WaitOptions& options) {
   options.backoff = delays;
-  options.server_error = delays;
-  options.server_error.jitter = Jitter::Full();
-  options.throttled = options.server_error;
-  options.throttled.initial_delay *= 2;
-  options.throttled.max_delay *= 2;
+  options.errors.server_error_backoff = delays;
+  options.errors.server_error_backoff.jitter = Jitter::Full();
+  options.errors.throttled_backoff = options.errors.server_error_backoff;
+  options.errors.throttled_backoff.initial_delay *= 2;
+  options.errors.throttled_backoff.max_delay *= 2;
 }
 
 std::string JitterText(Jitter jitter) {
@@ -161,7 +162,7 @@ void PolicyFlags::AddDelaysTo(Flags& flags) {
       "jitter", "20%", "percentage, or none, full, equal, decorrelated",
       [this](std::string_view text) { return ReadJitter(text, jitter_); });
   flags.Add("initial-delay", "10s", "delay before the first poll",
-            options_.first_poll_delay);
+            options_.polls.first_delay);
   flags.AddAlternatives({"every", "backoff", "intervals"});
   flags.AddAlternatives({"intervals", "jitter"}, ", which are used unchanged");
   flags.Add("max-attempts", "20", "largest number of polls",
@@ -217,9 +218,9 @@ std::string PolicyAsFlags(const WaitOptions& policy) {
                 "--backoff=", absl::FormatDuration(delays.initial_delay), ",",
                 delays.multiplier, ",", absl::FormatDuration(delays.max_delay));
   absl::StrAppend(&flags, " --jitter=", JitterText(delays.jitter));
-  if (policy.first_poll_delay > absl::ZeroDuration()) {
+  if (policy.polls.first_delay > absl::ZeroDuration()) {
     absl::StrAppend(&flags, " --initial-delay=",
-                    absl::FormatDuration(policy.first_poll_delay));
+                    absl::FormatDuration(policy.polls.first_delay));
   }
   return flags;
 }

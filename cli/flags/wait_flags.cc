@@ -46,15 +46,15 @@ absl::StatusOr<double> ReadPollCost(std::string_view text) {
 
 // Refuses a confirmation for which the limits leave no room.
 absl::Status CheckCanSucceed(const Flags& flags, const WaitOptions& policy) {
-  const bool holds = policy.hold_for > absl::ZeroDuration();
+  const bool holds = policy.confirm.hold_for > absl::ZeroDuration();
   const int64_t polls =
-      std::max<int64_t>(policy.successes_required, holds ? 2 : 1);
-  const std::string_view cause = holds && policy.successes_required < 2
+      std::max<int64_t>(policy.confirm.successes, holds ? 2 : 1);
+  const std::string_view cause = holds && policy.confirm.successes < 2
                                      ? std::string_view("hold")
                                      : std::string_view("successes");
-  if (policy.hold_for > *policy.timeout) {
+  if (policy.confirm.hold_for > *policy.timeout) {
     return absl::InvalidArgumentError(absl::StrCat(
-        flags.Label("hold"), "=", absl::FormatDuration(policy.hold_for),
+        flags.Label("hold"), "=", absl::FormatDuration(policy.confirm.hold_for),
         ": longer than the limit of the wait; see --timeout"));
   }
   if (polls > 1 && *policy.timeout <= absl::ZeroDuration()) {
@@ -185,15 +185,15 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
       .timeout_code = timeout_code_,
       .failure_code = failure_code_};
   if (flags.Given("max-errors")) options.max_errors = max_errors_;
-  if (flags.Given("seed")) options.policy.seed = seed_;
-  options.policy.hold_for = hold_;
-  options.policy.successes_required = successes_;
+  if (flags.Given("seed")) options.policy.hooks.seed = seed_;
+  options.policy.confirm.hold_for = hold_;
+  options.policy.confirm.successes = successes_;
   options.policy.poll_timeout = probe_timeout_;
   // The only poll has all the time of a poll.
   if (*options.policy.timeout > absl::ZeroDuration()) {
-    options.policy.final_poll_timeout = kFinalPollTimeout;
+    options.policy.polls.last_timeout = kFinalPollTimeout;
   }
-  options.policy.retry_after.past_deadline =
+  options.policy.errors.retry_after.past_deadline =
       RetryAfterOptions::PastDeadline::kPollAtDeadline;
   if (absl::Status status = ApplyExpectation(flags, options.policy);
       !status.ok()) {
@@ -240,7 +240,7 @@ absl::Status WaitFlags::ApplyExpectation(const Flags& flags,
   const sim::NamedPolicy proposal =
       sim::ProposePolicy(sim::DurationDistribution::About(expected_),
                          {.timeout = *policy.timeout});
-  policy.first_poll_delay = proposal.policy.first_poll_delay;
+  policy.polls.first_delay = proposal.policy.polls.first_delay;
   policy.backoff = proposal.policy.backoff;
   return absl::OkStatus();
 }

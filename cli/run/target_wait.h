@@ -6,7 +6,7 @@
 //
 //   auto wait = std::make_shared<waiter::cli::TargetWait>(
 //       loop, *probe, rules, state, events, /*target=*/0);
-//   options.observer = wait;
+//   options.hooks.observer = wait;
 //   engine.Start(waiter::AsyncWaiter(wait->StatusFunction(), options), Use);
 
 #ifndef WAITER_CLI_RUN_TARGET_WAIT_H_

@@ -110,7 +110,7 @@ WaitRun::WaitRun(EventLoop& loop, std::vector<WaitTarget> targets,
       engine_({.threads = 0,
                .tick = absl::ZeroDuration(),
                .clock = &loop.clock(),
-               .seed = options.policy.seed.value_or(RandomSeed())}) {
+               .seed = options.policy.hooks.seed.value_or(RandomSeed())}) {
   waits_.resize(targets_.size());
   handles_.resize(targets_.size());
   saved_ = options_.saved;
@@ -123,23 +123,23 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
   options.name = targets_[target].label;
   options.operation = targets_[target].operation;
   options.clock = &loop_.clock();
-  options.observer = waits_[target];
+  options.hooks.observer = waits_[target];
   options.poll_timeout =
       targets_[target].probe_timeout.value_or(options.poll_timeout);
   const TargetState& state = state_.targets[target];
-  options.retry_quota = ErrorBudget(options_.max_errors, state);
+  options.budgets.retry_quota = ErrorBudget(options_.max_errors, state);
   if (options_.state_file != nullptr) {
-    options.on_checkpoint = [this, target](const WaitToken& token) {
+    options.hooks.on_checkpoint = [this, target](const WaitToken& token) {
       saved_.targets[target].wait = token;
       is_saved_ = false;
     };
   }
   // What is left, but a poll in any case.
   const absl::Duration elapsed = Elapsed();
-  options.first_poll_delay =
+  options.polls.first_delay =
       rounds_ > 0
           ? absl::ZeroDuration()
-          : std::max(absl::ZeroDuration(), options.first_poll_delay - elapsed);
+          : std::max(absl::ZeroDuration(), options.polls.first_delay - elapsed);
   if (rounds_ > 0 || options_.state_file != nullptr) {
     options.timeout =
         std::max(absl::ZeroDuration(),
@@ -220,9 +220,9 @@ void WaitRun::Start(size_t target) {
   state.reason.reset();
   state.phase = TargetState::Phase::kStarting;
   ++pending_;
-  handles_[target] = engine_.Resume(
-      AsyncWaiter(waits_[target]->StatusFunction(), OptionsFor(target)), token,
-      [this](const WaitResult<>&) { --pending_; });
+  handles_[target] = engine_.Start(
+      AsyncWaiter(waits_[target]->StatusFunction(), OptionsFor(target)),
+      [this](const WaitResult<>&) { --pending_; }, {.resume = token});
 }
 
 void WaitRun::CancelAll() {

@@ -305,7 +305,7 @@ void Simulation::AddWaits(size_t index) {
                                     .max_delay = 1.2 * options_.every,
                                     .multiplier = 1,
                                     .jitter = Jitter::Proportional(0.2)},
-                        .rate_limiter = process.limiter});
+                        .budgets = {.rate_limiter = process.limiter}});
   for (int i = 0; i < options_.waits; ++i) {
     auto wait = std::make_shared<Wait>(policy, SplitMix64(gen_()), index);
     process.waits.push_back(wait);

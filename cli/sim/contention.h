@@ -32,6 +32,12 @@
 
 namespace waiter::sim {
 
+struct ContentionBackoffDefaults : BackoffDefaults {
+  static constexpr absl::Duration kInitialDelay = absl::Milliseconds(10);
+  static constexpr absl::Duration kMaxDelay = absl::Seconds(2);
+};
+using ContentionBackoff = BasicBackoff<ContentionBackoffDefaults>;
+
 struct ContentionOptions {
   // Number of clients, from 1 to 10,000. With a bad rule, the writes of a run
   // grow with its square.
@@ -39,8 +45,7 @@ struct ContentionOptions {
 
   // Delays between a failed write and the next read. A client whose
   // `initial_delay` is zero starts over at once.
-  BackoffOptions backoff = {.initial_delay = absl::Milliseconds(10),
-                            .max_delay = absl::Seconds(2)};
+  ContentionBackoff backoff = {};
 
   NetworkOptions network = {};
 };

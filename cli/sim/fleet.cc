@@ -126,15 +126,17 @@ class Policies {
       : options_(options), shared_(WaitPolicy::Make(options)) {}
 
   std::shared_ptr<const WaitPolicy> Next() {
-    if (options_.retry_quota == nullptr && options_.rate_limiter == nullptr) {
+    if (options_.budgets.retry_quota == nullptr &&
+        options_.budgets.rate_limiter == nullptr) {
       return shared_;
     }
     WaitOptions own = options_;
-    if (own.retry_quota != nullptr) {
-      own.retry_quota = *RetryQuota::Make(own.retry_quota->options());
+    if (own.budgets.retry_quota != nullptr) {
+      own.budgets.retry_quota =
+          *RetryQuota::Make(own.budgets.retry_quota->options());
     }
-    if (own.rate_limiter != nullptr) {
-      own.rate_limiter = own.rate_limiter->MakeAlike();
+    if (own.budgets.rate_limiter != nullptr) {
+      own.budgets.rate_limiter = own.budgets.rate_limiter->MakeAlike();
     }
     return WaitPolicy::Make(std::move(own));
   }
@@ -153,9 +155,9 @@ absl::Status Invalid(std::string_view field, const absl::AlphaNum& value,
 absl::Status CheckPolicy(const FleetOptions& options) {
   const WaitOptions& policy = options.policy;
   if (absl::Status status = Validate(policy); !status.ok()) return status;
-  if (policy.deadline.has_value() || policy.observer != nullptr ||
-      policy.history_limit > 0 || policy.clock != nullptr ||
-      policy.seed.has_value()) {
+  if (policy.deadline.has_value() || policy.hooks.observer != nullptr ||
+      policy.hooks.history_limit > 0 || policy.clock != nullptr ||
+      policy.hooks.seed.has_value()) {
     return absl::InvalidArgumentError(
         "policy has a deadline, observer, history_limit, clock or seed; leave "
         "them unset, as a fleet has its own time and seed");

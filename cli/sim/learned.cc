@@ -206,7 +206,8 @@ LearnedRow Compare(const KnownDurations& durations,
   Player player(options.seed);
   row.default_curve = player.Mean(*MakePolicy(), durations, kWaits);
   row.first_poll_at_median = player.Mean(
-      *MakePolicy({.first_poll_delay = absl::Seconds(durations.quantile(0.5))}),
+      *MakePolicy(
+          {.polls = {.first_delay = absl::Seconds(durations.quantile(0.5))}}),
       durations, kWaits);
   row.ewma = CostOfMovingAverage(durations, options.seed);
   const Clairvoyant clairvoyant(durations.Sample(kTrueSample));

@@ -63,11 +63,11 @@ std::string Window(absl::Duration low, absl::Duration high) {
 
 absl::StatusOr<PollPlanner> PollPlanner::Make(const WaitOptions& policy) {
   WaitOptions options = policy;
-  options.observer = nullptr;
-  options.on_checkpoint = nullptr;
-  options.history_limit = 0;
-  options.retry_quota = nullptr;
-  options.rate_limiter = nullptr;
+  options.hooks.observer = nullptr;
+  options.hooks.on_checkpoint = nullptr;
+  options.hooks.history_limit = 0;
+  options.budgets.retry_quota = nullptr;
+  options.budgets.rate_limiter = nullptr;
   if (options.learned_delays != nullptr) {
     options.learned_delays = options.learned_delays->WithoutRecording();
   }
@@ -79,7 +79,7 @@ absl::StatusOr<PollPlanner> PollPlanner::Make(const WaitOptions& policy) {
 std::vector<absl::Duration> PollPlanner::PollTimes(absl::BitGenRef gen,
                                                    int64_t max_polls) const {
   const bool polls_at_once =
-      policy_->options().first_poll_delay <= absl::ZeroDuration();
+      policy_->options().polls.first_delay <= absl::ZeroDuration();
   std::vector<absl::Duration> times =
       Schedule(*policy_, gen, polls_at_once ? max_polls - 1 : max_polls);
   if (polls_at_once) times.insert(times.begin(), absl::ZeroDuration());

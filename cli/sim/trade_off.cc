@@ -242,7 +242,7 @@ NamedPolicy ProposePolicy(const DurationDistribution& ready,
     if (multiplier == 1) {
       delays.max_delay = delays.initial_delay * (1 + jitter.above());
     }
-    candidate.policy.first_poll_delay =
+    candidate.policy.polls.first_delay =
         absl::Floor(first_poll_delay, absl::Milliseconds(1));
     // A tenth of the waits shows which candidates are worth a closer look.
     const std::optional<double> polls =

@@ -54,7 +54,7 @@ int Run(const char* redis_url, double polls_per_second) {
   const auto policy = waiter::WaitPolicy::Make(
       {.timeout = absl::InfiniteDuration(),
        .backoff = {.initial_delay = absl::Milliseconds(500), .multiplier = 1},
-       .rate_limiter = *limiter});
+       .budgets = {.rate_limiter = *limiter}});
   // Calls of your API stand here. This one never says that it is done.
   const auto call_api = [&polls] {
     ++polls;

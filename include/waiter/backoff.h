@@ -26,13 +26,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string_view>
 
 #include "absl/numeric/int128.h"
 #include "absl/random/random.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/version.h"
 
 namespace waiter {
@@ -99,31 +99,54 @@ class Jitter {
 //
 //   min(max_delay, initial_delay * multiplier^(n - 1))
 //
-// With the defaults that is 100 ms, 200 ms, 400 ms, and so on up to 8 s from
-// the eighth delay on. docs/policy.md compares the defaults with other choices.
-struct BackoffOptions {
+// `Defaults` has the values of the fields that are not given, so that each kind
+// of backoff keeps its other defaults when one field is set. The kinds convert
+// to each other.
+template <typename Defaults>
+struct BasicBackoff {
   // Ceiling of the first delay. Finite, zero or more.
-  absl::Duration initial_delay = absl::Milliseconds(100);
+  Duration initial_delay = Defaults::kInitialDelay;
 
   // Ceiling of every delay, jitter included. At least `initial_delay`. May be
   // infinite, which means no cap.
-  absl::Duration max_delay = absl::Seconds(8);
+  Duration max_delay = Defaults::kMaxDelay;
 
   // Growth from one ceiling to the next. Finite, at least 1; 1 is constant.
-  double multiplier = 2.0;
+  double multiplier = Defaults::kMultiplier;
 
-  // Equal jitter spreads a fleet within seconds. Compared with full jitter
-  // under a longer cap, it makes fewer polls and notices success sooner.
-  Jitter jitter = Jitter::Equal();
+  // Random share of each delay.
+  Jitter jitter = Defaults::kJitter;
 
   // Minimum of every delay. Finite, between zero and `max_delay`. A delay
   // that would leave no more than this before the deadline is stretched to the
   // deadline, so that the last two polls are not closer than this. Unset: 10
   // ms, or `initial_delay` if that is shorter.
-  std::optional<absl::Duration> min_delay = std::nullopt;
+  OptionalDuration min_delay = Defaults::kMinDelay;
 
-  bool operator==(const BackoffOptions&) const = default;
+  bool operator==(const BasicBackoff&) const = default;
+
+  template <typename Other>
+  constexpr operator BasicBackoff<Other>() const {  // NOLINT
+    return {.initial_delay = initial_delay,
+            .max_delay = max_delay,
+            .multiplier = multiplier,
+            .jitter = jitter,
+            .min_delay = min_delay};
+  }
 };
+
+// 100 ms, 200 ms, 400 ms, and so on up to 8 s from the eighth delay on.
+// docs/policy.md compares the defaults with other choices.
+struct BackoffDefaults {
+  static constexpr absl::Duration kInitialDelay = absl::Milliseconds(100);
+  static constexpr absl::Duration kMaxDelay = absl::Seconds(8);
+  static constexpr double kMultiplier = 2.0;
+  // Equal jitter spreads a fleet within seconds. Compared with full jitter
+  // under a longer cap, it makes fewer polls and notices success sooner.
+  static constexpr Jitter kJitter = Jitter::Equal();
+  static constexpr OptionalDuration kMinDelay = std::nullopt;
+};
+using BackoffOptions = BasicBackoff<BackoffDefaults>;
 
 // Returns `options.min_delay`, or what applies if it is unset.
 absl::Duration MinDelay(const BackoffOptions& options);
@@ -142,7 +165,7 @@ absl::Status Validate(const BackoffOptions& options, std::string_view name);
 // an `absl::BitGenRef`:
 //
 //   double share = absl::Uniform(gen, 0.0, 1.0);
-//   wait.Wait(stop_token, gen);  // The same delays in each run of a test.
+//   wait.Wait({.gen = gen});  // The same delays in each run of a test.
 //
 // It passes the test suite BigCrush and costs about 1 ns per draw.
 // `absl::InsecureBitGen` has twice the state and takes about 70 ns to seed,

@@ -9,8 +9,8 @@
 //   if (!quota.ok()) return quota.status();
 //   auto limiter = waiter::AdaptiveRateLimiter::Make({});
 //   if (!limiter.ok()) return limiter.status();
-//   options.retry_quota = *quota;     // In the options of many waits.
-//   options.rate_limiter = *limiter;
+//   options.budgets.retry_quota = *quota;  // In the options of many waits.
+//   options.budgets.rate_limiter = *limiter;
 //
 // redis/shared_budgets.h has budgets that many processes share.
 
@@ -244,7 +244,7 @@ struct RateLimiterOptions {
   double min_capacity = 1;
 
   // Time over which polls are counted to measure their rate. Above zero.
-  absl::Duration measurement_bucket = absl::Milliseconds(500);
+  Duration measurement_bucket = absl::Milliseconds(500);
 
   // Upper limit of the allowed rate, as a multiple of the measured one, which
   // keeps an idle client from earning an unlimited rate. At least 1.

@@ -55,6 +55,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/internal/take_answer.h"
 #include "waiter/poll.h"
 
@@ -76,7 +77,7 @@ absl::StatusCode CodeOfHttp(int http_status);
 // is not 2xx, its error has `CodeOfHttp` and the message "HTTP 404: " and
 // `text`. A function that returns `Poll<T>` handles a success by itself.
 Poll<> FromHttp(int http_status, std::string_view text = {},
-                absl::Duration retry_after = {});
+                Duration retry_after = {});
 
 // Returns an answer with the class and the error of `status`. A
 // kResourceExhausted that comes from a limit of another wait (`LimitOf` in
@@ -198,7 +199,7 @@ class ErrorClassifier {
   // kDeadlineExceeded for timeouts, which a `RetryQuota` charges as such,
   // otherwise `CodeOfHttp`.
   Poll<> Answer(const ServiceError& error, std::string_view text = {},
-                absl::Duration retry_after = {}) const;
+                Duration retry_after = {}) const;
 
   // Returns the class of `code` by the changes and `waiter::ClassOf`. OK is
   // always success.

@@ -12,9 +12,8 @@
 // A sleep that a stop request can end, on any clock:
 //
 //   waiter::Clock& clock = waiter::GetRealClock();
-//   clock.SleepUntil(waiter::SaturatingAdd(clock.MonotonicNow(),
-//                                          std::chrono::seconds(10)),
-//                    stop_token, "cleanup");
+//   clock.SleepUntil(clock.MonotonicNow() + absl::Seconds(10), stop_token,
+//                    "cleanup");
 //
 // Names follow `absl::Clock` (Abseil 20260526 and newer) where they fit. That
 // class measures wall-clock time, so a step of the wall clock would stretch or
@@ -25,6 +24,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <ratio>
 #include <string_view>
 
 #include "absl/time/time.h"
@@ -33,11 +37,155 @@
 
 namespace waiter {
 
+namespace internal {
+
+template <typename T>
+concept Arithmetic = std::integral<T> || std::floating_point<T>;
+
+// Durations beyond 292 years become infinite, and one that is not a number
+// becomes `-absl::InfiniteDuration()`, which is out of every option's range.
+template <typename Rep, typename Period>
+absl::Duration FromChrono(std::chrono::duration<Rep, Period> time) {
+  using Nanoseconds = std::chrono::duration<double, std::nano>;
+  constexpr auto kLimit =
+      static_cast<double>(std::numeric_limits<int64_t>::max());
+  const double nanoseconds = Nanoseconds(time).count();
+  if (nanoseconds >= kLimit) return absl::InfiniteDuration();
+  if (!(nanoseconds > -kLimit)) return -absl::InfiniteDuration();
+  if constexpr (std::ratio_divide<Period, std::nano>::den == 1) {
+    return absl::FromChrono(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time));
+  }
+  // The cast would overflow on the way.
+  return absl::Nanoseconds(nanoseconds);
+}
+
+template <typename T>
+inline constexpr bool kIsDuration = std::derived_from<T, absl::Duration>;
+template <typename Rep, typename Period>
+inline constexpr bool kIsDuration<std::chrono::duration<Rep, Period>> = true;
+
+template <typename T>
+concept IsDuration = kIsDuration<T>;
+
+}  // namespace internal
+
+// The type of durations in options and parameters: an `absl::Duration` that
+// also converts from `std::chrono` durations.
+//
+//   waiter::BackoffOptions backoff = {.initial_delay = absl::Milliseconds(200),
+//                                     .max_delay = 30s};
+//   absl::Duration max_delay = backoff.max_delay;
+//
+// `std::chrono` durations beyond 292 years are infinite, and one that is not a
+// number is `-absl::InfiniteDuration()`.
+class Duration : public absl::Duration {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): `{.poll_timeout = 5s}`
+  constexpr Duration() = default;
+  constexpr Duration(absl::Duration time) : absl::Duration(time) {}
+  template <typename Rep, typename Period>
+  constexpr Duration(std::chrono::duration<Rep, Period> time)
+      : absl::Duration(internal::FromChrono(time)) {}
+  template <internal::Arithmetic Number>
+  Duration(Number) = delete;  // A time has a unit: write absl::Seconds(5).
+  // NOLINTEND(google-explicit-constructor)
+};
+
+// A `Duration` that may be unset, used like a `std::optional`. A `std::chrono`
+// duration that is not a number is unset.
+class OptionalDuration {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): `{.timeout = 90s}`
+  constexpr OptionalDuration(std::nullopt_t = std::nullopt) {}
+  constexpr OptionalDuration(absl::Duration time) : time_(time) {}
+  constexpr OptionalDuration(std::optional<absl::Duration> time)
+      : time_(time) {}
+  template <typename Rep, typename Period>
+  constexpr OptionalDuration(std::chrono::duration<Rep, Period> time) {
+    if (time == time) time_ = internal::FromChrono(time);
+  }
+  template <internal::Arithmetic N>
+  OptionalDuration(N) = delete;  // A time has a unit: write absl::Seconds(5).
+  // NOLINTEND(google-explicit-constructor)
+
+  constexpr bool has_value() const { return time_.has_value(); }
+  constexpr explicit operator bool() const { return has_value(); }
+  constexpr void reset() { time_.reset(); }
+
+  // Requires `has_value()`.
+  constexpr const absl::Duration& operator*() const { return *time_; }
+  constexpr absl::Duration& operator*() { return *time_; }
+
+  constexpr absl::Duration value_or(Duration if_unset) const {
+    return time_.value_or(if_unset);
+  }
+
+  friend bool operator==(const OptionalDuration& a, const OptionalDuration& b) {
+    return a.time_ == b.time_;
+  }
+
+ private:
+  std::optional<absl::Duration> time_;
+};
+
 // A point on the monotonic scale of one clock, in nanoseconds, zero or more.
 // Only differences between readings of the same clock have a meaning.
 // `MonotonicTime::max()` is infinitely far in the future. On the real clock,
-// times are those of `std::chrono::steady_clock::now()`.
-using MonotonicTime = std::chrono::steady_clock::time_point;
+// times are those of `std::chrono::steady_clock::now()`. Durations of
+// `std::chrono` and of Abseil can be added and subtracted:
+//
+//   waiter::MonotonicTime later = clock.MonotonicNow() + absl::Seconds(5);
+//
+// `absl::Duration`s beyond 292 years count as that long; the sum must not
+// overflow.
+class MonotonicTime : public std::chrono::steady_clock::time_point {
+ public:
+  using Base = std::chrono::steady_clock::time_point;
+
+  constexpr MonotonicTime() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): `steady_clock::now()`
+  constexpr MonotonicTime(Base time) : Base(time) {}
+  constexpr explicit MonotonicTime(std::chrono::nanoseconds time)
+      : Base(time) {}
+
+  static constexpr MonotonicTime min() { return Base::min(); }
+  static constexpr MonotonicTime max() { return Base::max(); }
+
+  template <typename Rep, typename Period>
+  friend constexpr MonotonicTime operator+(
+      MonotonicTime time, std::chrono::duration<Rep, Period> delay) {
+    return static_cast<Base>(time) + delay;
+  }
+  template <typename Rep, typename Period>
+  friend constexpr MonotonicTime operator+(
+      std::chrono::duration<Rep, Period> delay, MonotonicTime time) {
+    return time + delay;
+  }
+  template <typename Rep, typename Period>
+  friend constexpr MonotonicTime operator-(
+      MonotonicTime time, std::chrono::duration<Rep, Period> delay) {
+    return static_cast<Base>(time) - delay;
+  }
+  friend MonotonicTime operator+(MonotonicTime time, absl::Duration delay) {
+    return time + absl::ToChronoNanoseconds(delay);
+  }
+  friend MonotonicTime operator+(absl::Duration delay, MonotonicTime time) {
+    return time + delay;
+  }
+  friend MonotonicTime operator-(MonotonicTime time, absl::Duration delay) {
+    return time - absl::ToChronoNanoseconds(delay);
+  }
+
+  using Base::operator+=;
+  using Base::operator-=;
+  MonotonicTime& operator+=(absl::Duration delay) {
+    return *this = *this + delay;
+  }
+  MonotonicTime& operator-=(absl::Duration delay) {
+    return *this = *this - delay;
+  }
+};
 
 // Returns `time + delay`, or `MonotonicTime::max()` if that would overflow.
 // Requires `delay` not to be negative. `time` may be, as a wait that was saved

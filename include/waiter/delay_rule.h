@@ -61,7 +61,7 @@ struct DelayRequest {
 // Returns the delay before the next poll, or nullopt to end the wait with
 // `StopReason::kDelayRule`. A negative or infinite delay, such as arithmetic
 // with not-a-number gives, is replaced by `computed()`. Draw random delays from
-// `gen`, so that `WaitOptions::seed` and tests control them; `gen` is valid
+// `gen`, so that `WaitHooks::seed` and tests control them; `gen` is valid
 // only during the call. An exception of the rule ends the wait, like one of the
 // status function.
 //

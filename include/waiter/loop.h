@@ -350,7 +350,7 @@ class WaitLoop {
   template <Rules kRules, typename Stop>
   NextStep EndSleep(MonotonicTime now, Stop& stop_requested);
   inline bool Confirmed(MonotonicTime answered);
-  inline bool ConsecutiveLimitReached(MonotonicTime now) const;
+  inline bool ConsecutiveLimitReached() const;
   void RejectUnknownStatus();
   template <Rules kRules, typename Gen>
   NextStep Continue(MonotonicTime now, Gen& gen);

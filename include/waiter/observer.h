@@ -11,7 +11,7 @@
 //
 //   waiter::Waiter wait(GetStatus,
 //                       {.timeout = absl::Minutes(5),
-//                        .observer = std::make_shared<Progress>()});
+//                        .hooks = {.observer = std::make_shared<Progress>()}});
 //
 // One observer may watch all waits of a program, here to count how they end:
 //
@@ -44,14 +44,14 @@ namespace waiter {
 
 // The rule that decided the length of a sleep.
 enum class SleepReason : uint8_t {
-  kFirstPollDelay,  // `WaitOptions::first_poll_delay`.
+  kFirstPollDelay,  // `EdgePollOptions::first_delay`.
   kNotReady,        // The curve of this status; the next two likewise.
   kServerError,
   kThrottled,
   kRetryAfter,  // The server's hint.
   kDelayRule,   // `WaitOptions::delay_rule`.
-  kRetryQuota,  // `WaitOptions::retry_quota` had to be refilled.
-  kRateLimit,   // `WaitOptions::rate_limiter`.
+  kRetryQuota,  // `BudgetOptions::retry_quota` had to be refilled.
+  kRateLimit,   // `BudgetOptions::rate_limiter`.
   kConfirming,  // A success that must hold.
   kFinalPoll,   // The last poll was moved to the deadline.
   kResumed,     // What is left of the sleep of a saved wait.

@@ -20,119 +20,35 @@
 #ifndef WAITER_OPTIONS_H_
 #define WAITER_OPTIONS_H_
 
-#include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <ratio>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
+#include "waiter/clock.h"
 #include "waiter/delay_rule.h"
 #include "waiter/result.h"
 #include "waiter/version.h"
 
 namespace waiter {
 
-// The time that a wait may take, in the units of Abseil or of the standard:
-//
-//   waiter::Waiter wait(GetStatus, {.timeout = absl::Minutes(5)});
-//   waiter::Waiter wait(GetStatus, {.timeout = 90s});
-//
-// A wait that needs no other option takes the duration alone:
-//
-//   waiter::Waiter wait(GetStatus, absl::Seconds(30));
-
-namespace internal {
-
-template <typename T>
-concept Arithmetic = std::integral<T> || std::floating_point<T>;
-
-}  // namespace internal
-
-// An `absl::Duration` that may be unset, used like a `std::optional`. Converts
-// from `std::chrono` durations: those beyond 292 years are infinite, and one
-// that is not a number is unset.
-class Timeout {
- public:
-  // NOLINTBEGIN(google-explicit-constructor): `{.timeout = 90s}`
-  constexpr Timeout(std::nullopt_t = std::nullopt) {}
-  constexpr Timeout(absl::Duration time) : time_(time) {}
-  constexpr Timeout(std::optional<absl::Duration> time) : time_(time) {}
-  template <typename Rep, typename Period>
-  Timeout(std::chrono::duration<Rep, Period> time) : time_(From(time)) {}
-  template <internal::Arithmetic Number>
-  Timeout(Number) = delete;  // A time has a unit: write absl::Seconds(5).
-  // NOLINTEND(google-explicit-constructor)
-
-  constexpr bool has_value() const { return time_.has_value(); }
-  constexpr explicit operator bool() const { return has_value(); }
-  constexpr void reset() { time_.reset(); }
-
-  // Requires `has_value()`.
-  constexpr const absl::Duration& operator*() const { return *time_; }
-  constexpr absl::Duration& operator*() { return *time_; }
-
-  constexpr absl::Duration value_or(absl::Duration if_unset) const {
-    return time_.value_or(if_unset);
-  }
-
-  friend bool operator==(const Timeout& a, const Timeout& b) {
-    return a.time_ == b.time_;
-  }
-
- private:
-  template <typename Rep, typename Period>
-  static std::optional<absl::Duration> From(
-      std::chrono::duration<Rep, Period> time) {
-    using Nanoseconds = std::chrono::duration<double, std::nano>;
-    constexpr auto kLimit =
-        static_cast<double>(std::numeric_limits<int64_t>::max());
-    const double nanoseconds = Nanoseconds(time).count();
-    if (nanoseconds >= kLimit) return absl::InfiniteDuration();
-    if (nanoseconds <= -kLimit) return -absl::InfiniteDuration();
-    if (!(nanoseconds < kLimit)) return std::nullopt;
-    if constexpr (std::ratio_divide<Period, std::nano>::den == 1) {
-      return absl::FromChrono(
-          std::chrono::duration_cast<std::chrono::nanoseconds>(time));
-    }
-    // The cast would overflow on the way.
-    return absl::Nanoseconds(nanoseconds);
-  }
-
-  std::optional<absl::Duration> time_;
-};
-
-namespace internal {
-
-template <typename T>
-inline constexpr bool kIsDuration = std::same_as<T, absl::Duration>;
-template <typename Rep, typename Period>
-inline constexpr bool kIsDuration<std::chrono::duration<Rep, Period>> = true;
-
-}  // namespace internal
-
-// Whether `T` is a duration that makes a `Timeout`.
-template <typename T>
-concept Duration = internal::kIsDuration<T>;
-
 // Options for the use of a server's `retry_after`, called the hint below:
 //
 //   waiter::WaitOptions options = {.timeout = absl::Minutes(30)};
-//   options.retry_after.max_retry_after = absl::Minutes(2);
+//   options.errors.retry_after.max_retry_after = absl::Minutes(2);
 //
 // Systems differ in how they combine a hint with the delay that they computed.
 // The default treats the hint as a lower bound and adds jitter to it, because
 // clients that got the same hint would otherwise return together. For a server
 // whose hints are exact:
 //
-//   options.retry_after.rule = waiter::RetryAfterOptions::Rule::kReplace;
+//   options.errors.retry_after.rule =
+//       waiter::RetryAfterOptions::Rule::kReplace;
 //
 // retry_after.h reads hints from the headers of responses.
 
@@ -156,13 +72,13 @@ struct RetryAfterOptions {
   };
 
   // With `kLowerBound` and `kReplace`, a hint that decided the delay restarts
-  // the growth of all curves.
+  // the growth of all backoffs.
   Rule rule = Rule::kLowerBound;
 
   // Longer hints count as this long. Finite, above zero. A hint may lift a
   // delay above `max_delay`. The jitter of `kLowerBound` stays within this
   // limit, too.
-  absl::Duration max_retry_after = absl::Minutes(10);
+  Duration max_retry_after = absl::Minutes(10);
 
   // If true, a longer hint ends the wait at once as failed, with the error of
   // the poll or kUnavailable. Retrying earlier than the server asks would fail
@@ -171,7 +87,7 @@ struct RetryAfterOptions {
   bool fail_beyond_max = false;
 
   // Used only by `kClamp`. Finite, zero or more.
-  absl::Duration overshoot = absl::Seconds(5);
+  Duration overshoot = absl::Seconds(5);
 
   // The default saves time, because no later poll can be in time, and spares
   // the server a poll that it asked not to get.
@@ -184,22 +100,22 @@ struct RetryAfterOptions {
 //   waiter::Waiter wait_until_running(
 //       [&] { return GetStatus(client, id); },
 //       {.timeout = absl::Minutes(5),
-//        .on_give_up = [&](const waiter::GiveUp& end) {
+//        .hooks = {.on_failure = [&](const waiter::WaitFailure& end) {
 //          client.Cancel(id, end.deadline);
-//        }});
+//        }}});
 //
-// Without it, an operation whose wait has timed out goes on at the server, and
-// may cost money.
+// Without it, an operation whose wait has timed out continues at the server,
+// and may cost money.
 
 // The end of a wait without success. Views and references are valid until the
 // function returns.
-struct GiveUp {
+struct WaitFailure {
   std::string_view name;  // From the options or from `Start`.
 
   // `report.reason` says why the wait ended, `report.status` with which error.
   const WaitReport& report;
 
-  // `WaitOptions::give_up_timeout`, and the time at which it ends. Pass them on
+  // `WaitHooks::failure_timeout`, and the time at which it ends. Pass them on
   // to the call that cancels; they are not enforced.
   absl::Duration timeout;
   absl::Time deadline;
@@ -221,14 +137,127 @@ struct GiveUp {
 // destroy the handle of its wait, which then has no callback. While it blocks,
 // `Wait` does not return, and without an executor the other waits of its thread
 // are held up.
-using GiveUpFunction = std::function<void(const GiveUp&)>;
+using FailureFunction = std::function<void(const WaitFailure&)>;
 
-class Clock;
 class LearnedDelays;
 class RateLimiter;
 class RetryQuota;
 class WaitObserver;
 class WaitToken;
+
+// Full jitter, because spreading the load matters more after an error than an
+// even pace.
+struct ServerErrorBackoffDefaults : BackoffDefaults {
+  static constexpr absl::Duration kMaxDelay = absl::Seconds(10);
+  static constexpr Jitter kJitter = Jitter::Full();
+};
+using ServerErrorBackoff = BasicBackoff<ServerErrorBackoffDefaults>;
+
+struct ThrottledBackoffDefaults : BackoffDefaults {
+  static constexpr absl::Duration kInitialDelay = absl::Seconds(2);
+  static constexpr absl::Duration kMaxDelay = absl::Minutes(1);
+  static constexpr OptionalDuration kMinDelay = absl::Seconds(1);
+};
+using ThrottledBackoff = BasicBackoff<ThrottledBackoffDefaults>;
+
+// How a wait reacts to server errors and throttling. Each backoff applies after
+// polls with one status, and grows only with those. A healthier answer restarts
+// the backoffs of worse statuses.
+struct ErrorOptions {
+  // Delays after a server error.
+  ServerErrorBackoff server_error_backoff = {};
+
+  // Delays after a throttled answer. Such a delay is never shorter than
+  // `WaitOptions::backoff` would give next, which itself does not advance.
+  ThrottledBackoff throttled_backoff = {};
+
+  // Number of consecutive server errors that ends the wait. At least 1; unset:
+  // no limit.
+  std::optional<int64_t> max_consecutive_server_errors = std::nullopt;
+
+  // Use of the `retry_after` that a server sends.
+  RetryAfterOptions retry_after = {};
+};
+
+// Budgets that many waits share; see budgets.h.
+struct BudgetOptions {
+  // A poll after a server error or a throttled answer costs tokens. If the
+  // quota refuses it, the wait ends immediately with `StopReason::kQuota`.
+  std::shared_ptr<RetryQuota> retry_quota = nullptr;
+
+  // If true, a wait that the quota refuses ends only after the delay that would
+  // have followed. Meant for long polling, where a caller that immediately
+  // starts a new wait would otherwise poll without delay.
+  bool delay_when_refused = false;
+
+  // Every poll passes this limiter. It may delay polls, also the first one, but
+  // not beyond the deadline: the last poll is made whatever the limiter says.
+  std::shared_ptr<RateLimiter> rate_limiter = nullptr;
+};
+
+// How a success is confirmed before it counts.
+struct ConfirmOptions {
+  // Number of consecutive successes that the wait requires. At least 1. Any
+  // other status restarts the count. Delays do not grow during confirmation.
+  int64_t successes = 1;
+
+  // Time for which every poll must find success, seen by at least two polls.
+  // Finite, zero or more. Any other status restarts the time. The last delay is
+  // cut short, even below `min_delay`, so that a poll comes when the time is
+  // over. A hold that ends exactly at the deadline counts.
+  Duration hold_for = absl::ZeroDuration();
+};
+
+// When the first poll starts, and what applies to the last one.
+struct EdgePollOptions {
+  // Delay before the first poll, for operations that take a while in any case.
+  // Finite, zero or more. Not jittered.
+  Duration first_delay = absl::ZeroDuration();
+
+  // Time before the deadline at which the last poll starts. Finite, zero or
+  // more. Set it to the time that a poll takes if the answer must be there by
+  // the deadline; the wait ends with that poll. Zero polls exactly at the
+  // deadline. Has no effect when no more than this remains, nor during
+  // confirmation.
+  Duration last_lead = absl::ZeroDuration();
+
+  // Minimum time for a poll that starts near the deadline or at it, but at most
+  // `poll_timeout`. Finite, zero or more. Such a poll may end this long after
+  // the deadline. With zero, a poll that starts before the deadline gets the
+  // time that remains, however little that is.
+  Duration last_timeout = absl::ZeroDuration();
+
+  // A success or failure that arrives after the deadline is returned, with
+  // `WaitReport::late` set. If this is true, the wait ends with
+  // kDeadlineExceeded instead.
+  bool strict_deadline = false;
+};
+
+// What a wait calls and records, and the seed that makes it repeatable.
+struct WaitHooks {
+  // Called at every poll, sleep and end; see observer.h.
+  std::shared_ptr<WaitObserver> observer = nullptr;
+
+  // Called once if the wait ends without success, to cancel the operation that
+  // it waited for; see `FailureFunction`.
+  FailureFunction on_failure = nullptr;
+
+  // Time that `on_failure` should take, passed to it in its argument. Zero or
+  // more.
+  Duration failure_timeout = absl::Seconds(10);
+
+  // Called before every sleep with a token from which another process can
+  // resume the wait; see token.h.
+  std::function<void(const WaitToken&)> on_checkpoint = nullptr;
+
+  // Largest number of records in `WaitReport::history`, which keeps the latest
+  // polls. Zero or more.
+  int64_t history_limit = 0;
+
+  // Seed of jittered delays: every wait with these options draws the same ones.
+  // Unset: every wait has its own seed.
+  std::optional<uint64_t> seed = std::nullopt;
+};
 
 // A value. A wait checks its options before the first poll and ends with
 // kInvalidArgument if one is out of range. It copies the options; objects to
@@ -249,7 +278,7 @@ struct WaitOptions {
   // an error, and `absl::InfiniteDuration()` waits for ever. Zero or less:
   // polls once. No sleep passes this time; exactly one last poll is made at its
   // end.
-  Timeout timeout = std::nullopt;
+  OptionalDuration timeout = std::nullopt;
 
   // The same limit as a point in time; the earlier of the two applies. It is
   // converted to the monotonic clock once, when the wait starts, so that later
@@ -259,131 +288,35 @@ struct WaitOptions {
   // Largest number of polls, the first included. At least 1; unset: no limit.
   std::optional<int64_t> max_attempts = std::nullopt;
 
-  // Number of consecutive server errors, and of consecutive throttled answers,
-  // that ends the wait. At least 1; unset: no limit.
-  std::optional<int64_t> max_consecutive_server_errors = std::nullopt;
-  std::optional<int64_t> max_consecutive_throttles = std::nullopt;
+  // Time that one poll should take. Zero or more. The status function finds it
+  // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
+  // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait.
+  // A poll that starts at the deadline gets `polls.last_timeout`, or, if that
+  // is zero, this time; if this is infinite, too, twice the longest poll so
+  // far, within [1 s, 10 s].
+  Duration poll_timeout = absl::InfiniteDuration();
 
-  // A server error that comes this long after the first of its streak ends the
-  // wait. Zero or more.
-  absl::Duration max_server_error_time = absl::InfiniteDuration();
-
-  // Delays. Each curve below applies after polls with one status, and grows
-  // only with those. A healthier answer restarts the curves of worse statuses.
-
-  // After "not ready".
+  // Delays after "not ready". `errors` has those after other answers.
   BackoffOptions backoff = {};
-
-  // After a server error. Full jitter, because spreading the load matters more
-  // here than an even pace.
-  BackoffOptions server_error = {.max_delay = absl::Seconds(10),
-                                 .jitter = Jitter::Full()};
-
-  // After a throttled answer. Such a delay is never shorter than `backoff`
-  // would give next; `backoff` itself does not advance.
-  BackoffOptions throttled = {.initial_delay = absl::Seconds(2),
-                              .max_delay = absl::Minutes(1),
-                              .jitter = Jitter::Equal(),
-                              .min_delay = absl::Seconds(1)};
-
-  // Use of the `retry_after` that a server sends; see options.h.
-  RetryAfterOptions retry_after = {};
 
   // Delays after "not ready" by how long earlier waits with the same
   // `operation` took, in place of `backoff`; see learned/learned_delays.h.
   std::shared_ptr<LearnedDelays> learned_delays = nullptr;
 
-  // Replaces the curves and the server's hints, but not the limits; see
+  // Replaces the backoffs and the server's hints, but not the limits; see
   // delay_rule.h. Called on every thread that runs such a wait.
   DelayRule delay_rule = nullptr;
 
-  // Budgets that many waits share; see budgets.h and budgets.h.
-
-  // A poll after a server error or a throttled answer costs tokens. If the
-  // quota refuses it, the wait ends at once with `StopReason::kQuota`.
-  std::shared_ptr<RetryQuota> retry_quota = nullptr;
-
-  // If true, a wait that the quota refuses ends only after the delay that would
-  // have followed. Meant for long polling, where a caller that starts a new
-  // wait at once would otherwise poll without delay.
-  bool delay_when_refused = false;
-
-  // Every poll passes this limiter. It may delay polls, also the first one, but
-  // not beyond the deadline: the last poll is made whatever the limiter says.
-  std::shared_ptr<RateLimiter> rate_limiter = nullptr;
-
-  // Start and confirmation.
-
-  // Delay before the first poll, for operations that take a while in any case.
-  // Finite, zero or more. Not jittered.
-  absl::Duration first_poll_delay = absl::ZeroDuration();
-
-  // Number of consecutive successes that the wait requires. At least 1. Any
-  // other status restarts the count. Delays do not grow during confirmation.
-  int64_t successes_required = 1;
-
-  // Time for which every poll must find success, seen by at least two polls.
-  // Finite, zero or more. Any other status restarts the time. The last delay is
-  // cut short, even below `min_delay`, so that a poll comes when the time is
-  // over. A hold that ends exactly at the deadline counts.
-  absl::Duration hold_for = absl::ZeroDuration();
-
-  // The end of the wait, and slow polls.
-
-  // Time before the deadline at which the last poll starts. Finite, zero or
-  // more. Set it to the time that a poll takes if the answer must be there by
-  // the deadline; the wait ends with that poll. Zero polls exactly at the
-  // deadline. Has no effect when no more than this remains, nor during
-  // confirmation.
-  absl::Duration final_poll_lead = absl::ZeroDuration();
-
-  // A success or failure that arrives after the deadline is returned, with
-  // `WaitReport::late` set. If this is true, the wait ends with
-  // kDeadlineExceeded instead.
-  bool strict_deadline = false;
-
-  // Time that one poll should take. Zero or more. The status function finds it
-  // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
-  // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait.
-  // A poll that starts at the deadline gets `final_poll_timeout`, or, if that
-  // is zero, this time; if this is infinite, too, twice the longest poll so
-  // far, within [1 s, 10 s].
-  absl::Duration poll_timeout = absl::InfiniteDuration();
-
-  // Least time for a poll that starts near the deadline or at it, but at most
-  // `poll_timeout`. Finite, zero or more. Such a poll may end this long after
-  // the deadline. With zero, a poll that starts before the deadline gets the
-  // time that remains, however little that is.
-  absl::Duration final_poll_timeout = absl::ZeroDuration();
-
-  // Called once if the wait ends without success, to cancel the operation that
-  // it waited for; see options.h.
-  GiveUpFunction on_give_up = nullptr;
-
-  // Time that `on_give_up` should take, passed to it in its argument. Zero or
-  // more.
-  absl::Duration give_up_timeout = absl::Seconds(10);
-
-  // Called before every sleep with a token from which another process can go
-  // on with the wait; see token.h.
-  std::function<void(const WaitToken&)> on_checkpoint = nullptr;
-
-  // Reporting and injection.
-
-  // Largest number of records in `WaitReport::history`, which keeps the latest
-  // polls. Zero or more.
-  int64_t history_limit = 0;
-
-  // Hooks that are called at every poll, sleep and end; see observer.h.
-  std::shared_ptr<WaitObserver> observer = nullptr;
+  // Groups of options; each type above says what they are for.
+  ErrorOptions errors = {};
+  BudgetOptions budgets = {};
+  ConfirmOptions confirm = {};
+  EdgePollOptions polls = {};
+  WaitHooks hooks = {};
 
   // Clock by which the wait measures time and sleeps. Not owned; must outlive
   // every wait that uses it. Null: `GetRealClock()`.
   Clock* clock = nullptr;
-
-  // Seed of jittered delays: every wait with these options draws the same ones.
-  // Unset: every wait has its own seed.
-  std::optional<uint64_t> seed = std::nullopt;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.

@@ -111,7 +111,7 @@ class WaitPolicy {
 
   // Returns whether a success needs no confirmation.
   bool one_success_suffices() const {
-    return options_.successes_required == 1 &&
+    return options_.confirm.successes == 1 &&
            durations_.hold_for == std::chrono::nanoseconds::zero();
   }
 
@@ -122,7 +122,7 @@ class WaitPolicy {
 
   // Returns whether a first poll that finds success in time ends the wait, with
   // nothing left to record: no confirmation, first delay, budget, observer,
-  // history or `on_give_up`.
+  // history or `on_failure`.
   bool first_success_suffices() const { return first_success_suffices_; }
 
   // Returns what `first_success_suffices` returns for a policy with these
@@ -156,14 +156,14 @@ class WaitPolicy {
     }
   }
 
-  // Calls `on_give_up` of the options, if there is one and `report` is not that
+  // Calls `on_failure` of the options, if there is one and `report` is not that
   // of a success. To be called once for each wait, after its end.
   void GiveUpAfter(std::string_view name, const WaitReport& report) const {
     if (MustGiveUpAfter(report)) CallOnGiveUp(name, report);
   }
   bool MustGiveUpAfter(const WaitReport& report) const {
     return report.reason != StopReason::kSuccess &&
-           options_.on_give_up != nullptr;
+           options_.hooks.on_failure != nullptr;
   }
 
   // Durations of `options()` in the unit of the loop. Where infinity is
@@ -174,7 +174,6 @@ class WaitPolicy {
     std::chrono::nanoseconds hold_for;
     std::chrono::nanoseconds final_poll_lead;
     std::chrono::nanoseconds final_poll_timeout;  // At most `poll_timeout`.
-    std::chrono::nanoseconds max_server_error_time;
     std::chrono::nanoseconds max_retry_after;
     std::chrono::nanoseconds retry_after_overshoot;
   };
@@ -184,7 +183,6 @@ class WaitPolicy {
   struct Limits {
     int64_t attempts;
     int64_t consecutive_server_errors;
-    int64_t consecutive_throttles;
   };
   const Limits& limits() const { return limits_; }
 
@@ -238,7 +236,7 @@ class WaitPolicy {
 // Returns the delays between the polls of a wait whose polls take no time and
 // all find `found`, at most `max_delays` of them. These are the delays that a
 // wait with the same options and generator sleeps, zeros included, in order; a
-// `first_poll_delay` comes first. If `options` are invalid, returns the error
+// `polls.first_delay` comes first. If `options` are invalid, returns the error
 // of `Validate`.
 //
 // Ignores the observer, the history and `on_checkpoint` of the options. In

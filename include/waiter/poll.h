@@ -45,6 +45,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/stop_token.h"
 #include "waiter/version.h"
 
@@ -67,18 +68,19 @@ namespace waiter {
 // of this list ends the wait as `kFailed`, with a kInternal error.
 enum class PollStatus : uint8_t {
   // The condition is met. Ends the wait, unless the options ask for the
-  // condition to hold (`WaitOptions::successes_required`, `hold_for`).
+  // condition to hold (`WaitOptions::confirm`).
   kSuccess,
 
   // The condition is not met yet. Delay by `WaitOptions::backoff`.
   kNotReady,
 
-  // The server asked for less traffic. Delay by `WaitOptions::throttled`, and
+  // The server asked for less traffic. Delay by
+  // `ErrorOptions::throttled_backoff`, and
   // at least as long as after `kNotReady`.
   kThrottled,
 
   // This poll got no usable answer, for example because of a server error or a
-  // timeout; another one may. Delay by `WaitOptions::server_error`.
+  // timeout; another one may. Delay by `ErrorOptions::server_error_backoff`.
   kServerError,
 
   // The condition will never be met. Ends the wait immediately.
@@ -111,11 +113,10 @@ class Poll<void> {
   // Keeps `error` for the report; `detail()` is then its message. A status
   // other than success with an OK `error` becomes `kFailed` with a kInternal
   // error, because to continue would hide a defect.
-  Poll(PollStatus status, absl::Status error, absl::Duration retry_after = {});
+  Poll(PollStatus status, absl::Status error, Duration retry_after = {});
 
   // Copies `detail`. Allocates only if it is longer than 15 characters.
-  Poll(PollStatus status, std::string_view detail,
-       absl::Duration retry_after = {});
+  Poll(PollStatus status, std::string_view detail, Duration retry_after = {});
 
   PollStatus status() const { return status_; }
 
@@ -174,10 +175,9 @@ class Poll : public Poll<void> {
   Poll(PollStatus status) : Poll(Poll<void>(status)) {}
 
   // As above, with an error or a text, which may be empty.
-  Poll(PollStatus status, absl::Status error, absl::Duration retry_after = {})
+  Poll(PollStatus status, absl::Status error, Duration retry_after = {})
       : Poll(Poll<void>(status, std::move(error), retry_after)) {}
-  Poll(PollStatus status, std::string_view detail,
-       absl::Duration retry_after = {})
+  Poll(PollStatus status, std::string_view detail, Duration retry_after = {})
       : Poll(Poll<void>(status, detail, retry_after)) {}
 
   // Makes a success.
@@ -230,18 +230,17 @@ Poll<std::decay_t<T>> Success(T&& value, std::string_view detail = {}) {
 }
 
 // The condition is not met yet.
-Poll<> NotReady(std::string_view detail = {}, absl::Duration retry_after = {});
-Poll<> NotReady(absl::Status error, absl::Duration retry_after = {});
+Poll<> NotReady(std::string_view detail = {}, Duration retry_after = {});
+Poll<> NotReady(absl::Status error, Duration retry_after = {});
 
 // The server asked for less traffic.
-Poll<> Throttled(std::string_view detail = {}, absl::Duration retry_after = {});
-Poll<> Throttled(absl::Status error, absl::Duration retry_after = {});
+Poll<> Throttled(std::string_view detail = {}, Duration retry_after = {});
+Poll<> Throttled(absl::Status error, Duration retry_after = {});
 
 // This poll got no usable answer, for example because of a server error or a
 // timeout; another one may.
-Poll<> ServerError(std::string_view detail = {},
-                   absl::Duration retry_after = {});
-Poll<> ServerError(absl::Status error, absl::Duration retry_after = {});
+Poll<> ServerError(std::string_view detail = {}, Duration retry_after = {});
+Poll<> ServerError(absl::Status error, Duration retry_after = {});
 
 // The condition will never be met. The wait ends with the code, message and
 // payloads of `error`; with a text alone the code is kUnknown. The name of the
@@ -285,9 +284,9 @@ struct PollContext {
   absl::Duration remaining = absl::InfiniteDuration();
 
   // Time that this poll may take: the shorter of `WaitOptions::poll_timeout`
-  // and `remaining`, which `WaitOptions::final_poll_timeout` may lengthen. When
+  // and `remaining`, which `EdgePollOptions::last_timeout` may lengthen. When
   // nothing remains, as for the last poll at the deadline, it is
-  // `final_poll_timeout`, or, if that is zero, `poll_timeout`, or, if that is
+  // `last_timeout`, or, if that is zero, `poll_timeout`, or, if that is
   // infinite, twice the longest poll so far, at least 1 s and at most 10 s: a
   // late success of that poll still counts. Finite unless the wait has no
   // deadline. May be below 1 ms: round it up for a client that takes whole

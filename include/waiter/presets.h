@@ -36,6 +36,7 @@
 
 #include "absl/time/time.h"
 #include "waiter/budgets.h"
+#include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/version.h"
 
@@ -54,13 +55,13 @@ struct GoV1RetryOptions {
 
   // Lower ends of the first delay (MinRetryDelay, MinThrottleDelay). A delay is
   // drawn from [d, 2 d), where d doubles with each retry.
-  absl::Duration min_delay = absl::Milliseconds(30);
-  absl::Duration min_throttled_delay = absl::Milliseconds(500);
+  Duration min_delay = absl::Milliseconds(30);
+  Duration min_throttled_delay = absl::Milliseconds(500);
 
   // Caps (MaxRetryDelay, MaxThrottleDelay). A delay that would be longer is
   // drawn from [max / 2, max) instead.
-  absl::Duration max_delay = absl::Minutes(5);
-  absl::Duration max_throttled_delay = absl::Minutes(5);
+  Duration max_delay = absl::Minutes(5);
+  Duration max_throttled_delay = absl::Minutes(5);
 };
 
 // Parameters of `KotlinStandard()` and `KotlinAdaptive()`: those of
@@ -70,7 +71,7 @@ struct KotlinRetryOptions {
   int64_t max_attempts = 3;
 
   // Ceiling of the first delay. Zero or more.
-  absl::Duration initial_delay = absl::Milliseconds(10);
+  Duration initial_delay = absl::Milliseconds(10);
 
   // Growth from one ceiling to the next. At least 1.
   double scale_factor = 1.5;
@@ -79,7 +80,7 @@ struct KotlinRetryOptions {
   double jitter = 1.0;
 
   // Ceiling of every delay. At least `initial_delay`.
-  absl::Duration max_backoff = absl::Seconds(20);
+  Duration max_backoff = absl::Seconds(20);
 };
 
 // Parameters of `AwsStandard2026()` and `AwsAdaptive2026()`: those of the modes
@@ -91,8 +92,8 @@ struct AwsRetryOptions {
   // Ceilings of the delay after a first poll that was not throttled, and after
   // one that was. Zero or more. Growth counts all polls, so that a poll that is
   // throttled later has a higher ceiling.
-  absl::Duration initial_delay = absl::Milliseconds(50);
-  absl::Duration throttled_initial_delay = absl::Seconds(1);
+  Duration initial_delay = absl::Milliseconds(50);
+  Duration throttled_initial_delay = absl::Seconds(1);
 
   // Growth from one ceiling to the next. At least 1.
   double scale_factor = 2.0;
@@ -101,11 +102,11 @@ struct AwsRetryOptions {
   double jitter = 1.0;
 
   // Ceiling of every delay. At least `initial_delay`.
-  absl::Duration max_backoff = absl::Seconds(20);
+  Duration max_backoff = absl::Seconds(20);
 
   // Longest time by which a server's `retry_after` may lift a delay, even above
   // `max_backoff`. Finite, zero or more.
-  absl::Duration retry_after_max_overshoot = absl::Seconds(5);
+  Duration retry_after_max_overshoot = absl::Seconds(5);
 };
 
 // Parameters of `GrpcRetry()`: a retryPolicy of gRPC's service config. The
@@ -115,11 +116,11 @@ struct GrpcRetryOptions {
   int64_t max_attempts = 4;
 
   // Ceiling of the first delay. Zero or more.
-  absl::Duration initial_backoff = absl::Milliseconds(100);
+  Duration initial_backoff = absl::Milliseconds(100);
 
   // Ceiling of every delay. At least `initial_backoff`. Jitter of 20 % is added
   // on top of it.
-  absl::Duration max_backoff = absl::Seconds(1);
+  Duration max_backoff = absl::Seconds(1);
 
   // Growth from one ceiling to the next. At least 1.
   double backoff_multiplier = 2.0;
@@ -134,20 +135,18 @@ struct GrpcRetryOptions {
 // poll, makes `max_retries` polls (at least one), and ends at the first server
 // error.
 WaitOptions AwsPollingPseudoCode(
-    int64_t max_retries,
-    absl::Duration max_wait_interval = absl::InfiniteDuration());
+    int64_t max_retries, Duration max_wait_interval = absl::InfiniteDuration());
 
 // Returns the policy of the Java program of the Chinese edition. It retries
 // server errors, too, and makes one poll more. Unlike the original, it does not
 // swallow exceptions.
-WaitOptions AwsPollingJava(int64_t max_retries,
-                           absl::Duration max_wait_interval);
+WaitOptions AwsPollingJava(int64_t max_retries, Duration max_wait_interval);
 
 // Returns the policy of the Java program of the Japanese edition, which is the
 // same without the delay before the first poll. Unlike the original, it does
 // not continue after an exception.
 WaitOptions AwsPollingJavaPollingFirst(int64_t max_retries,
-                                       absl::Duration max_wait_interval);
+                                       Duration max_wait_interval);
 
 // Returns the policy of `DefaultRetryer.RetryRules` of the AWS SDK for Go v1
 // (aws/client, at its last release), as one delay rule. The nth delay, n from
@@ -193,7 +192,8 @@ RetryQuotaOptions KotlinRetryQuota();
 // these options share it, so make the options once for each server.
 //
 // Unlike in the original, a poll after "not ready" costs nothing. For polls
-// that the server holds open for long, set `delay_when_refused`.
+// that the server holds open for long, set
+// `budgets.delay_when_refused`.
 WaitOptions AwsStandard2026(const AwsRetryOptions& options = {});
 
 // Returns the policy of the adaptive mode: the same with a new `rate_limiter`.
@@ -210,11 +210,11 @@ AwsRetryOptions AwsDynamoDb2026();
 // whole seconds.
 //
 // smithy-go makes its last poll `min_delay` before the deadline instead; set
-// `final_poll_lead` to `min_delay` for that. If the whole wait is shorter than
+// `polls.last_lead` to `min_delay` for that. If the whole wait is shorter than
 // `min_delay`, smithy-go polls once, and this policy polls a second time at the
 // deadline.
-WaitOptions SmithyWaiter(absl::Duration min_delay = absl::Seconds(2),
-                         absl::Duration max_delay = absl::Minutes(2));
+WaitOptions SmithyWaiter(Duration min_delay = absl::Seconds(2),
+                         Duration max_delay = absl::Minutes(2));
 
 // Returns the retryPolicy of gRPC (proposal A6). Delays are within 20 % of
 // min(max_backoff, initial_backoff * multiplier^(n-1)), even above

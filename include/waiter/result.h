@@ -122,7 +122,7 @@ struct WaitReport {
   // True if the success or failure arrived after the deadline.
   bool late = false;
 
-  // The last `WaitOptions::history_limit` polls, oldest first:
+  // The last `WaitHooks::history_limit` polls, oldest first:
   //
   //   for (const waiter::PollRecord& poll : result.report().history) {
   //     LOG(INFO) << poll.started << " " << waiter::PollStatusName(poll.status)

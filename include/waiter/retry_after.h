@@ -32,6 +32,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/version.h"
 
 namespace waiter {
@@ -48,14 +49,14 @@ class RetryAfter {
   constexpr RetryAfter() = default;
 
   // Holds `delay`, limited to `kLongest`, or no value if it is negative.
-  explicit RetryAfter(absl::Duration delay);
+  explicit RetryAfter(Duration delay);
 
   bool has_value() const { return delay_ >= absl::ZeroDuration(); }
 
   // Converts to the argument that `Throttled()` and its siblings in poll.h
   // expect: zero if there is no value.
   // NOLINTNEXTLINE(google-explicit-constructor): see above
-  operator absl::Duration() const {
+  operator Duration() const {
     return has_value() ? delay_ : absl::ZeroDuration();
   }
 

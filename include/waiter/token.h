@@ -6,16 +6,17 @@
 //   waiter::Waiter wait_until_running(
 //       GetInstance, {.name = "instance i-0abc",
 //                     .timeout = absl::Minutes(40),
-//                     .on_checkpoint = [](const waiter::WaitToken& token) {
-//                       WriteFile("i-0abc.wait", token.bytes());
-//                     }});
+//                     .hooks = {.on_checkpoint =
+//                                   [](const waiter::WaitToken& token) {
+//                                     WriteFile("i-0abc.wait", token.bytes());
+//                                   }}});
 //
 //   // Empty at the first start; after a crash, where the wait was.
 //   absl::StatusOr<waiter::WaitToken> token =
 //       waiter::WaitToken::Parse(ReadFile("i-0abc.wait"));
 //   if (!token.ok()) return token.status();
 //   waiter::WaitResult<Instance> result =
-//       wait_until_running.Resume(*token, stop);
+//       wait_until_running.Wait({.stop = stop, .resume = *token});
 //   if (result.reason() != waiter::StopReason::kCancelled) {
 //     RemoveFile("i-0abc.wait");
 //   }
@@ -35,7 +36,7 @@
 // cut to 200 bytes. The token of a budget is kept, so that a success gives back
 // what the wait had paid, but not the budget.
 //
-// `WaitOptions::on_checkpoint` is called before every sleep of the wait, on the
+// `WaitHooks::on_checkpoint` is called before every sleep of the wait, on the
 // thread that drives it. The time that it takes is the wait's, and it must not
 // throw. Remove the token when the wait has ended: whoever goes on with it
 // afterwards waits again.

@@ -58,7 +58,7 @@ namespace waiter {
 //   std::jthread watcher([&](std::stop_token stop) {
 //     WatchFolder(folder, stop, [&] { changed.PollNow(); });
 //   });
-//   waiter::WaitResult<> done = wait_for_file.Wait(changed);
+//   waiter::WaitResult<> done = wait_for_file.Wait({.notifier = &changed});
 //
 // The wait polls without notifications, too, so a lost one only delays the
 // answer. A wait on an engine has `WaitHandle::PollNow` instead.
@@ -100,6 +100,24 @@ class PollNotifier {
   std::shared_ptr<State> state_;
 };
 
+// Options of one blocking wait:
+//
+//   wait_for_file.Wait({.stop = stop_token, .notifier = &changed});
+struct RunOptions {
+  // A request ends the wait.
+  waiter::stop_token stop = {};
+
+  // Lets another thread end the sleeps. Not owned; must outlive the wait.
+  const PollNotifier* notifier = nullptr;
+
+  // Generator of the delays, in place of the wait's own. For tests of exact
+  // delays. Not owned; must outlive the wait.
+  std::optional<absl::BitGenRef> gen = std::nullopt;
+
+  // The saved wait to resume; see token.h. Empty: a new wait.
+  WaitToken resume = {};
+};
+
 // A status function together with the policy by which to poll it. Copyable and
 // movable if the function is. May be used for any number of waits, one after
 // the other, and for waits on several threads at once if the function may be
@@ -127,7 +145,7 @@ class Waiter {
 
   // The same with `{.timeout = timeout}`, an `absl::Duration` or a
   // `std::chrono` duration.
-  template <Duration Time>
+  template <internal::IsDuration Time>
   Waiter(F status_function, Time timeout)
       : Waiter(std::move(status_function), WaitOptions{.timeout = timeout}) {}
   template <internal::Arithmetic Number>
@@ -160,27 +178,12 @@ class Waiter {
   // deadline. Does not allocate unless it sleeps, fails, or carries a text
   // longer than 15 characters.
   WaitResult<value_type> Wait(const waiter::stop_token& stop = {}) {
-    return Run(stop, std::nullopt);
+    return Run(stop, std::nullopt, nullptr, nullptr);
   }
 
-  // The same; another thread can end its sleeps early, to have it poll at once.
-  WaitResult<value_type> Wait(const PollNotifier& notifier,
-                              const waiter::stop_token& stop = {}) {
-    return Run(stop, std::nullopt, &notifier);
-  }
-
-  // Like `Wait` above, with delays drawn from `gen` instead of a generator of
-  // the wait's own. For tests of exact delays.
-  WaitResult<value_type> Wait(const waiter::stop_token& stop,
-                              absl::BitGenRef gen) {
-    return Run(stop, gen);
-  }
-
-  // Goes on with the wait of `token`, or starts one if that is empty; see
-  // token.h. Otherwise like the first `Wait`.
-  WaitResult<value_type> Resume(const WaitToken& token,
-                                const waiter::stop_token& stop = {}) {
-    return Run(stop, std::nullopt, nullptr, &token);
+  // The same with options of this wait alone.
+  WaitResult<value_type> Wait(const RunOptions& options) {
+    return Run(options.stop, options.gen, options.notifier, &options.resume);
   }
 
  private:
@@ -192,8 +195,8 @@ class Waiter {
 
   WaitResult<value_type> Run(const waiter::stop_token& stop,
                              std::optional<absl::BitGenRef> gen,
-                             const PollNotifier* notifier = nullptr,
-                             const WaitToken* token = nullptr) {
+                             const PollNotifier* notifier,
+                             const WaitToken* token) {
     WaitResult<value_type> result;
     const auto poll = [this, &result](const PollContext* context,
                                       Poll<>& found) {

@@ -67,10 +67,11 @@ class PrometheusServerTest : public testing::Test {
   void MakeWaits(int number) {
     for (int i = 0; i < number; ++i) {
       int polls = 0;
-      Waiter wait([&] { return ++polls == 3; }, {.operation = "create instance",
-                                                 .timeout = absl::Minutes(1),
-                                                 .observer = observer_,
-                                                 .clock = &clock_});
+      Waiter wait([&] { return ++polls == 3; },
+                  {.operation = "create instance",
+                   .timeout = absl::Minutes(1),
+                   .hooks = {.observer = observer_},
+                   .clock = &clock_});
       EXPECT_TRUE(wait.Wait().ok());
     }
   }

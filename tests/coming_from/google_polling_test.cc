@@ -42,7 +42,7 @@ waiter::WaitOptions PollingOptions() {
           .backoff = {.initial_delay = absl::Seconds(2),
                       .max_delay = absl::Seconds(30),
                       .jitter = waiter::Jitter::Equal()},
-          .first_poll_delay = absl::Seconds(1)};
+          .polls = {.first_delay = absl::Seconds(1)}};
 }
 
 using google::cloud::StatusCode;

@@ -26,9 +26,9 @@ absl::StatusOr<std::string> ReadResult(
   options.name = "result";
   options.timeout = absl::Seconds(60);
   options.max_attempts = 7;
-  options.server_error = {.initial_delay = absl::Seconds(1),
-                          .max_delay = absl::Seconds(30),
-                          .jitter = waiter::Jitter::Full()};
+  options.errors.server_error_backoff = {.initial_delay = absl::Seconds(1),
+                                         .max_delay = absl::Seconds(30),
+                                         .jitter = waiter::Jitter::Full()};
   options.clock = clock;
   waiter::Waiter wait(
       [&]() -> waiter::Poll<std::string> {

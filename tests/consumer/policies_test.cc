@@ -14,7 +14,7 @@ namespace {
 TEST(PoliciesTest, KnowsWhatOthersDo) {
   waiter::WaitOptions options = waiter::AwsStandard2026();
   options.timeout = absl::Minutes(1);
-  EXPECT_NE(options.retry_quota, nullptr);
+  EXPECT_NE(options.budgets.retry_quota, nullptr);
   waiter::Waiter wait([] { return waiter::PollStatus::kServerError; }, options);
   EXPECT_EQ(wait.Wait().reason(), waiter::StopReason::kAttempts);
 }

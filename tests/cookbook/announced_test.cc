@@ -67,7 +67,7 @@ absl::Status WaitForBuild(Client& client, Webhook& webhook,
   const auto subscription =
       webhook.Subscribe(id, [changed] { changed.PollNow(); });
   waiter::Waiter wait([&] { return client.IsDone(id); }, std::move(options));
-  return wait.Wait(changed).status();
+  return wait.Wait({.notifier = &changed}).status();
 }
 
 // Thread-compatible.

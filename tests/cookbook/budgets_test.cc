@@ -31,8 +31,8 @@ absl::StatusOr<waiter::WaitOptions> SharedOptions() {
   auto limiter = waiter::AdaptiveRateLimiter::Make({});
   if (!limiter.ok()) return limiter.status();
   return waiter::WaitOptions{.timeout = absl::Minutes(10),
-                             .retry_quota = *std::move(quota),
-                             .rate_limiter = *std::move(limiter)};
+                             .budgets = {.retry_quota = *std::move(quota),
+                                         .rate_limiter = *std::move(limiter)}};
 }
 
 class BudgetsTest : public testing::Test {

@@ -52,8 +52,8 @@ absl::StatusOr<Instance> CreateInstance(Client& client,
   const absl::StatusOr<std::string> id = client.BeginCreate();
   if (!id.ok()) return id.status();
   options.name = *id;
-  options.give_up_timeout = absl::Seconds(20);
-  options.on_give_up = [&](const waiter::GiveUp& end) {
+  options.hooks.failure_timeout = absl::Seconds(20);
+  options.hooks.on_failure = [&](const waiter::WaitFailure& end) {
     client.CancelCreate(*id, end.deadline);
   };
   waiter::Waiter wait(

@@ -44,7 +44,7 @@ class Client {
 absl::Status WaitUntilGone(Client& client, const std::string& id,
                            waiter::WaitOptions options) {
   options.name = absl::StrCat("deletion of ", id);
-  options.successes_required = 3;
+  options.confirm.successes = 3;
   waiter::Waiter wait(
       [&]() -> waiter::Poll<> {
         const absl::StatusOr<Instance> got = client.GetInstance(id);

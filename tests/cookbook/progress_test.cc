@@ -62,7 +62,7 @@ class Progress : public waiter::WaitObserver {
 
 absl::Status Migrate(const Database& database, waiter::WaitOptions options) {
   options.name = "migration";
-  options.observer = std::make_shared<Progress>();
+  options.hooks.observer = std::make_shared<Progress>();
   waiter::Waiter wait(
       [&]() -> waiter::Poll<> {
         if (database.IsMigrated()) return waiter::Success();

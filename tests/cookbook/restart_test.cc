@@ -48,11 +48,11 @@ absl::Status WaitAcrossRestarts(const std::string& id, Store& store,
       waiter::WaitToken::Parse(store.Get(id));
   if (!saved.ok()) return saved.status();
   options.name = id;
-  options.on_checkpoint = [&](const waiter::WaitToken& token) {
+  options.hooks.on_checkpoint = [&](const waiter::WaitToken& token) {
     store.Put(id, token.bytes());
   };
   waiter::Waiter wait([&] { return IsRunning(id); }, std::move(options));
-  waiter::WaitResult<> result = wait.Resume(*saved, stop);
+  waiter::WaitResult<> result = wait.Wait({.stop = stop, .resume = *saved});
   switch (result.reason()) {
     case waiter::StopReason::kCancelled:
     case waiter::StopReason::kShutDown:

@@ -24,10 +24,11 @@ struct Cluster {
 absl::Status AwaitHealth(Cluster& cluster,
                          std::function<waiter::Poll<>()> health,
                          waiter::Clock* clock = nullptr) {
-  waiter::Waiter wait(std::move(health), {.name = "health",
-                                          .timeout = absl::Minutes(30),
-                                          .hold_for = absl::Minutes(1),
-                                          .clock = clock});
+  waiter::Waiter wait(std::move(health),
+                      {.name = "health",
+                       .timeout = absl::Minutes(30),
+                       .confirm = {.hold_for = absl::Minutes(1)},
+                       .clock = clock});
   waiter::WaitResult<> result = wait.Wait();
   if (!result.ok()) cluster.RollBack();
   return result.status();

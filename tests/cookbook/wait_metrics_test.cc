@@ -92,11 +92,12 @@ class WaitMetricsTest : public testing::Test {
 
   void Wait(std::vector<waiter::ScriptedPoll<>::Step> steps) {
     waiter::ScriptedPoll<> script(clock_, std::move(steps));
-    waiter::Waiter wait(std::ref(script),
-                        {.name = "job 7",
-                         .timeout = absl::Minutes(1),
-                         .observer = std::make_shared<WaitMetrics>(metrics_),
-                         .clock = &clock_});
+    waiter::Waiter wait(
+        std::ref(script),
+        {.name = "job 7",
+         .timeout = absl::Minutes(1),
+         .hooks = {.observer = std::make_shared<WaitMetrics>(metrics_)},
+         .clock = &clock_});
     (void)wait.Wait();
   }
 

@@ -74,7 +74,7 @@ TEST(AllocationTest, ZeroDelaysAllocateNothing) {
   };
   for (const absl::Duration timeout : {InfiniteDuration(), Hours(1)}) {
     const WaitOptions options = {
-        .timeout = timeout, .backoff = kAtOnce, .poll_timeout = Hours(1)};
+        .timeout = timeout, .poll_timeout = Hours(1), .backoff = kAtOnce};
 
     EXPECT_EQ(AllocationsOf(tenth, options, 10), 0);
     EXPECT_EQ(AllocationsOf(tenth, options, 10, stop.get_token()), 0);
@@ -93,8 +93,8 @@ TEST(AllocationTest, ElapsedSleepsAllocateNothing) {
 TEST(AllocationTest, ShortDetailsAllocateNothing) {
   const WaitOptions options = {.timeout = Hours(1),
                                .backoff = kAtOnce,
-                               .server_error = kAtOnce,
-                               .throttled = kAtOnce};
+                               .errors = {.server_error_backoff = kAtOnce,
+                                          .throttled_backoff = kAtOnce}};
   EXPECT_EQ(AllocationsOf(
                 [polls = 0]() mutable -> Poll<int> {
                   switch (++polls) {
@@ -125,7 +125,10 @@ TEST(AllocationTest, FullHistoryAllocatesNothingFurther) {
   const auto allocations_of = [](int64_t polls) {
     return AllocationsOf(
         [=](const PollContext& context) { return context.attempt == polls; },
-        {.timeout = Hours(1), .backoff = kAtOnce, .history_limit = 8}, polls);
+        {.timeout = Hours(1),
+         .backoff = kAtOnce,
+         .hooks = {.history_limit = 8}},
+        polls);
   };
 
   EXPECT_EQ(allocations_of(8), allocations_of(10'000));

@@ -52,7 +52,7 @@ std::vector<absl::Duration> Delays(const WaitOptions& options,
                                    const Poll<>& found, size_t count,
                                    const std::vector<uint64_t>& draws) {
   WaitOptions unlimited = options;
-  unlimited.retry_quota = nullptr;
+  unlimited.budgets.retry_quota = nullptr;
   unlimited.max_attempts = static_cast<int64_t>(count) + 1;
   return Play(unlimited, {found}, draws).delays;
 }
@@ -111,8 +111,8 @@ StopReason Reason(std::string_view outcome) {
 // the next one starts. `unit` is that of the delays.
 size_t RunInvocation(WaitOptions options, const Json::Array& responses,
                      size_t first, absl::Duration unit) {
-  TokenRecorder recorder(*options.retry_quota);
-  options.observer = Unowned(recorder);
+  TokenRecorder recorder(*options.budgets.retry_quota);
+  options.hooks.observer = Unowned(recorder);
   std::vector<Poll<>> answers;
   for (size_t i = first; i < responses.size(); ++i) {
     answers.push_back(Answer(responses[i]["response"]));
@@ -170,13 +170,13 @@ WaitOptions Given2026(const Json& given) {
     }
   }
   WaitOptions result = AwsStandard2026(options);
-  EXPECT_EQ(result.retry_quota->Available(MonotonicTime{}), 500);
+  EXPECT_EQ(result.budgets.retry_quota->Available(MonotonicTime{}), 500);
   if (given.has("initial_retry_tokens")) {
-    RetryQuotaOptions quota = result.retry_quota->options();
+    RetryQuotaOptions quota = result.budgets.retry_quota->options();
     quota.capacity = given["initial_retry_tokens"].number();
-    result.retry_quota = *RetryQuota::Make(quota);
+    result.budgets.retry_quota = *RetryQuota::Make(quota);
   }
-  result.delay_when_refused = given.has("long_polling");
+  result.budgets.delay_when_refused = given.has("long_polling");
   return result;
 }
 
@@ -207,7 +207,8 @@ TEST_F(AwsStandard2026VectorsTest, Profile) {
   File().Describes({"source", "notes"});
   const Json& profile = File()["profile"];
   const AwsRetryOptions options;
-  const RetryQuotaOptions quota = AwsStandard2026().retry_quota->options();
+  const RetryQuotaOptions quota =
+      AwsStandard2026().budgets.retry_quota->options();
 
   EXPECT_EQ(quota.retry_cost, profile["retry_cost"].number());
   EXPECT_EQ(quota.timeout_cost, profile["retry_cost"].number());
@@ -241,7 +242,7 @@ TEST_F(AwsStandard2026VectorsTest, CallsThatOverlap) {
     const Json::Array& outer = entry["threads"][0].array();
     const Json::Array& inner = entry["threads"][1].array();
     const auto tokens = [&] {
-      return options.retry_quota->Available(MonotonicTime{});
+      return options.budgets.retry_quota->Available(MonotonicTime{});
     };
     SimulatedClock clock;
     WaitOptions outer_options = options;
@@ -284,7 +285,7 @@ TEST_F(AwsStandard2026VectorsTest, CallsOnThreads) {
         });
       }
     }
-    EXPECT_EQ(options.retry_quota->Available(MonotonicTime{}),
+    EXPECT_EQ(options.budgets.retry_quota->Available(MonotonicTime{}),
               entry["expected_final_quota"].number());
   }
 }
@@ -292,8 +293,8 @@ TEST_F(AwsStandard2026VectorsTest, CallsOnThreads) {
 TEST_F(AwsStandard2026VectorsTest, RetryAfterHeader) {
   for (const Json& entry : File()["retry_after_header"].array()) {
     WaitOptions options = AwsStandard2026();
-    TokenRecorder recorder(*options.retry_quota);
-    options.observer = Unowned(recorder);
+    TokenRecorder recorder(*options.budgets.retry_quota);
+    options.hooks.observer = Unowned(recorder);
 
     const PlayedWait played =
         Play(options, {ServerError("", Hint(entry["header"])), Success()});
@@ -302,7 +303,7 @@ TEST_F(AwsStandard2026VectorsTest, RetryAfterHeader) {
     ASSERT_EQ(played.delays.size(), 1);
     EXPECT_EQ(recorder.tokens[1], entry["quota_after_failure"].number());
     ExpectNear(played.delays[0], Seconds(entry["delay"]));
-    EXPECT_EQ(options.retry_quota->Available(MonotonicTime{}),
+    EXPECT_EQ(options.budgets.retry_quota->Available(MonotonicTime{}),
               entry["quota_after_success"].number());
     File().Ran(entry);
   }
@@ -331,8 +332,8 @@ TEST_F(AwsStandard2026VectorsTest, Series) {
 TEST_F(AwsStandard2026VectorsTest, WhereTheSdksDiffer) {
   for (const Json& entry : File()["divergence"].array()) {
     WaitOptions options = AwsStandard2026();
-    options.retry_quota = *RetryQuota::Make({.capacity = 0});
-    options.delay_when_refused = true;
+    options.budgets.retry_quota = *RetryQuota::Make({.capacity = 0});
+    options.budgets.delay_when_refused = true;
 
     EXPECT_EQ(Play(options, {Throttled()}).after_last_poll,
               Seconds(entry["kotlin_rust_expected_delay"]));
@@ -388,7 +389,7 @@ TEST_F(KotlinLegacyVectorsTest, Cases) {
          .max_backoff = Ms(given["max_backoff_time"])});
     RetryQuotaOptions quota = KotlinRetryQuota();
     quota.capacity = given["initial_retry_tokens"].number();
-    options.retry_quota = *RetryQuota::Make(quota);
+    options.budgets.retry_quota = *RetryQuota::Make(quota);
 
     EXPECT_EQ(RunInvocation(options, entry["responses"].array(), 0,
                             absl::Milliseconds(1)),
@@ -399,7 +400,8 @@ TEST_F(KotlinLegacyVectorsTest, Cases) {
 
 TEST_F(KotlinLegacyVectorsTest, Profile) {
   const Json& profile = File()["profile"];
-  const RetryQuotaOptions quota = KotlinStandard().retry_quota->options();
+  const RetryQuotaOptions quota =
+      KotlinStandard().budgets.retry_quota->options();
 
   EXPECT_EQ(quota.capacity, 500);
   EXPECT_EQ(quota.retry_cost, profile["retry_cost"].number());
@@ -411,15 +413,15 @@ TEST_F(KotlinLegacyVectorsTest, Profile) {
 
 TEST_F(KotlinLegacyVectorsTest, TheAdaptiveModeHasALimiterToo) {
   for (const WaitOptions& options : {KotlinAdaptive(), AwsAdaptive2026()}) {
-    ASSERT_NE(options.retry_quota, nullptr);
-    ASSERT_NE(options.rate_limiter, nullptr);
+    ASSERT_NE(options.budgets.retry_quota, nullptr);
+    ASSERT_NE(options.budgets.rate_limiter, nullptr);
 
     // Throttled at once, the rate is 0.5 per second: 2 s for the next token.
     EXPECT_THAT(Play(options, {Throttled(), Success()}).delays,
                 ElementsAre(absl::Seconds(2)));
   }
-  EXPECT_EQ(KotlinStandard().rate_limiter, nullptr);
-  EXPECT_EQ(AwsStandard2026().rate_limiter, nullptr);
+  EXPECT_EQ(KotlinStandard().budgets.rate_limiter, nullptr);
+  EXPECT_EQ(AwsStandard2026().budgets.rate_limiter, nullptr);
 }
 
 class KotlinBackoffVectorsTest : public testing::Test {

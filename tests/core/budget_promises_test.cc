@@ -235,7 +235,7 @@ TEST(QuotaLowMarkTest, CallbackMayDropTheLastOwnerButTheWaits) {
   *quota = MakeQuota({.capacity = 20},
                      {.level = 10, .on_low = [quota] { *quota = nullptr; }});
   WaitOptions options = {.timeout = absl::Minutes(5), .clock = &clock};
-  options.retry_quota = *quota;
+  options.budgets.retry_quota = *quota;
   int polls = 0;
   Waiter wait(
       [&] {
@@ -395,7 +395,7 @@ class OwnLimiterTest : public EngineFixture {
  protected:
   WaitOptions Limited() {
     WaitOptions options = EverySecond();
-    options.rate_limiter = Unowned(limiter_);
+    options.budgets.rate_limiter = Unowned(limiter_);
     return options;
   }
 
@@ -492,7 +492,7 @@ TEST_F(OwnLimiterTest, UpdateMayDestroyItsWait) {
   Dropper limiter;
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
-  options.rate_limiter = Unowned(limiter);
+  options.budgets.rate_limiter = Unowned(limiter);
   limiter.wait = engine.Start(
       Waiter([this, token = token_] { return CountPoll(false); }, options),
       TakeHolding());

@@ -49,7 +49,8 @@ class BudgetTest : public testing::Test {
                                         .max_delay = Seconds(1),
                                         .jitter = Jitter::None()};
     options.timeout = timeout_;
-    options.backoff = options.server_error = options.throttled = kSecond;
+    options.backoff = options.errors.server_error_backoff =
+        options.errors.throttled_backoff = kSecond;
     options.clock = &clock_;
     const absl::Duration start = clock_.Elapsed();
     ScriptedPoll<> poll(clock_, std::move(script));
@@ -78,7 +79,7 @@ TEST_F(BudgetTest, CostDependsOnTheErrorAndWaitingIsFree) {
   (void)Wait({NotReady(), ServerError(), Throttled(),
               ServerError(absl::DeadlineExceededError("slow")), NotReady(),
               Failed("gone")},
-             {.retry_quota = quota});
+             {.budgets = {.retry_quota = quota}});
 
   EXPECT_EQ(Available(*quota), 100 - 10 - 5 - 20);
 }
@@ -87,7 +88,7 @@ TEST_F(BudgetTest, SuccessRefundsOnlyTheLastCost) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
 
   EXPECT_TRUE(Wait({ServerError(), ServerError(), Throttled(), Success()},
-                   {.retry_quota = quota})
+                   {.budgets = {.retry_quota = quota}})
                   .ok());
 
   EXPECT_EQ(Available(*quota), 100 - 10 - 10);
@@ -95,9 +96,10 @@ TEST_F(BudgetTest, SuccessRefundsOnlyTheLastCost) {
 
 TEST_F(BudgetTest, SuccessWithoutErrorsGivesTheIncrement) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
-  (void)Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({ServerError(), Failed("gone")},
+             {.budgets = {.retry_quota = quota}});
 
-  (void)Wait({Success()}, {.retry_quota = quota});
+  (void)Wait({Success()}, {.budgets = {.retry_quota = quota}});
 
   EXPECT_EQ(Available(*quota), 100 - 10 + 1);
 }
@@ -105,8 +107,8 @@ TEST_F(BudgetTest, SuccessWithoutErrorsGivesTheIncrement) {
 TEST_F(BudgetTest, RefusalEndsTheWaitWithTheLastError) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 25});
 
-  const WaitResult<> result =
-      Wait({ServerError("503")}, {.name = "job", .retry_quota = quota});
+  const WaitResult<> result = Wait(
+      {ServerError("503")}, {.name = "job", .budgets = {.retry_quota = quota}});
 
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2)));
   EXPECT_EQ(result.reason(), StopReason::kQuota);
@@ -122,7 +124,8 @@ TEST_F(BudgetTest, RefusalOfALongPollIsDelayed) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 15});
 
   const WaitResult<> result =
-      Wait({ServerError()}, {.retry_quota = quota, .delay_when_refused = true});
+      Wait({ServerError()},
+           {.budgets = {.retry_quota = quota, .delay_when_refused = true}});
 
   EXPECT_EQ(result.reason(), StopReason::kQuota);
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1)));
@@ -137,9 +140,9 @@ TEST_F(BudgetTest, RefusalWithoutADelayEndsTheWaitAtOnce) {
   const WaitResult<> result =
       Waiter(std::ref(poll),
              {.timeout = timeout_,
-              .server_error = {.initial_delay = k0, .max_delay = k0},
-              .retry_quota = quota,
-              .delay_when_refused = true,
+              .errors = {.server_error_backoff = {.initial_delay = k0,
+                                                  .max_delay = k0}},
+              .budgets = {.retry_quota = quota, .delay_when_refused = true},
               .clock = &clock_})
           .Wait();
 
@@ -153,12 +156,12 @@ TEST_F(BudgetTest, RefusalWithoutADelayEndsTheWaitAtOnce) {
 TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 25, .initial_cost = 20});
-  (void)Wait({Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({Failed("gone")}, {.budgets = {.retry_quota = quota}});
 
   const WaitResult<> result =
-      Wait({Success()}, {.retry_quota = quota,
-                         .delay_when_refused = true,
-                         .first_poll_delay = Seconds(3)});
+      Wait({Success()},
+           {.budgets = {.retry_quota = quota, .delay_when_refused = true},
+            .polls = {.first_delay = Seconds(3)}});
 
   EXPECT_EQ(result.reason(), StopReason::kQuota);
   EXPECT_THAT(polled_at_, IsEmpty());
@@ -168,9 +171,10 @@ TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
 TEST_F(BudgetTest, QuotaTooSmallForTheFirstPollPreventsEveryPoll) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 25, .initial_cost = 20});
-  (void)Wait({Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({Failed("gone")}, {.budgets = {.retry_quota = quota}});
 
-  const WaitResult<> result = Wait({Success()}, {.retry_quota = quota});
+  const WaitResult<> result =
+      Wait({Success()}, {.budgets = {.retry_quota = quota}});
 
   EXPECT_EQ(result.reason(), StopReason::kQuota);
   EXPECT_THAT(polled_at_, IsEmpty());
@@ -185,7 +189,7 @@ TEST_F(BudgetTest, RefillMayLengthenTheDelay) {
   // The quota has 20 tokens. The second and the third poll cost 10 each, and a
   // second refills one, so 9 are missing for the fourth poll.
   EXPECT_TRUE(Wait({ServerError(), ServerError(), ServerError(), Success()},
-                   {.retry_quota = quota})
+                   {.budgets = {.retry_quota = quota}})
                   .ok());
 
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2), Seconds(11)));
@@ -198,7 +202,8 @@ TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalWithoutCost) {
              .refill_per_second = 0.001,
              .when_spent = RetryQuotaOptions::WhenSpent::kWait});
 
-  const WaitResult<> result = Wait({ServerError()}, {.retry_quota = quota});
+  const WaitResult<> result =
+      Wait({ServerError()}, {.budgets = {.retry_quota = quota}});
 
   EXPECT_EQ(result.reason(), StopReason::kQuota);
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(2)));
@@ -217,7 +222,8 @@ TEST_F(BudgetTest, RefillAtTheDeadlineIsInTime) {
                          .refill_per_second = 2.5,
                          .when_spent = RetryQuotaOptions::WhenSpent::kWait});
 
-  const WaitResult<> result = Wait({ServerError()}, {.retry_quota = quota});
+  const WaitResult<> result =
+      Wait({ServerError()}, {.budgets = {.retry_quota = quota}});
 
   EXPECT_EQ(result.reason(), StopReason::kDeadline);
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1), Seconds(4)));
@@ -227,7 +233,7 @@ TEST_F(BudgetTest, StopRefundsThePollThatIsNotMade) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 100});
   clock_.CallAt(Milliseconds(1500), [&] { stop_.request_stop(); });
 
-  EXPECT_EQ(Wait({ServerError()}, {.retry_quota = quota}).reason(),
+  EXPECT_EQ(Wait({ServerError()}, {.budgets = {.retry_quota = quota}}).reason(),
             StopReason::kCancelled);
 
   EXPECT_EQ(Available(*quota), 100 - 10);
@@ -235,9 +241,10 @@ TEST_F(BudgetTest, StopRefundsThePollThatIsNotMade) {
 
 TEST_F(BudgetTest, WaitsShareAQuota) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 25});
-  (void)Wait({ServerError(), Failed("gone")}, {.retry_quota = quota});
+  (void)Wait({ServerError(), Failed("gone")},
+             {.budgets = {.retry_quota = quota}});
 
-  EXPECT_EQ(Wait({ServerError()}, {.retry_quota = quota}).reason(),
+  EXPECT_EQ(Wait({ServerError()}, {.budgets = {.retry_quota = quota}}).reason(),
             StopReason::kQuota);
 
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(1)));
@@ -249,7 +256,8 @@ TEST_F(BudgetTest, LimiterHoldsPollsBackOnceThrottled) {
 
   // Throttled at once, the rate is 0.5 per second: 2 s for the next token.
   const WaitResult<> result = Wait(
-      {Throttled(), Success()}, {.rate_limiter = limiter, .history_limit = 9});
+      {Throttled(), Success()},
+      {.budgets = {.rate_limiter = limiter}, .hooks = {.history_limit = 9}});
 
   EXPECT_TRUE(result.ok());
   EXPECT_THAT(polled_at_, ElementsAre(k0, Seconds(2)));
@@ -262,7 +270,8 @@ TEST_F(BudgetTest, LimiterLeavesTheLastPoll) {
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
 
-  const WaitResult<> result = Wait({Throttled()}, {.rate_limiter = limiter});
+  const WaitResult<> result =
+      Wait({Throttled()}, {.budgets = {.rate_limiter = limiter}});
 
   EXPECT_EQ(result.reason(), StopReason::kDeadline);
   EXPECT_THAT(polled_at_, ElementsAre(k0, Milliseconds(1500)));
@@ -277,7 +286,8 @@ TEST_F(BudgetTest, LimiterLeavesTheOnlyPollOfATimeoutOfZero) {
   ASSERT_GT(limiter->Acquire(clock_.MonotonicNow()), clock_.MonotonicNow());
   timeout_ = k0;
 
-  const WaitResult<> result = Wait({Success()}, {.rate_limiter = limiter});
+  const WaitResult<> result =
+      Wait({Success()}, {.budgets = {.rate_limiter = limiter}});
 
   EXPECT_TRUE(result.ok());
   EXPECT_THAT(polled_at_, ElementsAre(k0));
@@ -288,7 +298,8 @@ TEST_F(BudgetTest, StopEndsWaitingForTheLimiter) {
       *AdaptiveRateLimiter::Make({});
   clock_.CallAt(Milliseconds(1700), [&] { stop_.request_stop(); });
 
-  const WaitResult<> result = Wait({Throttled()}, {.rate_limiter = limiter});
+  const WaitResult<> result =
+      Wait({Throttled()}, {.budgets = {.rate_limiter = limiter}});
 
   EXPECT_EQ(result.reason(), StopReason::kCancelled);
   EXPECT_EQ(result.report().elapsed, Milliseconds(1700));

@@ -90,9 +90,9 @@ TEST(CancellationTest, RequestEndsTheFirstDelay) {
   SimulatedClock clock;
   waiter::stop_source stop;
   clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
-  Waiter wait(
-      [] { return true; },
-      {.timeout = Hours(9), .first_poll_delay = Hours(1), .clock = &clock});
+  Waiter wait([] { return true; }, {.timeout = Hours(9),
+                                    .polls = {.first_delay = Hours(1)},
+                                    .clock = &clock});
 
   const WaitResult<> result = wait.Wait(stop.get_token());
   EXPECT_EQ(result.reason(), StopReason::kCancelled);
@@ -187,7 +187,7 @@ TEST(CancellationTest, RequestWinsOverAnUnconfirmedSuccess) {
         stop.request_stop();
         return true;
       },
-      {.timeout = Hours(1), .successes_required = 2});
+      {.timeout = Hours(1), .confirm = {.successes = 2}});
 
   EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
 }
@@ -276,7 +276,7 @@ TEST(CancellationTest, HooksMayRequestAStop) {
                                   PollStatus::kSuccess});
     Waiter wait(std::ref(script), {.timeout = Hours(1),
                                    .backoff = kEverySecond,
-                                   .observer = Unowned(observer),
+                                   .hooks = {.observer = Unowned(observer)},
                                    .clock = &clock});
     EXPECT_EQ(wait.Wait(observer.token()).reason(), reason);
     EXPECT_EQ(observer.dones(), 1);
@@ -294,8 +294,8 @@ TEST(CancellationTest, HookBeforeTheFirstDelayMayRequestAStop) {
   StopsFromHook observer(StopsFromHook::Hook::kBeforeSleep);
   ScriptedPoll<> script(clock, {PollStatus::kSuccess});
   Waiter wait(std::ref(script), {.timeout = Hours(1),
-                                 .first_poll_delay = Seconds(1),
-                                 .observer = Unowned(observer),
+                                 .polls = {.first_delay = Seconds(1)},
+                                 .hooks = {.observer = Unowned(observer)},
                                  .clock = &clock});
 
   EXPECT_EQ(wait.Wait(observer.token()).reason(), StopReason::kCancelled);

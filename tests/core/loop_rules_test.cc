@@ -120,7 +120,7 @@ class LoopRulesTest : public testing::Test {
       options.max_attempts = absl::Uniform(gen_, 1, 20);
     }
     if (absl::Bernoulli(gen_, 0.3)) {
-      options.final_poll_lead = Between(absl::ZeroDuration(), absl::Seconds(5));
+      options.polls.last_lead = Between(absl::ZeroDuration(), absl::Seconds(5));
     }
     return WaitPolicy::Make(options);
   }
@@ -222,22 +222,21 @@ TEST_F(LoopRulesTest, APolicyIsPlainIfItAsksForCurvesAndTimesAlone) {
   };
   EXPECT_TRUE(is_plain({}));
   EXPECT_TRUE(is_plain({.max_attempts = 3,
-                        .first_poll_delay = absl::Seconds(1),
-                        .final_poll_lead = absl::Seconds(1)}));
-  EXPECT_FALSE(is_plain({.max_consecutive_server_errors = 3}));
-  EXPECT_FALSE(is_plain({.max_consecutive_throttles = 3}));
-  EXPECT_FALSE(is_plain({.max_server_error_time = absl::Seconds(3)}));
-  EXPECT_FALSE(is_plain({.successes_required = 2}));
-  EXPECT_FALSE(is_plain({.hold_for = absl::Seconds(3)}));
-  EXPECT_FALSE(is_plain({.history_limit = 1}));
-  EXPECT_FALSE(is_plain({.seed = 7}));
-  EXPECT_FALSE(is_plain({.retry_quota = *RetryQuota::Make({})}));
-  EXPECT_FALSE(is_plain({.rate_limiter = *AdaptiveRateLimiter::Make({})}));
+                        .polls = {.first_delay = absl::Seconds(1),
+                                  .last_lead = absl::Seconds(1)}}));
+  EXPECT_FALSE(is_plain({.errors = {.max_consecutive_server_errors = 3}}));
+  EXPECT_FALSE(is_plain({.confirm = {.successes = 2}}));
+  EXPECT_FALSE(is_plain({.confirm = {.hold_for = absl::Seconds(3)}}));
+  EXPECT_FALSE(is_plain({.hooks = {.history_limit = 1}}));
+  EXPECT_FALSE(is_plain({.hooks = {.seed = 7}}));
+  EXPECT_FALSE(is_plain({.budgets = {.retry_quota = *RetryQuota::Make({})}}));
+  EXPECT_FALSE(
+      is_plain({.budgets = {.rate_limiter = *AdaptiveRateLimiter::Make({})}}));
   EXPECT_FALSE(
       is_plain({.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
         return absl::Seconds(1);
       }}));
-  EXPECT_FALSE(is_plain({.on_checkpoint = [](const WaitToken&) {}}));
+  EXPECT_FALSE(is_plain({.hooks = {.on_checkpoint = [](const WaitToken&) {}}}));
   EXPECT_FALSE(WaitPolicy::Make({})->is_plain());  // No limit: invalid.
 }
 

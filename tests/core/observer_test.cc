@@ -76,7 +76,7 @@ class ObserverTest : public testing::Test {
             .backoff = {.initial_delay = absl::Seconds(1),
                         .max_delay = absl::Seconds(4),
                         .jitter = Jitter::None()},
-            .observer = Unowned(diary_),
+            .hooks = {.observer = Unowned(diary_)},
             .clock = &clock_};
   }
 
@@ -97,8 +97,8 @@ TEST_F(ObserverTest, ObserverSeesEveryPollSleepAndTheEnd) {
                                  ServerError("", absl::Seconds(8)),
                                  Success()});
   WaitOptions options = Options(absl::Minutes(1));
-  options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
-  options.first_poll_delay = absl::Seconds(2);
+  options.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  options.polls.first_delay = absl::Seconds(2);
 
   (void)Waiter(std::ref(script), options).Wait();
 
@@ -230,7 +230,7 @@ TEST_F(ObserverTest, SuccessInTimeIsNotLateBecauseOfAHook) {
     }
   };
   WaitOptions options = Options(absl::Seconds(10));
-  options.strict_deadline = true;
+  options.polls.strict_deadline = true;
 
   const WaitResult<> result = Waiter([] { return true; }, options).Wait();
 
@@ -243,7 +243,7 @@ TEST_F(ObserverTest, SuccessInTimeIsNotLateBecauseOfAHook) {
 TEST_F(ObserverTest, HoldThatEndsDuringAHookIsFollowedByAPollAtOnce) {
   WaitOptions options = Options(absl::Minutes(1));
   options.backoff.initial_delay = absl::Seconds(4);
-  options.hold_for = absl::Seconds(2);
+  options.confirm.hold_for = absl::Seconds(2);
   diary_.on_line = [this](std::string_view line) {
     if (absl::StrContains(std::string(line), " polled 1 ")) {
       clock_.AdvanceTime(absl::Seconds(3));
@@ -306,7 +306,7 @@ class DecisionTest : public ObserverTest {
   WaitOptions Options(absl::Duration timeout) {
     WaitOptions options = ObserverTest::Options(timeout);
     options.operation = "create instance";
-    options.observer = Unowned(decisions_);
+    options.hooks.observer = Unowned(decisions_);
     return options;
   }
 
@@ -317,8 +317,8 @@ TEST_F(DecisionTest, EachPollHasOneDecisionWithItsDelay) {
   ScriptedPoll<> script(
       clock_, {NotReady(), NotReady("", absl::Seconds(3)), Success()});
   WaitOptions options = Options(absl::Minutes(1));
-  options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
-  options.first_poll_delay = absl::Seconds(2);
+  options.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  options.polls.first_delay = absl::Seconds(2);
 
   (void)Waiter(std::ref(script), options).Wait();
 
@@ -397,7 +397,7 @@ TEST_F(DecisionTest, ListCallsAllInOrderAndLeavesOutNull) {
   decisions_.on_decision = [&] { order.emplace_back("first"); };
   second.on_decision = [&] { order.emplace_back("second"); };
   WaitOptions options = Options(absl::Minutes(1));
-  options.observer =
+  options.hooks.observer =
       std::make_shared<ObserverList>(std::vector<std::shared_ptr<WaitObserver>>{
           Unowned(decisions_), nullptr, Unowned(second)});
 
@@ -444,7 +444,7 @@ TEST_F(DecisionTest, HooksThatAnObserverDoesWithoutAreSkipped) {
     Some some(hooks);
     ScriptedPoll<> script(clock_, {NotReady(), Success()});
     WaitOptions options = Options(absl::Minutes(1));
-    options.observer = Unowned(some);
+    options.hooks.observer = Unowned(some);
 
     (void)Waiter(std::ref(script), options).Wait();
 
@@ -458,7 +458,7 @@ TEST_F(DecisionTest, MembersOfAListHaveTheHooksThatEachAsksFor) {
   hooks.after_poll = true;
   Some after(hooks);
   WaitOptions options = Options(absl::Minutes(1));
-  options.observer =
+  options.hooks.observer =
       std::make_shared<ObserverList>(std::vector<std::shared_ptr<WaitObserver>>{
           Unowned<WaitObserver>(none), Unowned<WaitObserver>(after)});
 
@@ -496,7 +496,7 @@ TEST_F(ObserveEveryWaitTest, WatchesBesideTheObserverOfTheOptionsAndOnce) {
   Decisions own;
   ObserveEveryWait(Unowned(decisions_));
   WaitOptions options = Options(absl::Minutes(1));
-  options.observer = Unowned(own);
+  options.hooks.observer = Unowned(own);
 
   const auto policy = WaitPolicy::Make(options);
   // A policy that is made of the options of another.
@@ -510,7 +510,7 @@ TEST_F(ObserveEveryWaitTest, SameObserverInTheOptionsIsCalledOnce) {
   const std::shared_ptr<WaitObserver> shared = Unowned(decisions_);
   ObserveEveryWait(shared);
   WaitOptions options = Options(absl::Minutes(1));
-  options.observer = shared;
+  options.hooks.observer = shared;
 
   (void)Waiter([] { return true; }, options).Wait();
 

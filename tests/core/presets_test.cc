@@ -200,18 +200,18 @@ TEST(PresetsTest, ParametersOutOfRangeAreErrorsThatNameAField) {
   expect_error(AwsPollingPseudoCode(3, kNegative), "backoff.initial_delay");
   expect_error(AwsPollingJava(3, kNegative), "backoff.initial_delay");
   expect_error(GoV1RetryRules({.max_throttled_delay = kNegative}),
-               "throttled.initial_delay");
+               "errors.throttled_backoff.initial_delay");
   expect_error(GoV1RetryRules({.min_throttled_delay = kNegative}),
-               "throttled.initial_delay");
+               "errors.throttled_backoff.initial_delay");
   expect_error(KotlinStandard({.max_attempts = 0}), "max_attempts");
   expect_error(KotlinStandard({.scale_factor = 0.5}), "backoff.multiplier");
   expect_error(KotlinStandard({.jitter = kNaN}), "backoff.jitter");
   expect_error(KotlinStandard({.max_backoff = Milliseconds(9)}),
                "backoff.max_delay");
   expect_error(AwsStandard2026({.throttled_initial_delay = kNegative}),
-               "throttled.initial_delay");
+               "errors.throttled_backoff.initial_delay");
   expect_error(AwsStandard2026({.retry_after_max_overshoot = kNegative}),
-               "retry_after.overshoot");
+               "errors.retry_after.overshoot");
   expect_error(SmithyWaiter(kNegative), "backoff.initial_delay");
   expect_error(SmithyWaiter(absl::InfiniteDuration()), "backoff");
   expect_error(GrpcRetry({.max_attempts = 0}), "max_attempts");
@@ -256,7 +256,7 @@ TEST(PresetsTest, TimeoutsCostMoreTokensOnlyBefore2026) {
   const Poll<> timeout = ServerError(absl::DeadlineExceededError("too slow"));
   const auto cost = [](const WaitOptions& options, const Poll<>& found) {
     Play(options, {found, Failed()});
-    return 500 - options.retry_quota->Available({});
+    return 500 - options.budgets.retry_quota->Available({});
   };
 
   EXPECT_EQ(cost(KotlinStandard(), timeout), 10);

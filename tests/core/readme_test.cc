@@ -148,8 +148,8 @@ TEST(ReadmeTest, FirstExampleRunsOutOfTimeAsShown) {
       []() -> waiter::Poll<Instance> { return waiter::NotReady("CREATING"); },
       {.name = "instance i-0abc",
        .timeout = absl::Minutes(5),
-       .clock = &clock,
-       .seed = 1});
+       .hooks = {.seed = 1},
+       .clock = &clock});
 
   const waiter::WaitResult<Instance> result = wait_until_running.Wait();
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of token.h and of `WaitOptions::on_checkpoint`, on every driver
+// Promises of token.h and of `WaitHooks::on_checkpoint`, on every driver
 // that can go on with a wait.
 
 #include <algorithm>
@@ -98,8 +98,8 @@ class CheckpointTest : public testing::TestWithParam<Driver> {
     return {.name = "job 7",
             .timeout = absl::Seconds(100),
             .backoff = Every(absl::Seconds(2)),
-            .server_error = Every(absl::Seconds(3)),
-            .throttled = Every(absl::Seconds(4)),
+            .errors = {.server_error_backoff = Every(absl::Seconds(3)),
+                       .throttled_backoff = Every(absl::Seconds(4))},
             .clock = &clock_};
   }
 
@@ -110,11 +110,11 @@ class CheckpointTest : public testing::TestWithParam<Driver> {
     return options;
   }
   void Save(WaitOptions& options, std::function<void()> act = nullptr) {
-    options.on_checkpoint = [this,
-                             act = std::move(act)](const WaitToken& token) {
-      tokens_.push_back(token);
-      if (act != nullptr) act();
-    };
+    options.hooks.on_checkpoint =
+        [this, act = std::move(act)](const WaitToken& token) {
+          tokens_.push_back(token);
+          if (act != nullptr) act();
+        };
   }
 
   // Runs a wait to its end, from `token` if that is not empty.
@@ -127,8 +127,10 @@ class CheckpointTest : public testing::TestWithParam<Driver> {
     if (GetParam() == Driver::kBlocking) {
       stop_ = waiter::stop_source();
       Waiter wait(std::move(poll), std::move(policy));
-      return token.empty() ? wait.Wait(notifier_, stop_.get_token())
-                           : wait.Resume(token, stop_.get_token());
+      return token.empty()
+                 ? wait.Wait(
+                       {.stop = stop_.get_token(), .notifier = &notifier_})
+                 : wait.Wait({.stop = stop_.get_token(), .resume = token});
     }
     Begin(std::move(poll), std::move(policy), token);
     engine_->Run();
@@ -144,18 +146,18 @@ class CheckpointTest : public testing::TestWithParam<Driver> {
     result_.reset();
     MakeEngine();
     if (GetParam() == Driver::kAsync) {
-      handle_ = engine_->Resume(
+      handle_ = engine_->Start(
           AsyncWaiter(AsyncFunction([poll = std::move(poll)](
                                         const PollContext& context,
                                         const PollCompletion<>& done) {
                         done(poll(context));
                       }),
                       std::move(policy)),
-          token, take);
+          take, {.resume = token});
       return;
     }
-    handle_ = engine_->Resume(Waiter(std::move(poll), std::move(policy)), token,
-                              take);
+    handle_ = engine_->Start(Waiter(std::move(poll), std::move(policy)), take,
+                             {.resume = token});
   }
 
   void MakeEngine() {
@@ -192,11 +194,11 @@ class CheckpointTest : public testing::TestWithParam<Driver> {
                               const Poll<>& found = NotReady()) {
     waiter::stop_source stop;
     std::optional<WaitToken> last;
-    options.on_checkpoint = [&](const WaitToken& token) {
+    options.hooks.on_checkpoint = [&](const WaitToken& token) {
       last = token;
       if (polls == 0) stop.request_stop();
     };
-    options.observer = nullptr;
+    options.hooks.observer = nullptr;
     (void)Waiter(
         [&] {
           --polls;
@@ -242,7 +244,7 @@ std::vector<SleepCase> SleepCases() {
        SleepReason::kFirstPollDelay,
        {Success()},
        [](WaitOptions& options) {
-         options.first_poll_delay = absl::Seconds(9);
+         options.polls.first_delay = absl::Seconds(9);
        }},
       {"not ready", SleepReason::kNotReady, {NotReady(), Success()}, {}},
       {"server error",
@@ -266,7 +268,7 @@ std::vector<SleepCase> SleepCases() {
        SleepReason::kRetryQuota,
        {ServerError(), Success()},
        [](WaitOptions& options) {
-         options.retry_quota = *RetryQuota::Make(
+         options.budgets.retry_quota = *RetryQuota::Make(
              {.capacity = 14,
               .initial_cost = 14,
               .refill_per_second = 1,
@@ -277,13 +279,13 @@ std::vector<SleepCase> SleepCases() {
        {NotReady(), Success()},
        [](WaitOptions& options) {
          options.backoff = Every(absl::Milliseconds(1));
-         options.rate_limiter = *AdaptiveRateLimiter::MakeLimiting(
+         options.budgets.rate_limiter = *AdaptiveRateLimiter::MakeLimiting(
              {}, 0.5, options.clock->MonotonicNow());
        }},
       {"confirming",
        SleepReason::kConfirming,
        {Success()},
-       [](WaitOptions& options) { options.successes_required = 3; }},
+       [](WaitOptions& options) { options.confirm.successes = 3; }},
       {"end",
        SleepReason::kFinalPoll,
        {NotReady()},
@@ -292,8 +294,8 @@ std::vector<SleepCase> SleepCases() {
        SleepReason::kServerError,
        {ServerError()},
        [](WaitOptions& options) {
-         options.retry_quota = *RetryQuota::Make({.capacity = 1});
-         options.delay_when_refused = true;
+         options.budgets.retry_quota = *RetryQuota::Make({.capacity = 1});
+         options.budgets.delay_when_refused = true;
        }},
   };
 }
@@ -305,7 +307,7 @@ TEST_P(CheckpointTest, EverySleepHasOneWhateverItsReason) {
     polled_at_.clear();
     Sleeps sleeps;
     WaitOptions options = Saving();
-    options.observer = Unowned(sleeps);
+    options.hooks.observer = Unowned(sleeps);
     if (example.set != nullptr) example.set(options);
 
     (void)Run(Script(example.steps), options);
@@ -389,7 +391,7 @@ TEST_P(CheckpointTest, StopInItEndsTheWaitWithoutTheSleep) {
 
 TEST_P(CheckpointTest, StopInThatOfAFirstDelayLeavesNoPoll) {
   WaitOptions options = Saving([this] { RequestStop(); });
-  options.first_poll_delay = absl::Seconds(3);
+  options.polls.first_delay = absl::Seconds(3);
 
   EXPECT_EQ(Run(Script({NotReady()}), options).reason(),
             StopReason::kCancelled);
@@ -426,7 +428,7 @@ TEST_P(CheckpointTest, ItMayWaitItself) {
 
 TEST_P(CheckpointTest, ResumedFirstDelayIsTheRestOfTheFirst) {
   WaitOptions options = Options();
-  options.first_poll_delay = absl::Seconds(10);
+  options.polls.first_delay = absl::Seconds(10);
   const WaitToken token = TokenAfter(0, options);
   EXPECT_EQ(token.attempts(), 0);
   clock_.AdvanceTime(absl::Seconds(4));
@@ -463,7 +465,8 @@ TEST_P(CheckpointTest, CurvesGoOnGrowing) {
     SCOPED_TRACE(std::string(PollStatusName(found.status())));
     polled_at_.clear();
     options.backoff = Every(absl::Seconds(1));
-    options.server_error = options.throttled = options.backoff = doubling;
+    options.errors.server_error_backoff = options.errors.throttled_backoff =
+        options.backoff = doubling;
     const WaitToken token = TokenAfter(3, options, found);
     const absl::Duration saved = clock_.Elapsed();
 
@@ -490,16 +493,10 @@ TEST_P(CheckpointTest, LimitsCountThePollsFromBefore) {
       {"fewer", [](WaitOptions& options) { options.max_attempts = 2; },
        NotReady(), StopReason::kAttempts, 4},
       {"errors",
-       [](WaitOptions& options) { options.max_consecutive_server_errors = 4; },
-       ServerError(), StopReason::kConsecutiveLimit, 4},
-      {"throttles",
-       [](WaitOptions& options) { options.max_consecutive_throttles = 5; },
-       Throttled(), StopReason::kConsecutiveLimit, 5},
-      {"error time",
        [](WaitOptions& options) {
-         options.max_server_error_time = absl::Seconds(12);
+         options.errors.max_consecutive_server_errors = 4;
        },
-       ServerError(), StopReason::kConsecutiveLimit, 5},
+       ServerError(), StopReason::kConsecutiveLimit, 4},
   };
   for (const Case& example : cases) {
     SCOPED_TRACE(std::string(example.name));
@@ -517,7 +514,7 @@ TEST_P(CheckpointTest, LimitsCountThePollsFromBefore) {
 
 TEST_P(CheckpointTest, ConfirmationGoesOn) {
   WaitOptions options = Options();
-  options.successes_required = 4;
+  options.confirm.successes = 4;
   WaitToken token = TokenAfter(3, options, Success());
   EXPECT_TRUE(Run(Script({Success()}), options, token).ok());
   EXPECT_THAT(polled_at_, SizeIs(1));
@@ -525,7 +522,7 @@ TEST_P(CheckpointTest, ConfirmationGoesOn) {
   // Polled at 0, 2 and 4 s, and again at 9 s.
   polled_at_.clear();
   options = Options();
-  options.hold_for = absl::Seconds(9);
+  options.confirm.hold_for = absl::Seconds(9);
   const absl::Duration start = clock_.Elapsed();
   token = TokenAfter(3, options, Success());
   clock_.AdvanceTime(absl::Seconds(5));
@@ -535,7 +532,7 @@ TEST_P(CheckpointTest, ConfirmationGoesOn) {
   // One poll that is not a success restarts it.
   polled_at_.clear();
   options = Options();
-  options.successes_required = 4;
+  options.confirm.successes = 4;
   token = TokenAfter(3, options, Success());
   EXPECT_TRUE(Run(Script({NotReady(), Success()}), options, token).ok());
   EXPECT_THAT(polled_at_, SizeIs(5));
@@ -572,10 +569,10 @@ TEST_P(CheckpointTest, EndsAreThoseOfOptionsThatGoOn) {
   const WaitToken token = TokenAfter(3, Options());
   clock_.AdvanceTime(absl::Hours(1));
   WaitOptions options = Options();
-  options.strict_deadline = true;
+  options.polls.strict_deadline = true;
   EXPECT_EQ(Run(Script({Success()}), options, token).reason(),
             StopReason::kDeadline);
-  options.strict_deadline = false;
+  options.polls.strict_deadline = false;
   const WaitResult<> result = Run(Script({Success()}), options, token);
   EXPECT_TRUE(result.ok());
   EXPECT_TRUE(result.report().late);
@@ -607,11 +604,11 @@ TEST_P(CheckpointTest, WallClockMovesTheWaitOnlyForward) {
 TEST_P(CheckpointTest, RefundFollowsAPollThatIsNotMade) {
   const auto quota = *RetryQuota::Make({.capacity = 100, .initial_cost = 10});
   WaitOptions options = Options();
-  options.retry_quota =
+  options.budgets.retry_quota =
       *RetryQuota::Make({.capacity = 100, .initial_cost = 10});
   const WaitToken token = TokenAfter(1, options, ServerError());
   quota->Withdraw(50, clock_.MonotonicNow());
-  options.retry_quota = quota;
+  options.budgets.retry_quota = quota;
 
   // It pays for no first poll.
   clock_.CallAt(clock_.Elapsed() + absl::Seconds(1), [this] { RequestStop(); });
@@ -624,7 +621,7 @@ TEST_P(CheckpointTest, RefundFollowsAPollThatIsNotMade) {
 TEST_P(CheckpointTest, SuccessGivesBackTheCostAndLaterErrorsPay) {
   const auto quota = *RetryQuota::Make({.capacity = 100, .initial_cost = 10});
   WaitOptions options = Options();
-  options.retry_quota = quota;
+  options.budgets.retry_quota = quota;
   const WaitToken token = TokenAfter(1, options, ServerError());
   // The stop gave back the cost of the second poll.
   ASSERT_EQ(quota->Available(clock_.MonotonicNow()), 90);
@@ -644,7 +641,8 @@ TEST_P(CheckpointTest, SuccessGivesBackTheCostAndLaterErrorsPay) {
 class WholeSeconds : public RateLimiter {
  public:
   MonotonicTime Acquire(MonotonicTime now) override {
-    const MonotonicTime pass = std::chrono::ceil<std::chrono::seconds>(now);
+    const MonotonicTime::Base pass =
+        std::chrono::ceil<std::chrono::seconds>(now);
     if (pass == now) ++passed;
     return pass;
   }
@@ -668,7 +666,7 @@ TEST_P(CheckpointTest, EveryPollPassesTheLimiter) {
     WholeSeconds limiter;
     WaitOptions options = Options();
     options.backoff = Every(absl::Milliseconds(1700));
-    options.rate_limiter = Unowned(limiter);
+    options.budgets.rate_limiter = Unowned(limiter);
     clock_.AdvanceTime(pause);
 
     ASSERT_TRUE(Run(Script({NotReady(), Success()}), options, token).ok());
@@ -686,7 +684,7 @@ TEST_P(CheckpointTest, LimitersLeaveTheLastPollOfAResumedWait) {
   clock_.AdvanceTime(absl::Hours(2) + absl::Milliseconds(1));
   WholeSeconds limiter;
   WaitOptions options = Options();
-  options.rate_limiter = Unowned(limiter);
+  options.budgets.rate_limiter = Unowned(limiter);
 
   EXPECT_TRUE(Run(Script({Success()}), options, token).ok());
 
@@ -703,7 +701,7 @@ TEST_P(CheckpointTest, RefusedTokenEndsAndGivesUpWithoutAPoll) {
     } else {
       options.name = "job 8";
     }
-    options.on_give_up = [&](const GiveUp& end) {
+    options.hooks.on_failure = [&](const WaitFailure& end) {
       given_up.push_back(
           absl::StrCat(std::string(end.name), " ",
                        std::string(StopReasonName(end.report.reason))));
@@ -739,7 +737,7 @@ TEST_P(CheckpointTest, OwnTokensOfAResumedWaitGoOnAgain) {
     bool polled = false;
     WaitOptions options = Options();
     std::optional<WaitToken> next;
-    options.on_checkpoint = [&](const WaitToken& saved) {
+    options.hooks.on_checkpoint = [&](const WaitToken& saved) {
       next = saved;
       if (polled) RequestStop();
     };
@@ -809,7 +807,7 @@ TEST_P(CheckpointTest, HintAndLeastDelayHoldForANotifiedWaitThatGoesOn) {
     WaitOptions options = Options();
     options.backoff = Every(absl::Seconds(60));
     options.backoff.min_delay = example.min_delay;
-    options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+    options.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
     const WaitToken token = TokenAfter(1, options, example.found);
     clock_.AdvanceTime(absl::Seconds(5));
     if (GetParam() == Driver::kBlocking) return;  // Has no such call.
@@ -836,7 +834,8 @@ TEST_P(EngineCheckpointTest, ItMayDestroyTheHandleWithAllThatTheWaitOwns) {
   bool called = false;
   {
     WaitOptions options = Options();
-    options.on_checkpoint = [this, owned, &called](const WaitToken& token) {
+    options.hooks.on_checkpoint = [this, owned,
+                                   &called](const WaitToken& token) {
       handle_ = WaitHandle();
       // The function itself must still be there.
       called = !token.bytes().empty() && owned.use_count() > 1;
@@ -871,10 +870,11 @@ TEST_P(EngineCheckpointTest, ItMayGoOnWithItsOwnTokenElsewhere) {
   std::vector<StopReason> ends;
   Begin(Script({NotReady()}), WaitPolicy::Make(Saving([&] {
           engine_
-              ->Resume(Waiter([] { return true; }, Options()), tokens_.back(),
-                       [&](const WaitResult<>& result) {
-                         ends.push_back(result.reason());
-                       })
+              ->Start(Waiter([] { return true; }, Options()),
+                      [&](const WaitResult<>& result) {
+                        ends.push_back(result.reason());
+                      },
+                      {.resume = tokens_.back()})
               .Detach();
           handle_ = WaitHandle();
         })));
@@ -890,7 +890,9 @@ TEST_P(EngineCheckpointTest, HandleOfAResumedWaitMayBeDestroyedInItsFirst) {
   const WaitToken token = TokenAfter(1, Options());
   auto owned = std::make_shared<int>();
   WaitOptions options = Options();
-  options.on_checkpoint = [this](const WaitToken&) { handle_ = WaitHandle(); };
+  options.hooks.on_checkpoint = [this](const WaitToken&) {
+    handle_ = WaitHandle();
+  };
   Begin([owned](const PollContext&) { return Success(); },
         WaitPolicy::Make(options), token);
 
@@ -911,10 +913,10 @@ TEST_P(EngineCheckpointTest, PollThatNeverAnswersEndsAtTheDeadlineOfTheToken) {
     std::optional<PollCompletion<>> completion;
     std::optional<WaitResult<>> result;
     MakeEngine();
-    const WaitHandle wait = engine_->Resume(
+    const WaitHandle wait = engine_->Start(
         AsyncWaiter([&](const PollCompletion<>& done) { completion = done; },
                     endless),
-        token, [&](WaitResult<> got) { result = std::move(got); });
+        [&](WaitResult<> got) { result = std::move(got); }, {.resume = token});
 
     engine_->Run();
 
@@ -930,9 +932,8 @@ TEST_P(EngineCheckpointTest, PollThatNeverAnswersEndsAtTheDeadlineOfTheToken) {
 TEST_P(EngineCheckpointTest, NamedWaitSavesItsOwnName) {
   MakeEngine();
   const auto policy = WaitPolicy::Make(Saving());
-  handle_ =
-      engine_->Start("job 9", Waiter(Script({NotReady(), Success()}), policy),
-                     [](const WaitResult<>&) {});
+  handle_ = engine_->Start(Waiter(Script({NotReady(), Success()}), policy),
+                           [](const WaitResult<>&) {}, {.name = "job 9"});
   engine_->Run();
   ASSERT_THAT(tokens_, SizeIs(1));
   EXPECT_EQ(tokens_[0].name(), "job 9");
@@ -993,10 +994,11 @@ TEST(CheckpointThreadTest, ItRunsOnTheThreadOfTheEngine) {
             },
             WaitOptions{.timeout = absl::Minutes(5),
                         .backoff = Every(absl::Milliseconds(1)),
-                        .on_checkpoint =
-                            [&](const WaitToken&) {
-                              at_checkpoint = std::this_thread::get_id();
-                            }}),
+                        .hooks = {.on_checkpoint =
+                                      [&](const WaitToken&) {
+                                        at_checkpoint =
+                                            std::this_thread::get_id();
+                                      }}}),
         [&](const WaitResult<>&) {
           at_end = std::this_thread::get_id();
           ended = true;
@@ -1013,9 +1015,11 @@ TEST(CheckpointThreadTest, ThreadsMayShareATokenAndAWaiter) {
   std::optional<WaitToken> token;
   (void)Waiter([] { return true; },
                WaitOptions{.timeout = absl::Minutes(5),
-                           .first_poll_delay = absl::Milliseconds(1),
-                           .on_checkpoint =
-                               [&](const WaitToken& saved) { token = saved; }})
+                           .polls = {.first_delay = absl::Milliseconds(1)},
+                           .hooks = {.on_checkpoint =
+                                         [&](const WaitToken& saved) {
+                                           token = saved;
+                                         }}})
       .Wait();
   ASSERT_TRUE(token.has_value());
   Waiter wait([] { return true; }, absl::Minutes(5));
@@ -1024,11 +1028,13 @@ TEST(CheckpointThreadTest, ThreadsMayShareATokenAndAWaiter) {
   {
     std::vector<JoiningThread> threads;
     for (int i = 0; i < 2; ++i) {
-      threads.emplace_back([&] { ok += wait.Resume(*token).ok() ? 1 : 0; });
+      threads.emplace_back(
+          [&] { ok += wait.Wait({.resume = *token}).ok() ? 1 : 0; });
       threads.emplace_back([&] {
         engine
-            .Resume(wait, *token,
-                    [&](const WaitResult<>& got) { ok += got.ok() ? 1 : 0; })
+            .Start(wait,
+                   [&](const WaitResult<>& got) { ok += got.ok() ? 1 : 0; },
+                   {.resume = *token})
             .Detach();
       });
       threads.emplace_back([&] {
@@ -1045,9 +1051,9 @@ using CheckpointDeathTest = testing::Test;
 TEST(CheckpointDeathTest, ExceptionOfACheckpointTerminatesTheProgram) {
   const WaitOptions options = {.timeout = absl::Minutes(5),
                                .backoff = Every(absl::Milliseconds(1)),
-                               .on_checkpoint = [](const WaitToken&) {
+                               .hooks = {.on_checkpoint = [](const WaitToken&) {
                                  throw std::runtime_error("the disk is full");
-                               }};
+                               }}};
   const auto block = [&] {
     try {
       (void)Waiter([] { return false; }, options).Wait();
@@ -1074,12 +1080,13 @@ TEST(CheckpointDeathTest, DestroyingTheEngineInItIsReported) {
     std::optional<WaitEngine> engine(std::in_place,
                                      WaitEngineOptions{.threads = 0});
     engine
-        ->Start(
-            Waiter([] { return false; },
-                   WaitOptions{.timeout = absl::Minutes(5),
-                               .on_checkpoint =
-                                   [&](const WaitToken&) { engine.reset(); }}),
-            [](const WaitResult<>&) {})
+        ->Start(Waiter([] { return false; },
+                       WaitOptions{.timeout = absl::Minutes(5),
+                                   .hooks = {.on_checkpoint =
+                                                 [&](const WaitToken&) {
+                                                   engine.reset();
+                                                 }}}),
+                [](const WaitResult<>&) {})
         .Detach();
     engine->Run();
   };
@@ -1091,13 +1098,14 @@ TEST(CheckpointDeathTest, DestroyingTheEngineInItIsReported) {
 WaitToken SmallToken() {
   WaitToken token;
   SimulatedClock clock;
-  (void)Waiter([] { return true; },
-               WaitOptions{.name = "x",
-                           .timeout = absl::Minutes(5),
-                           .first_poll_delay = absl::Seconds(1),
-                           .on_checkpoint =
-                               [&](const WaitToken& saved) { token = saved; },
-                           .clock = &clock})
+  (void)Waiter(
+      [] { return true; },
+      WaitOptions{.name = "x",
+                  .timeout = absl::Minutes(5),
+                  .polls = {.first_delay = absl::Seconds(1)},
+                  .hooks = {.on_checkpoint =
+                                [&](const WaitToken& saved) { token = saved; }},
+                  .clock = &clock})
       .Wait();
   return token;
 }
@@ -1179,7 +1187,8 @@ TEST(WaitTokenPromisesTest, EveryWallClockGivesAWaitThatEnds) {
       WaitOptions options = {
           .timeout = absl::Seconds(100),
           .backoff = Every(absl::Seconds(2)),
-          .on_checkpoint = [&](const WaitToken& got) { token = got; },
+          .hooks = {.on_checkpoint =
+                        [&](const WaitToken& got) { token = got; }},
           .clock = &clock};
       int polls = 0;
       Waiter wait([&] { return ++polls == 2; }, options);
@@ -1188,7 +1197,8 @@ TEST(WaitTokenPromisesTest, EveryWallClockGivesAWaitThatEnds) {
       clock.wall = resumed;
 
       polls = -1000;
-      const WaitResult<> result = wait.Resume(*WaitToken::Parse(token.bytes()));
+      const WaitResult<> result =
+          wait.Wait({.resume = *WaitToken::Parse(token.bytes())});
 
       EXPECT_EQ(result.reason(), StopReason::kDeadline);
       EXPECT_LE(clock.inner.Elapsed(), absl::Seconds(2 + 100));

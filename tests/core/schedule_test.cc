@@ -59,11 +59,11 @@ TEST(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
           Jitter::Decorrelated()}) {
       SimulatedClock clock;
       SleepRecorder recorder;
-      WaitOptions options = {.timeout = absl::Minutes(3),
-                             .backoff = {.jitter = jitter},
-                             .observer = Unowned(recorder),
-                             .clock = &clock,
-                             .seed = seed};
+      WaitOptions options = {
+          .timeout = absl::Minutes(3),
+          .backoff = {.jitter = jitter},
+          .hooks = {.observer = Unowned(recorder), .seed = seed},
+          .clock = &clock};
       SplitMix64 gen(seed);
 
       const absl::StatusOr<std::vector<absl::Duration>> schedule =
@@ -97,12 +97,15 @@ TEST(ScheduleTest, DelaysOfZeroCount) {
 TEST(ScheduleTest, ScheduleFollowsTheCurveOfTheStatus) {
   SplitMix64 gen(1);
 
-  EXPECT_THAT(*Schedule({.timeout = absl::Hours(1),
-                         .max_attempts = 3,
-                         .server_error = {.initial_delay = absl::Seconds(3),
-                                          .jitter = Jitter::None()}},
-                        gen, 1000, ServerError()),
-              ElementsAre(absl::Seconds(3), absl::Seconds(6)));
+  EXPECT_THAT(
+      *Schedule(
+          {.timeout = absl::Hours(1),
+           .max_attempts = 3,
+           .errors = {.server_error_backoff = {.initial_delay =
+                                                   absl::Seconds(3),
+                                               .jitter = Jitter::None()}}},
+          gen, 1000, ServerError()),
+      ElementsAre(absl::Seconds(3), absl::Seconds(6)));
 }
 
 TEST(ScheduleTest, InvalidOptionsAreAnError) {
@@ -114,8 +117,8 @@ TEST(ScheduleTest, InvalidOptionsAreAnError) {
 
 TEST(ScheduleTest, LeavesSharedBudgetsAlone) {
   WaitOptions options = {.timeout = absl::Minutes(1)};
-  options.retry_quota = *RetryQuota::Make({.capacity = 28});
-  options.rate_limiter = *AdaptiveRateLimiter::Make({});
+  options.budgets.retry_quota = *RetryQuota::Make({.capacity = 28});
+  options.budgets.rate_limiter = *AdaptiveRateLimiter::Make({});
   SplitMix64 gen(1);
 
   const auto schedule =
@@ -123,13 +126,13 @@ TEST(ScheduleTest, LeavesSharedBudgetsAlone) {
 
   ASSERT_TRUE(schedule.ok());
   EXPECT_THAT(*schedule, SizeIs(2));  // As many retries as the quota pays for.
-  EXPECT_EQ(options.retry_quota->Available(MonotonicTime()), 28);
+  EXPECT_EQ(options.budgets.retry_quota->Available(MonotonicTime()), 28);
 }
 
 // The sum of the delay and the refill would overflow.
 TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
   WaitOptions options = {.timeout = absl::InfiniteDuration()};
-  options.retry_quota =
+  options.budgets.retry_quota =
       RetryQuota::Make({.capacity = 1,
                         .retry_cost = 1,
                         .timeout_cost = 1,
@@ -151,7 +154,8 @@ TEST(ScheduleTest, SavesNothing) {
   SplitMix64 gen(1);
   const auto delays =
       Schedule({.timeout = absl::Minutes(1),
-                .on_checkpoint = [&](const WaitToken& /*token*/) { ++saved; }},
+                .hooks = {.on_checkpoint =
+                              [&](const WaitToken& /*token*/) { ++saved; }}},
                gen, /*max_delays=*/4, PollStatus::kNotReady);
 
   ASSERT_TRUE(delays.ok());

@@ -106,7 +106,7 @@ TEST_F(SmithyWaiterVectorsTest, CasesOfSmithyGo) {
     const std::string& name = entry["name"].string();
     const absl::Duration min_delay = Seconds(entry["min"]);
     WaitOptions options = SmithyWaiter(min_delay, Seconds(entry["max"]));
-    options.final_poll_lead = min_delay;
+    options.polls.last_lead = min_delay;
     options.timeout = Seconds(entry["max_wait"]);
     options.max_attempts = static_cast<int64_t>(entry["attempts"].number()) + 1;
 
@@ -160,7 +160,7 @@ TEST_F(SmithyWaiterVectorsTest, LastPoll) {
             (std::vector<absl::Duration>{absl::Seconds(2), absl::Seconds(4),
                                          absl::Seconds(3)}));
   EXPECT_EQ(rule["smithy_go"].string(), "delay=remaining-minDelay");
-  options.final_poll_lead = MinDelay(options.backoff);
+  options.polls.last_lead = MinDelay(options.backoff);
   EXPECT_EQ(Play(options, {NotReady()}).delays,
             (std::vector<absl::Duration>{absl::Seconds(2), absl::Seconds(4),
                                          absl::Seconds(1)}));

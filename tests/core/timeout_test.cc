@@ -28,19 +28,21 @@ TEST(TimeoutTest, TakesDurationsOfAbseilAndOfTheStandard) {
   EXPECT_EQ(WaitOptions{.timeout = -1h}.timeout, -absl::Hours(1));
   EXPECT_EQ(WaitOptions{.timeout = absl::Hours(1)}.timeout, absl::Hours(1));
   EXPECT_EQ(WaitOptions{}.timeout, std::nullopt);
-  EXPECT_EQ(Timeout(std::chrono::duration<double>(0.25)),
-            Timeout(absl::Milliseconds(250)));
+  EXPECT_EQ(OptionalDuration(std::chrono::duration<double>(0.25)),
+            OptionalDuration(absl::Milliseconds(250)));
 }
 
 TEST(TimeoutTest, DurationsBeyondAllTimeAreInfinite) {
-  EXPECT_EQ(*Timeout(std::chrono::hours::max()), absl::InfiniteDuration());
-  EXPECT_EQ(*Timeout(std::chrono::hours::min()), -absl::InfiniteDuration());
-  EXPECT_EQ(*Timeout(std::chrono::nanoseconds::max()),
+  EXPECT_EQ(*OptionalDuration(std::chrono::hours::max()),
             absl::InfiniteDuration());
-  EXPECT_EQ(*Timeout(std::chrono::duration<double>(
+  EXPECT_EQ(*OptionalDuration(std::chrono::hours::min()),
+            -absl::InfiniteDuration());
+  EXPECT_EQ(*OptionalDuration(std::chrono::nanoseconds::max()),
+            absl::InfiniteDuration());
+  EXPECT_EQ(*OptionalDuration(std::chrono::duration<double>(
                 std::numeric_limits<double>::infinity())),
             absl::InfiniteDuration());
-  EXPECT_EQ(*Timeout(std::chrono::hours(24 * 365 * 200)),
+  EXPECT_EQ(*OptionalDuration(std::chrono::hours(24 * 365 * 200)),
             absl::Hours(24 * 365 * 200));
 }
 
@@ -66,13 +68,14 @@ TEST(TimeoutTest, ConversionsDoNotOverflowOnTheWay) {
   using Ticks = std::chrono::duration<int64_t, std::ratio<1, 90000>>;
   constexpr int64_t kSeconds = int64_t{40} * 365 * 24 * 3600;
 
-  EXPECT_EQ(*Timeout(Ticks(kSeconds * 90000)), absl::Seconds(kSeconds));
+  EXPECT_EQ(*OptionalDuration(Ticks(kSeconds * 90000)),
+            absl::Seconds(kSeconds));
 }
 
 // A wait without a time is an error; one that waits for ever would be none.
 TEST(TimeoutTest, WhatIsNotANumberIsUnset) {
-  EXPECT_FALSE(Timeout(std::chrono::duration<double>(
-                           std::numeric_limits<double>::quiet_NaN()))
+  EXPECT_FALSE(OptionalDuration(std::chrono::duration<double>(
+                                    std::numeric_limits<double>::quiet_NaN()))
                    .has_value());
 }
 
@@ -83,8 +86,8 @@ TEST(TimeoutTest, ValueCanBeChangedInPlace) {
 }
 
 TEST(TimeoutTest, NumbersAreNoTimes) {
-  static_assert(!std::constructible_from<Timeout, int>);
-  static_assert(!std::constructible_from<Timeout, double>);
+  static_assert(!std::constructible_from<OptionalDuration, int>);
+  static_assert(!std::constructible_from<OptionalDuration, double>);
 }
 
 }  // namespace

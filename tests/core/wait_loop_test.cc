@@ -125,7 +125,7 @@ TEST(WaitLoopTest, LongerDelayBeatsTheHint) {
 TEST(WaitLoopTest, JitterOfAHintStopsAtMaxRetryAfter) {
   const WaitOptions options = {
       .timeout = absl::Hours(1),
-      .retry_after = {.max_retry_after = absl::Seconds(9)}};
+      .errors = {.retry_after = {.max_retry_after = absl::Seconds(9)}}};
 
   EXPECT_EQ(HighestDraws(options).Answer(NotReady("", absl::Seconds(8))),
             seconds(9));
@@ -158,10 +158,10 @@ TEST(WaitLoopTest, DefaultThrottledDelaysAreASecondOrMore) {
 
 TEST(WaitLoopTest, ContextDescribesTheWait) {
   PlayedWait wait({.timeout = absl::Seconds(30),
+                   .poll_timeout = absl::Seconds(26),
                    .backoff = {.initial_delay = absl::Seconds(5),
                                .max_delay = absl::Seconds(5),
-                               .jitter = Jitter::None()},
-                   .poll_timeout = absl::Seconds(26)});
+                               .jitter = Jitter::None()}});
   wait.Answer(Throttled("", absl::Seconds(4)), seconds(1));
 
   const PollContext context = wait.loop().Context(absl::UnixEpoch());
@@ -175,10 +175,10 @@ TEST(WaitLoopTest, ContextDescribesTheWait) {
 }
 
 TEST(WaitLoopTest, PollAtTheDeadlineMayTakeItsTimeout) {
-  PlayedWait wait(
-      {.timeout = absl::Milliseconds(50),
-       .backoff = {.initial_delay = absl::Seconds(1), .jitter = Jitter::None()},
-       .poll_timeout = absl::Seconds(3)});
+  PlayedWait wait({.timeout = absl::Milliseconds(50),
+                   .poll_timeout = absl::Seconds(3),
+                   .backoff = {.initial_delay = absl::Seconds(1),
+                               .jitter = Jitter::None()}});
   wait.Answer(NotReady());
 
   const PollContext context = wait.loop().Context(absl::UnixEpoch());
@@ -190,12 +190,13 @@ TEST(WaitLoopTest, PollAtTheDeadlineMayTakeItsTimeout) {
 TEST(WaitLoopTest, PollNearTheDeadlineMayTakeTheFinalPollTimeout) {
   // Polls start 1 s before the deadline of 10 s, and at it.
   for (const seconds start : {seconds(9), seconds(10)}) {
-    PlayedWait wait({.timeout = absl::Seconds(10),
-                     .backoff = {.initial_delay = absl::Seconds(60),
-                                 .max_delay = absl::Seconds(60)},
-                     .final_poll_lead = absl::FromChrono(seconds(10) - start),
-                     .poll_timeout = absl::Seconds(30),
-                     .final_poll_timeout = absl::Seconds(3)});
+    PlayedWait wait(
+        {.timeout = absl::Seconds(10),
+         .poll_timeout = absl::Seconds(30),
+         .backoff = {.initial_delay = absl::Seconds(60),
+                     .max_delay = absl::Seconds(60)},
+         .polls = {.last_lead = absl::FromChrono(seconds(10) - start),
+                   .last_timeout = absl::Seconds(3)}});
     EXPECT_EQ(wait.Answer(NotReady()), start);
 
     EXPECT_EQ(wait.loop().Context(absl::UnixEpoch()).timeout, absl::Seconds(3));
@@ -207,7 +208,7 @@ TEST(WaitLoopTest, FinalPollTimeoutShortensNoPollAndStaysWithinPollTimeout) {
   const auto first_poll = [](absl::Duration poll_timeout) {
     PlayedWait wait({.timeout = absl::Seconds(1),
                      .poll_timeout = poll_timeout,
-                     .final_poll_timeout = absl::Milliseconds(700)});
+                     .polls = {.last_timeout = absl::Milliseconds(700)}});
     return std::pair(wait.loop().Context(absl::UnixEpoch()).timeout,
                      absl::FromChrono(wait.loop().AnswerDeadline() - kStart));
   };
@@ -233,10 +234,11 @@ TEST(WaitLoopTest, OnlyFiniteLimitsAreADeadline) {
 // at once.
 TEST(WaitLoopTest, EndByAFailureNeedsTheExactTime) {
   constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
-  const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
-                                        .backoff = kAtOnce,
-                                        .server_error = kAtOnce,
-                                        .throttled = kAtOnce});
+  const auto policy =
+      WaitPolicy::Make({.timeout = absl::Hours(1),
+                        .backoff = kAtOnce,
+                        .errors = {.server_error_backoff = kAtOnce,
+                                   .throttled_backoff = kAtOnce}});
 
   EXPECT_TRUE(policy->NeedsExactTime(Failed("gone"), /*has_slept=*/false));
   EXPECT_FALSE(policy->NeedsExactTime(NotReady(), /*has_slept=*/false));
@@ -260,22 +262,16 @@ TEST(WaitLoopTest, DelayBeforeTheNextPollNeedsTheExactTime) {
   for (const BackoffOptions& delayed : {kFloor, kGrowing}) {
     EXPECT_TRUE(needs({.backoff = delayed}, NotReady()));
     EXPECT_TRUE(
-        needs({.backoff = kAtOnce, .server_error = delayed}, ServerError()));
-    EXPECT_TRUE(needs({.backoff = kAtOnce, .throttled = delayed}, Throttled()));
+        needs({.backoff = kAtOnce, .errors = {.server_error_backoff = delayed}},
+              ServerError()));
+    EXPECT_TRUE(
+        needs({.backoff = kAtOnce, .errors = {.throttled_backoff = delayed}},
+              Throttled()));
     // A throttled delay is no shorter than one after "not ready".
-    EXPECT_TRUE(needs({.backoff = delayed, .throttled = kAtOnce}, Throttled()));
+    EXPECT_TRUE(
+        needs({.backoff = delayed, .errors = {.throttled_backoff = kAtOnce}},
+              Throttled()));
   }
-}
-
-TEST(WaitLoopTest, TimeLimitOfServerErrorsNeedsTheExactTime) {
-  constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
-  const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
-                                        .max_server_error_time = absl::Hours(1),
-                                        .backoff = kAtOnce,
-                                        .server_error = kAtOnce});
-
-  EXPECT_TRUE(policy->NeedsExactTime(ServerError(), /*has_slept=*/false));
-  EXPECT_FALSE(policy->NeedsExactTime(NotReady(), /*has_slept=*/false));
 }
 
 // They are told the time that has passed.
@@ -288,7 +284,7 @@ TEST(WaitLoopTest, DelayRulesAndHistoriesNeedTheExactTime) {
     return absl::ZeroDuration();
   };
   WaitOptions with_history = at_once;
-  with_history.history_limit = 1;
+  with_history.hooks.history_limit = 1;
 
   for (const WaitOptions& options : {with_rule, with_history}) {
     EXPECT_TRUE(WaitPolicy::Make(options)->NeedsExactTime(NotReady(),
@@ -368,32 +364,20 @@ TEST(WaitLoopMessageTest, AttemptLimitIsNamed) {
 }
 
 TEST(WaitLoopMessageTest, ConsecutiveLimits) {
-  PlayedWait errors(
-      {.timeout = absl::Hours(1), .max_consecutive_server_errors = 1});
-  PlayedWait throttles(
-      {.timeout = absl::Hours(1), .max_consecutive_throttles = 1});
-  PlayedWait time({.timeout = absl::Hours(1),
-                   .max_server_error_time = absl::ZeroDuration()});
+  PlayedWait errors({.timeout = absl::Hours(1),
+                     .errors = {.max_consecutive_server_errors = 1}});
   errors.Answer(ServerError("503"));
-  throttles.Answer(Throttled());
-  time.Answer(ServerError());
 
   EXPECT_EQ(errors.message(),
             "wait: max_consecutive_server_errors of 1 reached after 1 attempt "
             "in 0; last poll: server error: 503");
-  EXPECT_EQ(throttles.message(),
-            "wait: max_consecutive_throttles of 1 reached after 1 attempt in "
-            "0; last poll: throttled");
-  EXPECT_EQ(time.message(),
-            "wait: max_server_error_time of 0 reached after 1 attempt in 0; "
-            "last poll: server error");
 }
 
 TEST(WaitLoopMessageTest, HoldTooLongForTheDeadlineIsNamed) {
   PlayedWait wait(
       {.timeout = absl::Seconds(3),
        .backoff = {.jitter = Jitter::Full(), .min_delay = absl::ZeroDuration()},
-       .hold_for = absl::Seconds(9)});
+       .confirm = {.hold_for = absl::Seconds(9)}});
   wait.Answer(Success(), seconds(1));
   wait.Answer(Success(), seconds(2));
 
@@ -403,7 +387,8 @@ TEST(WaitLoopMessageTest, HoldTooLongForTheDeadlineIsNamed) {
 }
 
 TEST(WaitLoopMessageTest, LateSuccessUnderStrictDeadlineIsNamed) {
-  PlayedWait wait({.timeout = absl::Seconds(3), .strict_deadline = true});
+  PlayedWait wait(
+      {.timeout = absl::Seconds(3), .polls = {.strict_deadline = true}});
   wait.Answer(Success(), seconds(5));
 
   EXPECT_EQ(wait.message(),
@@ -418,7 +403,7 @@ TEST(WaitLoopMessageTest, LeadThatLeavesNoTimeIsNamed) {
     PlayedWait wait({.timeout = absl::Seconds(20),
                      .backoff = {.initial_delay = absl::Seconds(60),
                                  .max_delay = absl::Seconds(60)},
-                     .final_poll_lead = absl::Seconds(5)});
+                     .polls = {.last_lead = absl::Seconds(5)}});
     EXPECT_EQ(wait.Answer(NotReady()), seconds(15));
     wait.Answer(NotReady("CREATING", hint));
 
@@ -449,7 +434,7 @@ TEST(WaitLoopMessageTest, PollWithoutAnAnswerIsNamed) {
 
 TEST(WaitLoopMessageTest, WaitWithoutAPollSaysSo) {
   PlayedWait wait(
-      {.timeout = absl::Hours(1), .first_poll_delay = absl::Minutes(1)});
+      {.timeout = absl::Hours(1), .polls = {.first_delay = absl::Minutes(1)}});
   wait.End(seconds(2), StopReason::kShutDown, /*unanswered=*/false);
 
   EXPECT_EQ(wait.message(),
@@ -513,7 +498,7 @@ TEST(WaitLoopReportTest, PollWithoutAnAnswerIsNotSleep) {
 
 TEST(WaitLoopReportTest, SleepThatIsCutShortCountsUntilItsEnd) {
   PlayedWait wait(
-      {.timeout = absl::Hours(1), .first_poll_delay = absl::Minutes(1)});
+      {.timeout = absl::Hours(1), .polls = {.first_delay = absl::Minutes(1)}});
   wait.End(seconds(2), StopReason::kCancelled, /*unanswered=*/false);
 
   EXPECT_EQ(wait.report().slept, absl::Seconds(2));
@@ -538,11 +523,11 @@ TEST(WaitLoopReportTest, FirstAndLastErrorsAreKept) {
 
 TEST(WaitLoopTest, HintBeyondMaxMayFailAtOnce) {
   WaitOptions options = {.timeout = absl::Hours(1)};
-  options.retry_after.max_retry_after = absl::Seconds(9);
+  options.errors.retry_after.max_retry_after = absl::Seconds(9);
   PlayedWait cut(options);
   EXPECT_EQ(cut.Answer(Throttled("429", absl::Minutes(1))), seconds(9));
 
-  options.retry_after.fail_beyond_max = true;
+  options.errors.retry_after.fail_beyond_max = true;
   PlayedWait fits(options);
   EXPECT_EQ(fits.Answer(Throttled("429", absl::Seconds(9))), seconds(9));
   PlayedWait fails(options);
@@ -577,7 +562,7 @@ BackoffOptions Every(absl::Duration delay) {
 
 TEST(WaitLoopTest, GrowthRestartsAfterASuccessThatIsNotConfirmed) {
   PlayedWait wait =
-      HighestDraws({.timeout = absl::Hours(1), .successes_required = 2});
+      HighestDraws({.timeout = absl::Hours(1), .confirm = {.successes = 2}});
   EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
   EXPECT_EQ(wait.Answer(NotReady()), milliseconds(200));
   wait.Answer(Success());
@@ -593,8 +578,8 @@ TEST(WaitLoopTest, HintAsLongAsTheDelayDecidesOnlyAsALowerBound) {
     const auto sleeps = std::make_shared<SleepRecorder>();
     PlayedWait wait({.timeout = absl::Hours(1),
                      .backoff = Every(absl::Seconds(1)),
-                     .retry_after = {.rule = rule},
-                     .observer = sleeps});
+                     .errors = {.retry_after = {.rule = rule}},
+                     .hooks = {.observer = sleeps}});
     EXPECT_EQ(wait.Answer(NotReady("", absl::Seconds(1))), seconds(1));
     EXPECT_THAT(sleeps->reasons, testing::ElementsAre(reason));
   }
@@ -603,7 +588,7 @@ TEST(WaitLoopTest, HintAsLongAsTheDelayDecidesOnlyAsALowerBound) {
 TEST(WaitLoopTest, EndlessHintIsNone) {
   PlayedWait wait({.timeout = absl::Hours(1),
                    .backoff = Every(absl::Seconds(1)),
-                   .retry_after = {.fail_beyond_max = true}});
+                   .errors = {.retry_after = {.fail_beyond_max = true}}});
   Poll<> endless(PollStatus::kNotReady, "", absl::InfiniteDuration());
   EXPECT_EQ(wait.Answer(endless), seconds(1));
 }
@@ -615,7 +600,7 @@ TEST(WaitLoopTest, DelayRuleMayAskForNoDelay) {
        .backoff = Every(absl::Seconds(1)),
        .delay_rule = [](const DelayRequest&,
                         absl::BitGenRef) { return absl::ZeroDuration(); },
-       .observer = sleeps});
+       .hooks = {.observer = sleeps}});
   EXPECT_EQ(wait.Answer(NotReady(), seconds(3)), seconds(0));
   EXPECT_THAT(sleeps->reasons, testing::IsEmpty());
   // The next poll begins when the last one has ended.
@@ -626,7 +611,7 @@ TEST(WaitLoopTest, LeadThatDoesNotFitIsDropped) {
   for (const seconds took : {seconds(4), seconds(5)}) {
     PlayedWait wait({.timeout = absl::Seconds(10),
                      .backoff = Every(absl::Seconds(1)),
-                     .final_poll_lead = absl::Seconds(6)});
+                     .polls = {.last_lead = absl::Seconds(6)}});
     EXPECT_EQ(wait.Answer(NotReady(), took), seconds(1));
   }
 }
@@ -647,10 +632,11 @@ TEST(WaitLoopTest, PollBeyondTheDeadlineMayTakeTwiceTheLongestOne) {
 
 TEST(WaitLoopTest, QuotaWithTokensDoesNotExplainADelay) {
   const auto sleeps = std::make_shared<SleepRecorder>();
-  PlayedWait wait({.timeout = absl::Hours(1),
-                   .server_error = Every(absl::Seconds(1)),
-                   .retry_quota = *RetryQuota::Make({.capacity = 100}),
-                   .observer = sleeps});
+  PlayedWait wait(
+      {.timeout = absl::Hours(1),
+       .errors = {.server_error_backoff = Every(absl::Seconds(1))},
+       .budgets = {.retry_quota = *RetryQuota::Make({.capacity = 100})},
+       .hooks = {.observer = sleeps}});
   EXPECT_EQ(wait.Answer(ServerError()), seconds(1));
   EXPECT_THAT(sleeps->reasons, testing::ElementsAre(SleepReason::kServerError));
 }
@@ -658,17 +644,18 @@ TEST(WaitLoopTest, QuotaWithTokensDoesNotExplainADelay) {
 TEST(WaitLoopTest, LastPollIsNotMadeBeforeItsTokensAreThere) {
   // The tokens are there after 3 s. The last poll would begin 2 s before the
   // deadline of 4 s.
-  PlayedWait wait({.timeout = absl::Seconds(4),
-                   .server_error = Every(absl::Seconds(1)),
-                   .retry_quota = *RetryQuota::Make(
+  PlayedWait wait(
+      {.timeout = absl::Seconds(4),
+       .errors = {.server_error_backoff = Every(absl::Seconds(1))},
+       .budgets = {.retry_quota = *RetryQuota::Make(
                        {.capacity = 1,
                         .initial_cost = 1,
                         .retry_cost = 1,
                         .timeout_cost = 1,
                         .throttle_cost = 1,
                         .refill_per_second = 1.0 / 3,
-                        .when_spent = RetryQuotaOptions::WhenSpent::kWait}),
-                   .final_poll_lead = absl::Seconds(2)});
+                        .when_spent = RetryQuotaOptions::WhenSpent::kWait})},
+       .polls = {.last_lead = absl::Seconds(2)}});
   EXPECT_EQ(wait.Answer(ServerError()), seconds(3));
 }
 
@@ -684,7 +671,7 @@ TEST(WaitLoopReportTest, ThrottledPollsAreErrors) {
 TEST(WaitLoopReportTest, HistoryOfOnePollHasItsDelay) {
   PlayedWait wait({.timeout = absl::Hours(1),
                    .backoff = Every(absl::Seconds(7)),
-                   .history_limit = 1});
+                   .hooks = {.history_limit = 1}});
   wait.Answer(NotReady("first"));
   wait.Answer(NotReady("second"));
   ASSERT_EQ(wait.report().history.size(), 1);

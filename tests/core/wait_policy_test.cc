@@ -116,9 +116,9 @@ TEST(WaitPolicyTest, EveryFunctionOfAnInvalidPolicyIsSafe) {
   options.max_attempts = -5;
   options.backoff.multiplier = -1;
   options.backoff.max_delay = -absl::Hours(1);
-  options.first_poll_delay = -absl::InfiniteDuration();
-  options.hold_for = absl::InfiniteDuration();
-  options.successes_required = 0;
+  options.polls.first_delay = -absl::InfiniteDuration();
+  options.confirm.hold_for = absl::InfiniteDuration();
+  options.confirm.successes = 0;
   const auto policy = WaitPolicy::Make(options);
   EXPECT_FALSE(policy->status().ok());
   EXPECT_EQ(&policy->clock(), &clock);

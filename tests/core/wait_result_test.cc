@@ -111,7 +111,8 @@ TEST(WaitReportTest, LimitsOfAWaitAreNotThrottling) {
   };
 
   const absl::Status attempts = inner({.max_attempts = 2});
-  const absl::Status errors = inner({.max_consecutive_server_errors = 3});
+  const absl::Status errors =
+      inner({.errors = {.max_consecutive_server_errors = 3}});
   const absl::Status rule =
       inner({.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
         return std::optional<absl::Duration>();
@@ -178,7 +179,7 @@ TEST(WaitResultTest, OnlyExhaustionIsALimit) {
 TEST(WaitResultTest, HintIsNotBlamedForTheEndOfTheLastPoll) {
   SimulatedClock clock;
   WaitOptions options = {.timeout = absl::Seconds(10),
-                         .final_poll_lead = absl::Seconds(1),
+                         .polls = {.last_lead = absl::Seconds(1)},
                          .clock = &clock};
   options.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
     return absl::Seconds(3);

@@ -420,7 +420,7 @@ class ResumeTest : public testing::Test {
 
   WaitOptions Saving() {
     WaitOptions options = Options();
-    options.on_checkpoint = [this](const WaitToken& token) {
+    options.hooks.on_checkpoint = [this](const WaitToken& token) {
       tokens_.push_back(token);
     };
     return options;
@@ -437,8 +437,8 @@ class ResumeTest : public testing::Test {
         },
         [&] {
           WaitOptions options = Saving();
-          options.on_checkpoint =
-              [&, save = options.on_checkpoint](const WaitToken& token) {
+          options.hooks.on_checkpoint =
+              [&, save = options.hooks.on_checkpoint](const WaitToken& token) {
                 save(token);
                 if (left == 0) stop.request_stop();
               };
@@ -471,7 +471,8 @@ TEST_F(ResumeTest, WaitGoesOnWhereItWas) {
   ASSERT_EQ(clock_.Elapsed(), absl::Seconds(6));
   ScriptedPoll<> script(clock_, {ServerError("oops"), NotReady(), Success()});
 
-  const WaitResult<> result = Waiter(std::ref(script), Options()).Resume(token);
+  const WaitResult<> result =
+      Waiter(std::ref(script), Options()).Wait({.resume = token});
 
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(script.polled_at()[0], absl::Seconds(14));
@@ -486,7 +487,8 @@ TEST_F(ResumeTest, PollThatWasDueMeanwhileIsMadeAtOnce) {
   clock_.AdvanceTime(absl::Seconds(50));
   ScriptedPoll<> script(clock_, {Success()});
 
-  const WaitResult<> result = Waiter(std::ref(script), Options()).Resume(token);
+  const WaitResult<> result =
+      Waiter(std::ref(script), Options()).Wait({.resume = token});
 
   EXPECT_TRUE(result.ok());
   EXPECT_THAT(script.polled_at(), ElementsAre(absl::Seconds(56)));
@@ -501,7 +503,7 @@ TEST_F(ResumeTest, HintAndTextOfTheSavedPollEndWithTheNextOne) {
   options.max_attempts = 3;
 
   const WaitResult<> result =
-      Waiter([] { return false; }, options).Resume(token);
+      Waiter([] { return false; }, options).Wait({.resume = token});
 
   // The throttled poll, and two that follow the curve of "not ready".
   EXPECT_LT(clock_.Elapsed(), absl::Seconds(80));
@@ -519,7 +521,7 @@ TEST_F(ResumeTest, WaitThatIsOlderThanTheClockKnowsItsTimes) {
                                    kNow + seconds(9), {kNow, clock_.TimeNow()});
 
   const WaitResult<> result =
-      Waiter([] { return false; }, Options()).Resume(token);
+      Waiter([] { return false; }, Options()).Wait({.resume = token});
 
   EXPECT_EQ(result.reason(), StopReason::kDeadline);
   EXPECT_EQ(result.report().elapsed, absl::Hours(10'000) + absl::Seconds(260));
@@ -533,7 +535,7 @@ TEST_F(ResumeTest, DeadlineThatHasPassedLeavesOneLastPoll) {
     ScriptedPoll<> script(clock_, {succeeds ? Success() : NotReady("late")});
 
     const WaitResult<> result =
-        Waiter(std::ref(script), Options()).Resume(token);
+        Waiter(std::ref(script), Options()).Wait({.resume = token});
 
     EXPECT_EQ(result.reason(),
               succeeds ? StopReason::kSuccess : StopReason::kDeadline);
@@ -548,7 +550,7 @@ TEST_F(ResumeTest, MessageNamesTheDeadlineThatTheOptionsDoNotHave) {
   options.timeout = absl::InfiniteDuration();
 
   const WaitResult<> result =
-      Waiter([] { return false; }, options).Resume(token);
+      Waiter([] { return false; }, options).Wait({.resume = token});
 
   EXPECT_EQ(result.reason(), StopReason::kDeadline);
   EXPECT_THAT(result.status().message(),
@@ -563,19 +565,20 @@ TEST_F(ResumeTest, LimitsAreThoseOfTheOptionsThatGoOn) {
   options.max_attempts = 4;
 
   const WaitResult<> result =
-      Waiter([] { return false; }, options).Resume(token);
+      Waiter([] { return false; }, options).Wait({.resume = token});
 
   EXPECT_EQ(result.reason(), StopReason::kAttempts);
   EXPECT_EQ(result.report().elapsed, absl::Seconds(14));
 }
 
 TEST_F(ResumeTest, EmptyTokenStartsAWait) {
-  EXPECT_TRUE(Waiter([] { return true; }, Options()).Resume({}).ok());
+  EXPECT_TRUE(Waiter([] { return true; }, Options()).Wait({.resume = {}}).ok());
   WaitEngine engine({.threads = 0, .clock = &clock_});
   bool ended = false;
   engine
-      .Resume(Waiter([] { return true; }, Options()), WaitToken(),
-              [&](const WaitResult<>& result) { ended = result.ok(); })
+      .Start(Waiter([] { return true; }, Options()),
+             [&](const WaitResult<>& result) { ended = result.ok(); },
+             {.resume = WaitToken()})
       .Detach();
   engine.Run();
   EXPECT_TRUE(ended);
@@ -588,7 +591,7 @@ TEST_F(ResumeTest, WaitOfAnotherNameIsRefusedWithoutAPoll) {
   int polls = 0;
 
   const WaitResult<> result =
-      Waiter([&] { return ++polls > 0; }, options).Resume(token);
+      Waiter([&] { return ++polls > 0; }, options).Wait({.resume = token});
 
   EXPECT_EQ(result.reason(), StopReason::kInvalidOptions);
   EXPECT_EQ(result.status(),
@@ -605,20 +608,23 @@ TEST_F(ResumeTest, NameThatWasCutIsTheSame) {
   ScriptedPoll<> script(clock_, {NotReady(), Success(), Success()});
   ASSERT_TRUE(Waiter(std::ref(script), options).Wait().ok());
 
-  EXPECT_TRUE(Waiter(std::ref(script), options).Resume(tokens_[0]).ok());
+  EXPECT_TRUE(
+      Waiter(std::ref(script), options).Wait({.resume = tokens_[0]}).ok());
 }
 
 TEST_F(ResumeTest, InvalidOptionsAndStopsEndAsForANewWait) {
   const WaitToken token = TokenAfter(1);
   WaitOptions options = Options();
   options.max_attempts = 0;
-  EXPECT_EQ(Waiter([] { return true; }, options).Resume(token).reason(),
-            StopReason::kInvalidOptions);
+  EXPECT_EQ(
+      Waiter([] { return true; }, options).Wait({.resume = token}).reason(),
+      StopReason::kInvalidOptions);
 
   waiter::stop_source stop;
   stop.request_stop();
   const WaitResult<> result =
-      Waiter([] { return true; }, Options()).Resume(token, stop.get_token());
+      Waiter([] { return true; }, Options())
+          .Wait({.stop = stop.get_token(), .resume = token});
   EXPECT_EQ(result.reason(), StopReason::kCancelled);
   EXPECT_EQ(result.report().attempts, 1);
 }
@@ -630,7 +636,8 @@ TEST_F(ResumeTest, TokenOfAPollUnderWayAsksAgainAtOnce) {
       SaveWait(state, SomeReport(), "job 7", kNow + seconds(9), {kNow, kWall});
   ScriptedPoll<> script(clock_, {Success()});
 
-  const WaitResult<> result = Waiter(std::ref(script), Options()).Resume(token);
+  const WaitResult<> result =
+      Waiter(std::ref(script), Options()).Wait({.resume = token});
 
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
@@ -641,9 +648,10 @@ TEST_F(ResumeTest, QuotaGetsBackWhatTheWaitHadPaidElsewhere) {
   const auto quota = *RetryQuota::Make({.capacity = 100, .throttle_cost = 5});
   quota->Withdraw(50, clock_.MonotonicNow());
   WaitOptions options = Options();
-  options.retry_quota = quota;
+  options.budgets.retry_quota = quota;
 
-  EXPECT_TRUE(Waiter([] { return true; }, options).Resume(SomeToken()).ok());
+  EXPECT_TRUE(
+      Waiter([] { return true; }, options).Wait({.resume = SomeToken()}).ok());
 
   EXPECT_EQ(quota->Available(clock_.MonotonicNow()), 55);
 }
@@ -656,7 +664,7 @@ TEST_F(ResumeTest, RefusedWaitEndsAtTheEndOfItsSleep) {
   int polls = 0;
 
   const WaitResult<> result =
-      Waiter([&] { return ++polls > 0; }, Options()).Resume(token);
+      Waiter([&] { return ++polls > 0; }, Options()).Wait({.resume = token});
 
   EXPECT_EQ(result.reason(), StopReason::kQuota);
   EXPECT_EQ(polls, 0);
@@ -667,11 +675,11 @@ TEST_F(ResumeTest, HistoryBeginsWhereTheWaitGoesOn) {
   for (const int64_t limit : {1, 2, 3, 10}) {
     const WaitToken token = TokenAfter(3);
     WaitOptions options = Options();
-    options.history_limit = limit;
+    options.hooks.history_limit = limit;
     options.max_attempts = 7;
 
     const WaitResult<> result =
-        Waiter([] { return false; }, options).Resume(token);
+        Waiter([] { return false; }, options).Wait({.resume = token});
 
     std::vector<int64_t> attempts;
     for (const PollRecord& poll : result.report().history) {
@@ -712,10 +720,10 @@ TEST_F(ResumeTest, ObserverSeesAWaitThatBeginsWithTheRestOfASleep) {
   clock_.AdvanceTime(absl::Seconds(3));
   Lines observer;
   WaitOptions options = Saving();
-  options.observer = Unowned(observer);
+  options.hooks.observer = Unowned(observer);
   tokens_.clear();
 
-  (void)Waiter([] { return true; }, options).Resume(token);
+  (void)Waiter([] { return true; }, options).Wait({.resume = token});
 
   EXPECT_THAT(observer.lines, ElementsAre("start, 1m40s", "sleep 5s, resumed",
                                           "poll 4", "done"));
@@ -742,8 +750,9 @@ TEST_P(EngineResumeTest, WaitGoesOnWhereItWas) {
   std::optional<WaitResult<>> result;
 
   engine_
-      .Resume(Waiter(std::ref(script), Options()), token,
-              [&](WaitResult<> got) { result = std::move(got); })
+      .Start(Waiter(std::ref(script), Options()),
+             [&](WaitResult<> got) { result = std::move(got); },
+             {.resume = token})
       .Detach();
   engine_.Run();
 
@@ -756,7 +765,7 @@ TEST_P(EngineResumeTest, WaitGoesOnWhereItWas) {
 TEST_P(EngineResumeTest, CheckpointsComeBeforeSleepsAndShorterSleeps) {
   ScriptedPoll<> script(clock_, {NotReady("", absl::Seconds(30)), Success()});
   WaitOptions options = Saving();
-  options.retry_after.rule = RetryAfterOptions::Rule::kClamp;
+  options.errors.retry_after.rule = RetryAfterOptions::Rule::kClamp;
   options.backoff.initial_delay = absl::Seconds(40);
   WaitHandle wait = engine_.Start(Waiter(std::ref(script), options),
                                   [](const WaitResult<>&) {});
@@ -781,11 +790,11 @@ TEST_P(EngineResumeTest, AsynchronousPollsAndHandlesWorkAsEver) {
   const WaitToken token = TokenAfter(3);
   std::optional<PollCompletion<>> completion;
   std::optional<WaitResult<>> result;
-  WaitHandle wait = engine_.Resume(
+  WaitHandle wait = engine_.Start(
       AsyncWaiter<std::function<void(PollCompletion<>)>>(
           [&](PollCompletion<> given) { completion = std::move(given); },
           Options()),
-      token, [&](WaitResult<> got) { result = std::move(got); });
+      [&](WaitResult<> got) { result = std::move(got); }, {.resume = token});
   engine_.RunDue();
   clock_.AdvanceTime(absl::Seconds(1));
   wait.PollNow();
@@ -811,7 +820,7 @@ TEST_P(EngineResumeTest, ManyWaitsGoOnInAnotherEngine) {
     for (int i = 0; i < kWaits; ++i) {
       WaitOptions options = Options();
       options.name = absl::StrCat("job ", i);
-      options.on_checkpoint = [&saved, i](const WaitToken& token) {
+      options.hooks.on_checkpoint = [&saved, i](const WaitToken& token) {
         saved[static_cast<size_t>(i)] = token;
       };
       waits.push_back(first.Start(Waiter([] { return false; }, options),
@@ -826,15 +835,15 @@ TEST_P(EngineResumeTest, ManyWaitsGoOnInAnotherEngine) {
     WaitOptions options = Options();
     options.name = absl::StrCat("job ", i);
     engine_
-        .Resume(Waiter([] { return false; }, options),
-                saved[static_cast<size_t>(i)],
-                [&](const WaitResult<>& result) {
-                  EXPECT_EQ(result.reason(), StopReason::kDeadline);
-                  EXPECT_EQ(result.report().elapsed, absl::Seconds(100));
-                  // At 0, 2, 6, 14, 30, 62 and, at the deadline, 100 s.
-                  EXPECT_EQ(result.report().attempts, 7);
-                  ++ended;
-                })
+        .Start(Waiter([] { return false; }, options),
+               [&](const WaitResult<>& result) {
+                 EXPECT_EQ(result.reason(), StopReason::kDeadline);
+                 EXPECT_EQ(result.report().elapsed, absl::Seconds(100));
+                 // At 0, 2, 6, 14, 30, 62 and, at the deadline, 100 s.
+                 EXPECT_EQ(result.report().attempts, 7);
+                 ++ended;
+               },
+               {.resume = saved[static_cast<size_t>(i)]})
         .Detach();
   }
   engine_.Run();

@@ -265,13 +265,14 @@ TEST(WaiterTest, JitterOfAHintIsAQuarterAtMost) {
   Waiter wait(
       std::ref(script),
       {.timeout = Seconds(20),
-       .retry_after = {.max_retry_after = Seconds(9),
+       .errors = {.retry_after =
+                      {.max_retry_after = Seconds(9),
                        .past_deadline =
-                           RetryAfterOptions::PastDeadline::kPollAtDeadline},
+                           RetryAfterOptions::PastDeadline::kPollAtDeadline}},
        .clock = &clock});
   ConstantGen gen = kLongest;
 
-  EXPECT_TRUE(wait.Wait({}, gen).ok());
+  EXPECT_TRUE(wait.Wait({.gen = gen}).ok());
   // 4 + 1 and 8 + 1 as the longest allowed, then the time left to the deadline.
   EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration(), Seconds(5),
                                               Seconds(14), Seconds(20)));
@@ -283,7 +284,7 @@ TEST(WaiterTest, HintThatFitsOnlyWithoutJitterIsHonored) {
   Waiter wait(std::ref(script), {.timeout = Seconds(10), .clock = &clock});
   ConstantGen gen = kLongest;
 
-  EXPECT_TRUE(wait.Wait({}, gen).ok());
+  EXPECT_TRUE(wait.Wait({.gen = gen}).ok());
   EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration(), Seconds(10)));
 }
 
@@ -366,9 +367,9 @@ TEST(WaiterTest, ContextDescribesTheWaitToEachPoll) {
         return seen.size() == 1 ? kServerError : kNotReady;
       },
       {.timeout = Seconds(10),
-       .backoff = Every(Seconds(7)),
-       .server_error = kEverySecond,
        .poll_timeout = Seconds(3),
+       .backoff = Every(Seconds(7)),
+       .errors = {.server_error_backoff = kEverySecond},
        .clock = &clock});
 
   EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kDeadline);
@@ -447,8 +448,8 @@ TEST(WaiterTest, OverrunningPollIsAwaitedAndReported) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock, {{kNotReady, Seconds(4)}, kSuccess});
   Waiter wait(std::ref(script), {.timeout = Minutes(1),
-                                 .backoff = kEverySecond,
                                  .poll_timeout = Seconds(1),
+                                 .backoff = kEverySecond,
                                  .clock = &clock});
 
   const WaitResult<> result = wait.Wait();
@@ -547,7 +548,8 @@ TEST(WaiterTest, EveryFailingMessageHasOneShape) {
     waiter::stop_source stop;
     clock.CallAt(Hours(1), [&] { stop.request_stop(); });
     options.name = "job";
-    options.backoff = options.server_error = options.throttled = kEverySecond;
+    options.backoff = options.errors.server_error_backoff =
+        options.errors.throttled_backoff = kEverySecond;
     options.clock = &clock;
     const WaitResult<> result =
         Waiter(std::ref(play), options).Wait(stop.get_token());
@@ -564,11 +566,12 @@ TEST(WaiterTest, EveryFailingMessageHasOneShape) {
   EXPECT_EQ(message({.deadline = absl::UnixEpoch()}, {kNotReady}),
             "DEADLINE_EXCEEDED: job: deadline of 1970-01-01T00:00:00+00:00 "
             "reached after 1 attempt in 0; last poll: not ready");
-  EXPECT_THAT(message({.timeout = Seconds(3), .strict_deadline = true},
-                      {{kSuccess, Seconds(4)}}),
-              AllOf(HasSubstr("DEADLINE_EXCEEDED: job: timeout of 3s missed by "
-                              "1s (strict_deadline) after 1 attempt in 4s"),
-                    HasSubstr("; last poll: success")));
+  EXPECT_THAT(
+      message({.timeout = Seconds(3), .polls = {.strict_deadline = true}},
+              {{kSuccess, Seconds(4)}}),
+      AllOf(HasSubstr("DEADLINE_EXCEEDED: job: timeout of 3s missed by "
+                      "1s (strict_deadline) after 1 attempt in 4s"),
+            HasSubstr("; last poll: success")));
   EXPECT_THAT(message({.timeout = Seconds(3)}, {NotReady("Q", Seconds(9))}),
               AllOf(HasSubstr("DEADLINE_EXCEEDED: job: "),
                     HasSubstr("retry_after of 9s exceeds the remaining 3s "
@@ -580,25 +583,18 @@ TEST(WaiterTest, EveryFailingMessageHasOneShape) {
             "RESOURCE_EXHAUSTED: job: max_attempts of 2 reached after 2 "
             "attempts in 1s; last poll: server error: UNAVAILABLE: 503");
   EXPECT_EQ(
-      message({.timeout = Hours(2), .max_consecutive_server_errors = 2},
-              {ServerError("reset")}),
+      message(
+          {.timeout = Hours(2), .errors = {.max_consecutive_server_errors = 2}},
+          {ServerError("reset")}),
       "RESOURCE_EXHAUSTED: job: max_consecutive_server_errors of 2 reached "
       "after 2 attempts in 1s; last poll: server error: reset");
-  EXPECT_EQ(message({.timeout = Hours(2), .max_consecutive_throttles = 2},
-                    {Throttled("429")}),
-            "RESOURCE_EXHAUSTED: job: max_consecutive_throttles of 2 reached "
-            "after 2 attempts in 1s; last poll: throttled: 429");
-  EXPECT_EQ(message({.timeout = Hours(2), .max_server_error_time = Seconds(2)},
-                    {ServerError("reset")}),
-            "RESOURCE_EXHAUSTED: job: max_server_error_time of 2s reached "
-            "after 3 attempts in 2s; last poll: server error: reset");
   EXPECT_EQ(message({.timeout = Hours(2)}, {NotReady("CREATING")}),
             "CANCELLED: job: stop requested after 3600 attempts in 1h; last "
             "poll: not ready: CREATING");
-  EXPECT_EQ(
-      message({.timeout = Hours(2), .first_poll_delay = Hours(1)}, {kSuccess}),
-      "CANCELLED: job: stop requested after 0 attempts in 1h; no poll "
-      "was made");
+  EXPECT_EQ(message({.timeout = Hours(2), .polls = {.first_delay = Hours(1)}},
+                    {kSuccess}),
+            "CANCELLED: job: stop requested after 0 attempts in 1h; no poll "
+            "was made");
 }
 
 TEST(WaiterTest, ReportIsExactToTheNanosecond) {
@@ -609,14 +605,15 @@ TEST(WaiterTest, ReportIsExactToTheNanosecond) {
               {Throttled("429", Seconds(3)), Nanoseconds(700)},
               {ServerError("last"), Nanoseconds(11)},
               {kSuccess, Nanoseconds(13)}});
-  Waiter wait(std::ref(script), {.timeout = Minutes(1),
-                                 .backoff = Every(Nanoseconds(1001)),
-                                 .server_error = Every(Nanoseconds(2003)),
-                                 .throttled = Every(Nanoseconds(5)),
-                                 .clock = &clock});
+  Waiter wait(std::ref(script),
+              {.timeout = Minutes(1),
+               .backoff = Every(Nanoseconds(1001)),
+               .errors = {.server_error_backoff = Every(Nanoseconds(2003)),
+                          .throttled_backoff = Every(Nanoseconds(5))},
+               .clock = &clock});
   ConstantGen gen = kShortest;
 
-  const WaitResult<> result = wait.Wait({}, gen);
+  const WaitResult<> result = wait.Wait({.gen = gen});
   const WaitReport& report = result.report();
 
   EXPECT_EQ(report.attempts, 5);
@@ -648,11 +645,12 @@ TEST(WaiterTest, HistoryKeepsTheLastPolls) {
   ScriptedPoll<> script(
       clock,
       {NotReady("A"), NotReady("B"), {ServerError("C"), Seconds(2)}, kSuccess});
-  Waiter wait(std::ref(script), {.timeout = Minutes(1),
-                                 .backoff = kOneTwoFour,
-                                 .server_error = kEverySecond,
-                                 .history_limit = 3,
-                                 .clock = &clock});
+  Waiter wait(std::ref(script),
+              {.timeout = Minutes(1),
+               .backoff = kOneTwoFour,
+               .errors = {.server_error_backoff = kEverySecond},
+               .hooks = {.history_limit = 3},
+               .clock = &clock});
 
   const WaitResult<> result = wait.Wait();
   const std::vector<PollRecord>& history = result.report().history;
@@ -677,8 +675,9 @@ TEST(WaiterTest, HistoryKeepsTheLastPolls) {
 
 TEST(WaiterTest, HistoryOfAnImmediateSuccessHasItsPoll) {
   SimulatedClock clock;
-  Waiter wait([] { return true; },
-              {.timeout = Minutes(1), .history_limit = 1, .clock = &clock});
+  Waiter wait(
+      [] { return true; },
+      {.timeout = Minutes(1), .hooks = {.history_limit = 1}, .clock = &clock});
 
   const WaitResult<> result = wait.Wait();
 
@@ -693,7 +692,7 @@ TEST(WaiterTest, HistoryOfALongWaitStaysBounded) {
     Waiter wait(
         [](const PollContext& context) { return context.attempt == 100; },
         {.timeout = InfiniteDuration(),
-         .history_limit = limit,
+         .hooks = {.history_limit = limit},
          .clock = &clock});
 
     const WaitResult<> result = wait.Wait();
@@ -712,9 +711,8 @@ TEST(WaiterTest, SeedRepeatsTheDelaysOfEveryWait) {
   const auto delays = [&](std::optional<uint64_t> seed) {
     Waiter wait([](const PollContext& context) { return context.attempt == 9; },
                 {.timeout = Hours(1),
-                 .history_limit = 9,
-                 .clock = &clock,
-                 .seed = seed});
+                 .hooks = {.history_limit = 9, .seed = seed},
+                 .clock = &clock});
     std::vector<absl::Duration> result;
     for (int i = 0; i < 2; ++i) {
       const WaitResult<> waited = wait.Wait();
@@ -740,8 +738,8 @@ TEST(WaiterTest, SecondWaitStartsAfresh) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock, {kServerError});
   Waiter wait(std::ref(script), {.timeout = Seconds(7),
-                                 .max_consecutive_server_errors = 3,
-                                 .server_error = kOneTwoFour,
+                                 .errors = {.server_error_backoff = kOneTwoFour,
+                                            .max_consecutive_server_errors = 3},
                                  .clock = &clock});
 
   EXPECT_EQ(wait.Wait().report().attempts, 3);

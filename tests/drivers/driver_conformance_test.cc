@@ -97,7 +97,8 @@ Outcome RunBlocking(const Scenario& scenario) {
 
   Waiter waiter(std::ref(script), OptionsOf(scenario, clock));
   LowestBits gen;
-  const WaitResult<> result = waiter.Wait(stop.get_token(), gen);
+  const WaitResult<> result =
+      waiter.Wait({.stop = stop.get_token(), .gen = gen});
 
   EXPECT_EQ(clock.Elapsed(), EndOf(scenario));
   return {script.polled_at(), result.report()};
@@ -252,7 +253,7 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
   };
   if (asking == Asking::kWithStopToken) {
     wait = engine.Start(Waiter(std::ref(script), wait_options), take,
-                        stop.get_token());
+                        {.stop = stop.get_token()});
   } else if (asking == Asking::kByCompletion) {
     const auto ask = [&script](PollCompletion<> done) { done(script()); };
     wait = engine.Start(AsyncWaiter(ask, wait_options), take);
@@ -436,8 +437,8 @@ std::vector<std::string> Told(
     ReportLevel level) {
   Transcript transcript(level);
   scenario.options.name = "observed";
-  scenario.options.history_limit = 3;
-  scenario.options.observer = Unowned(transcript);
+  scenario.options.hooks.history_limit = 3;
+  scenario.options.hooks.observer = Unowned(transcript);
   run(scenario);
   return transcript.lines();
 }

@@ -39,7 +39,7 @@ class GiveUpTest : public EngineFixture {
   WaitOptions Options(absl::Duration timeout = absl::Seconds(5)) {
     WaitOptions options = EverySecond(timeout);
     options.name = "instance";
-    options.on_give_up = [this](const GiveUp& end) {
+    options.hooks.on_failure = [this](const WaitFailure& end) {
       given_up_.push_back(end.report.reason);
       if (on_give_up_ != nullptr) on_give_up_(end);
     };
@@ -47,11 +47,11 @@ class GiveUpTest : public EngineFixture {
   }
 
   std::vector<StopReason> given_up_;
-  std::function<void(const GiveUp&)> on_give_up_;
+  std::function<void(const WaitFailure&)> on_give_up_;
 };
 
 TEST_F(GiveUpTest, BlockingWaitCallsItOnceBeforeItReturns) {
-  on_give_up_ = [&](const GiveUp& end) {
+  on_give_up_ = [&](const WaitFailure& end) {
     EXPECT_EQ(end.name, "instance");
     EXPECT_EQ(end.timeout, absl::Seconds(10));
     EXPECT_EQ(end.deadline, clock_.TimeNow() + absl::Seconds(10));
@@ -78,7 +78,7 @@ TEST_F(GiveUpTest, EveryOtherEndCallsIt) {
   attempts.max_attempts = 2;
   (void)Waiter([] { return false; }, attempts).Wait();
   WaitOptions streak = Options();
-  streak.max_consecutive_server_errors = 1;
+  streak.errors.max_consecutive_server_errors = 1;
   (void)Waiter([] { return ServerError(); }, streak).Wait();
   WaitOptions rule = Options();
   rule.delay_rule = [](const auto&, auto) { return std::nullopt; };
@@ -106,19 +106,21 @@ TEST_F(GiveUpTest, ExceptionOfTheStatusFunctionCallsItAndPassesThrough) {
 
 TEST_F(GiveUpTest, TimeLimitIsThatOfTheOptions) {
   WaitOptions options = Options();
-  options.give_up_timeout = absl::InfiniteDuration();
-  on_give_up_ = [](const GiveUp& end) {
+  options.hooks.failure_timeout = absl::InfiniteDuration();
+  on_give_up_ = [](const WaitFailure& end) {
     EXPECT_EQ(end.deadline, absl::InfiniteFuture());
   };
   (void)Waiter([] { return false; }, options).Wait();
   EXPECT_EQ(given_up_.size(), 1U);
 
-  options.give_up_timeout = -absl::Seconds(1);
+  options.hooks.failure_timeout = -absl::Seconds(1);
   EXPECT_THAT(Validate(options), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(GiveUpTest, TimeThatItBlocksIsNotTheWaits) {
-  on_give_up_ = [&](const GiveUp&) { clock_.AdvanceTime(absl::Minutes(1)); };
+  on_give_up_ = [&](const WaitFailure&) {
+    clock_.AdvanceTime(absl::Minutes(1));
+  };
 
   const auto result = Waiter([] { return false; }, Options()).Wait();
 
@@ -128,7 +130,7 @@ TEST_F(GiveUpTest, TimeThatItBlocksIsNotTheWaits) {
 
 TEST_F(GiveUpTest, StopThatItRequestsComesTooLate) {
   waiter::stop_source stop;
-  on_give_up_ = [&](const GiveUp&) { stop.request_stop(); };
+  on_give_up_ = [&](const WaitFailure&) { stop.request_stop(); };
 
   const auto result =
       Waiter([] { return false; }, Options()).Wait(stop.get_token());
@@ -141,7 +143,9 @@ TEST_F(GiveUpTest, StopThatItRequestsComesTooLate) {
 
 TEST_F(GiveUpTest, WhileItBlocksTheOtherWaitsOfItsThreadAreHeldUp) {
   WaitEngine engine(Simulated());
-  on_give_up_ = [&](const GiveUp&) { clock_.AdvanceTime(absl::Seconds(100)); };
+  on_give_up_ = [&](const WaitFailure&) {
+    clock_.AdvanceTime(absl::Seconds(100));
+  };
   std::vector<absl::Duration> polled_at;
   engine.Start(Waiter([] { return false; }, Options()), results_.Take())
       .Detach();
@@ -169,12 +173,12 @@ TEST_F(GiveUpTest, StopsThatItRequestsOnAnEngineComeTooLate) {
     WaitEngine engine(Simulated());
     waiter::stop_source stop;
     WaitHandle wait;
-    on_give_up_ = [&](const GiveUp&) {
+    on_give_up_ = [&](const WaitFailure&) {
       by_token ? void(stop.request_stop()) : wait.Cancel();
     };
     Results results;
     wait = engine.Start(Waiter([] { return false; }, Options()), results.Take(),
-                        stop.get_token());
+                        {.stop = stop.get_token()});
 
     engine.Run();
 
@@ -185,7 +189,7 @@ TEST_F(GiveUpTest, StopsThatItRequestsOnAnEngineComeTooLate) {
 
 TEST_F(GiveUpTest, EngineCallsItBeforeTheCallback) {
   WaitEngine engine(Simulated());
-  on_give_up_ = [&](const GiveUp&) {
+  on_give_up_ = [&](const WaitFailure&) {
     EXPECT_THAT(results_.reasons(), IsEmpty());
   };
 
@@ -199,10 +203,10 @@ TEST_F(GiveUpTest, EngineCallsItBeforeTheCallback) {
 
 TEST_F(GiveUpTest, EngineCallsItWithTheNameOfTheStart) {
   WaitEngine engine(Simulated());
-  on_give_up_ = [&](const GiveUp& end) { EXPECT_EQ(end.name, "i-0abc"); };
+  on_give_up_ = [&](const WaitFailure& end) { EXPECT_EQ(end.name, "i-0abc"); };
 
-  const WaitHandle wait = engine.Start(
-      "i-0abc", Waiter([] { return false; }, Options()), results_.Take());
+  const WaitHandle wait = engine.Start(Waiter([] { return false; }, Options()),
+                                       results_.Take(), {.name = "i-0abc"});
   engine.Run();
 
   EXPECT_EQ(given_up_.size(), 1U);
@@ -238,7 +242,7 @@ TEST_F(GiveUpTest, DestroyedHandleCallsNothing) {
 TEST_F(GiveUpTest, ItMayDestroyTheHandleAndThenThereIsNoCallback) {
   WaitEngine engine(Simulated());
   std::optional<WaitHandle> wait;
-  on_give_up_ = [&](const GiveUp&) { wait.reset(); };
+  on_give_up_ = [&](const WaitFailure&) { wait.reset(); };
   // One wait ends by a poll, and one between polls.
   for (const bool by_poll : {true, false}) {
     WaitOptions options = Options();
@@ -258,7 +262,7 @@ TEST_F(GiveUpTest, ItMayDestroyTheHandleAndThenThereIsNoCallback) {
 
 TEST_F(GiveUpTest, ItMayStartAnotherWait) {
   WaitEngine engine(Simulated());
-  on_give_up_ = [&](const GiveUp&) {
+  on_give_up_ = [&](const WaitFailure&) {
     engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take())
         .Detach();
   };
@@ -296,14 +300,16 @@ TEST_F(GiveUpTest, ExecutorRunsIt) {
   std::optional<WaitEngine> engine(options);
   WaitOptions once = Options();
   once.max_attempts = 1;
-  engine->Start("i-0abc", Waiter([] { return false; }, once), results_.Take())
+  engine
+      ->Start(Waiter([] { return false; }, once), results_.Take(),
+              {.name = "i-0abc"})
       .Detach();
   engine->RunDue();
   run_tasks();  // The poll.
   engine->RunDue();
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kAttempts));
   EXPECT_THAT(given_up_, IsEmpty());
-  on_give_up_ = [&](const GiveUp& end) {
+  on_give_up_ = [&](const WaitFailure& end) {
     EXPECT_EQ(end.name, "i-0abc");
     EXPECT_EQ(end.report.attempts, 1);
     EXPECT_THAT(end.report.status,
@@ -344,7 +350,7 @@ TEST_F(GiveUpTest, ExecutorThatDropsOrThrowsDoesNotLoseIt) {
 using GiveUpDeathTest = GiveUpTest;
 
 TEST_F(GiveUpDeathTest, ExceptionTerminates) {
-  on_give_up_ = [](const GiveUp&) { throw std::runtime_error("boom"); };
+  on_give_up_ = [](const WaitFailure&) { throw std::runtime_error("boom"); };
 
   EXPECT_DEATH((void)Waiter([] { return false; }, Options()).Wait(), "boom");
 }

@@ -109,7 +109,7 @@ WaitOptions AtOnce(const HookWait& wait) {
 // Returns a token of the wait, in its first sleep.
 WaitToken TokenOf(const HookWait& wait) {
   WaitOptions options = wait.options;
-  options.observer = nullptr;
+  options.hooks.observer = nullptr;
   const auto policy = WaitPolicy::Make(std::move(options));
   Clock& clock = policy->clock();
   const MonotonicTime now = clock.MonotonicNow();
@@ -214,14 +214,15 @@ WaitHandle StartTraced(WaitEngine& engine, HookWait& wait) {
 }
 
 WaitHandle StartResumed(WaitEngine& engine, HookWait& wait) {
-  return engine.Resume(wait.MakeWaiter(), TokenOf(wait), wait.Take());
+  return engine.Start(wait.MakeWaiter(), wait.Take(),
+                      {.resume = TokenOf(wait)});
 }
 
 std::function<void()> StartWithToken(WaitEngine& engine, HookWait& wait) {
   waiter::stop_source stop;
   wait.stop = [stop]() mutable { stop.request_stop(); };
   const auto handle = std::make_shared<WaitHandle>(
-      engine.Start(wait.MakeWaiter(), wait.Take(), stop.get_token()));
+      engine.Start(wait.MakeWaiter(), wait.Take(), {.stop = stop.get_token()}));
   wait.destroy = [handle] { *handle = WaitHandle(); };
   return [handle] {};
 }
@@ -244,7 +245,7 @@ std::function<void()> StartFutureOf(WaitEngine& engine, HookWait& wait) {
   waiter::stop_source stop;
   wait.stop = [stop]() mutable { stop.request_stop(); };
   const auto future = std::make_shared<std::future<WaitResult<>>>(
-      StartFuture(engine, wait.MakeWaiter(), stop.get_token()));
+      StartFuture(engine, wait.MakeWaiter(), {.stop = stop.get_token()}));
   return [future, &wait] {
     const std::future_status status =
         future->wait_for(std::chrono::seconds::zero());
@@ -305,11 +306,14 @@ std::vector<HookDriver> Drivers() {
                }),
       Blocking("BlockingWithNotifier",
                [](HookWait& wait, const auto& stop) {
-                 (void)wait.MakeWaiter().Wait(PollNotifier(), stop);
+                 const PollNotifier notifier;
+                 (void)wait.MakeWaiter().Wait(
+                     {.stop = stop, .notifier = &notifier});
                }),
       Blocking("BlockingResumed",
                [](HookWait& wait, const auto& stop) {
-                 (void)wait.MakeWaiter().Resume(TokenOf(wait), stop);
+                 (void)wait.MakeWaiter().Wait(
+                     {.stop = stop, .resume = TokenOf(wait)});
                }),
       Blocking("BlockingTraced", [](HookWait& wait, const auto& stop) {
         (void)Traced(NoTracer(), wait.MakeWaiter()).Wait(stop);

@@ -226,7 +226,7 @@ class OutsideTest : public EngineFixture {
  protected:
   WaitOptions Watched(const std::shared_ptr<WaitObserver>& observer) {
     WaitOptions options = EverySecond();
-    options.observer = observer;
+    options.hooks.observer = observer;
     return options;
   }
 };
@@ -242,15 +242,15 @@ TEST_F(OutsideTest, HooksComeInOrderWhateverAnswersAndOptions) {
     WaitOptions options = Watched(checker);
     options.timeout = absl::Seconds(gen() % 30);
     if (chance(4)) options.max_attempts = gen() % 5;
-    if (chance(4)) options.first_poll_delay = absl::Seconds(2);
-    if (chance(4)) options.hold_for = absl::Seconds(3);
-    if (chance(4)) options.successes_required = 2;
+    if (chance(4)) options.polls.first_delay = absl::Seconds(2);
+    if (chance(4)) options.confirm.hold_for = absl::Seconds(3);
+    if (chance(4)) options.confirm.successes = 2;
     if (chance(4)) options.backoff = {};
-    if (chance(4)) options.strict_deadline = true;
-    if (chance(4)) options.final_poll_lead = absl::Seconds(1);
+    if (chance(4)) options.polls.strict_deadline = true;
+    if (chance(4)) options.polls.last_lead = absl::Seconds(1);
     if (chance(5)) options.backoff = Every(absl::ZeroDuration());
     if (chance(4)) {
-      options.retry_quota = *RetryQuota::Make(
+      options.budgets.retry_quota = *RetryQuota::Make(
           {.capacity = 20,
            .refill_per_second = 1,
            .when_spent = chance(2) ? RetryQuotaOptions::WhenSpent::kWait
@@ -384,7 +384,7 @@ TEST_F(OutsideTest, IdsAreUniqueOverThreadsAndDrivers) {
       threads.emplace_back([&] {
         WaitOptions options = EverySecond();
         options.clock = nullptr;
-        options.observer = ids;
+        options.hooks.observer = ids;
         const auto policy = WaitPolicy::Make(options);
         for (int j = 0; j < 100; ++j) {
           (void)Waiter([] { return true; }, policy).Wait();
@@ -696,7 +696,8 @@ class PollNowTest : public OutsideTest,
       polled_at_.push_back(clock_.Elapsed());
       return function();
     };
-    if (!GetParam()) return Waiter(timed, options).Wait(notifier_).report();
+    if (!GetParam())
+      return Waiter(timed, options).Wait({.notifier = &notifier_}).report();
     WaitEngine engine(Simulated());
     handle_ = engine.Start(Waiter(timed, options), results_.Take());
     for (int i = 0; i < before_; ++i) handle_.PollNow();
@@ -769,7 +770,7 @@ TEST_P(PollNowTest, CallsBeforeTheWaitAreMetByItsFirstPoll) {
 TEST_P(PollNowTest, EndsAFirstDelay) {
   PollNowAt(absl::Seconds(3));
   WaitOptions options = Growing(clock_, absl::Minutes(1));
-  options.first_poll_delay = absl::Seconds(30);
+  options.polls.first_delay = absl::Seconds(30);
   (void)Run([] { return true; }, options);
   EXPECT_THAT(polled_at_, ElementsAre(absl::Seconds(3)));
 }
@@ -795,7 +796,7 @@ TEST_P(PollNowTest, LeastDelaysAndHintsHold) {
 TEST_P(PollNowTest, ASleepThatConfirmsASuccessKeepsItsLength) {
   PollNowAt(absl::Seconds(1));
   WaitOptions options = Growing(clock_, absl::Minutes(1));
-  options.successes_required = 2;
+  options.confirm.successes = 2;
   (void)Run([] { return true; }, options);
   EXPECT_THAT(polled_at_, ElementsAre(absl::Seconds(0), absl::Seconds(10)));
 }
@@ -836,9 +837,9 @@ TEST_P(PollNowTest, AnyHookAndTheFunctionAtTheEndMayCallIt) {
     const absl::Duration start = clock_.Elapsed();
     const auto checker = std::make_shared<OrderChecker>();
     WaitOptions options = Growing(clock_, absl::Minutes(1));
-    options.observer =
+    options.hooks.observer =
         Both(checker, std::make_shared<CallAtHook>(hook, [&] { PollNow(); }));
-    options.on_give_up = [&](const GiveUp&) { PollNow(); };
+    options.hooks.on_failure = [&](const WaitFailure&) { PollNow(); };
     EXPECT_EQ(Run([] { return false; }, options).reason, StopReason::kDeadline);
     EXPECT_EQ(polled_at_.back(), start + absl::Minutes(1));
     const bool met_by_first = hook == Hook::kStart || hook == Hook::kBeforePoll;
@@ -870,7 +871,7 @@ TEST_P(PollNowTest, AStopWinsOverANotification) {
       stop.request_stop();
     });
     EXPECT_EQ(Waiter([&] { return ++polls == 3; }, EverySecond())
-                  .Wait(notifier_, stop.get_token())
+                  .Wait({.stop = stop.get_token(), .notifier = &notifier_})
                   .reason(),
               StopReason::kCancelled);
   }
@@ -929,7 +930,7 @@ TEST(NotifierThreadsTest, NoNotificationIsLost) {
     WaitOptions options{.timeout = absl::Hours(3),
                         .backoff = Every(absl::Hours(1))};
     ASSERT_TRUE(Waiter([&] { return state.load() == 2 * i - 1; }, options)
-                    .Wait(notifier)
+                    .Wait({.notifier = &notifier})
                     .ok());
     state = 2 * i;
   }
@@ -944,9 +945,10 @@ TEST(NotifierThreadsTest, ManyWaitsStopsAndNotificationsMeet) {
       threads.emplace_back([copy = notifier, token = stop.get_token()] {
         WaitOptions options{.timeout = absl::Hours(3),
                             .backoff = Every(absl::Hours(1))};
-        EXPECT_EQ(
-            Waiter([] { return false; }, options).Wait(copy, token).reason(),
-            StopReason::kCancelled);
+        EXPECT_EQ(Waiter([] { return false; }, options)
+                      .Wait({.stop = token, .notifier = &copy})
+                      .reason(),
+                  StopReason::kCancelled);
       });
     }
     threads.emplace_back([copy = notifier] {
@@ -1057,7 +1059,7 @@ class GiveUpHeaderTest : public OutsideTest {
   WaitOptions GivingUp(absl::Duration timeout = absl::Seconds(3)) {
     WaitOptions options = EverySecond(timeout);
     options.name = "thing";
-    options.on_give_up = [this](const GiveUp& end) {
+    options.hooks.on_failure = [this](const WaitFailure& end) {
       log_.push_back(end.report.reason);
       names_.emplace_back(end.name);
       last_timeout_ = end.timeout;
@@ -1101,13 +1103,13 @@ TEST_F(GiveUpHeaderTest, EveryEndWithoutSuccessCallsItOnceInBothDrivers) {
     options.max_attempts = 1;
     run([] { return false; }, options);
     options = GivingUp();
-    options.retry_quota = *RetryQuota::Make({.capacity = 1});
+    options.budgets.retry_quota = *RetryQuota::Make({.capacity = 1});
     run([] { return Throttled(); }, options);
     options = GivingUp();
-    options.max_consecutive_throttles = 1;
-    run([] { return Throttled(); }, options);
+    options.errors.max_consecutive_server_errors = 1;
+    run([] { return ServerError(); }, options);
     options = GivingUp(absl::Seconds(1));
-    options.strict_deadline = true;
+    options.polls.strict_deadline = true;
     run(
         [&] {
           clock_.AdvanceTime(absl::Seconds(5));
@@ -1147,7 +1149,8 @@ TEST_F(GiveUpHeaderTest, OnlyADestroyedHandleCallsNothing) {
     engine.RunDue();
     EXPECT_THAT(log_, SizeIs(1));
     engine
-        .Start("own", Waiter([] { return false; }, GivingUp()), results_.Take())
+        .Start(Waiter([] { return false; }, GivingUp()), results_.Take(),
+               {.name = "own"})
         .Detach();
   }
   EXPECT_THAT(log_, ElementsAre(StopReason::kCancelled, StopReason::kShutDown));
@@ -1159,13 +1162,13 @@ TEST_F(GiveUpHeaderTest, TheDeadlineIsTheTimeoutFromNow) {
        {absl::ZeroDuration(), absl::Nanoseconds(1), absl::Seconds(10),
         absl::InfiniteDuration()}) {
     WaitOptions options = GivingUp();
-    options.give_up_timeout = timeout;
+    options.hooks.failure_timeout = timeout;
     (void)Waiter([] { return false; }, options).Wait();
     EXPECT_EQ(last_timeout_, timeout);
     EXPECT_EQ(last_deadline_, clock_.TimeNow() + timeout);
   }
   WaitOptions negative = GivingUp();
-  negative.give_up_timeout = -absl::Seconds(1);
+  negative.hooks.failure_timeout = -absl::Seconds(1);
   EXPECT_EQ(Waiter([] { return true; }, negative).Wait().reason(),
             StopReason::kInvalidOptions);
   EXPECT_EQ(log_.back(), StopReason::kInvalidOptions);
@@ -1174,7 +1177,7 @@ TEST_F(GiveUpHeaderTest, TheDeadlineIsTheTimeoutFromNow) {
 TEST_F(GiveUpHeaderTest, AnEngineCallsItBeforeTheCallback) {
   std::string order;
   WaitOptions options = EverySecond(absl::Seconds(1));
-  options.on_give_up = [&](const GiveUp&) { order += 'g'; };
+  options.hooks.on_failure = [&](const WaitFailure&) { order += 'g'; };
   WaitEngine engine(Simulated());
   engine
       .Start(Waiter([] { return false; }, options),
@@ -1216,8 +1219,8 @@ TEST_F(GiveUpHeaderTest, ItMayDestroyTheHandleAndStartWaits) {
   bool called_back = false;
   WaitOptions options = EverySecond(absl::Seconds(1));
   const auto checker = std::make_shared<OrderChecker>();
-  options.observer = checker;
-  options.on_give_up = [&, token = token_](const GiveUp& end) {
+  options.hooks.observer = checker;
+  options.hooks.on_failure = [&, token = token_](const WaitFailure& end) {
     handle.reset();
     engine
         .Start(Waiter([] { return true; }, EverySecond()),
@@ -1241,7 +1244,7 @@ TEST_F(GiveUpHeaderTest, AtTheEndOfAnEngineItsWaitsEndAtOnceWithACallback) {
   int inner = 0;
   auto engine = std::make_unique<WaitEngine>(Simulated());
   WaitOptions options = EverySecond();
-  options.on_give_up = [&, raw = engine.get()](const GiveUp&) {
+  options.hooks.on_failure = [&, raw = engine.get()](const WaitFailure&) {
     raw->Start(Waiter([] { return false; }, GivingUp()),
                [&](WaitResult<> result) {
                  ++inner;
@@ -1260,7 +1263,9 @@ TEST_F(GiveUpHeaderTest, AtTheEndOfAnEngineItsWaitsEndAtOnceWithACallback) {
 TEST_F(GiveUpHeaderTest, AnExceptionOfItTerminatesAndSoDoesTheEndOfTheEngine) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   WaitOptions options = EverySecond(absl::ZeroDuration());
-  options.on_give_up = [](const GiveUp&) { throw std::runtime_error("no"); };
+  options.hooks.on_failure = [](const WaitFailure&) {
+    throw std::runtime_error("no");
+  };
   EXPECT_DEATH(
       {
         try {
@@ -1285,7 +1290,7 @@ TEST_F(GiveUpHeaderTest, AnExceptionOfItTerminatesAndSoDoesTheEndOfTheEngine) {
   EXPECT_DEATH(
       {
         auto engine = std::make_unique<WaitEngine>(Simulated());
-        options.on_give_up = [&](const GiveUp&) { engine.reset(); };
+        options.hooks.on_failure = [&](const WaitFailure&) { engine.reset(); };
         engine->Start(Waiter([] { return false; }, options), results_.Take())
             .Detach();
         engine->Run();
@@ -1296,7 +1301,7 @@ TEST_F(GiveUpHeaderTest, AnExceptionOfItTerminatesAndSoDoesTheEndOfTheEngine) {
 TEST_F(GiveUpHeaderTest, TheExceptionPassesThroughAfterIt) {
   bool given_up = false;
   WaitOptions options = EverySecond();
-  options.on_give_up = [&](const GiveUp& end) {
+  options.hooks.on_failure = [&](const WaitFailure& end) {
     given_up = true;
     EXPECT_EQ(end.report.status.code(), absl::StatusCode::kUnknown);
   };
@@ -1318,7 +1323,7 @@ TEST(GiveUpThreadsTest, EveryWaitHasOneCallWhateverThreadsDo) {
       WaitEngine engine({.threads = 2});
       WaitOptions options{.timeout = absl::Hours(1),
                           .backoff = Every(absl::Hours(1))};
-      options.on_give_up = [&](const GiveUp&) { ++given_up; };
+      options.hooks.on_failure = [&](const WaitFailure&) { ++given_up; };
       const auto policy = WaitPolicy::Make(options);
       for (int i = 0; i < 40; ++i) {
         handles.push_back(

@@ -68,9 +68,10 @@ void PrintTo(const Timeline& timeline, std::ostream* out) {
 WaitOptions With(BackoffOptions backoff) {
   return {.timeout = absl::Hours(1),
           .backoff = backoff,
-          .server_error = backoff,
-          .throttled = backoff,
-          .retry_after = {.rule = RetryAfterOptions::Rule::kLowerBound}};
+          .errors = {
+              .server_error_backoff = backoff,
+              .throttled_backoff = backoff,
+              .retry_after = {.rule = RetryAfterOptions::Rule::kLowerBound}}};
 }
 
 WaitOptions EverySeconds(int seconds) {
@@ -104,14 +105,14 @@ std::vector<Timeline> Timelines() {
                     .looks = {not_ready},
                     .notified_at = {5},
                     .polled_at = {5, 15}};
-  first.options.first_poll_delay = absl::Seconds(30);
+  first.options.polls.first_delay = absl::Seconds(30);
   all.push_back(first);
   Timeline hint = {.name = "HintHolds",
                    .options = EverySeconds(10),
                    .looks = {{NotReady("", absl::Seconds(20))}},
                    .notified_at = {5},
                    .polled_at = {0, 20}};
-  hint.options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  hint.options.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
   all.push_back(hint);
   all.push_back({.name = "HintBelowTheDelayHolds",
                  .options = EverySeconds(60),
@@ -152,7 +153,7 @@ std::vector<Timeline> Timelines() {
                          .looks = {{Success()}},
                          .notified_at = {3},
                          .polled_at = {0, 10}};
-  confirming.options.successes_required = 2;
+  confirming.options.confirm.successes = 2;
   all.push_back(confirming);
   all.push_back({.name = "DuringAPollCausesAnother",
                  .options = EverySeconds(10),
@@ -175,7 +176,7 @@ std::vector<Timeline> Timelines() {
       .polled_at = {0, 10},
       .reason = StopReason::kDeadline};
   hinted_last.options.timeout = absl::Seconds(10);
-  hinted_last.options.retry_after.past_deadline =
+  hinted_last.options.errors.retry_after.past_deadline =
       RetryAfterOptions::PastDeadline::kPollAtDeadline;
   all.push_back(hinted_last);
   all.push_back({.name = "StopWins",
@@ -237,7 +238,8 @@ Outcome RunBlocking(Timeline timeline) {
     clock.CallAt(absl::Seconds(at), [&] { changed.PollNow(); });
   }
   Waiter wait(FunctionOf(timeline, clock, outcome.polled_at), timeline.options);
-  outcome.reason = wait.Wait(changed, stop.get_token()).reason();
+  outcome.reason =
+      wait.Wait({.stop = stop.get_token(), .notifier = &changed}).reason();
   return outcome;
 }
 
@@ -360,7 +362,7 @@ TEST(PollNowBudgetTest, RetryQuotaHolds) {
                          .when_spent = RetryQuotaOptions::WhenSpent::kWait});
   std::vector<int> polled_at;
   WaitOptions options = EverySeconds(2);
-  options.retry_quota = quota;
+  options.budgets.retry_quota = quota;
   options.clock = &clock;
   const PollNotifier changed;
   for (const int at : {3, 5}) {
@@ -374,7 +376,7 @@ TEST(PollNowBudgetTest, RetryQuotaHolds) {
         return polled_at.size() < 3 ? ServerError() : Success();
       },
       options)
-      .Wait(changed);
+      .Wait({.notifier = &changed});
 
   // The second retry has its tokens at 10 s; then its delay begins.
   EXPECT_THAT(polled_at, ElementsAre(0, 2, 12));
@@ -385,12 +387,13 @@ TEST(PollNowBudgetTest, RetryQuotaHolds) {
 TEST(PollNotifierTest, CallsBeforeTheWaitDoNotShortenIt) {
   SimulatedClock clock;
   WaitOptions options = EverySeconds(10);
-  options.first_poll_delay = absl::Seconds(30);
+  options.polls.first_delay = absl::Seconds(30);
   options.clock = &clock;
   const PollNotifier changed;
   changed.PollNow();
 
-  EXPECT_TRUE(Waiter([] { return true; }, options).Wait(changed).ok());
+  EXPECT_TRUE(
+      Waiter([] { return true; }, options).Wait({.notifier = &changed}).ok());
 
   EXPECT_EQ(clock.Elapsed(), absl::Seconds(30));
 }
@@ -408,7 +411,7 @@ TEST(PollNotifierTest, StatusFunctionMayCallIt) {
                             return ++polls == 3;
                           },
                           options)
-                          .Wait(changed);
+                          .Wait({.notifier = &changed});
 
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(clock.Elapsed(), absl::ZeroDuration());
@@ -417,14 +420,14 @@ TEST(PollNotifierTest, StatusFunctionMayCallIt) {
 TEST(PollNotifierTest, HistoryHasTheDelayThatWasSlept) {
   SimulatedClock clock;
   WaitOptions options = EverySeconds(10);
-  options.history_limit = 5;
+  options.hooks.history_limit = 5;
   options.clock = &clock;
   const PollNotifier changed;
   clock.CallAt(absl::Seconds(3), [&] { changed.PollNow(); });
   int polls = 0;
 
-  const auto result =
-      Waiter([&] { return ++polls == 2; }, options).Wait(changed);
+  const auto result = Waiter([&] { return ++polls == 2; }, options)
+                          .Wait({.notifier = &changed});
 
   ASSERT_EQ(result.report().history.size(), 2U);
   EXPECT_EQ(result.report().history[0].delay, absl::Seconds(3));
@@ -465,7 +468,7 @@ TEST_F(PollNowHandleTest, HandleOfAnEndedWaitDoesNotReachTheNextOne) {
 TEST_F(PollNowHandleTest, CallBeforeTheStartEndsTheFirstDelay) {
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
-  options.first_poll_delay = absl::Seconds(30);
+  options.polls.first_delay = absl::Seconds(30);
   WaitHandle wait =
       engine.Start(Waiter([] { return true; }, options), results_.Take());
   wait.PollNow();

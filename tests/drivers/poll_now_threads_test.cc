@@ -99,7 +99,7 @@ TEST(PollNotifierThreadsTest, WaitLosesNoNotification) {
                                     return polls == kWaits;
                                   },
                                   EveryHour())
-                                  .Wait(changed);
+                                  .Wait({.notifier = &changed});
 
   EXPECT_TRUE(result.ok()) << result.status();
 }
@@ -118,7 +118,7 @@ TEST(PollNotifierThreadsTest, OneNotifierServesWaitsOnSeveralThreads) {
                       return is_ready.load();
                     },
                     EveryHour())
-                    .Wait(changed, stop.get_token())
+                    .Wait({.stop = stop.get_token(), .notifier = &changed})
                     .ok());
   };
   const JoiningThread first(wait);
@@ -146,14 +146,15 @@ TEST(PollNotifierThreadsTest, StopAndNotificationRace) {
       stop.request_stop();
     });
 
-    const WaitResult<> result = Waiter(
-                                    [&] {
-                                      if (is_first) polled.count_down();
-                                      is_first = false;
-                                      return false;
-                                    },
-                                    EveryHour())
-                                    .Wait(changed, stop.get_token());
+    const WaitResult<> result =
+        Waiter(
+            [&] {
+              if (is_first) polled.count_down();
+              is_first = false;
+              return false;
+            },
+            EveryHour())
+            .Wait({.stop = stop.get_token(), .notifier = &changed});
 
     EXPECT_EQ(result.reason(), StopReason::kCancelled);
   }

@@ -29,16 +29,17 @@ constexpr absl::Duration k0 = absl::ZeroDuration();
 // 1 s, 2 s, 4 s, 4 s, ... after polls that are not ready, half of that after
 // server errors, and 8 s, 16 s, 16 s after throttled ones.
 WaitOptions Options(absl::Duration timeout) {
-  return {.timeout = timeout,
-          .backoff = {.initial_delay = Seconds(1),
-                      .max_delay = Seconds(4),
-                      .jitter = Jitter::None()},
-          .server_error = {.initial_delay = Milliseconds(500),
-                           .max_delay = Seconds(2),
-                           .jitter = Jitter::None()},
-          .throttled = {.initial_delay = Seconds(8),
-                        .max_delay = Seconds(16),
-                        .jitter = Jitter::None()}};
+  return {
+      .timeout = timeout,
+      .backoff = {.initial_delay = Seconds(1),
+                  .max_delay = Seconds(4),
+                  .jitter = Jitter::None()},
+      .errors = {.server_error_backoff = {.initial_delay = Milliseconds(500),
+                                          .max_delay = Seconds(2),
+                                          .jitter = Jitter::None()},
+                 .throttled_backoff = {.initial_delay = Seconds(8),
+                                       .max_delay = Seconds(16),
+                                       .jitter = Jitter::None()}}};
 }
 
 template <typename Change>
@@ -52,7 +53,8 @@ using Rule = RetryAfterOptions::Rule;
 using PastDeadline = RetryAfterOptions::PastDeadline;
 
 WaitOptions OptionsWithRule(absl::Duration timeout, Rule rule) {
-  return Options(timeout, [rule](auto& o) { o.retry_after.rule = rule; });
+  return Options(timeout,
+                 [rule](auto& o) { o.errors.retry_after.rule = rule; });
 }
 
 std::vector<Scenario> StartScenarios() {
@@ -95,7 +97,7 @@ std::vector<Scenario> StartScenarios() {
        .ends_at = Milliseconds(300)},
       {.name = "FirstPollDelayComesBeforeTheFirstPoll",
        .options = Options(Seconds(60),
-                          [](auto& o) { o.first_poll_delay = Seconds(5); }),
+                          [](auto& o) { o.polls.first_delay = Seconds(5); }),
        .script = {NotReady(), Success()},
        .polled_at = {Seconds(5), Seconds(6)},
        .reason = StopReason::kSuccess,
@@ -103,7 +105,7 @@ std::vector<Scenario> StartScenarios() {
        .ends_at = Seconds(6)},
       {.name = "FirstPollDelayBeyondTheDeadlinePollsAtTheDeadline",
        .options = Options(Seconds(3),
-                          [](auto& o) { o.first_poll_delay = Seconds(5); }),
+                          [](auto& o) { o.polls.first_delay = Seconds(5); }),
        .script = {NotReady()},
        .polled_at = {Seconds(3)},
        .reason = StopReason::kDeadline,
@@ -119,7 +121,7 @@ std::vector<Scenario> StartScenarios() {
        .ends_at = k0},
       {.name = "StopInTheFirstPollDelayPollsNever",
        .options = Options(Seconds(60),
-                          [](auto& o) { o.first_poll_delay = Seconds(5); }),
+                          [](auto& o) { o.polls.first_delay = Seconds(5); }),
        .script = {Success()},
        .stop_at = Seconds(2),
        .polled_at = {},
@@ -186,8 +188,10 @@ std::vector<Scenario> DelayScenarios() {
       {.name = "ThrottledIsNeverFasterThanNotReady",
        .options = Options(Seconds(60),
                           [](auto& o) {
-                            o.throttled.initial_delay = Milliseconds(10);
-                            o.throttled.max_delay = Milliseconds(10);
+                            o.errors.throttled_backoff.initial_delay =
+                                Milliseconds(10);
+                            o.errors.throttled_backoff.max_delay =
+                                Milliseconds(10);
                           }),
        .script = {NotReady(), Throttled(), Throttled(), Success()},
        .polled_at = {k0, Seconds(1), Seconds(3), Seconds(5)},
@@ -242,9 +246,9 @@ std::vector<Scenario> RetryAfterScenarios() {
        .code = StatusCode::kOk,
        .ends_at = Seconds(8)},
       {.name = "ALongHintIsCutToMaxRetryAfter",
-       .options =
-           Options(Seconds(60),
-                   [](auto& o) { o.retry_after.max_retry_after = Seconds(7); }),
+       .options = Options(
+           Seconds(60),
+           [](auto& o) { o.errors.retry_after.max_retry_after = Seconds(7); }),
        .script = {NotReady("", Seconds(9999)), Success()},
        .polled_at = {k0, Seconds(7)},
        .reason = StopReason::kSuccess,
@@ -269,7 +273,7 @@ std::vector<Scenario> RetryAfterScenarios() {
       {.name = "AHintBeyondTheDeadlineMayPollAtTheDeadline",
        .options = Options(Seconds(20),
                           [](auto& o) {
-                            o.retry_after.past_deadline =
+                            o.errors.retry_after.past_deadline =
                                 PastDeadline::kPollAtDeadline;
                           }),
        .script = {NotReady(), Throttled("", Seconds(30)), Success()},
@@ -288,7 +292,7 @@ std::vector<Scenario> RetryAfterScenarios() {
 }
 
 std::vector<Scenario> DeadlineScenarios() {
-  const auto lead = [](auto& o) { o.final_poll_lead = Seconds(2); };
+  const auto lead = [](auto& o) { o.polls.last_lead = Seconds(2); };
   return {
       {.name = "TheLastPollIsAtTheDeadlineAndTheOnlyOne",
        .options = Options(Seconds(10)),
@@ -364,7 +368,7 @@ std::vector<Scenario> DeadlineScenarios() {
        .late = true},
       {.name = "StrictDeadlineDropsALateSuccess",
        .options =
-           Options(Seconds(3), [](auto& o) { o.strict_deadline = true; }),
+           Options(Seconds(3), [](auto& o) { o.polls.strict_deadline = true; }),
        .script = {{Success(), Seconds(3) + Nanoseconds(1)}},
        .polled_at = {k0},
        .reason = StopReason::kDeadline,
@@ -385,7 +389,7 @@ std::vector<Scenario> DelayRuleScenarios() {
   const auto rule = [](DelayRule delay_rule) {
     return Options(Seconds(60), [&](auto& o) {
       o.delay_rule = delay_rule;
-      o.retry_after.rule = Rule::kReplace;
+      o.errors.retry_after.rule = Rule::kReplace;
     });
   };
   return {
@@ -445,7 +449,7 @@ std::vector<Scenario> DelayRuleScenarios() {
       {.name = "ConfirmingIsNotForTheDelayRule",
        .options = Options(Seconds(60),
                           [](auto& o) {
-                            o.successes_required = 2;
+                            o.confirm.successes = 2;
                             o.delay_rule = [](const DelayRequest&,
                                               absl::BitGenRef) {
                               return std::nullopt;
@@ -476,31 +480,14 @@ std::vector<Scenario> LimitScenarios() {
        .code = StatusCode::kOk,
        .ends_at = Seconds(3)},
       {.name = "ServerErrorsInARowAreLimited",
-       .options = Options(Seconds(60),
-                          [](auto& o) { o.max_consecutive_server_errors = 2; }),
+       .options =
+           Options(Seconds(60),
+                   [](auto& o) { o.errors.max_consecutive_server_errors = 2; }),
        .script = {ServerError(), NotReady(), ServerError(), ServerError()},
        .polled_at = {k0, Milliseconds(500), Milliseconds(1500), Seconds(2)},
        .reason = StopReason::kConsecutiveLimit,
        .code = StatusCode::kResourceExhausted,
        .ends_at = Seconds(2)},
-      {.name = "ThrottlesInARowAreLimited",
-       .options = Options(Seconds(60),
-                          [](auto& o) { o.max_consecutive_throttles = 2; }),
-       .script = {Throttled(), Throttled()},
-       .polled_at = {k0, Seconds(8)},
-       .reason = StopReason::kConsecutiveLimit,
-       .code = StatusCode::kResourceExhausted,
-       .ends_at = Seconds(8)},
-      {.name = "ServerErrorTimeRunsFromTheFirstOfTheRow",
-       .options = Options(
-           Seconds(60), [](auto& o) { o.max_server_error_time = Seconds(3); }),
-       // A long first poll does not use the time up.
-       .script = {{ServerError(), Seconds(10)}, ServerError()},
-       .polled_at = {k0, Milliseconds(10500), Milliseconds(11500),
-                     Milliseconds(13500)},
-       .reason = StopReason::kConsecutiveLimit,
-       .code = StatusCode::kResourceExhausted,
-       .ends_at = Milliseconds(13500)},
       {.name = "FailureKeepsItsCode",
        .options = Options(Seconds(60)),
        .script = {NotReady(), Failed(absl::DataLossError("gone"))},
@@ -579,8 +566,8 @@ std::vector<Scenario> StopScenarios() {
 }
 
 std::vector<Scenario> HoldScenarios() {
-  const auto three = [](auto& o) { o.successes_required = 3; };
-  const auto ten_seconds = [](auto& o) { o.hold_for = Seconds(10); };
+  const auto three = [](auto& o) { o.confirm.successes = 3; };
+  const auto ten_seconds = [](auto& o) { o.confirm.hold_for = Seconds(10); };
   return {
       {.name = "SuccessesMustBeInARowAndDoNotGrow",
        .options = Options(Seconds(60), three),
@@ -592,15 +579,16 @@ std::vector<Scenario> HoldScenarios() {
        .ends_at = Seconds(5)},
       {.name = "ThrottlingStartsTheConfirmationOver",
        .options =
-           Options(Seconds(60), [](auto& o) { o.successes_required = 2; }),
+           Options(Seconds(60), [](auto& o) { o.confirm.successes = 2; }),
        .script = {Success(), Throttled(), Success()},
        .polled_at = {k0, Seconds(1), Seconds(9), Seconds(10)},
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
        .ends_at = Seconds(10)},
       {.name = "AHoldEndsWithAPollExactlyAtItsEnd",
-       .options = Options(Seconds(60),
-                          [](auto& o) { o.hold_for = Milliseconds(2500); }),
+       .options =
+           Options(Seconds(60),
+                   [](auto& o) { o.confirm.hold_for = Milliseconds(2500); }),
        .script = {NotReady(), Success()},
        .polled_at = {k0, Seconds(1), Seconds(2), Seconds(3),
                      Milliseconds(3500)},
@@ -617,8 +605,8 @@ std::vector<Scenario> HoldScenarios() {
        .code = StatusCode::kOk,
        .ends_at = Seconds(10)},
       {.name = "AHoldThatIsBrokenStartsOver",
-       .options =
-           Options(Seconds(60), [](auto& o) { o.hold_for = Seconds(2); }),
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.confirm.hold_for = Seconds(2); }),
        .script = {Success(), Success(), ServerError(), Success()},
        .polled_at = {k0, Seconds(1), Seconds(2), Milliseconds(2500),
                      Milliseconds(3500), Milliseconds(4500)},
@@ -626,8 +614,8 @@ std::vector<Scenario> HoldScenarios() {
        .code = StatusCode::kOk,
        .ends_at = Milliseconds(4500)},
       {.name = "OneSlowPollIsNoHold",
-       .options =
-           Options(Seconds(60), [](auto& o) { o.hold_for = Seconds(2); }),
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.confirm.hold_for = Seconds(2); }),
        .script = {{Success(), Seconds(5)}, Success()},
        .polled_at = {k0, Seconds(6)},
        .reason = StopReason::kSuccess,

@@ -150,8 +150,8 @@ TEST_P(StatusOrBoolTest, SaysReadyOrNotOrAnError) {
       driver.run(clock,
                  {.timeout = absl::Seconds(3),
                   .backoff = every_second,
-                  .server_error = every_second,
-                  .throttled = every_second,
+                  .errors = {.server_error_backoff = every_second,
+                             .throttled_backoff = every_second},
                   .clock = &clock},
                  [&polls, &answers = course.answers] {
                    return answers[std::min(polls++, answers.size() - 1)];

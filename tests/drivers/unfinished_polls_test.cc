@@ -266,7 +266,7 @@ TEST_P(UnfinishedPollTest, HasTheSameHooksInTheSameOrder) {
   Transcript transcript;
   Course course = {.options = {.timeout = absl::Seconds(5),
                                .backoff = Every(absl::Seconds(1)),
-                               .observer = Unowned(transcript)},
+                               .hooks = {.observer = Unowned(transcript)}},
                    .report = report};
   course.options.clock = &course.clock;
 

@@ -71,7 +71,7 @@ class DurableObserversTest : public testing::TestWithParam<Form> {
   }
   // Adds a worker whose waits `observer` watches.
   DurableWorld::Worker& AddWorker(Transcript& observer) {
-    world.policy.observer = Unowned(observer);
+    world.policy.hooks.observer = Unowned(observer);
     return world.AddWorker();
   }
 
@@ -130,7 +130,7 @@ TEST_P(DurableObserversTest, WorkerThatIsDestroyedShutsItsWaitsDown) {
     DurableWorld short_lived;
     short_lived.form = GetParam();
     short_lived.policy.backoff = Every(absl::Seconds(2));
-    short_lived.policy.observer = Unowned(first);
+    short_lived.policy.hooks.observer = Unowned(first);
     short_lived.AddWorker();
     ASSERT_TRUE(*short_lived.Enqueue({.key = "a"}));
     short_lived.Run(absl::Seconds(1));

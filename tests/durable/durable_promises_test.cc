@@ -436,7 +436,7 @@ TEST(DurablePromisesTest, FirstDelayBeyondTheTimeoutStillDelays) {
 
 TEST(DurablePromisesTest, SuccessesInARowAreCountedAcrossReleases) {
   Bench bench;
-  bench.policy.successes_required = 3;
+  bench.policy.confirm.successes = 3;
   bench.function = [&](const DurablePoll&) -> Poll<std::string> {
     if (bench.polls.size() == 2) return NotReady();
     return Success(std::string("up"));
@@ -451,7 +451,7 @@ TEST(DurablePromisesTest, SuccessesInARowAreCountedAcrossReleases) {
 
 TEST(DurablePromisesTest, HoldIsMeasuredAcrossReleasesAndWorkers) {
   Bench bench;
-  bench.policy.hold_for = absl::Seconds(63);
+  bench.policy.confirm.hold_for = absl::Seconds(63);
   bench.function = Done;
   bench.AddWorker();
   ASSERT_TRUE(bench.Enqueue({.key = "a"}).ok());
@@ -467,7 +467,7 @@ TEST(DurablePromisesTest, HoldIsMeasuredAcrossReleasesAndWorkers) {
 
 TEST(DurablePromisesTest, FirstPollDelayOfThePolicyIsKept) {
   Bench bench;
-  bench.policy.first_poll_delay = absl::Seconds(30);
+  bench.policy.polls.first_delay = absl::Seconds(30);
   bench.AddWorker();
   ASSERT_TRUE(bench.Enqueue({.key = "a"}).ok());
   bench.Run(absl::Minutes(1));
@@ -478,9 +478,9 @@ TEST(DurablePromisesTest, FirstPollDelayOfThePolicyIsKept) {
 
 TEST(DurablePromisesTest, QuotaThatRefusesEndsTheWait) {
   Bench bench;
-  bench.policy.retry_quota =
+  bench.policy.budgets.retry_quota =
       *RetryQuota::Make({.capacity = 10, .retry_cost = 5});
-  bench.policy.server_error = Every(absl::Seconds(7));
+  bench.policy.errors.server_error_backoff = Every(absl::Seconds(7));
   bench.function = [](const DurablePoll&) -> Poll<std::string> {
     return ServerError("down");
   };
@@ -513,7 +513,7 @@ class OnePerSecond final : public RateLimiter {
 
 TEST(DurablePromisesTest, LimiterHoldsForAllWaitsOfTheName) {
   Bench bench;
-  bench.policy.rate_limiter = std::make_shared<OnePerSecond>();
+  bench.policy.budgets.rate_limiter = std::make_shared<OnePerSecond>();
   bench.function = Done;
   const std::vector<DurableRequest> requests = Requests(60);
   EXPECT_EQ(*bench.EnqueueMany(requests), 60);
@@ -567,7 +567,7 @@ TEST(DurablePromisesTest, GiveUpIsCalledOnceThoughTheWaitIsGivenBack) {
   Bench bench;
   bench.policy.timeout = absl::Seconds(35);
   std::vector<StopReason> gave_up;
-  bench.policy.on_give_up = [&](const GiveUp& end) {
+  bench.policy.hooks.on_failure = [&](const WaitFailure& end) {
     gave_up.push_back(end.report.reason);
   };
   bench.AddWorker();
@@ -1241,7 +1241,7 @@ TEST(DurablePromisesTest, PollsKnowHowManyHoldersVanished) {
 // What it cannot poll soon stays in the store, for others.
 TEST(DurablePromisesTest, WorkerWithALimiterClaimsOneBatchAhead) {
   Bench bench;
-  bench.policy.rate_limiter = std::make_shared<OnePerSecond>();
+  bench.policy.budgets.rate_limiter = std::make_shared<OnePerSecond>();
   bench.options.claim_batch = 20;
   const std::vector<DurableRequest> requests = Requests(500);
   ASSERT_EQ(*bench.EnqueueMany(requests), 500);
@@ -1356,7 +1356,7 @@ TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
     limiters.push_back(*SharedRateLimiter::Make(
         std::make_shared<SimulatedBudgetStore>(bench.clock, budgets),
         {.name = "api", .rate = kRate}));
-    bench.policy.rate_limiter = limiters.back();
+    bench.policy.budgets.rate_limiter = limiters.back();
     bench.AddWorker();
   }
   // Until all know of each other.

@@ -83,7 +83,7 @@ class Chaos {
                      .backoff = {.initial_delay = Between(
                                      absl::Milliseconds(50), absl::Seconds(8)),
                                  .max_delay = absl::Seconds(30)},
-                     .seed = seed};
+                     .hooks = {.seed = seed}};
     world_.function = [this](const DurablePoll& poll) { return Ask(poll); };
     constexpr std::array kForms = {Form::kOneByOne, Form::kAsync, Form::kBatch};
     world_.form = kForms.at(seed % kForms.size());

@@ -1059,7 +1059,7 @@ auto ThirdPollSucceeds(Scene& scene) {
 // Returns a wait that reaches its deadline, with much to report.
 auto TimesOut(Scene& scene) {
   WaitOptions options = scene.EverySecond(Seconds(3));
-  options.history_limit = 10;
+  options.hooks.history_limit = 10;
   return Waiter(
       [token = scene.token]() -> Poll<std::string> {
         return ServerError(absl::UnavailableError(kLongText));

@@ -85,7 +85,7 @@ TEST_F(AsyncWaiterTest, AnswersOfEveryKindAreAccepted) {
           },
           [&] {
             WaitOptions options = EverySecond();
-            options.server_error = options.backoff;
+            options.errors.server_error_backoff = options.backoff;
             return options;
           }()),
       [&](const WaitResult<int>& result) {

@@ -54,7 +54,7 @@ class BatchEndTest : public BatchFixture {
   }
   void Start(const std::string& key, absl::Duration delay = {}) {
     WaitOptions options = EverySecondFor(absl::Seconds(100));
-    options.first_poll_delay = delay;
+    options.polls.first_delay = delay;
     BatchFixture::Start(key, std::move(options));
   }
   void ExpectCancelled(const std::string& key) {
@@ -154,7 +154,7 @@ TEST_F(BatchEndTest, KeyGoesOnFromATokenUnderTheNameThatItHas) {
   std::vector<WaitToken> tokens;
   WaitOptions options = EverySecondFor(absl::Seconds(100));
   options.name = "instance";
-  options.on_checkpoint = [&](const WaitToken& token) {
+  options.hooks.on_checkpoint = [&](const WaitToken& token) {
     tokens.push_back(token);
     handles_.clear();
   };
@@ -164,11 +164,11 @@ TEST_F(BatchEndTest, KeyGoesOnFromATokenUnderTheNameThatItHas) {
   EXPECT_EQ(tokens[0].name(), "instance i-0abc");
 
   options.name = tokens[0].name();
-  options.on_checkpoint = nullptr;
+  options.hooks.on_checkpoint = nullptr;
   options.max_attempts = 3;
   handles_["again"] =
-      engine_->Resume(poller_->Prepare("i-0abc", WaitPolicy::Make(options)),
-                      tokens[0], Take("again"));
+      engine_->Start(poller_->Prepare("i-0abc", WaitPolicy::Make(options)),
+                     Take("again"), {.resume = tokens[0]});
   engine_->Run();
   EXPECT_EQ(results_.at("again").reason(), StopReason::kAttempts);
   EXPECT_THAT(calls_, SizeIs(3));

@@ -60,7 +60,7 @@ class BatchPollerTest : public BatchFixture {
  protected:
   WaitOptions EverySecond(absl::Duration first_poll_delay = {}) {
     WaitOptions options = EverySecondFor(absl::Seconds(100));
-    options.first_poll_delay = first_poll_delay;
+    options.polls.first_delay = first_poll_delay;
     return options;
   }
 
@@ -240,7 +240,7 @@ TEST_F(BatchPollerTest, EachKeyHasItsOwnHintAndStatus) {
              {"c", Failed(absl::AbortedError("broken"))}};
   for (const std::string key : {"a", "b", "c"}) {
     WaitOptions options = EverySecond();
-    options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+    options.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
     Start(key, options);
   }
   clock_.CallAt(absl::Milliseconds(500), [&] {
@@ -500,7 +500,7 @@ TEST_P(ManyKeysTest, CallsExceedTheFewestByAtMost10Percent) {
   DueTimes due(clock);
   const auto policy = WaitPolicy::Make({.timeout = absl::Hours(1),
                                         .backoff = {.jitter = load.jitter},
-                                        .observer = Unowned(due),
+                                        .hooks = {.observer = Unowned(due)},
                                         .clock = &clock});
   WaitEngine engine({.threads = 0, .clock = &clock, .seed = 7});
   SplitMix64 gen(7);

@@ -84,7 +84,7 @@ class BatchRateLimiterTest : public BatchFixture {
   }
   WaitOptions After(absl::Duration first_poll_delay) {
     WaitOptions options = EverySecond();
-    options.first_poll_delay = first_poll_delay;
+    options.polls.first_delay = first_poll_delay;
     return options;
   }
 
@@ -367,10 +367,10 @@ TEST_F(BatchRateLimiterTest, HintOfAWholeCallIsForItsKeys) {
     return AnswerForAll<int>(keys, Throttled("429", Seconds(30)));
   };
   WaitOptions options = EverySecond();
-  options.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  options.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
   Start("a", options);
   Start("b", options);
-  options.first_poll_delay = Seconds(1);
+  options.polls.first_delay = Seconds(1);
   Start("c", options);
 
   engine_->Run();
@@ -389,7 +389,7 @@ TEST_F(BatchRateLimiterTest, LimitsOfAWaitHoldAsWell) {
   options.max_attempts = 3;
   Start("attempts", options);
   options = EverySecond();
-  options.rate_limiter = OneEach(Seconds(7));
+  options.budgets.rate_limiter = OneEach(Seconds(7));
   options.max_attempts = 2;
   Start("limiter", options);
 
@@ -409,7 +409,7 @@ TEST_F(BatchRateLimiterTest, LimiterThatWouldCountKeysTooIsReported) {
   WaitOptions options = EverySecond();
   const Limiter shared = OneEach(Seconds(2));
   Make({.rate_limiter = shared});
-  options.rate_limiter = shared;
+  options.budgets.rate_limiter = shared;
   Start("a", options);
 
   engine_->Run();

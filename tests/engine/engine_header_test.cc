@@ -232,7 +232,7 @@ WaitOptions Every(absl::Duration delay,
   options.backoff.initial_delay = delay;
   options.backoff.max_delay = delay;
   options.backoff.jitter = Jitter::None();
-  options.observer = std::move(observer);
+  options.hooks.observer = std::move(observer);
   return options;
 }
 
@@ -1677,7 +1677,7 @@ TEST_F(EngineHeaderTest, ALeanReportKeepsAttemptsElapsedAndTheLastPoll) {
              Into(deadline))
       .Detach();
   WaitOptions history = SimEvery(clock, absl::Seconds(1), absl::Minutes(1));
-  history.history_limit = 10;
+  history.hooks.history_limit = 10;
   engine.Start(Make(fourth, history), Into(kept)).Detach();
   engine.Run();
   EXPECT_EQ(success->reason(), StopReason::kSuccess);
@@ -1704,7 +1704,7 @@ TEST_F(EngineHeaderTest, AFullReportIsThatOfTheBlockingForm) {
       SimulatedClock clock;
       WaitOptions options =
           SimEvery(clock, absl::Seconds(1), absl::Seconds(10));
-      options.history_limit = with_history ? 10 : 0;
+      options.hooks.history_limit = with_history ? 10 : 0;
       const auto answers = [&clock, n = 0]() mutable -> Poll<> {
         clock.AdvanceTime(absl::Milliseconds(100) * n);
         ++n;
@@ -1712,7 +1712,7 @@ TEST_F(EngineHeaderTest, AFullReportIsThatOfTheBlockingForm) {
         if (n == 5) return FromStatus(absl::InvalidArgumentError("bad"));
         return NotReady();
       };
-      options.seed = 7;
+      options.hooks.seed = 7;
       if (on_engine) {
         auto seen = std::make_shared<Seen>();
         WaitEngine engine(Simulated(clock));
@@ -1779,7 +1779,7 @@ TEST_F(EngineHeaderTest, TheSeedMakesDelaysTheSameAndThatOfTheWaitWins) {
     wait.timeout = absl::Minutes(5);
     wait.max_attempts = 10;
     wait.clock = &clock;
-    wait.seed = wait_seed;
+    wait.hooks.seed = wait_seed;
     engine.Start(Make(Never, wait), Into(seen)).Detach();
     engine.Run();
     return seen->report().elapsed;
@@ -2317,7 +2317,7 @@ WaitReport AnswerLate(absl::Duration poll_timeout, absl::Duration delay,
   WaitOptions options =
       SimEvery(clock, absl::Seconds(4), absl::Seconds(10), hooks);
   options.poll_timeout = poll_timeout;
-  options.strict_deadline = strict;
+  options.polls.strict_deadline = strict;
   engine
       .Start(MakeAsync(
                  [&](PollCompletion<> done) {
@@ -2942,7 +2942,7 @@ TEST_F(EngineHeaderTest, ABegunPollOnAnExecutorIsAwaitedBeyondTheDeadline) {
     WaitEngine engine(options);
     auto seen = std::make_shared<Seen>();
     WaitOptions wait = Every(absl::Seconds(1), absl::Milliseconds(50));
-    wait.strict_deadline = strict;
+    wait.polls.strict_deadline = strict;
     engine
         .Start(Make(
                    [] {

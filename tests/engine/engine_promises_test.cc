@@ -69,7 +69,7 @@ class EnginePromisesTest : public EngineFixture {
     engine.RunDue();
     clock_.CallAt(time, [&] { (*completion)(true); });
     WaitOptions slow = EverySecond();
-    slow.first_poll_delay = absl::Milliseconds(9700);
+    slow.polls.first_delay = absl::Milliseconds(9700);
     const WaitHandle synchronous =
         engine.Start(Waiter(
                          [this] {
@@ -127,8 +127,8 @@ TEST_F(EnginePromisesTest, HandleMayBeDestroyedInAnyHook) {
       Results results;
       WaitEngine engine(Simulated());
       WaitOptions options = EverySecond(absl::Seconds(5));
-      options.first_poll_delay = first_delay;
-      options.observer = Unowned(observer);
+      options.polls.first_delay = first_delay;
+      options.hooks.observer = Unowned(observer);
       observer.wait_ = engine.Start(
           Waiter([this] { return CountPoll(false); }, options), results.Take());
 
@@ -150,7 +150,7 @@ TEST_F(EnginePromisesTest, HandleMayBeDestroyedInOnDoneOfACancelledWait) {
   Destroyer observer(Destroyer::Hook::kOnDone);
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
-  options.observer = Unowned(observer);
+  options.hooks.observer = Unowned(observer);
   observer.wait_ = engine.Start(
       Waiter([this] { return CountPoll(false); }, options), results_.Take());
   engine.RunDue();
@@ -167,7 +167,7 @@ TEST_F(EnginePromisesTest, HandleMayBeDestroyedInOnDoneOfInvalidOptions) {
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
   options.max_attempts = -1;
-  options.observer = Unowned(observer);
+  options.hooks.observer = Unowned(observer);
   observer.wait_ = engine.Start(
       Waiter([this] { return CountPoll(false); }, options), results_.Take());
 
@@ -185,7 +185,7 @@ TEST_F(EnginePromisesTest, HandleMayBeDestroyedInOnDoneOfAThrowOnAnExecutor) {
   };
   WaitEngine engine(engine_options);
   WaitOptions options = EverySecond();
-  options.observer = Unowned(observer);
+  options.hooks.observer = Unowned(observer);
   observer.wait_ = engine.Start(
       Waiter([]() -> bool { throw std::runtime_error("boom"); }, options),
       results_.Take());
@@ -236,7 +236,7 @@ TEST_F(EnginePromisesTest, AnswerOfAnotherThreadIsNotLostBehindASlowPoll) {
                   EverySecond(absl::Seconds(10))),
       results_.Take());
   WaitOptions slow = EverySecond();
-  slow.first_poll_delay = absl::Milliseconds(9700);
+  slow.polls.first_delay = absl::Milliseconds(9700);
   const WaitHandle synchronous =
       engine.Start(Waiter(
                        [&] {
@@ -277,15 +277,16 @@ TEST_F(EnginePromisesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
     std::vector<PollCompletion<>> completions;
     std::vector<std::vector<StopReason>> ends(2);
     std::vector<WaitHandle> waits;
-    waits.push_back(engine.Start(Waiter(
-                                     [&] {
-                                       completions[answered](true);
-                                       return true;
-                                     },
-                                     {.timeout = absl::Hours(1),
-                                      .first_poll_delay = absl::Seconds(10),
-                                      .clock = &clock}),
-                                 [](const WaitResult<>&) {}));
+    waits.push_back(
+        engine.Start(Waiter(
+                         [&] {
+                           completions[answered](true);
+                           return true;
+                         },
+                         {.timeout = absl::Hours(1),
+                          .polls = {.first_delay = absl::Seconds(10)},
+                          .clock = &clock}),
+                     [](const WaitResult<>&) {}));
     for (std::vector<StopReason>& end : ends) {
       waits.push_back(engine.Start(
           AsyncWaiter(
@@ -311,7 +312,7 @@ TEST_F(EnginePromisesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
 TEST_F(EnginePromisesTest, AnswersGivenWithinStatusFunctionsComeBeforeTimers) {
   WaitEngine engine(Simulated());
   WaitOptions delayed = EverySecond();
-  delayed.first_poll_delay = absl::Seconds(1);
+  delayed.polls.first_delay = absl::Seconds(1);
   std::vector<std::string_view> ended;
   const WaitHandle by_timer =
       engine.Start(Waiter([] { return true; }, delayed),
@@ -371,7 +372,7 @@ TEST_F(EnginePromisesTest, LateAnswerIsNotTakenForThatOfALaterWait) {
   // starts the second, which gets the memory of the first.
   const WaitHandle first = start();
   WaitOptions at_two = EverySecond();
-  at_two.first_poll_delay = absl::Seconds(2);
+  at_two.polls.first_delay = absl::Seconds(2);
   std::optional<WaitHandle> second;
   const WaitHandle starter = engine.Start(Waiter(
                                               [&] {
@@ -418,7 +419,7 @@ TEST_F(EnginePromisesTest, SlackLeavesTheLeadOfTheFinalPoll) {
   std::vector<absl::Duration> polls;
   WaitOptions wait_options = EverySecond(absl::Seconds(20));
   wait_options.backoff = Every(absl::Seconds(60));
-  wait_options.final_poll_lead = absl::Seconds(5);
+  wait_options.polls.last_lead = absl::Seconds(5);
   WaitHandle wait = engine.Start(Waiter(
                                      [&] {
                                        polls.push_back(clock_.Elapsed());
@@ -629,7 +630,7 @@ TEST_F(EnginePromisesTest, PollThatThrowsHasAnAfterPoll) {
   PollPairs pairs;
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
-  options.observer = Unowned(pairs);
+  options.hooks.observer = Unowned(pairs);
   const WaitHandle wait = engine.Start(Waiter(
                                            [this]() -> bool {
                                              if (++polls_ < 3) return false;
@@ -652,7 +653,7 @@ TEST_F(EnginePromisesTest, PollThatNeverAnswersHasAnAfterPoll) {
   PollPairs pairs;
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond(absl::Seconds(10));
-  options.observer = Unowned(pairs);
+  options.hooks.observer = Unowned(pairs);
   const WaitHandle wait = engine.Start(
       AsyncWaiter([](const PollCompletion<>&) {}, options), results_.Take());
 
@@ -669,7 +670,7 @@ TEST_F(EnginePromisesTest, ObserverOutlivesItsOwnersHandle) {
   const std::weak_ptr<PollPairs> watched = observer;
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
-  options.observer = std::move(observer);
+  options.hooks.observer = std::move(observer);
   {
     const WaitHandle wait = engine.Start(
         Waiter([] { return false; }, std::move(options)), results_.Take());
@@ -720,11 +721,13 @@ TEST(EngineNamesTest, WaitsHaveNamesOfTheirOwn) {
       messages.emplace_back(result.status().message().substr(0, 18));
     };
     WaitEngine engine({.threads = 0, .report = level, .clock = &clock});
-    engine.Start("instance i-1", Waiter([] { return false; }, policy), take)
+    engine
+        .Start(Waiter([] { return false; }, policy), take,
+               {.name = "instance i-1"})
         .Detach();
     engine
-        .Start("instance i-2",
-               AsyncWaiter([](const PollCompletion<int>&) {}, policy), take)
+        .Start(AsyncWaiter([](const PollCompletion<int>&) {}, policy), take,
+               {.name = "instance i-2"})
         .Detach();
     engine.Start(Waiter([] { return false; }, policy), take).Detach();
     engine.Run();
@@ -745,13 +748,12 @@ TEST(EngineNamesTest, NameIsThatOfThePolicyOnceTheHandleIsDestroyed) {
   SimulatedClock clock;
   const auto observer = std::make_shared<Names>();
   WaitEngine engine({.threads = 0, .clock = &clock});
-  WaitHandle wait =
-      engine.Start("job 7",
-                   Waiter([] { return false; }, {.name = "job",
-                                                 .timeout = absl::Hours(1),
-                                                 .observer = observer,
-                                                 .clock = &clock}),
-                   [](const WaitResult<>&) {});
+  WaitHandle wait = engine.Start(
+      Waiter([] { return false; }, {.name = "job",
+                                    .timeout = absl::Hours(1),
+                                    .hooks = {.observer = observer},
+                                    .clock = &clock}),
+      [](const WaitResult<>&) {}, {.name = "job 7"});
   engine.RunDue();
 
   wait = WaitHandle();
@@ -823,7 +825,7 @@ TEST(EngineObserverTest, AnswerCountsByTheTimeItWasGivenWithAnObserver) {
       auto observer = std::make_shared<Slow>();
       observer->clock = &clock;
       observer->takes = *takes;
-      options.observer = std::move(observer);
+      options.hooks.observer = std::move(observer);
     }
     engine
         .Start(
@@ -935,7 +937,7 @@ TEST_F(EnginePromisesTest, NoHookButTheLastTwoFollowsTheEndOfTheHandle) {
       WaitEngine engine(Simulated());
       WaitOptions options = EverySecond();
       options.backoff = Every(delay);
-      options.observer = observer;
+      options.hooks.observer = observer;
       observer->handle = engine.Start(Waiter(
                                           [&] {
                                             if (!after_poll) {

@@ -75,8 +75,8 @@ class EngineStressTest : public testing::Test {
   static std::shared_ptr<const WaitPolicy> Policy(absl::Duration timeout,
                                                   absl::Duration delay) {
     return WaitPolicy::Make({.timeout = timeout,
-                             .backoff = Every(delay),
-                             .poll_timeout = Microseconds(50)});
+                             .poll_timeout = Microseconds(50),
+                             .backoff = Every(delay)});
   }
 
   // Starts a wait of a random kind.

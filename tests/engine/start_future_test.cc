@@ -99,7 +99,7 @@ TEST_F(StartFutureTest, StopEndsTheWait) {
   WaitEngine engine(Simulated());
   waiter::stop_source stop;
   std::future<WaitResult<>> future =
-      StartFuture(engine, NeverReady(), stop.get_token());
+      StartFuture(engine, NeverReady(), {.stop = stop.get_token()});
   engine.RunDue();
   stop.request_stop();
   engine.RunDue();
@@ -147,7 +147,7 @@ TEST_F(StartFutureTest, FutureOfAWaitThatIsDestroyedThrows) {
   Restarter restarter;
   std::optional<WaitEngine> engine(Simulated());
   WaitOptions options = EverySecond();
-  options.observer = Unowned(restarter);
+  options.hooks.observer = Unowned(restarter);
   restarter.start = [&] {
     restarter.futures.push_back(
         StartFuture(*engine, Waiter([] { return false; }, options)));
@@ -179,7 +179,7 @@ TEST_F(StartFutureTest, StopThatCameBeforeIsAResultWithoutAPoll) {
   waiter::stop_source stop;
   stop.request_stop();
   std::future<WaitResult<>> future =
-      StartFuture(engine, NeverReady(), stop.get_token());
+      StartFuture(engine, NeverReady(), {.stop = stop.get_token()});
   engine.Run();
   EXPECT_EQ(future.get().reason(), StopReason::kCancelled);
   EXPECT_EQ(polls_, 0);

@@ -9,6 +9,7 @@
 #include <latch>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ using ::testing::ElementsAre;
 using ::testing::Eq;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class StartWithStopTokenTest : public EngineFixture {
  protected:
@@ -47,7 +49,8 @@ class StartWithStopTokenTest : public EngineFixture {
 
 TEST_F(StartWithStopTokenTest, RequestEndsADetachedWait) {
   WaitEngine engine(Simulated());
-  engine.Start(NeverReady(), TakeHolding(), stop_.get_token()).Detach();
+  engine.Start(NeverReady(), TakeHolding(), {.stop = stop_.get_token()})
+      .Detach();
   clock_.CallAt(absl::Milliseconds(1500), [&] { stop_.request_stop(); });
 
   engine.Run();
@@ -61,7 +64,8 @@ TEST_F(StartWithStopTokenTest, RequestEndsADetachedWait) {
 TEST_F(StartWithStopTokenTest, RequestBeforeTheStartPreventsEveryPoll) {
   WaitEngine engine(Simulated());
   stop_.request_stop();
-  engine.Start(NeverReady(), TakeHolding(), stop_.get_token()).Detach();
+  engine.Start(NeverReady(), TakeHolding(), {.stop = stop_.get_token()})
+      .Detach();
 
   engine.Run();
 
@@ -73,11 +77,11 @@ TEST_F(StartWithStopTokenTest, RequestEndsAllWaitsOfTheTokenOfBothForms) {
   WaitEngine engine(Simulated());
   std::vector<WaitHandle> waits;
   for (int i = 0; i < 3; ++i) {
-    waits.push_back(
-        engine.Start(NeverReady(), results_.Take(), stop_.get_token()));
+    waits.push_back(engine.Start(NeverReady(), results_.Take(),
+                                 {.stop = stop_.get_token()}));
     waits.push_back(
         engine.Start(AsyncWaiter([](const PollCompletion<>&) {}, EverySecond()),
-                     results_.Take(), stop_.get_token()));
+                     results_.Take(), {.stop = stop_.get_token()}));
   }
   engine.RunDue();
   stop_.request_stop();
@@ -99,7 +103,7 @@ TEST_F(StartWithStopTokenTest, RequestStopsTheTokenOfThePollUnderWay) {
                    told = !told && context.stop_token.stop_requested();
                  },
                  EverySecond()),
-             results_.Take(), stop_.get_token())
+             results_.Take(), {.stop = stop_.get_token()})
       .Detach();
 
   engine.Run();
@@ -108,11 +112,28 @@ TEST_F(StartWithStopTokenTest, RequestStopsTheTokenOfThePollUnderWay) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
 }
 
+TEST_F(StartWithStopTokenTest, WaitMayHaveANameToo) {
+  WaitEngine engine(Simulated());
+  std::string message;
+  engine
+      .Start(NeverReady(),
+             [&](const WaitResult<>& result) {
+               message = std::string(result.status().message());
+             },
+             {.name = "i-0abc", .stop = stop_.get_token()})
+      .Detach();
+  clock_.CallAt(absl::Milliseconds(1500), [&] { stop_.request_stop(); });
+
+  engine.Run();
+
+  EXPECT_THAT(message, StartsWith("i-0abc: stop requested"));
+}
+
 TEST_F(StartWithStopTokenTest, TokenWithoutAStateNeverStopsTheWait) {
   WaitEngine engine(Simulated());
   engine
       .Start(Waiter([this] { return CountPoll(polls_ == 2); }, EverySecond()),
-             results_.Take(), waiter::stop_token())
+             results_.Take(), {.stop = waiter::stop_token()})
       .Detach();
 
   engine.Run();
@@ -125,10 +146,10 @@ TEST_F(StartWithStopTokenTest, WaitThatHasEndedLeavesNothingAtTheToken) {
   const auto ready = [this] {
     return Waiter([token = token_] { return true; }, EverySecond());
   };
-  engine.Start(ready(), TakeHolding(), stop_.get_token()).Detach();
+  engine.Start(ready(), TakeHolding(), {.stop = stop_.get_token()}).Detach();
   engine.RunDue();
   WaitHandle destroyed =
-      engine.Start(NeverReady(), TakeHolding(), stop_.get_token());
+      engine.Start(NeverReady(), TakeHolding(), {.stop = stop_.get_token()});
   engine.RunDue();
   destroyed = WaitHandle();
   engine.RunDue();
@@ -147,7 +168,8 @@ TEST_F(StartWithStopTokenTest, WaitThatHasEndedLeavesNothingAtTheToken) {
 TEST_F(StartWithStopTokenTest, TokenMayOutliveTheEngine) {
   {
     WaitEngine engine(Simulated());
-    engine.Start(NeverReady(), TakeHolding(), stop_.get_token()).Detach();
+    engine.Start(NeverReady(), TakeHolding(), {.stop = stop_.get_token()})
+        .Detach();
     engine.RunDue();
   }
 
@@ -166,17 +188,16 @@ TEST_F(StartWithStopTokenTest, FunctionsOfTheWaitMayRequestTheStop) {
                    return CountPoll(false);
                  },
                  EverySecond()),
-             results_.Take(), stop_.get_token())
+             results_.Take(), {.stop = stop_.get_token()})
       .Detach();
   waiter::stop_source other;
   engine
-      .Start(
-          Waiter([] { return true; }, EverySecond()),
-          [&](WaitResult<> result) {
-            other.request_stop();
-            results_.Take()(std::move(result));
-          },
-          other.get_token())
+      .Start(Waiter([] { return true; }, EverySecond()),
+             [&](WaitResult<> result) {
+               other.request_stop();
+               results_.Take()(std::move(result));
+             },
+             {.stop = other.get_token()})
       .Detach();
 
   engine.Run();
@@ -199,7 +220,7 @@ TEST_F(StartWithStopTokenTest, PollThatIsToldMayDestroyTheHandle) {
                                             [&] { wait = WaitHandle(); });
                           },
                           EverySecond()),
-                      TakeHolding(), stop_.get_token());
+                      TakeHolding(), {.stop = stop_.get_token()});
   engine.RunDue();
 
   stop_.request_stop();
@@ -231,9 +252,8 @@ TEST(StartWithStopTokenThreadsTest, RequestThatAwaitsThePollDoesNotHang) {
               told.wait();
               return false;
             },
-            absl::Hours(1)),
-        // May come before the handle is destroyed.
-        [](const WaitResult<>&) {}, stop.get_token());
+            absl::Hours(1)),  // May come before the handle is destroyed.
+        [](const WaitResult<>&) {}, {.stop = stop.get_token()});
     polling.wait();
     JoiningThread([&] { stop.request_stop(); }).join();
     EXPECT_FALSE(wait.pending());
@@ -283,7 +303,7 @@ TEST(StartWithStopTokenThreadsTest, StopsRaceWithEveryOtherEnd) {
           ++called_back;
         };
         waits[place] = engine->Start(Waiter(poll, policy), call_back,
-                                     stops[place].get_token());
+                                     {.stop = stops[place].get_token()});
         if (gen() % 3 == 0) waits[place].Detach();
         if (gen() % 5 == 0 && waits[place].pending()) {
           waits[place] = WaitHandle();

@@ -114,7 +114,7 @@ TEST(WaitCallbackTest, CallbackOfAWaitWithoutAValueTakesNoStatusOr) {
 TEST_F(WaitEngineTest, ValueOfASuccessThatDoesNotEndTheWaitIsDropped) {
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
-  options.successes_required = 3;
+  options.confirm.successes = 3;
   options.max_attempts = 2;
   std::vector<StopReason> reasons;
   const WaitHandle wait =
@@ -640,14 +640,15 @@ TEST_F(WaitEngineTest, SameSeedGivesTheSameDelays) {
     std::vector<absl::Duration> polled_at;
     for (int i = 0; i < 3; ++i) {
       engine
-          .Start(
-              Waiter(
-                  [&] {
-                    polled_at.push_back(clock.Elapsed());
-                    return false;
-                  },
-                  {.timeout = Minutes(1), .clock = &clock, .seed = wait_seed}),
-              [](const WaitResult<>&) {})
+          .Start(Waiter(
+                     [&] {
+                       polled_at.push_back(clock.Elapsed());
+                       return false;
+                     },
+                     {.timeout = Minutes(1),
+                      .hooks = {.seed = wait_seed},
+                      .clock = &clock}),
+                 [](const WaitResult<>&) {})
           .Detach();
     }
     engine.Run();
@@ -662,7 +663,8 @@ TEST_F(WaitEngineTest, SameSeedGivesTheSameDelays) {
 }
 
 TEST_F(WaitEngineTest, SeedOfAWaitGivesTheDelaysOfTheBlockingForm) {
-  WaitOptions options = {.timeout = Minutes(1), .clock = &clock_, .seed = 9};
+  WaitOptions options = {
+      .timeout = Minutes(1), .hooks = {.seed = 9}, .clock = &clock_};
   std::array<std::vector<absl::Duration>, 3> polled_at;
   WaitEngine engine(Simulated());
   for (size_t i = 0; i < 2; ++i) {
@@ -738,7 +740,7 @@ void ExpectLateness(uint64_t seed, absl::Duration tick, double slack,
     engine
         .Start(Waiter(poll, {.timeout = timeout,
                              .backoff = Every(next_delays),
-                             .first_poll_delay = first_delay,
+                             .polls = {.first_delay = first_delay},
                              .clock = &clock}),
                [&ended](const WaitResult<>& result) {
                  EXPECT_EQ(result.reason(), StopReason::kDeadline);
@@ -1184,7 +1186,7 @@ class CountsDones : public WaitObserver {
 TEST_F(WaitEngineTest, ObserverSeesEveryEndOnce) {
   CountsDones observer;
   WaitOptions options = EverySecond();
-  options.observer = Unowned(observer);
+  options.hooks.observer = Unowned(observer);
   {
     WaitEngine engine(Simulated());
     const auto start = [&](PollStatus answer) {
@@ -1222,8 +1224,8 @@ TEST_F(WaitEngineTest, QuotaRefundsWhatAnEndedWaitHadPaid) {
     const std::shared_ptr<RetryQuota> quota =
         RetryQuota::Make({.capacity = 100}).value();
     WaitOptions options = EverySecond();
-    options.server_error = Every(Seconds(1));
-    options.retry_quota = quota;
+    options.errors.server_error_backoff = Every(Seconds(1));
+    options.budgets.retry_quota = quota;
     const auto available = [&] {
       return quota->Available(clock_.MonotonicNow());
     };

@@ -126,7 +126,7 @@ TEST_F(WaitHandleTest, OtherHandlesMayBeDestroyedInAPollOrACallback) {
   clock_.CallAt(Seconds(10), [] {});
   int polls = 0;
   WaitOptions options = EverySecond();
-  options.first_poll_delay = Milliseconds(1500);
+  options.polls.first_delay = Milliseconds(1500);
   options.backoff = Every(Milliseconds(500));
   const WaitHandle wait =
       engine.Start(Waiter(
@@ -355,7 +355,7 @@ TEST_F(WaitHandleTest, CancelInASleepEndsItAtOnce) {
 TEST_F(WaitHandleTest, CancelEndsAnInfiniteWait) {
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond(absl::InfiniteDuration());
-  options.first_poll_delay = Hours(24 * 365 * 200);
+  options.polls.first_delay = Hours(24 * 365 * 200);
   WaitHandle wait =
       engine.Start(Waiter([] { return true; }, options), results_.Take());
   clock_.CallAt(Seconds(5), [&] { wait.Cancel(); });

@@ -48,7 +48,7 @@ void GoOn(const WaitToken& token, uint64_t seed) {
                              ? token.attempts() + 10
                              : token.attempts();
   if (*options.max_attempts < 1) options.max_attempts = 1;
-  options.history_limit = static_cast<int64_t>(gen() % 4);
+  options.hooks.history_limit = static_cast<int64_t>(gen() % 4);
   if (gen() % 2 == 0) {
     options.backoff.jitter = waiter::Jitter::Decorrelated();
   }

@@ -251,7 +251,8 @@ class PollingPolicyTest : public testing::Test {
 };
 
 TEST_F(PollingPolicyTest, DelaysAreThoseOfAWait) {
-  const WaitOptions options = {.timeout = absl::Minutes(5), .seed = 42};
+  const WaitOptions options = {.timeout = absl::Minutes(5),
+                               .hooks = {.seed = 42}};
 
   const Got got = loop_.Run(clock_, *PolicyOf(options), KeepRunning);
 
@@ -285,10 +286,10 @@ TEST_F(PollingPolicyTest, ErrorsHaveTheirClassAndCurve) {
   const WaitOptions options = {
       .timeout = absl::Minutes(5),
       .backoff = {.initial_delay = absl::Seconds(1), .jitter = Jitter::None()},
-      .server_error = {.initial_delay = absl::Seconds(3),
-                       .jitter = Jitter::None()},
-      .throttled = {.initial_delay = absl::Seconds(7),
-                    .jitter = Jitter::None()}};
+      .errors = {.server_error_backoff = {.initial_delay = absl::Seconds(3),
+                                          .jitter = Jitter::None()},
+                 .throttled_backoff = {.initial_delay = absl::Seconds(7),
+                                       .jitter = Jitter::None()}}};
 
   const Got got = loop_.Run(clock_, *PolicyOf(options), [](int poll) -> Got {
     switch (poll) {
@@ -326,8 +327,8 @@ TEST_F(PollingPolicyTest, ClassifierOfTheUserDecides) {
 TEST_F(PollingPolicyTest, LimitsOfTheOptionsHold) {
   const Got got = loop_.Run(
       clock_,
-      *PolicyOf(
-          {.timeout = absl::Minutes(5), .max_consecutive_server_errors = 3}),
+      *PolicyOf({.timeout = absl::Minutes(5),
+                 .errors = {.max_consecutive_server_errors = 3}}),
       [](int) -> Got { return Error(StatusCode::kUnavailable, "down"); });
 
   EXPECT_EQ(got.status().message(), "down");
@@ -347,7 +348,7 @@ TEST_F(PollingPolicyTest, FirstPollDelayIsTheFirstPeriod) {
                        .max_attempts = 2,
                        .backoff = {.initial_delay = absl::Seconds(1),
                                    .jitter = Jitter::None()},
-                       .first_poll_delay = absl::Seconds(30)}),
+                       .polls = {.first_delay = absl::Seconds(30)}}),
             KeepRunning);
 
   EXPECT_THAT(loop_.delays, ElementsAre(absl::Seconds(30), absl::Seconds(1)));
@@ -355,7 +356,7 @@ TEST_F(PollingPolicyTest, FirstPollDelayIsTheFirstPeriod) {
 
 TEST_F(PollingPolicyTest, CopyStartsOver) {
   const std::unique_ptr<PollingPolicy> policy =
-      PolicyOf({.timeout = absl::Minutes(5), .seed = 42});
+      PolicyOf({.timeout = absl::Minutes(5), .hooks = {.seed = 42}});
   loop_.Run(clock_, *policy, KeepRunning);
   Loop second;
   clock_.AdvanceTime(absl::Hours(1));
@@ -393,7 +394,7 @@ TEST_F(PollingPolicyTest, OptionsThatDoNotSuitAreRefused) {
   ASSERT_TRUE(limiter.ok());
   const absl::Status status =
       AsPollingPolicy<PollingPolicy>(
-          {.timeout = absl::Seconds(5), .rate_limiter = *limiter})
+          {.timeout = absl::Seconds(5), .budgets = {.rate_limiter = *limiter}})
           .status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("rate_limiter"));
@@ -405,7 +406,8 @@ TEST_F(PollingPolicyTest, QuotaIsCharged) {
   ASSERT_TRUE(quota.ok()) << quota.status();
 
   loop_.Run(clock_,
-            *PolicyOf({.timeout = absl::Minutes(5), .retry_quota = *quota}),
+            *PolicyOf({.timeout = absl::Minutes(5),
+                       .budgets = {.retry_quota = *quota}}),
             [](int) -> Got { return Error(StatusCode::kUnavailable); });
 
   EXPECT_EQ(loop_.delays.size(), 3);
@@ -413,10 +415,11 @@ TEST_F(PollingPolicyTest, QuotaIsCharged) {
 
 TEST_F(PollingPolicyTest, GivesUpOnlyAtALimit) {
   std::vector<StopReason> given_up;
-  const WaitOptions options = {.timeout = absl::Minutes(5),
-                               .on_give_up = [&](const GiveUp& give_up) {
-                                 given_up.push_back(give_up.report.reason);
-                               }};
+  const WaitOptions options = {
+      .timeout = absl::Minutes(5),
+      .hooks = {.on_failure = [&](const WaitFailure& give_up) {
+        given_up.push_back(give_up.report.reason);
+      }}};
 
   loop_.Run(clock_, *PolicyOf(options),
             [](int poll) { return poll < 3 ? Running() : Done(); });
@@ -436,7 +439,8 @@ class Ends : public WaitObserver {
 
 TEST_F(PollingPolicyTest, ObserverSeesEveryEnd) {
   const auto ends = std::make_shared<Ends>();
-  const WaitOptions options = {.timeout = absl::Minutes(5), .observer = ends};
+  const WaitOptions options = {.timeout = absl::Minutes(5),
+                               .hooks = {.observer = ends}};
 
   loop_.Run(clock_, *PolicyOf(options),
             [](int poll) { return poll < 3 ? Running() : Done(); });

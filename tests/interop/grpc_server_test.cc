@@ -209,7 +209,7 @@ TEST_F(GrpcServerTest, WaitsUntilTheServerServes) {
       {.timeout = kAmple,
        .backoff = {.initial_delay = absl::Milliseconds(1),
                    .max_delay = absl::Milliseconds(1)},
-       .history_limit = 10});
+       .hooks = {.history_limit = 10}});
 
   const WaitResult<> result = wait.Wait();
 

@@ -90,7 +90,7 @@ class LearnedDelaysTest : public testing::Test {
     return {.operation = "create",
             .timeout = absl::Hours(10),
             .learned_delays = std::move(learned),
-            .seed = seed};
+            .hooks = {.seed = seed}};
   }
 
   std::shared_ptr<DurationModel> model_ = std::make_shared<DurationModel>();
@@ -155,9 +155,10 @@ TEST_F(LearnedDelaysTest, ErrorsSayNothingOfTheEndAndLeaveTheLowerBound) {
   SimulatedClock clock;
   WaitOptions options = Options(Make());
   options.clock = &clock;
-  options.backoff = options.server_error = {.initial_delay = absl::Seconds(10),
-                                            .max_delay = absl::Seconds(10),
-                                            .jitter = Jitter::None()};
+  options.backoff =
+      options.errors.server_error_backoff = {.initial_delay = absl::Seconds(10),
+                                             .max_delay = absl::Seconds(10),
+                                             .jitter = Jitter::None()};
   int polls = 0;
   Waiter wait(
       [&]() -> Poll<> {
@@ -196,7 +197,7 @@ TEST_F(LearnedDelaysTest, ConfirmedSuccessEndedAtItsFirstPoll) {
   options.backoff = {.initial_delay = absl::Seconds(10),
                      .max_delay = absl::Seconds(10),
                      .jitter = Jitter::None()};
-  options.successes_required = 3;
+  options.confirm.successes = 3;
   PollTimes(options, absl::Seconds(25));
   ASSERT_THAT(model_->Durations("create"), SizeIs(1));
   EXPECT_EQ(model_->Durations("create")[0].after, absl::Seconds(20));
@@ -616,12 +617,12 @@ TEST_F(LearnedDelaysTest, ThrottledAndServerErrorHaveTheirCurves) {
   SimulatedClock clock;
   WaitOptions options = Options(Make());
   options.clock = &clock;
-  options.throttled = {.initial_delay = absl::Seconds(20),
-                       .max_delay = absl::Seconds(20),
-                       .jitter = Jitter::None()};
-  options.server_error = {.initial_delay = absl::Seconds(3),
-                          .max_delay = absl::Seconds(3),
-                          .jitter = Jitter::None()};
+  options.errors.throttled_backoff = {.initial_delay = absl::Seconds(20),
+                                      .max_delay = absl::Seconds(20),
+                                      .jitter = Jitter::None()};
+  options.errors.server_error_backoff = {.initial_delay = absl::Seconds(3),
+                                         .max_delay = absl::Seconds(3),
+                                         .jitter = Jitter::None()};
   std::vector<double> times;
   Waiter wait(
       [&]() -> Poll<> {
@@ -703,7 +704,7 @@ TEST_F(LearnedDelaysTest, ObserverSeesTheReason) {
   Fill(*model_, "create", 60, 0.1, 20);
   const auto observer = std::make_shared<Reasons>();
   WaitOptions options = Options(Make());
-  options.observer = observer;
+  options.hooks.observer = observer;
   PollTimes(options, absl::Seconds(60));
   EXPECT_THAT(observer->reasons, Each(SleepReason::kLearned));
   EXPECT_EQ(SleepReasonName(SleepReason::kLearned), "learned");
@@ -716,7 +717,7 @@ TEST_F(LearnedDelaysTest, ResumedWaitIsRecordedFromItsStart) {
   SimulatedClock clock;
   WaitOptions options = Options(learned);
   options.clock = &clock;
-  options.on_checkpoint = [&](const WaitToken& saved) { token = saved; };
+  options.hooks.on_checkpoint = [&](const WaitToken& saved) { token = saved; };
   options.max_attempts = 2;
   Waiter first([] { return false; }, options);
   EXPECT_FALSE(first.Wait().ok());
@@ -724,7 +725,7 @@ TEST_F(LearnedDelaysTest, ResumedWaitIsRecordedFromItsStart) {
   const double saved_at = absl::ToDoubleSeconds(clock.Elapsed());
   options.max_attempts.reset();
   Waiter second([&] { return clock.Elapsed() >= absl::Seconds(60); }, options);
-  EXPECT_TRUE(second.Resume(*token).ok());
+  EXPECT_TRUE(second.Wait({.resume = *token}).ok());
   const ObservedDuration last = model_->Durations("create").back();
   EXPECT_GE(absl::ToDoubleSeconds(last.by), 60);
   EXPECT_GT(saved_at, 1);

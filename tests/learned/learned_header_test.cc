@@ -338,8 +338,8 @@ TEST(LearnedScheduleHeaderTest, WithoutRecordingTheModelStaysAsItIs) {
                 {.operation = "a",
                  .timeout = absl::Hours(1),
                  .learned_delays = records ? learned : played,
-                 .clock = &clock,
-                 .seed = 7});
+                 .hooks = {.seed = 7},
+                 .clock = &clock});
     attempts[records ? 1 : 0] = wait.Wait().report().attempts;
     EXPECT_EQ(model->ToText() == before, !records);
   }
@@ -456,8 +456,8 @@ class LearnedWaitHeaderTest : public testing::Test {
     return {.operation = "create",
             .timeout = absl::Minutes(10),
             .learned_delays = learned_,
-            .clock = &clock_,
-            .seed = 1};
+            .hooks = {.seed = 1},
+            .clock = &clock_};
   }
 
   std::vector<ObservedDuration> Recorded() const {
@@ -586,7 +586,7 @@ TEST_F(LearnedWaitHeaderTest, EngineWhoseFunctionThrowsLeavesTheLowerBound) {
 TEST_F(LearnedWaitHeaderTest, FirstPollDelayIsKeptAndCountsAsTime) {
   Learn();
   WaitOptions options = Options();
-  options.first_poll_delay = absl::Seconds(40);
+  options.polls.first_delay = absl::Seconds(40);
   std::vector<absl::Duration> polls;
   Waiter wait(
       [&] {
@@ -604,7 +604,7 @@ TEST_F(LearnedWaitHeaderTest, FirstPollDelayIsKeptAndCountsAsTime) {
 TEST_F(LearnedWaitHeaderTest, HeldSuccessEndedAtItsFirstPoll) {
   Learn();
   WaitOptions options = Options();
-  options.hold_for = absl::Minutes(2);
+  options.confirm.hold_for = absl::Minutes(2);
   absl::Duration found = absl::ZeroDuration();
   Waiter wait(
       [&] {
@@ -734,7 +734,7 @@ TEST_F(LearnedWaitHeaderTest, WaitThatGoesOnInAnEngineIsRecordedOnceMore) {
   Learn();
   std::optional<WaitToken> token;
   WaitOptions options = Options();
-  options.on_checkpoint = [&](const WaitToken& saved) { token = saved; };
+  options.hooks.on_checkpoint = [&](const WaitToken& saved) { token = saved; };
   {
     WaitEngine engine({.threads = 0, .clock = &clock_});
     const WaitHandle wait = engine.Start(Waiter([] { return false; }, options),
@@ -750,10 +750,10 @@ TEST_F(LearnedWaitHeaderTest, WaitThatGoesOnInAnEngineIsRecordedOnceMore) {
   WaitEngine engine({.threads = 0, .clock = &clock_});
   bool succeeded = false;
   engine
-      .Resume(Waiter([&] { return clock_.Elapsed() >= absl::Seconds(60); },
-                     Options()),
-              *token,
-              [&](const WaitResult<>& result) { succeeded = result.ok(); })
+      .Start(Waiter([&] { return clock_.Elapsed() >= absl::Seconds(60); },
+                    Options()),
+             [&](const WaitResult<>& result) { succeeded = result.ok(); },
+             {.resume = *token})
       .Detach();
   engine.Run();
   EXPECT_TRUE(succeeded);

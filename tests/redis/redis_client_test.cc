@@ -18,6 +18,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -106,6 +107,27 @@ class RedisClientTest : public testing::Test {
       "#!lua\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])"};
   Replies replies_;
 };
+
+TEST(RedisClientOptionsTest, AFieldOfReconnectSetAloneChangesNoOther) {
+  using Kind = decltype(RedisClientOptions::reconnect);
+  const Kind documented = {.initial_delay = absl::Milliseconds(100),
+                           .max_delay = absl::Seconds(5),
+                           .multiplier = 2,
+                           .jitter = Jitter::Equal(),
+                           .min_delay = std::nullopt};
+  const auto reset = [&](Kind kind, auto field) {
+    EXPECT_NE(kind, documented);
+    kind.*field = documented.*field;
+    EXPECT_EQ(kind, documented);
+  };
+
+  EXPECT_EQ(RedisClientOptions().reconnect, documented);
+  reset({.initial_delay = absl::Seconds(1)}, &Kind::initial_delay);
+  reset({.max_delay = absl::Seconds(1)}, &Kind::max_delay);
+  reset({.multiplier = 3}, &Kind::multiplier);
+  reset({.jitter = Jitter::Full()}, &Kind::jitter);
+  reset({.min_delay = absl::Milliseconds(1)}, &Kind::min_delay);
+}
 
 TEST_F(RedisClientTest, ScriptsRunAndTheirRepliesAreValues) {
   const RedisServer server;

@@ -377,7 +377,7 @@ TEST_F(OwnStoreLimiterTest, WaitGoesOnOnceTheStoreIsThere) {
       {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});
   std::optional<absl::Duration> ended;
   WaitOptions options = {.timeout = absl::InfiniteDuration(), .clock = &clock_};
-  options.rate_limiter = limiter;
+  options.budgets.rate_limiter = limiter;
   const WaitHandle wait =
       engine.Start(Waiter([] { return true; }, options),
                    [&](const WaitResult<>&) { ended = clock_.Elapsed(); });

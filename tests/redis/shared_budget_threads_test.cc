@@ -222,11 +222,11 @@ TEST(SharedBudgetThreadsTest, BudgetsMayGoOnTheThreadOfTheStore) {
 TEST(SharedBudgetThreadsTest, WaitsOfAnEngineShareBoth) {
   const auto store = std::make_shared<ThreadedStore>();
   WaitOptions options = {.timeout = absl::Minutes(5)};
-  options.backoff = options.server_error = {
+  options.backoff = options.errors.server_error_backoff = {
       .initial_delay = absl::Milliseconds(1), .multiplier = 1};
-  options.rate_limiter =
+  options.budgets.rate_limiter =
       *SharedRateLimiter::Make(store, {.name = "api", .rate = 100'000});
-  options.retry_quota =
+  options.budgets.retry_quota =
       (*SharedRetryQuota::Make(store, {.name = "api"}))->quota();
   std::atomic<int> ended = 0;
   {

@@ -472,11 +472,12 @@ WaitHandle StartOfKind(Host& host, Entry& entry,
                               policy),
                           CallBack{token});
     case Kind::kObserved:
-      return engine.Start(Waiter([token] { return Poll(token.entry()); },
-                                 {.timeout = policy->options().timeout,
-                                  .backoff = policy->options().backoff,
-                                  .observer = std::make_shared<OwnObserver>()}),
-                          CallBack{token});
+      return engine.Start(
+          Waiter([token] { return Poll(token.entry()); },
+                 {.timeout = policy->options().timeout,
+                  .backoff = policy->options().backoff,
+                  .hooks = {.observer = std::make_shared<OwnObserver>()}}),
+          CallBack{token});
     case Kind::kLarge: {
       const std::array<uint64_t, 8> ballast = {entry.Draw(8)};
       return engine.Start(
@@ -585,7 +586,7 @@ OwnedGroup StartGroup(Host& host, uint64_t seed, bool only_brief) {
     host.shared.observed += static_cast<int64_t>(count);
   }
   WaitGroupOptions options;
-  if (gen() % 2 == 0) options.successes_required = gen() % (count + 2);
+  if (gen() % 2 == 0) options.confirm.successes = gen() % (count + 2);
   owned.group.emplace(host.engine, std::move(waits), options,
                       [token, count](const std::vector<WaitResult<>>& results) {
                         const Call call(token.entry(), Call::kCallBack);
@@ -927,7 +928,7 @@ Policies MakePolicies(absl::Duration delay,
     options.max_attempts = attempts;
     options.poll_timeout = absl::Milliseconds(50);
     const bool is_observed = watch != nullptr;
-    options.observer = std::move(watch);
+    options.hooks.observer = std::move(watch);
     list.push_back({WaitPolicy::Make(options), timeout, is_observed});
   };
   for (const int factor : {1, 2}) {

@@ -64,8 +64,8 @@ class BatchFixture : public testing::Test {
                                     .jitter = Jitter::None()};
     return {.timeout = timeout,
             .backoff = backoff,
-            .server_error = backoff,
-            .throttled = backoff,
+            .errors = {.server_error_backoff = backoff,
+                       .throttled_backoff = backoff},
             .clock = &clock_};
   }
 

@@ -133,8 +133,8 @@ struct HookWait {
                             .multiplier = 1,
                             .jitter = Jitter::None(),
                             .min_delay = absl::ZeroDuration()},
-                .first_poll_delay = delay,
-                .observer = observer,
+                .polls = {.first_delay = delay},
+                .hooks = {.observer = observer},
                 .clock = clock} {}
 
   // The status function.

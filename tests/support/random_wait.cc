@@ -65,7 +65,8 @@ class Choices {
     curve.max_delay = curve.initial_delay + Time();
     curve.multiplier = static_cast<double>(Between(2, 8)) / 2;
     curve.jitter = kJitters[static_cast<size_t>(Between(0, 4))];
-    if (OneIn(2)) curve.min_delay = std::min(Time(), curve.max_delay);
+    if (OneIn(2))
+      curve.min_delay = std::min<absl::Duration>(Time(), curve.max_delay);
     return curve;
   }
 
@@ -73,28 +74,26 @@ class Choices {
     WaitOptions options;
     options.timeout = OneIn(8) ? absl::InfiniteDuration() : Time() + Time();
     if (OneIn(8)) options.max_attempts = Between(1, 8);
-    if (OneIn(8)) options.max_consecutive_server_errors = Between(1, 3);
-    if (OneIn(8)) options.max_consecutive_throttles = Between(1, 3);
-    if (OneIn(8)) options.max_server_error_time = Time();
+    if (OneIn(8)) options.errors.max_consecutive_server_errors = Between(1, 3);
     options.backoff = Curve();
-    options.server_error = Curve();
-    options.throttled = Curve();
-    options.retry_after.rule =
+    options.errors.server_error_backoff = Curve();
+    options.errors.throttled_backoff = Curve();
+    options.errors.retry_after.rule =
         static_cast<RetryAfterOptions::Rule>(Between(0, 3));
-    options.retry_after.max_retry_after = Time() + absl::Milliseconds(1);
-    options.retry_after.overshoot = Time();
+    options.errors.retry_after.max_retry_after = Time() + absl::Milliseconds(1);
+    options.errors.retry_after.overshoot = Time();
     if (OneIn(2)) {
-      options.retry_after.past_deadline =
+      options.errors.retry_after.past_deadline =
           RetryAfterOptions::PastDeadline::kPollAtDeadline;
     }
-    if (OneIn(8)) options.first_poll_delay = Time();
-    if (OneIn(8)) options.successes_required = Between(1, 4);
-    if (OneIn(8)) options.hold_for = Time();
-    if (OneIn(4)) options.final_poll_lead = Time();
-    if (OneIn(4)) options.final_poll_timeout = Time();
-    options.strict_deadline = OneIn(4);
+    if (OneIn(8)) options.polls.first_delay = Time();
+    if (OneIn(8)) options.confirm.successes = Between(1, 4);
+    if (OneIn(8)) options.confirm.hold_for = Time();
+    if (OneIn(4)) options.polls.last_lead = Time();
+    if (OneIn(4)) options.polls.last_timeout = Time();
+    options.polls.strict_deadline = OneIn(4);
     if (OneIn(4)) options.poll_timeout = Time();
-    if (OneIn(4)) options.history_limit = Between(1, 4);
+    if (OneIn(4)) options.hooks.history_limit = Between(1, 4);
     return options;
   }
 
@@ -134,15 +133,15 @@ std::string CurveText(const std::string& name, const BackoffOptions& curve) {
 
 // Describes the options most often needed to understand a timeline.
 std::string OptionsText(const WaitOptions& options) {
-  return absl::StrCat("timeout ", absl::FormatDuration(*options.timeout),
-                      ", lead ", absl::FormatDuration(options.final_poll_lead),
-                      ", hold for ", absl::FormatDuration(options.hold_for),
-                      ", hint rule ",
-                      static_cast<int>(options.retry_after.rule), " up to ",
-                      absl::FormatDuration(options.retry_after.max_retry_after),
-                      "\n", CurveText("not ready", options.backoff),
-                      CurveText("server error", options.server_error),
-                      CurveText("throttled", options.throttled));
+  return absl::StrCat(
+      "timeout ", absl::FormatDuration(*options.timeout), ", lead ",
+      absl::FormatDuration(options.polls.last_lead), ", hold for ",
+      absl::FormatDuration(options.confirm.hold_for), ", hint rule ",
+      static_cast<int>(options.errors.retry_after.rule), " up to ",
+      absl::FormatDuration(options.errors.retry_after.max_retry_after), "\n",
+      CurveText("not ready", options.backoff),
+      CurveText("server error", options.errors.server_error_backoff),
+      CurveText("throttled", options.errors.throttled_backoff));
 }
 
 // Drives one wait and watches it.
@@ -150,7 +149,7 @@ class Watched final : public WaitObserver {
  public:
   explicit Watched(absl::FunctionRef<uint64_t()> choose)
       : choices_(choose), options_(choices_.Options()) {
-    options_.observer = Unowned<WaitObserver>(*this);
+    options_.hooks.observer = Unowned<WaitObserver>(*this);
   }
 
   RandomWait Run();
@@ -178,9 +177,11 @@ class Watched final : public WaitObserver {
   void CheckReport();
   void CheckReason();
 
-  const BackoffOptions& CurveOf(PollStatus status) const {
-    if (status == PollStatus::kServerError) return options_.server_error;
-    if (status == PollStatus::kThrottled) return options_.throttled;
+  BackoffOptions CurveOf(PollStatus status) const {
+    if (status == PollStatus::kServerError)
+      return options_.errors.server_error_backoff;
+    if (status == PollStatus::kThrottled)
+      return options_.errors.throttled_backoff;
     return options_.backoff;
   }
 
@@ -269,16 +270,18 @@ void Watched::RunPoll(WaitLoop& loop) {
   Expect(
       context.timeout ==
           (context.remaining > absl::ZeroDuration()
-               ? std::min(
+               ? std::min<absl::Duration>(
                      options_.poll_timeout,
-                     std::max(context.remaining, options_.final_poll_timeout))
-           : options_.final_poll_timeout > absl::ZeroDuration()
-               ? std::min(options_.poll_timeout, options_.final_poll_timeout)
+                     std::max<absl::Duration>(context.remaining,
+                                              options_.polls.last_timeout))
+           : options_.polls.last_timeout > absl::ZeroDuration()
+               ? std::min<absl::Duration>(options_.poll_timeout,
+                                          options_.polls.last_timeout)
            : options_.poll_timeout < absl::InfiniteDuration()
-               ? options_.poll_timeout
+               ? absl::Duration(options_.poll_timeout)
                : std::clamp(2 * longest_, absl::Seconds(1), absl::Seconds(10))),
       "a poll may take poll_timeout, or what is left if anything is, near the "
-      "deadline final_poll_timeout, and at the deadline a bounded time");
+      "deadline last_timeout, and at the deadline a bounded time");
   sleep_.reset();
   polling_ = true;
   absl::Duration takes;
@@ -299,7 +302,8 @@ void Watched::RunPoll(WaitLoop& loop) {
 
 void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
   if (polls_ == 0) {
-    Expect(delay <= options_.first_poll_delay, "first_poll_delay is the most");
+    Expect(delay <= options_.polls.first_delay,
+           "polls.first_delay is the most");
     return;
   }
   Expect(delay <= std::max(Remaining(), absl::ZeroDuration()),
@@ -313,9 +317,10 @@ void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
   const absl::Duration computed =
       std::max(curve.max_delay, options_.backoff.max_delay);
   const absl::Duration most =
-      options_.retry_after.rule == RetryAfterOptions::Rule::kSum
-          ? computed + options_.retry_after.max_retry_after
-          : std::max(computed, options_.retry_after.max_retry_after);
+      options_.errors.retry_after.rule == RetryAfterOptions::Rule::kSum
+          ? computed + options_.errors.retry_after.max_retry_after
+          : std::max<absl::Duration>(
+                computed, options_.errors.retry_after.max_retry_after);
   Expect(delay <= most, "no delay exceeds max_delay or max_retry_after");
   if (reason != SleepReason::kRetryAfter &&
       reason != SleepReason::kConfirming) {
@@ -324,10 +329,10 @@ void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
   const bool hinted = found.status() != PollStatus::kSuccess &&
                       found.retry_after() > absl::ZeroDuration() &&
                       found.retry_after() != absl::InfiniteDuration();
-  const absl::Duration hint =
-      std::min(found.retry_after(), options_.retry_after.max_retry_after);
-  if (hinted &&
-      options_.retry_after.rule == RetryAfterOptions::Rule::kLowerBound) {
+  const absl::Duration hint = std::min<absl::Duration>(
+      found.retry_after(), options_.errors.retry_after.max_retry_after);
+  if (hinted && options_.errors.retry_after.rule ==
+                    RetryAfterOptions::Rule::kLowerBound) {
     Expect(delay >= hint, "a hint is not undercut");
   }
   Expect(hinted || reason != SleepReason::kRetryAfter,
@@ -350,8 +355,9 @@ void Watched::CheckNotified(absl::Duration slept, SleepReason reason) {
          "no notification undercuts min_delay");
   Expect(found.status() == PollStatus::kSuccess ||
              found.retry_after() == absl::InfiniteDuration() ||
-             slept >= std::min(found.retry_after(),
-                               options_.retry_after.max_retry_after),
+             slept >= std::min<absl::Duration>(
+                          found.retry_after(),
+                          options_.errors.retry_after.max_retry_after),
          "no notification undercuts a hint");
 }
 
@@ -395,13 +401,13 @@ void Watched::CheckReason() {
   switch (report_.reason) {
     case StopReason::kSuccess:
       Expect(last == PollStatus::kSuccess, "success is found");
-      Expect(counts_[0] >= options_.successes_required, "success is confirmed");
-      Expect(!past || !options_.strict_deadline, "success is in time");
+      Expect(counts_[0] >= options_.confirm.successes, "success is confirmed");
+      Expect(!past || !options_.polls.strict_deadline, "success is in time");
       Expect(report_.late == past, "a late success is marked");
       break;
     case StopReason::kFailed:
       Expect(last == PollStatus::kFailed, "failure is found");
-      Expect(!past || !options_.strict_deadline, "failure is in time");
+      Expect(!past || !options_.polls.strict_deadline, "failure is in time");
       Expect(report_.late == past, "a late failure is marked");
       break;
     case StopReason::kDeadline:
@@ -449,8 +455,8 @@ void Watched::CheckReport() {
   const bool errors = counts_[2] + counts_[3] + counts_[4] > 0;
   Expect(report_.first_error.has_value() == errors, "the first error is kept");
   Expect(report_.last_error.has_value() == errors, "the last error is kept");
-  Expect(report_.history.size() ==
-             static_cast<size_t>(std::min(options_.history_limit, polls_)),
+  Expect(report_.history.size() == static_cast<size_t>(std::min(
+                                       options_.hooks.history_limit, polls_)),
          "the history is bounded");
   CheckReason();
 }

@@ -4,7 +4,7 @@
 // Hands an object of a test to an option that shares ownership:
 //
 //   Recorder recorder;
-//   options.observer = Unowned(recorder);
+//   options.hooks.observer = Unowned(recorder);
 
 #ifndef WAITER_TESTS_SUPPORT_UNOWNED_H_
 #define WAITER_TESTS_SUPPORT_UNOWNED_H_

@@ -174,7 +174,7 @@ PlayedWait Play(WaitOptions options, const std::vector<Poll<>>& answers,
 
   Waiter wait(std::ref(script), std::move(options));
   PlayedWait played;
-  played.report = wait.Wait({}, gen).report();
+  played.report = wait.Wait({.gen = gen}).report();
 
   const std::vector<absl::Duration>& polled_at = script.polled_at();
   if (polled_at.empty()) return played;

@@ -47,11 +47,12 @@ class LogObserverTest : public testing::Test {
   }
 
   WaitOptions Options(LogOptions log, absl::Duration timeout) {
-    return {.name = "instance i-0abc",
-            .timeout = timeout,
-            .backoff = Every(absl::Seconds(2)),
-            .observer = std::make_shared<LogObserver>(std::move(log)),
-            .clock = &clock_};
+    return {
+        .name = "instance i-0abc",
+        .timeout = timeout,
+        .backoff = Every(absl::Seconds(2)),
+        .hooks = {.observer = std::make_shared<LogObserver>(std::move(log))},
+        .clock = &clock_};
   }
 
   SimulatedClock clock_;
@@ -172,7 +173,7 @@ TEST_F(LogObserverTest, WaitsOfOneNameAreToldApart) {
   WaitOptions options = {.name = "job",
                          .timeout = absl::Seconds(5),
                          .backoff = Every(absl::Seconds(2)),
-                         .observer = observer,
+                         .hooks = {.observer = observer},
                          .clock = &clock_};
   WaitEngine engine(
       {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});

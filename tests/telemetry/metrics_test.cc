@@ -81,7 +81,7 @@ class MetricsTest : public testing::Test {
     return {.operation = std::move(operation),
             .timeout = absl::Seconds(10),
             .backoff = Every(absl::Seconds(2)),
-            .observer = std::move(observer),
+            .hooks = {.observer = std::move(observer)},
             .clock = &clock_};
   }
 
@@ -358,8 +358,8 @@ TEST_F(MetricsTableTest, BudgetsHaveGauges) {
                     Not(HasSubstr("rate_limiter"))));
 
   WaitOptions options = Options(nullptr);
-  options.retry_quota = quota;
-  options.rate_limiter = limiter;
+  options.budgets.retry_quota = quota;
+  options.budgets.rate_limiter = limiter;
   options.max_attempts = 2;
   (void)Waiter([] { return Throttled(); }, options).Wait();
 
@@ -395,7 +395,7 @@ TEST_F(MetricsTableTest, NoValueOfAnyThreadIsLost) {
           WaitOptions options = {// All threads meet at the limit of operations.
                                  .operation = absl::StrCat((wait + i) % 130),
                                  .timeout = absl::InfiniteDuration(),
-                                 .observer = observer_};
+                                 .hooks = {.observer = observer_}};
           (void)Waiter([] { return true; }, options).Wait();
         }
       });

@@ -57,9 +57,10 @@ class FullTable {
         ScriptedPoll<>(clock_, {Throttled(), Failed(absl::AbortedError(""))}),
         {.operation = "create instance",
          .timeout = absl::Minutes(1),
-         .rate_limiter = limiter,
-         .observer = std::make_shared<MetricsObserver>(
-             std::shared_ptr<MetricsSink>(std::shared_ptr<void>(), &metrics_)),
+         .budgets = {.rate_limiter = limiter},
+         .hooks = {.observer = std::make_shared<MetricsObserver>(
+                       std::shared_ptr<MetricsSink>(std::shared_ptr<void>(),
+                                                    &metrics_))},
          .clock = &clock_})
         .Wait();
   }

@@ -74,7 +74,8 @@ TEST(PrometheusCppTest, LibraryWritesWhatPrometheusTextWrites) {
       [&] { return ++polls == 5; },
       {.operation = "create \"instance\"\\\n\xff",
        .timeout = absl::Minutes(1),
-       .observer = std::make_shared<waiter::MetricsObserver>(metrics),
+       .hooks = {.observer =
+                     std::make_shared<waiter::MetricsObserver>(metrics)},
        .clock = &clock})
       .Wait();
 

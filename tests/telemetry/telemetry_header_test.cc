@@ -151,7 +151,7 @@ class LogHeaderTest : public EngineFixture {
   WaitOptions Logged(absl::Duration timeout = absl::Hours(1)) {
     WaitOptions options = EverySecond(timeout);
     options.name = "thing";
-    options.observer = observer_;
+    options.hooks.observer = observer_;
     return options;
   }
 
@@ -253,7 +253,7 @@ TEST_F(LogHeaderTest, AnotherCodeWithTheSameTextIsAChange) {
 TEST_F(LogHeaderTest, TheSameIsSaidAfter10sThen30sThenAMinuteThenTwice) {
   std::vector<absl::Duration> said;
   WaitOptions options = Logged(absl::Seconds(1000));
-  options.observer = std::make_shared<LogObserver>(LogOptions{
+  options.hooks.observer = std::make_shared<LogObserver>(LogOptions{
       .sink = [&](absl::LogSeverity,
                   std::string_view) { said.push_back(clock_.Elapsed()); },
       .failure = std::nullopt});
@@ -271,7 +271,7 @@ TEST_F(LogHeaderTest, EachSeverityIsOfItsEventAloneAndUnsetIsSilent) {
       &LogOptions::failure, &LogOptions::cancelled};
   const auto play = [&](const std::shared_ptr<WaitObserver>& observer) {
     WaitOptions options = EverySecond();
-    options.observer = observer;
+    options.hooks.observer = observer;
     ScriptedPoll<> long_script(
         clock_, {NotReady(), {NotReady(), absl::Seconds(11)}, Success()});
     (void)Waiter(std::ref(long_script), options).Wait();
@@ -314,7 +314,7 @@ TEST_F(LogHeaderTest, EachSeverityIsOfItsEventAloneAndUnsetIsSilent) {
 
 TEST_F(LogHeaderTest, WithoutASinkOneLineGoesToTheStandardErrorStream) {
   WaitOptions options = Logged();
-  options.observer = std::make_shared<LogObserver>();
+  options.hooks.observer = std::make_shared<LogObserver>();
   testing::internal::CaptureStderr();
   (void)Waiter([] { return true; }, options).Wait();
   const std::string written = testing::internal::GetCapturedStderr();
@@ -334,13 +334,13 @@ TEST_F(LogHeaderTest, TheSinkMayStartWaitsOfTheSameObserver) {
         if (depth == 3) return;
         ++depth;
         WaitOptions inner = EverySecond();
-        inner.observer = observer.lock();
+        inner.hooks.observer = observer.lock();
         ScriptedPoll<> script(clock_, {NotReady("a"), Success()});
         EXPECT_TRUE(Waiter(std::ref(script), inner).Wait().ok());
         --depth;
       }});
   observer = logger;
-  options.observer = logger;
+  options.hooks.observer = logger;
   ScriptedPoll<> script(clock_, {NotReady("a"), NotReady("b"), Success()});
   EXPECT_TRUE(Waiter(std::ref(script), options).Wait().ok());
   EXPECT_EQ(lines, 3 * (1 + 2 * (1 + 2 * (1 + 2))));
@@ -356,7 +356,7 @@ TEST_F(LogHeaderTest, TheSinkMayDestroyTheHandleAndTheLastOwner) {
           if (++lines == at) handle = WaitHandle();
         }});
     WaitOptions options = EverySecond();
-    options.observer = std::move(logger);
+    options.hooks.observer = std::move(logger);
     ScriptedPoll<> script(clock_, {NotReady("a"), NotReady("b"), Success()});
     handle = engine.Start(Waiter(std::ref(script), std::move(options)),
                           [](WaitResult<>) {});
@@ -708,7 +708,7 @@ class MetricsHeaderFixture : public EngineFixture {
   WaitOptions Measured(std::string operation) {
     WaitOptions options = EverySecond();
     options.operation = std::move(operation);
-    options.observer = observer_;
+    options.hooks.observer = observer_;
     return options;
   }
   Page ReadPage() {
@@ -784,7 +784,7 @@ TEST_F(MetricsHeaderFixture, ThreadsGiveAnOperationOneLabel) {
           WaitOptions options{.timeout = absl::Hours(1)};
           options.operation =
               std::to_string((j + i * kOperations / kThreads) % kOperations);
-          options.observer = observer_;
+          options.hooks.observer = observer_;
           (void)Waiter([] { return true; }, options).Wait();
         }
       });
@@ -1158,7 +1158,7 @@ TEST_F(MetricsHeaderFixture, EnginesComeAndGoWhileOthersCollect) {
           WaitOptions options{.timeout = absl::Hours(1),
                               .backoff = Every(absl::Microseconds(100))};
           options.operation = std::to_string(j);
-          options.observer = observer_;
+          options.hooks.observer = observer_;
           for (int k = 0; k < 5; ++k) {
             engine
                 .Start(Waiter([polls = 0]() mutable { return ++polls == 3; },
@@ -1502,7 +1502,7 @@ TEST_F(TracedHeaderTest, SpansEndHoweverAWaitOfAnEngineEnds) {
     WaitHandle gone_unanswered =
         engine.Start(unanswered(), [](WaitResult<>) {});
     WaitHandle cancelled = engine.Start(unanswered(), [](WaitResult<>) {});
-    engine.Start("own name", never(), [](WaitResult<>) {}).Detach();
+    engine.Start(never(), [](WaitResult<>) {}, {.name = "own name"}).Detach();
     engine.Start(unanswered(), [](WaitResult<>) {}).Detach();
     engine.RunDue();
     gone = WaitHandle();
@@ -1563,7 +1563,7 @@ TEST_F(TracedHeaderTest, AnObserverOfEveryWaitSeesATracedWaitOnce) {
   const auto own = std::make_shared<CountedStarts>();
   ObserveEveryWait(every);
   WaitOptions options = Options();
-  options.observer = own;
+  options.hooks.observer = own;
   (void)Traced(tracer_, Waiter([] { return true; }, options)).Wait();
   (void)Traced(tracer_, Traced(tracer_, Waiter([] { return true; }, options)))
       .Wait();

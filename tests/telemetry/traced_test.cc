@@ -292,7 +292,7 @@ TEST_F(TracedTest, OwnObserverAndValueStay) {
   };
   const auto polls = std::make_shared<Polls>();
   WaitOptions options = Options();
-  options.observer = polls;
+  options.hooks.observer = polls;
   Waiter wait(
       [](const PollContext& context) -> absl::StatusOr<std::string> {
         return absl::StrCat("attempt ", context.attempt);
@@ -366,7 +366,7 @@ TEST_F(TracedTest, ObserversAreCalledBeforeTheTracer) {
   ObserveEveryWait(std::make_shared<ListingObserver>("all", lines));
   WaitOptions options = Options();
   options.operation = "";
-  options.observer = std::make_shared<ListingObserver>("own", lines);
+  options.hooks.observer = std::make_shared<ListingObserver>("own", lines);
   const auto traced = [&] {
     return Traced(ListingTracer{&lines}, Waiter([] { return true; }, options));
   };
@@ -395,7 +395,7 @@ TEST_F(TracedTest, ObserversAreCalledBeforeTheTracer) {
 TEST_F(TracedTest, WaitThatGoesOnHasASpanOfItsOwn) {
   WaitOptions options = Options();
   std::vector<WaitToken> tokens;
-  options.on_checkpoint = [&](const WaitToken& token) {
+  options.hooks.on_checkpoint = [&](const WaitToken& token) {
     tokens.push_back(token);
   };
   ScriptedPoll<> script(clock_, {NotReady(), Success()});
@@ -404,7 +404,8 @@ TEST_F(TracedTest, WaitThatGoesOnHasASpanOfItsOwn) {
   const size_t before = spans().size();
 
   const WaitResult<> result =
-      Traced(tracer_, Waiter([] { return true; }, options)).Resume(tokens[0]);
+      Traced(tracer_, Waiter([] { return true; }, options))
+          .Wait({.resume = tokens[0]});
 
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.report().attempts, 2);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -254,7 +255,8 @@ TEST_F(EventuallyTest, SlowPollFailsIfThePolicyIsStrict) {
     clock_.AdvanceTime(Seconds(9));
     return true;
   };
-  const WaitOptions policy = {.timeout = Seconds(5), .strict_deadline = true};
+  const WaitOptions policy = {.timeout = Seconds(5),
+                              .polls = {.strict_deadline = true}};
 
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_EVENTUALLY(slow(), true,
@@ -905,6 +907,28 @@ TEST_F(EventuallyTest, EndlessWaitIsReported) {
   options.backoff = {.initial_delay = ZeroDuration()};
   EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(Elapsed()(), _, options); }),
               HasSubstr("polls without delay do not move a SimulatedClock"));
+}
+
+// Without jitter above all, so that runs on simulated time are equal.
+TEST_F(EventuallyTest, AFieldOfTheBackoffSetAloneChangesNoOther) {
+  using Kind = decltype(EventuallyOptions::backoff);
+  const Kind documented = {.initial_delay = Milliseconds(10),
+                           .max_delay = Milliseconds(500),
+                           .multiplier = 1.5,
+                           .jitter = Jitter::None(),
+                           .min_delay = std::nullopt};
+  const auto reset = [&](Kind kind, auto field) {
+    EXPECT_NE(kind, documented);
+    kind.*field = documented.*field;
+    EXPECT_EQ(kind, documented);
+  };
+
+  EXPECT_EQ(EventuallyOptions().backoff, documented);
+  reset({.initial_delay = Seconds(1)}, &Kind::initial_delay);
+  reset({.max_delay = Seconds(1)}, &Kind::max_delay);
+  reset({.multiplier = 3}, &Kind::multiplier);
+  reset({.jitter = Jitter::Full()}, &Kind::jitter);
+  reset({.min_delay = Milliseconds(1)}, &Kind::min_delay);
 }
 
 TEST_F(EventuallyTest, InvalidOptionsAreReportedByField) {

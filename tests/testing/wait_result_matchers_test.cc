@@ -45,7 +45,7 @@ class WaitResultMatchersTest : public testing::Test {
                                      .timeout = Seconds(10),
                                      .backoff = {.initial_delay = Seconds(1),
                                                  .jitter = Jitter::None()},
-                                     .history_limit = 4,
+                                     .hooks = {.history_limit = 4},
                                      .clock = &clock})
         .Wait(stop);
   }
@@ -116,8 +116,9 @@ TEST_F(WaitResultMatchersTest, AttemptsElapsedAndPollTimesMatchTheReport) {
 }
 
 TEST_F(WaitResultMatchersTest, TruncatedHistoryDoesNotMatchPollTimes) {
-  EXPECT_THAT(Explain(Wait<void>({NotReady()}), PollTimes(testing::_)),
-              HasSubstr("history of 4 of its polls alone; set history_limit"));
+  EXPECT_THAT(
+      Explain(Wait<void>({NotReady()}), PollTimes(testing::_)),
+      HasSubstr("history of 4 of its polls alone; set hooks.history_limit"));
 }
 
 TEST_F(WaitResultMatchersTest, MoveOnlyValuesMatch) {

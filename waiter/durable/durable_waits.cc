@@ -106,7 +106,7 @@ absl::Status DurableWaits::RegisterBatch(const std::string& name,
 
 void DurableWaits::Start() { worker_->Start(); }
 
-bool DurableWaits::Drain(absl::Duration limit) { return worker_->Drain(limit); }
+bool DurableWaits::Drain(Duration limit) { return worker_->Drain(limit); }
 
 DurableWaitsState DurableWaits::State() const { return worker_->State(); }
 

@@ -110,7 +110,7 @@ DurableWorker::DurableWorker(std::shared_ptr<WaitStore> store,
       third_(lease_ / 3),
       delivery_(WaitPolicy::Make({.timeout = absl::InfiniteDuration(),
                                   .max_attempts = 1,
-                                  .observer = Nobody(),
+                                  .hooks = {.observer = Nobody()},
                                   .clock = &clock_})) {
   engine_.emplace(
       WaitEngineOptions{.threads = options.threads, .clock = &clock_});
@@ -157,20 +157,20 @@ absl::Status DurableWorker::Register(const std::string& name,
   entry->max_held = options.max_held;
   policy.clock = &clock_;
   WaitOptions first = policy;
-  first.on_checkpoint = nullptr;
-  first.on_give_up = nullptr;
+  first.hooks.on_checkpoint = nullptr;
+  first.hooks.on_failure = nullptr;
   // The wait has its hooks when a worker polls it.
-  first.observer = Nobody();
-  first.rate_limiter = nullptr;
+  first.hooks.observer = Nobody();
+  first.budgets.rate_limiter = nullptr;
   entry->first = WaitPolicy::Make(std::move(first));
-  if (policy.on_give_up != nullptr) {
-    policy.on_give_up =
-        [this, &registered = *entry, then = std::move(policy.on_give_up)](
-            const GiveUp& end) { OnGiveUp(registered, then, end); };
+  if (policy.hooks.on_failure != nullptr) {
+    policy.hooks.on_failure =
+        [this, &registered = *entry, then = std::move(policy.hooks.on_failure)](
+            const WaitFailure& end) { OnGiveUp(registered, then, end); };
   }
-  policy.on_checkpoint =
+  policy.hooks.on_checkpoint =
       [this, &registered = *entry,
-       then = std::move(policy.on_checkpoint)](const WaitToken& token) {
+       then = std::move(policy.hooks.on_checkpoint)](const WaitToken& token) {
         if (then != nullptr) then(token);
         OnCheckpoint(registered, token);
       };
@@ -352,7 +352,8 @@ bool DurableWorker::HasRoom() const {
 
 // Waits that a worker cannot poll soon are better left to others.
 int64_t DurableWorker::MostAhead(const Name& name) const {
-  const bool is_limited = name.policy->options().rate_limiter != nullptr;
+  const bool is_limited =
+      name.policy->options().budgets.rate_limiter != nullptr;
   return options_.claim_batch *
          (is_limited ? kLimitedBatchesAhead : kBatchesAhead);
 }
@@ -655,8 +656,8 @@ WaitHandle DurableWorker::Resume(Held& held, WaitToken token) {
       if (!poll.has_value()) return NotReady();
       return (*function)(*poll);
     };
-    return engine_->Resume(held.key, Waiter(poll_one, name.policy),
-                           std::move(token), on_end);
+    return engine_->Start(Waiter(poll_one, name.policy), on_end,
+                          {.name = held.key, .resume = std::move(token)});
   }
   if (const auto* const async =
           std::get_if<DurableAsyncFunction>(&name.asker)) {
@@ -667,12 +668,11 @@ WaitHandle DurableWorker::Resume(Held& held, WaitToken token) {
       if (!poll.has_value()) return done(NotReady());
       (*async)(*poll, std::move(done));
     };
-    return engine_->Resume(held.key, AsyncWaiter(poll_one, name.policy),
-                           std::move(token), on_end);
+    return engine_->Start(AsyncWaiter(poll_one, name.policy), on_end,
+                          {.name = held.key, .resume = std::move(token)});
   }
-  return engine_->Resume(held.key,
-                         name.batches->Prepare({.key = held.key}, name.policy),
-                         std::move(token), on_end);
+  return engine_->Start(name.batches->Prepare({.key = held.key}, name.policy),
+                        on_end, {.name = held.key, .resume = std::move(token)});
 }
 
 std::optional<int64_t> DurableWorker::BeginPoll(Held& held) {
@@ -749,8 +749,8 @@ void DurableWorker::OnCheckpoint(Name& name, const WaitToken& token) {
 }
 
 // A wait that is given back, or is another worker's, has not ended.
-void DurableWorker::OnGiveUp(Name& name, const GiveUpFunction& then,
-                             const GiveUp& end) {
+void DurableWorker::OnGiveUp(Name& name, const FailureFunction& then,
+                             const WaitFailure& end) {
   const StopReason reason = end.report.reason;
   {
     const MutexLock lock(mutex_);
@@ -776,7 +776,8 @@ void DurableWorker::GiveBackAtEnd(Held& held) {
 // The engine gave back what the wait paid for its next poll, as for one that
 // ends; but that poll will come, and its token says that it was paid for.
 void DurableWorker::PayAgain(Held& held) {
-  RetryQuota* const quota = held.name.policy->options().retry_quota.get();
+  RetryQuota* const quota =
+      held.name.policy->options().budgets.retry_quota.get();
   if (quota == nullptr) return;
   std::optional<SavedWait> saved;
   {

@@ -214,7 +214,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   absl::StatusOr<BatchAnswer<DurableKey, std::string>> PollMany(
       Name& name, absl::Span<const DurableKey> keys);
   void OnCheckpoint(Name& name, const WaitToken& token);
-  void OnGiveUp(Name& name, const GiveUpFunction& then, const GiveUp& end);
+  void OnGiveUp(Name& name, const FailureFunction& then,
+                const WaitFailure& end);
   void GiveBackAtEnd(Held& held);
   void PayAgain(Held& held);
   void OnEnd(Held& held, WaitResult<std::string> result);

@@ -65,9 +65,11 @@ Poll<> FromCallError(const absl::Status& error) {
 }
 
 absl::Status BatchQueue::StatusFor(const WaitPolicy& policy) const {
-  if (counts_calls() && policy.options().rate_limiter == rate_limiter_) {
+  if (counts_calls() &&
+      policy.options().budgets.rate_limiter == rate_limiter_) {
     return absl::InvalidArgumentError(
-        "WaitOptions::rate_limiter is BatchOptions::rate_limiter, too, and "
+        "WaitOptions::budgets.rate_limiter is BatchOptions::rate_limiter, too, "
+        "and "
         "would count keys as well as calls; set only the latter");
   }
   return status_;
@@ -126,12 +128,12 @@ void BatchQueue::Open(Clock& clock) {
     WaitOptions options = {
         .name = "batch",
         .timeout = absl::InfiniteDuration(),
-        .retry_after = {.rule = RetryAfterOptions::Rule::kReplace},
+        .errors = {.retry_after = {.rule = RetryAfterOptions::Rule::kReplace}},
         .clock = &clock};
     clock_ = &clock;
-    options.observer = internal::Nobody();
+    options.hooks.observer = internal::Nobody();
     at_once_ = WaitPolicy::Make(options);
-    options.first_poll_delay = window_;
+    options.polls.first_delay = window_;
     after_window_ = WaitPolicy::Make(std::move(options));
   }
   const auto batch = std::make_shared<Batch>();

@@ -72,8 +72,8 @@ class RecordCodec {
                    {.start = now,
                     .deadline = MonotonicTime::max(),
                     .step_started = now});
-      if (policy.options().seed.has_value()) {
-        record.cold->gen.emplace(*policy.options().seed);
+      if (policy.options().hooks.seed.has_value()) {
+        record.cold->gen.emplace(*policy.options().hooks.seed);
       }
       record.cold->stop = std::move(stop);
     }

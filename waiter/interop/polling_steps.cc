@@ -27,7 +27,7 @@ bool NeverStop() { return false; }
 }  // namespace
 
 absl::Status PollingSteps::Check(const WaitOptions& options) {
-  if (options.rate_limiter != nullptr) {
+  if (options.budgets.rate_limiter != nullptr) {
     return absl::InvalidArgumentError(
         "rate_limiter must not be set: a loop that asks only after its polls "
         "cannot be held back before one");
@@ -37,8 +37,8 @@ absl::Status PollingSteps::Check(const WaitOptions& options) {
 
 PollingSteps::PollingSteps(std::shared_ptr<const WaitPolicy> policy)
     : policy_(std::move(policy)),
-      gen_(policy_->options().seed.has_value()
-               ? SplitMix64(*policy_->options().seed)
+      gen_(policy_->options().hooks.seed.has_value()
+               ? SplitMix64(*policy_->options().hooks.seed)
                : MakeSeededSplitMix64()),
       loop_(*policy_, report_) {}
 

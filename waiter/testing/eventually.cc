@@ -211,7 +211,8 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
   const bool one_success_suffices =
       WaitPolicy::FirstSuccessSuffices(plan->wait);
   // A wait that may fail after a success needs the text of its successes.
-  const bool describe = !one_success_suffices || plan->wait.strict_deadline;
+  const bool describe =
+      !one_success_suffices || plan->wait.polls.strict_deadline;
   std::optional<std::string> skip;
   bool settled = false;
   waiter::stop_source stop{waiter::nostopstate};

@@ -78,12 +78,12 @@ std::string Describe(const PollHistory::Entry& entry) {
 // Returns " for 2s", " in 3 polls in a row", both, or nothing.
 std::string Holding(const WaitOptions& wait) {
   std::string text;
-  if (wait.hold_for > absl::ZeroDuration()) {
-    absl::StrAppend(&text, " for ", Time(wait.hold_for));
+  if (wait.confirm.hold_for > absl::ZeroDuration()) {
+    absl::StrAppend(&text, " for ", Time(wait.confirm.hold_for));
   }
-  if (wait.successes_required > 1) {
+  if (wait.confirm.successes > 1) {
     absl::StrAppend(&text, text.empty() ? "" : " and", " in ",
-                    wait.successes_required, " polls in a row");
+                    wait.confirm.successes, " polls in a row");
   }
   return text;
 }
@@ -99,7 +99,7 @@ std::string EventuallyHeadline(const Site& site, const Plan& plan,
                                const PollHistory& history) {
   switch (report.reason) {
     case StopReason::kDeadline:
-      if (plan.wait.strict_deadline) break;
+      if (plan.wait.polls.strict_deadline) break;
       return absl::StrCat("did not ",
                           site.kind == Kind::kPasses ? "pass" : "match",
                           Holding(plan.wait), " within ", Time(plan.limit));
@@ -145,7 +145,8 @@ std::string DescribeDelays(const WaitOptions& wait) {
   } else {
     absl::StrAppend(&text, ", no jitter");
   }
-  if (wait.seed.has_value()) absl::StrAppend(&text, ", seed ", *wait.seed);
+  if (wait.hooks.seed.has_value())
+    absl::StrAppend(&text, ", seed ", *wait.hooks.seed);
   return text;
 }
 
@@ -261,7 +262,7 @@ std::string ProgressText(const Site& site, const EventuallyOptions& options,
                                                : " has not matched after ",
                   Time(absl::Trunc(elapsed, absl::Milliseconds(100))));
   const absl::Duration whole =
-      MustHold(site.kind) ? plan.wait.hold_for : plan.limit;
+      MustHold(site.kind) ? plan.wait.confirm.hold_for : plan.limit;
   if (whole > absl::ZeroDuration() && whole < absl::InfiniteDuration()) {
     absl::StrAppend(&text, " of ", Time(whole));
   }

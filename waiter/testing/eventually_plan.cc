@@ -41,26 +41,28 @@ WaitOptions MakeWaitOptions(const Site& site,
   if (options.policy.has_value()) {
     wait = *options.policy;
     wait.deadline.reset();
-    wait.history_limit = 0;
+    wait.hooks.history_limit = 0;
   } else {
-    wait.backoff = wait.server_error = wait.throttled = options.backoff;
+    wait.backoff = options.backoff;
+    wait.errors.server_error_backoff = options.backoff;
+    wait.errors.throttled_backoff = options.backoff;
   }
   wait.name = options.name;
   if (site.expression != nullptr) {
     absl::StrAppend(&wait.name, wait.name.empty() ? "" : ": ", site.expression);
   }
   ReplaceIfSet(wait.timeout, options.timeout);
-  ReplaceIfSet(wait.first_poll_delay, options.first_poll_delay);
-  ReplaceIfSet(wait.observer, options.observer);
+  ReplaceIfSet(wait.polls.first_delay, options.first_poll_delay);
+  ReplaceIfSet(wait.hooks.observer, options.observer);
   ReplaceIfSet(wait.clock, options.clock);
-  ReplaceIfSet(wait.seed, options.seed);
-  if (options.hold_for.has_value()) wait.hold_for = *options.hold_for;
-  wait.successes_required = options.successes_required == 1
-                                ? wait.successes_required
-                                : options.successes_required;
-  if (!wait.seed.has_value() &&
+  ReplaceIfSet(wait.hooks.seed, options.seed);
+  if (options.hold_for.has_value()) wait.confirm.hold_for = *options.hold_for;
+  wait.confirm.successes = options.successes_required == 1
+                               ? wait.confirm.successes
+                               : options.successes_required;
+  if (!wait.hooks.seed.has_value() &&
       (IsJittered(wait.backoff.jitter) || options.policy.has_value())) {
-    wait.seed = MakeSeededSplitMix64()();
+    wait.hooks.seed = MakeSeededSplitMix64()();
   }
   return wait;
 }
@@ -70,8 +72,8 @@ WaitOptions MakeWaitOptions(const Site& site,
 // set it.
 absl::Status CheckDelay(const WaitOptions& wait, absl::string_view whole_name,
                         absl::Duration whole) {
-  const absl::Duration delay =
-      std::max(wait.backoff.initial_delay, MinDelay(wait.backoff));
+  const absl::Duration delay = std::max<absl::Duration>(
+      wait.backoff.initial_delay, MinDelay(wait.backoff));
   if (delay <= whole || whole <= absl::ZeroDuration() ||
       delay == EventuallyOptions().backoff.initial_delay) {
     return absl::OkStatus();
@@ -104,9 +106,9 @@ absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
   WaitOptions& wait = plan.wait;
   const absl::Duration requested =
       std::max(wait.timeout.value_or(kDefaultTimeout), absl::ZeroDuration());
-  if (wait.hold_for > requested) {
+  if (wait.confirm.hold_for > requested) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "hold_for of ", absl::FormatDuration(wait.hold_for),
+        "hold_for of ", absl::FormatDuration(wait.confirm.hold_for),
         " does not fit into the timeout of ", absl::FormatDuration(requested),
         "; shorten the one or lengthen the other"));
   }
@@ -152,20 +154,22 @@ absl::Status PlanConsistently(const EventuallyOptions& options,
     return absl::InvalidArgumentError(
         "retry_exceptions is for EVENTUALLY; here every poll must agree");
   }
-  if (!options.hold_for.has_value() && wait.successes_required == 1) {
-    wait.hold_for = kDefaultHold;
+  if (!options.hold_for.has_value() && wait.confirm.successes == 1) {
+    wait.confirm.hold_for = kDefaultHold;
   }
   if (options.hold_for.value_or(kDefaultHold) <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
         absl::StrCat("hold_for of ", absl::FormatDuration(*options.hold_for),
                      " is too short for two polls; lengthen it"));
   }
-  if (wait.hold_for > absl::ZeroDuration()) {
-    if (absl::Status status = CheckDelay(wait, "hold_for", wait.hold_for);
+  if (wait.confirm.hold_for > absl::ZeroDuration()) {
+    if (absl::Status status =
+            CheckDelay(wait, "hold_for", wait.confirm.hold_for);
         !status.ok()) {
       return status;
     }
-    if (absl::Status status = CheckFits("hold_for", wait.hold_for, limits);
+    if (absl::Status status =
+            CheckFits("hold_for", wait.confirm.hold_for, limits);
         !status.ok()) {
       return status;
     }
@@ -194,7 +198,8 @@ absl::StatusOr<Plan> MakePlan(const Site& site,
                             : PlanEventually(limits, plan);
   if (status.ok()) status = Validate(plan.wait);
   if (status.ok() && plan.simulated &&
-      std::max(plan.wait.backoff.initial_delay, MinDelay(plan.wait.backoff)) ==
+      std::max<absl::Duration>(plan.wait.backoff.initial_delay,
+                               MinDelay(plan.wait.backoff)) ==
           absl::ZeroDuration()) {
     status = absl::InvalidArgumentError(
         "polls without delay do not move a SimulatedClock; set "

@@ -32,6 +32,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/durable/store.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/result.h"
@@ -85,10 +86,10 @@ struct DurableRequest {
   std::string args = {};
   // Replaces the policy's timeout; counts from the enqueue. Within [0, 100
   // years]; zero polls once.
-  std::optional<absl::Duration> timeout = std::nullopt;
+  OptionalDuration timeout = std::nullopt;
   // Within [0, 100 years]. One beyond the timeout still delays the first poll,
   // which is then the last one.
-  absl::Duration first_delay = absl::ZeroDuration();
+  Duration first_delay = absl::ZeroDuration();
 };
 
 // State of a wait.

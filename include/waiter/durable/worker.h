@@ -144,7 +144,7 @@ struct DurableWaitsOptions {
   // Time for which a claim counts. Within [2s, 10min]. A third of it is how
   // long a delay must be for the wait to be given back, how often held waits
   // are renewed, and how long before its end polls stop.
-  absl::Duration lease = absl::Seconds(15);
+  Duration lease = absl::Seconds(15);
 
   // Maximum number of waits that this worker holds, and claims in one call. The
   // first within [1, 1000000], the second within [1, 1000].
@@ -153,7 +153,7 @@ struct DurableWaitsOptions {
 
   // Time for which results are kept, so that `Get` finds them and an equal
   // `Enqueue` does not wait again. Within [0, 100 days].
-  absl::Duration retain = absl::Hours(24);
+  Duration retain = absl::Hours(24);
 
   // A wait fails after this number of polls that killed their process. Within
   // [1, 100].
@@ -186,7 +186,7 @@ struct DurableWaitsState {
   int64_t unreadable = 0;  // Records of newer builds, or damaged.
   // Last jump of a server's clock by more than a second. Deadlines, and the
   // times at which waits are due, move by as much.
-  absl::Duration clock_step = absl::ZeroDuration();
+  Duration clock_step = absl::ZeroDuration();
   // Error of the last call of the store. While this worker cannot poll a name,
   // the reason: kFailedPrecondition if the store has another number of
   // partitions, or may delete waits.
@@ -241,7 +241,7 @@ class DurableWaits {
   // flight. Returns whether nothing is held any more, at the latest after
   // `limit`. Without threads, call `RunDue` elsewhere at the same time, or pass
   // zero and call it afterwards.
-  bool Drain(absl::Duration limit);
+  bool Drain(Duration limit);
 
   DurableWaitsState State() const;
 

@@ -173,7 +173,7 @@ class AsyncWaiter {
 
   // The same with `{.timeout = timeout}`, an `absl::Duration` or a
   // `std::chrono` duration.
-  template <Duration Time>
+  template <internal::IsDuration Time>
   AsyncWaiter(F status_function, Time timeout)
       : AsyncWaiter(std::move(status_function),
                     WaitOptions{.timeout = timeout}) {}

@@ -43,6 +43,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "waiter/clock.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
@@ -144,11 +145,11 @@ struct BatchOptions {
   // up to this much longer, as if the server were that slow; reports count the
   // time as the poll's. A key whose deadline is before the end of the window
   // ends the window immediately.
-  absl::Duration window = absl::ZeroDuration();
+  Duration window = absl::ZeroDuration();
 
   // Every call passes this limiter once, however many keys it holds. Null: no
   // limit. Other pollers may share it, and waits of other policies
-  // (`WaitOptions::rate_limiter`); a wait of this poller whose own limiter is
+  // (`BudgetOptions::rate_limiter`); a wait of this poller whose own limiter is
   // the same, which would count its keys as well, ends with kInvalidArgument.
   //
   // While a call waits for its turn, further keys join it until it is full.
@@ -208,8 +209,8 @@ class BatchPoller {
   BatchPoller& operator=(const BatchPoller&) = delete;
 
   // Starts a wait for `key`, as `WaitEngine::Start` does. If `absl::StrCat`
-  // takes a `Key`, the name of the wait is made of the options' name and the
-  // key.
+  // takes a `Key`, the name of the wait is the name of the policy and the key,
+  // unless `options` has another one.
   //
   // A poll of this wait joins the next call. It lasts from then to the end of
   // the call, and the wait awaits it even beyond the deadline, except while a
@@ -218,27 +219,25 @@ class BatchPoller {
   // before the call leaves it. Waits for equal keys appear in a call once and
   // get equal answers.
   template <typename Callback>
-  requires WaitCallback<Callback, T> WaitHandle Start(Key key,
-                                                      WaitOptions options,
-                                                      Callback callback) {
-    return Start(std::move(key), WaitPolicy::Make(std::move(options)),
-                 std::move(callback));
+  requires WaitCallback<Callback, T> WaitHandle
+  Start(Key key, WaitOptions policy, Callback callback,
+        StartOptions options = {}) {
+    return Start(std::move(key), WaitPolicy::Make(std::move(policy)),
+                 std::move(callback), std::move(options));
   }
 
   // The same with a policy that other waits share. `policy` must not be null.
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy,
             typename Callback>
-  requires WaitCallback<Callback, T> WaitHandle Start(Key key, Policy policy,
-                                                      Callback callback) {
+  requires WaitCallback<Callback, T> WaitHandle
+  Start(Key key, Policy policy, Callback callback, StartOptions options = {}) {
     if constexpr (internal::TextualKey<Key>) {
-      std::string name = internal::NameOfKey(policy->options().name, key);
-      return engine_.Start(std::move(name),
-                           Prepare(std::move(key), std::move(policy)),
-                           std::move(callback));
-    } else {
-      return engine_.Start(Prepare(std::move(key), std::move(policy)),
-                           std::move(callback));
+      if (options.name.empty()) {
+        options.name = internal::NameOfKey(policy->options().name, key);
+      }
     }
+    return engine_.Start(Prepare(std::move(key), std::move(policy)),
+                         std::move(callback), std::move(options));
   }
 
   // Returns a wait for `key` that is not started yet, for a coroutine or a

@@ -36,6 +36,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "waiter/engine/engine.h"
@@ -47,6 +48,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
+#include "waiter/token.h"
 
 #ifdef WAITER_HAS_COROUTINES
 
@@ -70,11 +72,11 @@ class [[nodiscard]] WaitAwaiter {
  public:
   using value_type = typename W::value_type;
 
-  WaitAwaiter(WaitEngine& engine, W waiter, waiter::stop_token stop)
+  WaitAwaiter(WaitEngine& engine, W waiter, StartOptions options)
       : engine_(engine),
         policy_(std::move(waiter.policy_)),
         adapter_{std::move(waiter.function_)},
-        stop_(std::move(stop)) {}
+        options_(std::move(options)) {}
 
   WaitAwaiter(const WaitAwaiter&) = delete;
   WaitAwaiter& operator=(const WaitAwaiter&) = delete;
@@ -87,13 +89,11 @@ class [[nodiscard]] WaitAwaiter {
 
   // Starts the wait.
   void await_suspend(std::coroutine_handle<> caller) {
-    using Task = internal::EngineTask<PollAdapterRef, value_type, Resume>;
-    internal::WaitStarter starter(engine_.ChooseWorker());
-    Task::Create(starter.storage(), {&adapter_}, {this, caller});
-    wait_ = starter.MakeHandle(Task::kOps);
-    on_stop_.emplace(stop_, Cancel{&wait_});
-    // From here on the engine may resume the coroutine, which may destroy this.
-    starter.Start(std::move(policy_));
+    if (options_.resume.empty()) {
+      Start<FreshPollAdapterRef>(caller);
+    } else {
+      Start<ResumedPollAdapterRef>(caller);
+    }
   }
 
   // Returns the result, or throws the exception of the status function.
@@ -123,8 +123,17 @@ class [[nodiscard]] WaitAwaiter {
       a.IsAwaited();
     }
     { return adapter->IsAwaited(); }
+    std::string_view name() const {
+      return options->name.empty() ? std::string_view() : options->name;
+    }
 
     PollAdapter* adapter;
+    const StartOptions* options;
+  };
+
+  struct FreshPollAdapterRef : PollAdapterRef {};
+  struct ResumedPollAdapterRef : PollAdapterRef {
+    const WaitToken& token() const { return this->options->resume; }
   };
 
   // Callback of the wait.
@@ -138,17 +147,29 @@ class [[nodiscard]] WaitAwaiter {
     std::coroutine_handle<> caller;
   };
 
-  // Callback of `stop_`.
+  // Callback of `options_.stop`.
   struct Cancel {
     void operator()() const { wait->Cancel(); }
 
     WaitHandle* wait;
   };
 
+  template <typename Adapter>
+  void Start(std::coroutine_handle<> caller) {
+    using Task = internal::EngineTask<Adapter, value_type, Resume>;
+    internal::WaitStarter starter(engine_.ChooseWorker());
+    Task::Create(starter.storage(), Adapter{{&adapter_, &options_}},
+                 {this, caller});
+    wait_ = starter.MakeHandle(Task::kOps);
+    on_stop_.emplace(options_.stop, Cancel{&wait_});
+    // From here on the engine may resume the coroutine, which may destroy this.
+    starter.Start(std::move(policy_));
+  }
+
   WaitEngine& engine_;
   std::shared_ptr<const WaitPolicy> policy_;
   PollAdapter adapter_;
-  waiter::stop_token stop_;
+  StartOptions options_;
   std::optional<WaitResult<value_type>> result_;
   WaitHandle wait_;
   std::optional<waiter::stop_callback<Cancel>> on_stop_;
@@ -176,17 +197,19 @@ class [[nodiscard]] WaitAwaitable {
  public:
   using value_type = typename W::value_type;
 
-  WaitAwaitable(WaitEngine& engine, W waiter, waiter::stop_token stop)
-      : engine_(&engine), waiter_(std::move(waiter)), stop_(std::move(stop)) {}
+  WaitAwaitable(WaitEngine& engine, W waiter, StartOptions options)
+      : engine_(&engine),
+        waiter_(std::move(waiter)),
+        options_(std::move(options)) {}
 
   WaitAwaiter<W> operator co_await() && {
-    return WaitAwaiter<W>(*engine_, std::move(waiter_), std::move(stop_));
+    return WaitAwaiter<W>(*engine_, std::move(waiter_), std::move(options_));
   }
 
  private:
   WaitEngine* engine_;
   W waiter_;
-  waiter::stop_token stop_;
+  StartOptions options_;
 };
 
 // Returns an awaitable that starts `waiter`, a `Waiter` or an `AsyncWaiter`,
@@ -203,7 +226,15 @@ class [[nodiscard]] WaitAwaitable {
 template <typename W>
 WaitAwaitable<W> Await(WaitEngine& engine, W waiter,
                        waiter::stop_token stop = {}) {
-  return WaitAwaitable<W>(engine, std::move(waiter), std::move(stop));
+  return WaitAwaitable<W>(engine, std::move(waiter),
+                          StartOptions{.stop = std::move(stop)});
+}
+
+// The same with a name or a saved wait. Make the options in a statement before
+// the `co_await`, because of the defect of g++ 12 named above.
+template <typename W>
+WaitAwaitable<W> Await(WaitEngine& engine, W waiter, StartOptions options) {
+  return WaitAwaitable<W>(engine, std::move(waiter), std::move(options));
 }
 
 }  // namespace waiter

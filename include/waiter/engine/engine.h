@@ -107,7 +107,7 @@ struct WaitEngineOptions {
   // to 40 us of processor time, serves many waits. Zero for exact times,
   // otherwise finite and at least 1 us. A tick of 1 ms makes polls late by
   // 0.6 ms (median), and a poll at a deadline by up to one tick.
-  absl::Duration tick = absl::Milliseconds(1);
+  Duration tick = absl::Milliseconds(1);
 
   // Share of a delay by which it may be longer, so that even a few waits wake
   // up together. Within [0, 1]. No delay becomes longer than the deadline
@@ -172,7 +172,7 @@ struct WaitEngineOptions {
   Clock* clock = nullptr;
 
   // Makes the delays the same each time, for waits that start and poll in the
-  // same order. Unset: they differ each time. `WaitOptions::seed` does the same
+  // same order. Unset: they differ each time. `WaitHooks::seed` does the same
   // for a single wait and wins over this.
   std::optional<uint64_t> seed = std::nullopt;
 
@@ -240,6 +240,24 @@ struct EngineStatistics {
   absl::Duration lateness;  // Of all rounds together.
 };
 
+// Options of one start, for waits that share a policy:
+//
+//   engine.Start(wait, Use, {.name = "instance i-0abc", .stop = stop_token});
+struct StartOptions {
+  // Name of the wait in messages and hooks, in place of the policy's; empty:
+  // the policy's. With `resume`, it must be the name of the token. Hooks that
+  // run after the handle was destroyed get the name of the policy.
+  std::string name = {};
+
+  // A request of a stop ends the wait as `WaitHandle::Cancel` does, also once
+  // it is detached. After an earlier request, the wait ends without a poll.
+  // Takes memory for a stop callback until the wait ends.
+  waiter::stop_token stop = {};
+
+  // The saved wait to resume; see token.h. Empty: a new wait.
+  WaitToken resume = {};
+};
+
 namespace internal {
 class PreparedStart;
 }  // namespace internal
@@ -292,7 +310,8 @@ class WaitEngine {
   WaitEngine(const WaitEngine&) = delete;
   WaitEngine& operator=(const WaitEngine&) = delete;
 
-  // Starts a wait and returns its handle, which owns the wait. Calls `callback`
+  // Starts `waiter`, a `Waiter` or an `AsyncWaiter` (engine/async_waiter.h),
+  // and returns the handle of the wait, which owns the wait. Calls `callback`
   // exactly once with the `WaitResult`, whatever ends the wait, unless the
   // handle is destroyed before. The engine destroys `waiter` and `callback`
   // when the wait has ended.
@@ -311,35 +330,26 @@ class WaitEngine {
   // Throws `std::bad_alloc` if memory runs out, and has then started nothing;
   // calls of the handle need none. Memory that runs out in the engine itself
   // ends the wait like an exception of its function, or terminates the program.
-  template <typename F, typename Callback>
-  requires WaitCallback<Callback, typename Waiter<F>::value_type> WaitHandle
-  Start(Waiter<F> waiter, Callback callback) {
-    return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
-  }
-
-  // Starts a wait whose status function takes a completion
-  // (engine/async_waiter.h).
-  template <typename F, typename Callback>
-  requires WaitCallback<Callback, typename AsyncWaiter<F>::value_type>
-      WaitHandle Start(AsyncWaiter<F> waiter, Callback callback) {
-    return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
-  }
-
-  // Starts a `Waiter` or an `AsyncWaiter` that a request of `stop` ends as
-  // `WaitHandle::Cancel` does, also once it is detached. After an earlier
-  // request, the wait ends without a poll. Takes memory for a stop callback
-  // until the wait ends.
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
-  Start(W waiter, Callback callback, waiter::stop_token stop) {
-    internal::CancelOnStop on_stop(std::move(stop));
-    internal::StopLink* const link = on_stop.link();
-    return StartPrepared(std::move(waiter),
-                         internal::StoppableCallback<Callback>{
-                             std::move(callback), std::move(on_stop)},
-                         [link](const WaitHandle& wait) {
-                           internal::CancelOnStop::Arm(link, wait);
-                         });
+  Start(W waiter, Callback callback) {
+    return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
+  }
+
+  // The same with options of this wait alone.
+  template <typename W, typename Callback>
+  requires WaitCallback<Callback, typename W::value_type> WaitHandle
+  Start(W waiter, Callback callback, StartOptions options) {
+    using Named = internal::NamedPollAdapter<typename W::PollAdapter>;
+    Named named{{std::move(waiter.function_)}, std::move(options.name)};
+    if (options.resume.empty()) {
+      return StartStoppable<typename W::value_type>(
+          named, std::move(waiter.policy_), callback, std::move(options.stop));
+    }
+    internal::ResumedPollAdapter<Named> resumed{std::move(named),
+                                                std::move(options.resume)};
+    return StartStoppable<typename W::value_type>(
+        resumed, std::move(waiter.policy_), callback, std::move(options.stop));
   }
 
   // Starts a wait for each of `waiters`, as `Start` does, and returns their
@@ -394,62 +404,6 @@ class WaitEngine {
         });
   }
 
-  // The same as the first two, with a name of this wait alone in messages and
-  // hooks, for waits that share a policy. Takes memory for the name. Hooks that
-  // run after the handle was destroyed get the name of the policy.
-  template <typename W, typename Callback>
-  requires WaitCallback<Callback, typename W::value_type> WaitHandle
-  Start(std::string name, W waiter, Callback callback) {
-    internal::NamedPollAdapter<typename W::PollAdapter> adapter{
-        {std::move(waiter.function_)}, std::move(name)};
-    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
-                                             callback, Unprepared());
-  }
-
-  // The same, and a request of `stop` ends the wait.
-  template <typename W, typename Callback>
-  requires WaitCallback<Callback, typename W::value_type> WaitHandle
-  Start(std::string name, W waiter, Callback callback,
-        waiter::stop_token stop) {
-    internal::CancelOnStop on_stop(std::move(stop));
-    internal::StopLink* const link = on_stop.link();
-    internal::NamedPollAdapter<typename W::PollAdapter> adapter{
-        {std::move(waiter.function_)}, std::move(name)};
-    internal::StoppableCallback<Callback> stoppable{std::move(callback),
-                                                    std::move(on_stop)};
-    return StartTask<typename W::value_type>(
-        adapter, std::move(waiter.policy_), stoppable,
-        [link](const WaitHandle& wait) {
-          internal::CancelOnStop::Arm(link, wait);
-        });
-  }
-
-  // Goes on with the wait of `token`, or starts one if that is empty; see
-  // token.h. Otherwise like the first two. Takes memory for the token.
-  template <typename W, typename Callback>
-  requires WaitCallback<Callback, typename W::value_type> WaitHandle
-  Resume(W waiter, WaitToken token, Callback callback) {
-    if (token.empty()) return Start(std::move(waiter), std::move(callback));
-    internal::ResumedPollAdapter<typename W::PollAdapter> adapter{
-        {std::move(waiter.function_)}, std::move(token)};
-    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
-                                             callback, Unprepared());
-  }
-
-  // The same with a name of this wait alone, which must be that of the token.
-  template <typename W, typename Callback>
-  requires WaitCallback<Callback, typename W::value_type> WaitHandle
-  Resume(std::string name, W waiter, WaitToken token, Callback callback) {
-    if (token.empty()) {
-      return Start(std::move(name), std::move(waiter), std::move(callback));
-    }
-    using Named = internal::NamedPollAdapter<typename W::PollAdapter>;
-    internal::ResumedPollAdapter<Named> adapter{
-        {{std::move(waiter.function_)}, std::move(name)}, std::move(token)};
-    return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
-                                             callback, Unprepared());
-  }
-
   // Returns the number of times that a blocking wait slept inside of a function
   // of one of this engine's waits, and so held up all waits of that thread. The
   // first time prints a line, or ends the program in a debug build.
@@ -484,6 +438,21 @@ class WaitEngine {
     typename W::PollAdapter adapter{std::move(waiter.function_)};
     return StartTask<typename W::value_type>(adapter, std::move(waiter.policy_),
                                              callback, std::move(prepare));
+  }
+
+  // Starts a task that a request of `stop` cancels.
+  template <typename T, typename PollAdapter, typename Callback>
+  WaitHandle StartStoppable(PollAdapter& adapter,
+                            std::shared_ptr<const WaitPolicy> policy,
+                            Callback& callback, waiter::stop_token stop) {
+    internal::CancelOnStop on_stop(std::move(stop));
+    internal::StopLink* const link = on_stop.link();
+    internal::StoppableCallback<Callback> stoppable{std::move(callback),
+                                                    std::move(on_stop)};
+    return StartTask<T>(adapter, std::move(policy), stoppable,
+                        [link](const WaitHandle& wait) {
+                          internal::CancelOnStop::Arm(link, wait);
+                        });
   }
 
   // Moves `adapter` and `callback` into the engine. Calls `prepare`, which must
@@ -556,17 +525,17 @@ class WaitEngine {
 // as the blocking form does; every other end is a result.
 //
 // Destroying the future neither blocks nor ends the wait, so the functions must
-// own what they use, or outlive the engine. A request of `stop` ends the wait
-// as `WaitHandle::Cancel` does. The end of the engine ends it, too, and then
-// the result has the reason `kShutDown`. A future of a wait that is destroyed
-// without a callback (see `~WaitEngine`) throws `std::future_error`.
+// own what they use, or outlive the engine. The end of the engine ends the
+// wait, and then the result has the reason `kShutDown`. A future of a wait that
+// is destroyed without a callback (see `~WaitEngine`) throws
+// `std::future_error`.
 //
 // Do not block on the future inside of a function of a wait: the thread cannot
 // make the polls of others then. Throws `std::bad_alloc` as
 // `WaitEngine::Start` does.
 template <typename W>
 std::future<WaitResult<typename W::value_type>> StartFuture(
-    WaitEngine& engine, W waiter, waiter::stop_token stop = {}) {
+    WaitEngine& engine, W waiter, StartOptions options = {}) {
   using Result = WaitResult<typename W::value_type>;
   std::promise<Result> promise;
   std::future<Result> future = promise.get_future();
@@ -580,7 +549,7 @@ std::future<WaitResult<typename W::value_type>> StartFuture(
               promise.set_value(std::move(result));
             }
           },
-          std::move(stop))
+          std::move(options))
       .Detach();
   return future;
 }

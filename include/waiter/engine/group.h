@@ -172,19 +172,17 @@ class [[nodiscard]] WaitGroup {
     options.names.resize(waits.size());
     for (size_t i = 0; i < waits.size(); ++i) {
       typename State::OnEnd on_end(state, i);
-      state.Add(i, options.names[i].empty()
-                       ? engine.Start(std::move(waits[i]), std::move(on_end),
-                                      options.stop)
-                       : engine.Start(std::move(options.names[i]),
-                                      std::move(waits[i]), std::move(on_end),
-                                      options.stop));
+      state.Add(i, engine.Start(std::move(waits[i]), std::move(on_end),
+                                {.name = std::move(options.names[i]),
+                                 .stop = options.stop}));
     }
     // One more wait keeps the callback from coming before all have begun.
     const size_t own = waits.size();
-    state.Add(own, engine.Start(Waiter([] { return true; },
-                                       {.timeout = absl::ZeroDuration(),
-                                        .observer = internal::Nobody()}),
-                                typename State::OnEnd(state, own)));
+    state.Add(own,
+              engine.Start(Waiter([] { return true; },
+                                  {.timeout = absl::ZeroDuration(),
+                                   .hooks = {.observer = internal::Nobody()}}),
+                           typename State::OnEnd(state, own)));
   }
 
   void Destroy() {

@@ -48,6 +48,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
+#include "waiter/clock.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/interop/internal/google_polling_policy.h"
 #include "waiter/interop/internal/polling_steps.h"
@@ -99,7 +100,7 @@ template <GoogleStatus S>
 Poll<> FromGoogleStatus(
     const S& status,
     const ErrorClassifier& classifier = ErrorClassifier::Http(),
-    absl::Duration retry_after = {}) {
+    Duration retry_after = {}) {
   absl::Status error = ToAbslStatus(status);
   if (error.ok()) return Success();
   const PollStatus found = classifier.ClassOfStatus(error.code());
@@ -184,11 +185,11 @@ Poll<Response> FromOperation(
 //
 // Delays, limits, budgets and classes are those of a wait, with one poll at the
 // deadline. The response that starts the operation counts as the first poll,
-// unless `first_poll_delay` is set. The wait of a copy begins with the copy's
+// unless `polls.first_delay` is set. The wait of a copy begins with the copy's
 // first use. The loop of google-cloud-cpp polls and sleeps, cannot end a sleep
 // early, and makes the error: a limit shows as its "terminated by polling
 // policy". It does not tell a policy of the end of an operation, so an observer
-// then sees a cancelled wait; `on_give_up` is called for limits and for errors
+// then sees a cancelled wait; `on_failure` is called for limits and for errors
 // that end the wait.
 //
 // Returns kInvalidArgument if the options are invalid or have a rate limiter.

@@ -69,7 +69,7 @@ struct LearnedDelaysOptions {
 
   // Target: a share `percentile` of the waits is at most this late, with as few
   // polls as that takes. Finite, above zero.
-  std::optional<absl::Duration> max_lateness = std::nullopt;
+  OptionalDuration max_lateness = std::nullopt;
 
   // Within (0, 1). Used by `max_lateness` alone.
   double percentile = 0.95;

@@ -76,17 +76,23 @@ class RedisCaller {
   virtual Clock& clock() const = 0;
 };
 
+// Delays between connections that fail.
+struct ReconnectBackoffDefaults : BackoffDefaults {
+  static constexpr absl::Duration kMaxDelay = absl::Seconds(5);
+};
+using ReconnectBackoff = BasicBackoff<ReconnectBackoffDefaults>;
+
+// A value.
 struct RedisClientOptions {
   // Time for a reply, and for a connection with the lookup of its host. Within
   // [10ms, 1min].
-  absl::Duration call_timeout = absl::Seconds(1);
+  Duration call_timeout = absl::Seconds(1);
 
   // Calls that may wait for their replies; more fail. Within [1, 1000000].
   int64_t max_pending = 10'000;
 
   // Delays between connections that fail.
-  BackoffOptions reconnect = {.initial_delay = absl::Milliseconds(100),
-                              .max_delay = absl::Seconds(5)};
+  ReconnectBackoff reconnect = {};
 
   // For timers and timeouts. Must run at the speed of real time.
   Clock* clock = &GetRealClock();

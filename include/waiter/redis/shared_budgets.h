@@ -12,12 +12,12 @@
 //   auto limiter = waiter::SharedRateLimiter::Make(
 //       store, {.name = "ec2.describe", .rate = 20, .burst = 100});
 //   if (!limiter.ok()) return limiter.status();
-//   options.rate_limiter = *limiter;  // In the options of many waits.
+//   options.budgets.rate_limiter = *limiter;  // In the options of many waits.
 //
 //   auto shared = waiter::SharedRetryQuota::Make(
 //       store, {.name = "ec2", .quota = {.capacity = 5000}});
 //   if (!shared.ok()) return shared.status();
-//   options.retry_quota = (*shared)->quota();
+//   options.budgets.retry_quota = (*shared)->quota();
 //
 // `ListBudgets` shows the budgets of a server. `BudgetStore`, with its requests
 // and grants, is for other stores and for tests, which can put all processes
@@ -70,7 +70,7 @@ struct SharedRateLimiterOptions {
   // valid. It counts as two intervals if they are longer. Within [50ms, 10s]. A
   // longer one costs fewer calls of the store, and more slots of members that
   // become idle.
-  absl::Duration horizon = absl::Milliseconds(500);
+  Duration horizon = absl::Milliseconds(500);
 
   // Share of `rate` that one process uses as long as it never reached the
   // store. Within [0, 1]; with zero, no poll passes until then.
@@ -271,7 +271,7 @@ struct SharedRetryQuotaOptions {
 
   // Time after which the tokens of a process that is gone come back. Within
   // [5s, 10min].
-  absl::Duration lease = absl::Seconds(10);
+  Duration lease = absl::Seconds(10);
 
   // Minimum number of tokens that a member gets at a time, and with which it
   // starts. Within [0, capacity]. Unset: twice the highest cost, at most the

@@ -348,9 +348,9 @@ Result MakeTraced(T tracer, W waiter, const TraceOptions& trace_options) {
       std::make_shared<WaitTracer<T>>(std::move(tracer), trace_options);
   const WaitPolicy& policy = *WaiterParts<W>::Policy(waiter);
   WaitOptions options = policy.options();
-  options.observer =
+  options.hooks.observer =
       std::make_shared<ObserverList>(std::vector<std::shared_ptr<WaitObserver>>{
-          std::move(options.observer), observer});
+          std::move(options.hooks.observer), observer});
   return Result(Function(observer, std::move(WaiterParts<W>::Function(waiter))),
                 WaitPolicy::Make(std::move(options), policy.status()));
 }

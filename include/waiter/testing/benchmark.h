@@ -56,13 +56,13 @@ namespace waiter {
 
 // Waits that an engine holds at the same time.
 struct EngineLoad {
-  int64_t waits;         // At least 1.
-  absl::Duration delay;  // Between two polls of one wait. Above zero.
+  int64_t waits;   // At least 1.
+  Duration delay;  // Between two polls of one wait. Above zero.
 };
 
 struct PollBenchmarkOptions {
   // Delay of the row `wait/delay`. Above zero.
-  absl::Duration wait_delay = absl::Milliseconds(1);
+  Duration wait_delay = absl::Milliseconds(1);
 
   // One row each. `waits / delay` is the number of polls per second. If the
   // function takes too long for that, the row says so instead of measuring.

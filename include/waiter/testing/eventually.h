@@ -59,6 +59,7 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
 #include "waiter/classify.h"
+#include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/testing/internal/eventually_parts.h"
 #include "waiter/testing/internal/eventually_subject.h"
@@ -124,6 +125,16 @@ namespace waiter {
 // Returns whether polling should continue after an exception.
 using ExceptionFilter = std::function<bool(const std::exception_ptr&)>;
 
+// Short delays without jitter, so that runs on simulated time are equal.
+struct EventuallyBackoffDefaults {
+  static constexpr absl::Duration kInitialDelay = absl::Milliseconds(10);
+  static constexpr absl::Duration kMaxDelay = absl::Milliseconds(500);
+  static constexpr double kMultiplier = 1.5;
+  static constexpr Jitter kJitter = Jitter::None();
+  static constexpr OptionalDuration kMinDelay = std::nullopt;
+};
+using EventuallyBackoff = BasicBackoff<EventuallyBackoffDefaults>;
+
 // Options of the assertions. The defaults suit most tests; a suite that needs
 // others shares one object:
 //
@@ -150,18 +161,15 @@ struct EventuallyOptions {
   // or less: polls once. Infinite: the rest of the time that Bazel gives the
   // test, and an error if it gives none. On every clock except a
   // `SimulatedClock`, it is scaled and cut as described above.
-  Timeout timeout = std::nullopt;
+  OptionalDuration timeout = std::nullopt;
 
   // Delays between polls, whatever they find.
-  BackoffOptions backoff = {.initial_delay = absl::Milliseconds(10),
-                            .max_delay = absl::Milliseconds(500),
-                            .multiplier = 1.5,
-                            .jitter = Jitter::None()};
+  EventuallyBackoff backoff = {};
 
   // Time for which the expression must match, and number of consecutive polls
   // in which it must. `hold_for` is the whole time of CONSISTENTLY and NEVER;
   // if both fields have their defaults, that is 100 ms.
-  std::optional<absl::Duration> hold_for = std::nullopt;
+  OptionalDuration hold_for = std::nullopt;
   int64_t successes_required = 1;
 
   // Options of a wait of your program, to poll as it does: its backoffs, limits
@@ -180,7 +188,7 @@ struct EventuallyOptions {
   ExceptionFilter retry_exceptions = nullptr;
 
   // Delay before the first poll.
-  absl::Duration first_poll_delay = absl::ZeroDuration();
+  Duration first_poll_delay = absl::ZeroDuration();
 
   // Maximum number of history lines in a message; zero for none. One line
   // stands for consecutive polls with the same value. If there are more, the

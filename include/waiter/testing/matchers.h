@@ -118,7 +118,7 @@ MATCHER_P(LastFound, status,
 
 // Matches if the starts of all polls, a `std::vector<absl::Duration>` of times
 // since the start of the wait, match `times`. Requires a record of every poll:
-// without a `WaitOptions::history_limit` of at least the number of polls, it
+// without a `WaitHooks::history_limit` of at least the number of polls, it
 // does not match and says so.
 MATCHER_P(PollTimes, times,
           absl::StrCat("whose poll times ",
@@ -127,7 +127,7 @@ MATCHER_P(PollTimes, times,
   const WaitReport& report = arg.report();
   if (static_cast<int64_t>(report.history.size()) < report.attempts) {
     *result_listener << "which has a history of " << report.history.size()
-                     << " of its polls alone; set history_limit";
+                     << " of its polls alone; set hooks.history_limit";
     return false;
   }
   std::vector<absl::Duration> started;

@@ -84,7 +84,7 @@ class LearnedRunTest : public testing::Test {
         DurationFile::Open(path_, model);
     EXPECT_TRUE(file.ok()) << file.status();
     options.policy.timeout = absl::Hours(1);
-    options.policy.seed = 1;
+    options.policy.hooks.seed = 1;
     options.policy.learned_delays = *LearnedDelays::Make(model);
     options.needed = ready.size();
     std::vector<WaitTarget> targets;

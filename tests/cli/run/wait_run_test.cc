@@ -137,11 +137,11 @@ class WaitRunTest : public testing::Test {
                                          .multiplier = 1,
                                          .jitter = Jitter::None()};
     options_.policy = {.timeout = absl::Seconds(5),
-                       .backoff = every_second,
-                       .server_error = every_second,
-                       .throttled = every_second,
                        .poll_timeout = absl::Seconds(10),
-                       .final_poll_timeout = absl::Seconds(1)};
+                       .backoff = every_second,
+                       .errors = {.server_error_backoff = every_second,
+                                  .throttled_backoff = every_second},
+                       .polls = {.last_timeout = absl::Seconds(1)}};
   }
 
   // Adds a target; the first one is "a".
@@ -289,7 +289,7 @@ TEST_F(WaitRunTest, PollAtTheLimitTakesAtMostASecond) {
 TEST_F(WaitRunTest, LimitOfZeroPollsOnce) {
   Add({{NotYet(), absl::Seconds(2)}});
   options_.policy.timeout = absl::ZeroDuration();
-  options_.policy.final_poll_timeout = absl::ZeroDuration();
+  options_.policy.polls.last_timeout = absl::ZeroDuration();
   EXPECT_THAT(Run(),
               ElementsAre("0 start", "2s a not ready: starting",
                           "2s a ends: deadline", "2s done: 124 deadline"));
@@ -423,7 +423,7 @@ TEST_F(WaitRunTest, GoneAcceptsOnlyProvenAbsence) {
 
 TEST_F(WaitRunTest, ReadinessMustHold) {
   Add({{Ready()}, {NotYet()}, {Ready()}});
-  options_.policy.successes_required = 2;
+  options_.policy.confirm.successes = 2;
   EXPECT_EQ(Run().back(), "3s done: 0 ready");
 }
 
@@ -619,7 +619,7 @@ TEST_F(SavedRunTest, RunThatIsKilledInEveryPollStillHasItsDeadline) {
 }
 
 TEST_F(SavedRunTest, FirstDelayPassesWhileNobodyWaits) {
-  options_.policy.first_poll_delay = absl::Seconds(3);
+  options_.policy.polls.first_delay = absl::Seconds(3);
   Add({{Ready()}});
   RunFor(absl::Seconds(1));
   clock_.AdvanceTime(absl::Seconds(1));

@@ -89,9 +89,9 @@ TEST(FleetTest, WaitThatEndsAtItsDeadlineGivesUp) {
 // throttled, and return together when the bucket is full again.
 TEST(FleetTest, PollsBeyondTheLimitAreThrottled) {
   WaitOptions policy = EveryTenSeconds();
-  policy.throttled = {.initial_delay = absl::Seconds(20),
-                      .jitter = Jitter::None()};
-  policy.throttled.max_delay = absl::Seconds(20);
+  policy.errors.throttled_backoff = {.initial_delay = absl::Seconds(20),
+                                     .jitter = Jitter::None()};
+  policy.errors.throttled_backoff.max_delay = absl::Seconds(20);
   FleetOptions options =
       Fleet(4, policy, DurationDistribution::Constant(absl::Milliseconds(1)));
   options.server.polls_per_second = 2;
@@ -112,7 +112,7 @@ TEST(FleetTest, ThrottledPollGetsARetryAfter) {
   FleetOptions options =
       Fleet(2, EveryTenSeconds(),
             DurationDistribution::Constant(absl::Milliseconds(1)));
-  options.policy.retry_after.rule = RetryAfterOptions::Rule::kReplace;
+  options.policy.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
   options.server = {.polls_per_second = 1, .retry_after = absl::Seconds(33)};
 
   const absl::StatusOr<FleetRun> run = SimulateFleet(options, /*seed=*/1);
@@ -180,8 +180,9 @@ TEST(FleetTest, EachClientHasItsOwnBudgets) {
   // The quota of each client covers 3 throttled retries, so each client makes 4
   // polls. A shared quota would cover 3 retries in all.
   WaitOptions policy = EveryTenSeconds();
-  policy.throttled = {.initial_delay = absl::Seconds(1)};
-  policy.retry_quota = *RetryQuota::Make({.capacity = 3, .throttle_cost = 1});
+  policy.errors.throttled_backoff = {.initial_delay = absl::Seconds(1)};
+  policy.budgets.retry_quota =
+      *RetryQuota::Make({.capacity = 3, .throttle_cost = 1});
   FleetOptions options =
       Fleet(20, policy, DurationDistribution::Constant(absl::Milliseconds(1)));
   options.server.polls_per_second = 1e-9;
@@ -237,7 +238,7 @@ TEST(FleetTest, ImpossibleOptionsAreNamed) {
          o.policy.timeout = absl::InfiniteDuration();
        }),
        "policy.timeout is inf; it must be at most"},
-      {with([](FleetOptions& o) { o.policy.seed = 1; }), "clock or seed"},
+      {with([](FleetOptions& o) { o.policy.hooks.seed = 1; }), "clock or seed"},
       {with([](FleetOptions& o) { o.start_spread = -absl::Seconds(1); }),
        "start_spread is -1s"},
       {with([](FleetOptions& o) { o.server.polls_per_second = std::nan(""); }),

@@ -72,7 +72,7 @@ TEST(PlanTest, JitterSpreadsTheTimesOfAPollWithinItsWindows) {
 
 TEST(PlanTest, FirstPollDelayCounts) {
   WaitOptions policy = OneTwoFour(Jitter::None());
-  policy.first_poll_delay = absl::Seconds(20);
+  policy.polls.first_delay = absl::Seconds(20);
 
   const absl::StatusOr<Plan> plan = MakePlan(policy);
 

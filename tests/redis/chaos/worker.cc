@@ -105,10 +105,11 @@ WaitOptions MakeOptions(std::shared_ptr<RetryQuota> quota) {
   options.timeout = absl::InfiniteDuration();
   options.backoff = {.initial_delay = absl::Milliseconds(20),
                      .max_delay = absl::Milliseconds(200)};
-  options.server_error = {.initial_delay = absl::Milliseconds(20),
-                          .max_delay = absl::Milliseconds(200)};
-  options.retry_quota = std::move(quota);
-  options.delay_when_refused = true;
+  options.errors.server_error_backoff = {
+      .initial_delay = absl::Milliseconds(20),
+      .max_delay = absl::Milliseconds(200)};
+  options.budgets.retry_quota = std::move(quota);
+  options.budgets.delay_when_refused = true;
   return options;
 }
 
@@ -121,7 +122,7 @@ class SingleWaits {
               std::shared_ptr<RetryQuota> quota)
       : engine_(engine), api_(api), limiter_(std::move(limiter)) {
     WaitOptions options = MakeOptions(std::move(quota));
-    options.rate_limiter = limiter_;
+    options.budgets.rate_limiter = limiter_;
     policy_ = WaitPolicy::Make(std::move(options));
   }
 

@@ -8,7 +8,8 @@
 //
 //   struct PollAdapter {
 //     static constexpr bool kTakesContext, kIsAsynchronous;
-//     std::string_view name() const;     // Optional: name of the wait.
+//     std::string_view name() const;     // Optional: name of the wait, or
+//                                        // null for the policy's.
 //
 //     // For synchronous functions: puts the value of a success into `value`
 //     // and everything else into `found`.
@@ -175,15 +176,17 @@ class EngineTask {
   [[no_unique_address]] Callback callback_;
 };
 
-// The adapter of a wait with a name of its own.
+// The adapter of a wait that may have its own name.
 template <typename PollAdapter>
 struct NamedPollAdapter : PollAdapter {
-  std::string_view name() const { return text; }
+  std::string_view name() const {
+    return text.empty() ? std::string_view() : text;
+  }
 
   std::string text;
 };
 
-// The adapter of a wait that goes on with an earlier one.
+// The adapter of a wait that resumes an earlier one.
 template <typename PollAdapter>
 struct ResumedPollAdapter : PollAdapter {
   const WaitToken& token() const { return saved; }

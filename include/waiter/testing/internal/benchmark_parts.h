@@ -65,7 +65,7 @@ inline WaitOptions OptionsFor(absl::Duration delay, Clock& clock) {
   return {.name = "benchmark",
           .timeout = absl::Hours(1000),
           .backoff = backoff,
-          .retry_after = {.max_retry_after = absl::Nanoseconds(1)},
+          .errors = {.retry_after = {.max_retry_after = absl::Nanoseconds(1)}},
           .clock = &clock};
 }
 
@@ -139,7 +139,7 @@ class EngineRun {
     std::vector<std::shared_ptr<const WaitPolicy>> policies;
     for (int64_t i = 1; i <= phases; ++i) {
       WaitOptions options = OptionsFor(delay, clock);
-      options.first_poll_delay = delay * i / phases;
+      options.polls.first_delay = delay * i / phases;
       policies.push_back(WaitPolicy::Make(std::move(options)));
     }
     handles_.reserve(static_cast<size_t>(waits));
