@@ -12,6 +12,7 @@
 #include "absl/random/bit_gen_ref.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/decide.h"
 #include "waiter/internal/blocked_engine.h"
 #include "waiter/internal/first_poll.h"
 #include "waiter/loop.h"
@@ -107,18 +108,19 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   const auto read_clock = [&] {
     return clock.MonotonicNowBefore(loop.deadline());
   };
-  const bool is_plain = LoopSteps::IsPlain(policy);
-  const auto take_answer = [&](MonotonicTime now) {
-    return is_plain && LoopSteps::IsPlain(report.last_poll)
-               ? LoopSteps::OnPoll<LoopRules::kPlain>(
-                     loop, now, gen, stop_requested, read_clock)
-               : LoopSteps::OnPoll(loop, now, gen, stop_requested, read_clock);
+  const bool is_plain = IsPlain(policy);
+  const auto on_poll = [&](MonotonicTime now) {
+    return is_plain && IsPlain(report.last_poll)
+               ? LoopSteps::OnPoll(loop, now, gen, stop_requested, read_clock,
+                                   /*plain=*/true)
+               : LoopSteps::OnPoll(loop, now, gen, stop_requested, read_clock,
+                                   /*plain=*/false);
   };
 
   NextStep step = NextStep::Poll();
   if (first_poll.has_value()) {
     loop.Start(first_poll->start, first_poll->deadline, [] { return false; });
-    step = take_answer(first_poll->end);
+    step = on_poll(first_poll->end);
   } else {
     step = Begin(loop, policy, inputs, stop_requested);
   }
@@ -133,7 +135,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   while (step.action() != NextStep::Action::kFinish) {
     if (step.action() == NextStep::Action::kPoll) {
       if (inputs.notifier != nullptr) notifications = inputs.notifier->count();
-      step = take_answer(MakePoll(clock, loop, inputs, poll, report.last_poll));
+      step = on_poll(MakePoll(clock, loop, inputs, poll, report.last_poll));
     } else {
       CountBlockingSleep(loop.name());
       if (Sleep(clock, step.wake_up(), inputs, loop.name(), notifications)) {

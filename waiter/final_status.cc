@@ -57,7 +57,7 @@ std::string DeadlineText(const FinalState& state) {
                         " (strict_deadline)");
   }
   if (state.now >= state.deadline) return absl::StrCat(name, " reached");
-  if (state.hint > state.deadline - state.now) {
+  if (state.retry_after > state.deadline - state.now) {
     return absl::StrCat(
         "the server's retry_after of ",
         absl::FormatDuration(state.report.last_poll.retry_after()),
@@ -174,7 +174,8 @@ absl::Status NameWait(absl::Status error, absl::string_view name,
   WAITER_CATCH(const std::bad_alloc&) { return error; }
 }
 
-absl::Status HintError(const Poll<>& last, const RetryAfterOptions& options) {
+absl::Status RetryAfterError(const Poll<>& last,
+                             const RetryAfterOptions& options) {
   const absl::Status error = last.error().ok()
                                  ? absl::UnavailableError(ToAbsl(last.detail()))
                                  : last.error();

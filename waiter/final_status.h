@@ -33,8 +33,8 @@ struct FinalState {
   // Number of polls in a row that found the status of the last one.
   int64_t streak_length;
   MonotonicTime streak_started;
-  // Hint of the server after the last poll, or zero if it decides nothing.
-  std::chrono::nanoseconds hint;
+  // The server's, after the last poll; zero if it decides nothing.
+  std::chrono::nanoseconds retry_after;
   // True if the wait was ended before a poll under way had answered.
   bool unanswered;
 };
@@ -50,7 +50,8 @@ absl::Status NameWait(absl::Status error, absl::string_view name,
 // Returns the error of a wait whose server asked, in `last`, for a longer delay
 // than `max_retry_after`: the error of the poll, otherwise kUnavailable with
 // its detail, followed by the limit.
-absl::Status HintError(const Poll<>& last, const RetryAfterOptions& options);
+absl::Status RetryAfterError(const Poll<>& last,
+                             const RetryAfterOptions& options);
 
 }  // namespace waiter::internal
 

@@ -45,7 +45,6 @@
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/observer.h"
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -222,7 +221,19 @@ WaitToken ShiftWallClock(const WaitToken& token,
 std::string_view NameInToken(std::string_view name);
 
 class LoopSteps;
-enum class LoopRules : uint8_t;
+
+// The wait that a loop decides about. The decisions are functions of it.
+struct ActiveWait {
+  std::string_view name() const {
+    return given_name.data() == nullptr ? policy.options().name : given_name;
+  }
+
+  const WaitPolicy& policy;
+  WaitReport& report;
+  std::string_view given_name;
+  WaitState state;
+};
+
 }  // namespace internal
 
 // One wait. Thread-compatible. `policy` and `report` must outlive it. When a
@@ -242,12 +253,12 @@ class WaitLoop {
   // `report` of an earlier loop.
   WaitLoop(const WaitPolicy& policy, WaitReport& report,
            const WaitState& state = {})
-      : policy_(policy), report_(report), state_(state) {}
+      : wait_{policy, report, {}, state} {}
 
   // The same with the state that `restore` returns, without a copy of it.
   template <std::invocable Restore>
   WaitLoop(const WaitPolicy& policy, WaitReport& report, Restore restore)
-      : policy_(policy), report_(report), state_(restore()) {}
+      : wait_{policy, report, {}, restore()} {}
 
   // Begins the wait. Call it once, with the `deadline` from
   // `WaitPolicy::DeadlineFrom(now)`. Returns `kFinish` if the policy is
@@ -307,123 +318,35 @@ class WaitLoop {
   // Returns whether the next `OnPoll` needs the exact time. If not, the cheaper
   // `Clock::MonotonicNowBefore(deadline())` is enough.
   bool NeedsExactTime() const {
-    return policy_.NeedsExactTime(
-        report_.last_poll, state_.slept > std::chrono::nanoseconds::zero());
+    return wait_.policy.NeedsExactTime(
+        wait_.report.last_poll,
+        wait_.state.slept > std::chrono::nanoseconds::zero());
   }
 
   // Returns whether a sleep of `delay` after a poll must not be shorter by the
-  // age of a cheap reading of the clock, because of a server's `retry_after` or
-  // because `min_delay` is near.
+  // age of a cheap reading of the clock, because of the server's `retry_after`
+  // or because `min_delay` is near.
   bool NeedsExactDelay(std::chrono::nanoseconds delay) const {
-    return delay < Curve().min_delay() + Clock::kMaxReadingAge ||
-           report_.last_poll.retry_after() > absl::ZeroDuration();
+    return delay < wait_.policy.BackoffAfter(wait_.state.streak_status)
+                           .min_delay() +
+                       Clock::kMaxReadingAge ||
+           wait_.report.last_poll.retry_after() > absl::ZeroDuration();
   }
 
   // Name of this wait in messages and hooks: the one that was set, whose text
   // must stay valid, otherwise the name of its policy.
-  std::string_view name() const {
-    return name_.data() == nullptr ? policy_.options().name : name_;
-  }
-  void set_name(std::string_view name) { name_ = name; }
+  std::string_view name() const { return wait_.name(); }
+  void set_name(std::string_view name) { wait_.given_name = name; }
 
-  MonotonicTime deadline() const { return state_.deadline; }
-  const WaitState& state() const { return state_; }
+  MonotonicTime deadline() const { return wait_.state.deadline; }
+  const WaitState& state() const { return wait_.state; }
 
  private:
   friend class internal::LoopSteps;
-  using Rules = internal::LoopRules;
-  using Nanoseconds = std::chrono::nanoseconds;
-
-  struct Delay;
-  struct LastPollRules;
 
   NextStep RefuseToResume(MonotonicTime now, const SavedWait& saved);
-  void ForgetLastPoll();
 
-  // What runs at every poll: `OnPoll` and `OnWake`, for any type of arguments,
-  // and the rows of the table "What happens after a poll", in its order.
-  // waiter/loop_steps.h defines the templates and the functions that
-  // are `inline`.
-  template <Rules kRules, typename Gen, typename Stop, typename ReadClock>
-  NextStep TakeAnswer(MonotonicTime now, Gen& gen, Stop& stop_requested,
-                      ReadClock& read_time);
-  template <Rules kRules, typename Stop>
-  NextStep EndSleep(MonotonicTime now, Stop& stop_requested);
-  inline bool Confirmed(MonotonicTime answered);
-  inline bool ConsecutiveLimitReached() const;
-  void RejectUnknownStatus();
-  template <Rules kRules, typename Gen>
-  NextStep Continue(MonotonicTime now, Gen& gen);
-  NextStep ApplyDelayRule(MonotonicTime now, absl::BitGenRef gen);
-  template <Rules kRules>
-  NextStep DelayPoll(MonotonicTime now, Delay delay, Nanoseconds least_delay);
-  inline bool IsFixed(SleepReason reason, Nanoseconds least_delay) const;
-  Nanoseconds LeastDelay() const;
-  template <Rules kRules, typename Gen>
-  Delay BuiltInDelay(MonotonicTime now, Nanoseconds hint, Gen& gen);
-  template <Rules kRules, typename Gen>
-  Delay ComputeDelay(MonotonicTime now, const Backoff& curve, Gen& gen);
-  Delay LearnedDelayOr(MonotonicTime now, const Backoff& curve,
-                       absl::BitGenRef gen);
-  inline Nanoseconds Hint() const;
-  bool HintIsBeyondMax() const;
-  NextStep FailBeyondMax(MonotonicTime now);
-  const Backoff& Curve() const {
-    return policy_.CurveAfter(state_.streak_status);
-  }
-  Delay ApplyHint(Delay computed, Nanoseconds hint, absl::BitGenRef gen);
-  inline Delay FitToDeadline(MonotonicTime now, Delay delay,
-                             LastPollRules rules);
-  template <Rules kRules>
-  NextStep SleepOrPoll(MonotonicTime now, Delay delay);
-  template <Rules kRules>
-  NextStep Sleep(MonotonicTime now, Delay delay);
-  template <Rules kRules>
-  NextStep BeginPoll(MonotonicTime now);
-  void AnnouncePoll();
-
-  std::optional<NextStep> BookPoll(MonotonicTime now, Delay& delay,
-                                   Nanoseconds& least_delay);
-  std::optional<QuotaUse> NextUse() const;
-  std::optional<NextStep> PassLimiter(MonotonicTime now);
-  void SettleQuota(StopReason reason, MonotonicTime now);
-
-  template <Rules kRules>
-  void Record(MonotonicTime now);
-  void RecordError();
-  void RecordDetails(MonotonicTime now);
-  void RecordDuration(StopReason reason, MonotonicTime now);
-  PollRecord& LastRecord();
-  WaitIdentity Identity() const;
-  void Announce();
-  PollEvent EventOf(const Poll<>& found) const;
-  void ReportPoll(MonotonicTime now, const Poll<>& found);
-  void ReportDecision(const Poll<>& found, std::optional<Delay> delay);
-  void ReportSleep(MonotonicTime now, Delay delay);
-  void Checkpoint(MonotonicTime now, MonotonicTime wake_up);
-  inline void WakeUp(MonotonicTime now);
-
-  Nanoseconds TimeAtDeadline() const;
-  template <Rules kRules>
-  NextStep FinishBy(StopReason reason, MonotonicTime now);
-  NextStep Finish(StopReason reason, MonotonicTime now);
-  NextStep Finish(StopReason reason, MonotonicTime answered, MonotonicTime now);
-  absl::Status StatusFor(StopReason reason, MonotonicTime answered,
-                         MonotonicTime now);
-  void Close(StopReason reason, MonotonicTime now, absl::Status status);
-
-  // What the policy asks for, as far as the rules allow it.
-  template <Rules kRules>
-  bool HasBudgets() const;
-  template <Rules kRules>
-  bool HasObserver() const;
-  template <Rules kRules>
-  bool KeepsDetails() const;
-
-  const WaitPolicy& policy_;
-  WaitReport& report_;
-  std::string_view name_;
-  WaitState state_;
+  internal::ActiveWait wait_;
 };
 
 }  // namespace waiter

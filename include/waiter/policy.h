@@ -143,9 +143,9 @@ class WaitPolicy {
            !polls_at_once_after_[static_cast<size_t>(found.status())];
   }
 
-  // Returns the curve of the delays after polls with `status`. A success that
-  // is being confirmed has that of `kNotReady`.
-  const Backoff& CurveAfter(PollStatus status) const {
+  // Returns the backoff of the delays after polls with `status`. A success that
+  // is being confirmed has the one of `kNotReady`.
+  const Backoff& BackoffAfter(PollStatus status) const {
     switch (status) {
       case PollStatus::kServerError:
         return *server_error_;

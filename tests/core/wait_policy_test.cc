@@ -135,7 +135,7 @@ TEST(WaitPolicyTest, EveryFunctionOfAnInvalidPolicyIsSafe) {
        {PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kServerError,
         PollStatus::kThrottled, PollStatus::kFailed}) {
     static_cast<void>(policy->NeedsExactTime(Poll<>(status), true));
-    static_cast<void>(policy->CurveAfter(status));
+    static_cast<void>(policy->BackoffAfter(status));
   }
   static_cast<void>(policy->durations());
   static_cast<void>(policy->limits());

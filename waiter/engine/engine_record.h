@@ -99,7 +99,7 @@ struct EngineRecord {
   bool has_cold_state : 1;
   bool final_poll : 1;
   bool sleep_is_fixed : 1;
-  bool is_plain : 1;  // `LoopSteps::IsPlain` holds for its policy.
+  bool is_plain : 1;  // `IsPlain` (decide.h) holds for its policy.
   // Waits that ended with the reason `kShutDown` from which this one descends:
   // a function of one started the next, and so on. At most `kMaxShutDowns`. Not
   // a bit-field, which would share memory with `has_timer`: any thread writes

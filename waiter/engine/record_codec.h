@@ -29,10 +29,10 @@
 #include "absl/base/attributes.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/decide.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/internal/engine_step.h"
 #include "waiter/loop.h"
-#include "waiter/loop_steps.h"
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -60,7 +60,7 @@ class RecordCodec {
     record.has_cold_state = false;
     record.final_poll = false;
     record.sleep_is_fixed = false;
-    record.is_plain = LoopSteps::IsPlain(policy);
+    record.is_plain = IsPlain(policy);
     if (full_reports_) {
       auto& full = static_cast<FullEngineRecord&>(record);
       full.counts = {};

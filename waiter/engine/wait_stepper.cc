@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/decide.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/internal/engine_ref.h"
@@ -160,8 +161,7 @@ inline void WaitStepper::StepPlain(EngineRecord& record) {
     const MonotonicTime now = poll_clock_.now();
     WaitLoop loop = codec.MakePlainLoop(record, PolicyOf(record), now);
     // A poll follows, as no stop was requested.
-    LoopSteps::OnWake<LoopRules::kPlainInRegisters>(loop, now,
-                                                    [] { return false; });
+    LoopSteps::OnPlainWake(loop, now);
     codec.PackWakeUp(record, loop.state());
   }
   record.phase = Phase::kReady;
@@ -354,36 +354,31 @@ NextStep WaitStepper::DecideAny(EngineStep& step) {
 
 // The same for a plain wait, which then sleeps unless it ends.
 inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
+  EngineRecord& record = step.record_;
+  const WaitPolicy& policy = PolicyOf(record);
   const MonotonicTime began = poll_clock_.now();
   const MonotonicTime end = EndOfPoll(step);
-  if (LoopSteps::IsPlain(step.found())) {
-    const NextStep next =
-        DecideAndSleep<LoopRules::kPlainInRegisters>(step.record_, began, end);
-    if (next.action() != NextStep::Action::kFinish) return next;
-  }
-  return DecideAndSleep<LoopRules::kAny>(step.record_, began, end);
-}
-
-template <LoopRules kRules>
-inline NextStep WaitStepper::DecideAndSleep(EngineRecord& record,
-                                            MonotonicTime began,
-                                            MonotonicTime end) {
-  const WaitPolicy& policy = PolicyOf(record);
+  const auto stop_requested = [&] { return StopRequested(record); };
   RecordCodec& codec = waits_.codec();
-  codec.RestoreReport(record);
-  WaitLoop loop = codec.MakePlainLoop(record, policy, began);
-  if constexpr (kRules == LoopRules::kAny) RecordCodec::SetName(record, loop);
   auto gen = OwnGen();
-  const NextStep next = LoopSteps::OnPoll<kRules>(
-      loop, end, gen, [&] { return StopRequested(record); },
-      [&] { return end; });
+  codec.RestoreReport(record);
+  if (IsPlain(step.found())) {
+    WaitLoop loop = codec.MakePlainLoop(record, policy, began);
+    if (const std::optional<NextStep> next =
+            LoopSteps::OnPlainPoll(loop, end, gen, stop_requested)) {
+      Sleep(record, *next, loop);
+      codec.PackAnswer(record, loop.state());
+      return *next;
+    }
+    codec.RestoreReport(record);
+  }
+  WaitLoop loop = codec.MakePlainLoop(record, policy, began);
+  RecordCodec::SetName(record, loop);
+  const NextStep next =
+      LoopSteps::OnPoll(loop, end, gen, stop_requested, [&] { return end; });
   if (next.action() == NextStep::Action::kFinish) return next;
   Sleep(record, next, loop);
-  if constexpr (kRules == LoopRules::kPlainInRegisters) {
-    codec.PackAnswer(record, loop.state());
-  } else {
-    codec.Pack(record, policy, loop.state());
-  }
+  codec.Pack(record, policy, loop.state());
   return next;
 }
 

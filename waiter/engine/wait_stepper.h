@@ -114,9 +114,6 @@ class WaitStepper {
   void Decide(EngineStep& step);
   NextStep DecideAny(EngineStep& step);
   NextStep DecidePlain(EngineStep& step);
-  template <LoopRules kRules>
-  NextStep DecideAndSleep(EngineRecord& record, MonotonicTime began,
-                          MonotonicTime end);
   MonotonicTime EndOfPoll(const EngineStep& step);
   GivenOrOwnGen<SplitMix64> GenOf(EngineRecord& record);
   GivenOrOwnGen<SplitMix64> OwnGen();
