@@ -93,8 +93,7 @@ absl::StatusCode CodeOfHttp(int http_status) {
   }
 }
 
-Poll<> FromHttp(int http_status, std::string_view text,
-                absl::Duration retry_after) {
+Poll<> FromHttp(int http_status, std::string_view text, Duration retry_after) {
   const PollStatus found = ClassOfHttp(http_status);
   const absl::StatusCode code = CodeOfHttp(http_status);
   if (code == absl::StatusCode::kOk) return {found, text, retry_after};

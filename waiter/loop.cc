@@ -144,6 +144,16 @@ NextStep WaitLoop::End(MonotonicTime now, StopReason reason, bool unanswered) {
   return Finish(wait_, reason, now);
 }
 
+void WaitLoop::EndSuspended(MonotonicTime now, bool unanswered) {
+  if (wait_.policy.observer() == nullptr) return;
+  if (wait_.state.asleep) internal::EndSleep(wait_, now);
+  wait_.state.unanswered = unanswered;
+  internal::CloseReport(
+      wait_, StopReason::kCancelled, now,
+      absl::CancelledError(absl::StrCat(internal::ToAbsl(name()),
+                                        ": suspended, to be resumed")));
+}
+
 void WaitLoop::EndWithException(MonotonicTime now, std::string_view what) {
   absl::Status error(absl::StatusCode::kUnknown, "");
   WAITER_TRY {

@@ -287,16 +287,21 @@ NextStep Finish(ActiveWait& wait, StopReason reason, MonotonicTime answered,
 
 void Close(ActiveWait& wait, StopReason reason, MonotonicTime now,
            absl::Status status) {
+  if (wait.policy.has_budgets()) SettleQuota(wait, reason, now);
+  if (wait.policy.keeps_details()) RecordDuration(wait, reason, now);
+  CloseReport(wait, reason, now, std::move(status));
+}
+
+void CloseReport(ActiveWait& wait, StopReason reason, MonotonicTime now,
+                 absl::Status status) {
   const WaitPolicy& policy = wait.policy;
   WaitReport& report = wait.report;
-  if (policy.has_budgets()) SettleQuota(wait, reason, now);
   report.reason = reason;
   report.status = std::move(status);
   report.elapsed = DurationBetween(wait.state.start, now);
   report.slept = absl::FromChrono(wait.state.slept);
   report.longest_poll = absl::FromChrono(wait.state.longest_poll);
   if (!policy.keeps_details()) return;
-  RecordDuration(wait, reason, now);
   if (!report.history.empty()) {
     const auto newest = &LastRecord(report) - report.history.data();
     std::rotate(report.history.begin(), report.history.begin() + newest + 1,

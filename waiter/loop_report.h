@@ -109,6 +109,10 @@ inline NextStep Finish(ActiveWait& wait, StopReason reason, MonotonicTime now) {
 void Close(ActiveWait& wait, StopReason reason, MonotonicTime now,
            absl::Status status);
 
+// The part of `Close` that settles neither budgets nor learned delays.
+void CloseReport(ActiveWait& wait, StopReason reason, MonotonicTime now,
+                 absl::Status status);
+
 }  // namespace waiter::internal
 
 #endif  // WAITER_LOOP_REPORT_H_

@@ -127,15 +127,14 @@ absl::Duration OrElse(absl::Duration value, absl::Duration if_zero) {
 }  // namespace
 
 WaitOptions AwsPollingPseudoCode(int64_t max_retries,
-                                 absl::Duration max_wait_interval) {
+                                 Duration max_wait_interval) {
   WaitOptions options = AwsPolling(max_wait_interval, max_retries);
   options.polls.first_delay = options.backoff.initial_delay;
   options.errors.max_consecutive_server_errors = 1;
   return options;
 }
 
-WaitOptions AwsPollingJava(int64_t max_retries,
-                           absl::Duration max_wait_interval) {
+WaitOptions AwsPollingJava(int64_t max_retries, Duration max_wait_interval) {
   WaitOptions options =
       AwsPollingJavaPollingFirst(max_retries, max_wait_interval);
   options.polls.first_delay = options.backoff.initial_delay;
@@ -143,7 +142,7 @@ WaitOptions AwsPollingJava(int64_t max_retries,
 }
 
 WaitOptions AwsPollingJavaPollingFirst(int64_t max_retries,
-                                       absl::Duration max_wait_interval) {
+                                       Duration max_wait_interval) {
   return AwsPolling(max_wait_interval, PollsFor(max_retries));
 }
 
@@ -248,7 +247,7 @@ AwsRetryOptions AwsDynamoDb2026() {
   return {.max_attempts = 4, .initial_delay = absl::Milliseconds(25)};
 }
 
-WaitOptions SmithyWaiter(absl::Duration min_delay, absl::Duration max_delay) {
+WaitOptions SmithyWaiter(Duration min_delay, Duration max_delay) {
   const BackoffOptions curve = {
       // A curve may start at zero; a Smithy waiter may not, so that `Validate`
       // must reject it.
@@ -259,8 +258,8 @@ WaitOptions SmithyWaiter(absl::Duration min_delay, absl::Duration max_delay) {
       .jitter = Jitter::Full(),
       .min_delay = min_delay};
   WaitOptions options = WithCurve(curve);
-  options.delay_rule = [curve, min_delay](const DelayRequest& request,
-                                          absl::BitGenRef gen) {
+  options.delay_rule = [curve, min_delay = absl::Duration(min_delay)](
+                           const DelayRequest& request, absl::BitGenRef gen) {
     return Uniform(min_delay, Ceiling(curve, request.attempt), gen);
   };
   return options;

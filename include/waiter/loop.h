@@ -299,6 +299,12 @@ class WaitLoop {
   // answer.
   NextStep End(MonotonicTime now, StopReason reason, bool unanswered);
 
+  // Ends a wait whose state the driver has saved, for another loop to resume.
+  // Tells the observer, as `End` with `kCancelled` does, but neither the
+  // budgets nor the learned delays: what was paid for the next poll is in the
+  // state.
+  void EndSuspended(MonotonicTime now, bool unanswered);
+
   // Returns the time at which a driver should call `End(now, kDeadline, true)`
   // if the current asynchronous poll has no answer: the deadline, or, for a
   // poll that began at or near it, the end of `PollContext::timeout`.

@@ -36,6 +36,7 @@
 // cut to 200 bytes. The token of a budget is kept, so that a success gives back
 // what the wait had paid, but not the budget.
 //
+// `WaitHandle::Suspend` ends a wait of an engine and returns its token.
 // `WaitHooks::on_checkpoint` is called before every sleep of the wait, on the
 // thread that drives it. The time that it takes is the wait's, and it must not
 // throw. Remove the token when the wait has ended: whoever goes on with it

@@ -31,6 +31,7 @@ enum class Defect : uint8_t {
   kHidesEntered,      // As if no thread were ever inside.
   kHidesPollBegun,    // As if no poll on an executor had ever begun.
   kHidesRequest,      // As if no poll were ever requested.
+  kHidesSuspend,      // As if no suspension were ever requested.
   kNeverNotifies,     // A thread that waits is not woken.
   kNeverAcquires,     // Acquire is relaxed.
   kNeverReleases,     // Release is relaxed.
@@ -84,11 +85,13 @@ class Word {
       case Defect::kHidesStop:
         return 32;
       case Defect::kLosesGenerations:
-        return ~uint64_t{255};
+        return ~uint64_t{511};
       case Defect::kHidesPollBegun:
         return 64;
       case Defect::kHidesRequest:
         return 128;
+      case Defect::kHidesSuspend:
+        return 256;
       default:
         return 0;
     }
@@ -124,8 +127,11 @@ struct Record {
   int inside = 0;             // Threads in the task.
   int freed = 0;              // How often the task was freed.
   bool told_to_stop = false;  // `RequestStop` has returned.
-  bool forbidden = false;     // `Forbid` has returned.
-  bool handle_gone = false;   // `Abandon` has returned.
+  bool told_to_suspend = false;      // `RequestSuspend` has returned true.
+  ModelAtomic<bool> posted = false;  // The worker has that request.
+  int suspended = 0;                 // How often the state was handed over.
+  bool forbidden = false;            // `Forbid` has returned.
+  bool handle_gone = false;          // `Abandon` has returned.
   bool ended = false;
   bool poll_begun = false;       // On an executor.
   bool is_next = false;          // The record holds the next wait.
@@ -170,6 +176,7 @@ void End(Record<kDefect>& record) {
 template <Defect kDefect>
 void PollOnWorker(Record<kDefect>& record, bool ends) {
   const bool must_not_poll = record.told_to_stop;
+  const bool must_be_held = record.told_to_suspend;
   const bool must_not_enter = record.forbidden;
   if (!record.gate.Enter(/*shared=*/true)) return;
   Interleaving::Current().Expect(!must_not_enter,
@@ -178,8 +185,14 @@ void PollOnWorker(Record<kDefect>& record, bool ends) {
     End(record);
     return;
   }
+  if (record.gate.suspend_requested()) {
+    if (!record.gate.Leave()) End(record);
+    return;
+  }
   Interleaving::Current().Expect(!must_not_poll,
                                  "a poll starts after Cancel has returned");
+  Interleaving::Current().Expect(!must_be_held,
+                                 "a poll starts after Suspend has returned");
   RunFunction(record);
   if (ends || !record.gate.Leave()) End(record);
 }
@@ -187,9 +200,12 @@ void PollOnWorker(Record<kDefect>& record, bool ends) {
 template <Defect kDefect>
 void PollOnExecutor(Record<kDefect>& record) {
   const bool must_not_poll = record.told_to_stop;
+  const bool must_be_held = record.told_to_suspend;
   if (!record.gate.EnterToPoll(record.generation)) return;
   Interleaving::Current().Expect(!must_not_poll,
                                  "a poll starts after Cancel has returned");
+  Interleaving::Current().Expect(!must_be_held,
+                                 "a poll starts after Suspend has returned");
   record.poll_begun = true;
   RunFunction(record);
   if (record.gate.Leave()) return;
@@ -230,6 +246,31 @@ void DestroyHandle(Record<kDefect>& record) {
 template <Defect kDefect>
 void CancelWait(Record<kDefect>& record) {
   if (record.gate.RequestStop(record.generation)) record.told_to_stop = true;
+}
+
+template <Defect kDefect>
+void SuspendWait(Record<kDefect>& record) {
+  if (!record.gate.RequestSuspend(record.generation)) return;
+  record.told_to_suspend = true;
+  record.posted.store(true, std::memory_order_release);
+}
+
+// Takes a suspension that was requested, or leaves it to a later call if a poll
+// on an executor has begun. `answered` says that the worker has its answer.
+template <Defect kDefect>
+void SuspendOnWorker(Record<kDefect>& record, bool answered) {
+  if (record.ended || !record.posted.load(std::memory_order_acquire)) return;
+  const bool entered = answered ? record.gate.EnterForAnswer(/*shared=*/true)
+                                : record.gate.Enter(/*shared=*/true);
+  if (!entered) return;
+  Interleaving::Current().Expect(answered || !record.poll_begun,
+                                 "a poll that has begun is not awaited");
+  // The function that gets the state runs as the others do.
+  if (!record.gate.abandoned()) {
+    ++record.suspended;
+    RunFunction(record);
+  }
+  End(record);
 }
 
 template <Defect kDefect>
@@ -309,6 +350,90 @@ void CancelThenAbandonAgainstWorker(Interleaving& run) {
   });
 }
 
+// A wait is suspended while the worker polls, and ends in one way.
+template <Defect kDefect>
+void SuspendAgainstWorker(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    PollOnWorker(*record, /*ends=*/false);
+    SuspendOnWorker(*record, /*answered=*/false);
+    if (!record->ended) PollOnWorker(*record, /*ends=*/true);
+    SuspendOnWorker(*record, /*answered=*/false);
+  });
+  run.AddThread([record] { SuspendWait(*record); });
+  run.AtEnd([record] {
+    SuspendOnWorker(*record, /*answered=*/false);
+    Interleaving::Current().Expect(record->ended, "a suspension is lost");
+  });
+}
+
+// The same with a poll on an executor, whose answer comes first.
+template <Defect kDefect>
+void SuspendAgainstWorkerAndExecutor(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { PollOnExecutor(*record); });
+  run.AddThread([record] { SuspendWait(*record); });
+  run.AddThread([record] {
+    SuspendOnWorker(*record, /*answered=*/false);
+    if (!record->ended) PollOnWorker(*record, /*ends=*/false);
+  });
+  run.AtEnd([record] {
+    SuspendOnWorker(*record, /*answered=*/true);
+    Interleaving::Current().Expect(record->suspended == 1,
+                                   "a wait is not suspended once");
+  });
+}
+
+// A wait is suspended and cancelled, and suspended by two.
+template <Defect kDefect>
+void SuspendAgainstCancel(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] { SuspendWait(*record); });
+  run.AddThread([record] { CancelWait(*record); });
+  run.AddThread([record] {
+    PollOnWorker(*record, /*ends=*/false);
+    SuspendOnWorker(*record, /*answered=*/false);
+  });
+  run.AtEnd([record] {
+    Interleaving::Current().Expect(
+        record->ended || record->told_to_suspend != record->told_to_stop,
+        "a wait is suspended and cancelled, or neither");
+    const bool was_suspended = record->suspended == 1;
+    SuspendOnWorker(*record, /*answered=*/false);
+    Interleaving::Current().Expect(
+        record->told_to_suspend == (was_suspended || record->suspended == 1),
+        "the wait of a suspension ends otherwise");
+  });
+}
+
+template <Defect kDefect>
+void SuspendAgainstSuspend(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  auto requests = std::make_shared<int>(0);
+  for (int i = 0; i < 2; ++i) {
+    run.AddThread([record, requests] {
+      *requests += record->gate.RequestSuspend(record->generation) ? 1 : 0;
+    });
+  }
+  run.AtEnd([requests] {
+    Interleaving::Current().Expect(*requests == 1, "not one request counts");
+  });
+}
+
+// The owner destroys its handle while the state may be handed over.
+template <Defect kDefect>
+void SuspendThenAbandonAgainstWorker(Interleaving& run) {
+  auto record = NewRecord<kDefect>(run);
+  run.AddThread([record] {
+    PollOnWorker(*record, /*ends=*/false);
+    SuspendOnWorker(*record, /*answered=*/false);
+  });
+  run.AddThread([record] {
+    SuspendWait(*record);
+    DestroyHandle(*record);
+  });
+}
+
 // A late answer, and a handle of the wait before, meet the next wait of the
 // record.
 template <Defect kDefect>
@@ -328,11 +453,14 @@ void StaleReferencesAgainstNextWait(Interleaving& run) {
                                    "a stale handle abandons the next wait");
     Interleaving::Current().Expect(!record->gate.poll_requested(),
                                    "a stale handle polls the next wait");
+    Interleaving::Current().Expect(!record->gate.suspend_requested(),
+                                   "a stale handle suspends the next wait");
     PollOnWorker(*record, /*ends=*/true);
   });
   run.AddThread([record] {
     record->gate.RequestStop(record->generation);
     record->gate.RequestPoll(record->generation);
+    record->gate.RequestSuspend(record->generation);
     record->gate.Detach(record->generation);
   });
   run.AddThread([record] {
@@ -449,6 +577,17 @@ std::vector<NamedScenario> Scenarios() {
       {"cancel, then abandon against worker",
        CancelThenAbandonAgainstWorker<kDefect>,
        {.max_preemptions = 4}},
+      {"suspend against worker", SuspendAgainstWorker<kDefect>, {}},
+      {"suspend against worker and executor",
+       SuspendAgainstWorkerAndExecutor<kDefect>,
+       {.max_preemptions = 3}},
+      {"suspend against cancel",
+       SuspendAgainstCancel<kDefect>,
+       {.max_preemptions = 3}},
+      {"suspend against suspend", SuspendAgainstSuspend<kDefect>, {}},
+      {"suspend, then abandon against worker",
+       SuspendThenAbandonAgainstWorker<kDefect>,
+       {.max_preemptions = 4}},
       {"look against worker", LookAgainstWorker<kDefect>, {}},
       {"cancel during poll", CancelDuringPoll<kDefect>, {}},
       {"notify during polls", NotifyDuringPolls<kDefect>, {}},
@@ -499,6 +638,19 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
               HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kHidesRequest>("notify during polls"),
               HasSubstr("a request is lost"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesSuspend>("suspend against worker"),
+              HasSubstr("a poll starts after Suspend has returned"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesSuspend>(
+                  "suspend against worker and executor"),
+              HasSubstr("schedule"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesSuspend>("suspend against suspend"),
+              HasSubstr("not one request counts"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesPollBegun>(
+                  "suspend against worker and executor"),
+              HasSubstr("a poll that has begun is not awaited"));
+  EXPECT_THAT(FirstFailure<Defect::kHidesAbandoned>(
+                  "suspend, then abandon against worker"),
+              HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>("abandon against worker"),
               HasSubstr("no thread can go on"));
   EXPECT_THAT(FirstFailure<Defect::kNeverAcquires>("abandon against worker"),
@@ -522,6 +674,24 @@ TEST(TaskGateTest, WaitThatHasEndedTakesNoRequestToStop) {
   EXPECT_FALSE(gate.stop_requested());
   EXPECT_TRUE(gate.RequestStop(next));
   EXPECT_TRUE(gate.stop_requested());
+}
+
+TEST(TaskGateTest, FirstRequestToStopOrToSuspendCounts) {
+  TaskGate gate;
+  const Generation first = gate.OpenWithHandle();
+  EXPECT_TRUE(gate.RequestSuspend(first));
+  EXPECT_FALSE(gate.RequestSuspend(first));
+  EXPECT_FALSE(gate.RequestStop(first));
+  EXPECT_TRUE(gate.must_not_poll());
+  EXPECT_FALSE(gate.must_end());
+  gate.Close();
+  const Generation second = gate.OpenWithHandle();
+
+  EXPECT_FALSE(gate.RequestSuspend(first));
+  EXPECT_FALSE(gate.suspend_requested());
+  EXPECT_TRUE(gate.RequestStop(second));
+  EXPECT_FALSE(gate.RequestSuspend(second));
+  EXPECT_FALSE(gate.suspend_requested());
 }
 
 TEST(TaskGateTest, RequestsOfAPollAreOneUntilAPollMeetsThem) {

@@ -96,6 +96,25 @@ TEST_P(TimerQueueTest, TimerIsDueAtItsTimeAndNotBefore) {
   }
 }
 
+// From the next tick to far beyond the wheel.
+TEST_P(TimerQueueTest, TimeOfATimerIsKnownUntilItIsTaken) {
+  TimerQueue timers(kStart, GetParam());
+  std::vector<MonotonicTime> dues;
+  std::vector<TimerQueue::Timer> added;
+  for (int64_t ticks = 1; ticks <= 64 * kHorizon; ticks = 5 * ticks + 3) {
+    dues.push_back(kStart + ticks * kTick);
+    const auto index = static_cast<uint32_t>(added.size());
+    added.push_back({.index = index,
+                     .stamp = timers.Add(index, dues.back(), nanoseconds(0))});
+  }
+  const MonotonicTime now = dues[5];
+  EXPECT_THAT(TakeDue(timers, now), SizeIs(6));
+
+  for (size_t i = 0; i < dues.size(); ++i) {
+    EXPECT_EQ(timers.TimeOf(added[i], now), i <= 5 ? now : dues[i]) << i;
+  }
+}
+
 TEST_P(TimerQueueTest, FarthestTimerIsKept) {
   TimerQueue timers(kStart, GetParam());
   timers.Add(1, MonotonicTime::max() - nanoseconds(1), {});

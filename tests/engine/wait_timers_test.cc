@@ -89,6 +89,18 @@ TEST_F(WaitTimersTest, ClearedTimerNeitherCountsNorWakes) {
   EXPECT_EQ(taken_, 1);
 }
 
+TEST_F(WaitTimersTest, TimeOfAWaitIsThatOfItsTimer) {
+  WaitTimers timers(kStart, kTick, /*relative_slack=*/0, pool_);
+  EngineRecord& wait = NewWait();
+  EXPECT_EQ(timers.TimeOf(wait, kStart), MonotonicTime::max());
+  const MonotonicTime due = kStart + milliseconds(5);
+  timers.Set(wait, kStart, due, due);
+
+  EXPECT_EQ(timers.TimeOf(wait, kStart), due);
+  timers.Clear(wait);
+  EXPECT_EQ(timers.TimeOf(wait, kStart), MonotonicTime::max());
+}
+
 // A wait without a timer that is cleared, twice here, must not take the place
 // of the other one in the count.
 TEST_F(WaitTimersTest, ClearCountsATimerOnce) {

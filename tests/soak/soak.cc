@@ -586,7 +586,7 @@ OwnedGroup StartGroup(Host& host, uint64_t seed, bool only_brief) {
     host.shared.observed += static_cast<int64_t>(count);
   }
   WaitGroupOptions options;
-  if (gen() % 2 == 0) options.confirm.successes = gen() % (count + 2);
+  if (gen() % 2 == 0) options.successes_required = gen() % (count + 2);
   owned.group.emplace(host.engine, std::move(waits), options,
                       [token, count](const std::vector<WaitResult<>>& results) {
                         const Call call(token.entry(), Call::kCallBack);

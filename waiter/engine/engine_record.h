@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/engine/internal/engine_step.h"
@@ -26,8 +27,19 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
+
+struct EngineRecord;
+
+// A request that one wait is suspended.
+struct SuspendRequest {
+  EngineRecord* record;
+  Generation generation;
+  absl::AnyInvocable<void(WaitToken)> suspended;
+  std::unique_ptr<SuspendRequest> next;
+};
 
 // State that most waits do not need.
 struct ColdState {
@@ -40,6 +52,8 @@ struct ColdState {
   std::optional<SplitMix64> gen;  // Set if the policy has a seed.
   // Has a state if the status function takes a context.
   waiter::stop_source stop{waiter::nostopstate};
+  // Set while it waits for the answer of a poll on an executor.
+  std::unique_ptr<SuspendRequest> suspend;
 };
 
 // Arguments of a start, held until the worker registers the wait.
@@ -149,45 +163,47 @@ struct EngineQueue {
   }
 };
 
-// A queue of answers in the order in which they were given, linked by `next`.
-class AnswerQueue {
+// A queue of answers or requests in the order in which they were given, linked
+// by `next`.
+template <typename Node>
+class NodeQueue {
  public:
-  AnswerQueue() = default;
-  AnswerQueue(AnswerQueue&& other) noexcept { Swap(other); }
-  AnswerQueue& operator=(AnswerQueue&& other) noexcept {
+  NodeQueue() = default;
+  NodeQueue(NodeQueue&& other) noexcept { Swap(other); }
+  NodeQueue& operator=(NodeQueue&& other) noexcept {
     Swap(other);
     return *this;
   }
   // Not left to `next`, whose recursion would be as deep as the queue is long.
-  ~AnswerQueue() {
+  ~NodeQueue() {
     while (Pop() != nullptr) {
     }
   }
 
   bool empty() const { return first_ == nullptr; }
 
-  void Push(std::unique_ptr<EngineAnswer> answer) {
-    EngineAnswer* const last = answer.get();
-    (empty() ? first_ : last_->next) = std::move(answer);
+  void Push(std::unique_ptr<Node> node) {
+    Node* const last = node.get();
+    (empty() ? first_ : last_->next) = std::move(node);
     last_ = last;
   }
 
   // Returns null if the queue is empty.
-  std::unique_ptr<EngineAnswer> Pop() {
+  std::unique_ptr<Node> Pop() {
     if (empty()) return nullptr;
-    std::unique_ptr<EngineAnswer> answer = std::move(first_);
-    first_ = std::move(answer->next);
-    return answer;
+    std::unique_ptr<Node> node = std::move(first_);
+    first_ = std::move(node->next);
+    return node;
   }
 
  private:
-  void Swap(AnswerQueue& other) noexcept {
+  void Swap(NodeQueue& other) noexcept {
     std::swap(first_, other.first_);
     std::swap(last_, other.last_);
   }
 
-  std::unique_ptr<EngineAnswer> first_;
-  EngineAnswer* last_ = nullptr;
+  std::unique_ptr<Node> first_;
+  Node* last_ = nullptr;
 };
 
 }  // namespace waiter::internal

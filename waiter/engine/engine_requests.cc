@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/internal/engine_step.h"
@@ -15,6 +16,7 @@
 #include "waiter/engine/worker_thread.h"
 #include "waiter/internal/exceptions.h"
 #include "waiter/stop_token.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
 
@@ -57,6 +59,17 @@ void EngineRequests::StartAll(EngineQueue waits) {
 void EngineRequests::Cancel(EngineRecord& record, Generation generation) {
   if (!record.gate.RequestStop(generation)) return;
   Post([&](EngineMail& mail) { mail.cancelled.Push(record, generation); });
+}
+
+void EngineRequests::Suspend(EngineRecord& record, Generation generation,
+                             absl::AnyInvocable<void(WaitToken)> suspended) {
+  auto request = std::make_unique<SuspendRequest>(
+      SuspendRequest{.record = &record,
+                     .generation = generation,
+                     .suspended = std::move(suspended),
+                     .next = nullptr});
+  if (!record.gate.RequestSuspend(generation)) return;
+  Post([&](EngineMail& mail) { mail.suspends.Push(std::move(request)); });
 }
 
 void EngineRequests::PollNow(EngineRecord& record, Generation generation) {

@@ -19,9 +19,9 @@
 //  * Only requests to the current wait of a record are posted. The wait may
 //    have ended when the request is taken, so the worker checks
 //    `WaitRef::IsPending`.
-//  * No request is lost for lack of memory: answers and starts are linked
-//    through themselves, and if the others do not fit into their list, the list
-//    says that it has overflowed.
+//  * No request is lost for lack of memory: answers, starts and suspensions are
+//    linked through themselves, and if the others do not fit into their list,
+//    the list says that it has overflowed.
 //  * `Abandon` returns once the task is gone, unless the caller is inside.
 
 #ifndef WAITER_ENGINE_ENGINE_REQUESTS_H_
@@ -29,13 +29,16 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/mailbox.h"
 #include "waiter/engine/task_gate.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
 
@@ -65,14 +68,15 @@ struct WaitRefs {
 
 struct EngineMail {
   EngineQueue starts;
-  AnswerQueue answers;
+  NodeQueue<EngineAnswer> answers;
+  NodeQueue<SuspendRequest> suspends;
   WaitRefs cancelled;
   WaitRefs abandoned;  // Their tasks are gone.
   WaitRefs notified;
 
   bool empty() const {
-    return starts.empty() && answers.empty() && cancelled.empty() &&
-           abandoned.empty() && notified.empty();
+    return starts.empty() && answers.empty() && suspends.empty() &&
+           cancelled.empty() && abandoned.empty() && notified.empty();
   }
 };
 
@@ -94,6 +98,13 @@ class EngineRequests {
   // The same for many waits, with one lock and at most one wake-up.
   void StartAll(EngineQueue waits);
   void Cancel(EngineRecord& record, Generation generation);
+  // Throws `std::bad_alloc` before the request takes effect.
+  void Suspend(EngineRecord& record, Generation generation,
+               absl::AnyInvocable<void(WaitToken)> suspended);
+  // Asks again, later in the same round or in the next one. For the worker.
+  void SuspendLater(std::unique_ptr<SuspendRequest> request) {
+    own_.suspends.Push(std::move(request));
+  }
   void PollNow(EngineRecord& record, Generation generation);
   // Ends a wait without a callback, and returns once its task is destroyed. If
   // the calling thread is in the task, returns immediately; the task is

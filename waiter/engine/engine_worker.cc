@@ -206,6 +206,8 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   ProcessOwn();
   BeginNew();
   if (shut_down_.has_begun() && counters_.pending.value() > 0) {
+    // A suspension that was requested before comes first.
+    ProcessOwn();
     ForEachPending([this](EngineRecord& record) { stepper_.ShutDown(record); });
   }
   PollReady();
@@ -272,11 +274,25 @@ void EngineWorker::ProcessHandles(EngineMail& mail) {
     if (wait.IsPending()) stepper_.Notify(*wait.record);
   }
   Clear(mail.notified.refs);
+  while (std::unique_ptr<SuspendRequest> request = mail.suspends.Pop()) {
+    Suspend(std::move(request));
+  }
   if (mail.cancelled.overflowed || mail.abandoned.overflowed ||
       mail.notified.overflowed) {
     mail.cancelled.overflowed = mail.abandoned.overflowed =
         mail.notified.overflowed = false;
     LookAtAll();
+  }
+}
+
+void EngineWorker::Suspend(std::unique_ptr<SuspendRequest> request) {
+  const EngineRecord& record = *request->record;
+  if (record.gate.generation() != request->generation) return;
+  if (record.phase == EngineRecord::Phase::kFree) {
+    // Its start comes after requests, in this round or a later one.
+    requests_.SuspendLater(std::move(request));
+  } else {
+    stepper_.Suspend(std::move(request));
   }
 }
 
@@ -326,7 +342,6 @@ void EngineWorker::FireTimers() {
     EngineRecord& record = pool_[due_[i].index];
     if (!WaitTimers::Counts(record, due_[i])) continue;
     if (record.phase != EngineRecord::Phase::kAwaitingAnswer) {
-      timers.Clear(record);
       stepper_.Step(record);
     } else {
       ProcessLateAnswers();

@@ -115,6 +115,7 @@ class EngineWorker {
   void ProcessOwn();
   void Process(EngineMail& mail);
   void ProcessHandles(EngineMail& mail);
+  void Suspend(std::unique_ptr<SuspendRequest> request);
   void LookAtAll();
   void BeginNew();
   void PollReady();

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_worker.h"
 #include "waiter/engine/internal/engine_ref.h"
 #include "waiter/engine/internal/wait_canceller.h"
 #include "waiter/stop_token.h"
+#include "waiter/token.h"
 
 namespace waiter {
 namespace internal {
@@ -30,6 +32,13 @@ void WaitCanceller::PollNow() const {
 }
 
 }  // namespace internal
+
+void WaitHandle::Suspend(absl::AnyInvocable<void(WaitToken)> suspended) {
+  const internal::EngineWaitRef& wait = wait_.wait;
+  if (wait.worker.get() == nullptr) return;
+  wait.worker->requests().Suspend(*wait.record, wait.generation,
+                                  std::move(suspended));
+}
 
 void WaitHandle::Detach() {
   internal::EngineWaitRef wait = std::exchange(wait_, {}).wait;

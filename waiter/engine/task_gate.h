@@ -9,17 +9,19 @@
 //   worker or executor            owner of the handle
 //   ------------------            -------------------
 //   if (gate.Enter(shared)) {     gate.RequestStop(generation);
-//     gate.MeetPollRequest();     gate.RequestPoll(generation);
-//     ...                         gate.Detach(generation);
-//     if (!gate.Leave()) Free();  switch (gate.Abandon(generation, in_task))
-//   }
+//     gate.MeetPollRequest();     gate.RequestSuspend(generation);
+//     ...                         gate.RequestPoll(generation);
+//     if (!gate.Leave()) Free();  gate.Detach(generation);
+//   }                             switch (gate.Abandon(generation, in_task))
 //
 // Invariants:
 //  * At most one thread is inside.
 //  * The task is freed exactly once: by the thread that is inside when the
 //    owner abandons it, otherwise by the owner.
-//  * Entering is the start of a poll: whoever enters after `RequestStop` has
-//    returned sees the request, and an executor does not enter at all.
+//  * Entering is the start of a poll: whoever enters after `RequestStop` or
+//    `RequestSuspend` has returned sees the request, and an executor does not
+//    enter at all.
+//  * Of `RequestStop` and `RequestSuspend`, the first one counts.
 //  * A poll begins after every request of one: the request is met by the next
 //    poll that begins, however many requests there were.
 //  * Once a poll on an executor has begun, the wait takes its answer before
@@ -75,10 +77,17 @@ class BasicTaskGate {
 
   // For the owner of the handle.
 
-  // Requests that the wait ends. Returns false if it has ended.
+  // Requests that the wait ends. Returns false if it has ended, or is to be
+  // suspended.
   bool RequestStop(Generation generation) {
-    return Update(generation,
-                  [](uint64_t word) { return word | kStopRequested; });
+    return Set(kStopRequested, generation, /*unless=*/kSuspendRequested);
+  }
+
+  // Requests that the wait is suspended. Returns false if it has ended, or if
+  // that, or a stop, was requested before.
+  bool RequestSuspend(Generation generation) {
+    return Set(kSuspendRequested, generation,
+               /*unless=*/kSuspendRequested | kStopRequested | kAbandoned);
   }
 
   // Requests a poll. Returns true if the worker must be told: the wait has not
@@ -143,13 +152,14 @@ class BasicTaskGate {
     return EnterUnless(kAbandoned | kEntered, shared);
   }
 
-  // Enters for a poll on an executor. Refuses, too, if the wait has ended or a
-  // stop was requested.
+  // Enters for a poll on an executor. Refuses, too, if the wait has ended, or a
+  // stop or a suspension was requested.
   bool EnterToPoll(Generation generation) {
     uint64_t word = word_.load(std::memory_order_acquire);
     do {
       if (GenerationOf(word) != generation ||
-          (word & (kAbandoned | kEntered | kStopRequested)) != 0) {
+          (word &
+           (kAbandoned | kEntered | kStopRequested | kSuspendRequested)) != 0) {
         return false;
       }
     } while (!Replace(word, word | kEntered | kPollBegun));
@@ -196,6 +206,9 @@ class BasicTaskGate {
   bool stop_requested() const {
     return (word_.load(std::memory_order_acquire) & kStopRequested) != 0;
   }
+  bool suspend_requested() const {
+    return (word_.load(std::memory_order_acquire) & kSuspendRequested) != 0;
+  }
   bool poll_requested() const {
     return (word_.load(std::memory_order_acquire) & kPollRequested) != 0;
   }
@@ -206,6 +219,12 @@ class BasicTaskGate {
   bool must_end() const {
     return (word_.load(std::memory_order_acquire) &
             (kStopRequested | kAbandoned)) != 0;
+  }
+  // Returns whether the wait should make no further poll, for these reasons or
+  // because it is to be suspended.
+  bool must_not_poll() const {
+    return (word_.load(std::memory_order_acquire) &
+            (kStopRequested | kAbandoned | kSuspendRequested)) != 0;
   }
   bool freed() const {
     return (word_.load(std::memory_order_acquire) & kFreed) != 0;
@@ -220,7 +239,8 @@ class BasicTaskGate {
   static constexpr uint64_t kStopRequested = 32;
   static constexpr uint64_t kPollBegun = 64;  // On an executor.
   static constexpr uint64_t kPollRequested = 128;
-  static constexpr uint64_t kOneGeneration = 256;
+  static constexpr uint64_t kSuspendRequested = 256;
+  static constexpr uint64_t kOneGeneration = 512;
 
   static constexpr Generation GenerationOf(uint64_t word) {
     return word & ~(kOneGeneration - 1);
@@ -246,6 +266,16 @@ class BasicTaskGate {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while (GenerationOf(word) == generation) {
       if (Replace(word, change(word))) return true;
+    }
+    return false;
+  }
+
+  // Sets `bit`. Returns false, and changes nothing, if the wait has ended or
+  // one of the bits `unless` is set.
+  bool Set(uint64_t bit, Generation generation, uint64_t unless) {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while (GenerationOf(word) == generation && (word & unless) == 0) {
+      if (Replace(word, word | bit)) return true;
     }
     return false;
   }

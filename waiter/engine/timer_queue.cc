@@ -117,6 +117,17 @@ MonotonicTime TimerQueue::NextWakeUp() const {
                         : TimeOf(TickOf(exact_.front().due) - kHorizon + 1);
 }
 
+MonotonicTime TimerQueue::TimeOf(Timer timer, MonotonicTime now) const {
+  for (const ExactTimer& exact : exact_) {
+    if (exact.timer.index == timer.index && exact.timer.stamp == timer.stamp) {
+      return exact.due;
+    }
+  }
+  // All others are in the wheel, or were taken.
+  if (is_exact() || TickOf(timer) <= current_) return now;
+  return TimeOf(TickOf(timer));
+}
+
 // Moves the wanted ones of `size` entries to the front, in their order. Returns
 // the number of them.
 template <typename Entry>

@@ -57,6 +57,10 @@ class TimerQueue {
   // Returns when to call `TakeDue` next; `max()` if there is no timer.
   MonotonicTime NextWakeUp() const;
 
+  // Returns when a timer is due, or `now` if it was taken. Takes time linear in
+  // the number of timers without a tick, or beyond the reach of the wheel.
+  MonotonicTime TimeOf(Timer timer, MonotonicTime now) const;
+
   // Drops the timers that are not `wanted`. Takes time linear in `size()`.
   // `address_of` returns the address of what `wanted` reads about a timer. That
   // memory is prefetched for a group of timers before `wanted` is called.

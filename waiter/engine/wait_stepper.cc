@@ -36,6 +36,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
 namespace {
@@ -122,9 +123,14 @@ void WaitStepper::WithLoop(EngineRecord& record, Body body) {
 
 void WaitStepper::Step(EngineRecord& record) {
   if (!EnterTask(record)) return;
-  if (record.is_plain && !StopRequested(record)) {
+  if (record.is_plain && !record.gate.must_not_poll()) {
+    timers_.Clear(record);
     StepPlain(record);
+  } else if (record.gate.suspend_requested()) {
+    // The request follows, and needs to know the timer.
+    LeaveTask(record);
   } else {
+    timers_.Clear(record);
     StepAny(record);
   }
 }
@@ -221,8 +227,9 @@ void WaitStepper::Notify(EngineRecord& record) {
 // Carries out `step.next_`.
 inline void WaitStepper::Execute(EngineStep& step) {
   if (step.next_.action() == NextStep::Action::kPoll) {
-    // A hook may have destroyed the handle.
-    if (step.record_.gate.abandoned()) {
+    // A hook may have destroyed the handle, or suspended the wait.
+    if (step.record_.gate.abandoned() ||
+        step.record_.gate.suspend_requested()) {
       Park(step);
       return;
     }
@@ -288,8 +295,8 @@ EngineTicket EngineStep::Defer() {
 
 void WaitStepper::Answer(EngineAnswer& answer) {
   EngineRecord& record = *answer.record;
-  if (!WaitRef{&record, answer.generation}.IsPending() ||
-      record.phase != Phase::kAwaitingAnswer ||
+  const WaitRef wait = {&record, answer.generation};
+  if (!wait.IsPending() || record.phase != Phase::kAwaitingAnswer ||
       record.cold->report.attempts + 1 != answer.attempt) {
     return;
   }
@@ -319,6 +326,9 @@ void WaitStepper::Answer(EngineAnswer& answer) {
     }
     Park(step);
   });
+  if (wait.IsPending() && record.cold->suspend != nullptr) {
+    Suspend(std::move(record.cold->suspend));
+  }
 }
 
 // Decide.
@@ -519,6 +529,48 @@ void WaitStepper::End(EngineRecord& record, StopReason reason) {
     step.next_ = step.loop_->End(poll_clock_.now(), reason, awaits_answer);
     Execute(step);
   });
+}
+
+void WaitStepper::Suspend(std::unique_ptr<SuspendRequest> request) {
+  EngineRecord& record = *request->record;
+  // Waits that `suspended` starts must not keep the engine from ending.
+  const auto ancestry =
+      shut_down_.Enter(record, shut_down_.has_begun() ? StopReason::kShutDown
+                                                      : StopReason::kCancelled);
+  const bool awaits_answer = record.phase == Phase::kAwaitingAnswer;
+  if (awaits_answer && record.ops->is_asynchronous) {
+    waiter::stop_source(record.cold->stop).request_stop();
+  }
+  if (!EnterTask(record)) {
+    if (awaits_answer) record.cold->suspend = std::move(request);
+    return;
+  }
+  WithLoop(record, [&](EngineStep& step) {
+    WaitToken token = Save(step);
+    step.loop_->EndSuspended(poll_clock_.now(), awaits_answer);
+    step.called_back_ = true;
+    if (!record.gate.abandoned()) {
+      WAITER_TRY { request->suspended(std::move(token)); }
+      WAITER_CATCH(...) { OnException(step, std::current_exception()); }
+    }
+    // Inside of the task, so that the destructor of the handle awaits it.
+    request = nullptr;
+    Finish(step);
+  });
+}
+
+// Returns the state of a wait between its steps.
+WaitToken WaitStepper::Save(EngineStep& step) {
+  const EngineRecord& record = step.record_;
+  if (record.phase == Phase::kStarting) {
+    return record.ops->token == nullptr ? WaitToken()
+                                        : record.ops->token(record.task.data());
+  }
+  const ClockReading now = {clock_.MonotonicNow(), clock_.TimeNow()};
+  const MonotonicTime wake_up = record.phase == Phase::kSleeping
+                                    ? timers_.TimeOf(record, now.monotonic)
+                                    : now.monotonic;
+  return SaveWait(step.loop_->state(), step.report_, step.name(), wake_up, now);
 }
 
 void WaitStepper::Abandon(EngineRecord& record, StopReason reason) {

@@ -6,15 +6,17 @@
 //   Start -> Poll -> Decide -> Sleep -> Poll -> Decide -> ... -> Finish
 //
 // Any step may be the last: `Cancel`, `ShutDown` and `Expire` end a wait from
-// outside, with a callback, and `Abandon` without one. `WaitLoop` decides; this
-// runs the functions of the wait and sets its timer.
+// outside, with a callback, `Suspend` with its state in place of a callback,
+// and `Abandon` without one. `WaitLoop` decides; this runs the functions of the
+// wait and sets its timer.
 //
 // Invariants:
 //  * Functions and hooks of a wait run inside of its gate and of a `TaskScope`,
 //    and while they run, no pointer into the state of other waits is kept.
 //  * Between two steps the record holds the whole state of the wait, and the
 //    wait is in exactly one place: among the ready ones, under a timer or
-//    asleep forever, or with a poll whose answer comes as a request.
+//    asleep forever, with a poll whose answer comes as a request, or held for a
+//    suspension that was requested.
 //  * A wait is released once, after its callback has returned, if it has one.
 
 #ifndef WAITER_ENGINE_WAIT_STEPPER_H_
@@ -23,6 +25,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -47,6 +50,7 @@
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
 
@@ -82,7 +86,8 @@ class WaitStepper {
   // Registers the wait of a start, and takes its first step unless the worker
   // shuts down.
   void Start(EngineRecord& record);
-  // Takes the step that is due, if the wait has not been abandoned.
+  // Takes the step that is due, unless the wait was abandoned or is to be
+  // suspended.
   void Step(EngineRecord& record);
   // Takes an answer if its poll is still under way.
   void Answer(EngineAnswer& answer);
@@ -92,6 +97,9 @@ class WaitStepper {
   void Expire(EngineRecord& record);
   void Cancel(EngineRecord& record) { End(record, StopReason::kCancelled); }
   void ShutDown(EngineRecord& record) { End(record, StopReason::kShutDown); }
+  // Ends the wait of `request`, which is pending, and calls its function with
+  // the state. If a poll on the executor has begun, its answer comes first.
+  void Suspend(std::unique_ptr<SuspendRequest> request);
   // Ends a wait whose task has been freed, or claimed. Only observers and
   // budgets are told.
   void Abandon(EngineRecord& record, StopReason reason);
@@ -122,6 +130,7 @@ class WaitStepper {
   void Sleep(EngineRecord& record, NextStep next,
              const WaitLoop& loop) noexcept;
   bool ShortenSleep(EngineStep& step);
+  WaitToken Save(EngineStep& step);
   void End(EngineRecord& record, StopReason reason);
   void Finish(EngineStep& step);
   void CallBack(EngineStep& step);

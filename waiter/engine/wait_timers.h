@@ -65,6 +65,13 @@ class WaitTimers {
     return record.has_timer && record.stamp == timer.stamp;
   }
 
+  // Returns when the timer of a wait comes, or `now` if it was taken; `max()`
+  // if the wait has none.
+  MonotonicTime TimeOf(const EngineRecord& record, MonotonicTime now) const {
+    if (!record.has_timer) return MonotonicTime::max();
+    return queue_.TimeOf({.index = record.index, .stamp = record.stamp}, now);
+  }
+
   // Appends the timers that are due, stale ones included, in the order of
   // their times. `now` must not step back.
   void TakeDue(MonotonicTime now, std::vector<Timer>& due) {

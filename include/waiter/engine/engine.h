@@ -328,8 +328,9 @@ class WaitEngine {
   // delays and limits, or if polls carry texts or errors.
   //
   // Throws `std::bad_alloc` if memory runs out, and has then started nothing;
-  // calls of the handle need none. Memory that runs out in the engine itself
-  // ends the wait like an exception of its function, or terminates the program.
+  // calls of the handle need none, except `Suspend`. Memory that runs out in
+  // the engine itself ends the wait like an exception of its function, or
+  // terminates the program.
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
   Start(W waiter, Callback callback) {

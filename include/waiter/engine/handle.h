@@ -5,6 +5,7 @@
 //
 //   waiter::WaitHandle wait = engine.Start(wait_until_running, Use);
 //   wait.PollNow();  // A webhook says that something has changed.
+//   wait.Suspend(Store);  // `Store` gets a token, and `Use` is not called.
 //   wait.Cancel();   // `Use` gets a result with the reason `kCancelled`.
 //
 // Keep the handle next to the objects that the status function and the callback
@@ -26,7 +27,9 @@
 
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "waiter/engine/internal/wait_canceller.h"
+#include "waiter/token.h"
 #include "waiter/version.h"
 
 namespace waiter {
@@ -75,6 +78,44 @@ class [[nodiscard]] WaitHandle {
   // No poll starts after this call. A synchronous poll under way is awaited,
   // and its success or failure wins; an asynchronous one is not awaited.
   void Cancel() { wait_.Cancel(); }
+
+  // Ends the wait without its callback and without `WaitOptions::on_give_up`,
+  // and calls `suspended` with its state, from which `WaitEngine::Resume` or
+  // `Waiter::Resume` continues it here or in another process: with the same
+  // start, deadline, attempts, errors and growth of delays, and with the next
+  // poll when it would have come. Returns without waiting for that, and can be
+  // called inside of any function or hook of the wait.
+  //
+  // No poll starts after this call. Then exactly one of two things happens:
+  //
+  //   * `suspended` is called, once, on the engine's thread, where the callback
+  //     would be, and with the same guarantees: the destructor of the handle
+  //     awaits it, and an exception goes to `on_callback_exception`.
+  //   * The wait ends by itself, and the callback is called. A synchronous poll
+  //     under way is awaited, and its answer counts: if it ends the wait, the
+  //     wait has ended; if not, the state includes that poll.
+  //
+  // An asynchronous poll under way is not awaited: it gets a request to stop,
+  // its answer is dropped, and the resumed wait makes it again. An answer that
+  // was given before this call counts.
+  //
+  // `suspended` gets an empty token, or the one that the wait was to resume, if
+  // the wait has not begun; `Resume` takes that as well. The tokens of a
+  // `RetryQuota` that the next poll has paid for are not given back but are
+  // part of the state, so that the resumed wait does not pay again. Observers
+  // see `OnDone` with `kCancelled`, and `OnStart` when the wait is resumed.
+  //
+  // Does nothing, and destroys `suspended`, if the wait has ended or is about
+  // to call back, or if `Cancel` or `Suspend` was called before: the first call
+  // counts. If the handle is destroyed before `suspended` is called, neither it
+  // nor the callback is. The destructor of the engine comes after requests that
+  // were made before it was called, so this stores all waits of an engine:
+  //
+  //   for (Job& job : jobs) job.wait.Suspend([&](WaitToken t) { Store(job, t);
+  //   }); engine.reset();
+  //
+  // Throws `std::bad_alloc` if memory runs out, and then has no effect.
+  void Suspend(absl::AnyInvocable<void(WaitToken)> suspended);
 
   // Requests a poll now, for example because an event announced a change.
   // Returns at once; the engine then ends the sleep of the wait, a first delay
