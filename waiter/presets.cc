@@ -15,7 +15,6 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
-#include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 

@@ -23,7 +23,6 @@
 #include "cli/flags/flags.h"
 #include "cli/text/duration_text.h"
 #include "waiter/backoff.h"
-#include "waiter/delay_rule.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {

@@ -27,33 +27,34 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
+#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/delay_rule.h"
+#include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/version.h"
 
 namespace waiter {
 
-// Options for the use of a server's `retry_after`, called the hint below:
+// Use of a server's `retry_after`:
 //
 //   waiter::WaitOptions options = {.timeout = absl::Minutes(30)};
 //   options.errors.retry_after.max_retry_after = absl::Minutes(2);
 //
-// Systems differ in how they combine a hint with the delay that they computed.
-// The default treats the hint as a lower bound and adds jitter to it, because
-// clients that got the same hint would otherwise return together. For a server
-// whose hints are exact:
+// Systems differ in how they combine it with the delay that they computed. The
+// default treats it as a lower bound and adds jitter, because clients that got
+// the same `retry_after` would otherwise return together. For a server whose
+// times are exact:
 //
 //   options.errors.retry_after.rule =
 //       waiter::RetryAfterOptions::Rule::kReplace;
 //
-// retry_after.h reads hints from the headers of responses.
-
-// A wait uses hints after "not ready", throttled answers and server errors. It
-// ignores zero, negative and infinite hints. With a `DelayRule`, these rules
+// retry_after.h parses the fields of responses. A wait uses `retry_after` after
+// "not ready", throttled answers and server errors, and ignores zero, negative
+// and infinite values. With a `DelayRule`, these rules
 // apply only within its `computed()`, and `past_deadline` has no effect.
 struct RetryAfterOptions {
   // Rule that makes one delay of the computed delay and the hint.
@@ -94,6 +95,62 @@ struct RetryAfterOptions {
   PastDeadline past_deadline = PastDeadline::kStop;
 };
 
+// A custom delay rule, in place of the backoffs and of `retry_after`. This one
+// polls once per minute after an hour, and by the backoffs until then:
+//
+//   options.delay_rule = [](const waiter::DelayRequest& request,
+//                           absl::BitGenRef gen) {
+//     if (request.elapsed > absl::Hours(1)) return absl::Minutes(1);
+//     return request.computed();
+//   };
+//
+// A rule may also end the wait, here when a server says that polling is in
+// vain:
+//
+//   [](const waiter::DelayRequest& request,
+//      absl::BitGenRef gen) -> std::optional<absl::Duration> {
+//     if (request.found.detail() == "PAUSED") return std::nullopt;
+//     return request.computed();
+//   };
+//
+// The limits of a wait, its deadline and its last poll apply to custom delays,
+// too. A rule does not classify answers; that is the task of the status
+// function.
+
+// The situation after a poll that was neither success nor failure. Valid only
+// during the call of the rule.
+struct DelayRequest {
+  // The answer of the poll, with the server's `retry_after`.
+  const Poll<>& found;
+
+  // Number of polls so far, at least 1.
+  int64_t attempt;
+
+  // Time since the start of the wait.
+  absl::Duration elapsed;
+
+  // Time until the deadline of the wait: above zero, infinite without one.
+  absl::Duration remaining;
+
+  // Returns the delay that the curves and hints of the options give, before it
+  // is fitted to the deadline. The first call draws from the generator and
+  // advances the curves; later ones return the same.
+  absl::FunctionRef<absl::Duration()> computed;
+};
+
+// Returns the delay before the next poll, or nullopt to end the wait with
+// `StopReason::kDelayRule`. A negative or infinite delay, such as arithmetic
+// with not-a-number gives, is replaced by `computed()`. Draw random delays from
+// `gen`, so that `WaitHooks::seed` and tests control them; `gen` is valid
+// only during the call. An exception of the rule ends the wait, like one of the
+// status function.
+//
+// Waits on several threads call the same rule, so it must be safe to call
+// concurrently. It should depend on the request alone: a rule has no memory of
+// its own for each wait.
+using DelayRule = std::function<std::optional<absl::Duration>(
+    const DelayRequest& request, absl::BitGenRef gen)>;
+
 // A function that a wait calls when it ends without success, to cancel the
 // operation that it waited for:
 //
@@ -106,7 +163,7 @@ struct RetryAfterOptions {
 //
 // Without it, an operation whose wait has timed out continues at the server,
 // and may cost money.
-
+//
 // The end of a wait without success. Views and references are valid until the
 // function returns.
 struct WaitFailure {
@@ -304,7 +361,7 @@ struct WaitOptions {
   std::shared_ptr<LearnedDelays> learned_delays = nullptr;
 
   // Replaces the backoffs and the server's hints, but not the limits; see
-  // delay_rule.h. Called on every thread that runs such a wait.
+  // `DelayRule`. Called on every thread that runs such a wait.
   DelayRule delay_rule = nullptr;
 
   // Groups of options; each type above says what they are for.

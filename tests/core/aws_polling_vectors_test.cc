@@ -19,7 +19,6 @@
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
-#include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/presets.h"

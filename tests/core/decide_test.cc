@@ -21,7 +21,6 @@
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/delay_rule.h"
 #include "waiter/loop.h"
 #include "waiter/loop_steps.h"
 #include "waiter/options.h"

@@ -16,7 +16,6 @@
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
 #include "waiter/classify.h"
-#include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/presets.h"

@@ -36,7 +36,6 @@
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/delay_rule.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"

@@ -23,7 +23,6 @@
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/delay_rule.h"
 #include "waiter/loop.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"

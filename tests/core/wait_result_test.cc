@@ -18,7 +18,6 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
 #include "waiter/classify.h"
-#include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"

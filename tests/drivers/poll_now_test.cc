@@ -23,7 +23,6 @@
 #include "tests/support/engine_fixture.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
-#include "waiter/delay_rule.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/batch_poller.h"
 #include "waiter/engine/engine.h"

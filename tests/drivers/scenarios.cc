@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
-#include "waiter/delay_rule.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"

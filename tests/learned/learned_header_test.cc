@@ -34,7 +34,6 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/backoff.h"
-#include "waiter/delay_rule.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/batch_poller.h"
 #include "waiter/engine/engine.h"
