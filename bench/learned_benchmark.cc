@@ -50,7 +50,7 @@ BENCHMARK(BM_LearnedDelays_Schedule)->Unit(benchmark::kMicrosecond);
 void BM_WaitLoop_Polls(benchmark::State& state) {
   WaitOptions options = {.operation = "operation",
                          .timeout = absl::InfiniteDuration()};
-  if (state.range(0) != 0) options.learned_delays = MakeLearned();
+  if (state.range(0) != 0) options.delay_source = MakeLearned();
   const std::shared_ptr<const WaitPolicy> policy = WaitPolicy::Make(options);
   const auto never = [] { return false; };
   SplitMix64 gen(1);

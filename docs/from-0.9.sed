@@ -3,9 +3,10 @@
 #   sed -E -i -f from-0.9.sed FILE...
 s,(["<])waiter/(backoff_options|loop/backoff|loop/split_mix64)\.h([">]),\1waiter/backoff.h\3,
 s,(["<])waiter/(rate_limiter|rate_limiter_options|retry_quota)\.h([">]),\1waiter/budgets.h\3,
-s,(["<])waiter/(error_classifier|status_function)\.h([">]),\1waiter/classify.h\3,
+s,(["<])waiter/(error_classifier|retry_after|status_function)\.h([">]),\1waiter/classify.h\3,
 s,(["<])waiter/(loop/next_step|loop/saved_wait|loop/wait_loop|loop/wait_state)\.h([">]),\1waiter/loop.h\3,
-s,(["<])waiter/(delay_rule|give_up|retry_after_options|timeout)\.h([">]),\1waiter/options.h\3,
+s,(["<])waiter/(delay_rule)\.h([">]),\1waiter/delay_source.h\3,
+s,(["<])waiter/(give_up|retry_after_options|timeout)\.h([">]),\1waiter/options.h\3,
 s,(["<])waiter/(schedule|wait_policy)\.h([">]),\1waiter/policy.h\3,
 s,(["<])waiter/(poll_context|poll_status)\.h([">]),\1waiter/poll.h\3,
 s,(["<])waiter/(preset_options)\.h([">]),\1waiter/presets.h\3,

@@ -193,7 +193,7 @@ int Run(const std::string& url, absl::Duration timeout,
        .backoff = {.initial_delay = absl::Milliseconds(200),
                    .max_delay = absl::Milliseconds(500),
                    .jitter = waiter::Jitter::Equal()},
-       .learned_delays = std::move(learned_delays),
+       .delay_source = std::move(learned_delays),
        .polls =
            {// Leaves the last poll time for its answer.
             .last_lead = std::min(absl::Seconds(1), timeout / 4)},

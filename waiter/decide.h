@@ -39,7 +39,8 @@ struct Decision {
 // Most polls of most waits are plain:
 //
 // * The policy asks only for backoff, times and `max_attempts`, not for
-//   confirmation, consecutive limits, a delay rule, budgets, hooks or history.
+//   confirmation, consecutive limits, a delay source, budgets, hooks or
+//   history.
 // * The answer is "not ready" without an error, a text or a `retry_after`.
 //
 // The arguments `plain` below say that both hold. Rows that cannot apply then
@@ -48,7 +49,7 @@ struct Decision {
 // engine's poll: without those rows nothing takes the address of the wait, so
 // that the compiler can keep it in registers.
 inline bool IsPlain(const WaitPolicy& policy) {
-  return policy.is_plain() && !policy.has_delay_rule();
+  return policy.is_plain() && policy.delay_source() == nullptr;
 }
 inline bool IsPlain(const Poll<>& answer) {
   return answer.status() == PollStatus::kNotReady && !answer.has_details();
@@ -114,11 +115,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Decision DecideDelay(ActiveWait& wait,
   auto retry_after = std::chrono::nanoseconds::zero();
   if (!plain) {
     const WaitPolicy& policy = wait.policy;
-    // Row 7: `delay_rule` decides, except about a success to be confirmed.
-    if (policy.has_delay_rule() &&
+    // Row 7: a source of all delays wants no further poll. It is not asked
+    // about a success to be confirmed.
+    if (policy.source_replaces_all() &&
         wait.state.streak_status != PollStatus::kSuccess) {
-      const std::optional<Delay> delay = DelayByRule(wait, now, gen);
-      if (!delay.has_value()) return Decision::End(StopReason::kDelayRule);
+      const std::optional<Delay> delay = DelayBySource(wait, now, gen);
+      if (!delay.has_value()) return Decision::End(StopReason::kDelaySource);
       return DecideNextPoll(wait, now, *delay, retry_after, plain);
     }
     const RetryAfterOptions& options = policy.options().errors.retry_after;

@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/learned/internal/learned_operation.h"
-#include "waiter/learned/internal/poll_table.h"
+#include "waiter/delay_source.h"
 #include "waiter/loop.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -24,6 +23,26 @@ namespace waiter::internal {
 
 using std::chrono::nanoseconds;
 
+namespace {
+
+bool IsValid(absl::Duration delay) {
+  return delay >= absl::ZeroDuration() && delay < absl::InfiniteDuration();
+}
+
+std::optional<absl::Duration> AskSource(
+    const ActiveWait& wait, MonotonicTime now,
+    absl::FunctionRef<absl::Duration()> computed, absl::BitGenRef gen) {
+  return wait.policy.delay_source()->NextDelay(
+      {.found = wait.report.last_poll,
+       .attempt = wait.report.attempts,
+       .elapsed = DurationBetween(wait.state.start, now),
+       .remaining = DurationBetween(now, wait.state.deadline),
+       .computed = computed},
+      gen);
+}
+
+}  // namespace
+
 bool IsRetryAfterBeyondMax(const ActiveWait& wait) {
   const Poll<>& found = wait.report.last_poll;
   return found.retry_after() >
@@ -32,57 +51,51 @@ bool IsRetryAfterBeyondMax(const ActiveWait& wait) {
          found.status() != PollStatus::kSuccess;
 }
 
-std::optional<Delay> DelayByRule(ActiveWait& wait, MonotonicTime now,
-                                 absl::BitGenRef gen) {
-  const WaitState& state = wait.state;
-  // The backoffs advance once, however often the rule calls.
-  std::optional<absl::Duration> built_in;
+std::optional<Delay> DelayBySource(ActiveWait& wait, MonotonicTime now,
+                                   absl::BitGenRef gen) {
+  // The backoffs advance once, however often the source calls.
+  std::optional<absl::Duration> by_options;
   const auto computed = [&] {
-    if (!built_in.has_value()) {
-      built_in = absl::FromChrono(
+    if (!by_options.has_value()) {
+      by_options = absl::FromChrono(
           DelayByOptions(wait, now, RetryAfter(wait), gen, /*plain=*/false)
               .length);
     }
-    return *built_in;
+    return *by_options;
   };
-  std::optional<absl::Duration> answer = wait.policy.options().delay_rule(
-      {.found = wait.report.last_poll,
-       .attempt = wait.report.attempts,
-       .elapsed = DurationBetween(state.start, now),
-       .remaining = DurationBetween(now, state.deadline),
-       .computed = computed},
-      gen);
-  if (!answer.has_value()) return std::nullopt;
-  if (*answer < absl::ZeroDuration() || *answer == absl::InfiniteDuration()) {
-    answer = computed();
-  }
-  return Delay{WaitPolicy::ToLoopDuration(*answer), SleepReason::kDelayRule};
+  std::optional<absl::Duration> delay = AskSource(wait, now, computed, gen);
+  if (!delay.has_value()) return std::nullopt;
+  if (!IsValid(*delay)) delay = computed();
+  return Delay{WaitPolicy::ToLoopDuration(*delay), SleepReason::kDelaySource};
 }
 
-// The more the model knows, the closer the delay is to its own, on a
-// logarithmic scale.
-Delay DelayByModel(ActiveWait& wait, MonotonicTime now, const Backoff& backoff,
-                   absl::BitGenRef gen) {
-  const nanoseconds elapsed = now - wait.state.start;
-  const auto found = wait.policy.learned()->Find(elapsed, gen);
+Delay BackoffBySource(ActiveWait& wait, MonotonicTime now,
+                      const Backoff& backoff, absl::BitGenRef gen) {
   BackoffProgress& progress = wait.state.growth.not_ready;
-  // Without a table, the wait is an ordinary one.
-  if (found.delay <= 0) {
-    return {backoff.NextDelay(progress, gen), SleepReason::kNotReady};
-  }
   // As far on the backoff as if all polls had followed it: a throttled delay is
   // not shorter than its next one.
-  backoff.AdvanceTo(elapsed, progress);
-  auto seconds = static_cast<double>(found.delay);
-  if (found.weight < 1) {
-    const double other = std::max(
-        std::chrono::duration<double>(backoff.NextDelay(progress, gen)).count(),
-        1e-9);
-    seconds = other * std::pow(seconds / other, found.weight);
+  const auto advance = [&] {
+    backoff.AdvanceTo(now - wait.state.start, progress);
+  };
+  std::optional<absl::Duration> by_backoff;
+  const auto computed = [&] {
+    if (!by_backoff.has_value()) {
+      advance();
+      by_backoff = absl::FromChrono(backoff.NextDelay(progress, gen));
+    }
+    return *by_backoff;
+  };
+  std::optional<absl::Duration> delay = AskSource(wait, now, computed, gen);
+  if (!delay.has_value() && !by_backoff.has_value()) {
+    return {backoff.NextDelay(progress, gen), SleepReason::kNotReady};
   }
-  return {std::max(WaitPolicy::ToLoopDuration(absl::Seconds(seconds)),
-                   backoff.min_delay()),
-          found.weight <= 0 ? SleepReason::kNotReady : SleepReason::kLearned};
+  if (!delay.has_value() || !IsValid(*delay)) delay = computed();
+  if (delay == by_backoff) {
+    return {absl::ToChronoNanoseconds(*delay), SleepReason::kNotReady};
+  }
+  if (!by_backoff.has_value()) advance();
+  return {std::max(WaitPolicy::ToLoopDuration(*delay), backoff.min_delay()),
+          SleepReason::kLearned};
 }
 
 Delay ApplyRetryAfter(ActiveWait& wait, Delay computed, nanoseconds retry_after,
@@ -111,7 +124,7 @@ Delay ApplyRetryAfter(ActiveWait& wait, Delay computed, nanoseconds retry_after,
 }
 
 nanoseconds MinDelay(const ActiveWait& wait) {
-  if (wait.report.attempts == 0 || wait.policy.has_delay_rule()) {
+  if (wait.report.attempts == 0 || wait.policy.source_replaces_all()) {
     return nanoseconds::zero();
   }
   return std::max(

@@ -48,14 +48,13 @@ inline std::chrono::nanoseconds RetryAfter(const ActiveWait& wait) {
 }
 bool IsRetryAfterBeyondMax(const ActiveWait& wait);
 
-// Returns the delay that `delay_rule` wants; nullopt ends the wait.
-std::optional<Delay> DelayByRule(ActiveWait& wait, MonotonicTime now,
-                                 absl::BitGenRef gen);
+// Returns the delay by a source of all delays; nullopt ends the wait.
+std::optional<Delay> DelayBySource(ActiveWait& wait, MonotonicTime now,
+                                   absl::BitGenRef gen);
 
-// Returns the learned delay after "not ready", or between it and that of
-// `backoff` the less the model knows.
-Delay DelayByModel(ActiveWait& wait, MonotonicTime now, const Backoff& backoff,
-                   absl::BitGenRef gen);
+// Returns the delay after "not ready" by a source that replaces `backoff`.
+Delay BackoffBySource(ActiveWait& wait, MonotonicTime now,
+                      const Backoff& backoff, absl::BitGenRef gen);
 
 // Combines `computed` with `retry_after`, by `RetryAfterOptions::rule`.
 Delay ApplyRetryAfter(ActiveWait& wait, Delay computed,
@@ -102,8 +101,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Delay DelayByStatus(ActiveWait& wait,
     }
     default: {
       growth.server_error = growth.throttled = {};
-      if (!plain && policy.learned() != nullptr) {
-        return DelayByModel(wait, now, backoff, gen);
+      if (!plain && policy.delay_source() != nullptr &&
+          !policy.source_replaces_all()) {
+        return BackoffBySource(wait, now, backoff, gen);
       }
       // A copy, as a variable whose address is taken is not kept in a register.
       BackoffProgress progress = growth.not_ready;

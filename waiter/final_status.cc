@@ -149,8 +149,8 @@ absl::Status FinalStatus(StopReason reason, const FinalState& state) {
                                   state.policy.limits().attempts, " reached"));
     case StopReason::kConsecutiveLimit:
       return used_up(ConsecutiveLimitText(state));
-    case StopReason::kDelayRule:
-      return used_up("delay_rule ended the wait");
+    case StopReason::kDelaySource:
+      return used_up("delay_source ended the wait");
     case StopReason::kQuota:
       return used_up(absl::StrCat("retry_quota has no tokens for attempt ",
                                   state.report.attempts + 1, ", gave up"));

@@ -19,9 +19,9 @@
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/delay.h"
+#include "waiter/delay_source.h"
 #include "waiter/final_status.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/learned/internal/learned_operation.h"
 #include "waiter/loop.h"
 #include "waiter/loop_budgets.h"
 #include "waiter/observer.h"
@@ -121,14 +121,14 @@ void AddToHistory(ActiveWait& wait, MonotonicTime now) {
   }
 }
 
-// Tells the model of learned delays how long the operation took. A wait whose
+// Tells the source of the delays how long the operation took. A wait whose
 // first poll succeeds says nothing about delays, and one that ended otherwise
 // says nothing if no poll after its start has found "not ready".
 void RecordDuration(const ActiveWait& wait, StopReason reason,
                     MonotonicTime now) {
   const WaitState& state = wait.state;
   const int64_t attempts = wait.report.attempts;
-  if (wait.policy.learned() == nullptr || attempts == 0) return;
+  if (wait.policy.delay_source() == nullptr || attempts == 0) return;
   const bool has_end = reason == StopReason::kSuccess;
   if (state.last_not_ready <= 0 &&
       (!has_end || attempts == state.streak_length)) {
@@ -137,7 +137,7 @@ void RecordDuration(const ActiveWait& wait, StopReason reason,
   // A streak of successes began with the poll that found the first one.
   const MonotonicTime end =
       state.streak_length > 1 ? state.streak_started : now;
-  wait.policy.learned()->Record(
+  wait.policy.delay_source()->RecordDuration(
       {.after = absl::Seconds(state.last_not_ready),
        .by = has_end ? DurationBetween(state.start, end)
                      : absl::InfiniteDuration()},

@@ -31,7 +31,8 @@ namespace waiter::internal {
 void RejectUnknownStatus(ActiveWait& wait);
 void RecordError(ActiveWait& wait);
 
-// For learned delays: keeps the start of the last poll that found "not ready".
+// For the durations that a source records: keeps the start of the last poll
+// that found "not ready".
 inline void RecordNotReady(WaitState& state) {
   // A float has as many digits as they need.
   state.last_not_ready =

@@ -60,8 +60,8 @@ std::string_view SleepReasonName(SleepReason reason) {
       return "throttled";
     case SleepReason::kRetryAfter:
       return "retry after";
-    case SleepReason::kDelayRule:
-      return "delay rule";
+    case SleepReason::kDelaySource:
+      return "delay source";
     case SleepReason::kRetryQuota:
       return "retry quota";
     case SleepReason::kRateLimit:

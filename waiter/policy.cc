@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/learned/learned_delays.h"
+#include "waiter/delay_source.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/result.h"
@@ -105,18 +105,21 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       observer_(internal::ObserverOfWait(options_.hooks.observer)),
       poll_hooks_(observer_ != nullptr ? observer_->poll_hooks()
                                        : WaitObserver::PollHooks()),
-      learned_(status_.ok() && options_.learned_delays != nullptr
-                   ? options_.learned_delays->Of(options_.operation,
-                                                 clock_.MonotonicNow())
-                   : nullptr),
+      delay_source_(
+          status_.ok() && options_.delay_source != nullptr
+              ? options_.delay_source.ForOperation(options_.operation, clock_)
+              : nullptr),
       has_deadline_(options_.timeout.value_or(absl::InfiniteDuration()) <
                         absl::InfiniteDuration() ||
                     options_.deadline.value_or(absl::InfiniteFuture()) <
                         absl::InfiniteFuture()),
-      keeps_details_(observer_ != nullptr || options_.hooks.history_limit > 0 ||
-                     options_.hooks.on_checkpoint != nullptr ||
-                     learned_ != nullptr),
-      has_delay_rule_(options_.delay_rule != nullptr),
+      keeps_details_(
+          observer_ != nullptr || options_.hooks.history_limit > 0 ||
+          options_.hooks.on_checkpoint != nullptr ||
+          (delay_source_ != nullptr && delay_source_->records_durations())),
+      source_replaces_all_(delay_source_ != nullptr &&
+                           delay_source_->replaces() ==
+                               DelaySource::Replaces::kAllDelays),
       has_budgets_(options_.budgets.retry_quota != nullptr ||
                    options_.budgets.rate_limiter != nullptr),
       // `observer_` first: `ObserveEveryWait` may have been called meanwhile.
@@ -124,7 +127,7 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
                               FirstSuccessSuffices(options_)),
       is_plain_(status_.ok() && !keeps_details_ && !has_budgets_ &&
                 NeedsNoState(options_)),
-      polls_at_once_after_(first_success_suffices_ && !has_delay_rule_
+      polls_at_once_after_(first_success_suffices_ && delay_source_ == nullptr
                                ? PollsAtOnceAfter(options_)
                                : std::array<bool, 5>{}),
       limits_{

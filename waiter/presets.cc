@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 
@@ -51,8 +52,8 @@ absl::Duration Ceiling(const BackoffOptions& curve, int64_t attempt) {
       curve.max_delay);
 }
 
-// Returns options with the same curve for every status. A delay rule brings its
-// own parameters; those of the curve then serve `Validate` and the delays
+// Returns options with the same curve for every status. A delay source brings
+// its own parameters; those of the curve then serve `Validate` and the delays
 // between polls that confirm a success. A curve without `min_delay` has none,
 // as in the originals.
 WaitOptions WithCurve(BackoffOptions curve) {
@@ -72,8 +73,8 @@ WaitOptions AwsPolling(absl::Duration max_wait_interval, int64_t max_attempts) {
                  .max_delay = max_wait_interval,
                  .jitter = Jitter::None()});
   options.max_attempts = std::max<int64_t>(1, max_attempts);
-  options.delay_rule = [max_wait_interval](const DelayRequest& request,
-                                           absl::BitGenRef) {
+  options.delay_source = [max_wait_interval](const DelayRequest& request,
+                                             absl::BitGenRef) {
     // The Java programs overflow from the 57th delay on. Here the growth ends
     // at the 60th, which is three billion years.
     constexpr int64_t kLastDoubling = 60;
@@ -84,9 +85,10 @@ WaitOptions AwsPolling(absl::Duration max_wait_interval, int64_t max_attempts) {
   return options;
 }
 
-// Returns the delay rule of the AWS SDKs, which counts attempts of any status.
-DelayRule SdkDelays(const BackoffOptions& curve,
-                    const BackoffOptions& throttled, absl::Duration overshoot) {
+// Returns the delays of the AWS SDKs, which counts attempts of any status.
+DelayFunction SdkDelays(const BackoffOptions& curve,
+                        const BackoffOptions& throttled,
+                        absl::Duration overshoot) {
   return [curve, throttled, overshoot](const DelayRequest& request,
                                        absl::BitGenRef gen) {
     const absl::Duration ceiling = Ceiling(
@@ -171,9 +173,9 @@ WaitOptions GoV1RetryRules(const GoV1RetryOptions& options) {
   WaitOptions result = WithCurve(curve_of(min, max));
   result.errors.throttled_backoff = curve_of(throttled_min, throttled_max);
   result.max_attempts = PollsFor(options.max_retries);
-  result.delay_rule = [other = bounds_of(min, max),
-                       throttled = bounds_of(throttled_min, throttled_max)](
-                          const DelayRequest& request, absl::BitGenRef gen) {
+  result.delay_source = [other = bounds_of(min, max),
+                         throttled = bounds_of(throttled_min, throttled_max)](
+                            const DelayRequest& request, absl::BitGenRef gen) {
     const bool is_throttled = request.found.status() == PollStatus::kThrottled;
     const Bounds& bounds = is_throttled ? throttled : other;
     const absl::Duration delay = absl::FromChrono(
@@ -201,7 +203,7 @@ WaitOptions KotlinStandard(const KotlinRetryOptions& options) {
                                 .jitter = Jitter::Full(options.jitter)};
   WaitOptions result = WithCurve(curve);
   result.max_attempts = options.max_attempts;
-  result.delay_rule =
+  result.delay_source =
       SdkDelays(curve, curve, /*overshoot=*/absl::ZeroDuration());
   result.budgets.retry_quota = *RetryQuota::Make(KotlinRetryQuota());
   return result;
@@ -232,7 +234,7 @@ WaitOptions AwsStandard2026(const AwsRetryOptions& options) {
   result.errors.retry_after = {.rule = RetryAfterOptions::Rule::kClamp,
                                .overshoot = options.retry_after_max_overshoot};
   result.max_attempts = options.max_attempts;
-  result.delay_rule =
+  result.delay_source =
       SdkDelays(curve, throttled, options.retry_after_max_overshoot);
   result.budgets.retry_quota = *RetryQuota::Make({});
   return result;
@@ -257,8 +259,8 @@ WaitOptions SmithyWaiter(Duration min_delay, Duration max_delay) {
       .jitter = Jitter::Full(),
       .min_delay = min_delay};
   WaitOptions options = WithCurve(curve);
-  options.delay_rule = [curve, min_delay = absl::Duration(min_delay)](
-                           const DelayRequest& request, absl::BitGenRef gen) {
+  options.delay_source = [curve, min_delay = absl::Duration(min_delay)](
+                             const DelayRequest& request, absl::BitGenRef gen) {
     return Uniform(min_delay, Ceiling(curve, request.attempt), gen);
   };
   return options;
@@ -274,8 +276,9 @@ WaitOptions GrpcRetry(const GrpcRetryOptions& options) {
                                .max_retry_after = absl::Milliseconds(
                                    std::numeric_limits<int32_t>::max())};
   // The built-in curve gives the ceiling, and restarts after a hint.
-  result.delay_rule = [](const DelayRequest& request,
-                         absl::BitGenRef gen) -> std::optional<absl::Duration> {
+  result.delay_source =
+      [](const DelayRequest& request,
+         absl::BitGenRef gen) -> std::optional<absl::Duration> {
     if (request.found.retry_after() < absl::ZeroDuration()) return std::nullopt;
     const absl::Duration delay = request.computed();
     if (HintOf(request.found) > absl::ZeroDuration()) return delay;

@@ -24,11 +24,11 @@ namespace waiter {
 namespace {
 
 constexpr std::array kReasons = {
-    StopReason::kSuccess,   StopReason::kFailed,
-    StopReason::kDeadline,  StopReason::kCancelled,
-    StopReason::kAttempts,  StopReason::kConsecutiveLimit,
-    StopReason::kDelayRule, StopReason::kQuota,
-    StopReason::kShutDown,  StopReason::kInvalidOptions};
+    StopReason::kSuccess,     StopReason::kFailed,
+    StopReason::kDeadline,    StopReason::kCancelled,
+    StopReason::kAttempts,    StopReason::kConsecutiveLimit,
+    StopReason::kDelaySource, StopReason::kQuota,
+    StopReason::kShutDown,    StopReason::kInvalidOptions};
 constexpr std::array kStatuses = {
     PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kThrottled,
     PollStatus::kServerError, PollStatus::kFailed};
@@ -52,8 +52,8 @@ std::string_view StopReasonName(StopReason reason) {
       return "attempts";
     case StopReason::kConsecutiveLimit:
       return "consecutive limit";
-    case StopReason::kDelayRule:
-      return "delay rule";
+    case StopReason::kDelaySource:
+      return "delay source";
     case StopReason::kQuota:
       return "quota";
     case StopReason::kShutDown:

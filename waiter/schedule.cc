@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/learned/learned_delays.h"
+#include "waiter/delay_source.h"
 #include "waiter/loop.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -60,8 +60,8 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(WaitOptions options,
   options.hooks.observer = internal::Nobody();
   options.hooks.history_limit = 0;
   options.hooks.on_checkpoint = nullptr;
-  if (options.learned_delays != nullptr) {
-    options.learned_delays = options.learned_delays->WithoutRecording();
+  if (options.delay_source != nullptr) {
+    options.delay_source = options.delay_source.ForSimulation();
   }
   if (options.budgets.retry_quota != nullptr) {
     options.budgets.retry_quota =
@@ -80,7 +80,7 @@ std::vector<absl::Duration> Schedule(const WaitPolicy& policy,
                                      absl::BitGenRef gen, int64_t max_delays,
                                      const Poll<>& found) {
   assert(policy.status().ok() &&
-         (!policy.keeps_details() || policy.learned() != nullptr) &&
+         (!policy.keeps_details() || policy.delay_source() != nullptr) &&
          !policy.has_budgets());
   return DelaysOf(policy, gen, max_delays, found);
 }

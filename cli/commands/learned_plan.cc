@@ -168,7 +168,7 @@ absl::StatusOr<LearnedPlan> MakeLearnedPlan(const KnownDurations& known,
   const std::vector<absl::Duration> ready = TypicalDurations(plan.schedule);
   WaitOptions learned = options.policy;
   learned.operation = operation;
-  learned.learned_delays = *delays;
+  learned.delay_source = *delays;
   std::vector<sim::NamedPolicy> policies = {{"learned", learned}};
   if (options.is_given) {
     policies.push_back({std::string(kGivenPolicy), options.policy});

@@ -96,7 +96,7 @@ std::optional<Sums> PlayLearned(const Group& group,
         LearnedDelays::Make(std::move(model), options);
     if (!delays.ok()) return std::nullopt;
     WaitOptions policy = {.timeout = absl::InfiniteDuration()};
-    policy.learned_delays = *std::move(delays);
+    policy.delay_source = *std::move(delays);
     const absl::StatusOr<std::vector<sim::PlayedWait>> played =
         sim::PlayWaits({"learned", std::move(policy)}, ready);
     if (!played.ok()) return std::nullopt;

@@ -257,7 +257,7 @@ absl::StatusOr<std::unique_ptr<DurationFile>> UseLearnedDelays(
     absl::StatusOr<std::shared_ptr<LearnedDelays>> delays =
         LearnedDelays::Make(std::move(model), arguments.wait().learned());
     status = delays.status();
-    if (delays.ok()) options.policy.learned_delays = *std::move(delays);
+    if (delays.ok()) options.policy.delay_source = *std::move(delays);
   }
   if (!status.ok()) {
     return absl::InvalidArgumentError(

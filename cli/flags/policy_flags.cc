@@ -23,6 +23,7 @@
 #include "cli/flags/flags.h"
 #include "cli/text/duration_text.h"
 #include "waiter/backoff.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {
@@ -83,9 +84,9 @@ absl::Status ReadJitter(std::string_view text, Jitter& jitter) {
   return absl::OkStatus();
 }
 
-// Returns the delays of a list, whose last one repeats. A hint of the server
-// may lengthen a delay.
-DelayRule RuleFor(std::vector<absl::Duration> intervals) {
+// Returns the delays of a list, whose last one repeats. A
+// `retry_after` may lengthen a delay.
+DelayFunction DelaysFor(std::vector<absl::Duration> intervals) {
   return [intervals = std::move(intervals)](const DelayRequest& request,
                                             absl::BitGenRef /*gen*/) {
     const auto index = static_cast<size_t>(request.attempt - 1);
@@ -203,7 +204,7 @@ absl::StatusOr<WaitOptions> PolicyFlags::Options(const Flags& flags) const {
     // Jitter makes half of the delays longer than the given one.
     options.backoff.max_delay *= 1 + options.backoff.jitter.above();
   }
-  if (!intervals_.empty()) options.delay_rule = RuleFor(intervals_);
+  if (!intervals_.empty()) options.delay_source = DelaysFor(intervals_);
   if (absl::Status status = Validate(options); !status.ok()) return status;
   return options;
 }

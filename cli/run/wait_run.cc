@@ -147,7 +147,10 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
   }
   if (rounds_ == 0) return options;
   // The target was ready before, so this round does not see how long it takes.
-  options.learned_delays = nullptr;
+  if (options.delay_source != nullptr &&
+      options.delay_source->records_durations()) {
+    options.delay_source = nullptr;
+  }
   if (options.max_attempts.has_value()) {
     options.max_attempts =
         std::max<int64_t>(1, *options.max_attempts - state.attempts);

@@ -122,11 +122,15 @@ class Player {
   MonotonicTime now_{std::chrono::hours(1)};
 };
 
-// Returns a policy with a model of its own.
+// Returns learned delays with a new model.
+std::shared_ptr<LearnedDelays> MakeLearned(
+    const LearnedDelaysOptions& options) {
+  return LearnedDelays::Make(std::make_shared<DurationModel>(), options)
+      .value();
+}
+
 Policy MakeLearning(const LearnedDelaysOptions& options) {
-  const auto learned =
-      LearnedDelays::Make(std::make_shared<DurationModel>(), options);
-  return MakePolicy({.learned_delays = learned.value()});
+  return MakePolicy({.delay_source = MakeLearned(options)});
 }
 
 LearnedDelaysOptions OptionsOf(double max_relative_lateness,
@@ -347,14 +351,12 @@ ChangeRow CompareAfterChange(const Change& change,
   return row;
 }
 
-// Returns a policy that has learned some durations.
-Policy Taught(Player& player, const KnownDurations& durations,
-              const LearnedDelaysOptions& learned, int observations) {
-  Policy policy = MakeLearning(learned);
+// Lets a policy learn some durations.
+void Teach(Player& player, const KnownDurations& durations,
+           const WaitPolicy& policy, int observations) {
   for (int i = 0; i < observations; ++i) {
-    player.Play(*policy, player.Draw(durations), /*learns=*/true);
+    player.Play(policy, player.Draw(durations), /*learns=*/true);
   }
-  return policy;
 }
 
 // Returns the most polls of all clients in one second, and the same without the
@@ -382,10 +384,11 @@ void SearchWorst(const KnownDurations& durations, int observations,
   // Beyond all that the model knows.
   const double longest = 20 * durations.quantile(0.99);
   Player player(options.seed);
-  const Policy policy =
-      Taught(player, durations, OptionsOf(guard, 10), observations);
-  const LearnedSchedule known =
-      policy->options().learned_delays->Schedule("operation");
+  const std::shared_ptr<LearnedDelays> learned =
+      MakeLearned(OptionsOf(guard, 10));
+  const Policy policy = MakePolicy({.delay_source = learned});
+  Teach(player, durations, *policy, observations);
+  const LearnedSchedule known = learned->Schedule("operation");
   const double least =
       known.polls.empty()
           ? 0
@@ -458,7 +461,8 @@ absl::StatusOr<std::vector<CrowdRow>> CompareCrowds(
        {Lognormal(60, 0.6), ConstantDuration(60)}) {
     Player player(options.seed);
     const Policy by_default = MakePolicy();
-    const Policy learned = Taught(player, durations, {}, 50);
+    const Policy learned = MakeLearning({});
+    Teach(player, durations, *learned, 50);
     for (const int clients : {1, 10, 100, 500}) {
       const std::vector<double> own = durations.Sample(clients);
       CrowdRow row = {.name = durations.name, .clients = clients};

@@ -68,8 +68,8 @@ absl::StatusOr<PollPlanner> PollPlanner::Make(const WaitOptions& policy) {
   options.hooks.history_limit = 0;
   options.budgets.retry_quota = nullptr;
   options.budgets.rate_limiter = nullptr;
-  if (options.learned_delays != nullptr) {
-    options.learned_delays = options.learned_delays->WithoutRecording();
+  if (options.delay_source != nullptr) {
+    options.delay_source = options.delay_source.ForSimulation();
   }
   std::shared_ptr<const WaitPolicy> made = WaitPolicy::Make(std::move(options));
   if (!made->status().ok()) return made->status();

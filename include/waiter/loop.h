@@ -166,8 +166,8 @@ struct WaitState {
   bool hold_is_open : 1 = false;    // At the last success, before hooks.
   bool is_resumed : 1 = false;      // The last poll was another process's.
 
-  // For learned delays: the seconds from the start of the wait to the start of
-  // the last poll that found "not ready".
+  // For the durations that a source records: the seconds from the start of the
+  // wait to the start of the last poll that found "not ready".
   float last_not_ready = 0;
 
   WaitGrowth growth = {};
@@ -241,7 +241,7 @@ struct ActiveWait {
 //
 // `now` must not step back from call to call. `stop_requested` returns whether
 // the wait should end; the loop calls it at the start, after each answer and
-// after each sleep. Hooks and the delay rule of the options run inside of the
+// after each sleep. Hooks and the delay source of the options run inside of the
 // calls below. No call blocks, and memory does not grow with the number of
 // polls, except for a history.
 class WaitLoop {

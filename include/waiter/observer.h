@@ -48,14 +48,14 @@ enum class SleepReason : uint8_t {
   kNotReady,        // The curve of this status; the next two likewise.
   kServerError,
   kThrottled,
-  kRetryAfter,  // The server's hint.
-  kDelayRule,   // `WaitOptions::delay_rule`.
-  kRetryQuota,  // `BudgetOptions::retry_quota` had to be refilled.
-  kRateLimit,   // `BudgetOptions::rate_limiter`.
-  kConfirming,  // A success that must hold.
-  kFinalPoll,   // The last poll was moved to the deadline.
-  kResumed,     // What is left of the sleep of a saved wait.
-  kLearned,     // `WaitOptions::learned_delays`, at least in part.
+  kRetryAfter,   // The server's `retry_after`.
+  kDelaySource,  // `WaitOptions::delay_source`, in place of all delays.
+  kRetryQuota,   // `BudgetOptions::retry_quota` had to be refilled.
+  kRateLimit,    // `BudgetOptions::rate_limiter`.
+  kConfirming,   // A success that must hold.
+  kFinalPoll,    // The last poll was moved to the deadline.
+  kResumed,      // What is left of the sleep of a saved wait.
+  kLearned,      // `WaitOptions::delay_source`, in place of `backoff`.
 };
 
 // Returns "not ready", "retry after", and so on.

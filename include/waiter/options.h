@@ -27,13 +27,11 @@
 #include <string>
 #include <string_view>
 
-#include "absl/functional/function_ref.h"
-#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/poll.h"
+#include "waiter/delay_source.h"
 #include "waiter/result.h"
 #include "waiter/version.h"
 
@@ -52,10 +50,10 @@ namespace waiter {
 //   options.errors.retry_after.rule =
 //       waiter::RetryAfterOptions::Rule::kReplace;
 //
-// retry_after.h parses the fields of responses. A wait uses `retry_after` after
+// classify.h parses the fields of responses. A wait uses `retry_after` after
 // "not ready", throttled answers and server errors, and ignores zero, negative
-// and infinite values. With a `DelayRule`, these rules
-// apply only within its `computed()`, and `past_deadline` has no effect.
+// and infinite values. With a `delay_source` that replaces all delays, these
+// rules apply only within its `computed()`, and `past_deadline` has no effect.
 struct RetryAfterOptions {
   // Rule that makes one delay of the computed delay and the hint.
   enum class Rule : uint8_t {
@@ -84,7 +82,7 @@ struct RetryAfterOptions {
   // If true, a longer hint ends the wait at once as failed, with the error of
   // the poll or kUnavailable. Retrying earlier than the server asks would fail
   // again, and waiting that long may be useless. Has no effect with a
-  // `delay_rule`.
+  // `delay_source`.
   bool fail_beyond_max = false;
 
   // Used only by `kClamp`. Finite, zero or more.
@@ -94,62 +92,6 @@ struct RetryAfterOptions {
   // the server a poll that it asked not to get.
   PastDeadline past_deadline = PastDeadline::kStop;
 };
-
-// A custom delay rule, in place of the backoffs and of `retry_after`. This one
-// polls once per minute after an hour, and by the backoffs until then:
-//
-//   options.delay_rule = [](const waiter::DelayRequest& request,
-//                           absl::BitGenRef gen) {
-//     if (request.elapsed > absl::Hours(1)) return absl::Minutes(1);
-//     return request.computed();
-//   };
-//
-// A rule may also end the wait, here when a server says that polling is in
-// vain:
-//
-//   [](const waiter::DelayRequest& request,
-//      absl::BitGenRef gen) -> std::optional<absl::Duration> {
-//     if (request.found.detail() == "PAUSED") return std::nullopt;
-//     return request.computed();
-//   };
-//
-// The limits of a wait, its deadline and its last poll apply to custom delays,
-// too. A rule does not classify answers; that is the task of the status
-// function.
-
-// The situation after a poll that was neither success nor failure. Valid only
-// during the call of the rule.
-struct DelayRequest {
-  // The answer of the poll, with the server's `retry_after`.
-  const Poll<>& found;
-
-  // Number of polls so far, at least 1.
-  int64_t attempt;
-
-  // Time since the start of the wait.
-  absl::Duration elapsed;
-
-  // Time until the deadline of the wait: above zero, infinite without one.
-  absl::Duration remaining;
-
-  // Returns the delay that the curves and hints of the options give, before it
-  // is fitted to the deadline. The first call draws from the generator and
-  // advances the curves; later ones return the same.
-  absl::FunctionRef<absl::Duration()> computed;
-};
-
-// Returns the delay before the next poll, or nullopt to end the wait with
-// `StopReason::kDelayRule`. A negative or infinite delay, such as arithmetic
-// with not-a-number gives, is replaced by `computed()`. Draw random delays from
-// `gen`, so that `WaitHooks::seed` and tests control them; `gen` is valid
-// only during the call. An exception of the rule ends the wait, like one of the
-// status function.
-//
-// Waits on several threads call the same rule, so it must be safe to call
-// concurrently. It should depend on the request alone: a rule has no memory of
-// its own for each wait.
-using DelayRule = std::function<std::optional<absl::Duration>(
-    const DelayRequest& request, absl::BitGenRef gen)>;
 
 // A function that a wait calls when it ends without success, to cancel the
 // operation that it waited for:
@@ -196,7 +138,6 @@ struct WaitFailure {
 // are held up.
 using FailureFunction = std::function<void(const WaitFailure&)>;
 
-class LearnedDelays;
 class RateLimiter;
 class RetryQuota;
 class WaitObserver;
@@ -356,13 +297,10 @@ struct WaitOptions {
   // Delays after "not ready". `errors` has those after other answers.
   BackoffOptions backoff = {};
 
-  // Delays after "not ready" by how long earlier waits with the same
-  // `operation` took, in place of `backoff`; see learned/learned_delays.h.
-  std::shared_ptr<LearnedDelays> learned_delays = nullptr;
-
-  // Replaces the backoffs and the server's hints, but not the limits; see
-  // `DelayRule`. Called on every thread that runs such a wait.
-  DelayRule delay_rule = nullptr;
+  // Replaces `backoff` or all delays, but not the limits: a function, learned
+  // delays (learned/learned_delays.h), or a source of yours; see
+  // delay_source.h. Called on every thread that runs such a wait.
+  SharedDelaySource delay_source = nullptr;
 
   // Groups of options; each type above says what they are for.
   ErrorOptions errors = {};

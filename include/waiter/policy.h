@@ -33,16 +33,13 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
 namespace waiter {
-
-namespace internal {
-class LearnedOperation;
-}  // namespace internal
 
 // Immutable, so safe to share between threads. Objects that the options point
 // to, such as the clock, must outlive the policy and every wait that uses it.
@@ -86,8 +83,8 @@ class WaitPolicy {
                : by_timeout;
   }
 
-  // Returns whether an observer, a history, `on_checkpoint` or learned delays
-  // need what most waits do without.
+  // Returns whether an observer, a history, `on_checkpoint` or a source that
+  // records durations needs what most waits do without.
   bool keeps_details() const { return keeps_details_; }
 
   // Returns the observer of every wait with this policy: that of the options,
@@ -97,10 +94,12 @@ class WaitPolicy {
   // Returns what `observer()->poll_hooks()` returned when this was made.
   WaitObserver::PollHooks poll_hooks() const { return poll_hooks_; }
 
-  bool has_delay_rule() const { return has_delay_rule_; }
+  // Returns the source of the delays of `options()`, for its operation, or
+  // null.
+  DelaySource* delay_source() const { return delay_source_.get(); }
 
-  // Returns the learned delays of the operation of `options()`, or null.
-  internal::LearnedOperation* learned() const { return learned_.get(); }
+  // Returns whether there is a source that replaces all delays.
+  bool source_replaces_all() const { return source_replaces_all_; }
 
   // Returns whether a quota or a rate limiter takes part.
   bool has_budgets() const { return has_budgets_; }
@@ -199,10 +198,10 @@ class WaitPolicy {
   Clock& clock_;
   std::shared_ptr<WaitObserver> observer_;
   WaitObserver::PollHooks poll_hooks_;
-  std::shared_ptr<internal::LearnedOperation> learned_;
+  SharedDelaySource delay_source_;
   bool has_deadline_;
   bool keeps_details_;
-  bool has_delay_rule_;
+  bool source_replaces_all_;
   bool has_budgets_;
   bool first_success_suffices_;
   bool is_plain_;
@@ -231,7 +230,7 @@ class WaitPolicy {
 //                             waiter::PollStatus::kThrottled);
 //
 // The loop that drives every wait computes the schedule, so the schedule holds
-// for all of them: limits, last poll and delay rules included.
+// for all of them: limits, last poll and delay source included.
 
 // Returns the delays between the polls of a wait whose polls take no time and
 // all find `found`, at most `max_delays` of them. These are the delays that a

@@ -217,7 +217,7 @@ class Poll : public Poll<void> {
 };
 
 // Functions that make answers. An `error` must not be OK; otherwise the answer
-// is `kFailed` with a kInternal error. retry_after.h reads `retry_after` from
+// is `kFailed` with a kInternal error. classify.h reads `retry_after` from
 // the headers of a response.
 
 // The condition is met.

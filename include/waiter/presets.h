@@ -149,10 +149,10 @@ WaitOptions AwsPollingJavaPollingFirst(int64_t max_retries,
                                        Duration max_wait_interval);
 
 // Returns the policy of `DefaultRetryer.RetryRules` of the AWS SDK for Go v1
-// (aws/client, at its last release), as one delay rule. The nth delay, n from
-// 1, is 2^(n-1) times a draw from [min, 2 min), or a draw from [max / 2, max)
-// if that would be above max or overflow. Throttled polls have separate bounds
-// and add their `retry_after`, uncapped.
+// (aws/client, at its last release), as one delay function. The nth delay, n
+// from 1, is 2^(n-1) times a draw from [min, 2 min), or a draw from [max / 2,
+// max) if that would be above max or overflow. Throttled polls have separate
+// bounds and add their `retry_after`, uncapped.
 //
 // In the original, 429, 502, 503 and 504 count as throttled, and Retry-After is
 // read with 429 and 503 only. Here the status function decides;

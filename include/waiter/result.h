@@ -50,10 +50,10 @@ enum class StopReason : uint8_t {
   kCancelled,         // A stop was requested: kCancelled.
   kAttempts,          // `max_attempts`: kResourceExhausted.
   kConsecutiveLimit,  // A limit on consecutive errors: kResourceExhausted.
-  kDelayRule,       // `delay_rule` asked for no more polls: kResourceExhausted.
-  kQuota,           // `retry_quota` refused a poll: kResourceExhausted.
-  kShutDown,        // The engine was destroyed: kCancelled.
-  kInvalidOptions,  // Nothing was polled: kInvalidArgument names the field.
+  kDelaySource,       // `delay_source` wants no more polls: kResourceExhausted.
+  kQuota,             // `retry_quota` refused a poll: kResourceExhausted.
+  kShutDown,          // The engine was destroyed: kCancelled.
+  kInvalidOptions,    // Nothing was polled: kInvalidArgument names the field.
 };
 
 // Returns "success", "failed", "deadline", and so on.

@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "waiter/classify.h"
-#include "waiter/retry_after.h"
 #include "waiter/waiter.h"
 
 #ifdef WAITER_HAS_CURL

@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/presets.h"
@@ -237,17 +238,18 @@ absl::Duration ExactWait(int64_t n) {
 TEST_F(AwsPollingVectorsTest, SaturatesWhereJavaOverflows) {
   constexpr int64_t kLastCorrectInJava = 56;
   constexpr int64_t kLastDoubling = 60;
-  const DelayRule rule = AwsPollingJava(1, absl::InfiniteDuration()).delay_rule;
+  const SharedDelaySource source =
+      AwsPollingJava(1, absl::InfiniteDuration()).delay_source;
   const Poll<> found;
   const auto computed = [] { return absl::InfiniteDuration(); };
   PlayedDraws gen(kLowestDraws);
   const auto wait = [&](int64_t n) {
-    return *rule({.found = found,
-                  .attempt = n,
-                  .elapsed = absl::ZeroDuration(),
-                  .remaining = absl::InfiniteDuration(),
-                  .computed = computed},
-                 gen);
+    return *source->NextDelay({.found = found,
+                               .attempt = n,
+                               .elapsed = absl::ZeroDuration(),
+                               .remaining = absl::InfiniteDuration(),
+                               .computed = computed},
+                              gen);
   };
 
   const Json& overflow = File()["java_overflow"];

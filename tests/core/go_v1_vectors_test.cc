@@ -16,11 +16,11 @@
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
 #include "waiter/classify.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/presets.h"
 #include "waiter/result.h"
-#include "waiter/retry_after.h"
 
 namespace waiter {
 namespace {
@@ -66,12 +66,13 @@ class GoV1VectorsTest : public testing::Test {
                                  const Poll<>& found, int64_t retries) {
     const auto computed = [] { return absl::ZeroDuration(); };
     PlayedDraws gen(kHighestDraws);
-    GoV1RetryRules(options).delay_rule({.found = found,
-                                        .attempt = retries + 1,
-                                        .elapsed = absl::ZeroDuration(),
-                                        .remaining = absl::InfiniteDuration(),
-                                        .computed = computed},
-                                       gen);
+    GoV1RetryRules(options).delay_source->NextDelay(
+        {.found = found,
+         .attempt = retries + 1,
+         .elapsed = absl::ZeroDuration(),
+         .remaining = absl::InfiniteDuration(),
+         .computed = computed},
+        gen);
     return gen.drawn();
   }
 

@@ -291,7 +291,7 @@ TEST(PresetsTest, GrpcNegativePushbackEndsTheWait) {
   const PlayedWait played =
       Play(GrpcRetry(), {ServerError("", -Milliseconds(1))});
 
-  EXPECT_EQ(played.report.reason, StopReason::kDelayRule);
+  EXPECT_EQ(played.report.reason, StopReason::kDelaySource);
   EXPECT_THAT(played.delays, IsEmpty());
 }
 

@@ -36,6 +36,7 @@
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
@@ -256,10 +257,10 @@ std::vector<SleepCase> SleepCases() {
        {NotReady("", absl::Seconds(20)), Success()},
        {}},
       {"rule",
-       SleepReason::kDelayRule,
+       SleepReason::kDelaySource,
        {NotReady(), Success()},
        [](WaitOptions& options) {
-         options.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+         options.delay_source = [](const DelayRequest&, absl::BitGenRef) {
            return absl::Seconds(5);
          };
        }},

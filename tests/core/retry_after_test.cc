@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/retry_after.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -25,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
+#include "waiter/classify.h"
 #include "waiter/poll.h"
 
 // Defined in retry_after_fuzz.cc.

@@ -23,6 +23,7 @@
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/loop.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -274,12 +275,12 @@ TEST(WaitLoopTest, DelayBeforeTheNextPollNeedsTheExactTime) {
 }
 
 // They are told the time that has passed.
-TEST(WaitLoopTest, DelayRulesAndHistoriesNeedTheExactTime) {
+TEST(WaitLoopTest, DelaySourcesAndHistoriesNeedTheExactTime) {
   const WaitOptions at_once = {
       .timeout = absl::Hours(1),
       .backoff = {.initial_delay = absl::ZeroDuration()}};
   WaitOptions with_rule = at_once;
-  with_rule.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+  with_rule.delay_source = [](const DelayRequest&, absl::BitGenRef) {
     return absl::ZeroDuration();
   };
   WaitOptions with_history = at_once;
@@ -592,13 +593,13 @@ TEST(WaitLoopTest, EndlessHintIsNone) {
   EXPECT_EQ(wait.Answer(endless), seconds(1));
 }
 
-TEST(WaitLoopTest, DelayRuleMayAskForNoDelay) {
+TEST(WaitLoopTest, DelaySourceMayAskForNoDelay) {
   const auto sleeps = std::make_shared<SleepRecorder>();
   PlayedWait wait(
       {.timeout = absl::Hours(1),
        .backoff = Every(absl::Seconds(1)),
-       .delay_rule = [](const DelayRequest&,
-                        absl::BitGenRef) { return absl::ZeroDuration(); },
+       .delay_source = [](const DelayRequest&,
+                          absl::BitGenRef) { return absl::ZeroDuration(); },
        .hooks = {.observer = sleeps}});
   EXPECT_EQ(wait.Answer(NotReady(), seconds(3)), seconds(0));
   EXPECT_THAT(sleeps->reasons, testing::IsEmpty());

@@ -127,7 +127,7 @@ TEST(WaitPolicyTest, EveryFunctionOfAnInvalidPolicyIsSafe) {
   static_cast<void>(policy->keeps_details());
   EXPECT_EQ(policy->observer(), nullptr);
   static_cast<void>(policy->poll_hooks());
-  static_cast<void>(policy->has_delay_rule());
+  static_cast<void>(policy->delay_source());
   static_cast<void>(policy->has_budgets());
   static_cast<void>(policy->one_success_suffices());
   static_cast<void>(policy->first_success_suffices());

@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
 #include "waiter/classify.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -113,12 +114,12 @@ TEST(WaitReportTest, LimitsOfAWaitAreNotThrottling) {
   const absl::Status errors =
       inner({.errors = {.max_consecutive_server_errors = 3}});
   const absl::Status rule =
-      inner({.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+      inner({.delay_source = [](const DelayRequest&, absl::BitGenRef) {
         return std::optional<absl::Duration>();
       }});
   EXPECT_EQ(LimitOf(attempts), StopReason::kAttempts);
   EXPECT_EQ(LimitOf(errors), StopReason::kConsecutiveLimit);
-  EXPECT_EQ(LimitOf(rule), StopReason::kDelayRule);
+  EXPECT_EQ(LimitOf(rule), StopReason::kDelaySource);
   for (const absl::Status& status : {attempts, errors, rule}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ(FromStatus(status).status(), PollStatus::kFailed);
@@ -180,7 +181,7 @@ TEST(WaitResultTest, HintIsNotBlamedForTheEndOfTheLastPoll) {
   WaitOptions options = {.timeout = absl::Seconds(10),
                          .polls = {.last_lead = absl::Seconds(1)},
                          .clock = &clock};
-  options.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+  options.delay_source = [](const DelayRequest&, absl::BitGenRef) {
     return absl::Seconds(3);
   };
   const WaitResult<> result =

@@ -81,7 +81,7 @@ TEST_F(GiveUpTest, EveryOtherEndCallsIt) {
   streak.errors.max_consecutive_server_errors = 1;
   (void)Waiter([] { return ServerError(); }, streak).Wait();
   WaitOptions rule = Options();
-  rule.delay_rule = [](const auto&, auto) { return std::nullopt; };
+  rule.delay_source = [](const auto&, auto) { return std::nullopt; };
   (void)Waiter([] { return false; }, rule).Wait();
   waiter::stop_source stop;
   stop.request_stop();
@@ -90,10 +90,11 @@ TEST_F(GiveUpTest, EveryOtherEndCallsIt) {
   invalid.max_attempts = 0;
   (void)Waiter([] { return false; }, invalid).Wait();
 
-  EXPECT_THAT(given_up_,
-              ElementsAre(StopReason::kFailed, StopReason::kAttempts,
-                          StopReason::kConsecutiveLimit, StopReason::kDelayRule,
-                          StopReason::kCancelled, StopReason::kInvalidOptions));
+  EXPECT_THAT(
+      given_up_,
+      ElementsAre(StopReason::kFailed, StopReason::kAttempts,
+                  StopReason::kConsecutiveLimit, StopReason::kDelaySource,
+                  StopReason::kCancelled, StopReason::kInvalidOptions));
 }
 
 TEST_F(GiveUpTest, ExceptionOfTheStatusFunctionCallsItAndPassesThrough) {

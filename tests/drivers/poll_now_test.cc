@@ -23,6 +23,7 @@
 #include "tests/support/engine_fixture.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
+#include "waiter/delay_source.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/batch_poller.h"
 #include "waiter/engine/engine.h"
@@ -133,12 +134,12 @@ std::vector<Timeline> Timelines() {
                  .notified_at = {4},
                  .polled_at = {0, 10},
                  .lean_polled_at = {{0, 60}}});
-  Timeline rule = {.name = "DelayRuleHasNoMinDelay",
+  Timeline rule = {.name = "DelayFunctionHasNoMinDelay",
                    .options = With(at_least),
                    .looks = {not_ready},
                    .notified_at = {4},
                    .polled_at = {0, 4}};
-  rule.options.delay_rule = [](const DelayRequest&, absl::BitGenRef) {
+  rule.options.delay_source = [](const DelayRequest&, absl::BitGenRef) {
     return absl::Seconds(30);
   };
   all.push_back(rule);

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -384,15 +385,15 @@ std::vector<Scenario> DeadlineScenarios() {
   };
 }
 
-std::vector<Scenario> DelayRuleScenarios() {
-  const auto rule = [](DelayRule delay_rule) {
+std::vector<Scenario> DelaySourceScenarios() {
+  const auto rule = [](DelayFunction function) {
     return Options(Seconds(60), [&](auto& o) {
-      o.delay_rule = delay_rule;
+      o.delay_source = function;
       o.errors.retry_after.rule = Rule::kReplace;
     });
   };
   return {
-      {.name = "ADelayRuleDecidesByWhatItSees",
+      {.name = "ADelayFunctionDecidesByWhatItSees",
        .options = rule([](const DelayRequest& request, absl::BitGenRef) {
          return request.found.status() == PollStatus::kThrottled
                     ? request.attempt * Seconds(10)
@@ -413,7 +414,7 @@ std::vector<Scenario> DelayRuleScenarios() {
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
        .ends_at = Seconds(7)},
-      {.name = "ADelayRuleMayEndTheWait",
+      {.name = "ADelayFunctionMayEndTheWait",
        .options = rule([](const DelayRequest& request,
                           absl::BitGenRef) -> std::optional<absl::Duration> {
          if (request.remaining < Seconds(56)) return std::nullopt;
@@ -421,10 +422,10 @@ std::vector<Scenario> DelayRuleScenarios() {
        }),
        .script = {NotReady()},
        .polled_at = {k0, Seconds(3), Seconds(6)},
-       .reason = StopReason::kDelayRule,
+       .reason = StopReason::kDelaySource,
        .code = StatusCode::kResourceExhausted,
        .ends_at = Seconds(6)},
-      {.name = "InvalidAnswersOfADelayRuleFallBack",
+      {.name = "InvalidAnswersOfADelayFunctionFallBack",
        .options = rule([](const DelayRequest& request, absl::BitGenRef) {
          return request.attempt == 1   ? -Seconds(1)
                 : request.attempt == 2 ? absl::InfiniteDuration()
@@ -436,7 +437,7 @@ std::vector<Scenario> DelayRuleScenarios() {
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
        .ends_at = Seconds(7)},
-      {.name = "ADelayRuleCannotPassTheDeadline",
+      {.name = "ADelayFunctionCannotPassTheDeadline",
        .options = rule([](const DelayRequest&, absl::BitGenRef) {
          return absl::Hours(1000000);
        }),
@@ -445,12 +446,12 @@ std::vector<Scenario> DelayRuleScenarios() {
        .reason = StopReason::kDeadline,
        .code = StatusCode::kDeadlineExceeded,
        .ends_at = Seconds(60)},
-      {.name = "ConfirmingIsNotForTheDelayRule",
+      {.name = "ConfirmingIsNotForTheDelaySource",
        .options = Options(Seconds(60),
                           [](auto& o) {
                             o.confirm.successes = 2;
-                            o.delay_rule = [](const DelayRequest&,
-                                              absl::BitGenRef) {
+                            o.delay_source = [](const DelayRequest&,
+                                                absl::BitGenRef) {
                               return std::nullopt;
                             };
                           }),
@@ -634,9 +635,9 @@ std::vector<Scenario> HoldScenarios() {
 
 std::vector<Scenario> RuleScenarios() {
   std::vector<Scenario> all;
-  for (auto part :
-       {StartScenarios, DelayScenarios, RetryAfterScenarios, DelayRuleScenarios,
-        DeadlineScenarios, LimitScenarios, StopScenarios, HoldScenarios}) {
+  for (auto part : {StartScenarios, DelayScenarios, RetryAfterScenarios,
+                    DelaySourceScenarios, DeadlineScenarios, LimitScenarios,
+                    StopScenarios, HoldScenarios}) {
     for (Scenario& scenario : part()) all.push_back(std::move(scenario));
   }
   return all;

@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "waiter/retry_after.h"
+#include "waiter/classify.h"
 
 namespace {
 

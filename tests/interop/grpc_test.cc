@@ -15,7 +15,6 @@
 #include "waiter/poll.h"
 #include "waiter/presets.h"
 #include "waiter/result.h"
-#include "waiter/retry_after.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"

@@ -89,7 +89,7 @@ class LearnedDelaysTest : public testing::Test {
                              uint64_t seed = 1) {
     return {.operation = "create",
             .timeout = absl::Hours(10),
-            .learned_delays = std::move(learned),
+            .delay_source = std::move(learned),
             .hooks = {.seed = seed}};
   }
 

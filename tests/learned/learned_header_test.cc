@@ -34,6 +34,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/backoff.h"
+#include "waiter/delay_source.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/batch_poller.h"
 #include "waiter/engine/engine.h"
@@ -336,7 +337,7 @@ TEST(LearnedScheduleHeaderTest, WithoutRecordingTheModelStaysAsItIs) {
     Waiter wait([&] { return clock.Elapsed() >= absl::Minutes(1); },
                 {.operation = "a",
                  .timeout = absl::Hours(1),
-                 .learned_delays = records ? learned : played,
+                 .delay_source = records ? learned : played,
                  .hooks = {.seed = 7},
                  .clock = &clock});
     attempts[records ? 1 : 0] = wait.Wait().report().attempts;
@@ -454,7 +455,7 @@ class LearnedWaitHeaderTest : public testing::Test {
   WaitOptions Options() {
     return {.operation = "create",
             .timeout = absl::Minutes(10),
-            .learned_delays = learned_,
+            .delay_source = learned_,
             .hooks = {.seed = 1},
             .clock = &clock_};
   }
@@ -501,14 +502,44 @@ TEST_F(LearnedWaitHeaderTest, WaitThatRunsOutOfAttemptsIsAtLeastThatLong) {
   EXPECT_NEAR(absl::FDivDuration(Last().after, clock_.Elapsed()), 1, 1e-6);
 }
 
-TEST_F(LearnedWaitHeaderTest, RuleReplacesLearnedDelaysAndCanAskForThem) {
+// Learned delays, as a function changes them.
+class ChangedDelays : public DelaySource {
+ public:
+  using Change = std::function<std::optional<absl::Duration>(
+      const DelayRequest& request, absl::Duration learned)>;
+
+  ChangedDelays(std::shared_ptr<DelaySource> learned, Change change)
+      : learned_(std::move(learned)), change_(std::move(change)) {}
+
+  std::shared_ptr<DelaySource> ForOperation(std::string_view operation,
+                                            Clock& clock) override {
+    return std::make_shared<ChangedDelays>(
+        learned_->ForOperation(operation, clock), change_);
+  }
+  std::optional<absl::Duration> NextDelay(const DelayRequest& request,
+                                          absl::BitGenRef gen) override {
+    return change_(request, learned_->NextDelay(request, gen).value());
+  }
+  bool records_durations() const override { return true; }
+  void RecordDuration(const ObservedDuration& duration,
+                      MonotonicTime now) override {
+    learned_->RecordDuration(duration, now);
+  }
+
+ private:
+  const std::shared_ptr<DelaySource> learned_;
+  const Change change_;
+};
+
+TEST_F(LearnedWaitHeaderTest, AnotherSourceMayAskForLearnedDelays) {
   Learn();
   WaitOptions options = Options();
-  std::vector<absl::Duration> computed;
-  options.delay_rule = [&](const DelayRequest& request, absl::BitGenRef) {
-    computed.push_back(request.computed());
-    return absl::Seconds(7);
-  };
+  std::vector<absl::Duration> asked_for;
+  options.delay_source = std::make_shared<ChangedDelays>(
+      learned_, [&](const DelayRequest&, absl::Duration learned) {
+        asked_for.push_back(learned);
+        return absl::Seconds(7);
+      });
   std::vector<absl::Duration> polls;
   Waiter wait(
       [&] {
@@ -519,22 +550,24 @@ TEST_F(LearnedWaitHeaderTest, RuleReplacesLearnedDelaysAndCanAskForThem) {
   EXPECT_TRUE(wait.Wait().ok());
   EXPECT_THAT(polls, ElementsAre(absl::ZeroDuration(), absl::Seconds(7),
                                  absl::Seconds(14), absl::Seconds(21)));
-  ASSERT_THAT(computed, SizeIs(3));
-  EXPECT_GT(computed[0], absl::Seconds(10));
+  ASSERT_THAT(asked_for, SizeIs(3));
+  EXPECT_GT(asked_for[0], absl::Seconds(10));
   EXPECT_EQ(Last().after, absl::Seconds(14));
   EXPECT_EQ(Last().by, absl::Seconds(21));
 }
 
-TEST_F(LearnedWaitHeaderTest, RuleThatEndsTheWaitLeavesTheLowerBound) {
+TEST_F(LearnedWaitHeaderTest, SourceThatEndsTheWaitLeavesTheLowerBound) {
   Learn();
   WaitOptions options = Options();
-  options.delay_rule = [](const DelayRequest& request,
-                          absl::BitGenRef) -> std::optional<absl::Duration> {
-    if (request.attempt == 2) return std::nullopt;
-    return absl::Seconds(16);
-  };
+  options.delay_source = std::make_shared<ChangedDelays>(
+      learned_,
+      [](const DelayRequest& request,
+         absl::Duration /*learned*/) -> std::optional<absl::Duration> {
+        if (request.attempt == 2) return std::nullopt;
+        return absl::Seconds(16);
+      });
   Waiter wait([] { return false; }, options);
-  EXPECT_EQ(wait.Wait().reason(), StopReason::kDelayRule);
+  EXPECT_EQ(wait.Wait().reason(), StopReason::kDelaySource);
   EXPECT_EQ(Last().after, absl::Seconds(16));
   EXPECT_EQ(Last().by, absl::InfiniteDuration());
 }
@@ -853,7 +886,7 @@ TEST_F(LearnedWaitHeaderTest, EveryCurveTakesPartWithoutAnOverflow) {
         Fill(*model, "create", 60, count);
         SimulatedClock clock;
         WaitOptions options = Options();
-        options.learned_delays = Learned(model);
+        options.delay_source = Learned(model);
         options.clock = &clock;
         options.backoff = curves[curve];
         options.timeout = absl::Minutes(10);

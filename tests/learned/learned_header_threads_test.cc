@@ -103,7 +103,7 @@ class LearnedHeaderThreadsTest : public testing::Test {
     Waiter wait([&] { return clock.Elapsed() >= absl::Seconds(seconds); },
                 {.operation = operation,
                  .timeout = absl::Minutes(10),
-                 .learned_delays = learned,
+                 .delay_source = learned,
                  .clock = &clock});
     EXPECT_TRUE(wait.Wait().ok());
   }
@@ -296,7 +296,7 @@ void StartMany(WaitEngine& engine, SimulatedClock& clock,
     policies.push_back(
         WaitPolicy::Make({.operation = absl::StrCat("operation ", i),
                           .timeout = absl::Minutes(10),
-                          .learned_delays = learned,
+                          .delay_source = learned,
                           .clock = &clock}));
   }
   for (int i = 0; i < count; ++i) {

@@ -47,7 +47,7 @@ TEST(LearnedThreadsTest, WaitsOfManyThreadsReadATableThatIsReplaced) {
           Waiter wait([&] { return clock.Elapsed() >= end; },
                       {.operation = "shared",
                        .timeout = absl::Minutes(5),
-                       .learned_delays = *learned,
+                       .delay_source = *learned,
                        .clock = &clock});
           if (wait.Wait().ok()) ++succeeded;
         }
@@ -98,7 +98,7 @@ TEST(LearnedThreadsTest, EngineLearnsAndDelaysMayBeDestroyedBeforeItsWaits) {
   int succeeded = 0;
   const auto policy = WaitPolicy::Make({.operation = "engine",
                                         .timeout = absl::Minutes(5),
-                                        .learned_delays = *learned,
+                                        .delay_source = *learned,
                                         .clock = &clock});
   for (int i = 0; i < kWaits; ++i) {
     const absl::Duration end = absl::Seconds(30 + i % 20);

@@ -425,10 +425,10 @@ void Watched::CheckReason() {
       Expect(last == PollStatus::kServerError || last == PollStatus::kThrottled,
              "a limited status is found");
       break;
-    case StopReason::kDelayRule:
+    case StopReason::kDelaySource:
     case StopReason::kQuota:
     case StopReason::kShutDown:
-      Expect(false, "there is no delay rule, no quota and no engine");
+      Expect(false, "there is no delay source, no quota and no engine");
       break;
     case StopReason::kInvalidOptions:
       Expect(false, "the options are valid");

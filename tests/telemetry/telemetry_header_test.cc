@@ -69,11 +69,11 @@ using testing::SizeIs;
 using testing::StartsWith;
 
 constexpr std::array kAllReasons = {
-    StopReason::kSuccess,   StopReason::kFailed,
-    StopReason::kDeadline,  StopReason::kCancelled,
-    StopReason::kAttempts,  StopReason::kConsecutiveLimit,
-    StopReason::kDelayRule, StopReason::kQuota,
-    StopReason::kShutDown,  StopReason::kInvalidOptions};
+    StopReason::kSuccess,     StopReason::kFailed,
+    StopReason::kDeadline,    StopReason::kCancelled,
+    StopReason::kAttempts,    StopReason::kConsecutiveLimit,
+    StopReason::kDelaySource, StopReason::kQuota,
+    StopReason::kShutDown,    StopReason::kInvalidOptions};
 constexpr std::array kAllStatuses = {
     PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kThrottled,
     PollStatus::kServerError, PollStatus::kFailed};

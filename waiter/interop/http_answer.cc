@@ -20,7 +20,6 @@
 #include "waiter/interop/internal/hint_of_fields.h"
 #include "waiter/interop/internal/http_message.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 
 namespace waiter {
 

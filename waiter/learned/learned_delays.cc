@@ -10,18 +10,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/learned/duration_estimate.h"
@@ -140,11 +143,20 @@ LearnedSchedule LearnedDelays::Schedule(std::string_view operation) const {
   return schedule;
 }
 
-std::shared_ptr<internal::LearnedOperation> LearnedDelays::Of(
-    std::string_view operation, MonotonicTime now) {
+std::shared_ptr<DelaySource> LearnedDelays::ForOperation(
+    std::string_view operation, Clock& clock) {
   std::shared_ptr<internal::LearnedOperation> found = FindOrMake(operation);
-  found->Refresh(now);
+  found->Refresh(clock.MonotonicNow());
   return found;
+}
+
+std::shared_ptr<DelaySource> LearnedDelays::ForSimulation() const {
+  return WithoutRecording();
+}
+
+std::optional<absl::Duration> LearnedDelays::NextDelay(
+    const DelayRequest& request, absl::BitGenRef gen) {
+  return FindOrMake("")->NextDelay(request, gen);
 }
 
 std::shared_ptr<internal::LearnedOperation> LearnedDelays::FindOrMake(
@@ -152,7 +164,7 @@ std::shared_ptr<internal::LearnedOperation> LearnedDelays::FindOrMake(
   const internal::MutexLock lock(mutex_);
   const auto found = operations_.find(internal::ToAbsl(operation));
   if (found != operations_.end()) return found->second;
-  if (operations_.size() >= kMostKept) {
+  if (operations_.size() >= kMaxKept) {
     absl::erase_if(operations_, [](const auto& entry) {
       return entry.second.use_count() == 1;
     });
@@ -173,8 +185,24 @@ LearnedOperation::LearnedOperation(std::shared_ptr<DurationModel> model,
       name_(std::move(name)),
       records_(records) {}
 
-void LearnedOperation::Record(const ObservedDuration& duration,
-                              MonotonicTime now) {
+std::optional<absl::Duration> LearnedOperation::NextDelay(
+    const DelayRequest& request, absl::BitGenRef gen) {
+  constexpr float kNanosecond = 1e-9F;
+  const auto elapsed =
+      static_cast<float>(absl::ToChronoNanoseconds(request.elapsed).count());
+  const LearnedDelay found = table_.Find(elapsed * kNanosecond, gen());
+  if (found.delay <= 0) return std::nullopt;  // There is no table.
+  if (found.weight <= 0) return request.computed();
+  const auto seconds = static_cast<double>(found.delay);
+  if (found.weight >= 1) return absl::Seconds(seconds);
+  const std::chrono::duration<double> computed =
+      absl::ToChronoNanoseconds(request.computed());
+  const double other = std::max(computed.count(), 1e-9);
+  return absl::Seconds(other * std::pow(seconds / other, found.weight));
+}
+
+void LearnedOperation::RecordDuration(const ObservedDuration& duration,
+                                      MonotonicTime now) {
   if (!records_) return;
   model_->Record(name_, duration);
   Refresh(now);

@@ -129,7 +129,7 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
 }
 
 std::string DescribeDelays(const WaitOptions& wait) {
-  if (wait.delay_rule) return "by options.policy.delay_rule";
+  if (wait.delay_source != nullptr) return "by options.policy.delay_source";
   const BackoffOptions& backoff = wait.backoff;
   std::string text = absl::FormatDuration(backoff.initial_delay);
   if (backoff.multiplier > 1 && backoff.initial_delay < backoff.max_delay) {

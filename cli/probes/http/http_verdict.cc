@@ -25,7 +25,6 @@
 #include "nlohmann/json.hpp"
 #include "waiter/classify.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 
 namespace waiter::cli {
 namespace {

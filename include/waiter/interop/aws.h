@@ -47,7 +47,6 @@
 #include "waiter/interop/internal/hint_of_fields.h"
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 
 namespace waiter {
 

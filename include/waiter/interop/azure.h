@@ -48,7 +48,6 @@
 #include "waiter/interop/internal/azure_answer.h"
 #include "waiter/interop/internal/hint_of_fields.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 #include "waiter/stop_token.h"
 
 namespace waiter {

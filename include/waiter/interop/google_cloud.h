@@ -95,7 +95,7 @@ absl::Status ToAbslStatus(const S& status) {
 
 // Returns an answer with the class of `status` by `classifier`, which may
 // change the table in classify.h, and with `status` as its error. The RetryInfo
-// of an error makes a hint: `RetryInfoDelay` in retry_after.h.
+// of an error makes a hint: `RetryInfoDelay` in classify.h.
 template <GoogleStatus S>
 Poll<> FromGoogleStatus(
     const S& status,

@@ -47,7 +47,6 @@
 #include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 
 namespace waiter {
 

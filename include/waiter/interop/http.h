@@ -65,7 +65,6 @@
 #include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 
 namespace waiter {
 

@@ -35,7 +35,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "waiter/delay_source.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/learned/internal/duration_ring.h"
 #include "waiter/version.h"
@@ -46,16 +46,7 @@ namespace internal {
 class LearnedOperation;
 }  // namespace internal
 
-// Duration of one operation as polls saw it: it had not ended at `after` and
-// had at `by`, both from the start of the wait. An exact duration has both
-// equal. If the wait ended before its operation, `by` is infinite: such a
-// duration counts as at least `after`, and not as short. Parts outside of [1
-// ns, 1000 years] are moved into it, and `by` to no less than `after`.
-struct ObservedDuration {
-  absl::Duration after = absl::ZeroDuration();
-  absl::Duration by = absl::InfiniteDuration();
-};
-
+// A value.
 struct DurationModelOptions {
   // Maximum number of operations. When there is one more, the one that was used
   // least recently is forgotten. At least 1; smaller numbers count as 1.
@@ -71,8 +62,9 @@ class DurationModel {
   DurationModel(const DurationModel&) = delete;
   DurationModel& operator=(const DurationModel&) = delete;
 
-  // Adds a duration of an operation, which may have any name. About 100 ns, and
-  // the time of the recorder.
+  // Adds a duration of an operation, which may have any name. Parts outside of
+  // [1 ns, 1000 years] are moved into it, and `by` to no less than `after`.
+  // About 100 ns, and the time of the recorder.
   void Record(std::string_view operation, const ObservedDuration& duration);
 
   // Returns what is kept of an operation, the oldest first; empty if nothing

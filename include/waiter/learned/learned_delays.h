@@ -10,7 +10,7 @@
 //
 //   waiter::Waiter wait(GetStatus, {.operation = "create instance",
 //                                   .timeout = absl::Minutes(10),
-//                                   .learned_delays = *learned});
+//                                   .delay_source = *learned});
 //
 // Every such wait adds its duration to the model and polls by it. A
 // `DurationFile` (learned/durations.h) keeps them beyond the process.
@@ -36,10 +36,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/learned/durations.h"
 #include "waiter/version.h"
@@ -123,7 +125,7 @@ struct LearnedSchedule {
 // before they end. The delays of an operation follow the model when a policy or
 // a `Waiter` is made and when a wait is recorded, at most ten times per second
 // once there are many durations.
-class LearnedDelays {
+class LearnedDelays : public DelaySource {
  public:
   // Returns an error if `model` is null, or the error of `Validate`.
   static absl::StatusOr<std::shared_ptr<LearnedDelays>> Make(
@@ -140,21 +142,26 @@ class LearnedDelays {
   DurationModel& model() const { return *model_; }
   const LearnedDelaysOptions& options() const { return options_; }
 
- private:
-  friend class WaitPolicy;
+  // Returns the delays of an operation as the model is now, one object for all
+  // its waits. Keeps those that are not used, up to `kMaxKept` in all.
+  std::shared_ptr<DelaySource> ForOperation(std::string_view operation,
+                                            Clock& clock) override;
+  std::shared_ptr<DelaySource> ForSimulation() const override;
+  Replaces replaces() const override { return Replaces::kBackoff; }
+  // Uses the operation without a name.
+  std::optional<absl::Duration> NextDelay(const DelayRequest& request,
+                                          absl::BitGenRef gen) override;
+  bool records_durations() const override { return records_; }
 
+ private:
   LearnedDelays(std::shared_ptr<DurationModel> model,
                 const LearnedDelaysOptions& options, bool records)
       : model_(std::move(model)), options_(options), records_(records) {}
 
-  // Returns the delays of an operation as the model is `now`, one object for
-  // all its waits. Keeps unused ones, up to `kMostKept` in all.
-  std::shared_ptr<internal::LearnedOperation> Of(std::string_view operation,
-                                                 MonotonicTime now);
   std::shared_ptr<internal::LearnedOperation> FindOrMake(
       std::string_view operation);
 
-  static constexpr size_t kMostKept = 1000;
+  static constexpr size_t kMaxKept = 1000;
 
   const std::shared_ptr<DurationModel> model_;
   const LearnedDelaysOptions options_;

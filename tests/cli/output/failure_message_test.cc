@@ -135,7 +135,7 @@ TEST(FailureMessageTest, FirstLineSaysWhatEndedTheRun) {
        {1, "failed"},
        "db was not ready after 3s of 5m, as it failed for good"},
       {{"db"},
-       [](RunState& run) { run.targets[0].reason = StopReason::kDelayRule; },
+       [](RunState& run) { run.targets[0].reason = StopReason::kDelaySource; },
        {1, "failed"},
        "db was not ready after 3s of 5m"},
       {{"a", "b"},

@@ -85,7 +85,7 @@ class LearnedRunTest : public testing::Test {
     EXPECT_TRUE(file.ok()) << file.status();
     options.policy.timeout = absl::Hours(1);
     options.policy.hooks.seed = 1;
-    options.policy.learned_delays = *LearnedDelays::Make(model);
+    options.policy.delay_source = *LearnedDelays::Make(model);
     options.needed = ready.size();
     std::vector<WaitTarget> targets;
     for (size_t i = 0; i < ready.size(); ++i) {

@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "waiter/classify.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 
 // NOLINTBEGIN(readability-identifier-naming): defined by the SDK
 namespace Azure::Core {

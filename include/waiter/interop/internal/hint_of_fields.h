@@ -10,8 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/retry_after.h"
 
 namespace waiter::internal {
 

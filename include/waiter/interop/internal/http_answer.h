@@ -18,7 +18,6 @@
 #include "waiter/classify.h"
 #include "waiter/interop/internal/http_message.h"
 #include "waiter/poll.h"
-#include "waiter/retry_after.h"
 
 namespace waiter::internal {
 

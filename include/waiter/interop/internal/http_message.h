@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "waiter/retry_after.h"
+#include "waiter/classify.h"
 
 namespace waiter {
 
@@ -52,7 +52,7 @@ struct HttpResponse {
   bool body_is_cut = false;
 
   // Value of `Retry-After`, in seconds or as a date, or of a field in
-  // milliseconds (retry_after.h), which wins.
+  // milliseconds (classify.h), which wins.
   RetryAfter retry_after = {};
 
   // Returns the value of the first field with this name, ignoring case; empty

@@ -1,19 +1,21 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The learned delays of one operation, as the loop of a wait uses them.
+// The learned delays of one operation.
 
 #ifndef WAITER_LEARNED_INTERNAL_LEARNED_OPERATION_H_
 #define WAITER_LEARNED_INTERNAL_LEARNED_OPERATION_H_
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/random/bit_gen_ref.h"
+#include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/learned/durations.h"
 #include "waiter/learned/internal/poll_table.h"
 #include "waiter/learned/learned_delays.h"
@@ -22,23 +24,24 @@ namespace waiter::internal {
 
 // Thread-safe. The polls of all waits of the operation read one table, which is
 // made anew when the model has changed enough.
-class LearnedOperation {
+class LearnedOperation : public DelaySource {
  public:
   LearnedOperation(std::shared_ptr<DurationModel> model,
                    const LearnedDelaysOptions& options, std::string name,
                    bool records);
 
-  // Returns the delay after a poll. Draws from `gen` once.
-  LearnedDelay Find(std::chrono::nanoseconds elapsed,
-                    absl::BitGenRef gen) const {
-    constexpr float kNanosecond = 1e-9F;
-    return table_.Find(static_cast<float>(elapsed.count()) * kNanosecond,
-                       gen());
-  }
+  Replaces replaces() const override { return Replaces::kBackoff; }
 
-  // Adds what a wait saw that ended at `now`, and refreshes the table. Does
-  // nothing if the operation does not record.
-  void Record(const ObservedDuration& duration, MonotonicTime now);
+  // The more the model knows, the closer the delay is to its own and not to
+  // that of the backoff, on a logarithmic scale.
+  std::optional<absl::Duration> NextDelay(const DelayRequest& request,
+                                          absl::BitGenRef gen) override;
+
+  bool records_durations() const override { return records_; }
+
+  // Adds to the model, and refreshes the table.
+  void RecordDuration(const ObservedDuration& duration,
+                      MonotonicTime now) override;
 
   // Makes the table anew if the model has changed enough, at most ten times per
   // second once there are many durations. Takes up to 1 ms then; other threads

@@ -1,0 +1,193 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Delays from somewhere else than the backoffs of options.h: from a function,
+// from how long earlier waits took (learned/learned_delays.h), or from a class
+// of yours.
+//
+// A function replaces all delays. This one polls once per minute after an hour,
+// and as the other options say until then:
+//
+//   options.delay_source = [](const waiter::DelayRequest& request,
+//                             absl::BitGenRef gen) {
+//     if (request.elapsed > absl::Hours(1)) return absl::Minutes(1);
+//     return request.computed();
+//   };
+//
+// It may also end the wait, here when polling is pointless:
+//
+//   [](const waiter::DelayRequest& request,
+//      absl::BitGenRef gen) -> std::optional<absl::Duration> {
+//     if (request.found.detail() == "PAUSED") return std::nullopt;
+//     return request.computed();
+//   };
+//
+// The limits of a wait, its deadline and its last poll apply to these delays,
+// too. A source does not classify answers; that is the task of the status
+// function.
+
+#ifndef WAITER_DELAY_SOURCE_H_
+#define WAITER_DELAY_SOURCE_H_
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/random/bit_gen_ref.h"
+#include "absl/time/time.h"
+#include "waiter/clock.h"
+#include "waiter/poll.h"
+
+namespace waiter {
+
+// The situation after a poll that was neither success nor failure. Valid only
+// during the call of the source.
+struct DelayRequest {
+  // The answer of the poll, with the server's `retry_after`.
+  const Poll<>& found;
+
+  // Number of polls so far, at least 1.
+  int64_t attempt;
+
+  // Time since the start of the wait.
+  absl::Duration elapsed;
+
+  // Time until the deadline of the wait: above zero, infinite without one.
+  absl::Duration remaining;
+
+  // Returns the delay that the source replaces, before it is fitted to the
+  // deadline. The first call draws from the generator and advances the
+  // backoffs; later ones return the same.
+  absl::FunctionRef<absl::Duration()> computed;
+};
+
+// Duration of one operation as polls saw it: it had not ended at `after` and
+// had at `by`, both from the start of the wait. An exact duration has both
+// equal. If the wait ended before its operation, `by` is infinite: such a
+// duration counts as at least `after`, and not as short.
+struct ObservedDuration {
+  absl::Duration after = absl::ZeroDuration();
+  absl::Duration by = absl::InfiniteDuration();
+};
+
+// Waits on several threads use the same source, so its functions must be safe
+// to call concurrently. It has no memory for each wait: a delay should depend
+// on the request.
+class DelaySource {
+ public:
+  // The delays of the options that a source replaces.
+  enum class Replaces : uint8_t {
+    // After "not ready": `backoff`, but neither its `min_delay` nor a server's
+    // `retry_after`.
+    kBackoff,
+    // After every status but success: all backoffs and `retry_after`.
+    kAllDelays,
+  };
+
+  virtual ~DelaySource() = default;
+
+  // Returns the source of the waits for `operation`, or null if this object
+  // is. Called once for each policy, whose waits use `clock`.
+  virtual std::shared_ptr<DelaySource> ForOperation(
+      std::string_view /*operation*/, Clock& /*clock*/) {
+    return nullptr;
+  }
+
+  // Returns a source with the same delays for waits that are only simulated,
+  // which records nothing, or null if this object is such a source.
+  virtual std::shared_ptr<DelaySource> ForSimulation() const { return nullptr; }
+
+  // Must always return the same.
+  virtual Replaces replaces() const { return Replaces::kAllDelays; }
+
+  // Returns the delay before the next poll. A negative or infinite delay, such
+  // as arithmetic with not-a-number gives, is replaced by `computed()`. nullopt
+  // ends the wait with `StopReason::kDelaySource`; from a source that replaces
+  // `kBackoff` it leaves the delay to `backoff`.
+  //
+  // Draw random delays from `gen`, so that `WaitOptions::seed` and tests
+  // control them; it is valid only during the call. An exception ends the wait,
+  // like one of the status function.
+  virtual std::optional<absl::Duration> NextDelay(const DelayRequest& request,
+                                                  absl::BitGenRef gen) = 0;
+
+  // Returns whether waits call `RecordDuration`, which costs memory per wait.
+  // Must always return the same.
+  virtual bool records_durations() const { return false; }
+
+  // Takes what a wait that ended at `now` saw of its operation. Not called for
+  // a wait that saw nothing: one whose first poll succeeded, or one that ended
+  // otherwise and never found "not ready" after its start.
+  virtual void RecordDuration(const ObservedDuration& /*duration*/,
+                              MonotonicTime /*now*/) {}
+};
+
+// A function as a source: `NextDelay` of a source that replaces all delays.
+using DelayFunction = std::function<std::optional<absl::Duration>(
+    const DelayRequest& request, absl::BitGenRef gen)>;
+
+// What `WaitOptions::delay_source` holds: a source that waits share, or none.
+// Converts from a `std::shared_ptr` and from a function.
+class SharedDelaySource {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): `{.delay_source = function}`
+  SharedDelaySource(std::nullptr_t = nullptr) {}
+  template <std::derived_from<DelaySource> Source>
+  SharedDelaySource(std::shared_ptr<Source> source)
+      : source_(std::move(source)) {}
+  template <std::convertible_to<DelayFunction> Function>
+  SharedDelaySource(Function function) : source_(From(std::move(function))) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  DelaySource* get() const { return source_.get(); }
+  DelaySource* operator->() const { return source_.get(); }
+  friend bool operator==(const SharedDelaySource& a, std::nullptr_t) {
+    return a.source_ == nullptr;
+  }
+
+  // As the functions of `DelaySource`, which must be set, with the source
+  // itself in place of null.
+  SharedDelaySource ForOperation(std::string_view operation,
+                                 Clock& clock) const {
+    return OrThis(source_->ForOperation(operation, clock));
+  }
+  SharedDelaySource ForSimulation() const {
+    return OrThis(source_->ForSimulation());
+  }
+
+ private:
+  class FromFunction : public DelaySource {
+   public:
+    explicit FromFunction(DelayFunction function)
+        : function_(std::move(function)) {}
+
+    std::optional<absl::Duration> NextDelay(const DelayRequest& request,
+                                            absl::BitGenRef gen) override {
+      return function_(request, gen);
+    }
+
+   private:
+    const DelayFunction function_;
+  };
+
+  static std::shared_ptr<DelaySource> From(DelayFunction function) {
+    if (function == nullptr) return nullptr;
+    return std::make_shared<FromFunction>(std::move(function));
+  }
+
+  SharedDelaySource OrThis(std::shared_ptr<DelaySource> source) const {
+    return source == nullptr ? *this : SharedDelaySource(std::move(source));
+  }
+
+  std::shared_ptr<DelaySource> source_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_DELAY_SOURCE_H_
