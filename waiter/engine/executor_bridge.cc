@@ -116,7 +116,7 @@ void ExecutorBridge::RunPoll(const EngineTicket& ticket,
   }
 }
 
-// `on_give_up` of one wait, as the executor gets it. An executor that destroys
+// `on_failure` of one wait, as the executor gets it. An executor that destroys
 // it without running it has it called nevertheless.
 class ExecutorBridge::GiveUpTask {
  public:
@@ -143,7 +143,7 @@ void ExecutorBridge::GiveUp(std::shared_ptr<const WaitPolicy> policy,
                             std::string_view name, const WaitReport& report) {
   WAITER_TRY { executor_(GiveUpTask(std::move(policy), name, report)); }
   WAITER_CATCH(...) {
-    // The executor has destroyed the function, which has called `on_give_up`.
+    // The executor has destroyed the function, which has called `on_failure`.
   }
 }
 

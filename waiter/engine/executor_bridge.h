@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a worker runs on the user's executor: synchronous polls, and
-// `on_give_up`.
+// `on_failure`.
 //
 //   bridge.Poll(ticket, std::move(context), std::move(answer));
 //   ...
@@ -14,7 +14,7 @@
 //    if its wait ended, or must end, before the poll began.
 //  * An answer never comes inside of `Poll`'s call of the executor unless the
 //    status function ran there.
-//  * `on_give_up` is called exactly once, whatever the executor does.
+//  * `on_failure` is called exactly once, whatever the executor does.
 
 #ifndef WAITER_ENGINE_EXECUTOR_BRIDGE_H_
 #define WAITER_ENGINE_EXECUTOR_BRIDGE_H_
@@ -58,7 +58,7 @@ class ExecutorBridge {
   void Poll(const EngineTicket& ticket, PollContext context,
             std::unique_ptr<EngineAnswer> answer);
 
-  // Calls `on_give_up` of a wait on the executor.
+  // Calls `on_failure` of a wait on the executor.
   void GiveUp(std::shared_ptr<const WaitPolicy> policy, std::string_view name,
               const WaitReport& report);
 

@@ -605,7 +605,7 @@ void WaitStepper::CallBack(EngineStep& step) {
   WAITER_CATCH(...) { OnException(step, std::current_exception()); }
 }
 
-// Calls `on_give_up` if the wait has failed.
+// Calls `on_failure` if the wait has failed.
 void WaitStepper::GiveUp(EngineStep& step) {
   const WaitPolicy& policy = PolicyOf(step.record_);
   if (!policy.MustGiveUpAfter(step.report_)) return;

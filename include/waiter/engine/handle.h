@@ -79,9 +79,9 @@ class [[nodiscard]] WaitHandle {
   // and its success or failure wins; an asynchronous one is not awaited.
   void Cancel() { wait_.Cancel(); }
 
-  // Ends the wait without its callback and without `WaitOptions::on_give_up`,
-  // and calls `suspended` with its state, from which `WaitEngine::Resume` or
-  // `Waiter::Resume` continues it here or in another process: with the same
+  // Ends the wait without its callback and without `WaitHooks::on_failure`,
+  // and calls `suspended` with its state, from which `StartOptions::resume` or
+  // `RunOptions::resume` continues it here or in another process: with the same
   // start, deadline, attempts, errors and growth of delays, and with the next
   // poll when it would have come. Returns without waiting for that, and can be
   // called inside of any function or hook of the wait.
@@ -100,7 +100,7 @@ class [[nodiscard]] WaitHandle {
   // was given before this call counts.
   //
   // `suspended` gets an empty token, or the one that the wait was to resume, if
-  // the wait has not begun; `Resume` takes that as well. The tokens of a
+  // the wait has not begun; both take that as well. The tokens of a
   // `RetryQuota` that the next poll has paid for are not given back but are
   // part of the state, so that the resumed wait does not pay again. Observers
   // see `OnDone` with `kCancelled`, and `OnStart` when the wait is resumed.

@@ -87,7 +87,7 @@ class EngineStep {
   // Returns the place for the answer, except its value.
   Poll<>& found() { return report_.last_poll; }
 
-  // Feeds `found()` to the loop, and calls `on_give_up` if the wait failed.
+  // Feeds `found()` to the loop, and calls `on_failure` if the wait failed.
   void Decide();
   // Returns true if that ended the wait and the callback must run: with
   // `report()`, moved.
