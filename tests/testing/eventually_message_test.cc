@@ -56,13 +56,13 @@ class EventuallyMessageTest : public testing::Test {
     return {.timeout = timeout,
             .backoff = {.initial_delay = Seconds(1),
                         .max_delay = Minutes(5),
-                        .jitter = Jitter::None()},
+                        .multiplier = 2},
             .clock = &clock_};
   }
   EventuallyOptions HoldFor(absl::Duration time) {
     return {.backoff = {.initial_delay = Minutes(1),
                         .max_delay = Minutes(1),
-                        .jitter = Jitter::None()},
+                        .multiplier = 2},
             .hold_for = time,
             .clock = &clock_};
   }

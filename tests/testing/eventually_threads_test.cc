@@ -40,7 +40,7 @@ EventuallyOptions On(SimulatedClock& clock, absl::Duration timeout) {
   return {.timeout = timeout,
           .backoff = {.initial_delay = Seconds(1),
                       .max_delay = Minutes(5),
-                      .jitter = Jitter::None()},
+                      .multiplier = 2},
           .clock = &clock};
 }
 
@@ -176,7 +176,7 @@ TEST(EventuallyThreadsTest, StalledClockNamesItsSleepers) {
       clock.Elapsed(), Seconds(1),
       {.name = "job 42",
        .timeout = Seconds(5),
-       .backoff = {.initial_delay = Seconds(1), .jitter = Jitter::None()},
+       .backoff = {.initial_delay = Seconds(1), .max_delay = Seconds(8)},
        .clock = &clock});
   EXPECT_THAT(text, AllOf(HasSubstr("\"job 42: clock.Elapsed()\" until 1s"),
                           HasSubstr("Asleep: 1 of 2 participants")));
