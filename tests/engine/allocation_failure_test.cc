@@ -53,6 +53,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
+#include "waiter/token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -529,6 +530,23 @@ TEST_P(HandleFailureTest, DestroyingInsideOfAFunctionDoesNotThrow) {
         .Detach();
     scene.engine.RunDue();
     EXPECT_TRUE(succeeded);
+    EXPECT_EQ(scene.ended, 0);
+  });
+}
+
+TEST_P(HandleFailureTest, SuspendThatThrowsHasNoEffect) {
+  WithEveryFailure([](Scene& scene) {
+    WaitHandle wait = StartForever(scene);
+    scene.engine.RunDue();
+    int suspended = 0;
+    const auto count = [&](const WaitToken&) { ++suspended; };
+    if (!scene.Try([&] { wait.Suspend(count); })) {
+      scene.engine.RunDue();
+      EXPECT_TRUE(wait.pending());
+      wait.Suspend(count);
+    }
+    scene.engine.RunDue();
+    EXPECT_EQ(suspended, 1);
     EXPECT_EQ(scene.ended, 0);
   });
 }

@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -21,7 +20,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
-#include "tests/support/failing_new.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
 #include "waiter/engine/async_waiter.h"
@@ -726,24 +724,6 @@ TEST_F(SuspendTest, ExceptionGoesWhereThoseOfCallbacksGo) {
 
   EXPECT_EQ(text, "no disk");
   EXPECT_EQ(held(), 0);
-}
-
-TEST_F(SuspendTest, LackOfMemoryHasNoEffect) {
-  WaitEngine engine(Simulated());
-  WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
-  engine.RunDue();
-  {
-    const FailingNew failing(1, FailingNew::Mode::kFromThen);
-    EXPECT_THROW(wait.Suspend([this](const WaitToken&) { ++polls_; }),
-                 std::bad_alloc);
-  }
-  clock_.AdvanceTime(Seconds(1));
-  engine.RunDue();
-  EXPECT_EQ(polls_, 2);
-  wait.Suspend(Save());
-  engine.RunDue();
-
-  EXPECT_THAT(saved_, SizeIs(1));
 }
 
 // Budgets.

@@ -58,8 +58,8 @@ TEST(SuspendThreadsTest, EndOfTheEngineAwaitsAPollAndSavesItsWait) {
   EXPECT_THAT(attempts, ElementsAre(1));
 }
 
-// What threads do with their waits besides suspending them.
-enum class Besides : uint8_t { kNothing, kCancel, kDestroy, kEndEngine };
+// What happens to the waits in addition to `Suspend`.
+enum class Other : uint8_t { kNothing, kCancel, kDestroy, kEndEngine };
 
 // How often a wait has ended, by the way in which it did.
 struct Ends {
@@ -67,7 +67,7 @@ struct Ends {
   std::atomic<int> called_back = 0;
 };
 
-class SuspendRacesTest : public testing::TestWithParam<Besides> {
+class SuspendRacesTest : public testing::TestWithParam<Other> {
  protected:
   void Start(size_t waits) {
     ends_ = std::vector<Ends>(waits);
@@ -88,8 +88,8 @@ class SuspendRacesTest : public testing::TestWithParam<Besides> {
     for (size_t i = begin; i < waits_.size(); i += 2) {
       waits_[i].Suspend(
           [&ends = ends_[i]](const WaitToken&) { ++ends.suspended; });
-      if (GetParam() == Besides::kCancel) waits_[i].Cancel();
-      if (GetParam() == Besides::kDestroy) waits_[i] = WaitHandle();
+      if (GetParam() == Other::kCancel) waits_[i].Cancel();
+      if (GetParam() == Other::kDestroy) waits_[i] = WaitHandle();
     }
   }
 
@@ -105,27 +105,26 @@ TEST_P(SuspendRacesTest, EachWaitEndsInOneWay) {
     JoiningThread first([this] { Suspend(0); });
     JoiningThread second([this] { Suspend(1); });
     go_ = true;
-    if (GetParam() == Besides::kEndEngine) engine_.reset();
+    if (GetParam() == Other::kEndEngine) engine_.reset();
   }
   engine_.reset();
 
   for (const Ends& ends : ends_) {
     EXPECT_LE(ends.suspended, 1);
-    if (GetParam() == Besides::kDestroy) {
+    if (GetParam() == Other::kDestroy) {
       EXPECT_LE(ends.suspended + ends.called_back, 1);
     } else {
       EXPECT_EQ(ends.suspended + ends.called_back, 1);
     }
-    if (GetParam() != Besides::kEndEngine) {
+    if (GetParam() != Other::kEndEngine) {
       EXPECT_EQ(ends.called_back, 0);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Besides, SuspendRacesTest,
-                         testing::Values(Besides::kNothing, Besides::kCancel,
-                                         Besides::kDestroy,
-                                         Besides::kEndEngine));
+INSTANTIATE_TEST_SUITE_P(All, SuspendRacesTest,
+                         testing::Values(Other::kNothing, Other::kCancel,
+                                         Other::kDestroy, Other::kEndEngine));
 
 }  // namespace
 }  // namespace waiter

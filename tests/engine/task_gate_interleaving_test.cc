@@ -648,7 +648,7 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
   EXPECT_THAT(FirstFailure<Defect::kHidesPollBegun>(
                   "suspend against worker and executor"),
               HasSubstr("a poll that has begun is not awaited"));
-  EXPECT_THAT(FirstFailure<Defect::kHidesAbandoned>(
+  EXPECT_THAT(FirstFailure<Defect::kHidesEntered>(
                   "suspend, then abandon against worker"),
               HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>("abandon against worker"),

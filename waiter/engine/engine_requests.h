@@ -14,8 +14,8 @@
 //
 // Invariants:
 //  * Requests of one kind are taken in the order in which they were posted.
-//    Those of the worker's own functions take no lock, and never overtake those
-//    of other threads.
+//    Requests by functions of the worker's waits take no lock, and never
+//    overtake requests of other threads.
 //  * Only requests to the current wait of a record are posted. The wait may
 //    have ended when the request is taken, so the worker checks
 //    `WaitRef::IsPending`.
@@ -82,8 +82,8 @@ struct EngineMail {
 
 class EngineRequests {
  public:
-  // `wake` may be null, and otherwise is called after a post that the worker's
-  // thread must be told of. An exception of it terminates the program.
+  // `wake` may be null. Otherwise it is called after the first post since the
+  // last fetch. An exception that leaves it terminates the program.
   EngineRequests(EngineWorker& worker, Clock& clock,
                  std::function<void()> wake);
 
@@ -101,7 +101,8 @@ class EngineRequests {
   // Throws `std::bad_alloc` before the request takes effect.
   void Suspend(EngineRecord& record, Generation generation,
                absl::AnyInvocable<void(WaitToken)> suspended);
-  // Asks again, later in the same round or in the next one. For the worker.
+  // Puts a request back for later in the same round, or for the next one. For
+  // the worker's thread.
   void SuspendLater(std::unique_ptr<SuspendRequest> request) {
     own_.suspends.Push(std::move(request));
   }
@@ -124,8 +125,8 @@ class EngineRequests {
   bool FetchOthers();
   EngineMail& others() { return others_; }
 
-  // The same for the requests of the worker's own functions. They are older
-  // than those that other threads have posted since.
+  // The same for requests by functions of the worker's waits. These are older
+  // than what other threads have posted since the last fetch.
   bool has_own() const { return !own_.empty(); }
   bool has_own_answers() const { return !own_.answers.empty(); }
   EngineMail& FetchOwn();

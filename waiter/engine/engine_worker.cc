@@ -214,7 +214,7 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   // Answers that were given within status functions come before timers.
   if (requests_.has_own_answers()) ProcessOwn();
   FireTimers();
-  if (stepper_.has_ready() || requests_.has_own() || !new_waits_.empty() ||
+  if (!stepper_.ready().empty() || requests_.has_own() || !new_waits_.empty() ||
       shut_down_.has_begun() != was_ending || requests_.has_mail()) {
     return clock.now();
   }
@@ -324,7 +324,7 @@ void EngineWorker::BeginNew() {
 }
 
 void EngineWorker::PollReady() {
-  stepper_.TakeReady(polling_);
+  std::swap(stepper_.ready(), polling_);
   for (const WaitRef& wait : polling_) {
     if (wait.IsPending()) stepper_.Step(*wait.record);
   }

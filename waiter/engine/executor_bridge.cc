@@ -102,7 +102,7 @@ void ExecutorBridge::RunPoll(const EngineTicket& ticket,
                              const PollContext& context,
                              std::unique_ptr<EngineAnswer> answer) {
   EngineRecord& record = *ticket.wait.record;
-  // The wait may have ended, or been told to, before its turn came.
+  // The wait may have ended or been cancelled before its turn came.
   if (!record.gate.EnterToPoll(ticket.wait.generation)) return;
   {
     const TaskScope scope(worker_, record);

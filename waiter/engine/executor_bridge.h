@@ -12,8 +12,9 @@
 //  * Each poll is answered exactly once: with what the status function
 //    returned, or with a failure if the executor destroys or refuses it; never
 //    if its wait ended, or must end, before the poll began.
-//  * An answer never comes inside of `Poll`'s call of the executor unless the
-//    status function ran there.
+//  * If the executor destroys a poll inside of `Poll`, the answer is given
+//  after
+//    the executor has returned, with its exception if it threw one.
 //  * `on_failure` is called exactly once, whatever the executor does.
 
 #ifndef WAITER_ENGINE_EXECUTOR_BRIDGE_H_
@@ -69,8 +70,8 @@ class ExecutorBridge {
   class PollTask;
   class GiveUpTask;
 
-  // The answer of the poll that the executor is being handed, and the same
-  // again if the executor destroys the poll meanwhile.
+  // The answer of the poll that the executor is being handed. `dropped` owns it
+  // if the executor destroys the poll during the call.
   struct HandOver {
     const EngineAnswer* answer;
     std::unique_ptr<EngineAnswer> dropped;

@@ -4,7 +4,6 @@
 #include "waiter/engine/wait_stepper.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -84,7 +83,9 @@ void WaitStepper::Start(EngineRecord& record) {
   if (record.gate.freed()) {
     Abandon(record, StopReason::kCancelled);
   } else if (WorkerShutDown::ForbidsCallback(record)) {
-    if (EnterTask(record)) Abandon(record, StopReason::kShutDown);
+    if (record.gate.Enter(has_executor_)) {
+      Abandon(record, StopReason::kShutDown);
+    }
   } else if (!shut_down_.has_begun()) {
     // `ShutDown` follows otherwise.
     Step(record);
@@ -93,7 +94,7 @@ void WaitStepper::Start(EngineRecord& record) {
 
 inline NextStep WaitStepper::Begin(EngineStep& step) {
   const EngineRecord& record = step.record_;
-  const WaitPolicy& policy = PolicyOf(record);
+  const WaitPolicy& policy = waits_.PolicyOf(record);
   const MonotonicTime now = poll_clock_.now();
   const auto stop_requested = [&] { return StopRequested(record); };
   if (record.ops->token != nullptr) {
@@ -122,7 +123,7 @@ void WaitStepper::WithLoop(EngineRecord& record, Body body) {
 }
 
 void WaitStepper::Step(EngineRecord& record) {
-  if (!EnterTask(record)) return;
+  if (!record.gate.Enter(has_executor_)) return;
   if (record.is_plain && !record.gate.must_not_poll()) {
     timers_.Clear(record);
     StepPlain(record);
@@ -165,7 +166,7 @@ inline void WaitStepper::StepPlain(EngineRecord& record) {
     if (!BeginPlain(record)) return;
   } else if (record.phase == Phase::kSleeping) {
     const MonotonicTime now = poll_clock_.now();
-    WaitLoop loop = codec.MakePlainLoop(record, PolicyOf(record), now);
+    WaitLoop loop = codec.MakePlainLoop(record, waits_.PolicyOf(record), now);
     // A poll follows, as no stop was requested.
     LoopSteps::OnPlainWake(loop, now);
     codec.PackWakeUp(record, loop.state());
@@ -208,7 +209,7 @@ bool WaitStepper::BeginPlain(EngineRecord& record) {
 // looks at the request when it is about to.
 void WaitStepper::Notify(EngineRecord& record) {
   if (record.phase != Phase::kSleeping || !record.gate.poll_requested() ||
-      !EnterTask(record)) {
+      !record.gate.Enter(has_executor_)) {
     return;
   }
   WithLoop(record, [&](EngineStep& step) {
@@ -226,32 +227,32 @@ void WaitStepper::Notify(EngineRecord& record) {
 
 // Carries out `step.next_`.
 inline void WaitStepper::Execute(EngineStep& step) {
-  if (step.next_.action() == NextStep::Action::kPoll) {
-    // A hook may have destroyed the handle, or suspended the wait.
-    if (step.record_.gate.abandoned() ||
-        step.record_.gate.suspend_requested()) {
-      Park(step);
-      return;
-    }
-    step.record_.gate.MeetPollRequest();
-    counters_.polls.Add(1);
-    if (has_executor_ && !step.record_.ops->is_asynchronous) {
-      PollOnExecutor(step);
-      return;
-    }
+  const TaskGate& gate = step.record_.gate;
+  // A hook may have destroyed the handle, or suspended the wait.
+  if (step.next_.action() == NextStep::Action::kPoll && !gate.abandoned() &&
+      !gate.suspend_requested()) {
     Poll(step);
-    // The time of a poll that has not answered.
-    if (step.deferred_) poll_clock_.EndOfPoll(exact_polls_);
+  } else {
+    Park(step);
   }
-  Park(step);
 }
 
 inline void WaitStepper::Poll(EngineStep& step) {
-  if (step.record_.ops->takes_context) {
+  EngineRecord& record = step.record_;
+  record.gate.MeetPollRequest();
+  counters_.polls.Add(1);
+  if (has_executor_ && !record.ops->is_asynchronous) {
+    PollOnExecutor(step);
+    return;
+  }
+  if (record.ops->takes_context) {
     PollWithContext(step);
   } else {
     CallStatusFunction(step);
   }
+  // The time of a poll that has not answered.
+  if (step.deferred_) poll_clock_.EndOfPoll(exact_polls_);
+  Park(step);
 }
 
 // A separate function because a context is large.
@@ -302,7 +303,7 @@ void WaitStepper::Answer(EngineAnswer& answer) {
   }
   // An executor that fails does not win over a poll that has begun.
   if (answer.failure.ok() ? !record.gate.EnterForAnswer(has_executor_)
-                          : !EnterTask(record)) {
+                          : !record.gate.Enter(has_executor_)) {
     return;
   }
   timers_.Clear(record);
@@ -348,16 +349,20 @@ inline void WaitStepper::Decide(EngineStep& step) {
 // Feeds the answer of a poll to the loop of the step.
 NextStep WaitStepper::DecideAny(EngineStep& step) {
   EngineRecord& record = step.record_;
-  const MonotonicTime end = EndOfPoll(step);
+  const MonotonicTime end = step.answered_at_.has_value()
+                                ? *step.answered_at_
+                                : poll_clock_.EndOfPoll(exact_polls_);
   // An answer that was given earlier counts from then, and so do its hooks.
-  const bool was_given =
-      step.answered_at_.has_value() && PolicyOf(record).observer() != nullptr;
+  const bool was_given = step.answered_at_.has_value() &&
+                         waits_.PolicyOf(record).observer() != nullptr;
   const MonotonicTime taken =
       was_given ? poll_clock_.EndOfPoll(/*exact=*/true) : end;
   const auto read_clock = [&] {
     return end + (poll_clock_.EndOfPoll(/*exact=*/true) - taken);
   };
-  auto gen = GenOf(record);
+  auto gen = record.has_cold_state && record.cold->gen.has_value()
+                 ? GivenOrOwnGen<SplitMix64>(nullptr, *record.cold->gen)
+                 : OwnGen();
   return LoopSteps::OnPoll(
       *step.loop_, end, gen, [&] { return StopRequested(record); }, read_clock);
 }
@@ -365,9 +370,9 @@ NextStep WaitStepper::DecideAny(EngineStep& step) {
 // The same for a plain wait, which then sleeps unless it ends.
 inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
   EngineRecord& record = step.record_;
-  const WaitPolicy& policy = PolicyOf(record);
+  const WaitPolicy& policy = waits_.PolicyOf(record);
   const MonotonicTime began = poll_clock_.now();
-  const MonotonicTime end = EndOfPoll(step);
+  const MonotonicTime end = poll_clock_.EndOfPoll(exact_polls_);
   const auto stop_requested = [&] { return StopRequested(record); };
   RecordCodec& codec = waits_.codec();
   auto gen = OwnGen();
@@ -392,18 +397,6 @@ inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
   return next;
 }
 
-inline MonotonicTime WaitStepper::EndOfPoll(const EngineStep& step) {
-  return step.answered_at_.has_value() ? *step.answered_at_
-                                       : poll_clock_.EndOfPoll(exact_polls_);
-}
-
-inline GivenOrOwnGen<SplitMix64> WaitStepper::GenOf(EngineRecord& record) {
-  if (record.has_cold_state && record.cold->gen.has_value()) {
-    return {nullptr, *record.cold->gen};
-  }
-  return OwnGen();
-}
-
 // Returns the generator of the waits that have none.
 inline GivenOrOwnGen<SplitMix64> WaitStepper::OwnGen() {
   return {gen_.has_value() ? &*gen_ : nullptr, own_gen_};
@@ -412,7 +405,7 @@ inline GivenOrOwnGen<SplitMix64> WaitStepper::OwnGen() {
 std::string_view EngineStep::name() const {
   if (loop_ != nullptr) return loop_->name();
   WaitLoop loop = stepper_.waits_.codec().MakePlainLoop(
-      record_, stepper_.PolicyOf(record_), MonotonicTime());
+      record_, stepper_.waits_.PolicyOf(record_), MonotonicTime());
   RecordCodec::SetName(record_, loop);
   return loop.name();
 }
@@ -508,10 +501,10 @@ bool WaitStepper::ShortenSleep(EngineStep& step) {
 
 void WaitStepper::Expire(EngineRecord& record) {
   timers_.Clear(record);
-  if (record.ops->is_awaited != nullptr && EnterTask(record)) {
+  if (record.ops->is_awaited != nullptr && record.gate.Enter(has_executor_)) {
     const bool is_awaited = IsAwaited(record);
     LeaveTask(record);
-    // The wait ends here if its handle was destroyed meanwhile.
+    // Leaving ends the wait if its handle was destroyed.
     if (is_awaited || record.phase == Phase::kFree) return;
   }
   End(record, StopReason::kDeadline);
@@ -524,7 +517,7 @@ void WaitStepper::End(EngineRecord& record, StopReason reason) {
   // Tells the poll, which an executor may be running.
   if (awaits_answer) waiter::stop_source(record.cold->stop).request_stop();
   // If a poll on the executor has begun, its answer comes first.
-  if (!EnterTask(record)) return;
+  if (!record.gate.Enter(has_executor_)) return;
   WithLoop(record, [&](EngineStep& step) {
     step.next_ = step.loop_->End(poll_clock_.now(), reason, awaits_answer);
     Execute(step);
@@ -541,7 +534,7 @@ void WaitStepper::Suspend(std::unique_ptr<SuspendRequest> request) {
   if (awaits_answer && record.ops->is_asynchronous) {
     waiter::stop_source(record.cold->stop).request_stop();
   }
-  if (!EnterTask(record)) {
+  if (!record.gate.Enter(has_executor_)) {
     if (awaits_answer) record.cold->suspend = std::move(request);
     return;
   }
@@ -575,7 +568,7 @@ WaitToken WaitStepper::Save(EngineStep& step) {
 
 void WaitStepper::Abandon(EngineRecord& record, StopReason reason) {
   const auto ancestry = shut_down_.Enter(record, reason);
-  const WaitPolicy& policy = PolicyOf(record);
+  const WaitPolicy& policy = waits_.PolicyOf(record);
   if (!WorkerShutDown::ForbidsHooks(record) &&
       (policy.keeps_details() || policy.has_budgets())) {
     WithLoop(record, [&](EngineStep& step) {
@@ -586,28 +579,25 @@ void WaitStepper::Abandon(EngineRecord& record, StopReason reason) {
   Release(record);
 }
 
+// Calls back without a value, unless that has been done or the wait was
+// abandoned.
 void WaitStepper::Finish(EngineStep& step) {
-  if (!step.called_back_) CallBack(step);
-  waits_.codec().ClearReport(step.record_);
-  Release(step.record_);
-}
-
-// Calls back without a value, unless the wait was abandoned.
-void WaitStepper::CallBack(EngineStep& step) {
   EngineRecord& record = step.record_;
-  if (record.gate.abandoned()) return;
-  GiveUp(step);
-  if (record.gate.abandoned()) return;
-  step.called_back_ = true;
-  WAITER_TRY {
-    record.ops->finish(record.task.data(), std::move(step.report_));
+  if (!step.called_back_ && !record.gate.abandoned()) GiveUp(step);
+  if (!step.called_back_ && !record.gate.abandoned()) {
+    step.called_back_ = true;
+    WAITER_TRY {
+      record.ops->finish(record.task.data(), std::move(step.report_));
+    }
+    WAITER_CATCH(...) { OnException(step, std::current_exception()); }
   }
-  WAITER_CATCH(...) { OnException(step, std::current_exception()); }
+  waits_.codec().ClearReport(record);
+  Release(record);
 }
 
 // Calls `on_failure` if the wait has failed.
 void WaitStepper::GiveUp(EngineStep& step) {
-  const WaitPolicy& policy = PolicyOf(step.record_);
+  const WaitPolicy& policy = waits_.PolicyOf(step.record_);
   if (!policy.MustGiveUpAfter(step.report_)) return;
   if (has_executor_) {
     executor_.GiveUp(waits_.SharePolicyOf(step.record_), step.name(),
@@ -615,10 +605,6 @@ void WaitStepper::GiveUp(EngineStep& step) {
   } else {
     policy.GiveUpAfter(step.name(), step.report_);
   }
-}
-
-inline bool WaitStepper::EnterTask(EngineRecord& record) const {
-  return record.gate.Enter(/*shared=*/has_executor_);
 }
 
 inline void WaitStepper::LeaveTask(EngineRecord& record) {

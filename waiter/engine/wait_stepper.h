@@ -11,8 +11,7 @@
 // wait and sets its timer.
 //
 // Invariants:
-//  * Functions and hooks of a wait run inside of its gate and of a `TaskScope`,
-//    and while they run, no pointer into the state of other waits is kept.
+//  * Functions and hooks of a wait run inside of its gate and of a `TaskScope`.
 //  * Between two steps the record holds the whole state of the wait, and the
 //    wait is in exactly one place: among the ready ones, under a timer or
 //    asleep forever, with a poll whose answer comes as a request, or held for a
@@ -40,14 +39,12 @@
 #include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/pending_waits.h"
 #include "waiter/engine/poll_clock.h"
-#include "waiter/engine/record_codec.h"
 #include "waiter/engine/record_pool.h"
 #include "waiter/engine/wait_timers.h"
 #include "waiter/engine/worker_references.h"
 #include "waiter/engine/worker_shut_down.h"
 #include "waiter/loop.h"
 #include "waiter/loop_steps.h"
-#include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/token.h"
@@ -69,7 +66,7 @@ class WaitStepper {
     ExecutorBridge& executor;
   };
 
-  // `seed` is that of the generator of waits that have none.
+  // `seed` is for the generator of waits whose policy has no seed.
   WaitStepper(const Parts& parts, const WaitEngineOptions& options,
               Clock& clock, uint64_t seed);
 
@@ -79,9 +76,8 @@ class WaitStepper {
   PollClock& poll_clock() { return poll_clock_; }
   WaitTimers& timers() { return timers_; }
 
-  // Swaps the waits that are ready with `ready`, which should be empty.
-  void TakeReady(std::vector<WaitRef>& ready) { ready_.swap(ready); }
-  bool has_ready() const { return !ready_.empty(); }
+  // The waits whose next step is due in the next round.
+  std::vector<WaitRef>& ready() { return ready_; }
 
   // Registers the wait of a start, and takes its first step unless the worker
   // shuts down.
@@ -101,7 +97,7 @@ class WaitStepper {
   // the state. If a poll on the executor has begun, its answer comes first.
   void Suspend(std::unique_ptr<SuspendRequest> request);
   // Ends a wait whose task has been freed, or claimed. Only observers and
-  // budgets are told.
+  // budgets learn of it.
   void Abandon(EngineRecord& record, StopReason reason);
 
  private:
@@ -122,8 +118,6 @@ class WaitStepper {
   void Decide(EngineStep& step);
   NextStep DecideAny(EngineStep& step);
   NextStep DecidePlain(EngineStep& step);
-  MonotonicTime EndOfPoll(const EngineStep& step);
-  GivenOrOwnGen<SplitMix64> GenOf(EngineRecord& record);
   GivenOrOwnGen<SplitMix64> OwnGen();
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
@@ -133,14 +127,9 @@ class WaitStepper {
   WaitToken Save(EngineStep& step);
   void End(EngineRecord& record, StopReason reason);
   void Finish(EngineStep& step);
-  void CallBack(EngineStep& step);
   void GiveUp(EngineStep& step);
-  bool EnterTask(EngineRecord& record) const;
   void LeaveTask(EngineRecord& record);
   void Release(EngineRecord& record);
-  const WaitPolicy& PolicyOf(const EngineRecord& record) const {
-    return waits_.PolicyOf(record);
-  }
 
   EngineWorker& worker_;
   EngineCounters& counters_;

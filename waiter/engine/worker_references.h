@@ -1,17 +1,16 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The number of references that keep the memory of a worker: one of its engine,
-// one of each handle, and those of polls under way.
+// The number of references that keep the memory of a worker: from its engine,
+// from each handle, and from polls under way.
 //
 // A start does not touch the atomic count, which begins with more than all
 // handles can need. The worker counts handles in a plain number, which replaces
 // the surplus when the engine ends. The reference of a handle that was detached
 // is removed at the end of its wait.
 //
-// Invariant: until `Settle`, no removal is the last one. Afterwards, the last
-// one is that after which neither the engine, a handle nor a poll refers to the
-// worker.
+// Invariant: until `Settle`, no removal is the last one. After it, the last
+// removal leaves no engine, handle or poll that refers to the worker.
 
 #ifndef WAITER_ENGINE_WORKER_REFERENCES_H_
 #define WAITER_ENGINE_WORKER_REFERENCES_H_

@@ -12,7 +12,7 @@
 //   }
 //
 // Invariants:
-//  * A scope restores on its end what it found, so scopes nest.
+//  * The end of a scope restores what its beginning found, so scopes nest.
 //  * `TaskScope::IsInside` is true exactly while a function of the wait, one of
 //    its hooks, or a destructor of their captures is on the thread's stack,
 //    except within a `Pause`.
@@ -44,8 +44,8 @@ class WorkerThread {
   // Returns the worker in whose `WaitEngineOptions::wake` the thread is.
   static const EngineWorker* waking() { return waking_; }
 
-  // Makes the thread that of `worker`, or of none if null. `sleeps` counts
-  // sleeps of blocking waits on the thread meanwhile.
+  // Until this is destroyed, the thread runs the rounds of `worker`, or of none
+  // if null, and sleeps of blocking waits on it are counted in `sleeps`.
   class [[nodiscard]] Scope {
    public:
     Scope(EngineWorker* worker, std::atomic<int64_t>* sleeps)
