@@ -16,7 +16,7 @@ learned() {
 waits=$1 learns=$2
 "$waits" || { echo "FAIL: $waits exited with $?"; exit 1; }
 "$learns" || { echo "FAIL: $learns exited with $?"; exit 1; }
-nm "$waits" | grep -q WaitLoop || { echo "FAIL: nm finds no symbols in $waits"; exit 1; }
+nm "$waits" | grep WaitLoop >/dev/null || { echo "FAIL: nm finds no symbols in $waits"; exit 1; }
 learned "$learns" >/dev/null || { echo "FAIL: the names of learned delays are not those of this test"; exit 1; }
 if found=$(learned "$waits"); then
   echo "FAIL: //:waiter links learned delays:"
