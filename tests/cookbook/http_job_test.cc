@@ -110,7 +110,7 @@ TEST(HttpJobTest, JobWithoutAResultEndsTheWait) {
                        {.timeout = absl::Minutes(10), .clock = &clock})
                 .status()
                 .message(),
-            "no result");
+            "no result (wait, after 1 attempt in 0)");
 }
 
 #else  // WAITER_HAS_CURL
