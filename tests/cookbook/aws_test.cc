@@ -196,7 +196,8 @@ TEST(AwsTest, InstanceThatEndsEndsTheWait) {
       Instances({InstanceStateName::running, InstanceStateName::terminated})};
 
   EXPECT_EQ(WaitUntilInstancesRun(client, {}, absl::Minutes(10), &clock),
-            absl::AbortedError("an instance has ended"));
+            absl::AbortedError(
+                "an instance has ended (instances, after 1 attempt in 0)"));
 }
 
 TEST(AwsTest, WaitsUntilTheObjectExists) {
