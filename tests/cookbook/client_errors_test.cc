@@ -76,7 +76,7 @@ TEST(ClientErrorsTest, OtherErrorEndsTheWait) {
   EXPECT_EQ(WaitForBucket(client, "logs",
                           {.timeout = absl::Minutes(5), .clock = &clock})
                 .status(),
-            absl::PermissionDeniedError("no"));
+            absl::PermissionDeniedError("no (wait, after 1 attempt in 0)"));
   EXPECT_EQ(clock.Elapsed(), absl::ZeroDuration());
 }
 
