@@ -188,10 +188,11 @@ std::vector<Scenario> DelayScenarios() {
       {.name = "ThrottledIsNeverFasterThanNotReady",
        .options = Options(Seconds(60),
                           [](auto& o) {
-                            o.errors.throttled_backoff.initial_delay =
-                                Milliseconds(10);
-                            o.errors.throttled_backoff.max_delay =
-                                Milliseconds(10);
+                            o.errors.throttled_backoff = {
+                                .initial_delay = Milliseconds(10),
+                                .max_delay = Milliseconds(10),
+                                .jitter = Jitter::None(),
+                                .min_delay = absl::ZeroDuration()};
                           }),
        .script = {NotReady(), Throttled(), Throttled(), Success()},
        .polled_at = {k0, Seconds(1), Seconds(3), Seconds(5)},

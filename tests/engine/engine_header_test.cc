@@ -3099,7 +3099,7 @@ TEST_F(EngineHeaderTest, AGroupCallsBackOnceInOrderAndNotInItsConstructor) {
         if (i % 2 == 0) {
           EXPECT_TRUE(seen->results[i].ok());
         } else {
-          EXPECT_EQ(seen->results[i].status(),
+          EXPECT_EQ(seen->results[i].report().last_poll.error(),
                     absl::InvalidArgumentError(std::to_string(i)));
         }
       }
