@@ -253,7 +253,7 @@ TEST_F(BatchPollerTest, EachKeyHasItsOwnHintAndStatus) {
                                   Call{absl::Seconds(1), {"b"}},
                                   Call{absl::Seconds(10), {"a"}}));
   EXPECT_EQ(results_.at("c").status(),
-            absl::AbortedError("broken (wait, after 1 attempt in 0)"));
+            absl::AbortedError("broken (wait c, after 1 attempt in 0)"));
 }
 
 TEST_F(BatchPollerTest, EqualKeysArePolledOnce) {
