@@ -463,7 +463,9 @@ TEST(WaiterTest, FailureKeepsItsCodeAndMessageAndNamesTheWait) {
   for (const absl::Status& error :
        {absl::CancelledError("mine"), absl::DeadlineExceededError("mine"),
         absl::InvalidArgumentError("mine"), absl::AbortedError("")}) {
-    Waiter wait([&] { return error; }, {.timeout = Seconds(1)});
+    SimulatedClock clock;
+    Waiter wait([&] { return error; },
+                {.timeout = Seconds(1), .clock = &clock});
 
     const WaitResult<> result = wait.Wait();
 
