@@ -12,7 +12,7 @@
 //     if (got.ok()) Use(*got);
 //   }
 //
-// A stop token ends the wait; the coroutine then goes on with the reason
+// A stop token ends the wait; the coroutine then resumes with the reason
 // `kCancelled`:
 //
 //   waiter::WaitResult<Instance> got =
@@ -20,7 +20,7 @@
 //
 // `Task` is a coroutine type of your own or of another library. Sender
 // libraries accept the result of `Await` as a sender, as they do every movable
-// awaitable. engine/coroutine.h awaits several waits. interop/asio.h is for
+// awaitable. `AwaitAll` awaits several waits. interop/asio.h is for
 // coroutines of Boost.Asio, which can await only operations of Asio. Make the
 // waiter in a statement of its own: g++ 12 frees the wrong memory for options
 // in braces inside of a `co_await`. If the compiler has no coroutines, this
@@ -33,34 +33,22 @@
 #define WAITER_HAS_COROUTINES 1
 
 #include <coroutine>
+#include <cstddef>
 #include <exception>
 #include <memory>
-#include <optional>
-#include <string_view>
-#include <utility>
-
-#include "waiter/engine/engine.h"
-#include "waiter/engine/handle.h"
-#include "waiter/engine/internal/engine_step.h"
-#include "waiter/engine/internal/engine_task.h"
-#include "waiter/engine/internal/wait_starter.h"
-#include "waiter/policy.h"
-#include "waiter/poll.h"
-#include "waiter/result.h"
-#include "waiter/stop_token.h"
-#include "waiter/token.h"
-
-#ifdef WAITER_HAS_COROUTINES
-
-#include <coroutine>
-#include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "waiter/engine/engine.h"
 #include "waiter/engine/group.h"
+#include "waiter/engine/handle.h"
+#include "waiter/engine/internal/engine_step.h"
+#include "waiter/engine/internal/engine_task.h"
+#include "waiter/engine/internal/wait_starter.h"
 #include "waiter/internal/exceptions.h"
+#include "waiter/policy.h"
+#include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
 
@@ -89,11 +77,15 @@ class [[nodiscard]] WaitAwaiter {
 
   // Starts the wait.
   void await_suspend(std::coroutine_handle<> caller) {
-    if (options_.resume.empty()) {
-      Start<FreshPollAdapterRef>(caller);
-    } else {
-      Start<ResumedPollAdapterRef>(caller);
+    if (options_.name.empty() && options_.resume.empty()) {
+      return Start(PollAdapterRef{&adapter_}, caller);
     }
+    using Named = internal::NamedPollAdapter<PollAdapterRef>;
+    Named named{{&adapter_}, std::move(options_.name)};
+    if (options_.resume.empty()) return Start(std::move(named), caller);
+    Start(internal::ResumedPollAdapter<Named>{std::move(named),
+                                              std::move(options_.resume)},
+          caller);
   }
 
   // Returns the result, or throws the exception of the status function.
@@ -107,7 +99,9 @@ class [[nodiscard]] WaitAwaiter {
  private:
   using PollAdapter = typename W::PollAdapter;
 
-  // Lets the engine call the status function where it is, in this object.
+  // Lets the engine call the status function where it is, in this object. The
+  // name is in the task instead: `OnDone` may need it after a hook has
+  // destroyed this object.
   struct PollAdapterRef {
     static constexpr bool kTakesContext = PollAdapter::kTakesContext;
     static constexpr bool kIsAsynchronous = PollAdapter::kIsAsynchronous;
@@ -123,17 +117,8 @@ class [[nodiscard]] WaitAwaiter {
       a.IsAwaited();
     }
     { return adapter->IsAwaited(); }
-    std::string_view name() const {
-      return options->name.empty() ? std::string_view() : options->name;
-    }
 
     PollAdapter* adapter;
-    const StartOptions* options;
-  };
-
-  struct FreshPollAdapterRef : PollAdapterRef {};
-  struct ResumedPollAdapterRef : PollAdapterRef {
-    const WaitToken& token() const { return this->options->resume; }
   };
 
   // Callback of the wait.
@@ -155,11 +140,10 @@ class [[nodiscard]] WaitAwaiter {
   };
 
   template <typename Adapter>
-  void Start(std::coroutine_handle<> caller) {
+  void Start(Adapter adapter, std::coroutine_handle<> caller) {
     using Task = internal::EngineTask<Adapter, value_type, Resume>;
     internal::WaitStarter starter(engine_.ChooseWorker());
-    Task::Create(starter.storage(), Adapter{{&adapter_, &options_}},
-                 {this, caller});
+    Task::Create(starter.storage(), std::move(adapter), {this, caller});
     wait_ = starter.MakeHandle(Task::kOps);
     on_stop_.emplace(options_.stop, Cancel{&wait_});
     // From here on the engine may resume the coroutine, which may destroy this.
@@ -185,13 +169,13 @@ class [[nodiscard]] WaitAwaiter {
 // Movable, and copyable if the status function is. `engine` must exist when it
 // is awaited.
 //
-// While it is awaited, the status function is in the coroutine's frame, so the
-// wait needs no other memory than its place in the engine. Destroying a
-// suspended coroutine cancels the wait as the destructor of a `WaitHandle`
-// does: it blocks while the status function runs on another thread, and the
-// coroutine is not resumed. As for any coroutine, it must not be destroyed
-// while it may be resumed: destroy it on the engine's only thread, or where no
-// wait of it can end.
+// While it is awaited, the status function is in the coroutine's frame, so a
+// wait without a name of its own needs no memory but its place in the engine.
+// Destroying a suspended coroutine cancels the wait as the destructor of a
+// `WaitHandle` does: it blocks while the status function runs on another
+// thread, and the coroutine is not resumed. As for any coroutine, it must not
+// be destroyed while it may be resumed: destroy it on the engine's only thread,
+// or where no wait of it can end.
 template <typename W>
 class [[nodiscard]] WaitAwaitable {
  public:
@@ -237,12 +221,6 @@ WaitAwaitable<W> Await(WaitEngine& engine, W waiter, StartOptions options) {
   return WaitAwaitable<W>(engine, std::move(waiter), std::move(options));
 }
 
-}  // namespace waiter
-
-#endif  // defined(__cpp_impl_coroutine)
-
-namespace waiter {
-
 // Several waits in one `co_await`: engine/group.h for coroutines.
 //
 //   Task RollOut(waiter::WaitEngine& engine, ...) {
@@ -252,9 +230,6 @@ namespace waiter {
 //     // In the order of `waits`. Waits that were not needed have the reason
 //     // `kCancelled`.
 //   }
-//
-// Like engine/coroutine.h, this header is empty if the compiler has no
-// coroutines.
 
 // The waits of a `WaitGroupAwaitable`, in the frame of the coroutine that
 // awaits them.
@@ -414,6 +389,6 @@ WaitGroupAwaitable<W> AwaitAll(WaitEngine& engine, std::vector<W> waits,
 
 }  // namespace waiter
 
-#endif  // WAITER_HAS_COROUTINES
+#endif  // defined(__cpp_impl_coroutine)
 
 #endif  // WAITER_ENGINE_COROUTINE_H_
