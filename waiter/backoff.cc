@@ -79,7 +79,7 @@ int64_t Backoff::PositionAfter(std::chrono::nanoseconds elapsed) const {
   const double delays = multiplier_ == 2
                             ? std::ilogb(growth)
                             : std::log(growth) / std::log(multiplier_);
-  // A curve that hardly grows may take more delays than an int64_t holds, and
+  // A backoff that hardly grows may take more delays than an int64_t holds, and
   // the ceilings of a steep one overflow to infinity.
   constexpr double kMost = 1e18;
   return std::min(static_cast<int64_t>(std::min(delays, kMost)),

@@ -127,7 +127,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
 
   absl::Cleanup on_exception = [&] {
     loop.EndWithException(clock.MonotonicNow());
-    policy.GiveUpAfter(loop.name(), report);
+    policy.CallOnFailureAfter(loop.name(), report);
   };
   // The calls of the notifier that polls have met.
   uint64_t notifications =
@@ -150,7 +150,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
     }
   }
   std::move(on_exception).Cancel();
-  policy.GiveUpAfter(loop.name(), report);
+  policy.CallOnFailureAfter(loop.name(), report);
 }
 
 }  // namespace waiter::internal

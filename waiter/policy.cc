@@ -26,9 +26,9 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-bool IsZero(const BackoffOptions& curve) {
-  return curve.initial_delay == absl::ZeroDuration() &&
-         MinDelay(curve) == absl::ZeroDuration();
+bool IsZero(const BackoffOptions& backoff) {
+  return backoff.initial_delay == absl::ZeroDuration() &&
+         MinDelay(backoff) == absl::ZeroDuration();
 }
 
 // Returns, for each `PollStatus` in its order, whether the next poll follows
@@ -150,8 +150,8 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
       server_error_(MakeBackoff(status_, options_.errors.server_error_backoff)),
       throttled_(MakeBackoff(status_, options_.errors.throttled_backoff)) {}
 
-void WaitPolicy::CallOnGiveUp(std::string_view name,
-                              const WaitReport& report) const {
+void WaitPolicy::CallOnFailure(std::string_view name,
+                               const WaitReport& report) const {
   const auto call = [&]() noexcept {
     options_.hooks.on_failure(
         {.name = name,

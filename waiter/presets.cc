@@ -29,11 +29,12 @@ int64_t PollsFor(int64_t retries) {
   return retries + (retries < std::numeric_limits<int64_t>::max() ? 1 : 0);
 }
 
-// Returns the server's hint, or zero if there is none.
-absl::Duration HintOf(const Poll<>& found) {
-  const absl::Duration hint = found.retry_after();
-  return hint < absl::InfiniteDuration() ? std::max(hint, absl::ZeroDuration())
-                                         : absl::ZeroDuration();
+// Returns the server's `retry_after`, or zero if there is none.
+absl::Duration RetryAfterOf(const Poll<>& found) {
+  const absl::Duration retry_after = found.retry_after();
+  return retry_after < absl::InfiniteDuration()
+             ? std::max(retry_after, absl::ZeroDuration())
+             : absl::ZeroDuration();
 }
 
 absl::Duration Uniform(absl::Duration low, absl::Duration high,
@@ -43,35 +44,36 @@ absl::Duration Uniform(absl::Duration low, absl::Duration high,
 }
 
 // Returns min(max_delay, initial_delay * multiplier^(attempt - 1)).
-absl::Duration Ceiling(const BackoffOptions& curve, int64_t attempt) {
+absl::Duration Ceiling(const BackoffOptions& backoff, int64_t attempt) {
   // The power may be infinite, and zero times infinity is not a number.
-  if (curve.initial_delay == absl::ZeroDuration()) return absl::ZeroDuration();
+  if (backoff.initial_delay == absl::ZeroDuration())
+    return absl::ZeroDuration();
   return std::min<absl::Duration>(
-      curve.initial_delay *
-          std::pow(curve.multiplier, static_cast<double>(attempt - 1)),
-      curve.max_delay);
+      backoff.initial_delay *
+          std::pow(backoff.multiplier, static_cast<double>(attempt - 1)),
+      backoff.max_delay);
 }
 
-// Returns options with the same curve for every status. A delay source brings
-// its own parameters; those of the curve then serve `Validate` and the delays
-// between polls that confirm a success. A curve without `min_delay` has none,
+// Returns options with the same backoff for every status. A delay source brings
+// its own parameters; those of the backoff then serve `Validate` and the delays
+// between polls that confirm a success. A backoff without `min_delay` has none,
 // as in the originals.
-WaitOptions WithCurve(BackoffOptions curve) {
-  if (!curve.min_delay.has_value()) curve.min_delay = absl::ZeroDuration();
+WaitOptions WithBackoff(BackoffOptions backoff) {
+  if (!backoff.min_delay.has_value()) backoff.min_delay = absl::ZeroDuration();
   WaitOptions options;
-  options.backoff = curve;
-  options.errors.server_error_backoff = curve;
-  options.errors.throttled_backoff = curve;
+  options.backoff = backoff;
+  options.errors.server_error_backoff = backoff;
+  options.errors.throttled_backoff = backoff;
   return options;
 }
 
 constexpr absl::Duration kAwsPollingUnit = absl::Milliseconds(100);
 
 WaitOptions AwsPolling(absl::Duration max_wait_interval, int64_t max_attempts) {
-  WaitOptions options =
-      WithCurve({.initial_delay = std::min(kAwsPollingUnit, max_wait_interval),
-                 .max_delay = max_wait_interval,
-                 .jitter = Jitter::None()});
+  WaitOptions options = WithBackoff(
+      {.initial_delay = std::min(kAwsPollingUnit, max_wait_interval),
+       .max_delay = max_wait_interval,
+       .jitter = Jitter::None()});
   options.max_attempts = std::max<int64_t>(1, max_attempts);
   options.delay_source = [max_wait_interval](const DelayRequest& request,
                                              absl::BitGenRef) {
@@ -86,17 +88,17 @@ WaitOptions AwsPolling(absl::Duration max_wait_interval, int64_t max_attempts) {
 }
 
 // Returns the delays of the AWS SDKs, which counts attempts of any status.
-DelayFunction SdkDelays(const BackoffOptions& curve,
+DelayFunction SdkDelays(const BackoffOptions& backoff,
                         const BackoffOptions& throttled,
                         absl::Duration overshoot) {
-  return [curve, throttled, overshoot](const DelayRequest& request,
-                                       absl::BitGenRef gen) {
+  return [backoff, throttled, overshoot](const DelayRequest& request,
+                                         absl::BitGenRef gen) {
     const absl::Duration ceiling = Ceiling(
-        request.found.status() == PollStatus::kThrottled ? throttled : curve,
+        request.found.status() == PollStatus::kThrottled ? throttled : backoff,
         request.attempt);
     const absl::Duration delay =
-        Uniform(ceiling * (1 - curve.jitter.below()), ceiling, gen);
-    return std::clamp(HintOf(request.found), delay, delay + overshoot);
+        Uniform(ceiling * (1 - backoff.jitter.below()), ceiling, gen);
+    return std::clamp(RetryAfterOf(request.found), delay, delay + overshoot);
   };
 }
 
@@ -153,7 +155,7 @@ WaitOptions GoV1RetryRules(const GoV1RetryOptions& options) {
     nanoseconds max;
   };
   const GoV1RetryOptions defaults;
-  const auto curve_of = [](absl::Duration min, absl::Duration max) {
+  const auto backoff_of = [](absl::Duration min, absl::Duration max) {
     return BackoffOptions{.initial_delay = std::min(min, max),
                           .max_delay = max,
                           .jitter = Jitter::Equal(),
@@ -170,8 +172,8 @@ WaitOptions GoV1RetryRules(const GoV1RetryOptions& options) {
   const absl::Duration throttled_max =
       OrElse(options.max_throttled_delay, defaults.max_throttled_delay);
 
-  WaitOptions result = WithCurve(curve_of(min, max));
-  result.errors.throttled_backoff = curve_of(throttled_min, throttled_max);
+  WaitOptions result = WithBackoff(backoff_of(min, max));
+  result.errors.throttled_backoff = backoff_of(throttled_min, throttled_max);
   result.max_attempts = PollsFor(options.max_retries);
   result.delay_source = [other = bounds_of(min, max),
                          throttled = bounds_of(throttled_min, throttled_max)](
@@ -180,7 +182,7 @@ WaitOptions GoV1RetryRules(const GoV1RetryOptions& options) {
     const Bounds& bounds = is_throttled ? throttled : other;
     const absl::Duration delay = absl::FromChrono(
         GoV1Delay(bounds.min, bounds.max, request.attempt - 1, gen));
-    return is_throttled ? delay + HintOf(request.found) : delay;
+    return is_throttled ? delay + RetryAfterOf(request.found) : delay;
   };
   return result;
 }
@@ -197,14 +199,14 @@ GoV1RetryOptions GoV1Ec2NetworkInterfaces() {
 }
 
 WaitOptions KotlinStandard(const KotlinRetryOptions& options) {
-  const BackoffOptions curve = {.initial_delay = options.initial_delay,
-                                .max_delay = options.max_backoff,
-                                .multiplier = options.scale_factor,
-                                .jitter = Jitter::Full(options.jitter)};
-  WaitOptions result = WithCurve(curve);
+  const BackoffOptions backoff = {.initial_delay = options.initial_delay,
+                                  .max_delay = options.max_backoff,
+                                  .multiplier = options.scale_factor,
+                                  .jitter = Jitter::Full(options.jitter)};
+  WaitOptions result = WithBackoff(backoff);
   result.max_attempts = options.max_attempts;
   result.delay_source =
-      SdkDelays(curve, curve, /*overshoot=*/absl::ZeroDuration());
+      SdkDelays(backoff, backoff, /*overshoot=*/absl::ZeroDuration());
   result.budgets.retry_quota = *RetryQuota::Make(KotlinRetryQuota());
   return result;
 }
@@ -221,21 +223,21 @@ RetryQuotaOptions KotlinRetryQuota() {
 }
 
 WaitOptions AwsStandard2026(const AwsRetryOptions& options) {
-  const BackoffOptions curve = {.initial_delay = options.initial_delay,
-                                .max_delay = options.max_backoff,
-                                .multiplier = options.scale_factor,
-                                .jitter = Jitter::Full(options.jitter)};
-  BackoffOptions throttled = curve;
+  const BackoffOptions backoff = {.initial_delay = options.initial_delay,
+                                  .max_delay = options.max_backoff,
+                                  .multiplier = options.scale_factor,
+                                  .jitter = Jitter::Full(options.jitter)};
+  BackoffOptions throttled = backoff;
   throttled.initial_delay = options.throttled_initial_delay;
 
-  WaitOptions result = WithCurve(curve);
+  WaitOptions result = WithBackoff(backoff);
   result.errors.throttled_backoff.initial_delay =
       std::min(options.throttled_initial_delay, options.max_backoff);
   result.errors.retry_after = {.rule = RetryAfterOptions::Rule::kClamp,
                                .overshoot = options.retry_after_max_overshoot};
   result.max_attempts = options.max_attempts;
   result.delay_source =
-      SdkDelays(curve, throttled, options.retry_after_max_overshoot);
+      SdkDelays(backoff, throttled, options.retry_after_max_overshoot);
   result.budgets.retry_quota = *RetryQuota::Make({});
   return result;
 }
@@ -249,8 +251,9 @@ AwsRetryOptions AwsDynamoDb2026() {
 }
 
 WaitOptions SmithyWaiter(Duration min_delay, Duration max_delay) {
-  const BackoffOptions curve = {
-      // A curve may start at zero; a Smithy waiter may not, so that `Validate`
+  const BackoffOptions backoff = {
+      // A backoff may start at zero; a Smithy waiter may not, so that
+      // `Validate`
       // must reject it.
       .initial_delay = min_delay > absl::ZeroDuration()
                            ? min_delay
@@ -258,30 +261,30 @@ WaitOptions SmithyWaiter(Duration min_delay, Duration max_delay) {
       .max_delay = max_delay,
       .jitter = Jitter::Full(),
       .min_delay = min_delay};
-  WaitOptions options = WithCurve(curve);
-  options.delay_source = [curve, min_delay = absl::Duration(min_delay)](
+  WaitOptions options = WithBackoff(backoff);
+  options.delay_source = [backoff, min_delay = absl::Duration(min_delay)](
                              const DelayRequest& request, absl::BitGenRef gen) {
-    return Uniform(min_delay, Ceiling(curve, request.attempt), gen);
+    return Uniform(min_delay, Ceiling(backoff, request.attempt), gen);
   };
   return options;
 }
 
 WaitOptions GrpcRetry(const GrpcRetryOptions& options) {
-  WaitOptions result = WithCurve({.initial_delay = options.initial_backoff,
-                                  .max_delay = options.max_backoff,
-                                  .multiplier = options.backoff_multiplier,
-                                  .jitter = Jitter::None()});
+  WaitOptions result = WithBackoff({.initial_delay = options.initial_backoff,
+                                    .max_delay = options.max_backoff,
+                                    .multiplier = options.backoff_multiplier,
+                                    .jitter = Jitter::None()});
   result.max_attempts = std::min<int64_t>(options.max_attempts, 5);
   result.errors.retry_after = {.rule = RetryAfterOptions::Rule::kReplace,
                                .max_retry_after = absl::Milliseconds(
                                    std::numeric_limits<int32_t>::max())};
-  // The built-in curve gives the ceiling, and restarts after a hint.
+  // The built-in backoff gives the ceiling, and restarts after a `retry_after`.
   result.delay_source =
       [](const DelayRequest& request,
          absl::BitGenRef gen) -> std::optional<absl::Duration> {
     if (request.found.retry_after() < absl::ZeroDuration()) return std::nullopt;
     const absl::Duration delay = request.computed();
-    if (HintOf(request.found) > absl::ZeroDuration()) return delay;
+    if (RetryAfterOf(request.found) > absl::ZeroDuration()) return delay;
     return Uniform(0.8 * delay, 1.2 * delay, gen);
   };
   return result;

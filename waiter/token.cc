@@ -221,11 +221,12 @@ void WritePoll(const Poll<>& poll, Writer& to) {
   to.Byte(kOwnPoll);
   to.Byte(static_cast<uint8_t>(poll.status()));
   to.Byte(static_cast<uint8_t>(poll.error().code()));
-  const absl::Duration hint = poll.retry_after();
-  const bool is_hint =
-      hint > absl::ZeroDuration() && hint < absl::InfiniteDuration();
-  to.Count(is_hint ? std::min<int64_t>(absl::ToInt64Nanoseconds(hint), kCentury)
-                   : 0);
+  const absl::Duration retry_after = poll.retry_after();
+  const bool is_given = retry_after > absl::ZeroDuration() &&
+                        retry_after < absl::InfiniteDuration();
+  to.Count(is_given ? std::min<int64_t>(absl::ToInt64Nanoseconds(retry_after),
+                                        kCentury)
+                    : 0);
   to.Text(Cut(poll.error().ok() ? poll.detail() : ToStd(poll.error().message()),
               kMaxText));
 }
@@ -241,7 +242,7 @@ bool AreAlike(const Poll<>& a, const Poll<>& b) {
 Poll<> ReadOwnPoll(Reader& from) {
   const uint8_t status = from.Byte();
   const uint8_t code = from.Byte();
-  const absl::Duration hint = absl::Nanoseconds(from.Count(kCentury));
+  const absl::Duration retry_after = absl::Nanoseconds(from.Count(kCentury));
   const std::string_view text = from.Text(kMaxText);
   // A success has no error.
   if (status > static_cast<uint8_t>(PollStatus::kFailed) ||
@@ -250,10 +251,10 @@ Poll<> ReadOwnPoll(Reader& from) {
     from.Fail();
   }
   if (from.failed()) return {};
-  if (code == 0) return {static_cast<PollStatus>(status), text, hint};
+  if (code == 0) return {static_cast<PollStatus>(status), text, retry_after};
   return {static_cast<PollStatus>(status),
           absl::Status(static_cast<absl::StatusCode>(code), ToAbsl(text)),
-          hint};
+          retry_after};
 }
 
 }  // namespace

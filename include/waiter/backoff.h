@@ -29,7 +29,7 @@
 #include <string_view>
 
 #include "absl/numeric/int128.h"
-#include "absl/random/random.h"
+#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
@@ -213,10 +213,16 @@ template <typename Gen>
 std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
                                       std::chrono::nanoseconds high, Gen& gen) {
   if (low >= high) return low;
+  uint64_t bits;
+  if constexpr (Gen::min() == 0 &&
+                Gen::max() == std::numeric_limits<uint64_t>::max()) {
+    bits = gen();
+  } else {
+    bits = absl::BitGenRef(gen)();
+  }
   // The high half of the product is uniform on [0, high - low].
   const absl::uint128 product =
-      absl::uint128(absl::Uniform<uint64_t>(gen)) *
-      (static_cast<uint64_t>((high - low).count()) + 1);
+      absl::uint128(bits) * (static_cast<uint64_t>((high - low).count()) + 1);
   return low + std::chrono::nanoseconds(absl::Uint128High64(product));
 }
 

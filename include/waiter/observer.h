@@ -45,7 +45,7 @@ namespace waiter {
 // The rule that decided the length of a sleep.
 enum class SleepReason : uint8_t {
   kFirstPollDelay,  // `EdgePollOptions::first_delay`.
-  kNotReady,        // The curve of this status; the next two likewise.
+  kNotReady,        // The backoff of this status; the next two likewise.
   kServerError,
   kThrottled,
   kRetryAfter,   // The server's `retry_after`.

@@ -55,31 +55,31 @@ namespace waiter {
 // and infinite values. With a `delay_source` that replaces all delays, these
 // rules apply only within its `computed()`, and `past_deadline` has no effect.
 struct RetryAfterOptions {
-  // Rule that makes one delay of the computed delay and the hint.
+  // Rule that makes one delay of the computed delay and `retry_after`.
   enum class Rule : uint8_t {
-    kLowerBound,  // The computed delay if the hint is shorter, otherwise the
-                  // hint + up to a quarter of it.
-    kReplace,     // The hint.
-    kSum,         // computed + hint.
-    kClamp,       // The hint, within [computed, computed + `overshoot`].
+    kLowerBound,  // The computed delay if `retry_after` is shorter, otherwise
+                  // `retry_after` plus up to a quarter of it.
+    kReplace,     // `retry_after`.
+    kSum,         // computed + `retry_after`.
+    kClamp,       // `retry_after`, within [computed, computed + `overshoot`].
   };
 
-  // Reaction to a hint that reaches beyond the deadline of the wait.
+  // Reaction to a `retry_after` that reaches beyond the deadline of the wait.
   enum class PastDeadline : uint8_t {
     kStop,            // End at once, with `StopReason::kDeadline`.
     kPollAtDeadline,  // Ignore the excess: poll one last time at the deadline.
   };
 
-  // With `kLowerBound` and `kReplace`, a hint that decided the delay restarts
-  // the growth of all backoffs.
+  // With `kLowerBound` and `kReplace`, a `retry_after` that decided the delay
+  // restarts the growth of all backoffs.
   Rule rule = Rule::kLowerBound;
 
-  // Longer hints count as this long. Finite, above zero. A hint may lift a
-  // delay above `max_delay`. The jitter of `kLowerBound` stays within this
+  // A longer `retry_after` counts as this long. Finite, above zero. It may lift
+  // a delay above `max_delay`. The jitter of `kLowerBound` stays within this
   // limit, too.
   Duration max_retry_after = absl::Minutes(10);
 
-  // If true, a longer hint ends the wait at once as failed, with the error of
+  // If true, a longer one ends the wait at once as failed, with the error of
   // the poll or kUnavailable. Retrying earlier than the server asks would fail
   // again, and waiting that long may be useless. Has no effect with a
   // `delay_source`.

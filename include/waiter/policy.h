@@ -157,10 +157,11 @@ class WaitPolicy {
 
   // Calls `on_failure` of the options, if there is one and `report` is not that
   // of a success. To be called once for each wait, after its end.
-  void GiveUpAfter(std::string_view name, const WaitReport& report) const {
-    if (MustGiveUpAfter(report)) CallOnGiveUp(name, report);
+  void CallOnFailureAfter(std::string_view name,
+                          const WaitReport& report) const {
+    if (CallsOnFailureAfter(report)) CallOnFailure(name, report);
   }
-  bool MustGiveUpAfter(const WaitReport& report) const {
+  bool CallsOnFailureAfter(const WaitReport& report) const {
     return report.reason != StopReason::kSuccess &&
            options_.hooks.on_failure != nullptr;
   }
@@ -188,7 +189,7 @@ class WaitPolicy {
  private:
   WaitPolicy(WaitOptions&& options, absl::Status&& status);
 
-  void CallOnGiveUp(std::string_view name, const WaitReport& report) const;
+  void CallOnFailure(std::string_view name, const WaitReport& report) const;
 
   // Converts `options().deadline`, which must be set.
   MonotonicTime AbsoluteDeadlineFrom(MonotonicTime start) const;
@@ -205,11 +206,12 @@ class WaitPolicy {
   bool has_budgets_;
   bool first_success_suffices_;
   bool is_plain_;
-  // In the order of `PollStatus`: whether no delay follows it, without a hint.
+  // In the order of `PollStatus`: whether no delay follows it, without a
+  // `retry_after`.
   std::array<bool, 5> polls_at_once_after_;
   Limits limits_;
   Durations durations_;
-  // Policies share the curves that they have by default.
+  // Policies share the backoffs that they have by default.
   std::shared_ptr<const Backoff> not_ready_;
   std::shared_ptr<const Backoff> server_error_;
   std::shared_ptr<const Backoff> throttled_;

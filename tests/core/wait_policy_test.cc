@@ -139,7 +139,7 @@ TEST(WaitPolicyTest, EveryFunctionOfAnInvalidPolicyIsSafe) {
   }
   static_cast<void>(policy->durations());
   static_cast<void>(policy->limits());
-  policy->GiveUpAfter("job", WaitReport());
+  policy->CallOnFailureAfter("job", WaitReport());
 }
 
 }  // namespace

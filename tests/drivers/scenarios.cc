@@ -3,6 +3,7 @@
 
 #include "tests/drivers/scenarios.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -168,7 +169,7 @@ std::vector<Scenario> DelayScenarios() {
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
        .ends_at = Milliseconds(4500)},
-      {.name = "AHealthierAnswerRestartsTheWorseCurves",
+      {.name = "AHealthierAnswerRestartsTheWorseBackoffs",
        .options = Options(Seconds(200)),
        // Throttled 8 s, not ready 1 s, throttled 8 s again, 16 s.
        .script = {Throttled(), NotReady(), Throttled(), Throttled(), Success()},
@@ -405,7 +406,7 @@ std::vector<Scenario> DelaySourceScenarios() {
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
        .ends_at = Seconds(33)},
-      {.name = "TheCurvesAdvanceOnceForARuleThatCallsAndReturnsNonsense",
+      {.name = "TheBackoffsAdvanceOnceForASourceThatCallsAndReturnsNonsense",
        .options = rule([](const DelayRequest& request, absl::BitGenRef) {
          return request.computed() + request.computed() -
                 absl::InfiniteDuration();
@@ -433,7 +434,7 @@ std::vector<Scenario> DelaySourceScenarios() {
                                        : -absl::InfiniteDuration();
        }),
        .script = {NotReady(), NotReady(), NotReady("", Seconds(4)), Success()},
-       // 1 s, 2 s, and the hint.
+       // 1 s, 2 s, and the retry_after.
        .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7)},
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
@@ -461,6 +462,67 @@ std::vector<Scenario> DelaySourceScenarios() {
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk,
        .ends_at = Seconds(1)},
+  };
+}
+
+// Replaces the delays after "not ready" by what `function` returns.
+WaitOptions OptionsWithSourceOfBackoff(DelayFunction function) {
+  class Source : public DelaySource {
+   public:
+    explicit Source(DelayFunction function) : function_(std::move(function)) {}
+    Replaces replaces() const override { return Replaces::kBackoff; }
+    std::optional<absl::Duration> NextDelay(const DelayRequest& request,
+                                            absl::BitGenRef gen) override {
+      return function_(request, gen);
+    }
+
+   private:
+    const DelayFunction function_;
+  };
+  return Options(Seconds(60), [&](auto& o) {
+    o.delay_source = std::make_shared<Source>(std::move(function));
+  });
+}
+
+std::vector<Scenario> SourceOfBackoffScenarios() {
+  return {
+      {.name = "ASourceOfTheBackoffLeavesThrottlingAndErrorsAlone",
+       .options = OptionsWithSourceOfBackoff(
+           [](const DelayRequest&, absl::BitGenRef) { return Seconds(10); }),
+       .script = {NotReady(), Throttled(), ServerError(), NotReady(),
+                  Success()},
+       .polled_at = {k0, Seconds(10), Seconds(18), Milliseconds(18500),
+                     Milliseconds(28500)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "ASourceOfTheBackoffMayLeaveADelayToIt",
+       .options = OptionsWithSourceOfBackoff(
+           [](const DelayRequest& request,
+              absl::BitGenRef) -> std::optional<absl::Duration> {
+             if (request.attempt % 2 == 0) return std::nullopt;
+             return Seconds(3);
+           }),
+       // The fourth poll is where 1 s, 2 s and 4 s would have led.
+       .script = {NotReady(), NotReady(), NotReady(), NotReady(), Success()},
+       .polled_at = {k0, Seconds(3), Seconds(4), Seconds(7), Seconds(11)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "RetryAfterAndMinDelayHoldForASourceOfTheBackoff",
+       .options = OptionsWithSourceOfBackoff(
+           [](const DelayRequest&, absl::BitGenRef) { return k0; }),
+       .script = {NotReady(), NotReady("", Seconds(4)), Success()},
+       .polled_at = {k0, Milliseconds(10), Milliseconds(4010)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "InvalidAnswersOfASourceOfTheBackoffFallBack",
+       .options = OptionsWithSourceOfBackoff([](const DelayRequest& request,
+                                                absl::BitGenRef) {
+         return request.attempt == 1 ? -Seconds(1) : absl::InfiniteDuration();
+       }),
+       .script = {NotReady(), NotReady(), NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
   };
 }
 
@@ -636,9 +698,10 @@ std::vector<Scenario> HoldScenarios() {
 
 std::vector<Scenario> RuleScenarios() {
   std::vector<Scenario> all;
-  for (auto part : {StartScenarios, DelayScenarios, RetryAfterScenarios,
-                    DelaySourceScenarios, DeadlineScenarios, LimitScenarios,
-                    StopScenarios, HoldScenarios}) {
+  for (auto part :
+       {StartScenarios, DelayScenarios, RetryAfterScenarios,
+        DelaySourceScenarios, SourceOfBackoffScenarios, DeadlineScenarios,
+        LimitScenarios, StopScenarios, HoldScenarios}) {
     for (Scenario& scenario : part()) all.push_back(std::move(scenario));
   }
   return all;

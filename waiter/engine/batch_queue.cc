@@ -124,7 +124,7 @@ bool BatchQueue::Join(BatchWait& wait) {
 
 void BatchQueue::Open(Clock& clock) {
   if (at_once_ == nullptr) {
-    // The hint of an alarm is the time that the rate limiter returned.
+    // The time of an alarm is the time that the rate limiter returned.
     WaitOptions options = {
         .name = "batch",
         .timeout = absl::InfiniteDuration(),

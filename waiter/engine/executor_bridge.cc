@@ -118,19 +118,19 @@ void ExecutorBridge::RunPoll(const EngineTicket& ticket,
 
 // `on_failure` of one wait, as the executor gets it. An executor that destroys
 // it without running it has it called nevertheless.
-class ExecutorBridge::GiveUpTask {
+class ExecutorBridge::OnFailureTask {
  public:
-  GiveUpTask(std::shared_ptr<const WaitPolicy> policy, std::string_view name,
-             WaitReport report)
+  OnFailureTask(std::shared_ptr<const WaitPolicy> policy, std::string_view name,
+                WaitReport report)
       : policy_(std::move(policy)), name_(name), report_(std::move(report)) {}
 
-  GiveUpTask(GiveUpTask&&) noexcept = default;
-  GiveUpTask& operator=(GiveUpTask&&) = delete;
-  ~GiveUpTask() { (*this)(); }
+  OnFailureTask(OnFailureTask&&) noexcept = default;
+  OnFailureTask& operator=(OnFailureTask&&) = delete;
+  ~OnFailureTask() { (*this)(); }
 
   void operator()() {
     const std::shared_ptr<const WaitPolicy> policy = std::move(policy_);
-    if (policy != nullptr) policy->GiveUpAfter(name_, report_);
+    if (policy != nullptr) policy->CallOnFailureAfter(name_, report_);
   }
 
  private:
@@ -139,9 +139,10 @@ class ExecutorBridge::GiveUpTask {
   WaitReport report_;
 };
 
-void ExecutorBridge::GiveUp(std::shared_ptr<const WaitPolicy> policy,
-                            std::string_view name, const WaitReport& report) {
-  WAITER_TRY { executor_(GiveUpTask(std::move(policy), name, report)); }
+void ExecutorBridge::CallOnFailure(std::shared_ptr<const WaitPolicy> policy,
+                                   std::string_view name,
+                                   const WaitReport& report) {
+  WAITER_TRY { executor_(OnFailureTask(std::move(policy), name, report)); }
   WAITER_CATCH(...) {
     // The executor has destroyed the function, which has called `on_failure`.
   }

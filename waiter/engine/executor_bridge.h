@@ -35,7 +35,7 @@
 
 namespace waiter::internal {
 
-// `Poll`, `GiveUp` and `Forget` are for the worker's thread.
+// `Poll`, `CallOnFailure` and `Forget` are for the worker's thread.
 class ExecutorBridge {
  public:
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
@@ -60,15 +60,15 @@ class ExecutorBridge {
             std::unique_ptr<EngineAnswer> answer);
 
   // Calls `on_failure` of a wait on the executor.
-  void GiveUp(std::shared_ptr<const WaitPolicy> policy, std::string_view name,
-              const WaitReport& report);
+  void CallOnFailure(std::shared_ptr<const WaitPolicy> policy,
+                     std::string_view name, const WaitReport& report);
 
   // Destroys the executor, whose tasks may hold references to the worker.
   void Forget() { executor_ = nullptr; }
 
  private:
   class PollTask;
-  class GiveUpTask;
+  class OnFailureTask;
 
   // The answer of the poll that the executor is being handed. `dropped` owns it
   // if the executor destroys the poll during the call.

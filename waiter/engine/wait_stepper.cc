@@ -341,7 +341,7 @@ inline void WaitStepper::Decide(EngineStep& step) {
   step.next_ = step.loop_ != nullptr ? DecideAny(step) : DecidePlain(step);
   if (step.next_.action() == NextStep::Action::kFinish &&
       !step.record_.gate.abandoned()) {
-    GiveUp(step);
+    CallOnFailure(step);
     step.called_back_ = !step.record_.gate.abandoned();
   }
 }
@@ -583,7 +583,7 @@ void WaitStepper::Abandon(EngineRecord& record, StopReason reason) {
 // abandoned.
 void WaitStepper::Finish(EngineStep& step) {
   EngineRecord& record = step.record_;
-  if (!step.called_back_ && !record.gate.abandoned()) GiveUp(step);
+  if (!step.called_back_ && !record.gate.abandoned()) CallOnFailure(step);
   if (!step.called_back_ && !record.gate.abandoned()) {
     step.called_back_ = true;
     WAITER_TRY {
@@ -596,14 +596,14 @@ void WaitStepper::Finish(EngineStep& step) {
 }
 
 // Calls `on_failure` if the wait has failed.
-void WaitStepper::GiveUp(EngineStep& step) {
+void WaitStepper::CallOnFailure(EngineStep& step) {
   const WaitPolicy& policy = waits_.PolicyOf(step.record_);
-  if (!policy.MustGiveUpAfter(step.report_)) return;
+  if (!policy.CallsOnFailureAfter(step.report_)) return;
   if (has_executor_) {
-    executor_.GiveUp(waits_.SharePolicyOf(step.record_), step.name(),
-                     step.report_);
+    executor_.CallOnFailure(waits_.SharePolicyOf(step.record_), step.name(),
+                            step.report_);
   } else {
-    policy.GiveUpAfter(step.name(), step.report_);
+    policy.CallOnFailureAfter(step.name(), step.report_);
   }
 }
 

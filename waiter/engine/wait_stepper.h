@@ -127,7 +127,7 @@ class WaitStepper {
   WaitToken Save(EngineStep& step);
   void End(EngineRecord& record, StopReason reason);
   void Finish(EngineStep& step);
-  void GiveUp(EngineStep& step);
+  void CallOnFailure(EngineStep& step);
   void LeaveTask(EngineRecord& record);
   void Release(EngineRecord& record);
 

@@ -61,7 +61,7 @@ void PollingSteps::Begin() {
 void PollingSteps::Follow(NextStep step) {
   step_ = step;
   if (step_.action() == Action::kFinish) {
-    policy_->GiveUpAfter(loop_.name(), report_);
+    policy_->CallOnFailureAfter(loop_.name(), report_);
   }
 }
 

@@ -31,9 +31,9 @@
 #include "waiter/learned/duration_text.h"
 #include "waiter/learned/durations.h"
 #include "waiter/learned/internal/duration_ring.h"
-#include "waiter/learned/internal/learned_operation.h"
-#include "waiter/learned/internal/poll_table.h"
+#include "waiter/learned/learned_operation.h"
 #include "waiter/learned/poll_plan.h"
+#include "waiter/learned/poll_table.h"
 
 namespace waiter {
 namespace {

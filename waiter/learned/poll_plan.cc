@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/learned/duration_estimate.h"
-#include "waiter/learned/internal/poll_table.h"
 #include "waiter/learned/learned_delays.h"
+#include "waiter/learned/poll_table.h"
 
 namespace waiter::internal {
 namespace {
@@ -347,13 +347,13 @@ struct WaitCost {
 };
 
 WaitCost FollowDefaultCurve(double duration) {
-  static const Backoff& curve = *new Backoff(BackoffOptions());
+  static const Backoff& backoff = *new Backoff(BackoffOptions());
   // With equal jitter a delay is uniform on [c / 2, c]. An end within it is
   // late by half of its mean square over its mean.
   constexpr double kMean = 3.0 / 4;
   constexpr double kMeanSquare = 7.0 / 12;
   const auto ceiling_of = [](int64_t n) {
-    return std::chrono::duration<double>(curve.Ceiling(n)).count();
+    return std::chrono::duration<double>(backoff.Ceiling(n)).count();
   };
   int64_t delays = 1;
   double ceiling = ceiling_of(delays);
@@ -426,8 +426,9 @@ bool HasDefaultTarget(const LearnedDelaysOptions& options) {
          !options.max_lateness.has_value();
 }
 
-// Returns whether the default curve makes fewer polls. It does if the durations
-// are so long and so different that the rows of a table are too far apart.
+// Returns whether the default backoff makes fewer polls. It does if the
+// durations are so long and so different that the rows of a table are too far
+// apart.
 bool IsDefaultCurveBetter(const Planner& planner) {
   return planner.Expect(PollsOfDefaultCurve) <= planner.Polls();
 }

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "waiter/learned/duration_estimate.h"
-#include "waiter/learned/internal/poll_table.h"
 #include "waiter/learned/learned_delays.h"
+#include "waiter/learned/poll_table.h"
 
 namespace waiter::internal {
 
@@ -36,13 +36,13 @@ struct PollPlan {
 
 // Returns the plan that reaches the target of the options, which must be valid.
 // For an estimate with too few observations, and where the default target takes
-// more polls than the default curve, it is an empty plan, whose table has the
+// more polls than the default backoff, it is an empty plan, whose table has the
 // weight 0. Takes at most 1 ms.
 PollPlan PlanPolls(const DurationEstimate& estimate,
                    const LearnedDelaysOptions& options);
 
 // Return what is expected of an operation that ends at `duration` seconds,
-// polled by the default curve of `WaitOptions`: the lateness in seconds, and
+// polled by the default backoff of `WaitOptions`: the lateness in seconds, and
 // the polls with the one at the start.
 double LatenessOfDefaultCurve(double duration);
 double PollsOfDefaultCurve(double duration);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/learned/internal/poll_table.h"
+#include "waiter/learned/poll_table.h"
 
 #include <algorithm>
 #include <atomic>
@@ -113,7 +113,7 @@ LearnedDelay SharedPollTable::Read(float elapsed, uint64_t random) const {
   const float end = end_.load(kAcquire);
   if (elapsed >= end) {
     delay = last_delay_.load(kAcquire) * (0.75F + 0.25F * LowerUnit(random));
-    // To the ordinary curve within an octave.
+    // To the ordinary backoff within an octave.
     weight *= std::clamp(1 - std::log2(elapsed / end), 0.0F, 1.0F);
   } else {
     const float begin = std::max(first_.load(kAcquire),

@@ -125,8 +125,8 @@ class [[nodiscard]] WaitHandle {
   // causes another poll after it. `BackoffOptions::min_delay`, the server's
   // `retry_after`, quotas and rate limiters hold, so the poll may come later.
   // Sleeps that confirm a success keep their length, and so do, for a
-  // `ReportLevel::kLean`, sleeps after a hint or on a curve with a `min_delay`.
-  // Does nothing if the wait has ended.
+  // `ReportLevel::kLean`, sleeps after a `retry_after` or on a backoff with a
+  // `min_delay`. Does nothing if the wait has ended.
   //
   // `BatchPoller::Start` returns a handle with this function, too. `Await`,
   // `StartFuture`, `WaitGroup` and `AsyncWait` return none: their waits cannot

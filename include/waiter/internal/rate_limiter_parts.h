@@ -35,7 +35,7 @@ class RateMeter {
   double rate_ = 0;
 };
 
-// The cubic curve of the allowed rate. Thread-compatible.
+// The cubic backoff of the allowed rate. Thread-compatible.
 class CubicRate {
  public:
   explicit CubicRate(const RateLimiterOptions& options);
@@ -43,7 +43,7 @@ class CubicRate {
   // Returns the allowed rate after the server throttled `rate` at `time`.
   double Throttle(double rate, double time);
 
-  // Returns the rate of the curve at `time`.
+  // Returns the rate of the backoff at `time`.
   double Grow(double time) const;
 
   double last_max_rate() const { return last_max_rate_; }

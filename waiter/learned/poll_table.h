@@ -3,11 +3,11 @@
 
 // The poll times of a learned schedule, for every time at which the last poll
 // may have been. A wait has no position in a schedule: after any poll, wherever
-// jitter, a slow answer or a hint has put it, the table says when the next one
-// pays best.
+// jitter, a slow answer or a `retry_after` has put it, the table says when the
+// next one pays best.
 
-#ifndef WAITER_LEARNED_INTERNAL_POLL_TABLE_H_
-#define WAITER_LEARNED_INTERNAL_POLL_TABLE_H_
+#ifndef WAITER_LEARNED_POLL_TABLE_H_
+#define WAITER_LEARNED_POLL_TABLE_H_
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,8 @@ struct PollTable {
     float latest = 0;
   };
 
-  // Part of the decision that the table has; the rest is the ordinary curve's.
+  // Part of the decision that the table has; the rest is the ordinary
+  // backoff's.
   float weight = 0;
   // Probability that a poll comes early, to see how early the end is.
   float exploration = 0;
@@ -134,4 +135,4 @@ class SharedPollTable {
 
 }  // namespace waiter::internal
 
-#endif  // WAITER_LEARNED_INTERNAL_POLL_TABLE_H_
+#endif  // WAITER_LEARNED_POLL_TABLE_H_

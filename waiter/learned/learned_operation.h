@@ -3,8 +3,8 @@
 
 // The learned delays of one operation.
 
-#ifndef WAITER_LEARNED_INTERNAL_LEARNED_OPERATION_H_
-#define WAITER_LEARNED_INTERNAL_LEARNED_OPERATION_H_
+#ifndef WAITER_LEARNED_LEARNED_OPERATION_H_
+#define WAITER_LEARNED_LEARNED_OPERATION_H_
 
 #include <atomic>
 #include <cstdint>
@@ -17,8 +17,8 @@
 #include "waiter/clock.h"
 #include "waiter/delay_source.h"
 #include "waiter/learned/durations.h"
-#include "waiter/learned/internal/poll_table.h"
 #include "waiter/learned/learned_delays.h"
+#include "waiter/learned/poll_table.h"
 
 namespace waiter::internal {
 
@@ -62,4 +62,4 @@ class LearnedOperation : public DelaySource {
 
 }  // namespace waiter::internal
 
-#endif  // WAITER_LEARNED_INTERNAL_LEARNED_OPERATION_H_
+#endif  // WAITER_LEARNED_LEARNED_OPERATION_H_
