@@ -4,14 +4,12 @@
 #include "cli/flags/policy_flags.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -82,19 +80,6 @@ absl::Status ReadJitter(std::string_view text, Jitter& jitter) {
     jitter = Jitter::Proportional(percent / 100);
   }
   return absl::OkStatus();
-}
-
-// Returns the delays of a list, whose last one repeats. A
-// `retry_after` may lengthen a delay.
-DelayFunction DelaysFor(std::vector<absl::Duration> intervals) {
-  return [intervals = std::move(intervals)](const DelayRequest& request,
-                                            absl::BitGenRef /*gen*/) {
-    const auto index = static_cast<size_t>(request.attempt - 1);
-    return std::max(
-        intervals[std::min(index, intervals.size() - 1)],
-        std::min<absl::Duration>(request.found.retry_after(),
-                                 RetryAfterOptions{}.max_retry_after));
-  };
 }
 
 // Uses the same delays after errors, with full jitter, and delays twice as long
@@ -204,7 +189,7 @@ absl::StatusOr<WaitOptions> PolicyFlags::Options(const Flags& flags) const {
     // Jitter makes half of the delays longer than the given one.
     options.backoff.max_delay *= 1 + options.backoff.jitter.above();
   }
-  if (!intervals_.empty()) options.delay_source = DelaysFor(intervals_);
+  if (!intervals_.empty()) options.delay_source = DelayList(intervals_);
   if (absl::Status status = Validate(options); !status.ok()) return status;
   return options;
 }

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "waiter/backoff.h"
+#include "waiter/clock.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {
@@ -49,7 +50,7 @@ class PolicyFlags {
  private:
   WaitOptions options_ = {.timeout = absl::Minutes(5)};
   BackoffOptions delays_;
-  std::vector<absl::Duration> intervals_;
+  std::vector<Duration> intervals_;
   Jitter jitter_ = Jitter::None();
 };
 

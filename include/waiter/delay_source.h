@@ -37,6 +37,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/random/bit_gen_ref.h"
@@ -131,6 +132,15 @@ class DelaySource {
 // A function as a source: `NextDelay` of a source that replaces all delays.
 using DelayFunction = std::function<std::optional<absl::Duration>(
     const DelayRequest& request, absl::BitGenRef gen)>;
+
+// Returns a source whose nth delay is the nth of `delays`; the last one
+// repeats.
+//
+//   options.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s});
+//
+// A longer `retry_after` of the server counts, up to 10 minutes. With an empty
+// list, all delays are those of the other options.
+DelayFunction DelayList(std::vector<Duration> delays);
 
 // What `WaitOptions::delay_source` holds: a source that waits share, or none.
 // Converts from a `std::shared_ptr` and from a function.

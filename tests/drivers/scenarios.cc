@@ -3,6 +3,7 @@
 
 #include "tests/drivers/scenarios.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -448,6 +449,19 @@ std::vector<Scenario> DelaySourceScenarios() {
        .reason = StopReason::kDeadline,
        .code = StatusCode::kDeadlineExceeded,
        .ends_at = Seconds(60)},
+      {.name = "ADelayListRepeatsItsLastDelayAndHeedsRetryAfter",
+       .options = rule(DelayList({Seconds(1), std::chrono::seconds(2)})),
+       .script = {NotReady(), Throttled(), NotReady("", Seconds(5)),
+                  NotReady("", absl::Hours(1)), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(8), Seconds(60)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "AnEmptyDelayListLeavesTheDelaysToTheOptions",
+       .options = rule(DelayList({})),
+       .script = {NotReady(), NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
       {.name = "ConfirmingIsNotForTheDelaySource",
        .options = Options(Seconds(60),
                           [](auto& o) {
