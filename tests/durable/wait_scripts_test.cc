@@ -874,7 +874,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterABeat) {
     for (const RedisReply& id : workers->elements) {
       live.push_back(id.text);
     }
-    EXPECT_EQ(live, book_.Beat("s", worker, now_));
+    EXPECT_EQ(live, book_.Heartbeat("s", worker, now_));
     return live;
   };
   EXPECT_THAT(beat("a"), ElementsAre("a"));

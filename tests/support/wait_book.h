@@ -60,7 +60,7 @@ class WaitBook {
   std::vector<FaultyWait> Examine(const ExamineRequest& request, int64_t now);
   int64_t Open(const std::string& space, const std::string& name,
                int64_t partitions);
-  std::vector<std::string> Beat(const std::string& space,
+  std::vector<std::string> Heartbeat(const std::string& space,
                                 const std::string& worker, int64_t now);
 
   WaitSpace Describe(const std::string& space, int64_t now);

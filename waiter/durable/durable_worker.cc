@@ -268,7 +268,7 @@ void DurableWorker::Arm() {
 
 void DurableWorker::Beat(MonotonicTime now) {
   next_beat_ = now + kBeatGap;
-  store_->Beat(options_.space, id_,
+  store_->Heartbeat(options_.space, id_,
                Reply<std::vector<std::string>>(
                    [](DurableWorker& self, const auto& workers) {
                      self.mutex_.AssertHeld();

@@ -116,7 +116,7 @@ void RedisWaitStore::Open(std::string space, std::string name,
                 Reading<int64_t>(ToNumber, callback));
 }
 
-void RedisWaitStore::Beat(std::string space, std::string worker,
+void RedisWaitStore::Heartbeat(std::string space, std::string worker,
                           Callback<std::vector<std::string>> callback) {
   client_->Call(internal::BeatScript(), {internal::WorkersKey(space)},
                 {std::move(worker)},
