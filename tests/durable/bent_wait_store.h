@@ -132,10 +132,10 @@ class BentWaitStore final : public WaitStore {
                  Bent(&open, std::move(callback)));
   }
   void Heartbeat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
+                 Callback<std::vector<std::string>> callback) override {
     if (Fails(callback)) return;
     inner_->Heartbeat(std::move(space), std::move(worker),
-                 Bent(&beat, std::move(callback)));
+                      Bent(&beat, std::move(callback)));
   }
   void Describe(std::string space, Callback<WaitSpace> callback) override {
     if (Fails(callback)) return;

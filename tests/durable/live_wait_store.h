@@ -121,7 +121,7 @@ class LiveWaitStore final : public WaitStore {
     });
   }
   void Heartbeat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
+                 Callback<std::vector<std::string>> callback) override {
     Call(std::move(callback),
          [space = std::move(space), worker = std::move(worker)](WaitBook& book,
                                                                 int64_t now) {

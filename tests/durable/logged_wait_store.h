@@ -96,7 +96,7 @@ class LoggedWaitStore final : public WaitStore {
     inner_->Describe(std::move(space), std::move(callback));
   }
   void Heartbeat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
+                 Callback<std::vector<std::string>> callback) override {
     inner_->Heartbeat(std::move(space), std::move(worker), std::move(callback));
   }
   void Check(WaitPartition partition, std::string cursor,

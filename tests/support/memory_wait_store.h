@@ -145,7 +145,7 @@ class MemoryWaitStore final : public WaitStore {
         std::move(callback));
   }
   void Heartbeat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
+                 Callback<std::vector<std::string>> callback) override {
     Call<std::vector<std::string>>(
         [space = std::move(space), worker = std::move(worker)](WaitBook& book,
                                                                int64_t now) {

@@ -373,8 +373,8 @@ int64_t WaitBook::Open(const std::string& space, const std::string& name,
 }
 
 std::vector<std::string> WaitBook::Heartbeat(const std::string& space,
-                                        const std::string& worker,
-                                        int64_t now) {
+                                             const std::string& worker,
+                                             int64_t now) {
   std::map<std::string, int64_t>& beats = workers_[space];
   beats[worker] = now;
   std::vector<std::string> live;

@@ -277,7 +277,7 @@ class WaitStore {
   // Records a heartbeat of `worker`, and returns the workers of the space whose
   // last heartbeat is at most 10 s old.
   virtual void Heartbeat(std::string space, std::string worker,
-                    Callback<std::vector<std::string>> callback) = 0;
+                         Callback<std::vector<std::string>> callback) = 0;
 
   virtual void Describe(std::string space, Callback<WaitSpace> callback) = 0;
 
