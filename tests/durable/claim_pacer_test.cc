@@ -124,8 +124,9 @@ class PacerModel {
     switch (absl::Uniform(gen_, 0, 6)) {
       case 0:
       case 1:
-        if (in_flight_[partition].has_value())
+        if (in_flight_[partition].has_value()) {
           Reply(partition, Count(partition));
+        }
         break;
       case 2:
         if (names_[name].due > 0) Poll(name);

@@ -15,13 +15,18 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/clock.h"
 #include "waiter/durable/due_number.h"
 #include "waiter/durable/durable_record.h"
 #include "waiter/durable/store.h"
+#include "waiter/durable/suspect_line.h"
+#include "waiter/loop.h"
 #include "waiter/result.h"
+#include "waiter/token.h"
 
 namespace waiter::internal {
 namespace {
@@ -205,6 +210,22 @@ TEST(LeasedWaitTest, RecordIsSentOnceUnlessTheReplyIsLost) {
   EXPECT_EQ(wait.BeginWrite().record, "");
 }
 
+TEST(LeasedWaitTest, RecordHasTheTokenByTheClockOfTheStore) {
+  const absl::Time wall = absl::FromUnixSeconds(1'790'000'000);
+  const WaitToken token =
+      SaveWait(WaitState(), WaitReport(), "k", kNow, {kNow, wall});
+  LeasedWait wait = Claimed();
+  Walk(State::kPolling, wait);
+  wait.Save(token, std::chrono::hours(1), kNow);
+  for (int i = 0; i < 2; ++i) {
+    const absl::StatusOr<DurableRecord> record =
+        ParseRecord(wait.BeginWrite().record);
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(record->token.written(), wall - absl::Hours(1));
+    wait.OnWriteFailed();
+  }
+}
+
 TEST(LeasedWaitTest, ResultIsWrittenAndThenDelivered) {
   LeasedWait wait = Claimed({.born_us = 100});
   Walk(State::kPolling, wait);
@@ -251,6 +272,28 @@ TEST(DueNumberTest, IsOddWhileLeased) {
     EXPECT_LE(free, delay + 1);
     EXPECT_FALSE(DueNumber(100 + free).is_leased());
   }
+}
+
+TEST(SuspectLineTest, OneSuspectIsPolledAtATime) {
+  const Suspect a = {1, "a"};
+  const Suspect b = {1, "b"};
+  SuspectLine line;
+  EXPECT_EQ(line.Next(), std::nullopt);
+  line.Add(a);
+  line.Add(b);
+  EXPECT_EQ(line.Next(), a);
+  EXPECT_EQ(line.Next(), std::nullopt) << "its mark is in flight";
+  EXPECT_FALSE(line.EndPoll(a)) << "it is not polled yet";
+  EXPECT_TRUE(line.IsCurrent(a));
+  line.OnMarked();
+  EXPECT_EQ(line.Next(), std::nullopt) << "it is polled";
+  EXPECT_FALSE(line.EndPoll(b));
+  EXPECT_TRUE(line.EndPoll(a));
+  EXPECT_FALSE(line.IsCurrent(a));
+  EXPECT_EQ(line.Next(), b);
+  line.Skip();
+  EXPECT_FALSE(line.EndPoll(b));
+  EXPECT_EQ(line.Next(), std::nullopt);
 }
 
 }  // namespace

@@ -116,6 +116,16 @@ TEST_F(SettleQueueTest, LaterWriteReplacesARenewal) {
   EXPECT_EQ(batch.items[0].action, SettleAction::kEndUnheard);
 }
 
+TEST_F(SettleQueueTest, WaitThatIsQueuedTwiceIsSentOnce) {
+  const WaitPtr wait = Polling("a", 7, kNow);
+  queue.Add(0, wait, kNow, false);
+  queue.Add(0, wait, kNow, false);
+  const SettleQueue::Batch batch = queue.Take(0, kNow);
+  EXPECT_THAT(queue.OnReply(0, batch.sent, {.fence = 9}, kNow + kLease, kNow),
+              IsEmpty());
+  EXPECT_THAT(queue.Take(0, kNow).items, IsEmpty());
+}
+
 TEST_F(SettleQueueTest, FullBatchIsToBeTakenAndTheRestFollows) {
   std::vector<WaitPtr> waits;
   for (size_t i = 0; i < SettleQueue::kMaxBatch + 3; ++i) {

@@ -166,8 +166,9 @@ std::optional<DurablePollInputs> DurableWorker::BeginPoll(
     NameState& name, std::string_view key) {
   const MutexLock lock(mutex_);
   Entry* const entry = Find(name, key);
-  if (entry == nullptr || !entry->wait->Allows(Event::kPoll))
+  if (entry == nullptr || !entry->wait->Allows(Event::kPoll)) {
     return std::nullopt;
+  }
   const LeasedWait& wait = *entry->wait;
   // A poll that began now might reach beyond the lease.
   if (clock_.MonotonicNow() >= wait.lease().end - third_) {
@@ -381,8 +382,9 @@ void DurableWorker::ForEachEntry(const std::function<void(Entry&)>& visit) {
   for (const auto& [key, name] : names_) {
     std::vector<Entry*> waits;
     waits.reserve(name->entries.size());
-    for (const auto& [wait, entry] : name->entries)
+    for (const auto& [wait, entry] : name->entries) {
       waits.push_back(entry.get());
+    }
     std::sort(waits.begin(), waits.end(), [](const Entry* a, const Entry* b) {
       return a->number < b->number;
     });

@@ -51,6 +51,15 @@ int64_t MicrosOf(nanoseconds time) {
   return std::chrono::duration_cast<microseconds>(time).count();
 }
 
+WaitReport CrashReport(const std::string& name, const LeasedWait& wait) {
+  WaitReport report;
+  report.reason = StopReason::kFailed;
+  report.attempts = wait.record().token.attempts();
+  report.status = absl::AbortedError(absl::StrCat(
+      name, " ", wait.key(), ": crashed its worker ", wait.marks(), " times"));
+  return report;
+}
+
 }  // namespace
 
 // Workers and clients must agree on the partitions.
@@ -145,27 +154,23 @@ void DurableWorker::Adopt(size_t partition, const ClaimedWait& claimed,
   auto& slot = name.entries[claimed.key];
   // A poll of this worker outlived the lease.
   if (slot != nullptr) return release(kOverlapDelay);
-  slot.reset(new Entry{.name = name,
-                       .partition = partition,
-                       .number = ++claims_,
-                       .wait = std::make_shared<LeasedWait>(
-                           claimed, *std::move(record), lease)});
+  slot =
+      std::make_unique<Entry>(Entry{.name = name,
+                                    .partition = partition,
+                                    .number = ++claims_,
+                                    .wait = std::make_shared<LeasedWait>(
+                                        claimed, *std::move(record), lease)});
   pacer_.OnHeld(name.number);
   Entry& entry = *slot;
   const LeasedWait& wait = *entry.wait;
   if (wait.record().phase == WaitPhase::kEnded) {
-    if (wait.record().reason != StopReason::kSuccess)
+    if (wait.record().reason != StopReason::kSuccess) {
       DeliverOrSkip(entry);
-    else
+    } else {
       Apply(entry, Event::kFetch);
+    }
   } else if (wait.marks() >= options_.max_crashes) {
-    WaitReport report;
-    report.reason = StopReason::kFailed;
-    report.attempts = wait.record().token.attempts();
-    report.status = absl::AbortedError(
-        absl::StrCat(name.registration->name(), " ", wait.key(),
-                     ": crashed its worker ", wait.marks(), " times"));
-    End(entry, report, "");
+    End(entry, CrashReport(name.registration->name(), wait), "");
   } else if (wait.crashes() >= kSuspectCrashes && !wait.is_cancelled()) {
     Apply(entry, Event::kSuspect);
     suspects_.Add({partition, wait.key()});

@@ -3,6 +3,7 @@
 
 #include "waiter/durable/leased_wait.h"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -30,7 +31,7 @@ struct Row {
   LeasedWait::State to;
 };
 
-constexpr Row kTransitions[] = {
+constexpr auto kTransitions = std::to_array<Row>({
     {kClaimed, kSuspect, kSuspected},
     {kClaimed, kStart, kSleeping},
     {kClaimed, kStartDue, kDue},
@@ -94,7 +95,7 @@ constexpr Row kTransitions[] = {
     {kDropped, kEnd, kGone},
     {kDropped, kAccepted, kGone},
     {kDropped, kRefused, kGone},
-};
+});
 
 }  // namespace leased_wait_table
 
@@ -191,11 +192,11 @@ SettleItem LeasedWait::BeginWrite() {
   SettleItem item = {
       .key = key_, .fence = lease_.fence.value(), .action = *write()};
   if (std::exchange(is_dirty_, false)) {
-    DurableRecord record = record_;
-    if (record.phase == WaitPhase::kPending && !record.token.empty()) {
-      record.token = ShiftWallClock(record.token, -wall_ahead_);
+    if (record_.phase == WaitPhase::kPending && !record_.token.empty()) {
+      record_.token =
+          ShiftWallClock(record_.token, -std::exchange(wall_ahead_, {}));
     }
-    item.record = record.Encode();
+    item.record = record_.Encode();
   }
   if (state_ == State::kEnding) {
     item.value = value_;

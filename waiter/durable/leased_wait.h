@@ -141,7 +141,8 @@ class LeasedWait {
   std::string value_;  // Of a success.
   WaitLease lease_;
   MonotonicTime wake_up_ = {};
-  std::chrono::nanoseconds wall_ahead_{};  // Of the clock of `record_.token`.
+  // The wall clock that `record_.token` uses minus the store's.
+  std::chrono::nanoseconds wall_ahead_{};
   int64_t crashes_;
   State state_ = State::kClaimed;
   bool is_cancelled_;
