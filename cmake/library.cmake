@@ -27,7 +27,7 @@ set(WAITER_ABSEIL
 
 # waiter_module(NAME [FOLDERS FOLDER...] [MODULES MODULE...] [LIBRARIES LIBRARY...]): adds the library waiter::NAME of
 # the sources in FOLDERS of waiter/, by default in NAME, that depends on MODULES and on other LIBRARIES. If
-# waiter::waiter has the sources, waiter::NAME only links it.
+# waiter::waiter has the sources, waiter::NAME only links it. Lua files below NAME become the source lua_files.cc.
 function(waiter_module name)
   cmake_parse_arguments(PARSE_ARGV 1 module "" "" "FOLDERS;MODULES;LIBRARIES")
   if(NOT module_FOLDERS)
@@ -38,6 +38,14 @@ function(waiter_module name)
   if(TARGET waiter)
     get_target_property(taken waiter SOURCES)
     list(REMOVE_ITEM sources ${taken})
+  endif()
+
+  file(GLOB_RECURSE lua CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/waiter/${name}/*.lua)
+  if(lua)
+    set(lua_source ${CMAKE_CURRENT_BINARY_DIR}/${name}_lua_files.cc)
+    set(embed ${PROJECT_SOURCE_DIR}/tools/embed)
+    add_custom_command(OUTPUT ${lua_source} COMMAND sh ${embed} ${lua} > ${lua_source} DEPENDS ${embed} ${lua} VERBATIM)
+    list(APPEND sources ${lua_source})
   endif()
 
   waiter_module_target(target ${name})

@@ -48,7 +48,7 @@ def library_part(name, hdrs = [], **kwargs):
         **kwargs
     )
 
-def library_module(name, headers, deps, features = [], **kwargs):
+def library_module(name, headers, deps, features = [], srcs = [], **kwargs):
     """A module: all sources of its folder, and the folder of the same name in include/waiter/.
 
     `:internals` has the private headers, for tests of them.
@@ -58,11 +58,12 @@ def library_module(name, headers, deps, features = [], **kwargs):
       headers: the headers of include/waiter/, public and internal.
       deps: what sources and headers include.
       features: features that the headers need off.
+      srcs: sources that the build makes.
       **kwargs: further arguments of both libraries.
     """
     cc_library(
         name = name,
-        srcs = native.glob(["*.cc", "*.h"]),
+        srcs = native.glob(["*.cc", "*.h"]) + srcs,
         hdrs = [headers],
         features = features,
         strip_include_prefix = "/include",

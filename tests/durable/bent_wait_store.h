@@ -131,11 +131,11 @@ class BentWaitStore final : public WaitStore {
     inner_->Open(std::move(space), std::move(name), partitions,
                  Bent(&open, std::move(callback)));
   }
-  void Beat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
+  void Heartbeat(std::string space, std::string worker,
+                 Callback<std::vector<std::string>> callback) override {
     if (Fails(callback)) return;
-    inner_->Beat(std::move(space), std::move(worker),
-                 Bent(&beat, std::move(callback)));
+    inner_->Heartbeat(std::move(space), std::move(worker),
+                      Bent(&beat, std::move(callback)));
   }
   void Describe(std::string space, Callback<WaitSpace> callback) override {
     if (Fails(callback)) return;

@@ -125,7 +125,7 @@ TEST_P(DurableObserversTest, WorkerThatTakesOverGoesOnCounting) {
               testing::StartsWith("a is done: success after "));
 }
 
-TEST_P(DurableObserversTest, WorkerThatIsDestroyedShutsItsWaitsDown) {
+TEST_P(DurableObserversTest, WorkerThatIsDestroyedGivesItsWaitsBack) {
   {
     DurableWorld short_lived;
     short_lived.form = GetParam();
@@ -137,7 +137,7 @@ TEST_P(DurableObserversTest, WorkerThatIsDestroyedShutsItsWaitsDown) {
   }
 
   EXPECT_THAT(first.lines(), ElementsAre("a starts", "a polls 1",
-                                         "a is done: shut down after 1"));
+                                         "a is done: cancelled after 1"));
 }
 
 // Deliveries, and the beginning of a wait that no worker has polled, are not

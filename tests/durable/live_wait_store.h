@@ -120,12 +120,12 @@ class LiveWaitStore final : public WaitStore {
       return book.Open(space, name, partitions);
     });
   }
-  void Beat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
+  void Heartbeat(std::string space, std::string worker,
+                 Callback<std::vector<std::string>> callback) override {
     Call(std::move(callback),
          [space = std::move(space), worker = std::move(worker)](WaitBook& book,
                                                                 int64_t now) {
-           return book.Beat(space, worker, now);
+           return book.Heartbeat(space, worker, now);
          });
   }
   void Describe(std::string space, Callback<WaitSpace> callback) override {

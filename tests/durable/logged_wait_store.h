@@ -95,9 +95,9 @@ class LoggedWaitStore final : public WaitStore {
   void Describe(std::string space, Callback<WaitSpace> callback) override {
     inner_->Describe(std::move(space), std::move(callback));
   }
-  void Beat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
-    inner_->Beat(std::move(space), std::move(worker), std::move(callback));
+  void Heartbeat(std::string space, std::string worker,
+                 Callback<std::vector<std::string>> callback) override {
+    inner_->Heartbeat(std::move(space), std::move(worker), std::move(callback));
   }
   void Check(WaitPartition partition, std::string cursor,
              Callback<CheckReply> callback) override {

@@ -80,28 +80,28 @@ class WaitScriptsTest : public testing::Test {
   }
 
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request) {
-    return internal::ToEnqueueReply(Run(internal::EnqueueScript(),
+    return internal::ToEnqueueReply(Run(internal::Scripts().enqueue,
                                         request.partition,
                                         internal::EnqueueArguments(request)));
   }
   absl::StatusOr<ClaimReply> Claim(const ClaimRequest& request) {
-    return internal::ToClaimReply(Run(internal::ClaimScript(),
+    return internal::ToClaimReply(Run(internal::Scripts().claim,
                                       request.partition,
                                       internal::ClaimArguments(request)));
   }
   absl::StatusOr<SettleReply> Settle(const SettleRequest& request) {
-    return internal::ToSettleReply(Run(internal::SettleScript(),
+    return internal::ToSettleReply(Run(internal::Scripts().settle,
                                        request.partition,
                                        internal::SettleArguments(request)));
   }
   absl::StatusOr<std::vector<StoredWait>> Get(std::vector<std::string> keys) {
     return internal::ToStoredWaits(
-        Run(internal::GetScript(), partition_, std::move(keys)));
+        Run(internal::Scripts().get, partition_, std::move(keys)));
   }
 
   absl::StatusOr<CheckReply> Check(const std::string& cursor = "") {
     return internal::ToCheckReply(
-        Run(internal::CheckScript(), partition_, {cursor}));
+        Run(internal::Scripts().check, partition_, {cursor}));
   }
   // All steps as one.
   CheckReply CheckAll();
@@ -273,7 +273,7 @@ void WaitScriptsTest::ExpectSameDamage(bool repairs) {
                             .missing = book.fence % 3 - 1};
   for (int i = 0; i < 20; ++i) request.keys.push_back(absl::StrCat("k", i));
   const auto examined =
-      internal::ToFaultyWaits(Run(internal::ExamineScript(), partition_,
+      internal::ToFaultyWaits(Run(internal::Scripts().examine, partition_,
                                   internal::ExamineArguments(request)));
   ASSERT_TRUE(examined.ok()) << examined.status();
   const std::vector<FaultyWait> expected = book_.Examine(request, now_);
@@ -372,7 +372,7 @@ TEST_F(WaitScriptsTest, CheckRefusesWhatIsNoCursor) {
 TEST_F(WaitScriptsTest, ServerSaysHowItIsSetUp) {
   const auto inspect = [&] {
     std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(internal::InspectScript(),
+    client_->Call(internal::Scripts().inspect,
                   internal::PartitionKeys(partition_), {},
                   [&](absl::StatusOr<RedisReply> got) {
                     reply.set_value(std::move(got));
@@ -500,7 +500,7 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
         case 5: {
           const std::vector<std::string> keys = {key(), key()};
           const auto script = internal::ToStoredWaits(
-              Run(internal::CancelScript(), partition_, keys));
+              Run(internal::Scripts().cancel, partition_, keys));
           ASSERT_TRUE(script.ok()) << script.status();
           ExpectSameRows(*script, book_.Cancel(partition_, keys, now_));
           break;
@@ -508,8 +508,8 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
         default: {
           const std::string id = key();
           const bool begins = absl::Bernoulli(gen, 0.5);
-          const auto script =
-              Run(internal::MarkScript(), partition_, {id, begins ? "1" : "0"});
+          const auto script = Run(internal::Scripts().mark, partition_,
+                                  {id, begins ? "1" : "0"});
           ASSERT_TRUE(script.ok()) << script.status();
           EXPECT_EQ(script->integer, book_.Mark(partition_, id, begins));
           break;
@@ -522,7 +522,7 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
       ASSERT_TRUE(rows.ok()) << rows.status();
       ExpectSameRows(*rows, book_.Get(partition_, all));
       const auto stats =
-          internal::ToWaitStats(Run(internal::StatsScript(), partition_, {}));
+          internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {}));
       ASSERT_TRUE(stats.ok()) << stats.status();
       const WaitStats expected = book_.Stats(partition_, now_);
       EXPECT_EQ(stats->pending, expected.pending);
@@ -532,8 +532,8 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
       EXPECT_EQ(stats->polls, expected.polls);
       EXPECT_THAT(stats->counters,
                   UnorderedElementsAreArray(expected.counters));
-      const auto scanned =
-          internal::ToScanReply(Run(internal::ScanScript(), partition_, {"0"}));
+      const auto scanned = internal::ToScanReply(
+          Run(internal::Scripts().scan, partition_, {"0"}));
       ASSERT_TRUE(scanned.ok()) << scanned.status();
       EXPECT_EQ(scanned->waits.size(), book_.Scan(partition_).waits.size());
     }
@@ -546,7 +546,7 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
 // A script, how it is called, and whether a full server carries it out.
 struct ScriptCase {
   const char* name;
-  const RedisScript& (*script)();
+  RedisScript internal::WaitScripts::*script;
   std::vector<std::string> arguments;
   bool runs_when_full;
   bool has_other_keys = false;
@@ -555,62 +555,68 @@ struct ScriptCase {
 // A fence of a wait that is held is the argument "FENCE".
 std::vector<ScriptCase> AllScripts() {
   return {
-      {"claim", internal::ClaimScript, {"10", "1000000"}, true},
+      {"claim", &internal::WaitScripts::claim, {"10", "1000000"}, true},
       {"release",
-       internal::SettleScript,
+       &internal::WaitScripts::settle,
        {"1000000", "1000000", "5", "r", "FENCE", "2", "held", "0 new", "0",
         "none", "", "0"},
        true},
       {"hold",
-       internal::SettleScript,
+       &internal::WaitScripts::settle,
        {"1000000", "1000000", "5", "h", "FENCE", "2", "held", "0 new", "none",
         ""},
        true},
       {"end",
-       internal::SettleScript,
+       &internal::WaitScripts::settle,
        {"1000000", "1000000", "5", "f", "FENCE", "1", "held", "1 new", "value",
         "success"},
        true},
       {"delivered",
-       internal::SettleScript,
+       &internal::WaitScripts::settle,
        {"1000000", "1000000", "5", "k", "FENCE", "1", "held", "2 new"},
        true},
       {"end, unheard",
-       internal::SettleScript,
+       &internal::WaitScripts::settle,
        {"1000000", "1000000", "5", "e", "FENCE", "1", "held", "2 new", "value",
         "success"},
        true},
       {"end, unheard and not kept",
-       internal::SettleScript,
+       &internal::WaitScripts::settle,
        {"1000000", "0", "5", "e", "FENCE", "1", "held", "2 new", "value",
         "success"},
        true},
       {"enqueue",
-       internal::EnqueueScript,
+       &internal::WaitScripts::enqueue,
        {"100", "new", "0", "r", "args", "held", "0", "r", "args", "kept", "0",
         "r", "args"},
        false},
-      {"cancel", internal::CancelScript, {"due", "held", "kept", "none"}, true},
-      {"get", internal::GetScript, {"due", "held", "kept", "none"}, true},
-      {"scan", internal::ScanScript, {"0"}, true},
-      {"stats", internal::StatsScript, {}, true},
-      {"mark", internal::MarkScript, {"held", "1"}, true},
-      {"unmark", internal::MarkScript, {"held", "0"}, true},
-      {"check", internal::CheckScript, {""}, true},
-      {"check of results", internal::CheckScript, {"5:0"}, true},
+      {"cancel",
+       &internal::WaitScripts::cancel,
+       {"due", "held", "kept", "none"},
+       true},
+      {"get",
+       &internal::WaitScripts::get,
+       {"due", "held", "kept", "none"},
+       true},
+      {"scan", &internal::WaitScripts::scan, {"0"}, true},
+      {"stats", &internal::WaitScripts::stats, {}, true},
+      {"mark", &internal::WaitScripts::mark, {"held", "1"}, true},
+      {"unmark", &internal::WaitScripts::mark, {"held", "0"}, true},
+      {"check", &internal::WaitScripts::check, {""}, true},
+      {"check of results", &internal::WaitScripts::check, {"5:0"}, true},
       {"examine",
-       internal::ExamineScript,
+       &internal::WaitScripts::examine,
        {"0", "0", "due", "held", "kept", "none"},
        true},
       {"repair",
-       internal::ExamineScript,
+       &internal::WaitScripts::examine,
        {"1", "1", "due", "held", "kept", "none"},
        true},
-      {"inspect", internal::InspectScript, {}, true},
+      {"inspect", &internal::WaitScripts::inspect, {}, true},
       // Of other keys, of which they take the first.
-      {"open", internal::OpenScript, {"n", "4"}, true, true},
-      {"beat", internal::BeatScript, {"worker"}, true, true},
-      {"space", internal::SpaceScript, {}, true, true},
+      {"open", &internal::WaitScripts::open, {"n", "4"}, true, true},
+      {"heartbeat", &internal::WaitScripts::heartbeat, {"worker"}, true, true},
+      {"space", &internal::WaitScripts::space, {}, true, true},
   };
 }
 
@@ -641,8 +647,8 @@ void WaitScriptsTest::FillPartition(std::string& fence) {
   claimed = Claim(request);
   ASSERT_TRUE(claimed.ok()) << claimed.status();
   fence = absl::StrCat(claimed->fence);
-  ASSERT_TRUE(Run(internal::MarkScript(), partition_, {"held", "1"}).ok());
-  ASSERT_TRUE(Run(internal::CancelScript(), partition_, {"held"}).ok());
+  ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"held", "1"}).ok());
+  ASSERT_TRUE(Run(internal::Scripts().cancel, partition_, {"held"}).ok());
   ASSERT_TRUE(Enqueue({.partition = partition_,
                        .most_pending = 10,
                        .items = {{.key = "due", .record = "r"}}})
@@ -658,7 +664,8 @@ absl::StatusOr<RedisReply> WaitScriptsTest::RunCase(const ScriptCase& script,
   for (std::string& argument : arguments) {
     if (argument == "FENCE") argument = fence;
   }
-  return Run(script.script(), partition_, std::move(arguments));
+  return Run(internal::Scripts().*script.script, partition_,
+             std::move(arguments));
 }
 
 TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
@@ -677,7 +684,7 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
       EXPECT_TRUE(reply.ok()) << reply.status();
       // What is left can be mended, and goes on.
       const absl::StatusOr<RedisReply> mended =
-          Run(internal::ExamineScript(), partition_,
+          Run(internal::Scripts().examine, partition_,
               {"1", "0", "due", "held", "kept", "none"});
       EXPECT_TRUE(mended.ok()) << mended.status();
       EXPECT_THAT(CheckAll().keys, IsEmpty());
@@ -697,17 +704,17 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
 
 TEST_F(WaitScriptsTest, ScriptsOfASpaceBeginWithoutTheirKeys) {
   const absl::StatusOr<RedisReply> opened =
-      Run(internal::OpenScript(), partition_, {"n", "4"});
+      Run(internal::Scripts().open, partition_, {"n", "4"});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->integer, 4);
   server_->Run({"FLUSHALL"});
   const absl::StatusOr<RedisReply> workers =
-      Run(internal::BeatScript(), partition_, {"worker"});
+      Run(internal::Scripts().heartbeat, partition_, {"worker"});
   ASSERT_TRUE(workers.ok()) << workers.status();
   EXPECT_THAT(workers->elements, testing::SizeIs(1));
   server_->Run({"FLUSHALL"});
   const absl::StatusOr<WaitSpace> space =
-      internal::ToWaitSpace(Run(internal::SpaceScript(), partition_, {}));
+      internal::ToWaitSpace(Run(internal::Scripts().space, partition_, {}));
   ASSERT_TRUE(space.ok()) << space.status();
   EXPECT_THAT(space->names, IsEmpty());
   EXPECT_THAT(space->workers, IsEmpty());
@@ -738,7 +745,7 @@ TEST_F(WaitScriptsTest, RecordlessWaitIsDroppedAndCounted) {
   ASSERT_TRUE(claimed.ok()) << claimed.status();
   EXPECT_THAT(claimed->waits, IsEmpty());
   const auto stats =
-      internal::ToWaitStats(Run(internal::StatsScript(), partition_, {}));
+      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {}));
   ASSERT_TRUE(stats.ok()) << stats.status();
   EXPECT_EQ(stats->pending, 0);
 }
@@ -859,10 +866,10 @@ TEST_F(WaitScriptsTest, BatchesOfAThousandPass) {
   EXPECT_THAT(settled->lost, IsEmpty());
 }
 
-TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterABeat) {
+TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterAHeartbeat) {
   const auto beat = [&](const std::string& worker) {
     const RedisScript at_time(absl::StrReplaceAll(
-        internal::BeatScript().text(),
+        internal::Scripts().heartbeat.text(),
         {{"redis.call('TIME')", absl::StrCat("{", now_ / 1'000'000, ", 0}")}}));
     std::promise<absl::StatusOr<RedisReply>> reply;
     client_->Call(at_time, {"workers"}, {worker},
@@ -874,7 +881,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterABeat) {
     for (const RedisReply& id : workers->elements) {
       live.push_back(id.text);
     }
-    EXPECT_EQ(live, book_.Beat("s", worker, now_));
+    EXPECT_EQ(live, book_.Heartbeat("s", worker, now_));
     return live;
   };
   EXPECT_THAT(beat("a"), ElementsAre("a"));
@@ -887,7 +894,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterABeat) {
 TEST_F(WaitScriptsTest, ServerThatMayDeleteWaitsIsRefused) {
   const auto open = [&] {
     std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(internal::OpenScript(), {"waiter:{s}:names"}, {"n", "4"},
+    client_->Call(internal::Scripts().open, {"waiter:{s}:names"}, {"n", "4"},
                   [&](absl::StatusOr<RedisReply> got) {
                     reply.set_value(std::move(got));
                   });
@@ -925,8 +932,8 @@ TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
   now_ += 2'000'000;  // The holder has vanished.
   const absl::StatusOr<ClaimReply> claimed = Claim(request);
   ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_TRUE(Run(internal::CancelScript(), partition_, {"a"}).ok());
-  ASSERT_TRUE(Run(internal::MarkScript(), partition_, {"a", "1"}).ok());
+  ASSERT_TRUE(Run(internal::Scripts().cancel, partition_, {"a"}).ok());
+  ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"a", "1"}).ok());
   ASSERT_TRUE(Settle({.partition = partition_,
                       .lease_us = 1'000'000,
                       .retain_us = 1'000'000,
@@ -946,8 +953,8 @@ TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
 TEST_F(WaitScriptsTest, NoScriptJoinsTexts) {
   for (const ScriptCase& script : AllScripts()) {
     // Without arguments that are passed on.
-    const std::string text =
-        absl::StrReplaceAll(script.script().text(), {{"(...)", ""}});
+    const std::string text = absl::StrReplaceAll(
+        (internal::Scripts().*script.script).text(), {{"(...)", ""}});
     EXPECT_FALSE(absl::StrContains(text, "..")) << script.name;
     EXPECT_FALSE(absl::StrContains(text, "tostring")) << script.name;
   }
@@ -955,7 +962,7 @@ TEST_F(WaitScriptsTest, NoScriptJoinsTexts) {
 
 TEST_F(WaitScriptsTest, EachScriptSaysItsNameAndVersion) {
   for (const ScriptCase& row : AllScripts()) {
-    const RedisScript* const script = &row.script();
+    const RedisScript* const script = &(internal::Scripts().*row.script);
     EXPECT_THAT(
         script->text(),
         testing::MatchesRegex("(#!lua[a-z =-]*\n)?-- waiter [a-z.]* [0-9]+\n"

@@ -818,7 +818,7 @@ TEST_P(WaitStoreContractTest, WorkersHearOfEachOther) {
   const auto beat = [&](const std::string& worker) {
     return Answer<std::vector<std::string>>(
                [&](WaitStore& store, auto callback) {
-                 store.Beat(partition_.space, worker, std::move(callback));
+                 store.Heartbeat(partition_.space, worker, std::move(callback));
                })
         .value_or(std::vector<std::string>());
   };
@@ -843,7 +843,7 @@ TEST_P(WaitStoreContractTest, SpaceHasItsNamesAndWorkers) {
   }
   EXPECT_TRUE(
       Answer<std::vector<std::string>>([&](WaitStore& store, auto callback) {
-        store.Beat(space, "w", std::move(callback));
+        store.Heartbeat(space, "w", std::move(callback));
       }).ok());
   EXPECT_THAT(describe(space).names,
               ElementsAre(std::pair("one", 16), std::pair("two", 8)));

@@ -144,12 +144,12 @@ class MemoryWaitStore final : public WaitStore {
         },
         std::move(callback));
   }
-  void Beat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override {
+  void Heartbeat(std::string space, std::string worker,
+                 Callback<std::vector<std::string>> callback) override {
     Call<std::vector<std::string>>(
         [space = std::move(space), worker = std::move(worker)](WaitBook& book,
                                                                int64_t now) {
-          return book.Beat(space, worker, now);
+          return book.Heartbeat(space, worker, now);
         },
         std::move(callback));
   }

@@ -372,9 +372,9 @@ int64_t WaitBook::Open(const std::string& space, const std::string& name,
       .first->second;
 }
 
-std::vector<std::string> WaitBook::Beat(const std::string& space,
-                                        const std::string& worker,
-                                        int64_t now) {
+std::vector<std::string> WaitBook::Heartbeat(const std::string& space,
+                                             const std::string& worker,
+                                             int64_t now) {
   std::map<std::string, int64_t>& beats = workers_[space];
   beats[worker] = now;
   std::vector<std::string> live;

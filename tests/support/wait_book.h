@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the scripts of durable waits do (waiter/durable/wait_scripts.cc), in
+// What the scripts of durable waits do (waiter/durable/store/redis/), in
 // C++, for simulations. All times are in microseconds.
 
 #ifndef WAITER_TESTS_SUPPORT_WAIT_BOOK_H_
@@ -60,8 +60,8 @@ class WaitBook {
   std::vector<FaultyWait> Examine(const ExamineRequest& request, int64_t now);
   int64_t Open(const std::string& space, const std::string& name,
                int64_t partitions);
-  std::vector<std::string> Beat(const std::string& space,
-                                const std::string& worker, int64_t now);
+  std::vector<std::string> Heartbeat(const std::string& space,
+                                     const std::string& worker, int64_t now);
 
   WaitSpace Describe(const std::string& space, int64_t now);
 

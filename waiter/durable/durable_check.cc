@@ -25,8 +25,8 @@
 namespace waiter {
 namespace {
 
-constexpr size_t kMostFindings = 1000;
-constexpr size_t kMostExamined = 250;
+constexpr size_t kMaxFindings = 1000;
+constexpr size_t kMaxExamined = 250;
 
 std::string_view Explanation(WaitFault fault) {
   switch (fault) {
@@ -138,7 +138,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
     if (suspects_.empty()) return Count();
     ExamineRequest request = {.partition = partition_,
                               .repairs = options_.repairs};
-    while (!suspects_.empty() && request.keys.size() < kMostExamined) {
+    while (!suspects_.empty() && request.keys.size() < kMaxExamined) {
       request.keys.push_back(
           std::move(suspects_.extract(suspects_.begin()).value()));
     }
@@ -149,16 +149,16 @@ class Checker : public std::enable_shared_from_this<Checker> {
   void OnExamined(std::vector<FaultyWait>&& waits) {
     for (FaultyWait& wait : waits) {
       if (wait.fault == WaitFault::kNoRecord) ++orphans_;
-      Note({.fault = wait.fault,
-            .partition = partition_.index,
-            .key = std::move(wait.key)});
+      AddFinding({.fault = wait.fault,
+                  .partition = partition_.index,
+                  .key = std::move(wait.key)});
     }
     Examine();
   }
 
-  void Note(DurableFinding finding) {
+  void AddFinding(DurableFinding finding) {
     ++report_.found;
-    if (report_.findings.size() < kMostFindings) {
+    if (report_.findings.size() < kMaxFindings) {
       report_.findings.push_back(std::move(finding));
     }
   }
@@ -167,9 +167,9 @@ class Checker : public std::enable_shared_from_this<Checker> {
   void Count() {
     const int64_t missing = Missing();
     if (missing == 0) return NextPartition();
-    Note({.fault = WaitFault::kMiscounted,
-          .partition = partition_.index,
-          .missing = missing});
+    AddFinding({.fault = WaitFault::kMiscounted,
+                .partition = partition_.index,
+                .missing = missing});
     if (!options_.repairs) return NextPartition();
     store_->Examine(
         {.partition = partition_, .repairs = true, .missing = missing},

@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "waiter/classify.h"
 #include "waiter/durable/client.h"
+#include "waiter/durable/due_number.h"
 #include "waiter/durable/durable_record.h"
 #include "waiter/durable/store.h"
 #include "waiter/engine/async_waiter.h"
@@ -38,16 +39,16 @@ namespace waiter {
 namespace internal {
 namespace {
 
-constexpr size_t kLongestArgs = size_t{16} * 1024;
+constexpr size_t kMaxArgs = size_t{16} * 1024;
 // Of one call of the store.
-constexpr size_t kMostItems = 250;
+constexpr size_t kMaxItems = 250;
 
 absl::Status Check(const DurableRequest& request) {
   if (absl::Status status = CheckKey(request.key); !status.ok()) return status;
-  if (request.args.size() > kLongestArgs) {
+  if (request.args.size() > kMaxArgs) {
     return absl::InvalidArgumentError(
         absl::StrCat("args have ", request.args.size(), " bytes; at most ",
-                     kLongestArgs, " may be"));
+                     kMaxArgs, " may be"));
   }
   if (request.timeout.has_value() &&
       !(*request.timeout >= absl::ZeroDuration() &&
@@ -89,7 +90,7 @@ DurableStatus ToStatus(const std::string& space, const std::string& name,
   status.enqueued = absl::FromUnixMicros(record->born_us);
   if (wait.due_us.has_value()) {
     status.due = absl::FromUnixMicros(*wait.due_us);
-    status.is_held = *wait.due_us % 2 == 1;
+    status.is_held = DueNumber(*wait.due_us).is_leased();
   }
   if (record->phase == WaitPhase::kPending) {
     status.phase = DurableStatus::Phase::kPending;
@@ -184,13 +185,15 @@ Poll<DurableResult> ToPoll(const std::string& name, const std::string& key,
 }  // namespace
 
 // The functions of `DurableClient`.
-class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
+class DurableClientImpl
+    : public std::enable_shared_from_this<DurableClientImpl> {
  public:
   template <typename T>
   using Callback = DurableClient::Callback<T>;
   using Task = std::function<void(const absl::Status&)>;
 
-  DurableDesk(std::shared_ptr<WaitStore> store, DurableClientOptions options)
+  DurableClientImpl(std::shared_ptr<WaitStore> store,
+                    DurableClientOptions options)
       : store_(std::move(store)), options_(std::move(options)) {}
 
   // Calls `task` once it is known that the name is divided as here.
@@ -200,7 +203,7 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
     }
     {
       const MutexLock lock(mutex_);
-      Name& entry = names_[name];
+      NameState& entry = names_[name];
       if (!entry.is_open) {
         entry.tasks.push_back(std::move(task));
         if (entry.tasks.size() > 1) return;
@@ -226,7 +229,7 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
   void Describe(Callback<DurableSpace> callback);
 
  private:
-  struct Name {
+  struct NameState {
     bool is_open = false;
     std::vector<Task> tasks;
   };
@@ -241,7 +244,7 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
     }
     {
       const MutexLock lock(mutex_);
-      Name& entry = names_[name];
+      NameState& entry = names_[name];
       entry.is_open = status.ok();
       tasks.swap(entry.tasks);
     }
@@ -264,12 +267,12 @@ class DurableDesk : public std::enable_shared_from_this<DurableDesk> {
   const std::shared_ptr<WaitStore> store_;
   const DurableClientOptions options_;
   Mutex mutex_;
-  std::map<std::string, Name> names_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, NameState> names_ ABSL_GUARDED_BY(mutex_);
 };
 
-void DurableDesk::EnqueueMany(const std::string& name,
-                              std::vector<DurableRequest> requests,
-                              Callback<int64_t> callback) {
+void DurableClientImpl::EnqueueMany(const std::string& name,
+                                    std::vector<DurableRequest> requests,
+                                    Callback<int64_t> callback) {
   for (const DurableRequest& request : requests) {
     if (absl::Status status = Check(request); !status.ok()) {
       return Later([callback, status] { callback(status); });
@@ -294,7 +297,7 @@ void DurableDesk::EnqueueMany(const std::string& name,
 }
 
 // One or more for each partition.
-std::vector<EnqueueRequest> DurableDesk::Batches(
+std::vector<EnqueueRequest> DurableClientImpl::Batches(
     const std::string& name,
     const std::vector<DurableRequest>& requests) const {
   const int64_t most_pending =
@@ -307,7 +310,7 @@ std::vector<EnqueueRequest> DurableDesk::Batches(
     batch.partition = Partition(name, index);
     batch.most_pending = most_pending;
     batch.items.push_back(ToItem(request));
-    if (batch.items.size() < kMostItems) continue;
+    if (batch.items.size() < kMaxItems) continue;
     batches.push_back(std::move(batch));
     open.erase(index);
   }
@@ -315,8 +318,8 @@ std::vector<EnqueueRequest> DurableDesk::Batches(
   return batches;
 }
 
-void DurableDesk::One(const std::string& name, const std::string& key,
-                      bool cancels, Callback<DurableStatus> callback) {
+void DurableClientImpl::One(const std::string& name, const std::string& key,
+                            bool cancels, Callback<DurableStatus> callback) {
   if (absl::Status status = CheckKey(key); !status.ok()) {
     return Later([callback, status] { callback(status); });
   }
@@ -343,8 +346,8 @@ void DurableDesk::One(const std::string& name, const std::string& key,
 }
 
 // A cursor is the partition, a colon, and the cursor of the store.
-void DurableDesk::List(const std::string& name, const std::string& cursor,
-                       Callback<DurableClient::Listed> callback) {
+void DurableClientImpl::List(const std::string& name, const std::string& cursor,
+                             Callback<DurableClient::Listed> callback) {
   const size_t colon = std::min(cursor.find(':'), cursor.size());
   const std::string first = cursor.substr(0, colon);
   int index = 0;
@@ -382,8 +385,8 @@ void DurableDesk::List(const std::string& name, const std::string& cursor,
   });
 }
 
-void DurableDesk::Stats(const std::string& name,
-                        Callback<DurableStats> callback) {
+void DurableClientImpl::Stats(const std::string& name,
+                              Callback<DurableStats> callback) {
   Open(name, [self = shared_from_this(), name,
               callback = std::move(callback)](const absl::Status& status) {
     if (!status.ok()) return callback(status);
@@ -398,7 +401,7 @@ void DurableDesk::Stats(const std::string& name,
   });
 }
 
-void DurableDesk::Describe(Callback<DurableSpace> callback) {
+void DurableClientImpl::Describe(Callback<DurableSpace> callback) {
   store_->Describe(options_.space, [callback = std::move(callback)](
                                        const absl::StatusOr<WaitSpace>& space) {
     if (!space.ok()) return callback(space.status());
@@ -438,12 +441,13 @@ absl::StatusOr<std::unique_ptr<DurableClient>> DurableClient::Make(
     return internal::InvalidOption("max_pending", options.max_pending,
                                    "at least 1");
   }
-  return absl::WrapUnique(new DurableClient(
-      std::make_shared<internal::DurableDesk>(std::move(store), options)));
+  return absl::WrapUnique(
+      new DurableClient(std::make_shared<internal::DurableClientImpl>(
+          std::move(store), options)));
 }
 
-DurableClient::DurableClient(std::shared_ptr<internal::DurableDesk> desk)
-    : desk_(std::move(desk)) {}
+DurableClient::DurableClient(std::shared_ptr<internal::DurableClientImpl> impl)
+    : impl_(std::move(impl)) {}
 
 DurableClient::~DurableClient() = default;
 
@@ -451,7 +455,7 @@ void DurableClient::Enqueue(const std::string& name, DurableRequest request,
                             Callback<bool> callback) {
   std::vector<DurableRequest> requests;
   requests.push_back(std::move(request));
-  desk_->EnqueueMany(
+  impl_->EnqueueMany(
       name, std::move(requests),
       [callback = std::move(callback)](const absl::StatusOr<int64_t>& created) {
         if (created.ok()) {
@@ -465,23 +469,23 @@ void DurableClient::Enqueue(const std::string& name, DurableRequest request,
 void DurableClient::EnqueueMany(const std::string& name,
                                 std::vector<DurableRequest> requests,
                                 Callback<int64_t> callback) {
-  desk_->EnqueueMany(name, std::move(requests), std::move(callback));
+  impl_->EnqueueMany(name, std::move(requests), std::move(callback));
 }
 
 void DurableClient::Cancel(const std::string& name, const std::string& key,
                            Callback<DurableStatus> callback) {
-  desk_->One(name, key, /*cancels=*/true, std::move(callback));
+  impl_->One(name, key, /*cancels=*/true, std::move(callback));
 }
 
 void DurableClient::Get(const std::string& name, const std::string& key,
                         Callback<DurableStatus> callback) {
-  desk_->One(name, key, /*cancels=*/false, std::move(callback));
+  impl_->One(name, key, /*cancels=*/false, std::move(callback));
 }
 
 std::function<void(PollCompletion<DurableResult>)> DurableClient::Result(
     const std::string& name, const std::string& key) {
-  return [desk = desk_, name, key](PollCompletion<DurableResult> done) {
-    desk->One(name, key, /*cancels=*/false,
+  return [impl = impl_, name, key](PollCompletion<DurableResult> done) {
+    impl->One(name, key, /*cancels=*/false,
               [name, key, done = std::move(done)](
                   const absl::StatusOr<DurableStatus>& status) {
                 done(internal::ToPoll(name, key, status));
@@ -491,16 +495,16 @@ std::function<void(PollCompletion<DurableResult>)> DurableClient::Result(
 
 void DurableClient::List(const std::string& name, const std::string& cursor,
                          Callback<Listed> callback) {
-  desk_->List(name, cursor, std::move(callback));
+  impl_->List(name, cursor, std::move(callback));
 }
 
 void DurableClient::Stats(const std::string& name,
                           Callback<DurableStats> callback) {
-  desk_->Stats(name, std::move(callback));
+  impl_->Stats(name, std::move(callback));
 }
 
 void DurableClient::Describe(Callback<DurableSpace> callback) {
-  desk_->Describe(std::move(callback));
+  impl_->Describe(std::move(callback));
 }
 
 }  // namespace waiter

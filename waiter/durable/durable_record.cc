@@ -27,8 +27,8 @@ namespace waiter::internal {
 namespace {
 
 constexpr int64_t kRecordVersion = 1;
-constexpr size_t kLongestKey = 128;
-constexpr size_t kLongestMessage = 1000;
+constexpr size_t kMaxKey = 128;
+constexpr size_t kMaxMessage = 1000;
 
 // Takes words, which end with a space, from the front. Once one is not as
 // expected, all are zero.
@@ -65,7 +65,7 @@ class Words {
 }  // namespace
 
 std::string CutMessage(std::string_view message) {
-  size_t size = std::min(message.size(), kLongestMessage);
+  size_t size = std::min(message.size(), kMaxMessage);
   // Not within a character of UTF-8.
   while (size > 0 && size < message.size() &&
          (static_cast<uint8_t>(message[size]) & 0xC0) == 0x80) {
@@ -154,9 +154,9 @@ int PartitionOf(std::string_view key, int64_t partitions) {
 }
 
 absl::Status CheckKey(std::string_view key) {
-  if (!key.empty() && key.size() <= kLongestKey) return absl::OkStatus();
+  if (!key.empty() && key.size() <= kMaxKey) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "a key has ", key.size(), " bytes; it must have 1 to ", kLongestKey));
+      "a key has ", key.size(), " bytes; it must have 1 to ", kMaxKey));
 }
 
 }  // namespace waiter::internal

@@ -79,8 +79,8 @@ absl::Status DurableWaits::Register(const std::string& name, WaitOptions policy,
                                     DurableFunction function,
                                     DurableHandler handler,
                                     const DurableNameOptions& options) {
-  return worker_->Register(name, std::move(policy), std::move(function),
-                           std::move(handler), options);
+  return worker_->Register({name, std::move(policy), std::move(function),
+                            std::move(handler), options});
 }
 
 absl::Status DurableWaits::RegisterAsync(const std::string& name,
@@ -88,8 +88,8 @@ absl::Status DurableWaits::RegisterAsync(const std::string& name,
                                          DurableAsyncFunction function,
                                          DurableHandler handler,
                                          const DurableNameOptions& options) {
-  return worker_->Register(name, std::move(policy), std::move(function),
-                           std::move(handler), options);
+  return worker_->Register({name, std::move(policy), std::move(function),
+                            std::move(handler), options});
 }
 
 absl::Status DurableWaits::RegisterBatch(const std::string& name,
@@ -99,9 +99,9 @@ absl::Status DurableWaits::RegisterBatch(const std::string& name,
                                          DurableHandler handler,
                                          const DurableNameOptions& options) {
   return worker_->Register(
-      name, std::move(policy),
-      internal::DurableBatches{.call = std::move(call), .options = batches},
-      std::move(handler), options);
+      {name, std::move(policy),
+       internal::DurableBatches{.call = std::move(call), .options = batches},
+       std::move(handler), options});
 }
 
 void DurableWaits::Start() { worker_->Start(); }

@@ -54,7 +54,7 @@ RedisWaitStore::RedisWaitStore(std::shared_ptr<RedisCaller> client)
 
 void RedisWaitStore::Claim(ClaimRequest request,
                            Callback<ClaimReply> callback) {
-  client_->Call(internal::ClaimScript(), PartitionKeys(request.partition),
+  client_->Call(internal::Scripts().claim, PartitionKeys(request.partition),
                 internal::ClaimArguments(request),
                 Reading<ClaimReply>(internal::ToClaimReply, callback));
 }
@@ -62,14 +62,14 @@ void RedisWaitStore::Claim(ClaimRequest request,
 void RedisWaitStore::Settle(SettleRequest request,
                             Callback<SettleReply> callback) {
   std::vector<std::string> keys = PartitionKeys(request.partition);
-  client_->Call(internal::SettleScript(), std::move(keys),
+  client_->Call(internal::Scripts().settle, std::move(keys),
                 internal::SettleArguments(std::move(request)),
                 Reading<SettleReply>(internal::ToSettleReply, callback));
 }
 
 void RedisWaitStore::Enqueue(EnqueueRequest request,
                              Callback<EnqueueReply> callback) {
-  client_->Call(internal::EnqueueScript(), PartitionKeys(request.partition),
+  client_->Call(internal::Scripts().enqueue, PartitionKeys(request.partition),
                 internal::EnqueueArguments(request),
                 Reading<EnqueueReply>(internal::ToEnqueueReply, callback));
 }
@@ -78,60 +78,60 @@ void RedisWaitStore::Cancel(WaitPartition partition,
                             std::vector<std::string> keys,
                             Callback<std::vector<StoredWait>> callback) {
   client_->Call(
-      internal::CancelScript(), PartitionKeys(partition), std::move(keys),
+      internal::Scripts().cancel, PartitionKeys(partition), std::move(keys),
       Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
 }
 
 void RedisWaitStore::Get(WaitPartition partition, std::vector<std::string> keys,
                          Callback<std::vector<StoredWait>> callback) {
   client_->Call(
-      internal::GetScript(), PartitionKeys(partition), std::move(keys),
+      internal::Scripts().get, PartitionKeys(partition), std::move(keys),
       Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
 }
 
 void RedisWaitStore::Scan(WaitPartition partition, std::string cursor,
                           Callback<ScanReply> callback) {
-  client_->Call(internal::ScanScript(), PartitionKeys(partition),
+  client_->Call(internal::Scripts().scan, PartitionKeys(partition),
                 {std::move(cursor)},
                 Reading<ScanReply>(internal::ToScanReply, callback));
 }
 
 void RedisWaitStore::Stats(WaitPartition partition,
                            Callback<WaitStats> callback) {
-  client_->Call(internal::StatsScript(), PartitionKeys(partition), {},
+  client_->Call(internal::Scripts().stats, PartitionKeys(partition), {},
                 Reading<WaitStats>(internal::ToWaitStats, callback));
 }
 
 void RedisWaitStore::Mark(WaitPartition partition, std::string key, bool begins,
                           Callback<int64_t> callback) {
-  client_->Call(internal::MarkScript(), PartitionKeys(partition),
+  client_->Call(internal::Scripts().mark, PartitionKeys(partition),
                 {std::move(key), begins ? "1" : "0"},
                 Reading<int64_t>(ToNumber, callback));
 }
 
 void RedisWaitStore::Open(std::string space, std::string name,
                           int64_t partitions, Callback<int64_t> callback) {
-  client_->Call(internal::OpenScript(), {internal::NamesKey(space)},
+  client_->Call(internal::Scripts().open, {internal::NamesKey(space)},
                 {std::move(name), absl::StrCat(partitions)},
                 Reading<int64_t>(ToNumber, callback));
 }
 
-void RedisWaitStore::Beat(std::string space, std::string worker,
-                          Callback<std::vector<std::string>> callback) {
-  client_->Call(internal::BeatScript(), {internal::WorkersKey(space)},
+void RedisWaitStore::Heartbeat(std::string space, std::string worker,
+                               Callback<std::vector<std::string>> callback) {
+  client_->Call(internal::Scripts().heartbeat, {internal::WorkersKey(space)},
                 {std::move(worker)},
                 Reading<std::vector<std::string>>(ToTexts, callback));
 }
 
 void RedisWaitStore::Describe(std::string space, Callback<WaitSpace> callback) {
-  client_->Call(internal::SpaceScript(),
+  client_->Call(internal::Scripts().space,
                 {internal::NamesKey(space), internal::WorkersKey(space)}, {},
                 Reading<WaitSpace>(internal::ToWaitSpace, callback));
 }
 
 void RedisWaitStore::Check(WaitPartition partition, std::string cursor,
                            Callback<CheckReply> callback) {
-  client_->Call(internal::CheckScript(), PartitionKeys(partition),
+  client_->Call(internal::Scripts().check, PartitionKeys(partition),
                 {std::move(cursor)},
                 Reading<CheckReply>(internal::ToCheckReply, callback));
 }
@@ -139,14 +139,14 @@ void RedisWaitStore::Check(WaitPartition partition, std::string cursor,
 void RedisWaitStore::Examine(ExamineRequest request,
                              Callback<std::vector<FaultyWait>> callback) {
   client_->Call(
-      internal::ExamineScript(), PartitionKeys(request.partition),
+      internal::Scripts().examine, PartitionKeys(request.partition),
       internal::ExamineArguments(request),
       Reading<std::vector<FaultyWait>>(internal::ToFaultyWaits, callback));
 }
 
 void RedisWaitStore::Inspect(WaitPartition partition,
                              Callback<WaitServer> callback) {
-  client_->Call(internal::InspectScript(), PartitionKeys(partition), {},
+  client_->Call(internal::Scripts().inspect, PartitionKeys(partition), {},
                 Reading<WaitServer>(internal::ToWaitServer, callback));
 }
 

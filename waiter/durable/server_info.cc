@@ -18,7 +18,7 @@
 namespace waiter::internal {
 namespace {
 
-constexpr int kLeastRedisVersion = 7;
+constexpr int kMinRedisVersion = 7;
 
 // The lines "field:value" of INFO.
 class Info {
@@ -102,7 +102,7 @@ WaitServer ReadServer(std::string_view text) {
   }
   const std::string valkey = info.Text("valkey_version");
   server.description = valkey.empty() ? "Redis " + redis : "Valkey " + valkey;
-  if (MajorOf(redis) < kLeastRedisVersion) {
+  if (MajorOf(redis) < kMinRedisVersion) {
     server.is_usable = false;
     server.faults.push_back(
         absl::StrCat("its version is ", redis, ": 7.0 or newer is needed"));

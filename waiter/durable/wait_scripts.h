@@ -1,8 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The scripts of a `RedisWaitStore`. A change of what they mean is another
-// version in their first lines.
+// The scripts of a `RedisWaitStore`, which are files of store/redis/:
+//
+//   client->Call(Scripts().claim, PartitionKeys(partition),
+//                ClaimArguments(request), ...);
+//
+// A change of what a script means is another version in its first lines.
 
 #ifndef WAITER_DURABLE_WAIT_SCRIPTS_H_
 #define WAITER_DURABLE_WAIT_SCRIPTS_H_
@@ -17,23 +21,14 @@
 
 namespace waiter::internal {
 
-const RedisScript& ClaimScript();
-const RedisScript& SettleScript();
-const RedisScript& EnqueueScript();
-const RedisScript& CancelScript();
-const RedisScript& GetScript();
-const RedisScript& ScanScript();
-const RedisScript& StatsScript();
-const RedisScript& MarkScript();
-const RedisScript& OpenScript();
-const RedisScript& BeatScript();
-const RedisScript& SpaceScript();
-const RedisScript& CheckScript();
-const RedisScript& ExamineScript();
-const RedisScript& InspectScript();
+struct WaitScripts {
+  RedisScript claim, settle, enqueue, cancel, get, scan, stats, mark, open,
+      heartbeat, space, check, examine, inspect;
+};
+const WaitScripts& Scripts();
 
-// Return the keys and the arguments of the scripts. All scripts except
-// `OpenScript`, `BeatScript` and `SpaceScript` take the keys of a partition.
+// Return the keys and the arguments of the scripts. All scripts except `open`,
+// `heartbeat` and `space` take the keys of a partition.
 std::vector<std::string> PartitionKeys(const WaitPartition& partition);
 std::string NamesKey(const std::string& space);
 std::string WorkersKey(const std::string& space);

@@ -67,7 +67,7 @@ struct DurableResult {
 };
 
 namespace internal {
-class DurableDesk;
+class DurableClientImpl;
 }  // namespace internal
 
 struct DurableClientOptions {
@@ -199,9 +199,9 @@ class DurableClient {
   void Describe(Callback<DurableSpace> callback);
 
  private:
-  explicit DurableClient(std::shared_ptr<internal::DurableDesk> desk);
+  explicit DurableClient(std::shared_ptr<internal::DurableClientImpl> impl);
 
-  const std::shared_ptr<internal::DurableDesk> desk_;
+  const std::shared_ptr<internal::DurableClientImpl> impl_;
 };
 
 struct DurableCheckOptions {

@@ -49,8 +49,8 @@ class RedisWaitStore final : public WaitStore {
             Callback<int64_t> callback) override;
   void Open(std::string space, std::string name, int64_t partitions,
             Callback<int64_t> callback) override;
-  void Beat(std::string space, std::string worker,
-            Callback<std::vector<std::string>> callback) override;
+  void Heartbeat(std::string space, std::string worker,
+                 Callback<std::vector<std::string>> callback) override;
   void Describe(std::string space, Callback<WaitSpace> callback) override;
   void Check(WaitPartition partition, std::string cursor,
              Callback<CheckReply> callback) override;

@@ -167,7 +167,7 @@ struct WaitStats {
 struct WaitSpace {
   // Names that were opened, and the number of partitions of each.
   std::vector<std::pair<std::string, int64_t>> names = {};
-  std::vector<std::string> workers = {};  // Workers that `Beat` returns.
+  std::vector<std::string> workers = {};  // Workers that `Heartbeat` returns.
 };
 
 // Damage to a wait, or to the remains of one, that `CheckDurableWaits`
@@ -276,8 +276,8 @@ class WaitStore {
 
   // Records a heartbeat of `worker`, and returns the workers of the space whose
   // last heartbeat is at most 10 s old.
-  virtual void Beat(std::string space, std::string worker,
-                    Callback<std::vector<std::string>> callback) = 0;
+  virtual void Heartbeat(std::string space, std::string worker,
+                         Callback<std::vector<std::string>> callback) = 0;
 
   virtual void Describe(std::string space, Callback<WaitSpace> callback) = 0;
 

@@ -1,0 +1,174 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/durable/claim_pacer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "waiter/clock.h"
+
+namespace waiter::internal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// Maximum times between two claims from a partition, by rank.
+constexpr std::array<nanoseconds, 3> kClaimGaps = {milliseconds(250),
+                                                   seconds(2), seconds(30)};
+constexpr nanoseconds kMinClaimGap = milliseconds(5);
+constexpr nanoseconds kFailedClaimGap = seconds(1);
+// Batches of waits that may be due and not polled. Fewer if they wait for a
+// limiter, as other workers may have more of the rate.
+constexpr int64_t kBatchesDue = 4;
+constexpr int64_t kLimitedBatchesDue = 1;
+// Claims that start when there is room again. Their replies let others follow.
+constexpr int kClaimsOnRoom = 4;
+// The room that sleeping waits leave, in batches and as a fraction of all.
+constexpr int64_t kBatchesOfRoom = 10;
+constexpr int64_t kFractionOfRoom = 8;
+
+nanoseconds ClaimGap(int64_t rank) {
+  return kClaimGaps.at(
+      std::min(static_cast<size_t>(rank), kClaimGaps.size() - 1));
+}
+
+}  // namespace
+
+size_t ClaimPacer::AddName(const Name& name) {
+  names_.push_back({.options = name, .first_partition = partitions_.size()});
+  partitions_.resize(partitions_.size() + name.partitions,
+                     {.name = names_.size() - 1});
+  timers_.Resize(partitions_.size());
+  return names_.size() - 1;
+}
+
+void ClaimPacer::Open(size_t name) {
+  NameState& state = names_[name];
+  if (std::exchange(state.is_open, true)) return;
+  for (size_t i = 0; i < state.options.partitions; ++i) {
+    timers_.Set(state.first_partition + i, {});
+  }
+}
+
+// The partitions that are due for longest come first, as there may be room for
+// a few only.
+std::optional<ClaimPacer::Claim> ClaimPacer::Next(MonotonicTime now) {
+  while (now >= blocked_until_) {
+    const std::optional<size_t> partition = timers_.Due(now);
+    if (!partition.has_value()) return std::nullopt;
+    const int64_t room = max_held_ - held_ - requested_;
+    if (room <= 0) {
+      // Claims in flight may find less than they asked for.
+      blocked_until_ =
+          requested_ > 0 ? MonotonicTime::max() : now + kClaimGaps[0];
+      return std::nullopt;
+    }
+    NameState& name = NameOf(*partition);
+    const int64_t max_waits =
+        std::min({claim_batch_, room, RoomForDue(name),
+                  name.options.max_held - name.held - name.requested});
+    const MonotonicTime time = timers_.At(*partition);
+    timers_.Set(*partition, MonotonicTime::max());
+    if (max_waits <= 0) {
+      name.parked.emplace_back(*partition, time);
+      continue;
+    }
+    // Most claims find little; a first one may find anything.
+    const int64_t expected = std::min(
+        max_waits, partitions_[*partition].last_count.value_or(max_waits));
+    requested_ += max_waits;
+    name.requested += max_waits;
+    name.expected += expected;
+    return Claim{*partition, max_waits, expected};
+  }
+  return std::nullopt;
+}
+
+void ClaimPacer::OnReply(const Claim& claim, std::optional<int64_t> count,
+                         std::optional<nanoseconds> next_due_in, int64_t rank,
+                         MonotonicTime now) {
+  NameState& name = NameOf(claim.partition);
+  requested_ -= claim.max_waits;
+  name.requested -= claim.max_waits;
+  name.expected -= claim.expected;
+  Unpark(name);
+  nanoseconds gap = ClaimGap(rank);
+  if (!count.has_value()) {
+    gap = kFailedClaimGap;
+  } else if (*count == claim.max_waits) {
+    gap = nanoseconds::zero();
+  } else if (next_due_in.has_value()) {
+    gap = std::min(gap, std::max(*next_due_in, kMinClaimGap));
+  }
+  if (count.has_value()) partitions_[claim.partition].last_count = count;
+  timers_.Set(claim.partition, now + gap);
+}
+
+void ClaimPacer::OnHeld(size_t name) {
+  ++held_;
+  ++names_[name].held;
+}
+
+void ClaimPacer::OnGone(size_t name) {
+  --held_;
+  --names_[name].held;
+  Unpark(names_[name]);
+}
+
+void ClaimPacer::OnPolled(size_t name) {
+  NameState& state = names_[name];
+  const bool had_room = RoomForDue(state) > 0;
+  --state.due;
+  if (!had_room && RoomForDue(state) > 0 && !state.parked.empty()) {
+    Unpark(state);
+  }
+}
+
+void ClaimPacer::OnReleased(size_t partition, MonotonicTime wake_up,
+                            int64_t rank, MonotonicTime now) {
+  if (rank > 0 || timers_.At(partition) == MonotonicTime::max()) return;
+  timers_.Hasten(partition, std::max(wake_up, now + kMinClaimGap));
+}
+
+void ClaimPacer::OnRank(size_t partition, int64_t rank, MonotonicTime now) {
+  if (timers_.At(partition) == MonotonicTime::max()) return;
+  timers_.Hasten(partition, now + ClaimGap(rank));
+}
+
+bool ClaimPacer::IsFull(size_t name, bool is_due) const {
+  const NameState& state = names_[name];
+  const int64_t room =
+      std::min(kBatchesOfRoom * claim_batch_, max_held_ / kFractionOfRoom);
+  return max_held_ - held_ <= room || state.held >= state.options.max_held ||
+         (!is_due && 2 * state.due > MaxDue(state));
+}
+
+int64_t ClaimPacer::MaxDue(const NameState& name) const {
+  return claim_batch_ *
+         (name.options.is_limited ? kLimitedBatchesDue : kBatchesDue);
+}
+
+int64_t ClaimPacer::RoomForDue(const NameState& name) const {
+  const int64_t max_due = MaxDue(name);
+  const int64_t left = max_due - name.due - name.expected;
+  return 2 * left >= max_due ? left : 0;
+}
+
+void ClaimPacer::Unpark(NameState& name) {
+  blocked_until_ = {};
+  for (int i = 0; i < kClaimsOnRoom && !name.parked.empty(); ++i) {
+    const auto [partition, time] = name.parked.front();
+    name.parked.pop_front();
+    timers_.Set(partition, time);
+  }
+}
+
+}  // namespace waiter::internal

@@ -1,0 +1,5 @@
+#!lua flags=no-writes
+-- waiter wait.get 1
+-- include partition.lua
+-- include rows.lua
+return rows(ARGV)
