@@ -10,7 +10,6 @@
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,24 +17,9 @@
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/json_path.h"
 #include "cli/probes/http/text_regex.h"
+#include "waiter/interop/http.h"
 
 namespace waiter::cli {
-
-// A set of HTTP statuses.
-struct HttpStatusSet {
-  struct Range {
-    int first;
-    int last;  // Included.
-  };
-
-  std::vector<Range> ranges;
-
-  bool Contains(int status) const {
-    return std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
-      return range.first <= status && status <= range.last;
-    });
-  }
-};
 
 // Options of all HTTP probes of a run.
 struct HttpOptions {
@@ -51,7 +35,8 @@ struct HttpOptions {
   // Body of the request of each poll.
   std::optional<std::string> data = std::nullopt;
 
-  // Conditions that the answer must all meet.
+  // Conditions that the answer must all meet. Their order is that of messages:
+  // headers, body, JSON.
   HttpStatusSet status = {{{200, 299}}};
   std::vector<TextRegex> body = {};
   std::vector<JsonPath> json = {};

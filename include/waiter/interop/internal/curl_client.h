@@ -49,7 +49,7 @@ class CurlClient {
       }
       is_ready_ = true;
     }
-    reader_.Take({});
+    reader_.Take();
     error_[0] = '\0';
     Set(CURLOPT_HTTPHEADER, headers_.get());
     Set(CURLOPT_TIMEOUT_MS, CurlMilliseconds(poll.timeout));
@@ -183,7 +183,7 @@ class CurlClient {
       return Without(Failure::kConnection,
                      "connection closed before the header ended");
     }
-    HttpOutcome outcome = {.response = reader_.Take(absl::Now())};
+    HttpOutcome outcome = {.response = reader_.Take(), .received = absl::Now()};
     outcome.response.url = EffectiveUrlOf(easy_);
     return outcome;
   }
