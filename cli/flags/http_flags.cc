@@ -36,10 +36,12 @@ constexpr size_t kMaxData = size_t{16} << 20;
 // The longest registered method has 17 characters.
 constexpr size_t kLongestMethod = 64;
 
-constexpr std::array<std::string_view, 11> kNames = {
-    "method",     "header",  "data",          "status",
-    "body-regex", "json",    "expect-header", "not-ready-on",
-    "insecure",   "ca-file", "no-redirect"};
+constexpr std::array<std::string_view, 15> kNames = {
+    "method",          "header",       "data",
+    "status",          "body-regex",   "json",
+    "expect-header",   "not-ready-on", "fail-status",
+    "fail-body-regex", "fail-json",    "print",
+    "insecure",        "ca-file",      "no-redirect"};
 
 // Returns whether `text` is a token (RFC 9110, 5.6.2): a method, or the name of
 // a header.
@@ -98,8 +100,8 @@ bool ReadCode(std::string_view text, int& code) {
          code <= 599;
 }
 
-absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
-  statuses.ranges.clear();
+// Adds to `statuses`.
+absl::Status ReadMoreStatuses(std::string_view text, HttpStatusSet& statuses) {
   for (const std::string_view part : absl::StrSplit(text, ',')) {
     const std::pair<std::string_view, std::string_view> ends =
         absl::StrSplit(part, absl::MaxSplits('-', 1));
@@ -116,17 +118,29 @@ absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
   return absl::OkStatus();
 }
 
-absl::Status ReadBodyRegex(std::string_view text, HttpOptions& options) {
+absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
+  statuses.ranges.clear();
+  return ReadMoreStatuses(text, statuses);
+}
+
+absl::Status ReadRegex(std::string_view text, std::vector<TextRegex>& all) {
   absl::StatusOr<TextRegex> regex = TextRegex::Parse(text);
   if (!regex.ok()) return regex.status();
-  options.body.push_back(*std::move(regex));
+  all.push_back(*std::move(regex));
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(std::string_view text, HttpOptions& options) {
+absl::Status ReadJson(std::string_view text, std::vector<JsonPath>& all) {
   absl::StatusOr<JsonPath> path = JsonPath::Parse(text);
   if (!path.ok()) return path.status();
-  options.json.push_back(*std::move(path));
+  all.push_back(*std::move(path));
+  return absl::OkStatus();
+}
+
+absl::Status ReadPrint(std::string_view text, HttpOptions& options) {
+  absl::StatusOr<JsonPath> path = JsonPath::Parse(text);
+  if (!path.ok()) return path.status();
+  options.print = *std::move(path);
   return absl::OkStatus();
 }
 
@@ -163,8 +177,12 @@ absl::Status ReadOption(std::string_view name, std::string_view text,
   if (name == "header") return ReadHeader(text, options);
   if (name == "data") return ReadData(text, options);
   if (name == "status") return ReadStatuses(text, options.status);
-  if (name == "body-regex") return ReadBodyRegex(text, options);
-  if (name == "json") return ReadJson(text, options);
+  if (name == "body-regex") return ReadRegex(text, options.body);
+  if (name == "json") return ReadJson(text, options.json);
+  if (name == "fail-status") return ReadMoreStatuses(text, options.fail_status);
+  if (name == "fail-body-regex") return ReadRegex(text, options.fail_body);
+  if (name == "fail-json") return ReadJson(text, options.fail_json);
+  if (name == "print") return ReadPrint(text, options);
   if (name == "expect-header") return ReadExpectedHeader(text, options);
   if (name == "not-ready-on") return ReadStatuses(text, options.not_ready_on);
   if (name == "ca-file") return ReadCaFile(text, options.ca_file);
@@ -200,6 +218,17 @@ void HttpFlags::AddTo(Flags& flags) {
                     reader("expect-header"));
   flags.Add("not-ready-on", "401,403", "HTTP statuses that mean not ready yet",
             reader("not-ready-on"));
+  flags.AddRepeated("fail-json", "'.status==\"FAILED\"'",
+                    "JSON that ends the wait as failed; repeatable",
+                    reader("fail-json"));
+  flags.AddRepeated("fail-status", "410,500-599",
+                    "HTTP statuses that end it as failed; repeatable",
+                    reader("fail-status"));
+  flags.AddRepeated("fail-body-regex", "RE",
+                    "a line of a body that ends it as failed; repeatable",
+                    reader("fail-body-regex"));
+  flags.Add("print", ".id", "print this of the JSON body that was ready",
+            reader("print"));
   flags.AddSwitch("insecure", "accept any certificate", insecure_);
   flags.Add("ca-file", "FILE", "file of trusted certificate authorities (PEM)",
             reader("ca-file"));
@@ -242,7 +271,11 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
     const std::string_view cause = options.data.has_value() ? "data"
                                    : !options.body.empty()  ? "body-regex"
                                    : !options.json.empty()  ? "json"
-                                                            : "";
+                                   : !options.fail_body.empty()
+                                       ? "fail-body-regex"
+                                   : !options.fail_json.empty() ? "fail-json"
+                                   : options.print.has_value()  ? "print"
+                                                                : "";
     if (!cause.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(flags.Label(cause), ": HEAD has no body"));

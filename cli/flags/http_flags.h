@@ -34,8 +34,9 @@ class HttpFlags {
   HttpFlags& operator=(const HttpFlags&) = delete;
 
   // Adds --method, --header, --data, --status, --body-regex, --json,
-  // --expect-header, --not-ready-on, --insecure, --ca-file, --no-redirect,
-  // --ipv4 and --ipv6.
+  // --expect-header, --not-ready-on, --fail-json, --fail-status,
+  // --fail-body-regex, --print, --insecure, --ca-file, --no-redirect, --ipv4
+  // and --ipv6.
   void AddTo(Flags& flags);
 
   // Returns the options for the target that is called `label`: those of flags

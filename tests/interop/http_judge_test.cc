@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -92,6 +93,270 @@ TEST(HttpJudgeTest, StatusIsJudgedWithItsFields) {
     EXPECT_EQ(Judge({}, Response(row.status, "", row.headers)).status(),
               row.found);
   }
+}
+
+struct HintRow {
+  HttpFields headers = {};
+  absl::Duration delay = absl::ZeroDuration();
+  std::string_view source = {};
+  std::string_view ignored = {};
+  int status = 503;
+  std::string_view body = {};
+};
+
+std::string Text(const HttpFields& headers) {
+  std::string text;
+  for (const auto& [name, value] : headers) {
+    absl::StrAppend(&text, name, ": ", value, "; ");
+  }
+  return text;
+}
+
+void ExpectHints(const std::vector<HintRow>& rows) {
+  for (const HintRow& row : rows) {
+    SCOPED_TRACE(absl::StrCat(Text(row.headers), row.body));
+    const HttpResponse response =
+        Response(row.status, std::string(row.body), row.headers);
+    const HttpVerdict verdict = JudgeHttp({}, response, kNow);
+    EXPECT_EQ(absl::Duration(Duration(verdict.retry_after)), row.delay);
+    EXPECT_EQ(verdict.retry_after_source, row.source);
+    EXPECT_EQ(verdict.ignored_retry_after, row.ignored);
+    EXPECT_EQ(verdict.ToPoll(response).retry_after(), row.delay);
+  }
+}
+
+// kNow is 1767323045.
+TEST(HttpJudgeTest, RetryAfterIsReadAsServersMeanIt) {
+  constexpr absl::Duration kNone = absl::ZeroDuration();
+  ExpectHints({
+      {{{"Retry-After", "120"}}, absl::Minutes(2), "Retry-After: 120", ""},
+      {{{"Retry-After", "1.5"}},
+       absl::Milliseconds(1500),
+       "Retry-After: 1.5",
+       ""},
+      {{{"Retry-After", "0"}}, kNone, "", ""},
+      {{{"Retry-After", "604800"}},
+       absl::Hours(168),
+       "Retry-After: 604800",
+       ""},
+      {{{"Retry-After", "604801"}}, kNone, "", "Retry-After: 604801"},
+      {{{"Retry-After", "soon"}}, kNone, "", "Retry-After: soon"},
+      {{{"Retry-After", "-1"}}, kNone, "", "Retry-After: -1"},
+      {{{"Retry-After", "1e3"}}, kNone, "", "Retry-After: 1e3"},
+      {{{"Retry-After", "1.2.3"}}, kNone, "", "Retry-After: 1.2.3"},
+      {{{"Retry-After", "."}}, kNone, "", "Retry-After: ."},
+      {{{"Retry-After", "\x1b[2J"}}, kNone, "", "Retry-After: ?[2J"},
+      // moneysnake#24: a Unix time.
+      {{{"Retry-After", "1767323105"}},
+       absl::Minutes(1),
+       "Retry-After: 1767323105",
+       ""},
+      {{{"Retry-After", "1767323045"}}, kNone, "", ""},
+      {{{"Retry-After", "1000000000"}}, kNone, "", ""},
+      {{{"Retry-After", "1767323105000"}},
+       absl::Minutes(1),
+       "Retry-After: 1767323105000",
+       ""},
+      {{{"Retry-After", "2767323045"}}, kNone, "", "Retry-After: 2767323045"},
+      {{{"Retry-After", "99999999999999999999"}},
+       kNone,
+       "",
+       "Retry-After: 99999999999999999999"},
+      {{{"Retry-After", std::string(400, '9')}},
+       kNone,
+       "",
+       "Retry-After: 999999999999999999999999999999999999999999999999999999999"
+       "999"},
+      {{{"retry-after-ms", "1500"}},
+       absl::Milliseconds(1500),
+       "retry-after-ms: 1500",
+       ""},
+      {{{"x-amz-retry-after", "1500"}, {"Retry-After", "9"}},
+       absl::Milliseconds(1500),
+       "x-amz-retry-after: 1500",
+       ""},
+      {{{"Retry-After", "7"}, {"Retry-After", "8"}},
+       absl::Seconds(7),
+       "Retry-After: 7",
+       ""},
+      {{{"Retry-After", "x"}, {"Retry-After", "8"}},
+       absl::Seconds(8),
+       "Retry-After: 8",
+       "Retry-After: x"},
+      {{{"openai-poll-after-ms", "2000"}},
+       absl::Seconds(2),
+       "openai-poll-after-ms: 2000",
+       ""},
+      {{{"openai-poll-after-ms", "18446744073709551616"}},
+       kNone,
+       "",
+       "openai-poll-after-ms: 18446744073709551616"},
+  });
+}
+
+// xllamacpp#155: the clocks of servers differ from that of the client.
+TEST(HttpJudgeTest, TimesCountFromTheDateOfTheAnswer) {
+  constexpr absl::Duration kNone = absl::ZeroDuration();
+  const std::string an_hour_ahead = "Fri, 02 Jan 2026 04:04:05 GMT";
+  const std::string a_day_behind = "Thu, 01 Jan 2026 03:04:05 GMT";
+  ExpectHints({
+      {{{"Date", an_hour_ahead},
+        {"Retry-After", "Fri, 02 Jan 2026 04:04:08 GMT"}},
+       absl::Seconds(3),
+       "Retry-After: Fri, 02 Jan 2026 04:04:08 GMT",
+       ""},
+      {{{"Retry-After", "Thu, 01 Jan 2026 03:04:08 GMT"},
+        {"date", a_day_behind}},
+       absl::Seconds(3),
+       "Retry-After: Thu, 01 Jan 2026 03:04:08 GMT",
+       ""},
+      {{{"Date", an_hour_ahead}, {"Retry-After", "1767326648"}},
+       absl::Seconds(3),
+       "Retry-After: 1767326648",
+       ""},
+      {{{"Date", an_hour_ahead}, {"Retry-After", "3"}},
+       absl::Seconds(3),
+       "Retry-After: 3",
+       ""},
+      {{{"Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"}},
+       absl::Seconds(3),
+       "Retry-After: Fri, 02 Jan 2026 03:04:08 GMT",
+       ""},
+      {{{"Retry-After", "Thu, 01 Jan 2026 03:04:08 GMT"}}, kNone, "", ""},
+      {{{"Retry-After", "Sun, 06 Nov 2050 08:49:37 GMT"}},
+       kNone,
+       "",
+       "Retry-After: Sun, 06 Nov 2050 08:49:37 GMT"},
+      // A `Date` that is none.
+      {{{"Date", "7"}, {"Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"}},
+       absl::Seconds(3),
+       "Retry-After: Fri, 02 Jan 2026 03:04:08 GMT",
+       ""},
+      {{{"Date", "Fri, 02 Jan 2026 03:04:05 GMT, 7"},
+        {"Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"}},
+       absl::Seconds(3),
+       "Retry-After: Fri, 02 Jan 2026 03:04:08 GMT",
+       ""},
+  });
+}
+
+// google/go-github#242: polls cost quota. The fields say when the next one is
+// worth it.
+TEST(HttpJudgeTest, FieldsOfQuotasSetTheEarliestNextPoll) {
+  constexpr absl::Duration kNone = absl::ZeroDuration();
+  ExpectHints({
+      {{{"X-Poll-Interval", "60"}},
+       absl::Minutes(1),
+       "X-Poll-Interval: 60",
+       "",
+       202},
+      {{{"X-Poll-Interval", "60"}, {"Retry-After", "90"}},
+       absl::Seconds(90),
+       "Retry-After: 90",
+       ""},
+      {{{"X-Poll-Interval", "60"}, {"Retry-After", "30"}},
+       absl::Seconds(60),
+       "X-Poll-Interval: 60",
+       ""},
+      {{{"X-RateLimit-Remaining", "0"}, {"X-RateLimit-Reset", "1767323105"}},
+       absl::Minutes(1),
+       "X-RateLimit-Reset: 1767323105",
+       "",
+       403},
+      {{{"X-RateLimit-Remaining", "9"}, {"X-RateLimit-Reset", "1767323105"}},
+       kNone,
+       "",
+       "",
+       500},
+      {{{"X-RateLimit-Reset", "30"}},
+       absl::Seconds(30),
+       "X-RateLimit-Reset: 30",
+       "",
+       429},
+      {{{"RateLimit-Remaining", "0"}, {"RateLimit-Reset", "30"}},
+       absl::Seconds(30),
+       "RateLimit-Reset: 30",
+       "",
+       500},
+      {{{"RateLimit", "\"default\";r=0;t=30"}},
+       absl::Seconds(30),
+       "RateLimit: 30",
+       "",
+       500},
+      {{{"RateLimit", "\"default\";r=9;t=30"}}, kNone, "", "", 429},
+      {{{"RateLimit", "\"default\"; t=30"}},
+       absl::Seconds(30),
+       "RateLimit: 30",
+       "",
+       429},
+      {{{"RateLimit", "limit=10, remaining=0, reset=20"}},
+       absl::Seconds(20),
+       "RateLimit: 20",
+       "",
+       500},
+      {{{"RateLimit", ";;=,t=,r"}}, kNone, "", "RateLimit: ", 429},
+  });
+}
+
+// modelcontextprotocol/modelcontextprotocol#1686.
+TEST(HttpJudgeTest, TaskSaysWhenToPollIt) {
+  constexpr absl::Duration kNone = absl::ZeroDuration();
+  const auto row = [](std::string_view body, absl::Duration delay,
+                      std::string_view source, std::string_view ignored = "") {
+    return HintRow{.delay = delay,
+                   .source = source,
+                   .ignored = ignored,
+                   .status = 202,
+                   .body = body};
+  };
+  ExpectHints({
+      row(R"({"pollIntervalMs": 5000})", absl::Seconds(5),
+          "pollIntervalMs: 5000"),
+      row(R"({"result": {"task": {"pollIntervalMs": 5000, "ttlMs": 60000}}})",
+          absl::Seconds(5), "pollIntervalMs: 5000"),
+      row(R"({"task": {"pollIntervalMs": 5000, "ttlMs": 2000}})",
+          absl::Seconds(2), "pollIntervalMs: 5000"),
+      row(R"({"pollIntervalMs": 5000, "ttlMs": 0})", absl::Seconds(5),
+          "pollIntervalMs: 5000"),
+      row(R"({"pollIntervalMs": 5000, "ttlMs": null})", absl::Seconds(5),
+          "pollIntervalMs: 5000"),
+      row(R"({"pollIntervalMs": 0})", kNone, ""),
+      row(R"({"pollIntervalMs": null})", kNone, ""),
+      row(R"({"pollIntervalMs": -5})", kNone, "", "pollIntervalMs: -5"),
+      row(R"({"pollIntervalMs": 1e300})", kNone, "", "pollIntervalMs: 1e300"),
+      row(R"({"pollIntervalMs": 99999999999999999999})", kNone, "",
+          "pollIntervalMs: 99999999999999999999"),
+      row(R"({"pollIntervalMs": "5000"})", kNone, "",
+          "pollIntervalMs: \"5000\""),
+      row("pollIntervalMs", kNone, ""),
+  });
+}
+
+TEST(HttpJudgeTest, MessageShowsAHintThatIsIgnored) {
+  EXPECT_EQ(Judge({}, Response(503, "", {{"Retry-After", "soon"}})).detail(),
+            "HTTP 503: Reason (ignored Retry-After: soon)");
+}
+
+TEST(HttpJudgeTest, FailureHasNoHint) {
+  EXPECT_EQ(Judge({}, Response(404, "", {{"Retry-After", "9"}})).retry_after(),
+            absl::ZeroDuration());
+}
+
+TEST(HttpJudgeTest, BodyThatIsNotUtf8TextSaysSo) {
+  const HttpRules rules = {.succeed_if = {JsonIs("a", "1")}};
+  const std::string utf16("\xFF\xFE{\0", 4);
+
+  EXPECT_EQ(Judge(rules, Response(200, utf16)).detail(),
+            "HTTP 200: the body is in UTF-16, not in UTF-8");
+  EXPECT_EQ(Judge(rules, Response(200, "\xFE\xFF")).detail(),
+            "HTTP 200: the body is in UTF-16, not in UTF-8");
+  EXPECT_EQ(
+      Judge(rules, Response(200, "{}",
+                            {{"Content-Type", "text/json; charset=UTF-16LE"}}))
+          .detail(),
+      "HTTP 200: the body is in UTF-16, not in UTF-8");
+  EXPECT_EQ(Judge(rules, Response(204)).detail(),
+            "HTTP 204: a response of status 204 has no body");
 }
 
 TEST(HttpJudgeTest, ThrottledAnswerSaysSo) {

@@ -157,7 +157,7 @@ TEST(HttpTest, HintMayBeADate) {
 }
 
 TEST(HttpTest, HintThatIsNoTimeIsIgnored) {
-  for (const char* value : {"", "-1", "+1", "1.5", "1s", "tomorrow", "\x80",
+  for (const char* value : {"", "-1", "+1", "1e5", "1s", "tomorrow", "\x80",
                             "99999999999999999999999999s"}) {
     EXPECT_EQ(PollFor(Response("503 Busy", "",
                                absl::StrCat("Retry-After: ", value, "\r\n")))
@@ -606,12 +606,77 @@ TEST(HttpTest, LongBodyOfAnErrorIsNoMatter) {
       absl::UnavailableError("HTTP 503: Busy"));
 }
 
-TEST(HttpTest, BodyIsNotUnpacked) {
-  EXPECT_EQ(PollFor(Response("200 OK", "\x1F\x8B zipped",
-                             "Content-Encoding: gzip\r\n"))
-                .value()
-                .body,
-            "\x1F\x8B zipped");
+// "ready", and 100,000 times "x".
+constexpr std::string_view kReadyInGzip(
+    "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\x2B\x4A\x4D\x4C\xA9\x04\x00\xAF"
+    "\x85\x95\x28\x05\x00\x00\x00",
+    25);
+constexpr std::string_view kLongInGzip(
+    "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\xED\xC1\x31\x01\x00\x00\x00\xC2"
+    "\xA0\xDA\x8B\x6F\x0D\x0F\xA0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x57\x03\x71\x11"
+    "\x07\xFE\xA0\x86\x01\x00",
+    132);
+
+TEST(HttpTest, BodyIsDecodedUpToItsLimit) {
+  const auto body = [](std::string_view bytes, HttpOptions options = {}) {
+    return PollFor(Response("200 OK", bytes, "Content-Encoding: gzip\r\n"),
+                   std::move(options))
+        .value();
+  };
+
+  EXPECT_EQ(body(kReadyInGzip).body, "ready");
+  EXPECT_EQ(body(kLongInGzip).body, std::string(100'000, 'x'));
+  const HttpResponse cut = body(kLongInGzip, {.max_body = 1000});
+  EXPECT_EQ(cut.body, std::string(1000, 'x'));
+  EXPECT_TRUE(cut.body_is_cut);
+}
+
+TEST(HttpTest, BodyThatCannotBeDecodedNamesItsCoding) {
+  for (const char* coding : {"gzip", "nonesuch"}) {
+    const Poll<HttpResponse> poll =
+        PollFor(Response("200 OK", "no such bytes",
+                         absl::StrCat("Content-Encoding: ", coding, "\r\n")));
+    EXPECT_EQ(poll.error(),
+              absl::UnavailableError(absl::StrCat(
+                  "the body cannot be decoded, Content-Encoding: ", coding)));
+  }
+}
+
+// skypilot-org/skypilot#9996 and cdap#13476: the job has failed.
+TEST(HttpTest, ConditionEndsTheWaitAsFailed) {
+  SocketServer server([polls = 0](Connection& connection) mutable {
+    while (!connection.ReadRequest().empty()) {
+      connection.Send(Response(
+          "200 OK", ++polls < 3 ? R"({"status": "RUNNING"})"
+                                : R"({"status": "FAILED", "reason": "disk"})"));
+    }
+  });
+  Waiter wait(HttpPoller({.url = server.Url("/jobs/7")},
+                         {.succeed_if = {JsonIs("status", "SUCCEEDED")},
+                          .fail_if = {JsonIs("status", "FAILED")}}),
+              {.timeout = kAmple,
+               .backoff = {.initial_delay = absl::Milliseconds(1),
+                           .max_delay = absl::Milliseconds(1)}});
+
+  const WaitResult<HttpResponse> result = wait.Wait();
+
+  EXPECT_EQ(result.reason(), StopReason::kFailed);
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("HTTP 200: status is \"FAILED\": disk"));
+  EXPECT_EQ(server.requests().size(), 3);
+}
+
+TEST(HttpTest, StatusesMayBeThoseOfAReadyServer) {
+  EXPECT_EQ(
+      PollFor(Response("404 Not Found"), {.ready_on = {{{404, 404}}}}).status(),
+      PollStatus::kSuccess);
+  EXPECT_EQ(PollFor(Response("200 OK"), {.ready_on = {{{404, 404}}}}).status(),
+            PollStatus::kNotReady);
 }
 
 // Redirects "/" to `location`, and answers all other paths.

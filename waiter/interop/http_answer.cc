@@ -24,13 +24,6 @@
 
 namespace waiter {
 
-std::string_view HttpResponse::header(std::string_view name) const {
-  for (const auto& [field, value] : headers) {
-    if (absl::EqualsIgnoreCase(field, internal::ToAbsl(name))) return value;
-  }
-  return {};
-}
-
 namespace internal {
 namespace {
 

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/interop/internal/hint_of_fields.h"
+#include "waiter/interop/http_hint.h"
 #include "waiter/interop/internal/http_message.h"
 #include "waiter/interop/json_text.h"
 #include "waiter/interop/printable.h"
@@ -51,16 +52,22 @@ std::vector<std::string_view> StepsOf(std::string_view path) {
 HttpMatch MatchJson(const std::string& path, const std::string& value,
                     const HttpResponse& response) {
   if (response.body_is_cut) {
-    return {.found =
-                absl::StrCat("the body is larger than ", response.body.size(),
-                             " bytes, too much for JSON")};
+    return {
+        .is_known = false,
+        .found = absl::StrCat("the body is larger than ", response.body.size(),
+                              " bytes, too much for JSON")};
+  }
+  const absl::StatusOr<std::string_view> body = TextBodyOf(response);
+  if (!body.ok()) {
+    return {.is_known = false, .found = std::string(body.status().message())};
   }
   const std::optional<std::string_view> found =
-      internal::FindJsonText(response.body, StepsOf(path));
+      internal::FindJsonText(*body, StepsOf(path));
   if (!found.has_value()) {
-    const bool is_json = internal::FindJsonText(response.body, {}).has_value();
-    return {.found =
-                is_json ? absl::StrCat("no ", path) : "the body is not JSON"};
+    const bool is_json = internal::FindJsonText(*body, {}).has_value();
+    return {
+        .is_known = is_json,
+        .found = is_json ? absl::StrCat("no ", path) : "the body is not JSON"};
   }
   return {.holds = internal::PlainJsonText(*found) == value,
           .found = absl::StrCat(path, " is ", Shown(*found))};
@@ -97,6 +104,7 @@ std::optional<HttpVerdict> Failure(const HttpRules& rules,
     const std::string_view colon =
         match.found.empty() || text.empty() ? "" : ": ";
     return HttpVerdict{.status = PollStatus::kFailed,
+                       .reason = HttpVerdict::Reason::kCondition,
                        .why = absl::StrCat(match.found, ToAbsl(colon), text)};
   }
   return std::nullopt;
@@ -107,8 +115,9 @@ HttpVerdict JudgeWanted(const HttpRules& rules, const HttpResponse& response) {
     HttpMatch match = condition(response);
     if (match.holds) continue;
     return {.status = PollStatus::kNotReady,
-            .why = std::move(match.found),
-            .is_unmet = true};
+            .reason = match.is_known ? HttpVerdict::Reason::kUnmet
+                                     : HttpVerdict::Reason::kUnknown,
+            .why = std::move(match.found)};
   }
   return {.status = PollStatus::kSuccess};
 }
@@ -136,6 +145,13 @@ HttpVerdict Judge(const HttpRules& rules, const HttpResponse& response,
 
 }  // namespace
 
+std::string_view HttpResponse::header(std::string_view name) const {
+  for (const auto& [field, value] : headers) {
+    if (absl::EqualsIgnoreCase(field, ToAbsl(name))) return value;
+  }
+  return {};
+}
+
 HttpCondition StatusIn(HttpStatusSet statuses) {
   return [statuses = std::move(statuses)](const HttpResponse& response) {
     return HttpMatch{.holds = statuses.Contains(response.status)};
@@ -160,20 +176,27 @@ HttpCondition JsonIs(std::string path, std::string value) {
 
 HttpVerdict JudgeHttp(const HttpRules& rules, const HttpResponse& response,
                       absl::Time now) {
-  const RetryAfter retry_after = internal::HintOfFields(response.headers, now);
-  HttpVerdict verdict = Judge(rules, response, retry_after.has_value());
+  internal::HttpHint hint = internal::HintOfResponse(response, now);
+  HttpVerdict verdict = Judge(rules, response, hint.asks_to_wait);
   // A failure is final, whatever else the server asks for.
-  if (verdict.status != PollStatus::kFailed) verdict.retry_after = retry_after;
+  if (verdict.status == PollStatus::kFailed) return verdict;
+  verdict.retry_after = hint.delay;
+  verdict.retry_after_source = std::move(hint.source);
+  verdict.ignored_retry_after = std::move(hint.ignored);
   return verdict;
 }
 
 Poll<> HttpVerdict::ToPoll(const HttpResponse& response) const {
   const RetryAfter hint = retry_after;
   if (status == PollStatus::kSuccess) return {status, response.reason, hint};
-  const std::string_view text = why.empty() ? response.reason : why;
+  std::string text = why.empty() ? response.reason : why;
+  if (!ignored_retry_after.empty()) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", "(ignored ",
+                    ignored_retry_after, ")");
+  }
   const absl::StatusCode code = CodeOfHttp(response.status);
-  const std::string line = absl::StrCat("HTTP ", response.status,
-                                        text.empty() ? "" : ": ", ToAbsl(text));
+  const std::string line =
+      absl::StrCat("HTTP ", response.status, text.empty() ? "" : ": ", text);
   if (code != absl::StatusCode::kOk) {
     return ErrorClassifier::Http()
         .With(response.status, status)
@@ -182,6 +205,21 @@ Poll<> HttpVerdict::ToPoll(const HttpResponse& response) const {
   // "The processing has not been completed" is not an error.
   if (status != PollStatus::kFailed) return {status, line, hint};
   return Failed(absl::AbortedError(line));
+}
+
+absl::StatusOr<std::string_view> TextBodyOf(const HttpResponse& response) {
+  if (response.status == 204 || response.status == 205) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a response of status ", response.status, " has no body"));
+  }
+  const std::string_view body = response.body;
+  const std::string type =
+      absl::AsciiStrToLower(ToAbsl(response.header("Content-Type")));
+  if (absl::StrContains(type, "utf-16") || body.starts_with("\xFF\xFE") ||
+      body.starts_with("\xFE\xFF")) {
+    return absl::InvalidArgumentError("the body is in UTF-16, not in UTF-8");
+  }
+  return internal::WithoutByteOrderMark(body);
 }
 
 std::string ErrorTextOf(std::string_view body) {

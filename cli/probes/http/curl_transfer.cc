@@ -160,6 +160,8 @@ void CurlTransfer::SetRequest() {
                : absl::StrCat(header.name, ": ", header.value));
   }
   Set(CURLOPT_HTTPHEADER, headers_);
+  // All codings that libcurl knows. `OnBody` bounds what they decode to.
+  Set(CURLOPT_ACCEPT_ENCODING, "");
   // Some servers refuse requests without a user agent.
   Set(CURLOPT_USERAGENT, "waiter");
 }
@@ -388,6 +390,11 @@ void CurlTransfer::ReadError(CURLcode code) {
     case CURLE_WRITE_ERROR:
     case CURLE_OUT_OF_MEMORY:  // Also one endless line.
       return set(Error::kProtocol, "the HTTP header is too large");
+    case CURLE_BAD_CONTENT_ENCODING:
+      return set(Error::kProtocol,
+                 absl::StrCat("HTTP ", answer_.status,
+                              ", body cannot be decoded, Content-Encoding: ",
+                              answer_.header("Content-Encoding")));
     case CURLE_GOT_NOTHING:
       return set(Error::kProtocol, "connection closed without an answer");
     case CURLE_PARTIAL_FILE:

@@ -46,6 +46,14 @@ struct HttpOptions {
   };
   std::vector<HeaderMatch> expected_headers = {};
 
+  // Conditions of which one ends the wait as failed, whatever the status.
+  HttpStatusSet fail_status = {};
+  std::vector<TextRegex> fail_body = {};
+  std::vector<JsonPath> fail_json = {};
+
+  // Value of a successful answer to show.
+  std::optional<JsonPath> print = std::nullopt;
+
   // Statuses that mean "not ready" instead of their usual meaning.
   HttpStatusSet not_ready_on = {};
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -85,8 +86,14 @@ HttpMatch MatchHeader(const HttpOptions::HeaderMatch& expected,
                            " does not match /", expected.value.pattern(), "/")};
 }
 
+HttpMatch Unknown(const absl::Status& why) {
+  return {.is_known = false, .found = std::string(why.message())};
+}
+
 HttpMatch MatchBody(const TextRegex& expected, const HttpResponse& response) {
-  const bool matches = expected.Matches(response.body);
+  const absl::StatusOr<std::string_view> body = TextBodyOf(response);
+  if (!body.ok()) return Unknown(body.status());
+  const bool matches = expected.Matches(*body);
   return {
       .holds = matches,
       .found = absl::StrCat(
@@ -99,22 +106,54 @@ HttpMatch MatchBody(const TextRegex& expected, const HttpResponse& response) {
 // The JSON of one body, parsed when it is first needed.
 class JsonBody {
  public:
-  HttpMatch Match(const JsonPath& expected, const HttpResponse& response) {
-    if (response.body_is_cut) {
-      return {.found = "body is larger than 1 MiB, too much for JSON"};
-    }
-    if (!document_.has_value()) document_ = ParseJson(response.body);
-    if (!document_->ok()) {
-      return {.found = absl::StrCat("body is not JSON: ",
-                                    document_->status().message())};
-    }
+  explicit JsonBody(const HttpResponse& response) : response_(response) {}
+
+  HttpMatch Match(const JsonPath& expected) {
+    HttpMatch match = IsJson();
+    if (!match.holds) return match;
     return {.holds = expected.Holds(**document_),
             .found = expected.Found(**document_)};
   }
 
+  HttpMatch IsJson() {
+    if (response_.body_is_cut) {
+      return {.is_known = false,
+              .found = "body is larger than 1 MiB, too much for JSON"};
+    }
+    const absl::StatusOr<std::string_view> body = TextBodyOf(response_);
+    if (!body.ok()) return Unknown(body.status());
+    if (!document_.has_value()) document_ = ParseJson(*body);
+    if (document_->ok()) return {.holds = true};
+    return {.is_known = false,
+            .found = absl::StrCat("body is not JSON: ",
+                                  document_->status().message())};
+  }
+
+  // Requires that `IsJson` holds.
+  std::string Value(const JsonPath& wanted) const {
+    return wanted.Value(**document_);
+  }
+
  private:
+  const HttpResponse& response_;
   std::optional<absl::StatusOr<nlohmann::json>> document_;
 };
+
+void AddFailures(const HttpOptions& options, JsonBody& json, HttpRules& rules) {
+  for (const JsonPath& expected : options.fail_json) {
+    rules.fail_if.emplace_back([&expected, &json](const HttpResponse&) {
+      return json.Match(expected);
+    });
+  }
+  for (const TextRegex& expected : options.fail_body) {
+    rules.fail_if.emplace_back([&expected](const HttpResponse& response) {
+      return MatchBody(expected, response);
+    });
+  }
+  if (!options.fail_status.ranges.empty()) {
+    rules.fail_if.push_back(StatusIn(options.fail_status));
+  }
+}
 
 // Returns the rules that `options` make for one answer. They refer to the
 // arguments.
@@ -140,11 +179,15 @@ HttpRules RulesOf(const HttpOptions& options, JsonBody& json) {
     });
   }
   for (const JsonPath& expected : options.json) {
-    rules.succeed_if.emplace_back(
-        [&expected, &json](const HttpResponse& response) {
-          return json.Match(expected, response);
-        });
+    rules.succeed_if.emplace_back([&expected, &json](const HttpResponse&) {
+      return json.Match(expected);
+    });
   }
+  if (options.print.has_value()) {
+    rules.succeed_if.emplace_back(
+        [&json](const HttpResponse&) { return json.IsJson(); });
+  }
+  AddFailures(options, json, rules);
   return rules;
 }
 
@@ -219,7 +262,8 @@ Finding JudgeError(const HttpAnswer& answer) {
 Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
                   absl::Time now) {
   if (answer.error != HttpAnswer::Error::kNone) return JudgeError(answer);
-  JsonBody json;
+  using Reason = HttpVerdict::Reason;
+  JsonBody json(answer);
   const HttpVerdict verdict =
       waiter::JudgeHttp(RulesOf(options, json), answer, now);
   Finding finding = {
@@ -227,13 +271,23 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
       .detail = verdict.why.empty()
                     ? StatusText(answer)
                     : absl::StrCat("HTTP ", answer.status, ", ", verdict.why),
-      .retry_after = verdict.retry_after};
+      .retry_after = verdict.retry_after,
+      .retry_after_source = verdict.retry_after_source};
+  if (!verdict.ignored_retry_after.empty()) {
+    absl::StrAppend(&finding.detail, " (ignored ", verdict.ignored_retry_after,
+                    ")");
+  }
   if (verdict.status == PollStatus::kSuccess) {
     finding.retry_after = absl::ZeroDuration();
-  } else if (!verdict.is_unmet) {
+    if (options.print.has_value()) finding.value = json.Value(*options.print);
+  } else if (verdict.reason == Reason::kStatus) {
+    finding.unmet = answer.status >= 200 && answer.status < 300 &&
+                    verdict.status == PollStatus::kNotReady &&
+                    !options.not_ready_on.Contains(answer.status);
     finding.absent = answer.status == 404 || answer.status == 410;
     finding.hint = HintFor(answer);
   }
+  finding.unmet |= verdict.reason == Reason::kUnmet;
   return finding;
 }
 

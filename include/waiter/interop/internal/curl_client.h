@@ -116,6 +116,8 @@ class CurlClient {
       AppendLine(headers_, value.empty() ? absl::StrCat(name, ";")
                                          : absl::StrCat(name, ": ", value));
     }
+    // All codings that libcurl knows. `OnBody` bounds what they decode to.
+    Set(CURLOPT_ACCEPT_ENCODING, "");
     // Some servers refuse requests without a user agent.
     Set(CURLOPT_USERAGENT, "waiter");
     follows_ = !has_body && max_redirects_ > 0 &&
@@ -174,8 +176,10 @@ class CurlClient {
       return Without(Failure::kConnection, "the HTTP header is too long");
     }
     if (code != CURLE_OK && !reader_.response().body_is_cut) {
-      const CurlTransfer transfer = {easy_, error_.data(),
-                                     reader_.has_header()};
+      const CurlTransfer transfer = {
+          easy_, error_.data(),
+          std::string(reader_.response().header("Content-Encoding")),
+          reader_.has_header()};
       return Without(CurlFailureOf(code, transfer),
                      CurlTextOf(code, transfer, timeout));
     }

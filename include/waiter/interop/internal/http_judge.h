@@ -15,11 +15,13 @@
 #define WAITER_INTEROP_INTERNAL_HTTP_JUDGE_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
 #include "waiter/interop/internal/http_message.h"
@@ -46,6 +48,10 @@ struct HttpStatusSet {
 // What a condition found in a response.
 struct HttpMatch {
   bool holds = false;
+
+  // Whether the response says anything about it. A body that is not JSON, for
+  // example, tells nothing about a member.
+  bool is_known = true;
 
   // A few words for messages, such as `.status is "FAILED"`. If empty, the
   // status of the response says it all.
@@ -93,18 +99,27 @@ struct HttpRules {
 };
 
 struct HttpVerdict {
+  enum class Reason : uint8_t {
+    kStatus,     // The status, with its fields.
+    kUnmet,      // One of `succeed_if` does not hold.
+    kUnknown,    // One of `succeed_if` cannot be told from the response.
+    kCondition,  // One of `fail_if` holds.
+  };
+
   PollStatus status = PollStatus::kNotReady;
+  Reason reason = Reason::kStatus;
 
   // What decided, if that is more than the status of the response: what one of
   // `succeed_if` misses, or which of `fail_if` holds, and the first line of the
   // server's error text.
   std::string why = {};
 
-  // Whether the status was as wanted, but one of `succeed_if` does not hold.
-  bool is_unmet = false;
-
-  // When the server wants the next poll.
+  // Delay before the next poll for which the server asked, and the part of the
+  // response that says so, such as "Retry-After: 120". Of a value that is no
+  // plausible time, `ignored_retry_after` has the text.
   RetryAfter retry_after = {};
+  std::string retry_after_source = {};
+  std::string ignored_retry_after = {};
 
   // Returns the answer of a poll that got `response`. Its text is "HTTP 503: "
   // and the reason phrase or `why`.
@@ -113,8 +128,28 @@ struct HttpVerdict {
 
 // Judges `response`, which came at `now`. A pure function, if the conditions
 // are.
+//
+// The `retry_after` is the longest of these. Numbers may have a fraction; a
+// number that is a Unix time, in seconds or milliseconds, is one, and times
+// count from the `Date` of the response. A delay of more than a week is
+// ignored.
+//
+// | part of the response                       | counts                       |
+// | ------------------------------------------ | ---------------------------- |
+// | `Retry-After`, `retry-after-ms`,           | always; milliseconds win     |
+// | `x-ms-retry-after-ms`, `x-amz-retry-after` | over `Retry-After`           |
+// | and `openai-poll-after-ms`                 |                              |
+// | `X-Poll-Interval`                          | always                       |
+// | `RateLimit-Reset`, `X-RateLimit-Reset` and | if nothing remains, or after |
+// | the `t` of `RateLimit`                     | 403, 429 and 503             |
+// | `pollIntervalMs` of a JSON body            | up to its `ttlMs`            |
 HttpVerdict JudgeHttp(const HttpRules& rules, const HttpResponse& response,
                       absl::Time now);
+
+// Returns the body, which must be text in UTF-8, without the byte order mark
+// that some servers write before JSON. Returns kInvalidArgument if the response
+// has no body, by its status, or one in UTF-16.
+absl::StatusOr<std::string_view> TextBodyOf(const HttpResponse& response);
 
 // Returns the first line of the text of an error in a body: of
 // `error.message`, `message`, `reason`, `statusMessage` or `error`, the first
