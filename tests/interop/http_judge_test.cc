@@ -114,7 +114,7 @@ std::string Text(const HttpFields& headers) {
 
 void ExpectHints(const std::vector<HintRow>& rows) {
   for (const HintRow& row : rows) {
-    SCOPED_TRACE(absl::StrCat(Text(row.headers), row.body));
+    SCOPED_TRACE(Text(row.headers) + std::string(row.body));
     const HttpResponse response =
         Response(row.status, std::string(row.body), row.headers);
     const HttpVerdict verdict = JudgeHttp({}, response, kNow);

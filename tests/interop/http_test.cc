@@ -679,6 +679,72 @@ TEST(HttpTest, StatusesMayBeThoseOfAReadyServer) {
             PollStatus::kNotReady);
 }
 
+// Answers 304 to a request that has the last tag, which is that of `state`.
+std::string Answer(const std::string& head, std::string_view state) {
+  const std::string tag = absl::StrCat("ETag: \"", state, "\"\r\n");
+  return absl::StrContains(head, absl::StrCat("If-None-Match: \"", state, "\""))
+             ? absl::StrCat("HTTP/1.1 304 Not Modified\r\n", tag, "\r\n")
+             : Response("200 OK", state, tag);
+}
+
+// google/go-github#242, await-remote-run#320: polls that cost quota although
+// nothing changed.
+TEST(HttpTest, JobThatChangesFiveTimesCostsSixAnswers) {
+  int full = 0;
+  int polls = 0;
+  SocketServer server([&](Connection& connection) {
+    while (true) {
+      const std::string head = connection.ReadRequest();
+      if (head.empty()) return;
+      const std::string answer = Answer(head, std::to_string(polls++ / 20));
+      if (!absl::StrContains(answer, "304")) ++full;
+      connection.Send(answer);
+    }
+  });
+  HttpPoller poller({.url = server.Url("/job")},
+                    {.succeed_if = {BodyContains("5")}});
+
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(poller({.timeout = kAmple}).status(), PollStatus::kNotReady);
+  }
+  const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+  ASSERT_TRUE(poll.has_value()) << poll.error();
+  EXPECT_EQ(poll.value().body, "5");
+  EXPECT_EQ(full, 6);
+  EXPECT_TRUE(poller({.timeout = kAmple}).value().not_modified);
+}
+
+TEST(HttpTest, RedirectGetsNoConditions) {
+  SocketServer server([requests = 0](Connection& connection) mutable {
+    while (true) {
+      const std::string head = connection.ReadRequest();
+      if (head.empty()) return;
+      connection.Send(++requests == 2
+                          ? Response("302 Found", "", "Location: /there\r\n")
+                          : Answer(head, "x"));
+    }
+  });
+  HttpPoller poller({.url = server.Url("/")});
+
+  EXPECT_FALSE(poller({.timeout = kAmple}).value().not_modified);
+  EXPECT_FALSE(poller({.timeout = kAmple}).value().not_modified);
+  const std::vector<std::string> requests = server.requests();
+  ASSERT_EQ(requests.size(), 3);
+  EXPECT_THAT(requests[1], HasSubstr("If-None-Match"));
+  EXPECT_THAT(requests[2],
+              AllOf(StartsWith("GET /there"), Not(HasSubstr("If-None-Match"))));
+}
+
+TEST(HttpTest, CacheControlTurnsConditionsOff) {
+  SocketServer server(Always(Response("200 OK", "x", "ETag: \"1\"\r\n")));
+  HttpPoller poller(
+      {.url = server.Url("/"), .headers = {{"Cache-Control", "no-cache"}}});
+  for (int i = 0; i < 2; ++i) poller({.timeout = kAmple});
+
+  EXPECT_THAT(server.requests(), ElementsAre(Not(HasSubstr("If-None")),
+                                             Not(HasSubstr("If-None"))));
+}
+
 // Redirects "/" to `location`, and answers all other paths.
 SocketServer::Serve RedirectTo(std::string location) {
   return [location = std::move(location)](Connection& connection) {

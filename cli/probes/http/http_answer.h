@@ -64,6 +64,7 @@ struct HttpAnswer : HttpResponse {
   std::string target_port = {};
 
   bool is_http2 = false;
+  bool is_redirected = false;  // The answer is not that of the first address.
 
   // What came after the body.
   std::vector<std::pair<std::string, std::string>> trailers = {};

@@ -38,6 +38,13 @@
 // | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
 // | is under way when a stop is requested  | not ready; the wait ends         |
 //
+// A job that may fail needs no function: the conditions of `HttpOptions` read
+// its JSON, and the message has the server's reason.
+//
+//   waiter::HttpPoller({.url = "https://example.com/jobs/7"},
+//                      {.succeed_if = {waiter::JsonIs("state", "DONE")},
+//                       .fail_if = {waiter::JsonIs("state", "FAILED")}})
+//
 // "Server error" stands for the class that the classifier gives a
 // `kConnection`. An answer after which the wait continues has the `retry_after`
 // of the response.
@@ -45,14 +52,15 @@
 // libcurl is not a dependency of Waiter: a program that uses `HttpPoller`
 // provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer. Where its
 // headers are missing, there is no `HttpPoller`, but everything else is there:
-// `HttpRequest` and `HttpResponse` (internal/http_message.h), and what a
-// response means (`JudgeHttp` in internal/http_judge.h), for clients of your
-// own.
+// `HttpRequest` and `HttpResponse` (internal/http_message.h), what a response
+// means (`JudgeHttp` in internal/http_judge.h), and cheap polls (`HttpMemory`
+// in internal/http_memory.h), for clients of your own.
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
 
 #include "waiter/interop/internal/http_judge.h"    // IWYU pragma: export
+#include "waiter/interop/internal/http_memory.h"   // IWYU pragma: export
 #include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
 
 #if __has_include(<curl/curl.h>)
@@ -107,7 +115,11 @@ struct HttpOptions {
   std::function<void(CURL*)> configure = nullptr;
 };
 
-// A status function that makes one request per poll. `Judge` is called with an
+// A status function that makes one request per poll. If a GET was answered with
+// an `ETag` or a `Last-Modified`, the next poll asks for a newer answer only,
+// and after a 304 the earlier response is judged again. A field `Cache-Control`
+// in the request turns that off.
+// `Judge` is called with an
 // `HttpResponse` of the class success and returns any answer of a status
 // function (classify.h). Without it, the poll is a success with the
 // `HttpResponse` as its value.
