@@ -4,6 +4,9 @@
 // Runs the `waiter` program with servers of HTTP that answer as those of public
 // reports do.
 
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -204,6 +207,119 @@ TEST_F(HttpCommandTest, BodyIsReadAsServersWriteIt) {
     EXPECT_EQ(waiter.Wait(), row.code) << waiter.err();
     EXPECT_THAT(waiter.err(), HasSubstr(std::string(row.text)));
   }
+}
+
+TEST_F(HttpCommandTest, UnchangedAnswerIsNotSentAgain) {
+  int full = 0;
+  SocketServer server([&](Connection& connection) {
+    const std::string head = connection.ReadRequest();
+    const std::string state = connection.ordinal() < 10 ? "1" : "2";
+    const std::string tag = absl::StrCat("ETag: \"", state, "\"\r\n");
+    if (absl::StrContains(head,
+                          absl::StrCat("If-None-Match: \"", state, "\""))) {
+      connection.Send(
+          absl::StrCat("HTTP/1.1 304 Not Modified\r\n", tag, "\r\n"));
+      return;
+    }
+    ++full;
+    connection.Send(
+        Response("200 OK", absl::StrCat("{\"state\": ", state, "}"), tag));
+  });
+  WaiterProcess waiter(
+      {server.Url("/"), "--every=10ms", "--json=.state==2", "--successes=3"});
+
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_EQ(server.connections(), 12);
+  EXPECT_EQ(full, 2);
+}
+
+class JqCommandTest : public HttpCommandTest {
+ protected:
+  void SetUp() override {
+    HttpCommandTest::SetUp();
+    if (WaiterProcess({"http://127.0.0.1:1", "--json=length", "--timeout=0"})
+            .Wait() == 2) {
+      GTEST_SKIP() << "no libjq here";
+    }
+  }
+};
+
+TEST_F(JqCommandTest, ConditionsOfKubernetesCanBeAskedFor) {
+  const auto pod = [](std::string_view ready) {
+    return Response("200 OK",
+                    absl::StrCat(R"({"status": {"conditions": [)",
+                                 R"({"type": "Ready", "status": ")", ready,
+                                 R"("}]}, "metadata": {"name": "web-1"}})"));
+  };
+  const SocketServer server(InTurn({pod("False"), pod("True")}));
+  WaiterProcess waiter(
+      {server.Url("/"), "--every=10ms",
+       R"(--json=any(.status.conditions[]; .type == "Ready" and .status == "True"))",
+       R"(--fail-json=any(.status.conditions[]; .type == "Failed"))",
+       R"(--print=.metadata | .name + "!")"});
+
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_EQ(waiter.out(), "web-1!\n");
+}
+
+TEST_F(JqCommandTest, RunawayExpressionEndsTheWaitWithAClearError) {
+  const SocketServer server(InTurn({Response("200 OK", "{}")}));
+  WaiterProcess waiter({server.Url("/"), "--json=last(range(infinite))"});
+
+  EXPECT_EQ(waiter.Wait(), 1);
+  EXPECT_THAT(waiter.err(),
+              HasSubstr("last(range(infinite)): takes longer than 1s"));
+}
+
+// A file that goes away with the object.
+class SecretFile {
+ public:
+  explicit SecretFile(std::string_view text)
+      : path_(absl::StrCat(testing::TempDir(), "/secret")) {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~SecretFile() { std::remove(path_.c_str()); }
+  SecretFile(const SecretFile&) = delete;
+  SecretFile& operator=(const SecretFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+TEST_F(HttpCommandTest, TokenIsSentToItsHostAloneAndNeverPrinted) {
+  SocketServer other(InTurn({Response("503 Busy")}));
+  SocketServer server(InTurn(
+      {Response("302 Found", "",
+                absl::StrCat("Location: ", other.Url("/there"), "\r\n"))}));
+  const SecretFile file("s3cret\n");
+  const std::string log = absl::StrCat(testing::TempDir(), "/run.jsonl");
+  WaiterProcess waiter({server.Url("/"), "--bearer=@" + file.path(),
+                        "--timeout=0", "--verbose", "--log-json=" + log});
+  EXPECT_EQ(waiter.Wait(), 124);
+
+  EXPECT_THAT(server.requests().at(0),
+              HasSubstr("\r\nAuthorization: Bearer s3cret\r\n"));
+  EXPECT_THAT(other.requests().at(0), Not(HasSubstr("s3cret")));
+  std::ifstream lines(log);
+  const std::string logged(std::istreambuf_iterator<char>(lines), {});
+  EXPECT_THAT(logged, AllOf(HasSubstr("503"), Not(HasSubstr("s3cret"))));
+  EXPECT_THAT(absl::StrCat(waiter.err(), waiter.out()),
+              Not(HasSubstr("s3cret")));
+}
+
+TEST_F(HttpCommandTest, CredentialsComeFromFilesAndVariables) {
+  SocketServer server(InTurn({Response("200 OK")}));
+  const SecretFile file("X-One: 1\r\n\nX-Two: 2");
+  WaiterProcess waiter({server.Url("/"), "--header=@" + file.path(),
+                        "--bearer=env:TOKEN", "--timeout=0"},
+                       {.environment = {"TOKEN=s3cret"}});
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_THAT(
+      server.requests().at(0),
+      AllOf(HasSubstr("\r\nX-One: 1\r\n"), HasSubstr("\r\nX-Two: 2\r\n"),
+            HasSubstr("\r\nAuthorization: Bearer s3cret\r\n")));
 }
 
 }  // namespace

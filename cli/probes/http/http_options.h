@@ -5,7 +5,8 @@
 // expects.
 //
 //   waiter::cli::HttpOptions options;
-//   options.json.push_back(*waiter::cli::JsonPath::Parse(".status == \"UP\""));
+//   options.json.push_back(*waiter::cli::JsonExpression::Parse(".status ==
+//   \"UP\""));
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
@@ -15,7 +16,7 @@
 #include <vector>
 
 #include "cli/net/socket_address.h"
-#include "cli/probes/http/json_path.h"
+#include "cli/probes/http/json_expression.h"
 #include "cli/probes/http/text_regex.h"
 #include "waiter/interop/http.h"
 
@@ -39,7 +40,7 @@ struct HttpOptions {
   // headers, body, JSON.
   HttpStatusSet status = {{{200, 299}}};
   std::vector<TextRegex> body = {};
-  std::vector<JsonPath> json = {};
+  std::vector<JsonExpression> json = {};
   struct HeaderMatch {
     std::string name;  // Case does not matter.
     TextRegex value;   // Must match the value of a header of this name.
@@ -49,10 +50,10 @@ struct HttpOptions {
   // Conditions of which one ends the wait as failed, whatever the status.
   HttpStatusSet fail_status = {};
   std::vector<TextRegex> fail_body = {};
-  std::vector<JsonPath> fail_json = {};
+  std::vector<JsonExpression> fail_json = {};
 
   // Value of a successful answer to show.
-  std::optional<JsonPath> print = std::nullopt;
+  std::optional<JsonExpression> print = std::nullopt;
 
   // Statuses that mean "not ready" instead of their usual meaning.
   HttpStatusSet not_ready_on = {};

@@ -20,7 +20,7 @@
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_options.h"
-#include "cli/probes/http/json_path.h"
+#include "cli/probes/http/json_expression.h"
 #include "cli/probes/http/text_regex.h"
 #include "cli/probes/probe.h"
 #include "cli/text/json.h"
@@ -108,11 +108,36 @@ class JsonBody {
  public:
   explicit JsonBody(const HttpResponse& response) : response_(response) {}
 
-  HttpMatch Match(const JsonPath& expected) {
+  HttpMatch Match(const JsonExpression& expected) {
+    std::string value;
+    return Evaluate(expected, value);
+  }
+
+  // Holds if `wanted` gives a value.
+  HttpMatch Print(const JsonExpression& wanted) {
+    std::string value;
+    HttpMatch match = Evaluate(wanted, value);
+    match.holds = match.is_known;
+    if (match.holds) printed_ = std::move(value);
+    return match;
+  }
+
+  const std::optional<std::string>& printed() const { return printed_; }
+
+  // Which expression exceeded a limit; empty if none did.
+  const std::string& excess() const { return excess_; }
+
+ private:
+  HttpMatch Evaluate(const JsonExpression& expression, std::string& value) {
     HttpMatch match = IsJson();
     if (!match.holds) return match;
-    return {.holds = expected.Holds(**document_),
-            .found = expected.Found(**document_)};
+    JsonExpression::Result result =
+        expression.Evaluate(**document_, *TextBodyOf(response_));
+    if (absl::IsResourceExhausted(result.status)) excess_ = result.found;
+    value = std::move(result.value);
+    return {.holds = result.holds,
+            .is_known = result.status.ok(),
+            .found = std::move(result.found)};
   }
 
   HttpMatch IsJson() {
@@ -129,18 +154,14 @@ class JsonBody {
                                   document_->status().message())};
   }
 
-  // Requires that `IsJson` holds.
-  std::string Value(const JsonPath& wanted) const {
-    return wanted.Value(**document_);
-  }
-
- private:
   const HttpResponse& response_;
+  std::optional<std::string> printed_;
+  std::string excess_;
   std::optional<absl::StatusOr<nlohmann::json>> document_;
 };
 
 void AddFailures(const HttpOptions& options, JsonBody& json, HttpRules& rules) {
-  for (const JsonPath& expected : options.fail_json) {
+  for (const JsonExpression& expected : options.fail_json) {
     rules.fail_if.emplace_back([&expected, &json](const HttpResponse&) {
       return json.Match(expected);
     });
@@ -178,14 +199,15 @@ HttpRules RulesOf(const HttpOptions& options, JsonBody& json) {
       return MatchBody(expected, response);
     });
   }
-  for (const JsonPath& expected : options.json) {
+  for (const JsonExpression& expected : options.json) {
     rules.succeed_if.emplace_back([&expected, &json](const HttpResponse&) {
       return json.Match(expected);
     });
   }
   if (options.print.has_value()) {
-    rules.succeed_if.emplace_back(
-        [&json](const HttpResponse&) { return json.IsJson(); });
+    rules.succeed_if.emplace_back([&options, &json](const HttpResponse&) {
+      return json.Print(*options.print);
+    });
   }
   AddFailures(options, json, rules);
   return rules;
@@ -279,7 +301,7 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
   }
   if (verdict.status == PollStatus::kSuccess) {
     finding.retry_after = absl::ZeroDuration();
-    if (options.print.has_value()) finding.value = json.Value(*options.print);
+    finding.value = json.printed();
   } else if (verdict.reason == Reason::kStatus) {
     finding.unmet = answer.status >= 200 && answer.status < 300 &&
                     verdict.status == PollStatus::kNotReady &&
@@ -288,6 +310,9 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
     finding.hint = HintFor(answer);
   }
   finding.unmet |= verdict.reason == Reason::kUnmet;
+  if (!json.excess().empty()) {
+    return {.status = PollStatus::kFailed, .detail = json.excess()};
+  }
   return finding;
 }
 

@@ -208,7 +208,8 @@ TEST(HttpFlagsTest, FlagWithoutATargetIsRefused) {
             "grpcs://");
   EXPECT_EQ(check("--ipv4", {}), "");
   for (const std::string_view flag :
-       {"--header=A:b", "--insecure", "--ca-file=/proc/self/status"}) {
+       {"--header=A:b", "--bearer=env:PATH", "--insecure",
+        "--ca-file=/proc/self/status"}) {
     EXPECT_EQ(check(flag, {.grpc = {"a"}}), "") << flag;
   }
   for (const std::string_view flag :
@@ -236,6 +237,15 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
       {{"--header=: v"}, "it must have the form NAME:VALUE"},
       {{"--header=a b: v"}, "it must have the form NAME:VALUE"},
       {{"--header=a: b\r\nc: d"}, "a header must be one line"},
+      {{"--header=@/no/such/file"}, "--header=...: cannot read the file: No"},
+      {{"--header=@/dev/zero"}, "cannot read the file: larger than 1 MiB"},
+      {{"--header=@/proc/version"}, "it must have the form NAME:VALUE"},
+      {{"--bearer=secret"},
+       "--bearer=...: it must be @FILE or env:NAME, which has the token"},
+      {{"--bearer=env:NO_SUCH_VARIABLE"}, "this variable is not set"},
+      {{"--bearer=@/dev/null"}, "a token is one word of printable characters"},
+      {{"--bearer=@/proc/version"}, "a token is one word"},
+      {{"--bearer=@/no/such/file"}, "cannot read the file: No such file"},
       {{"--data=@/no/such/file"}, "cannot read the file: No such file"},
       {{"--data=@/dev/zero"}, "cannot read the file: larger than 16 MiB"},
       {{"--header@web=secret"}, "--header@web=...: it must have the form"},
