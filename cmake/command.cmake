@@ -19,6 +19,12 @@ if(NOT WAITER_CURL_INCLUDE_DIR)
   )
 endif()
 
+# The same for expressions of jq.
+find_path(WAITER_JQ_INCLUDE_DIR jq.h DOC "Folder with the headers of libjq")
+if(NOT WAITER_JQ_INCLUDE_DIR)
+  message(STATUS "libjq is not installed (Debian: libjq-dev): waiter will have no expressions of jq")
+endif()
+
 # For shared budgets; as an archive if there is one, so that the program needs no library for them.
 find_path(WAITER_HIREDIS_INCLUDE_DIR hiredis/async.h DOC "Folder with hiredis/async.h")
 find_library(WAITER_HIREDIS_LIBRARY NAMES libhiredis.a hiredis DOC "hiredis itself")
@@ -70,8 +76,12 @@ set_target_properties(waiter_program PROPERTIES OUTPUT_NAME waiter)
 target_compile_definitions(waiter_program PRIVATE WAITER_HAS_CURL)
 target_include_directories(waiter_program PRIVATE ${PROJECT_SOURCE_DIR} ${WAITER_CURL_INCLUDE_DIR})
 target_link_libraries(
-  waiter_program PRIVATE waiter_durable waiter_learned nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS}
+  waiter_program PRIVATE waiter_durable waiter_interop waiter_learned nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS}
 )
+if(WAITER_JQ_INCLUDE_DIR)
+  target_compile_definitions(waiter_program PRIVATE WAITER_HAS_JQ)
+  target_include_directories(waiter_program SYSTEM PRIVATE ${WAITER_JQ_INCLUDE_DIR})
+endif()
 if(WAITER_HIREDIS_INCLUDE_DIR AND WAITER_HIREDIS_LIBRARY)
   target_compile_definitions(waiter_program PRIVATE WAITER_HAS_HIREDIS)
   target_include_directories(waiter_program PRIVATE ${WAITER_HIREDIS_INCLUDE_DIR})

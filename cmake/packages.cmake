@@ -80,8 +80,11 @@ if(WAITER_BUILD_COMMAND)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME waiter)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
-  # Targets of http and https load it.
+  # Targets of http and https load the first, and expressions of jq the second.
   set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS libcurl4)
+  if(WAITER_JQ_INCLUDE_DIR)
+    set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS libjq1)
+  endif()
   set(CPACK_COMPONENT_COMMAND_DESCRIPTION
       "wait until services, files or commands are ready
 waiter blocks until its targets are ready, then replaces itself with a

@@ -169,7 +169,8 @@ class Worker {
         jobs_.RunProbe([&] { return factory_.Make(*target); }, poll.context);
     if (arguments_.gone) found = Inverted(std::move(found));
     if (found.status == PollStatus::kSuccess) {
-      return {std::in_place, found.detail, found.detail};
+      const std::string& value = found.value.value_or(found.detail);
+      return {std::in_place, value, found.detail};
     }
     return {found.status, found.detail, found.retry_after};
   }

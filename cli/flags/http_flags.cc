@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -21,9 +22,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/flags/flags.h"
 #include "cli/probes/http/http_options.h"
-#include "cli/probes/http/json_path.h"
+#include "cli/probes/http/json_expression.h"
 #include "cli/probes/http/text_regex.h"
 #include "cli/text/read_file.h"
 
@@ -33,13 +35,19 @@ namespace {
 // Largest size of a file that is sent as a body, in bytes.
 constexpr size_t kMaxData = size_t{16} << 20;
 
+// Largest size of a file of headers or of a token, in bytes.
+constexpr size_t kMaxHeaders = size_t{1} << 20;
+
 // The longest registered method has 17 characters.
 constexpr size_t kLongestMethod = 64;
 
-constexpr std::array<std::string_view, 11> kNames = {
-    "method",     "header",  "data",          "status",
-    "body-regex", "json",    "expect-header", "not-ready-on",
-    "insecure",   "ca-file", "no-redirect"};
+constexpr std::array<std::string_view, 16> kNames = {
+    "bearer",      "method",          "header",
+    "data",        "status",          "body-regex",
+    "json",        "expect-header",   "not-ready-on",
+    "fail-status", "fail-body-regex", "fail-json",
+    "print",       "insecure",        "ca-file",
+    "no-redirect"};
 
 // Returns whether `text` is a token (RFC 9110, 5.6.2): a method, or the name of
 // a header.
@@ -61,7 +69,14 @@ absl::Status ReadMethod(std::string_view text, std::string& method) {
   return absl::OkStatus();
 }
 
-absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
+absl::StatusOr<std::string> ReadWholeFile(std::string_view path, size_t most) {
+  absl::StatusOr<std::string> text = ReadFile(std::string(path), most);
+  if (text.ok()) return text;
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot read the file: ", text.status().message()));
+}
+
+absl::Status ReadHeaderLine(std::string_view text, HttpOptions& options) {
   const size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   if (colon == std::string_view::npos || !IsToken(name)) {
@@ -78,17 +93,58 @@ absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
+  if (!absl::ConsumePrefix(&text, "@")) return ReadHeaderLine(text, options);
+  const absl::StatusOr<std::string> lines = ReadWholeFile(text, kMaxHeaders);
+  if (!lines.ok()) return lines.status();
+  for (const auto& part : absl::StrSplit(*lines, '\n')) {
+    const std::string line(absl::StripSuffix(part, "\r"));
+    if (line.empty()) continue;
+    absl::Status status = ReadHeaderLine(line, options);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Reads a token from a file or a variable. The command line, which others can
+// see, must not have it.
+absl::Status ReadBearer(std::string_view text, HttpOptions& options) {
+  std::string token;
+  if (absl::ConsumePrefix(&text, "@")) {
+    absl::StatusOr<std::string> content = ReadWholeFile(text, kMaxHeaders);
+    if (!content.ok()) return content.status();
+    token = *std::move(content);
+  } else if (absl::ConsumePrefix(&text, "env:")) {
+    const std::string name(text);
+    const char* const value =
+        std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+    if (value == nullptr) {
+      return absl::InvalidArgumentError("this variable is not set");
+    }
+    token = value;
+  } else {
+    return absl::InvalidArgumentError(
+        "it must be @FILE or env:NAME, which has the token");
+  }
+  absl::StripAsciiWhitespace(&token);
+  if (token.empty() || !std::all_of(token.begin(), token.end(), [](char c) {
+        return absl::ascii_isgraph(static_cast<unsigned char>(c));
+      })) {
+    return absl::InvalidArgumentError(
+        "a token is one word of printable characters");
+  }
+  options.headers.push_back(
+      {.name = "Authorization", .value = absl::StrCat("Bearer ", token)});
+  return absl::OkStatus();
+}
+
 absl::Status ReadData(std::string_view text, HttpOptions& options) {
-  if (!absl::StartsWith(text, "@")) {
+  if (!absl::ConsumePrefix(&text, "@")) {
     options.data = text;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::string> data =
-      ReadFile(std::string(text.substr(1)), kMaxData);
-  if (!data.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read the file: ", data.status().message()));
-  }
+  absl::StatusOr<std::string> data = ReadWholeFile(text, kMaxData);
+  if (!data.ok()) return data.status();
   options.data = *std::move(data);
   return absl::OkStatus();
 }
@@ -98,8 +154,8 @@ bool ReadCode(std::string_view text, int& code) {
          code <= 599;
 }
 
-absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
-  statuses.ranges.clear();
+// Adds to `statuses`.
+absl::Status ReadMoreStatuses(std::string_view text, HttpStatusSet& statuses) {
   for (const std::string_view part : absl::StrSplit(text, ',')) {
     const std::pair<std::string_view, std::string_view> ends =
         absl::StrSplit(part, absl::MaxSplits('-', 1));
@@ -116,17 +172,29 @@ absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
   return absl::OkStatus();
 }
 
-absl::Status ReadBodyRegex(std::string_view text, HttpOptions& options) {
+absl::Status ReadStatuses(std::string_view text, HttpStatusSet& statuses) {
+  statuses.ranges.clear();
+  return ReadMoreStatuses(text, statuses);
+}
+
+absl::Status ReadRegex(std::string_view text, std::vector<TextRegex>& all) {
   absl::StatusOr<TextRegex> regex = TextRegex::Parse(text);
   if (!regex.ok()) return regex.status();
-  options.body.push_back(*std::move(regex));
+  all.push_back(*std::move(regex));
   return absl::OkStatus();
 }
 
-absl::Status ReadJson(std::string_view text, HttpOptions& options) {
-  absl::StatusOr<JsonPath> path = JsonPath::Parse(text);
-  if (!path.ok()) return path.status();
-  options.json.push_back(*std::move(path));
+absl::Status ReadJson(std::string_view text, std::vector<JsonExpression>& all) {
+  absl::StatusOr<JsonExpression> expression = JsonExpression::Parse(text);
+  if (!expression.ok()) return expression.status();
+  all.push_back(*std::move(expression));
+  return absl::OkStatus();
+}
+
+absl::Status ReadPrint(std::string_view text, HttpOptions& options) {
+  absl::StatusOr<JsonExpression> expression = JsonExpression::Parse(text);
+  if (!expression.ok()) return expression.status();
+  options.print = *std::move(expression);
   return absl::OkStatus();
 }
 
@@ -161,10 +229,15 @@ absl::Status ReadOption(std::string_view name, std::string_view text,
                         HttpOptions& options) {
   if (name == "method") return ReadMethod(text, options.method);
   if (name == "header") return ReadHeader(text, options);
+  if (name == "bearer") return ReadBearer(text, options);
   if (name == "data") return ReadData(text, options);
   if (name == "status") return ReadStatuses(text, options.status);
-  if (name == "body-regex") return ReadBodyRegex(text, options);
-  if (name == "json") return ReadJson(text, options);
+  if (name == "body-regex") return ReadRegex(text, options.body);
+  if (name == "json") return ReadJson(text, options.json);
+  if (name == "fail-status") return ReadMoreStatuses(text, options.fail_status);
+  if (name == "fail-body-regex") return ReadRegex(text, options.fail_body);
+  if (name == "fail-json") return ReadJson(text, options.fail_json);
+  if (name == "print") return ReadPrint(text, options);
   if (name == "expect-header") return ReadExpectedHeader(text, options);
   if (name == "not-ready-on") return ReadStatuses(text, options.not_ready_on);
   if (name == "ca-file") return ReadCaFile(text, options.ca_file);
@@ -183,9 +256,13 @@ void HttpFlags::AddTo(Flags& flags) {
   };
   flags.Add("method", "GET", "HTTP method; default GET, or POST with --data",
             reader("method"));
-  flags.AddRepeated("header", "NAME:VALUE", "header to send; repeatable",
+  flags.AddRepeated("header", "NAME:VALUE|@FILE",
+                    "header to send, or lines of them; repeatable",
                     reader("header"));
   flags.HideValues("header");
+  flags.Add("bearer", "@FILE|env:NAME", "token to send as Authorization",
+            reader("bearer"));
+  flags.HideValues("bearer");
   flags.Add("data", "TEXT|@FILE", "body to send", reader("data"));
   flags.Add("status", "200-299", "HTTP statuses that mean ready",
             reader("status"));
@@ -200,6 +277,17 @@ void HttpFlags::AddTo(Flags& flags) {
                     reader("expect-header"));
   flags.Add("not-ready-on", "401,403", "HTTP statuses that mean not ready yet",
             reader("not-ready-on"));
+  flags.AddRepeated("fail-json", "'.status==\"FAILED\"'",
+                    "JSON that ends the wait as failed; repeatable",
+                    reader("fail-json"));
+  flags.AddRepeated("fail-status", "410,500-599",
+                    "HTTP statuses that end it as failed; repeatable",
+                    reader("fail-status"));
+  flags.AddRepeated("fail-body-regex", "RE",
+                    "a line of a body that ends it as failed; repeatable",
+                    reader("fail-body-regex"));
+  flags.Add("print", ".id", "print this of the JSON body that was ready",
+            reader("print"));
   flags.AddSwitch("insecure", "accept any certificate", insecure_);
   flags.Add("ca-file", "FILE", "file of trusted certificate authorities (PEM)",
             reader("ca-file"));
@@ -216,7 +304,8 @@ void HttpFlags::AddTo(Flags& flags) {
           labelled_.push_back({.name = std::string(name),
                                .label = std::string(label),
                                .value = std::string(value),
-                               .data = std::move(checked.data)});
+                               .data = std::move(checked.data),
+                               .headers = std::move(checked.headers)});
           return status;
         });
   }
@@ -235,6 +324,9 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
       options.data = given.data;
       continue;
     }
+    options.headers.insert(options.headers.end(), given.headers.begin(),
+                           given.headers.end());
+    if (!given.headers.empty()) continue;
     absl::Status status = ReadOption(given.name, given.value, options);
     if (!status.ok()) return status;
   }
@@ -242,7 +334,11 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
     const std::string_view cause = options.data.has_value() ? "data"
                                    : !options.body.empty()  ? "body-regex"
                                    : !options.json.empty()  ? "json"
-                                                            : "";
+                                   : !options.fail_body.empty()
+                                       ? "fail-body-regex"
+                                   : !options.fail_json.empty() ? "fail-json"
+                                   : options.print.has_value()  ? "print"
+                                                                : "";
     if (!cause.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(flags.Label(cause), ": HEAD has no body"));
@@ -252,11 +348,12 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
 }
 
 bool HttpFlags::IsForGrpc(std::string_view name) {
-  return name == "header" || name == "insecure" || name == "ca-file";
+  return name == "header" || name == "bearer" || name == "insecure" ||
+         name == "ca-file";
 }
 
 absl::Status HttpFlags::CheckHosts(const Flags& flags, const Hosts& hosts_by) {
-  for (const std::string_view name : {"header", "data"}) {
+  for (const std::string_view name : {"header", "bearer", "data"}) {
     std::set<std::string> hosts = hosts_by.http;
     if (IsForGrpc(name)) {
       hosts.insert(hosts_by.grpc.begin(), hosts_by.grpc.end());

@@ -33,9 +33,10 @@ class HttpFlags {
   HttpFlags(const HttpFlags&) = delete;
   HttpFlags& operator=(const HttpFlags&) = delete;
 
-  // Adds --method, --header, --data, --status, --body-regex, --json,
-  // --expect-header, --not-ready-on, --insecure, --ca-file, --no-redirect,
-  // --ipv4 and --ipv6.
+  // Adds --method, --header, --bearer, --data, --status, --body-regex, --json,
+  // --expect-header, --not-ready-on, --fail-json, --fail-status,
+  // --fail-body-regex, --print, --insecure, --ca-file, --no-redirect, --ipv4
+  // and --ipv6.
   void AddTo(Flags& flags);
 
   // Returns the options for the target that is called `label`: those of flags
@@ -51,11 +52,11 @@ class HttpFlags {
   };
 
   // Returns whether the flag `name` has an effect on grpc targets: --header,
-  // --insecure and --ca-file.
+  // --bearer, --insecure and --ca-file.
   static bool IsForGrpc(std::string_view name);
 
-  // Checks that --header and --data, which may hold secrets, name their target
-  // if they would go to different hosts.
+  // Checks that --header, --bearer and --data, which may hold secrets, name
+  // their target if they would go to different hosts.
   static absl::Status CheckHosts(const Flags& flags, const Hosts& hosts);
 
   // Returns an error that names a flag of the command line that has no effect
@@ -69,7 +70,9 @@ class HttpFlags {
     std::string name;
     std::string label;
     std::string value;
-    std::optional<std::string> data;  // What --data read, once.
+    // What --data, --header and --bearer read, once.
+    std::optional<std::string> data;
+    std::vector<HttpOptions::Header> headers;
   };
 
   HttpOptions options_;

@@ -5,9 +5,11 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -130,6 +132,42 @@ class PrintLast : public RunListener {
   const bool terminal_;
 };
 
+// Writes the values that --print asks for, each in a line.
+class PrintValues : public RunListener {
+ public:
+  PrintValues(std::ostream& out, bool terminal)
+      : out_(out), terminal_(terminal) {}
+
+  void OnDone(const RunState& run, const RunEnd& end) override {
+    if (end.reason != "ready") return;
+    for (const TargetState& target : run.targets) {
+      const std::optional<std::string>& value = target.last.value;
+      if (!value.has_value()) continue;
+      out_ << (terminal_ ? Printable(*value) : *value) << '\n' << std::flush;
+      works_ &= out_.good();
+    }
+  }
+
+  absl::Status status() const override {
+    return works_ ? absl::OkStatus()
+                  : absl::UnavailableError(
+                        "--print: cannot write to standard output");
+  }
+
+ private:
+  std::ostream& out_;
+  const bool terminal_;
+  bool works_ = true;
+};
+
+bool HasPrint(const Flags& flags) {
+  return flags.Given("print") ||
+         std::any_of(flags.labelled().begin(), flags.labelled().end(),
+                     [](const Flags::Labelled& given) {
+                       return given.name == "print";
+                     });
+}
+
 }  // namespace
 
 void OutputFlags::AddTo(Flags& flags) {
@@ -166,9 +204,10 @@ absl::StatusOr<RunListeners> OutputFlags::Listeners(const Flags& flags,
                                                     std::ostream& out,
                                                     std::ostream& err) const {
   const Progress progress = Chosen(terminal);
-  if (print_last_ && progress == Progress::kJson) {
+  if ((print_last_ || HasPrint(flags)) && progress == Progress::kJson) {
     return absl::InvalidArgumentError(absl::StrCat(
-        flags.Label("print-last"), " and ", flags.Label("progress"),
+        flags.Label(print_last_ ? "print-last" : "print"), " and ",
+        flags.Label("progress"),
         "=json both write to standard output; --log-json=FILE writes "
         "to a file"));
   }
@@ -208,6 +247,7 @@ absl::StatusOr<RunListeners> OutputFlags::Listeners(const Flags& flags,
   if (print_last_) {
     listeners.push_back(std::make_unique<PrintLast>(out, terminal.out));
   }
+  listeners.push_back(std::make_unique<PrintValues>(out, terminal.out));
   return listeners;
 }
 

@@ -82,6 +82,9 @@ std::string PollsByClass(const RunState& run, const TargetState& target) {
   if (target.last.retry_after > absl::ZeroDuration()) {
     absl::StrAppend(&text, "; it asked to wait ",
                     TimeText(target.last.retry_after));
+    if (!target.last.retry_after_source.empty()) {
+      absl::StrAppend(&text, " (", target.last.retry_after_source, ")");
+    }
   }
   const absl::Duration ago = run.elapsed - target.last_ended;
   if (ago >= absl::Seconds(1)) {

@@ -37,11 +37,20 @@ struct Finding {
   // file that does not exist. Other errors tell nothing about that.
   bool absent = false;
 
-  // Time for which the target asked not to be polled; zero if it did not ask.
+  // Whether the target answered well, but not as it was asked to: what a
+  // condition asks for does not hold.
+  bool unmet = false;
+
+  // Time for which the target asked not to be polled, zero if it did not ask,
+  // and the part of its answer that says so, if that is known.
   absl::Duration retry_after = absl::ZeroDuration();
+  std::string retry_after_source = {};
 
   // Share of the work that is done, from 0 to 1, if the target reports it.
   std::optional<double> progress = std::nullopt;
+
+  // Value of a successful answer that the user wants to see.
+  std::optional<std::string> value = std::nullopt;
 
   // Kept part of the stdout of a program that served as probe.
   std::string output = {};

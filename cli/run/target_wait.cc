@@ -24,10 +24,11 @@
 namespace waiter::cli {
 
 Finding Inverted(Finding finding) {
-  if (finding.absent) {
+  if (finding.absent || finding.unmet) {
     finding.status = PollStatus::kSuccess;
   } else if (finding.status == PollStatus::kSuccess) {
     finding.status = PollStatus::kNotReady;
+    finding.value.reset();
     finding.detail = finding.detail.empty()
                          ? "still there"
                          : absl::StrCat("still there: ", finding.detail);

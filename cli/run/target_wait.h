@@ -38,9 +38,10 @@ struct FindingRules {
   bool ignore_retry_after = false;
 };
 
-// Returns what `finding` means to a wait for absence. An absent target is a
-// success, and a target that is ready is not gone yet. Other findings, such as
-// errors, keep their status, as they do not show that the target is gone.
+// Returns what `finding` means to a wait for absence. A target that is absent,
+// or whose answer no longer meets the conditions, is a success, and a target
+// that is ready is not gone yet. Other findings, such as errors, keep their
+// status, as they do not show that the target is gone.
 Finding Inverted(Finding finding);
 
 // Receives the changes of the state of targets.

@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@
 #include "tests/cli/waiter_process.h"
 #include "tests/support/redis_cluster_servers.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/socket_server.h"
 
 namespace waiter::cli {
 namespace {
@@ -41,6 +43,7 @@ using ::testing::HasSubstr;
 using ::testing::Matches;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* kName = "jobs";
 
@@ -208,6 +211,33 @@ TEST_F(DurableCommandTest, ProgramThatFailsRunsAgain) {
   EXPECT_EQ(worker->out(), "said\nsaid\n");
   EXPECT_THAT(worker->err(),
               HasSubstr("waiter durable work: a: exit code 1; again later\n"));
+}
+
+// skypilot-org/skypilot#9996: the job has failed.
+TEST_F(DurableCommandTest, ConditionsOfHttpEndAWaitAsFailed) {
+  const auto answer = [](std::string_view body) {
+    return absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", body.size(),
+                        "\r\n\r\n", body);
+  };
+  const SocketServer server([&](SocketServer::Connection& connection) {
+    const bool failed = absl::StrContains(connection.ReadRequest(), "/bad");
+    connection.Send(answer(failed ? R"({"state": "FAILED", "reason": "disk"})"
+                                  : R"({"state": "DONE", "id": "i-7"})"));
+  });
+  Durable("add", {absl::StrCat("bad=", server.Url("/bad")),
+                  absl::StrCat("good=", server.Url("/good"))});
+  const auto worker =
+      Work(absl::StrCat("echo \"$WAITER_KEY $WAITER_RESULT $WAITER_DETAIL\" >>",
+                        Path("log")),
+           {"--json=.state==\"DONE\"", "--fail-json=.state==\"FAILED\"",
+            "--print=.id"});
+
+  ASSERT_TRUE(Eventually([&] { return Lines().size() == 2; }));
+  EXPECT_THAT(Lines(), UnorderedElementsAre(
+                           "bad failed HTTP 200, .state is \"FAILED\": disk",
+                           "good success i-7"));
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
 }
 
 TEST_F(DurableCommandTest, SignalLetsTheProgramFinish) {

@@ -157,7 +157,7 @@ TEST(HttpTest, HintMayBeADate) {
 }
 
 TEST(HttpTest, HintThatIsNoTimeIsIgnored) {
-  for (const char* value : {"", "-1", "+1", "1.5", "1s", "tomorrow", "\x80",
+  for (const char* value : {"", "-1", "+1", "1e5", "1s", "tomorrow", "\x80",
                             "99999999999999999999999999s"}) {
     EXPECT_EQ(PollFor(Response("503 Busy", "",
                                absl::StrCat("Retry-After: ", value, "\r\n")))
@@ -606,12 +606,143 @@ TEST(HttpTest, LongBodyOfAnErrorIsNoMatter) {
       absl::UnavailableError("HTTP 503: Busy"));
 }
 
-TEST(HttpTest, BodyIsNotUnpacked) {
-  EXPECT_EQ(PollFor(Response("200 OK", "\x1F\x8B zipped",
-                             "Content-Encoding: gzip\r\n"))
-                .value()
-                .body,
-            "\x1F\x8B zipped");
+// "ready", and 100,000 times "x".
+constexpr std::string_view kReadyInGzip(
+    "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\x2B\x4A\x4D\x4C\xA9\x04\x00\xAF"
+    "\x85\x95\x28\x05\x00\x00\x00",
+    25);
+constexpr std::string_view kLongInGzip(
+    "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\xED\xC1\x31\x01\x00\x00\x00\xC2"
+    "\xA0\xDA\x8B\x6F\x0D\x0F\xA0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x57\x03\x71\x11"
+    "\x07\xFE\xA0\x86\x01\x00",
+    132);
+
+TEST(HttpTest, BodyIsDecodedUpToItsLimit) {
+  const auto body = [](std::string_view bytes, HttpOptions options = {}) {
+    return PollFor(Response("200 OK", bytes, "Content-Encoding: gzip\r\n"),
+                   std::move(options))
+        .value();
+  };
+
+  EXPECT_EQ(body(kReadyInGzip).body, "ready");
+  EXPECT_EQ(body(kLongInGzip).body, std::string(100'000, 'x'));
+  const HttpResponse cut = body(kLongInGzip, {.max_body = 1000});
+  EXPECT_EQ(cut.body, std::string(1000, 'x'));
+  EXPECT_TRUE(cut.body_is_cut);
+}
+
+TEST(HttpTest, BodyThatCannotBeDecodedNamesItsCoding) {
+  for (const char* coding : {"gzip", "nonesuch"}) {
+    const Poll<HttpResponse> poll =
+        PollFor(Response("200 OK", "no such bytes",
+                         absl::StrCat("Content-Encoding: ", coding, "\r\n")));
+    EXPECT_EQ(poll.error(),
+              absl::UnavailableError(absl::StrCat(
+                  "the body cannot be decoded, Content-Encoding: ", coding)));
+  }
+}
+
+// skypilot-org/skypilot#9996 and cdap#13476: the job has failed.
+TEST(HttpTest, ConditionEndsTheWaitAsFailed) {
+  SocketServer server([polls = 0](Connection& connection) mutable {
+    while (!connection.ReadRequest().empty()) {
+      connection.Send(Response(
+          "200 OK", ++polls < 3 ? R"({"status": "RUNNING"})"
+                                : R"({"status": "FAILED", "reason": "disk"})"));
+    }
+  });
+  Waiter wait(HttpPoller({.url = server.Url("/jobs/7")},
+                         {.succeed_if = {JsonIs("status", "SUCCEEDED")},
+                          .fail_if = {JsonIs("status", "FAILED")}}),
+              {.timeout = kAmple,
+               .backoff = {.initial_delay = absl::Milliseconds(1),
+                           .max_delay = absl::Milliseconds(1)}});
+
+  const WaitResult<HttpResponse> result = wait.Wait();
+
+  EXPECT_EQ(result.reason(), StopReason::kFailed);
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("HTTP 200: status is \"FAILED\": disk"));
+  EXPECT_EQ(server.requests().size(), 3);
+}
+
+TEST(HttpTest, StatusesMayBeThoseOfAReadyServer) {
+  EXPECT_EQ(
+      PollFor(Response("404 Not Found"), {.ready_on = {{{404, 404}}}}).status(),
+      PollStatus::kSuccess);
+  EXPECT_EQ(PollFor(Response("200 OK"), {.ready_on = {{{404, 404}}}}).status(),
+            PollStatus::kNotReady);
+}
+
+// Answers 304 to a request that has the last tag, which is that of `state`.
+std::string Answer(const std::string& head, std::string_view state) {
+  const std::string tag = absl::StrCat("ETag: \"", state, "\"\r\n");
+  return absl::StrContains(head, absl::StrCat("If-None-Match: \"", state, "\""))
+             ? absl::StrCat("HTTP/1.1 304 Not Modified\r\n", tag, "\r\n")
+             : Response("200 OK", state, tag);
+}
+
+// google/go-github#242, await-remote-run#320: polls that cost quota although
+// nothing changed.
+TEST(HttpTest, JobThatChangesFiveTimesCostsSixAnswers) {
+  int full = 0;
+  int polls = 0;
+  SocketServer server([&](Connection& connection) {
+    while (true) {
+      const std::string head = connection.ReadRequest();
+      if (head.empty()) return;
+      const std::string answer = Answer(head, std::to_string(polls++ / 20));
+      if (!absl::StrContains(answer, "304")) ++full;
+      connection.Send(answer);
+    }
+  });
+  HttpPoller poller({.url = server.Url("/job")},
+                    {.succeed_if = {BodyContains("5")}});
+
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(poller({.timeout = kAmple}).status(), PollStatus::kNotReady);
+  }
+  const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+  ASSERT_TRUE(poll.has_value()) << poll.error();
+  EXPECT_EQ(poll.value().body, "5");
+  EXPECT_EQ(full, 6);
+  EXPECT_TRUE(poller({.timeout = kAmple}).value().not_modified);
+}
+
+TEST(HttpTest, RedirectGetsNoConditions) {
+  SocketServer server([requests = 0](Connection& connection) mutable {
+    while (true) {
+      const std::string head = connection.ReadRequest();
+      if (head.empty()) return;
+      connection.Send(++requests == 2
+                          ? Response("302 Found", "", "Location: /there\r\n")
+                          : Answer(head, "x"));
+    }
+  });
+  HttpPoller poller({.url = server.Url("/")});
+
+  EXPECT_FALSE(poller({.timeout = kAmple}).value().not_modified);
+  EXPECT_FALSE(poller({.timeout = kAmple}).value().not_modified);
+  const std::vector<std::string> requests = server.requests();
+  ASSERT_EQ(requests.size(), 3);
+  EXPECT_THAT(requests[1], HasSubstr("If-None-Match"));
+  EXPECT_THAT(requests[2],
+              AllOf(StartsWith("GET /there"), Not(HasSubstr("If-None-Match"))));
+}
+
+TEST(HttpTest, CacheControlTurnsConditionsOff) {
+  SocketServer server(Always(Response("200 OK", "x", "ETag: \"1\"\r\n")));
+  HttpPoller poller(
+      {.url = server.Url("/"), .headers = {{"Cache-Control", "no-cache"}}});
+  for (int i = 0; i < 2; ++i) poller({.timeout = kAmple});
+
+  EXPECT_THAT(server.requests(), ElementsAre(Not(HasSubstr("If-None")),
+                                             Not(HasSubstr("If-None"))));
 }
 
 // Redirects "/" to `location`, and answers all other paths.

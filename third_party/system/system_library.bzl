@@ -84,8 +84,9 @@ system_library = repository_rule(
 def system_libraries():
     """Makes the repositories of all libraries that tests, examples and the command use where they are."""
 
-    # Nothing is linked: see cli/probes/curl_library.h.
+    # Nothing is linked of these two: see curl_library.h and jq_library.h in cli/probes/http/.
     system_library(name = "curl_headers", header = "curl/curl.h", macro = "WAITER_HAS_CURL")
+    system_library(name = "jq_headers", header = "jq.h", macro = "WAITER_HAS_JQ")
     system_library(name = "system_curl", header = "curl/curl.h", libraries = ["curl"], macro = "WAITER_HAS_CURL")
     system_library(
         name = "system_prometheus_cpp",

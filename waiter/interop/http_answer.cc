@@ -17,18 +17,12 @@
 #include "absl/time/time.h"
 #include "waiter/classify.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/interop/internal/hint_of_fields.h"
+#include "waiter/interop/internal/http_judge.h"
 #include "waiter/interop/internal/http_message.h"
+#include "waiter/interop/printable.h"
 #include "waiter/poll.h"
 
 namespace waiter {
-
-std::string_view HttpResponse::header(std::string_view name) const {
-  for (const auto& [field, value] : headers) {
-    if (absl::EqualsIgnoreCase(field, internal::ToAbsl(name))) return value;
-  }
-  return {};
-}
 
 namespace internal {
 namespace {
@@ -40,13 +34,8 @@ std::string_view Stripped(std::string_view text) {
   return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
 }
 
-// Returns text from outside in a form that is safe to print.
 std::string Printable(std::string_view text, size_t longest = kLongestText) {
-  std::string printable(text.substr(0, longest));
-  for (char& c : printable) {
-    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
-  }
-  return printable;
+  return PrintableAscii(text, longest);
 }
 
 bool IsToken(std::string_view text) {
@@ -103,9 +92,8 @@ bool HttpReader::ReadBody(std::string_view part) {
   return !response_.body_is_cut;
 }
 
-HttpResponse HttpReader::Take(absl::Time now) {
+HttpResponse HttpReader::Take() {
   HttpResponse response = std::exchange(response_, {});
-  response.retry_after = HintOfFields(response.headers, now);
   header_bytes_ = 0;
   header_begun_ = header_ended_ = false;
   return response;
@@ -130,16 +118,17 @@ absl::Status CheckRequest(const HttpRequest& request) {
   return absl::OkStatus();
 }
 
-Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules) {
+Poll<> JudgeOutcome(HttpOutcome& outcome, const PollerRules& rules) {
   using Failure = HttpOutcome::Failure;
   const std::string text = Printable(outcome.text);
   switch (outcome.failure) {
     case Failure::kNone:
       break;
     case Failure::kConnection:
-      return JudgeConnection(rules.classifier, absl::UnavailableError(text));
+      return JudgeConnection(rules.http.classifier,
+                             absl::UnavailableError(text));
     case Failure::kTimeout:
-      return JudgeConnection(rules.classifier,
+      return JudgeConnection(rules.http.classifier,
                              absl::DeadlineExceededError(text));
     case Failure::kUnreachable:
       if (rules.unreachable <= PollStatus::kNotReady) {
@@ -153,21 +142,16 @@ Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules) {
     case Failure::kImpossible:
       return Failed(absl::InvalidArgumentError(text));
   }
-  const HttpResponse& response = outcome.response;
-  Poll<> found = rules.classifier.Answer({.http_status = response.status},
-                                         response.reason, response.retry_after);
-  if (found.status() == PollStatus::kSuccess && response.body_is_cut &&
+  HttpResponse& response = outcome.response;
+  const HttpVerdict verdict = JudgeHttp(rules.http, response, outcome.received);
+  response.retry_after = verdict.retry_after;
+  if (verdict.status == PollStatus::kSuccess && response.body_is_cut &&
       rules.needs_body) {
     return Failed(absl::OutOfRangeError(
         absl::StrCat("HTTP ", response.status, " with a body of more than ",
                      response.body.size(), " bytes")));
   }
-  // "The processing has not been completed" is not an error.
-  if (found.status() != PollStatus::kSuccess &&
-      CodeOfHttp(response.status) == absl::StatusCode::kOk) {
-    return {found.status(), found.detail(), found.retry_after()};
-  }
-  return found;
+  return verdict.ToPoll(response);
 }
 
 Poll<HttpResponse> TakeResponse::operator()(HttpResponse response) const {

@@ -94,7 +94,7 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
   // Not every TLS library calls it.
   Set(CURLOPT_SSL_CTX_FUNCTION, &OnHandshake);
   Set(CURLOPT_SSL_CTX_DATA, this);
-  SetRequest();
+  SetRequest(destination.own_headers);
   SetLimits();
   SetTrust();
   curl_.multi_add_handle(multi_, easy_);
@@ -106,10 +106,11 @@ void CurlTransfer::Remove() {
   if (easy_ == nullptr) return;
   curl_.multi_remove_handle(multi_, easy_);
   curl_.easy_cleanup(easy_);
+  curl_.slist_free_all(first_headers_);
   curl_.slist_free_all(headers_);
   curl_.slist_free_all(plain_headers_);
   easy_ = nullptr;
-  headers_ = plain_headers_ = nullptr;
+  first_headers_ = headers_ = plain_headers_ = nullptr;
 }
 
 void CurlTransfer::SetDestination(const HttpDestination& destination) {
@@ -131,7 +132,7 @@ void CurlTransfer::SetDestination(const HttpDestination& destination) {
   }
 }
 
-void CurlTransfer::SetRequest() {
+void CurlTransfer::SetRequest(const HttpFields& own_headers) {
   const std::string& method = options_->method;
   const bool has_data = options_->data.has_value() || method == "POST";
   if (has_data) {
@@ -149,6 +150,7 @@ void CurlTransfer::SetRequest() {
   }
   const auto append = [this](const std::string& line) {
     headers_ = curl_.slist_append(headers_, line.c_str());
+    first_headers_ = curl_.slist_append(first_headers_, line.c_str());
   };
   // Otherwise a large body waits for "100 Continue", which few servers send.
   append("Expect:");
@@ -159,7 +161,13 @@ void CurlTransfer::SetRequest() {
                ? absl::StrCat(header.name, ";")
                : absl::StrCat(header.name, ": ", header.value));
   }
-  Set(CURLOPT_HTTPHEADER, headers_);
+  for (const auto& [name, value] : own_headers) {
+    const std::string line = absl::StrCat(name, ": ", value);
+    first_headers_ = curl_.slist_append(first_headers_, line.c_str());
+  }
+  Set(CURLOPT_HTTPHEADER, first_headers_);
+  // All codings that libcurl knows. `OnBody` bounds what they decode to.
+  Set(CURLOPT_ACCEPT_ENCODING, "");
   // Some servers refuse requests without a user agent.
   Set(CURLOPT_USERAGENT, "waiter");
 }
@@ -256,6 +264,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
     // A redirect: the answer so far is not the final one.
     if (!transfer.FollowRedirect()) return CURL_SOCKET_BAD;
     answer.status = 0;
+    answer.is_redirected = true;
     answer.addresses.clear();
     answer.target_port.clear();
     transfer.handshake_begun_ = false;
@@ -271,6 +280,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
 // redirect. libcurl itself holds back only passwords and some headers.
 bool CurlTransfer::FollowRedirect() {
   const char* const url = Info<char*>(CURLINFO_EFFECTIVE_URL);
+  if (!answer_.is_redirected) Set(CURLOPT_HTTPHEADER, headers_);
   if (url == nullptr || OriginOf(url) == origin_) return true;
   // libcurl would send the request for another host to the socket.
   if (has_socket_) {
@@ -388,6 +398,11 @@ void CurlTransfer::ReadError(CURLcode code) {
     case CURLE_WRITE_ERROR:
     case CURLE_OUT_OF_MEMORY:  // Also one endless line.
       return set(Error::kProtocol, "the HTTP header is too large");
+    case CURLE_BAD_CONTENT_ENCODING:
+      return set(Error::kProtocol,
+                 absl::StrCat("HTTP ", answer_.status,
+                              ", body cannot be decoded, Content-Encoding: ",
+                              answer_.header("Content-Encoding")));
     case CURLE_GOT_NOTHING:
       return set(Error::kProtocol, "connection closed without an answer");
     case CURLE_PARTIAL_FILE:

@@ -56,7 +56,7 @@ class CurlTransfer final : public HttpTransfer {
   T Info(CURLINFO info) const;
 
   void SetDestination(const HttpDestination& destination);
-  void SetRequest();
+  void SetRequest(const HttpFields& own_headers);
   void SetLimits();
   void SetTrust();
   void Remove();
@@ -82,6 +82,7 @@ class CurlTransfer final : public HttpTransfer {
   HttpClient::Done done_;
 
   CURL* easy_;
+  curl_slist* first_headers_ = nullptr;  // With those of the destination.
   curl_slist* headers_ = nullptr;
   curl_slist* plain_headers_ = nullptr;  // Without those of the options.
   const std::string origin_;             // To which the options belong.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/net/socket_address.h"
+#include "waiter/interop/http.h"
 
 namespace waiter::cli {
 
@@ -22,11 +23,12 @@ enum class HttpStage : uint8_t {
   kConnecting,  // Connecting to one of `HttpAnswer::addresses`.
   kHandshake,   // Connected; TLS is not set up.
   kWaiting,     // Sending the request, or waiting for the answer.
-  kReading,     // `HttpAnswer::status` has arrived.
+  kReading,     // The status has arrived.
 };
 
-// An answer, complete or not, or an error.
-struct HttpAnswer {
+// An answer, complete or not, or an error. The members of `HttpResponse` are
+// empty until a status line has arrived; a body is cut to `kMaxBody`.
+struct HttpAnswer : HttpResponse {
   // Most bytes of a body that are read.
   static constexpr size_t kMaxBody = size_t{1} << 20;
 
@@ -61,13 +63,8 @@ struct HttpAnswer {
   bool may_be_proxied = false;
   std::string target_port = {};
 
-  // 0 until a status line has arrived; the members below are empty until then.
-  int status = 0;
   bool is_http2 = false;
-  std::string reason = {};  // The reason phrase; HTTP/2 has none.
-  std::vector<std::pair<std::string, std::string>> headers = {};
-  std::string body = {};
-  bool body_is_cut = false;  // The body is longer than `kMaxBody`.
+  bool is_redirected = false;  // The answer is not that of the first address.
 
   // What came after the body.
   std::vector<std::pair<std::string, std::string>> trailers = {};

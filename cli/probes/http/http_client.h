@@ -45,6 +45,9 @@ struct HttpDestination {
   // Whether the request is one of HTTP/2 from its first byte, as gRPC requires.
   // Over TLS, the server may choose HTTP/1.1 nevertheless.
   bool http2 = false;
+
+  // Header fields for this address alone: no redirect gets them.
+  HttpFields own_headers = {};
 };
 
 // A request under way. The destructor ends it without an answer.

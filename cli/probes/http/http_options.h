@@ -5,37 +5,22 @@
 // expects.
 //
 //   waiter::cli::HttpOptions options;
-//   options.json.push_back(*waiter::cli::JsonPath::Parse(".status == \"UP\""));
+//   options.json.push_back(*waiter::cli::JsonExpression::Parse(".status ==
+//   \"UP\""));
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/net/socket_address.h"
-#include "cli/probes/http/json_path.h"
+#include "cli/probes/http/json_expression.h"
 #include "cli/probes/http/text_regex.h"
+#include "waiter/interop/http.h"
 
 namespace waiter::cli {
-
-// A set of HTTP statuses.
-struct HttpStatusSet {
-  struct Range {
-    int first;
-    int last;  // Included.
-  };
-
-  std::vector<Range> ranges;
-
-  bool Contains(int status) const {
-    return std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
-      return range.first <= status && status <= range.last;
-    });
-  }
-};
 
 // Options of all HTTP probes of a run.
 struct HttpOptions {
@@ -51,15 +36,24 @@ struct HttpOptions {
   // Body of the request of each poll.
   std::optional<std::string> data = std::nullopt;
 
-  // Conditions that the answer must all meet.
+  // Conditions that the answer must all meet. Their order is that of messages:
+  // headers, body, JSON.
   HttpStatusSet status = {{{200, 299}}};
   std::vector<TextRegex> body = {};
-  std::vector<JsonPath> json = {};
+  std::vector<JsonExpression> json = {};
   struct HeaderMatch {
     std::string name;  // Case does not matter.
     TextRegex value;   // Must match the value of a header of this name.
   };
   std::vector<HeaderMatch> expected_headers = {};
+
+  // Conditions of which one ends the wait as failed, whatever the status.
+  HttpStatusSet fail_status = {};
+  std::vector<TextRegex> fail_body = {};
+  std::vector<JsonExpression> fail_json = {};
+
+  // Value of a successful answer to show.
+  std::optional<JsonExpression> print = std::nullopt;
 
   // Statuses that mean "not ready" instead of their usual meaning.
   HttpStatusSet not_ready_on = {};

@@ -15,6 +15,7 @@
 #include "cli/probes/http/http_verdict.h"
 #include "cli/probes/probe.h"
 #include "waiter/clock.h"
+#include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli {
@@ -27,16 +28,22 @@ class HttpProbe final : public Probe {
       : client_(client),
         destination_(std::move(destination)),
         options_(std::move(options)),
-        judge_(std::move(judge)) {}
+        judge_(std::move(judge)),
+        remembers_(judge_ == nullptr && Suits(*options_)) {}
 
   void Start(const PollContext& /*context*/, Done done) override {
     done_ = std::move(done);
-    transfer_ =
-        client_.Start(destination_, options_, [this](const HttpAnswer& answer) {
-          const absl::Time now = GetRealClock().TimeNow();
-          End(judge_ == nullptr ? JudgeHttp(*options_, answer, now)
-                                : judge_(answer, now));
-        });
+    HttpDestination destination = destination_;
+    destination.own_headers = memory_.Conditions();
+    transfer_ = client_.Start(destination, options_, [this](HttpAnswer answer) {
+      const absl::Time now = GetRealClock().TimeNow();
+      if (remembers_ && !answer.is_redirected &&
+          answer.error == HttpAnswer::Error::kNone) {
+        memory_.Apply(answer);
+      }
+      End(judge_ == nullptr ? JudgeHttp(*options_, answer, now)
+                            : judge_(answer, now));
+    });
   }
 
   void TimeOut(absl::Duration timeout) override {
@@ -50,6 +57,14 @@ class HttpProbe final : public Probe {
   }
 
  private:
+  static bool Suits(const HttpOptions& options) {
+    HttpFields headers;
+    for (const HttpOptions::Header& header : options.headers) {
+      headers.emplace_back(header.name, header.value);
+    }
+    return HttpMemory::Suits(options.method, options.data.has_value(), headers);
+  }
+
   // `done_` may start the next poll, or destroy this.
   void End(Finding finding) {
     transfer_ = nullptr;
@@ -61,6 +76,8 @@ class HttpProbe final : public Probe {
   const HttpDestination destination_;
   const std::shared_ptr<const HttpOptions> options_;
   const HttpJudge judge_;  // Null: `JudgeHttp`.
+  const bool remembers_;
+  HttpMemory memory_;
   Done done_;
   std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
 };

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,12 +20,13 @@
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_options.h"
-#include "cli/probes/http/json_path.h"
+#include "cli/probes/http/json_expression.h"
 #include "cli/probes/http/text_regex.h"
 #include "cli/probes/probe.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
 #include "waiter/classify.h"
+#include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli {
@@ -38,35 +41,12 @@ std::string Shown(std::string_view text) {
 }
 
 // Returns "HTTP 503 Service Unavailable".
-std::string StatusText(const HttpAnswer& answer) {
+std::string StatusText(const HttpResponse& answer) {
   return absl::StrCat("HTTP ", answer.status, answer.reason.empty() ? "" : " ",
                       Shown(answer.reason));
 }
 
-RetryAfter HintOf(const HttpAnswer& answer, absl::Time now) {
-  for (const auto& [name, value] : answer.headers) {
-    const RetryAfter hint = ParseRetryAfterField(name, value, now);
-    if (hint.has_value()) return hint;
-  }
-  return {};
-}
-
-PollStatus ClassOf(const HttpOptions& options, int status, bool has_hint) {
-  static const auto* const classes =
-      new ErrorClassifier(ErrorClassifier::Http()
-                              .With(404, PollStatus::kNotReady)
-                              .With(408, PollStatus::kNotReady)
-                              .With(409, PollStatus::kNotReady)
-                              .With(425, PollStatus::kNotReady)
-                              .With(503, PollStatus::kNotReady));
-  if (options.not_ready_on.Contains(status)) return PollStatus::kNotReady;
-  if (status == 503 && has_hint) return PollStatus::kThrottled;
-  const PollStatus found = classes->ClassOf({.http_status = status});
-  // A success of another kind than expected.
-  return found == PollStatus::kSuccess ? PollStatus::kNotReady : found;
-}
-
-std::string HintFor(const HttpAnswer& answer) {
+std::string HintFor(const HttpResponse& answer) {
   const int status = answer.status;
   if (status == 401 || status == 403) {
     return absl::StrCat("HTTP ", status, ": --header or --not-ready-on ",
@@ -90,46 +70,147 @@ std::string CertificateHint(std::string_view text) {
   return "certificate not trusted: --insecure or --ca-file";
 }
 
-// Returns what is not as expected; empty if all is.
-std::string HeaderMismatch(const HttpOptions::HeaderMatch& expected,
-                           const HttpAnswer& answer) {
+HttpMatch MatchHeader(const HttpOptions::HeaderMatch& expected,
+                      const HttpResponse& response) {
   const std::string* last = nullptr;
-  for (const auto& [name, value] : answer.headers) {
+  for (const auto& [name, value] : response.headers) {
     if (!absl::EqualsIgnoreCase(name, expected.name)) continue;
-    if (expected.value.Matches(value)) return "";
+    if (expected.value.Matches(value)) return {.holds = true};
     last = &value;
   }
-  if (last == nullptr) return absl::StrCat("no header ", expected.name);
-  return absl::StrCat(expected.name, ": ", Shown(*last), " does not match /",
-                      expected.value.pattern(), "/");
+  if (last == nullptr) {
+    return {.found = absl::StrCat("no header ", expected.name)};
+  }
+  return {.found =
+              absl::StrCat(expected.name, ": ", Shown(*last),
+                           " does not match /", expected.value.pattern(), "/")};
 }
 
-std::string BodyMismatch(const HttpOptions& options, const HttpAnswer& answer) {
-  const std::string_view cut =
-      answer.body_is_cut ? ", of which the first 1 MiB was read," : "";
-  for (const TextRegex& expected : options.body) {
-    if (expected.Matches(answer.body)) continue;
-    return absl::StrCat("body", cut, " does not match /", expected.pattern(),
-                        "/");
-  }
-  if (options.json.empty()) return "";
-  if (answer.body_is_cut) return "body is larger than 1 MiB, too much for JSON";
-  const absl::StatusOr<nlohmann::json> document = ParseJson(answer.body);
-  if (!document.ok()) {
-    return absl::StrCat("body is not JSON: ", document.status().message());
-  }
-  for (const JsonPath& expected : options.json) {
-    if (!expected.Holds(*document)) return expected.Found(*document);
-  }
-  return "";
+HttpMatch Unknown(const absl::Status& why) {
+  return {.is_known = false, .found = std::string(why.message())};
 }
 
-std::string Mismatch(const HttpOptions& options, const HttpAnswer& answer) {
+HttpMatch MatchBody(const TextRegex& expected, const HttpResponse& response) {
+  const absl::StatusOr<std::string_view> body = TextBodyOf(response);
+  if (!body.ok()) return Unknown(body.status());
+  const bool matches = expected.Matches(*body);
+  return {
+      .holds = matches,
+      .found = absl::StrCat(
+          "body",
+          response.body_is_cut ? ", of which the first 1 MiB was read," : "",
+          matches ? " matches /" : " does not match /", expected.pattern(),
+          "/")};
+}
+
+// The JSON of one body, parsed when it is first needed.
+class JsonBody {
+ public:
+  explicit JsonBody(const HttpResponse& response) : response_(response) {}
+
+  HttpMatch Match(const JsonExpression& expected) {
+    std::string value;
+    return Evaluate(expected, value);
+  }
+
+  // Holds if `wanted` gives a value.
+  HttpMatch Print(const JsonExpression& wanted) {
+    std::string value;
+    HttpMatch match = Evaluate(wanted, value);
+    match.holds = match.is_known;
+    if (match.holds) printed_ = std::move(value);
+    return match;
+  }
+
+  const std::optional<std::string>& printed() const { return printed_; }
+
+  // Which expression exceeded a limit; empty if none did.
+  const std::string& excess() const { return excess_; }
+
+ private:
+  HttpMatch Evaluate(const JsonExpression& expression, std::string& value) {
+    HttpMatch match = IsJson();
+    if (!match.holds) return match;
+    JsonExpression::Result result =
+        expression.Evaluate(**document_, *TextBodyOf(response_));
+    if (absl::IsResourceExhausted(result.status)) excess_ = result.found;
+    value = std::move(result.value);
+    return {.holds = result.holds,
+            .is_known = result.status.ok(),
+            .found = std::move(result.found)};
+  }
+
+  HttpMatch IsJson() {
+    if (response_.body_is_cut) {
+      return {.is_known = false,
+              .found = "body is larger than 1 MiB, too much for JSON"};
+    }
+    const absl::StatusOr<std::string_view> body = TextBodyOf(response_);
+    if (!body.ok()) return Unknown(body.status());
+    if (!document_.has_value()) document_ = ParseJson(*body);
+    if (document_->ok()) return {.holds = true};
+    return {.is_known = false,
+            .found = absl::StrCat("body is not JSON: ",
+                                  document_->status().message())};
+  }
+
+  const HttpResponse& response_;
+  std::optional<std::string> printed_;
+  std::string excess_;
+  std::optional<absl::StatusOr<nlohmann::json>> document_;
+};
+
+void AddFailures(const HttpOptions& options, JsonBody& json, HttpRules& rules) {
+  for (const JsonExpression& expected : options.fail_json) {
+    rules.fail_if.emplace_back([&expected, &json](const HttpResponse&) {
+      return json.Match(expected);
+    });
+  }
+  for (const TextRegex& expected : options.fail_body) {
+    rules.fail_if.emplace_back([&expected](const HttpResponse& response) {
+      return MatchBody(expected, response);
+    });
+  }
+  if (!options.fail_status.ranges.empty()) {
+    rules.fail_if.push_back(StatusIn(options.fail_status));
+  }
+}
+
+// Returns the rules that `options` make for one answer. They refer to the
+// arguments.
+HttpRules RulesOf(const HttpOptions& options, JsonBody& json) {
+  static const auto* const classifier =
+      new ErrorClassifier(ErrorClassifier::Http()
+                              .With(404, PollStatus::kNotReady)
+                              .With(408, PollStatus::kNotReady)
+                              .With(409, PollStatus::kNotReady)
+                              .With(425, PollStatus::kNotReady)
+                              .With(503, PollStatus::kNotReady));
+  HttpRules rules = {.classifier = *classifier,
+                     .ready_on = options.status,
+                     .not_ready_on = options.not_ready_on};
   for (const HttpOptions::HeaderMatch& expected : options.expected_headers) {
-    std::string mismatch = HeaderMismatch(expected, answer);
-    if (!mismatch.empty()) return mismatch;
+    rules.succeed_if.emplace_back([&expected](const HttpResponse& response) {
+      return MatchHeader(expected, response);
+    });
   }
-  return BodyMismatch(options, answer);
+  for (const TextRegex& expected : options.body) {
+    rules.succeed_if.emplace_back([&expected](const HttpResponse& response) {
+      return MatchBody(expected, response);
+    });
+  }
+  for (const JsonExpression& expected : options.json) {
+    rules.succeed_if.emplace_back([&expected, &json](const HttpResponse&) {
+      return json.Match(expected);
+    });
+  }
+  if (options.print.has_value()) {
+    rules.succeed_if.emplace_back([&options, &json](const HttpResponse&) {
+      return json.Print(*options.print);
+    });
+  }
+  AddFailures(options, json, rules);
+  return rules;
 }
 
 // Returns whether the connection was certainly one to a proxy.
@@ -203,22 +284,35 @@ Finding JudgeError(const HttpAnswer& answer) {
 Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
                   absl::Time now) {
   if (answer.error != HttpAnswer::Error::kNone) return JudgeError(answer);
-  Finding finding = {.detail = StatusText(answer)};
-  if (options.status.Contains(answer.status)) {
-    const std::string mismatch = Mismatch(options, answer);
-    if (mismatch.empty()) {
-      finding.status = PollStatus::kSuccess;
-      return finding;
-    }
-    finding.detail = absl::StrCat("HTTP ", answer.status, ", ", mismatch);
-    finding.retry_after = HintOf(answer, now);
-    return finding;
+  using Reason = HttpVerdict::Reason;
+  JsonBody json(answer);
+  const HttpVerdict verdict =
+      waiter::JudgeHttp(RulesOf(options, json), answer, now);
+  Finding finding = {
+      .status = verdict.status,
+      .detail = verdict.why.empty()
+                    ? StatusText(answer)
+                    : absl::StrCat("HTTP ", answer.status, ", ", verdict.why),
+      .retry_after = verdict.retry_after,
+      .retry_after_source = verdict.retry_after_source};
+  if (!verdict.ignored_retry_after.empty()) {
+    absl::StrAppend(&finding.detail, " (ignored ", verdict.ignored_retry_after,
+                    ")");
   }
-  const RetryAfter hint = HintOf(answer, now);
-  finding.status = ClassOf(options, answer.status, hint.has_value());
-  finding.absent = answer.status == 404 || answer.status == 410;
-  finding.hint = HintFor(answer);
-  finding.retry_after = hint;
+  if (verdict.status == PollStatus::kSuccess) {
+    finding.retry_after = absl::ZeroDuration();
+    finding.value = json.printed();
+  } else if (verdict.reason == Reason::kStatus) {
+    finding.unmet = answer.status >= 200 && answer.status < 300 &&
+                    verdict.status == PollStatus::kNotReady &&
+                    !options.not_ready_on.Contains(answer.status);
+    finding.absent = answer.status == 404 || answer.status == 410;
+    finding.hint = HintFor(answer);
+  }
+  finding.unmet |= verdict.reason == Reason::kUnmet;
+  if (!json.excess().empty()) {
+    return {.status = PollStatus::kFailed, .detail = json.excess()};
+  }
   return finding;
 }
 

@@ -1,19 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Maps HTTP answers to findings.
+// Maps HTTP answers to findings, by the rules of the library (`HttpRules` in
+// waiter/interop/http.h) with what the flags ask for.
 //
 //   done(waiter::cli::JudgeHttp(options, answer, GetRealClock().TimeNow()));
 //
 // | answer                                     | poll                         |
 // | ------------------------------------------ | ---------------------------- |
-// | status, headers and body as expected       | success                      |
-// | status as expected, the rest is not        | not ready                    |
-// | a status of `not_ready_on`                 | not ready                    |
-// | 503 with `Retry-After`                     | throttled                    |
-// | 404, 408, 409, 425, 503                    | not ready                    |
-// | 2xx that is not expected                   | not ready                    |
-// | every other status                         | that of `ClassOfHttp`        |
+// | any answer                                 | that of `HttpRules`          |
+// | 404, 408, 409, 425, 503                    | not ready, unless throttled  |
 // | no connection                              | as for other targets         |
 // |                                            | (connect_failure.h)          |
 // | name not found                             | not ready                    |

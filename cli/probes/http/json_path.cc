@@ -241,6 +241,14 @@ bool JsonPath::Holds(const nlohmann::json& document) const {
   }
 }
 
+std::string JsonPath::Value(const nlohmann::json& document) const {
+  if (operator_ != Operator::kExists) return Holds(document) ? "true" : "false";
+  const nlohmann::json* const found = Find(document);
+  if (found == nullptr) return "null";
+  const auto* const text = found->get_ptr<const std::string*>();
+  return text == nullptr ? JsonText(*found) : *text;
+}
+
 std::string JsonPath::Found(const nlohmann::json& document) const {
   const nlohmann::json* const found = Find(document);
   return found == nullptr ? absl::StrCat("no ", path_)

@@ -45,6 +45,10 @@ class JsonPath {
 
   bool Holds(const nlohmann::json& document) const;
 
+  // Returns what the expression gives, for users to read: the text of a string,
+  // otherwise JSON in one line. A missing value is null.
+  std::string Value(const nlohmann::json& document) const;
+
   // Describes the value at the path in a few words: `.status is "STARTING"`,
   // `no .status`.
   std::string Found(const nlohmann::json& document) const;

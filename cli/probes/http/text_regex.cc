@@ -20,6 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace waiter::cli {
 namespace {
@@ -160,7 +161,8 @@ absl::StatusOr<TextRegex> TextRegex::Parse(std::string_view pattern) {
 bool TextRegex::Matches(std::string_view text) const {
   const auto lines = absl::StrSplit(text, '\n');
   return std::any_of(lines.begin(), lines.end(), [this](std::string_view line) {
-    return MatchesLine(*compiled_, line);
+    if (MatchesLine(*compiled_, line)) return true;
+    return absl::ConsumeSuffix(&line, "\r") && MatchesLine(*compiled_, line);
   });
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Searches text for a regular expression, which is of extended POSIX syntax and
-// matches within a line, as with `grep -E`. The text may be large, and hostile.
+// matches within a line, as with `grep -E`. A line ends before CRLF, too. The
+// text may be large, and hostile.
 //
 //   const absl::StatusOr<waiter::cli::TextRegex> ready =
 //       waiter::cli::TextRegex::Parse("^UP$");

@@ -38,17 +38,32 @@
 // | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
 // | is under way when a stop is requested  | not ready; the wait ends         |
 //
+// A job that may fail needs no function: the conditions of `HttpOptions` read
+// its JSON, and the message has the server's reason.
+//
+//   waiter::HttpPoller({.url = "https://example.com/jobs/7"},
+//                      {.succeed_if = {waiter::JsonIs("state", "DONE")},
+//                       .fail_if = {waiter::JsonIs("state", "FAILED")}})
+//
 // "Server error" stands for the class that the classifier gives a
 // `kConnection`. An answer after which the wait continues has the `retry_after`
 // of the response.
 //
-// libcurl is not a dependency of Waiter: a program that includes this header
-// provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer.
-// internal/http_message.h, which needs no libcurl, has the fields of
-// `HttpRequest` and `HttpResponse`.
+// libcurl is not a dependency of Waiter: a program that uses `HttpPoller`
+// provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer. Where its
+// headers are missing, there is no `HttpPoller`, but everything else is there:
+// `HttpRequest` and `HttpResponse` (internal/http_message.h), what a response
+// means (`JudgeHttp` in internal/http_judge.h), and cheap polls (`HttpMemory`
+// in internal/http_memory.h), for clients of your own.
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
+
+#include "waiter/interop/internal/http_judge.h"    // IWYU pragma: export
+#include "waiter/interop/internal/http_memory.h"   // IWYU pragma: export
+#include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
+
+#if __has_include(<curl/curl.h>)
 
 #include <curl/curl.h>
 
@@ -58,11 +73,11 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "waiter/classify.h"
 #include "waiter/interop/internal/curl_client.h"
 #include "waiter/interop/internal/http_answer.h"
-#include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
 
@@ -72,6 +87,14 @@ struct HttpOptions {
   // Class of each status. A response whose class is success goes to the
   // function, whatever its number.
   ErrorClassifier classifier = ErrorClassifier::Http();
+
+  // Conditions on the response, by the table of `HttpRules`: one of `fail_if`
+  // ends the wait as failed, whatever the status, and all of `succeed_if` must
+  // hold before a response of the class success goes to the function. Statuses
+  // in `ready_on`, unless that is empty, are those that have this class.
+  std::vector<HttpCondition> succeed_if = {};
+  std::vector<HttpCondition> fail_if = {};
+  HttpStatusSet ready_on = {};
 
   // Answer if no server is reached. kServerError suits a server that should be
   // there, and kFailed a host that may be misspelt.
@@ -92,7 +115,11 @@ struct HttpOptions {
   std::function<void(CURL*)> configure = nullptr;
 };
 
-// A status function that makes one request per poll. `Judge` is called with an
+// A status function that makes one request per poll. If a GET was answered with
+// an `ETag` or a `Last-Modified`, the next poll asks for a newer answer only,
+// and after a 304 the earlier response is judged again. A field `Cache-Control`
+// in the request turns that off.
+// `Judge` is called with an
 // `HttpResponse` of the class success and returns any answer of a status
 // function (classify.h). Without it, the poll is a success with the
 // `HttpResponse` as its value.
@@ -110,7 +137,10 @@ class HttpPoller {
       : HttpPoller(std::move(request), Judge(), std::move(options)) {}
   HttpPoller(HttpRequest request, Judge judge, HttpOptions options = {})
       : judge_(std::move(judge)),
-        classifier_(std::move(options.classifier)),
+        rules_({.classifier = std::move(options.classifier),
+                .ready_on = std::move(options.ready_on),
+                .succeed_if = std::move(options.succeed_if),
+                .fail_if = std::move(options.fail_if)}),
         unreachable_(options.unreachable),
         client_(std::make_unique<internal::CurlClient>(
             std::move(request), options.max_body, options.max_redirects,
@@ -121,7 +151,7 @@ class HttpPoller {
       -> internal::PollFor<std::invoke_result_t<Judge&, HttpResponse>> {
     internal::HttpOutcome outcome = client_->Send(context);
     Poll<> found = internal::JudgeOutcome(
-        outcome, {.classifier = classifier_,
+        outcome, {.http = rules_,
                   .unreachable = unreachable_,
                   .needs_body = !std::same_as<Judge, internal::TakeResponse>});
     if (found.status() != PollStatus::kSuccess || !outcome.has_response()) {
@@ -135,11 +165,13 @@ class HttpPoller {
 
  private:
   Judge judge_;
-  ErrorClassifier classifier_;
+  HttpRules rules_;
   PollStatus unreachable_;
   std::unique_ptr<internal::CurlClient> client_;
 };
 
 }  // namespace waiter
+
+#endif  // __has_include(<curl/curl.h>)
 
 #endif  // WAITER_INTEROP_HTTP_H_

@@ -54,11 +54,28 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
   std::ofstream(file, std::ios::binary) << std::string("a\0\n", 3);
 
   const absl::StatusOr<HttpOptions> options =
-      Read({"--method=put", "--header", "Accept: a/b",
-            "--header=X-Empty:", "--data=@" + file, "--status=200-204,401",
-            "--body-regex=a", "--body-regex=b", "--json=.a==1", "--json", ".b",
-            "--expect-header=X-A=b=c", "--not-ready-on=403,500-502",
-            "--insecure", "--no-redirect", "--ipv4"});
+      Read({"--method=put",
+            "--header",
+            "Accept: a/b",
+            "--header=X-Empty:",
+            "--data=@" + file,
+            "--status=200-204,401",
+            "--body-regex=a",
+            "--body-regex=b",
+            "--json=.a==1",
+            "--json",
+            ".b",
+            "--expect-header=X-A=b=c",
+            "--not-ready-on=403,500-502",
+            "--fail-status=410",
+            "--fail-status=404,451",
+            "--fail-json=.c",
+            "--fail-json=.d",
+            "--fail-body-regex=e",
+            "--print=.f",
+            "--insecure",
+            "--no-redirect",
+            "--ipv4"});
   ASSERT_TRUE(options.ok()) << options.status();
 
   EXPECT_EQ(options->method, "PUT");
@@ -76,6 +93,11 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
   ASSERT_EQ(options->expected_headers.size(), 1U);
   EXPECT_EQ(options->expected_headers[0].name, "X-A");
   EXPECT_EQ(options->expected_headers[0].value.pattern(), "b=c");
+  EXPECT_TRUE(options->fail_status.Contains(410));
+  EXPECT_TRUE(options->fail_status.Contains(451));
+  EXPECT_EQ(options->fail_json.size(), 2U);
+  EXPECT_EQ(options->fail_body.size(), 1U);
+  EXPECT_TRUE(options->print.has_value());
   EXPECT_TRUE(options->not_ready_on.Contains(501));
   EXPECT_FALSE(options->not_ready_on.Contains(503));
   EXPECT_FALSE(options->verify);
@@ -110,7 +132,9 @@ TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
                   .Parse({"--header=Accept: a/b", "--status=200",
                           "--header@web=X-Key: 1", "--header@web", "X-Too: 2",
                           "--status@web=401", "--insecure@web",
-                          "--data@api=@/dev/null", "--header@api=Y: 3"})
+                          "--data@api=@/dev/null", "--header@api=Y: 3",
+                          "--fail-status=410", "--fail-status@api=404",
+                          "--fail-json@api=.a", "--print@api=.b"})
                   .ok());
   const absl::StatusOr<HttpOptions> web = http.Options(flags, "web");
   ASSERT_TRUE(web.ok()) << web.status();
@@ -128,6 +152,11 @@ TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
   EXPECT_TRUE(api->status.Contains(200));
   EXPECT_TRUE(api->verify);
   EXPECT_EQ(api->data, "");
+  EXPECT_TRUE(api->fail_status.Contains(410));
+  EXPECT_TRUE(api->fail_status.Contains(404));
+  EXPECT_FALSE(web->fail_status.Contains(404));
+  EXPECT_EQ(api->fail_json.size(), 1U);
+  EXPECT_TRUE(api->print.has_value());
 
   EXPECT_EQ(http.Options(flags, "other")->headers.size(), 1U);
 }
@@ -179,7 +208,8 @@ TEST(HttpFlagsTest, FlagWithoutATargetIsRefused) {
             "grpcs://");
   EXPECT_EQ(check("--ipv4", {}), "");
   for (const std::string_view flag :
-       {"--header=A:b", "--insecure", "--ca-file=/proc/self/status"}) {
+       {"--header=A:b", "--bearer=env:PATH", "--insecure",
+        "--ca-file=/proc/self/status"}) {
     EXPECT_EQ(check(flag, {.grpc = {"a"}}), "") << flag;
   }
   for (const std::string_view flag :
@@ -207,6 +237,15 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
       {{"--header=: v"}, "it must have the form NAME:VALUE"},
       {{"--header=a b: v"}, "it must have the form NAME:VALUE"},
       {{"--header=a: b\r\nc: d"}, "a header must be one line"},
+      {{"--header=@/no/such/file"}, "--header=...: cannot read the file: No"},
+      {{"--header=@/dev/zero"}, "cannot read the file: larger than 1 MiB"},
+      {{"--header=@/proc/version"}, "it must have the form NAME:VALUE"},
+      {{"--bearer=secret"},
+       "--bearer=...: it must be @FILE or env:NAME, which has the token"},
+      {{"--bearer=env:NO_SUCH_VARIABLE"}, "this variable is not set"},
+      {{"--bearer=@/dev/null"}, "a token is one word of printable characters"},
+      {{"--bearer=@/proc/version"}, "a token is one word"},
+      {{"--bearer=@/no/such/file"}, "cannot read the file: No such file"},
       {{"--data=@/no/such/file"}, "cannot read the file: No such file"},
       {{"--data=@/dev/zero"}, "cannot read the file: larger than 16 MiB"},
       {{"--header@web=secret"}, "--header@web=...: it must have the form"},
@@ -236,6 +275,15 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
       {{"--method=HEAD", "--data=a"}, "--data: HEAD has no body"},
       {{"--method=HEAD", "--body-regex=a"}, "--body-regex: HEAD has no body"},
       {{"--method=HEAD", "--json=.a"}, "--json: HEAD has no body"},
+      {{"--method=HEAD", "--fail-json=.a"}, "--fail-json: HEAD has no body"},
+      {{"--method=HEAD", "--fail-body-regex=a"},
+       "--fail-body-regex: HEAD has no body"},
+      {{"--method=HEAD", "--print=.a"}, "--print: HEAD has no body"},
+      {{"--fail-status=a"}, "it must be a list of HTTP statuses"},
+      {{"--fail-json=a"}, "--fail-json=a: at character 1: "},
+      {{"--fail-body-regex=("}, "not a regular expression"},
+      {{"--print=a"}, "--print=a: at character 1: "},
+      {{"--print=.a", "--print=.b"}, "--print=.b: given twice"},
   };
   for (const Row& row : rows) {
     EXPECT_THAT(Read(row.args).status(),

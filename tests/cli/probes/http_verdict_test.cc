@@ -187,6 +187,110 @@ TEST(HttpVerdictTest, EveryExpectationMustHold) {
   }
 }
 
+struct FailureRow {
+  std::string_view report;
+  std::string_view flags;
+  int status;
+  std::string_view body;
+  PollStatus found;
+  std::string_view detail;
+};
+
+TEST(HttpVerdictTest, JobThatFailedEndsTheWaitWithTheServersReason) {
+  constexpr PollStatus kFailed = PollStatus::kFailed;
+  constexpr PollStatus kNotReady = PollStatus::kNotReady;
+  const std::vector<FailureRow> rows = {
+      {"kubernetes/kubectl#1482",
+       "--json=.status.succeeded==1 "
+       "--fail-json=.status.failed>=1",
+       200, R"({"status": {"failed": 1}})", kFailed,
+       "HTTP 200, .status.failed is 1"},
+      {"skypilot-org/skypilot#9996", "--fail-json=.status==\"FAILED\"", 200,
+       R"({"status": "FAILED", "reason": "no capacity\nat"})", kFailed,
+       "HTTP 200, .status is \"FAILED\": no capacity"},
+      {"cdap#13476", "--fail-json=.status==\"FAILED\"", 500,
+       R"({"status": "FAILED", "error": {"message": "boom"}})", kFailed,
+       "HTTP 500, .status is \"FAILED\": boom"},
+      {"Azure/msrestazure-for-python#157",
+       "--json=.a --fail-json=.a==\"Failed\"", 200, R"({"a": "Failed"})",
+       kFailed, "HTTP 200, .a is \"Failed\""},
+      {"one of several", "--fail-json=.a --fail-json=.b", 200, R"({"b": 1})",
+       kFailed, "HTTP 200, .b is 1"},
+      {"none", "--json=.c --fail-json=.a", 200, R"({"b": 1})", kNotReady,
+       "HTTP 200, no .c"},
+      {"no JSON", "--json=.c --fail-json=.a", 200, "x", kNotReady,
+       "HTTP 200, body is not JSON: "},
+      {"a status", "--fail-status=410,500-599", 503, "", kFailed,
+       "HTTP 503 Reason"},
+      {"more statuses", "--fail-status=410 --fail-status=404", 404,
+       R"({"message": "no such job"})", kFailed, "HTTP 404, no such job"},
+      {"another status", "--fail-status=410", 404, "", kNotReady,
+       "HTTP 404 Reason"},
+      {"a line", "--fail-body-regex=^error:", 200, "a\nerror: disk\n", kFailed,
+       "HTTP 200, body matches /^error:/"},
+      {"a status that is ready otherwise", "--status=500 --fail-status=500",
+       500, "", kFailed, "HTTP 500 Reason"},
+  };
+  for (const FailureRow& row : rows) {
+    SCOPED_TRACE(row.report);
+    const Finding finding =
+        JudgeHttp(OptionsOf(row.flags),
+                  AnswerOf(row.status, std::string(row.body)), kNow);
+    EXPECT_EQ(finding.status, row.found) << PollStatusName(finding.status);
+    EXPECT_THAT(finding.detail, HasSubstr(std::string(row.detail)));
+    EXPECT_EQ(finding.hint, "");
+  }
+}
+
+TEST(HttpVerdictTest, FailureForGoodAsksForNoDelay) {
+  HttpAnswer answer = AnswerOf(503);
+  answer.headers = {{"Retry-After", "9"}};
+
+  EXPECT_EQ(JudgeHttp(OptionsOf("--fail-status=503"), answer, kNow).retry_after,
+            absl::ZeroDuration());
+}
+
+TEST(HttpVerdictTest, PrintedValueIsThatOfTheSuccess) {
+  const auto value = [](std::string_view flags, std::string_view body) {
+    return JudgeHttp(OptionsOf(flags), AnswerOf(200, std::string(body)), kNow)
+        .value.value_or("none");
+  };
+
+  EXPECT_EQ(value("--print=.id", R"({"id": "i-7"})"), "i-7");
+  EXPECT_EQ(value("--print=.id", R"({"id": 7})"), "7");
+  EXPECT_EQ(value("--print=.id", R"({"id": {"a": [1, null]}})"),
+            R"({"a":[1,null]})");
+  EXPECT_EQ(value("--print=.id", "{}"), "null");
+  EXPECT_EQ(value("--print=.id==7", R"({"id": 7})"), "true");
+  EXPECT_EQ(value("--print=.id --json=.done", R"({"id": 7})"), "none");
+  EXPECT_EQ(value("", R"({"id": 7})"), "none");
+  EXPECT_EQ(
+      JudgeHttp(OptionsOf("--print=.id"), AnswerOf(200, "text"), kNow).status,
+      PollStatus::kNotReady);
+}
+
+// kubernetes/kubectl#1878: what is awaited is the end of a condition.
+TEST(HttpVerdictTest, AnswerWithoutTheConditionIsUnmet) {
+  const auto unmet = [](std::string_view flags, int status,
+                        std::string_view body) {
+    return JudgeHttp(OptionsOf(flags), AnswerOf(status, std::string(body)),
+                     kNow)
+        .unmet;
+  };
+
+  EXPECT_TRUE(unmet("--json=.a==1", 200, R"({"a": 2})"));
+  EXPECT_TRUE(unmet("--json=.a==1", 200, "{}"));
+  EXPECT_TRUE(unmet("--body-regex=a", 200, "b"));
+  EXPECT_TRUE(unmet("--expect-header=X-State=hot", 200, ""));
+  EXPECT_TRUE(unmet("--status=200", 204, ""));
+  EXPECT_FALSE(unmet("--json=.a==1", 200, R"({"a": 1})"));
+  EXPECT_FALSE(unmet("--json=.a==1", 200, "starting"));
+  EXPECT_FALSE(unmet("--json=.a==1", 500, R"({"a": 2})"));
+  EXPECT_FALSE(unmet("--json=.a==1", 503, R"({"a": 2})"));
+  EXPECT_FALSE(unmet("--json=.a==1", 401, R"({"a": 2})"));
+  EXPECT_FALSE(unmet("--status=200 --not-ready-on=204", 204, ""));
+}
+
 TEST(HttpVerdictTest, TruncatedBodyIsJudgedByItsBeginning) {
   HttpAnswer answer = AnswerOf(200, R"({"status": "UP"})");
   answer.body_is_cut = true;

@@ -22,6 +22,7 @@
 #include "waiter/interop/internal/curl_failure.h"
 #include "waiter/interop/internal/curl_handles.h"
 #include "waiter/interop/internal/http_answer.h"
+#include "waiter/interop/internal/http_memory.h"
 #include "waiter/interop/internal/http_message.h"
 #include "waiter/poll.h"
 #include "waiter/stop_token.h"
@@ -49,9 +50,12 @@ class CurlClient {
       }
       is_ready_ = true;
     }
-    reader_.Take({});
+    reader_.Take();
+    is_redirected_ = false;
     error_[0] = '\0';
-    Set(CURLOPT_HTTPHEADER, headers_.get());
+    // libcurl does not copy the list.
+    const CurlLines lines = RequestLines();
+    Set(CURLOPT_HTTPHEADER, lines.get());
     Set(CURLOPT_TIMEOUT_MS, CurlMilliseconds(poll.timeout));
     curl_multi_add_handle(multi_.get(), easy_.get());
     HttpOutcome outcome = Transfer(poll);
@@ -116,12 +120,29 @@ class CurlClient {
       AppendLine(headers_, value.empty() ? absl::StrCat(name, ";")
                                          : absl::StrCat(name, ": ", value));
     }
+    // All codings that libcurl knows. `OnBody` bounds what they decode to.
+    Set(CURLOPT_ACCEPT_ENCODING, "");
     // Some servers refuse requests without a user agent.
     Set(CURLOPT_USERAGENT, "waiter");
+    remembers_ = HttpMemory::Suits(method, has_body, request_.headers);
     follows_ = !has_body && max_redirects_ > 0 &&
                (method.empty() || method == "GET" || method == "HEAD");
     Set(CURLOPT_FOLLOWLOCATION, follows_ ? 1L : 0L);
     Set(CURLOPT_MAXREDIRS, static_cast<long>(max_redirects_));
+  }
+
+  // Returns the header fields of the next request, with those that ask for a
+  // newer answer than the last one.
+  CurlLines RequestLines() const {
+    CurlLines lines;
+    for (const curl_slist* line = headers_.get(); line != nullptr;
+         line = line->next) {
+      AppendLine(lines, line->data);
+    }
+    for (const auto& [name, value] : memory_.Conditions()) {
+      AppendLine(lines, absl::StrCat(name, ": ", value));
+    }
+    return lines;
   }
 
   void SetLimits() {
@@ -174,8 +195,10 @@ class CurlClient {
       return Without(Failure::kConnection, "the HTTP header is too long");
     }
     if (code != CURLE_OK && !reader_.response().body_is_cut) {
-      const CurlTransfer transfer = {easy_, error_.data(),
-                                     reader_.has_header()};
+      const CurlTransfer transfer = {
+          easy_, error_.data(),
+          std::string(reader_.response().header("Content-Encoding")),
+          reader_.has_header()};
       return Without(CurlFailureOf(code, transfer),
                      CurlTextOf(code, transfer, timeout));
     }
@@ -183,8 +206,11 @@ class CurlClient {
       return Without(Failure::kConnection,
                      "connection closed before the header ended");
     }
-    HttpOutcome outcome = {.response = reader_.Take(absl::Now())};
+    HttpOutcome outcome = {.response = reader_.Take(), .received = absl::Now()};
     outcome.response.url = EffectiveUrlOf(easy_);
+    long redirects = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_REDIRECT_COUNT, &redirects);
+    if (remembers_ && redirects == 0) memory_.Apply(outcome.response);
     return outcome;
   }
 
@@ -201,11 +227,15 @@ class CurlClient {
     return client.reader_.ReadBody({data, size * count}) ? size * count : 0;
   }
 
-  // Drops the headers of the user if the response redirects to another origin.
-  // libcurl itself holds back only passwords, cookies and some headers.
+  // Drops the headers of the user if the response redirects to another origin,
+  // and in any case those that are about the last answer. libcurl itself holds
+  // back only passwords, cookies and some headers.
   void PrepareForRedirect() {
     const HttpResponse& response = reader_.response();
     if (!follows_ || response.status < 300 || response.status >= 400) return;
+    if (!std::exchange(is_redirected_, true)) {
+      Set(CURLOPT_HTTPHEADER, headers_.get());
+    }
     const CurlUrl url(curl_url());
     const std::string location(response.header("Location"));
     if (curl_url_set(url.get(), CURLUPART_URL, EffectiveUrlOf(easy_).c_str(),
@@ -232,6 +262,9 @@ class CurlClient {
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   bool is_ready_ = false;
   bool follows_ = false;
+  bool remembers_ = false;
+  bool is_redirected_ = false;  // The transfer under way.
+  HttpMemory memory_;
   CurlLines headers_;
   CurlLines plain_headers_;  // Without the headers of the user.
   CurlMulti multi_;          // Has the connections.

@@ -22,6 +22,7 @@ namespace waiter::internal {
 struct CurlTransfer {
   const CurlEasy& easy;
   const char* error;  // Text of CURLOPT_ERRORBUFFER.
+  std::string content_encoding;
   bool has_header;  // Whether the header of a response came, or of a redirect.
 };
 
@@ -39,6 +40,10 @@ inline std::string CurlTextOf(CURLcode code, const CurlTransfer& transfer,
     return absl::StrCat(transfer.has_header ? "no end of the answer within "
                                             : "no answer within ",
                         absl::FormatDuration(timeout));
+  }
+  if (code == CURLE_BAD_CONTENT_ENCODING) {
+    return absl::StrCat("the body cannot be decoded, Content-Encoding: ",
+                        transfer.content_encoding);
   }
   return *transfer.error == '\0' ? curl_easy_strerror(code) : transfer.error;
 }

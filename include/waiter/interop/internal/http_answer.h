@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "waiter/classify.h"
+#include "waiter/interop/internal/http_judge.h"
 #include "waiter/interop/internal/http_message.h"
 #include "waiter/poll.h"
 
@@ -38,6 +39,7 @@ struct HttpOutcome {
   Failure failure = Failure::kNone;
   std::string text = {};  // Describes a failure.
   HttpResponse response = {};
+  absl::Time received = absl::InfinitePast();  // When the response was.
 };
 
 // Collects a response from what a client reads. Thread-compatible.
@@ -63,8 +65,8 @@ class HttpReader {
 
   const HttpResponse& response() const { return response_; }
 
-  // Returns the response that was received at `now`, and forgets it.
-  HttpResponse Take(absl::Time now);
+  // Returns the response, and forgets it.
+  HttpResponse Take();
 
  private:
   const size_t max_body_;
@@ -79,15 +81,15 @@ class HttpReader {
 absl::Status CheckRequest(const HttpRequest& request);
 
 // The rules of one poller.
-struct HttpRules {
-  const ErrorClassifier& classifier;
+struct PollerRules {
+  const HttpRules& http;
   PollStatus unreachable;
   bool needs_body;  // A body that is cut is an error.
 };
 
 // Returns the answer without the function of the user, which judges a success
-// with a response.
-Poll<> JudgeOutcome(const HttpOutcome& outcome, const HttpRules& rules);
+// with a response. Sets the `retry_after` of the response.
+Poll<> JudgeOutcome(HttpOutcome& outcome, const PollerRules& rules);
 
 // Returns `answer`, with `hint` if the wait goes on and it has none.
 Poll<> AddHint(Poll<> answer, RetryAfter hint);

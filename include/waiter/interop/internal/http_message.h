@@ -51,6 +51,10 @@ struct HttpResponse {
   std::string body = {};
   bool body_is_cut = false;
 
+  // Whether the server answered 304, so that status and body are those of an
+  // earlier response, which still holds.
+  bool not_modified = false;
+
   // Value of `Retry-After`, in seconds or as a date, or of a field in
   // milliseconds (classify.h), which wins.
   RetryAfter retry_after = {};

@@ -1,0 +1,37 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Finds single values in JSON (RFC 8259) that may be anything, without making
+// objects of the rest. Takes time linear in the text, and bounded stack.
+//
+//   const std::optional<std::string_view> value =
+//       FindJsonText(body, {"error", "message"});
+//   if (value.has_value()) text = PlainJsonText(*value);
+
+#ifndef WAITER_INTEROP_JSON_TEXT_H_
+#define WAITER_INTEROP_JSON_TEXT_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace waiter::internal {
+
+// Returns `text` without a byte order mark of UTF-8 at its start.
+std::string_view WithoutByteOrderMark(std::string_view text);
+
+// Returns the JSON of the value to which the members in `path` lead from the
+// one value that `text` consists of. Of members with the same name the last
+// counts. Returns nothing if there is no such value, or if `text` is not JSON
+// or has more than 64 arrays and objects inside of each other.
+std::optional<std::string_view> FindJsonText(
+    std::string_view text, std::span<const std::string_view> path);
+
+// Returns the text of a string, and everything else as it is written. `json` is
+// a result of `FindJsonText`.
+std::string PlainJsonText(std::string_view json);
+
+}  // namespace waiter::internal
+
+#endif  // WAITER_INTEROP_JSON_TEXT_H_
