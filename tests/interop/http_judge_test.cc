@@ -268,6 +268,18 @@ TEST(HttpJudgeTest, FieldsOfQuotasSetTheEarliestNextPoll) {
        "",
        "",
        500},
+      // A 403 that has another cause than the quota.
+      {{{"Retry-After", "1"},
+        {"X-RateLimit-Remaining", "9"},
+        {"X-RateLimit-Reset", "60"}},
+       absl::Seconds(1),
+       "Retry-After: 1",
+       "",
+       403},
+      {{{"Retry-After", "x"}, {"X-Poll-Interval", "y"}},
+       kNone,
+       "",
+       "Retry-After: x"},
       {{{"X-RateLimit-Reset", "30"}},
        absl::Seconds(30),
        "X-RateLimit-Reset: 30",
@@ -319,6 +331,8 @@ TEST(HttpJudgeTest, TaskSaysWhenToPollIt) {
       row(R"({"pollIntervalMs": 5000, "ttlMs": 0})", absl::Seconds(5),
           "pollIntervalMs: 5000"),
       row(R"({"pollIntervalMs": 5000, "ttlMs": null})", absl::Seconds(5),
+          "pollIntervalMs: 5000"),
+      row("\xEF\xBB\xBF{\"pollIntervalMs\": 5000}", absl::Seconds(5),
           "pollIntervalMs: 5000"),
       row(R"({"pollIntervalMs": 0})", kNone, ""),
       row(R"({"pollIntervalMs": null})", kNone, ""),
@@ -497,6 +511,12 @@ TEST(HttpJudgeTest, JsonIsReadsWhateverServersWrite) {
   }
 }
 
+TEST(HttpJudgeTest, LastOfSeveralMembersCounts) {
+  EXPECT_EQ(
+      JsonIs("a.b", "1")(Response(200, R"({"a": {"b": 1}, "a": {}})")).found,
+      "no a.b");
+}
+
 TEST(HttpJudgeTest, OtherTextIsNotJson) {
   const HttpCondition condition = JsonIs("a", "1");
   const std::string deep = std::string(64, '[') + std::string(64, ']');
@@ -540,6 +560,8 @@ TEST(HttpJudgeTest, ErrorTextIsOneSafeLine) {
       {R"({"error": {"message": ""}, "message": "b"})", "b"},
       {R"({"error": {"code": 7}, "reason": "c", "statusMessage": "d"})", "c"},
       {R"({"statusMessage": "d"})", "d"},
+      {"\xEF\xBB\xBF{\"reason\": \"c\"}", "c"},
+      {"\xEF\xBB\xBF\xEF\xBB\xBF{\"reason\": \"c\"}", ""},
       {R"({"error": "e"})", "e"},
       {R"({"message": 5})", ""},
       {R"({"message": "\n  two\nlines"})", "two"},

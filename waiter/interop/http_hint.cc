@@ -130,17 +130,16 @@ void AddTask(const HttpResponse& response, Hints& hints) {
       response.body.find(kInterval) == std::string::npos) {
     return;
   }
+  const std::string_view body = WithoutByteOrderMark(response.body);
   const std::array<std::vector<std::string_view>, 4> places = {
       {{}, {"task"}, {"result"}, {"result", "task"}}};
   for (std::vector<std::string_view> path : places) {
     path.push_back(kInterval);
-    const std::optional<std::string_view> interval =
-        FindJsonText(response.body, path);
+    const std::optional<std::string_view> interval = FindJsonText(body, path);
     if (!interval.has_value() || *interval == "null") continue;
     path.back() = "ttlMs";
-    const RetryAfter ttl =
-        ReadHint(FindJsonText(response.body, path).value_or(""),
-                 HintUnit::kMilliseconds, absl::UnixEpoch());
+    const RetryAfter ttl = ReadHint(FindJsonText(body, path).value_or(""),
+                                    HintUnit::kMilliseconds, absl::UnixEpoch());
     const absl::Duration limit = Duration(ttl);
     hints.Add(kInterval, *interval, HintUnit::kMilliseconds,
               limit > absl::ZeroDuration() ? limit : absl::InfiniteDuration());

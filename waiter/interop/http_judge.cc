@@ -228,7 +228,7 @@ std::string ErrorTextOf(std::string_view body) {
        {Path{"error", "message"}, Path{"message"}, Path{"reason"},
         Path{"statusMessage"}, Path{"error"}}) {
     const std::optional<std::string_view> json =
-        internal::FindJsonText(body, path);
+        internal::FindJsonText(internal::WithoutByteOrderMark(body), path);
     if (!json.has_value() || !json->starts_with('"')) continue;
     const std::string text = internal::PlainJsonText(*json);
     const absl::string_view line =

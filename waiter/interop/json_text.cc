@@ -243,7 +243,7 @@ std::string_view WithoutByteOrderMark(std::string_view text) {
 
 std::optional<std::string_view> FindJsonText(
     std::string_view text, std::span<const std::string_view> path) {
-  return Scanner(WithoutByteOrderMark(text)).Find(path);
+  return Scanner(text).Find(path);
 }
 
 std::string PlainJsonText(std::string_view json) {

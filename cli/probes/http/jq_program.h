@@ -10,7 +10,7 @@
 //
 // libjq can be interrupted neither in time nor in memory. Therefore a child
 // process that is a copy of this one runs the expression, with limits on both.
-// It has no other effect, and takes about a millisecond.
+// It has no other effect, and takes a few milliseconds.
 
 #ifndef WAITER_CLI_PROBES_HTTP_JQ_PROGRAM_H_
 #define WAITER_CLI_PROBES_HTTP_JQ_PROGRAM_H_

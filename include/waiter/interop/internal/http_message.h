@@ -55,8 +55,8 @@ struct HttpResponse {
   // earlier response, which still holds.
   bool not_modified = false;
 
-  // Value of `Retry-After`, in seconds or as a date, or of a field in
-  // milliseconds (classify.h), which wins.
+  // Delay for which the server asked, by `Retry-After` or another part of the
+  // response; `JudgeHttp` (internal/http_judge.h) has the list.
   RetryAfter retry_after = {};
 
   // Returns the value of the first field with this name, ignoring case; empty
