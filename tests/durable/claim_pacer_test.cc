@@ -33,13 +33,13 @@ using ::testing::IsEmpty;
 constexpr MonotonicTime kNow = MonotonicTime(seconds(1000));
 
 TEST(ClaimPacerTest, GapsGrowWithTheRank) {
-  const nanoseconds gaps[] = {milliseconds(250), seconds(2), seconds(30),
-                              seconds(30)};
+  const std::vector<nanoseconds> gaps = {milliseconds(250), seconds(2),
+                                         seconds(30), seconds(30)};
   for (int64_t rank = 0; rank < 4; ++rank) {
     ClaimPacer pacer(100, 10);
     pacer.Open(pacer.AddName({.max_held = 100, .partitions = 1}));
     pacer.OnReply(*pacer.Next(kNow), 0, std::nullopt, rank, kNow);
-    EXPECT_EQ(pacer.next_time(), kNow + gaps[rank]);
+    EXPECT_EQ(pacer.next_time(), kNow + gaps[static_cast<size_t>(rank)]);
     EXPECT_EQ(pacer.Next(kNow), std::nullopt);
   }
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ constexpr WaitLease kLease = {DueNumber(7), kNow + seconds(15)};
 constexpr WaitLease kNextLease = {DueNumber(9), kNow + seconds(20)};
 
 // A letter for each state, in their order; a dot for no transition.
-constexpr char kLetters[] = "CUDSPLREFVAXG";
+constexpr std::string_view kLetters = "CUDSPLREFVAXG";
 
 // Rows are states, columns are events in their order: suspect, start, start
 // due, poll, sleep, give back, suspended, end, fetch, deliver, skip, accepted,
@@ -66,12 +67,14 @@ constexpr std::array<const char*, kStates> kExpected = {
 
 std::vector<State> States() {
   std::vector<State> states;
+  states.reserve(kStates);
   for (int i = 0; i < kStates; ++i) states.push_back(static_cast<State>(i));
   return states;
 }
 
 std::vector<Event> Events() {
   std::vector<Event> events;
+  events.reserve(kEvents);
   for (int i = 0; i < kEvents; ++i) events.push_back(static_cast<Event>(i));
   return events;
 }

@@ -88,7 +88,7 @@ TEST_F(SettleQueueTest, WritesOfAFewMillisecondsShareABatch) {
 }
 
 TEST_F(SettleQueueTest, ReleasesWaitUntilTheyAreDueUnlessTheWorkerDrains) {
-  const std::pair<nanoseconds, nanoseconds> cases[] = {
+  const std::vector<std::pair<nanoseconds, nanoseconds>> cases = {
       {seconds(9), milliseconds(50)},
       {milliseconds(20), milliseconds(20)},
       {nanoseconds(0), milliseconds(5)}};
