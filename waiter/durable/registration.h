@@ -100,7 +100,7 @@ class Registration {
 
   // Calls the program's `on_failure` if the report is of a failure.
   void OnFailure(const std::string& key, const WaitReport& report) const {
-    first_->GiveUpAfter(key, report);
+    first_->CallOnFailureAfter(key, report);
   }
 
   // Calls the handler, then `on_end` with whether the handler took the result.
