@@ -272,6 +272,7 @@ TEST(MembershipTest, WorkersAgreeOnRanksAndFewChange) {
     }
     EXPECT_THAT(workers[w].OnWorkers(ids), IsEmpty())
         << "none is better than 0";
+    before[w].reserve(kPartitions);
     for (size_t i = 0; i < kPartitions; ++i) {
       before[w].push_back(workers[w].rank(i));
     }
