@@ -233,14 +233,13 @@ testing::AssertionResult HasInOrder(
 TEST_F(ProvisionTest, WaitsForTheServerItStarts) {
   Provision provision({});
   EXPECT_EQ(provision.Finish(), 0);
-  EXPECT_TRUE(
-      HasInOrder(provision.output(),
-                 {"Waiting for http://127.0.0.1:",
-                  "1  not ready     no connection: Connection refused",
-                  "server error  HTTP 503: Service Unavailable, after 1s",
-                  "throttled     HTTP 429: Too Many Requests, after 1s",
-                  "success       HTTP 200: OK", "reason    success",
-                  "attempts  ", "elapsed   "}));
+  EXPECT_TRUE(HasInOrder(provision.output(),
+                         {"Waiting for http://127.0.0.1:",
+                          "1  not ready     no connection: Connection refused",
+                          "server error  HTTP 503: Service Unavailable",
+                          "throttled     HTTP 429: Too Many Requests, after 1s",
+                          "success       HTTP 200: OK", "reason    success",
+                          "attempts  ", "elapsed   "}));
   EXPECT_THAT(provision.errors(), IsEmpty());
   for (const std::string_view line : absl::StrSplit(provision.output(), '\n')) {
     EXPECT_LE(line.size(), 80) << line;
@@ -335,13 +334,13 @@ TEST_F(ProvisionTest, ExplainsItself) {
 
 TEST_F(ProvisionTest, CtrlCEndsTheDefaultRun) {
   Provision provision({});
-  provision.AwaitOutput("HTTP 503: Service Unavailable");
+  provision.AwaitOutput("HTTP 429: Too Many Requests");
   provision.PressCtrlC();
   EXPECT_EQ(provision.Finish(), 130);
   EXPECT_THAT(provision.output(), HasSubstr("reason    cancelled"));
   EXPECT_EQ(provision.errors(),
-            "provision: stopped by Ctrl-C; last seen: server error: HTTP 503: "
-            "Service Unavailable\n");
+            "provision: stopped by Ctrl-C; last seen: throttled: HTTP 429: "
+            "Too Many Requests\n");
 }
 
 TEST_F(ProvisionTest, CtrlCEndsALongSleepAtOnce) {

@@ -40,7 +40,6 @@ constexpr int kLargestRequest = 16 * 1024;
 // Answers in their order. The server repeats the last one for ever.
 constexpr std::array<std::string_view, 3> kAnswers = {
     "HTTP/1.1 503 Service Unavailable\r\n"
-    "Retry-After: 1\r\n"
     "Content-Length: 13\r\n"
     "Connection: close\r\n"
     "\r\n"

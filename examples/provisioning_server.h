@@ -4,7 +4,7 @@
 // A small HTTP server on loopback that takes a while to become ready. For its
 // first 0.8 s it refuses connections; then it answers
 //
-//   503 Service Unavailable, Retry-After: 1
+//   503 Service Unavailable
 //   429 Too Many Requests, Retry-After: 1
 //   200 OK, from now on
 
