@@ -295,9 +295,8 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
     absl::StatusOr<std::shared_ptr<SharedRateLimiter>> made =
         MakeSharedLimiter(*arguments.shared_rate);
     if (!made.ok()) {
-      return absl::Status(
-          made.status().code(),
-          absl::StrCat("--shared-rate: ", made.status().message()));
+      return {made.status().code(),
+              absl::StrCat("--shared-rate: ", made.status().message())};
     }
     limiter = *std::move(made);
     policy.budgets.rate_limiter = limiter;

@@ -83,7 +83,7 @@ Poll<> FromHttp(int http_status, std::string_view text = {},
 // Returns an answer with the class and the error of `status`. A
 // kResourceExhausted that comes from a limit of another wait (`LimitOf` in
 // result.h) is failed: that wait has tried often enough.
-Poll<> FromStatus(absl::Status status);
+Poll<> FromStatus(absl::Status status);  // NOLINT(*-redundant-declaration)
 
 // The same for a result that says whether the condition is met: false is not
 // ready.

@@ -103,6 +103,7 @@ class OptionalDuration {
       : time_(time) {}
   template <typename Rep, typename Period>
   constexpr OptionalDuration(std::chrono::duration<Rep, Period> time) {
+    // NOLINTNEXTLINE(misc-redundant-expression): false for not-a-number
     if (time == time) time_ = internal::FromChrono(time);
   }
   template <internal::Arithmetic N>
