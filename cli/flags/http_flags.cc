@@ -246,6 +246,17 @@ absl::Status ReadOption(std::string_view name, std::string_view text,
   return absl::OkStatus();
 }
 
+// Returns a flag that was given and needs the body of the answer or sends one;
+// otherwise empty.
+std::string_view FlagForBody(const HttpOptions& options) {
+  if (options.data.has_value()) return "data";
+  if (!options.body.empty()) return "body-regex";
+  if (!options.json.empty()) return "json";
+  if (!options.fail_body.empty()) return "fail-body-regex";
+  if (!options.fail_json.empty()) return "fail-json";
+  return options.print.has_value() ? "print" : "";
+}
+
 }  // namespace
 
 void HttpFlags::AddTo(Flags& flags) {
@@ -320,29 +331,17 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
   if (ipv6_) options.family = HttpOptions::Family::kIpv6;
   for (const Labelled& given : labelled_) {
     if (given.label != label) continue;
-    if (given.data.has_value()) {
-      options.data = given.data;
-      continue;
-    }
+    if (given.data.has_value()) options.data = given.data;
     options.headers.insert(options.headers.end(), given.headers.begin(),
                            given.headers.end());
-    if (!given.headers.empty()) continue;
+    if (given.data.has_value() || !given.headers.empty()) continue;
     absl::Status status = ReadOption(given.name, given.value, options);
     if (!status.ok()) return status;
   }
-  if (options.method == "HEAD") {
-    const std::string_view cause = options.data.has_value() ? "data"
-                                   : !options.body.empty()  ? "body-regex"
-                                   : !options.json.empty()  ? "json"
-                                   : !options.fail_body.empty()
-                                       ? "fail-body-regex"
-                                   : !options.fail_json.empty() ? "fail-json"
-                                   : options.print.has_value()  ? "print"
-                                                                : "";
-    if (!cause.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(flags.Label(cause), ": HEAD has no body"));
-    }
+  const std::string_view cause = FlagForBody(options);
+  if (options.method == "HEAD" && !cause.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.Label(cause), ": HEAD has no body"));
   }
   return options;
 }

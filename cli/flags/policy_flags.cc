@@ -139,7 +139,7 @@ void PolicyFlags::AddDelaysTo(Flags& flags) {
               for (const std::string_view part : absl::StrSplit(text, ',')) {
                 const absl::StatusOr<absl::Duration> delay = ReadDelay(part);
                 if (!delay.ok()) return delay.status();
-                intervals_.push_back(*delay);
+                intervals_.emplace_back(*delay);
               }
               return absl::OkStatus();
             });
