@@ -12,7 +12,10 @@
 #include "absl/time/time.h"
 #include "bench/floors.h"
 #include "waiter/backoff.h"
+#include "waiter/engine/engine.h"
 #include "waiter/options.h"
+#include "waiter/result.h"
+#include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
 namespace waiter::bench {
@@ -63,6 +66,24 @@ int64_t MakeAndWait(int64_t times) {
   return sum;
 }
 
+// Runs waits of 1 to 10 polls on an engine without threads.
+int64_t WaitOnEngine(int64_t times, ReportLevel report) {
+  SimulatedClock clock;
+  WaitEngine engine({.threads = 0, .report = report, .clock = &clock});
+  int64_t sum = 0;
+  for (int64_t i = 0; i < times; ++i) {
+    engine
+        .Start(Waiter([left = i % 10]() mutable { return left-- == 0; },
+                      {.timeout = absl::Hours(1), .clock = &clock}),
+               [&sum](const WaitResult<>& result) {
+                 sum += result.report().attempts;
+               })
+        .Detach();
+  }
+  engine.Run();
+  return sum;
+}
+
 int64_t WaitByHand(int64_t times, int64_t polls) {
   Countdown target;
   int64_t sum = 0;
@@ -86,6 +107,10 @@ int Run(std::string_view subject, int64_t times) {
     sum = Wait(times, 10, kForever);
   } else if (subject == "make") {
     sum = MakeAndWait(times);
+  } else if (subject == "engine") {
+    sum = WaitOnEngine(times, ReportLevel::kLean);
+  } else if (subject == "engine_full") {
+    sum = WaitOnEngine(times, ReportLevel::kFull);
   } else if (subject == "by_hand1") {
     sum = WaitByHand(times, 1);
   } else if (subject == "by_hand10") {
@@ -105,6 +130,7 @@ int main(int argc, char** argv) {
   std::fprintf(
       stderr,
       "usage: callgrind_driver "
-      "delay|wait1|wait1_deadline|wait10|make|by_hand1|by_hand10 TIMES\n");
+      "delay|wait1|wait1_deadline|wait10|make|engine|engine_full|by_hand1|"
+      "by_hand10 TIMES\n");
   return 2;
 }
