@@ -37,6 +37,7 @@ std::optional<absl::Duration> AskSource(
        .attempt = wait.report.attempts,
        .elapsed = DurationBetween(wait.state.start, now),
        .remaining = DurationBetween(now, wait.state.deadline),
+       .retry_after = absl::FromChrono(RetryAfter(wait)),
        .computed = computed},
       gen);
 }

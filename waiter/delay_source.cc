@@ -11,7 +11,6 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
-#include "waiter/options.h"
 
 namespace waiter {
 
@@ -20,10 +19,8 @@ DelayFunction DelayList(std::vector<Duration> delays) {
                                       absl::BitGenRef /*gen*/) {
     if (delays.empty()) return request.computed();
     const auto index = static_cast<size_t>(request.attempt - 1);
-    return std::max<absl::Duration>(
-        delays[std::min(index, delays.size() - 1)],
-        std::min<absl::Duration>(request.found.retry_after(),
-                                 RetryAfterOptions{}.max_retry_after));
+    return std::max<absl::Duration>(delays[std::min(index, delays.size() - 1)],
+                                    request.retry_after);
   };
 }
 

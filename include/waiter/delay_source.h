@@ -50,7 +50,7 @@ namespace waiter {
 // The situation after a poll that was neither success nor failure. Valid only
 // during the call of the source.
 struct DelayRequest {
-  // The answer of the poll, with the server's `retry_after`.
+  // The answer of the poll.
   const Poll<>& found;
 
   // Number of polls so far, at least 1.
@@ -61,6 +61,9 @@ struct DelayRequest {
 
   // Time until the deadline of the wait: above zero, infinite without one.
   absl::Duration remaining;
+
+  // The server's `retry_after`, at most `max_retry_after`; zero without one.
+  absl::Duration retry_after = absl::ZeroDuration();
 
   // Returns the delay that the source replaces, before it is fitted to the
   // deadline. The first call draws from the generator and advances the
@@ -138,8 +141,8 @@ using DelayFunction = std::function<std::optional<absl::Duration>(
 //
 //   options.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s});
 //
-// A longer `retry_after` of the server counts, up to 10 minutes. With an empty
-// list, all delays are those of the other options.
+// A longer `retry_after` counts in its place. With an empty list, all delays
+// are those of the other options.
 DelayFunction DelayList(std::vector<Duration> delays);
 
 // What `WaitOptions::delay_source` holds: a source that waits share, or none.

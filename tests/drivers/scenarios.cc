@@ -450,10 +450,16 @@ std::vector<Scenario> DelaySourceScenarios() {
        .code = StatusCode::kDeadlineExceeded,
        .ends_at = Seconds(60)},
       {.name = "ADelayListRepeatsItsLastDelayAndHeedsRetryAfter",
-       .options = rule(DelayList({Seconds(1), std::chrono::seconds(2)})),
+       .options = Options(
+           Seconds(60),
+           [](auto& o) {
+             o.delay_source = DelayList({Seconds(1), std::chrono::seconds(2)});
+             o.errors.retry_after.max_retry_after = Seconds(20);
+           }),
        .script = {NotReady(), Throttled(), NotReady("", Seconds(5)),
-                  NotReady("", absl::Hours(1)), Success()},
-       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(8), Seconds(60)},
+                  NotReady("", absl::Hours(1)), NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(8), Seconds(28),
+                     Seconds(30)},
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk},
       {.name = "AnEmptyDelayListLeavesTheDelaysToTheOptions",

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the scripts of durable waits do (waiter/durable/store/redis/), in
+// A model of the scripts of durable waits (waiter/durable/store/redis/), in
 // C++, for simulations. All times are in microseconds.
 
 #ifndef WAITER_TESTS_SUPPORT_WAIT_BOOK_H_

@@ -121,7 +121,7 @@ class LeasedWait {
 
   // Writes, for `SettleQueue`.
 
-  // What the store is to do in this state; nullopt if the lease is lost.
+  // Returns the write that this state needs; nullopt if the lease is lost.
   std::optional<SettleAction> write() const;
   bool wants_write() const { return wants_write_; }
   bool is_writing() const { return is_writing_; }

@@ -45,14 +45,15 @@ struct DurableBatches {
 using DurableStatusFunction =
     std::variant<DurableFunction, DurableAsyncFunction, DurableBatches>;
 
-// What a poll gets of its wait, which may end before a call for many returns.
+// Inputs of one poll. They own `args`, because the wait may end during a call
+// that polls many.
 struct DurablePollInputs {
   std::shared_ptr<const std::string> args;
   int64_t fence;
   int64_t crashes;
 };
 
-// What the engine tells the worker about waits of a name, on any thread.
+// Calls from the engine to the worker about waits of a name, on any thread.
 struct RegistrationHooks {
   // Returns nullopt if there must be no poll.
   std::function<std::optional<DurablePollInputs>(std::string_view key)>

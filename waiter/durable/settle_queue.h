@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a worker has to tell the store about its waits: in batches, each write
-// under the current fencing token of the wait, and again if the reply was lost.
-// Has no lock, clock or store:
+// Writes of a worker to its store: in batches, each under the current fencing
+// token of the wait, and again if the reply was lost. Has no lock, clock or
+// store:
 //
 //   queue.Add(partition, wait, now, is_draining);
 //   ...

@@ -39,7 +39,7 @@ class JsonExpression {
   struct Result {
     bool holds = false;
 
-    // What the expression gives, in a few words: `.status is "STARTING"`.
+    // The result in a few words: `.status is "STARTING"`.
     std::string found = {};
 
     // The values for users to read, in a line each: the text of strings,

@@ -119,10 +119,10 @@ struct HttpOptions {
 // an `ETag` or a `Last-Modified`, the next poll asks for a newer answer only,
 // and after a 304 the earlier response is judged again. A field `Cache-Control`
 // in the request turns that off.
-// `Judge` is called with an
-// `HttpResponse` of the class success and returns any answer of a status
-// function (classify.h). Without it, the poll is a success with the
-// `HttpResponse` as its value.
+//
+// `Judge` is called with an `HttpResponse` of the class success and returns any
+// answer of a status function (classify.h). Without it, the poll is a success
+// with the `HttpResponse` as its value.
 //
 // Blocks, but for no longer than `PollContext::timeout`, and returns
 // immediately when a stop is requested. An engine should call it on an

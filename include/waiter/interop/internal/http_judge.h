@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an HTTP response means to a poll: the part of interop/http.h, which
-// programs include, that judges. Needs no libcurl, sends nothing and reads no
-// clock, so that other HTTP clients can use it:
+// Decides what an HTTP response means to a poll. Programs include
+// interop/http.h. Needs no libcurl, sends nothing and reads no clock, so that
+// other HTTP clients can use it:
 //
 //   const waiter::HttpRules rules = {
 //       .succeed_if = {waiter::JsonIs("status", "SUCCEEDED")},
@@ -45,7 +45,7 @@ struct HttpStatusSet {
   }
 };
 
-// What a condition found in a response.
+// The result of a condition.
 struct HttpMatch {
   bool holds = false;
 
@@ -72,7 +72,7 @@ HttpCondition BodyContains(std::string text);
 // writes it. `JsonIs("job.state", "DONE")`, `JsonIs("done", "true")`.
 HttpCondition JsonIs(std::string path, std::string value);
 
-// What the responses to one request mean. The first row that applies decides:
+// Rules for the responses to one request. The first row that applies decides:
 //
 // | response                                        | poll                   |
 // | ----------------------------------------------- | ---------------------- |
