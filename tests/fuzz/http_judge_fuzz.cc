@@ -85,7 +85,7 @@ void CheckVerdict(const HttpRules& rules, const HttpResponse& response) {
   CHECK_THAT(poll.retry_after() == delay);
   CHECK_THAT((poll.status() == PollStatus::kFailed) <= !poll.error().ok());
 
-  // What the server's clock says does not matter to delays in seconds.
+  // Delays in seconds do not depend on the server's clock.
   HttpResponse dated = response;
   dated.headers.insert(dated.headers.begin(),
                        {"Date", "Fri, 02 Jan 2026 03:04:05 GMT"});

@@ -10,38 +10,35 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/probes/http/find_symbol.h"
 
 namespace waiter::cli {
 namespace {
 
-template <typename Function>
-bool Find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
 bool FindAll(void* library, CurlLibrary& curl) {
-  return Find(library, "curl_easy_cleanup", curl.easy_cleanup) &&
-         Find(library, "curl_easy_getinfo", curl.easy_getinfo) &&
-         Find(library, "curl_easy_init", curl.easy_init) &&
-         Find(library, "curl_easy_setopt", curl.easy_setopt) &&
-         Find(library, "curl_easy_strerror", curl.easy_strerror) &&
-         Find(library, "curl_free", curl.free) &&
-         Find(library, "curl_global_init", curl.global_init) &&
-         Find(library, "curl_multi_add_handle", curl.multi_add_handle) &&
-         Find(library, "curl_multi_cleanup", curl.multi_cleanup) &&
-         Find(library, "curl_multi_info_read", curl.multi_info_read) &&
-         Find(library, "curl_multi_init", curl.multi_init) &&
-         Find(library, "curl_multi_remove_handle", curl.multi_remove_handle) &&
-         Find(library, "curl_multi_setopt", curl.multi_setopt) &&
-         Find(library, "curl_multi_socket_action", curl.multi_socket_action) &&
-         Find(library, "curl_slist_append", curl.slist_append) &&
-         Find(library, "curl_slist_free_all", curl.slist_free_all) &&
-         Find(library, "curl_url", curl.url) &&
-         Find(library, "curl_url_cleanup", curl.url_cleanup) &&
-         Find(library, "curl_url_get", curl.url_get) &&
-         Find(library, "curl_url_set", curl.url_set) &&
-         Find(library, "curl_version_info", curl.version_info);
+  return FindSymbol(library, "curl_easy_cleanup", curl.easy_cleanup) &&
+         FindSymbol(library, "curl_easy_getinfo", curl.easy_getinfo) &&
+         FindSymbol(library, "curl_easy_init", curl.easy_init) &&
+         FindSymbol(library, "curl_easy_setopt", curl.easy_setopt) &&
+         FindSymbol(library, "curl_easy_strerror", curl.easy_strerror) &&
+         FindSymbol(library, "curl_free", curl.free) &&
+         FindSymbol(library, "curl_global_init", curl.global_init) &&
+         FindSymbol(library, "curl_multi_add_handle", curl.multi_add_handle) &&
+         FindSymbol(library, "curl_multi_cleanup", curl.multi_cleanup) &&
+         FindSymbol(library, "curl_multi_info_read", curl.multi_info_read) &&
+         FindSymbol(library, "curl_multi_init", curl.multi_init) &&
+         FindSymbol(library, "curl_multi_remove_handle",
+                    curl.multi_remove_handle) &&
+         FindSymbol(library, "curl_multi_setopt", curl.multi_setopt) &&
+         FindSymbol(library, "curl_multi_socket_action",
+                    curl.multi_socket_action) &&
+         FindSymbol(library, "curl_slist_append", curl.slist_append) &&
+         FindSymbol(library, "curl_slist_free_all", curl.slist_free_all) &&
+         FindSymbol(library, "curl_url", curl.url) &&
+         FindSymbol(library, "curl_url_cleanup", curl.url_cleanup) &&
+         FindSymbol(library, "curl_url_get", curl.url_get) &&
+         FindSymbol(library, "curl_url_set", curl.url_set) &&
+         FindSymbol(library, "curl_version_info", curl.version_info);
 }
 
 absl::StatusOr<CurlLibrary> Open() {

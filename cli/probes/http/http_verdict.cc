@@ -24,6 +24,7 @@
 #include "cli/probes/http/text_regex.h"
 #include "cli/probes/probe.h"
 #include "cli/text/json.h"
+#include "cli/text/printable.h"
 #include "nlohmann/json.hpp"
 #include "waiter/classify.h"
 #include "waiter/interop/http.h"
@@ -32,13 +33,10 @@
 namespace waiter::cli {
 namespace {
 
-// Longest text from outside that a detail shows, in bytes.
-constexpr size_t kShown = 60;
+// Largest part of a text from outside that a detail shows, in bytes.
+constexpr size_t kMaxShown = 60;
 
-std::string Shown(std::string_view text) {
-  return text.size() <= kShown ? std::string(text)
-                               : absl::StrCat(text.substr(0, kShown), "...");
-}
+std::string Shown(std::string_view text) { return Shortened(text, kMaxShown); }
 
 // Returns "HTTP 503 Service Unavailable".
 std::string StatusText(const HttpResponse& answer) {

@@ -9,29 +9,24 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/probes/http/find_symbol.h"
 
 namespace waiter::cli {
 namespace {
 
-template <typename Function>
-bool Find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
 bool FindAll(void* library, JqLibrary& jq) {
-  return Find(library, "jq_init", jq.init) &&
-         Find(library, "jq_teardown", jq.teardown) &&
-         Find(library, "jq_set_error_cb", jq.set_error_cb) &&
-         Find(library, "jq_compile", jq.compile) &&
-         Find(library, "jq_start", jq.start) &&
-         Find(library, "jq_next", jq.next) &&
-         Find(library, "jv_dump_string", jq.dump_string) &&
-         Find(library, "jv_free", jq.free) &&
-         Find(library, "jv_get_kind", jq.get_kind) &&
-         Find(library, "jv_invalid_get_msg", jq.invalid_get_msg) &&
-         Find(library, "jv_parse_sized", jq.parse_sized) &&
-         Find(library, "jv_string_value", jq.string_value);
+  return FindSymbol(library, "jq_init", jq.init) &&
+         FindSymbol(library, "jq_teardown", jq.teardown) &&
+         FindSymbol(library, "jq_set_error_cb", jq.set_error_cb) &&
+         FindSymbol(library, "jq_compile", jq.compile) &&
+         FindSymbol(library, "jq_start", jq.start) &&
+         FindSymbol(library, "jq_next", jq.next) &&
+         FindSymbol(library, "jv_dump_string", jq.dump_string) &&
+         FindSymbol(library, "jv_free", jq.free) &&
+         FindSymbol(library, "jv_get_kind", jq.get_kind) &&
+         FindSymbol(library, "jv_invalid_get_msg", jq.invalid_get_msg) &&
+         FindSymbol(library, "jv_parse_sized", jq.parse_sized) &&
+         FindSymbol(library, "jv_string_value", jq.string_value);
 }
 
 absl::StatusOr<JqLibrary> Open() {

@@ -19,18 +19,16 @@
 #include "cli/probes/http/jq_program.h"
 #include "cli/probes/http/json_path.h"
 #include "cli/text/json.h"
+#include "cli/text/printable.h"
 #include "nlohmann/json.hpp"
 
 namespace waiter::cli {
 namespace {
 
-// Longest text that `found` shows of an expression or a value, in bytes.
-constexpr size_t kShown = 60;
+// Largest part of a text from outside that a detail shows, in bytes.
+constexpr size_t kMaxShown = 60;
 
-std::string Shown(std::string_view text) {
-  return text.size() <= kShown ? std::string(text)
-                               : absl::StrCat(text.substr(0, kShown), "...");
-}
+std::string Shown(std::string_view text) { return Shortened(text, kMaxShown); }
 
 // Returns whether `text` has a "=" that assigns, outside of strings.
 bool Assigns(std::string_view text) {
