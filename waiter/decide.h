@@ -115,6 +115,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Decision DecideDelay(ActiveWait& wait,
   auto retry_after = std::chrono::nanoseconds::zero();
   if (!plain) {
     const WaitPolicy& policy = wait.policy;
+    if (const std::optional<Delay> delay = DelayByAnswer(wait)) {
+      return DecideNextPoll(wait, now, *delay, retry_after, plain);
+    }
     // Row 7: a source of all delays wants no further poll. It is not asked
     // about a success to be confirmed.
     if (policy.source_replaces_all() &&

@@ -52,6 +52,17 @@ bool IsRetryAfterBeyondMax(const ActiveWait& wait) {
          found.status() != PollStatus::kSuccess;
 }
 
+std::optional<Delay> DelayByAnswer(ActiveWait& wait) {
+  const std::optional<absl::Duration> delay =
+      wait.report.last_poll.next_delay();
+  if (!delay.has_value()) return std::nullopt;
+  wait.state.growth = {};
+  return Delay{
+      std::max(WaitPolicy::ToLoopDuration(*delay),
+               wait.policy.BackoffAfter(PollStatus::kNotReady).min_delay()),
+      SleepReason::kAnswer};
+}
+
 std::optional<Delay> DelayBySource(ActiveWait& wait, MonotonicTime now,
                                    absl::BitGenRef gen) {
   // The backoffs advance once, however often the source calls.

@@ -48,6 +48,10 @@ inline std::chrono::nanoseconds RetryAfter(const ActiveWait& wait) {
 }
 bool IsRetryAfterBeyondMax(const ActiveWait& wait);
 
+// Returns the delay that the answer itself sets, and restarts growth; nullopt
+// if it sets none.
+std::optional<Delay> DelayByAnswer(ActiveWait& wait);
+
 // Returns the delay by a source of all delays; nullopt ends the wait.
 std::optional<Delay> DelayBySource(ActiveWait& wait, MonotonicTime now,
                                    absl::BitGenRef gen);

@@ -74,6 +74,8 @@ std::string_view SleepReasonName(SleepReason reason) {
       return "learned";
     case SleepReason::kResumed:
       return "resumed";
+    case SleepReason::kAnswer:
+      return "answer";
   }
   return "unknown reason";
 }

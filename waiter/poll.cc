@@ -15,7 +15,7 @@
 namespace waiter {
 
 Poll<void>::Poll(PollStatus status, absl::Status error, Duration retry_after)
-    : error_(std::move(error)), retry_after_(retry_after), status_(status) {
+    : error_(std::move(error)), delay_(retry_after), status_(status) {
   if (status_ != PollStatus::kSuccess && error_.ok()) {
     error_ = absl::InternalError(absl::StrCat(
         "a poll answered ", internal::ToAbsl(PollStatusName(status_)),
@@ -26,7 +26,7 @@ Poll<void>::Poll(PollStatus status, absl::Status error, Duration retry_after)
 
 Poll<void>::Poll(PollStatus status, std::string_view detail,
                  Duration retry_after)
-    : detail_(detail), retry_after_(retry_after), status_(status) {}
+    : detail_(detail), delay_(retry_after), status_(status) {}
 
 std::string_view Poll<void>::detail() const {
   return detail_.empty() ? internal::ToStd(error_.message()) : detail_;
@@ -38,6 +38,20 @@ Poll<> NotReady(std::string_view detail, Duration retry_after) {
 
 Poll<> NotReady(absl::Status error, Duration retry_after) {
   return {PollStatus::kNotReady, std::move(error), retry_after};
+}
+
+Poll<> Poll<void>::WithNextDelay(Duration delay) && {
+  const absl::Duration given = delay;
+  if (status_ == PollStatus::kNotReady && given >= absl::ZeroDuration() &&
+      given < absl::InfiniteDuration()) {
+    delay_ = given;
+    sets_delay_ = true;
+  }
+  return std::move(*this);
+}
+
+Poll<> TryAgainAfter(Duration delay, std::string_view detail) {
+  return NotReady(detail).WithNextDelay(delay);
 }
 
 Poll<> Throttled(std::string_view detail, Duration retry_after) {

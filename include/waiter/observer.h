@@ -56,6 +56,7 @@ enum class SleepReason : uint8_t {
   kFinalPoll,    // The last poll was moved to the deadline.
   kResumed,      // What is left of the sleep of a saved wait.
   kLearned,      // `WaitOptions::delay_source`, in place of `backoff`.
+  kAnswer,       // `TryAgainAfter`, an answer of the status function.
 };
 
 // Returns "not ready", "retry after", and so on.

@@ -130,11 +130,24 @@ class Poll<void> {
   // Returns the time for which the server asked not to be polled, counted from
   // the end of this poll. Zero, negative and infinite durations are ignored.
   // `RetryAfterOptions` says how it combines with the computed delay.
-  absl::Duration retry_after() const { return retry_after_; }
+  absl::Duration retry_after() const {
+    return sets_delay_ ? absl::ZeroDuration() : delay_;
+  }
+
+  // Returns the delay that `TryAgainAfter` sets; otherwise there is none.
+  std::optional<absl::Duration> next_delay() const {
+    if (!sets_delay_ || status_ != PollStatus::kNotReady) return std::nullopt;
+    return delay_;
+  }
+
+  // Returns this answer with the delay of `TryAgainAfter` in place of a
+  // `retry_after` if it is "not ready", and unchanged otherwise.
+  Poll WithNextDelay(Duration delay) &&;
 
   // For drivers: returns whether there is more than a status.
   bool has_details() const {
-    return !detail_.empty() || !error_.ok() || retry_after_ != absl::Duration();
+    return !detail_.empty() || !error_.ok() || delay_ != absl::Duration() ||
+           sets_delay_;
   }
 
   // For drivers: replaces the status and leaves the rest as it is.
@@ -143,8 +156,9 @@ class Poll<void> {
  private:
   std::string detail_;
   absl::Status error_;
-  absl::Duration retry_after_;
+  absl::Duration delay_;  // The `retry_after`, unless `sets_delay_`.
   PollStatus status_;
+  bool sets_delay_ = false;
 };
 
 namespace internal {
@@ -232,6 +246,13 @@ Poll<std::decay_t<T>> Success(T&& value, std::string_view detail = {}) {
 // The condition is not met yet.
 Poll<> NotReady(std::string_view detail = {}, Duration retry_after = {});
 Poll<> NotReady(absl::Status error, Duration retry_after = {});
+
+// The condition is not met yet, and the next poll begins after `delay`, but no
+// sooner than after `BackoffOptions::min_delay`. The backoff, which restarts,
+// and a `DelaySource` are not asked; budgets, notifications and the deadline
+// apply. Zero suits a server that holds each request for a while. A negative or
+// infinite delay is ignored.
+Poll<> TryAgainAfter(Duration delay, std::string_view detail = {});
 
 // The server asked for less traffic.
 Poll<> Throttled(std::string_view detail = {}, Duration retry_after = {});

@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,32 @@ TEST(PollTest, UnfinishedPollsConvertToAnyValueType) {
   EXPECT_EQ(poll.detail(), "CREATING");
   EXPECT_EQ(poll.retry_after(), absl::Seconds(3));
   EXPECT_FALSE(poll.has_value());
+}
+
+TEST(PollTest, OnlyUnfinishedPollsSetTheNextDelay) {
+  const Poll<> again = TryAgainAfter(absl::Seconds(2), "CREATING");
+
+  EXPECT_EQ(again.status(), PollStatus::kNotReady);
+  EXPECT_EQ(again.detail(), "CREATING");
+  EXPECT_EQ(again.next_delay(), absl::Seconds(2));
+  EXPECT_EQ(again.retry_after(), absl::ZeroDuration());
+  EXPECT_TRUE(TryAgainAfter(absl::ZeroDuration()).has_details());
+  EXPECT_EQ(NotReady("", absl::Seconds(3))
+                .WithNextDelay(absl::ZeroDuration())
+                .next_delay(),
+            absl::ZeroDuration());
+
+  EXPECT_EQ(NotReady("", absl::Seconds(3)).next_delay(), std::nullopt);
+  EXPECT_EQ(TryAgainAfter(-absl::Seconds(1)).next_delay(), std::nullopt);
+  EXPECT_EQ(TryAgainAfter(absl::InfiniteDuration()).next_delay(), std::nullopt);
+  for (PollStatus status : {PollStatus::kSuccess, PollStatus::kThrottled,
+                            PollStatus::kServerError, PollStatus::kFailed}) {
+    EXPECT_EQ(Poll<>(status).WithNextDelay(absl::Seconds(1)).next_delay(),
+              std::nullopt);
+    Poll<> changed = TryAgainAfter(absl::Seconds(1));
+    changed.set_status(status);
+    EXPECT_EQ(changed.next_delay(), std::nullopt);
+  }
 }
 
 TEST(PollTest, MessageOfAnErrorIsTheDetail) {

@@ -675,10 +675,10 @@ TEST_F(OutsideTest, ObserversAreReplacedWhileThreadsMakeWaits) {
 
 TEST(SleepReasonTest, NamesAreDistinctWordsAlsoForNoReason) {
   std::set<std::string> names;
-  for (int i = 0; i <= static_cast<int>(SleepReason::kLearned); ++i) {
+  for (int i = 0; i <= static_cast<int>(SleepReason::kAnswer); ++i) {
     names.insert(std::string(SleepReasonName(static_cast<SleepReason>(i))));
   }
-  EXPECT_THAT(names, SizeIs(static_cast<int>(SleepReason::kLearned) + 1));
+  EXPECT_THAT(names, SizeIs(static_cast<int>(SleepReason::kAnswer) + 1));
   EXPECT_EQ(names.count(""), 0U);
   (void)SleepReasonName(static_cast<SleepReason>(99)).size();
   EXPECT_EQ(SleepReasonName(SleepReason::kNotReady), "not ready");

@@ -91,6 +91,11 @@ std::vector<Timeline> Timelines() {
                  .looks = {not_ready, not_ready},
                  .notified_at = {3, 3, 3, 3},
                  .polled_at = {0, 3, 13}});
+  all.push_back({.name = "EndsADelayThatAnAnswerSets",
+                 .options = EverySeconds(10),
+                 .looks = {{TryAgainAfter(absl::Seconds(30))}, not_ready},
+                 .notified_at = {3},
+                 .polled_at = {0, 3, 13}});
   BackoffOptions doubling = Every(absl::Seconds(1));
   doubling.max_delay = absl::Seconds(60);
   doubling.multiplier = 2;

@@ -485,6 +485,60 @@ std::vector<Scenario> DelaySourceScenarios() {
   };
 }
 
+std::vector<Scenario> TryAgainAfterScenarios() {
+  return {
+      {.name = "AnAnswerSetsItsDelayAndGrowthRestarts",
+       .options = Options(Seconds(60)),
+       .script = {NotReady(), NotReady(), TryAgainAfter(Seconds(10)),
+                  NotReady(), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(13), Seconds(14)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "AnAnswerMayPollAgainImmediatelyAfterAPollThatWasHeld",
+       .options =
+           Options(Seconds(60), [](auto& o) { o.backoff.min_delay = k0; }),
+       .script = {{TryAgainAfter(k0), Seconds(5)},
+                  {TryAgainAfter(k0), Seconds(5)},
+                  NotReady(),
+                  Success()},
+       .polled_at = {k0, Seconds(5), Seconds(10), Seconds(11)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "AnAnswerSetsItsDelayInPlaceOfADelaySource",
+       .options = Options(Seconds(60),
+                          [](auto& o) {
+                            o.delay_source = [](const DelayRequest&,
+                                                absl::BitGenRef) {
+                              return std::nullopt;
+                            };
+                          }),
+       .script = {TryAgainAfter(Seconds(2)), Success()},
+       .polled_at = {k0, Seconds(2)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "MinDelayIsALowerBoundOfTheDelayOfAnAnswer",
+       .options = Options(Seconds(60),
+                          [](auto& o) { o.backoff.min_delay = Seconds(1); }),
+       .script = {TryAgainAfter(Milliseconds(1)), Success()},
+       .polled_at = {k0, Seconds(1)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+      {.name = "TheDelayOfAnAnswerEndsAtTheDeadline",
+       .options = Options(Seconds(20)),
+       .script = {TryAgainAfter(absl::Hours(1))},
+       .polled_at = {k0, Seconds(20)},
+       .reason = StopReason::kDeadline,
+       .code = StatusCode::kDeadlineExceeded},
+      {.name = "MeaninglessDelaysOfAnswersAreIgnored",
+       .options = Options(Seconds(60)),
+       .script = {TryAgainAfter(-Seconds(1)),
+                  TryAgainAfter(absl::InfiniteDuration()), Success()},
+       .polled_at = {k0, Seconds(1), Seconds(3)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
+  };
+}
+
 // Replaces the delays after "not ready" by what `function` returns.
 WaitOptions OptionsWithSourceOfBackoff(DelayFunction function) {
   class Source : public DelaySource {
@@ -720,8 +774,8 @@ std::vector<Scenario> RuleScenarios() {
   std::vector<Scenario> all;
   for (auto part :
        {StartScenarios, DelayScenarios, RetryAfterScenarios,
-        DelaySourceScenarios, SourceOfBackoffScenarios, DeadlineScenarios,
-        LimitScenarios, StopScenarios, HoldScenarios}) {
+        DelaySourceScenarios, TryAgainAfterScenarios, SourceOfBackoffScenarios,
+        DeadlineScenarios, LimitScenarios, StopScenarios, HoldScenarios}) {
     for (Scenario& scenario : part()) all.push_back(std::move(scenario));
   }
   return all;
