@@ -29,6 +29,7 @@
 #ifndef WAITER_DELAY_SOURCE_H_
 #define WAITER_DELAY_SOURCE_H_
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -144,6 +145,57 @@ using DelayFunction = std::function<std::optional<absl::Duration>(
 // A longer `retry_after` counts in its place. With an empty list, all delays
 // are those of the other options.
 DelayFunction DelayList(std::vector<Duration> delays);
+
+// Delays of waits to which a watch reports changes: a stream of events, a
+// subscription, a connection that the server notifies. While it is connected,
+// polls are rare; when it breaks, the waits poll immediately and then by their
+// backoff, until it is connected again.
+//
+//   waiter::PollNotifier changed;
+//   const auto watched = std::make_shared<waiter::WatchedDelays>(
+//       [changed] { changed.PollNow(); }, absl::Seconds(30));
+//   std::thread watcher([&] {
+//     while (!is_over) {
+//       Stream events = client.Subscribe("jobs/7");
+//       watched->OnConnected();
+//       while (events.Next()) watched->OnChange();
+//       watched->OnBroken();
+//     }
+//   });
+//   waiter::Waiter wait(GetJob, {.delay_source = watched});
+//   wait.Wait({.stop = stop_token, .notifier = &changed});
+//
+// A watch only says when to poll, so one that loses a change delays the end of
+// a wait but does not prevent it. With the backoff's `max_delay` as the delay,
+// that costs no more than polling without a watch. `HttpWatch`
+// (interop/http.h) follows streams over HTTP.
+//
+// Replaces the backoff after "not ready". Thread-safe.
+class WatchedDelays : public DelaySource {
+ public:
+  // `poll_now` makes the waits poll, by `PollNotifier::PollNow` or
+  // `WaitHandle::PollNow`, and must be safe to call on the threads of the
+  // watch. `delay`, which is jittered by up to a quarter less, is the delay
+  // while the watch is connected.
+  WatchedDelays(std::function<void()> poll_now, Duration delay);
+
+  // Report events of the watch. Each makes the waits poll; a change between
+  // their last poll and the connection is found in this way.
+  void OnConnected();
+  void OnChange();
+  void OnBroken();
+
+  bool is_connected() const;
+
+  Replaces replaces() const override { return Replaces::kBackoff; }
+  std::optional<absl::Duration> NextDelay(const DelayRequest& request,
+                                          absl::BitGenRef gen) override;
+
+ private:
+  const std::function<void()> poll_now_;
+  const absl::Duration delay_;
+  std::atomic<bool> is_connected_ = false;
+};
 
 // What `WaitOptions::delay_source` holds: a source that waits share, or none.
 // Converts from a `std::shared_ptr` and from a function.
