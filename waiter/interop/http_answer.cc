@@ -151,7 +151,8 @@ Poll<> JudgeOutcome(HttpOutcome& outcome, const PollerRules& rules) {
         absl::StrCat("HTTP ", response.status, " with a body of more than ",
                      response.body.size(), " bytes")));
   }
-  return verdict.ToPoll(response);
+  return AddNextPoll(verdict.ToPoll(response),
+                     {.retry_after = {}, .is_immediate = outcome.was_held});
 }
 
 Poll<HttpResponse> TakeResponse::operator()(HttpResponse response) const {
@@ -161,11 +162,18 @@ Poll<HttpResponse> TakeResponse::operator()(HttpResponse response) const {
   return Success(std::move(response), line);
 }
 
-Poll<> AddHint(Poll<> answer, RetryAfter hint) {
-  if (!hint.has_value() || answer.retry_after() != absl::ZeroDuration() ||
+Poll<> AddNextPoll(Poll<> answer, NextPoll next) {
+  if (answer.retry_after() != absl::ZeroDuration() ||
+      answer.next_delay().has_value() ||
       answer.status() == PollStatus::kSuccess ||
       answer.status() == PollStatus::kFailed) {
     return answer;
+  }
+  const RetryAfter hint = next.retry_after;
+  if (!hint.has_value() || hint == absl::ZeroDuration()) {
+    return next.is_immediate
+               ? std::move(answer).WithNextDelay(absl::ZeroDuration())
+               : answer;
   }
   if (!answer.error().ok()) return {answer.status(), answer.error(), hint};
   return {answer.status(), answer.detail(), hint};

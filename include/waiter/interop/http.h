@@ -62,6 +62,7 @@
 #include "waiter/interop/internal/http_judge.h"    // IWYU pragma: export
 #include "waiter/interop/internal/http_memory.h"   // IWYU pragma: export
 #include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
+#include "waiter/interop/internal/long_poll.h"     // IWYU pragma: export
 
 #if __has_include(<curl/curl.h>)
 
@@ -69,6 +70,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -78,6 +80,8 @@
 #include "waiter/classify.h"
 #include "waiter/interop/internal/curl_client.h"
 #include "waiter/interop/internal/http_answer.h"
+#include "waiter/interop/internal/http_share.h"  // IWYU pragma: export
+#include "waiter/interop/internal/http_watch.h"  // IWYU pragma: export
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
 
@@ -110,6 +114,16 @@ struct HttpOptions {
   // redirect itself is the response.
   int max_redirects = 10;
 
+  // Asks the server to hold each request until there is news, and polls again
+  // immediately as long as it does; `LongPolls` (internal/long_poll.h) has the
+  // rules. Set `poll_timeout` of the wait to more than the time of the hold;
+  // otherwise requests ask for less.
+  HttpLongPoll long_poll = {};
+
+  // Shares requests with the other pollers that have it; null: none. Not used
+  // by a poller with `configure`.
+  std::shared_ptr<HttpShare> share = nullptr;
+
   // Called once, before the first poll, for further options of libcurl: trust,
   // proxies, authentication. Must not set the callbacks for header and body.
   std::function<void(CURL*)> configure = nullptr;
@@ -141,15 +155,27 @@ class HttpPoller {
                 .ready_on = std::move(options.ready_on),
                 .succeed_if = std::move(options.succeed_if),
                 .fail_if = std::move(options.fail_if)}),
-        unreachable_(options.unreachable),
-        client_(std::make_unique<internal::CurlClient>(
-            std::move(request), options.max_body, options.max_redirects,
-            std::move(options.configure))) {}
+        unreachable_(options.unreachable) {
+    const bool shares =
+        options.share != nullptr && options.configure == nullptr;
+    internal::CurlOptions client = {.max_body = options.max_body,
+                                    .max_redirects = options.max_redirects,
+                                    .long_poll = std::move(options.long_poll),
+                                    .configure = std::move(options.configure)};
+    if (shares) {
+      shared_client_ = options.share->ClientOf(request, client);
+    } else {
+      client_ = std::make_unique<internal::CurlClient>(std::move(request),
+                                                       std::move(client));
+    }
+  }
 
   // Makes one poll. Must not be called after this object was moved from.
   auto operator()(const PollContext& context)
       -> internal::PollFor<std::invoke_result_t<Judge&, HttpResponse>> {
-    internal::HttpOutcome outcome = client_->Send(context);
+    internal::HttpOutcome outcome = shared_client_ == nullptr
+                                        ? client_->Send(context)
+                                        : shared_client_->Send(context, seen_);
     Poll<> found = internal::JudgeOutcome(
         outcome, {.http = rules_,
                   .unreachable = unreachable_,
@@ -157,17 +183,22 @@ class HttpPoller {
     if (found.status() != PollStatus::kSuccess || !outcome.has_response()) {
       return found;
     }
-    const RetryAfter hint = outcome.response.retry_after;
-    return internal::WithHint(
+    const internal::NextPoll next = {
+        .retry_after = outcome.response.retry_after,
+        .is_immediate = outcome.was_held};
+    return internal::WithNextPoll(
         internal::ToPoll(std::invoke(judge_, std::move(outcome.response))),
-        hint);
+        next);
   }
 
  private:
   Judge judge_;
   HttpRules rules_;
   PollStatus unreachable_;
+  // One of them.
   std::unique_ptr<internal::CurlClient> client_;
+  std::shared_ptr<internal::SharedCurlClient> shared_client_;
+  uint64_t seen_ = 0;  // Of the shared client.
 };
 
 }  // namespace waiter

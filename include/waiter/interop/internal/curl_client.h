@@ -13,31 +13,56 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "waiter/clock.h"
 #include "waiter/interop/internal/curl_failure.h"
 #include "waiter/interop/internal/curl_handles.h"
 #include "waiter/interop/internal/http_answer.h"
 #include "waiter/interop/internal/http_memory.h"
 #include "waiter/interop/internal/http_message.h"
+#include "waiter/interop/internal/long_poll.h"
 #include "waiter/poll.h"
 #include "waiter/stop_token.h"
 
 namespace waiter::internal {
 
+// Takes a response as it comes.
+class StreamSink {
+ public:
+  virtual ~StreamSink() = default;
+
+  // Called with the header, and then with each part of the body.
+  virtual void OnResponse(const HttpResponse& response) = 0;
+  virtual void OnBody(std::string_view part) = 0;
+};
+
+// Options of `HttpPoller` (interop/http.h) by the same names.
+struct CurlOptions {
+  size_t max_body;
+  int max_redirects;
+  HttpLongPoll long_poll;
+  std::function<void(CURL*)> configure;
+
+  // Gets the bodies of responses with 2xx; null: they are collected.
+  StreamSink* sink = nullptr;
+};
+
 // Thread-compatible. The first request makes its handles.
 class CurlClient {
  public:
-  CurlClient(HttpRequest request, size_t max_body, int max_redirects,
-             std::function<void(CURL*)> configure)
+  CurlClient(HttpRequest request, CurlOptions options)
       : request_(std::move(request)),
-        max_redirects_(max_redirects),
-        configure_(std::move(configure)),
-        reader_(max_body) {}
+        max_redirects_(options.max_redirects),
+        configure_(std::move(options.configure)),
+        long_polls_(std::move(options.long_poll)),
+        sink_(options.sink),
+        reader_(options.max_body) {}
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
 
@@ -53,13 +78,19 @@ class CurlClient {
     reader_.Take();
     is_redirected_ = false;
     error_[0] = '\0';
+    const absl::Duration hold = long_polls_.NextHold(poll.timeout);
     // libcurl does not copy the list.
-    const CurlLines lines = RequestLines();
+    const CurlLines lines = RequestLines(hold);
     Set(CURLOPT_HTTPHEADER, lines.get());
+    Set(CURLOPT_URL, long_polls_.Url(request_.url, hold).c_str());
     Set(CURLOPT_TIMEOUT_MS, CurlMilliseconds(poll.timeout));
+    const MonotonicTime sent = GetRealClock().MonotonicNow();
     curl_multi_add_handle(multi_.get(), easy_.get());
     HttpOutcome outcome = Transfer(poll);
     curl_multi_remove_handle(multi_.get(), easy_.get());
+    outcome.was_held = long_polls_.WasHeld(
+        hold, {.took = absl::FromChrono(GetRealClock().MonotonicNow() - sent),
+               .status = outcome.has_response() ? outcome.response.status : 0});
     return outcome;
   }
 
@@ -86,7 +117,6 @@ class CurlClient {
     if (initialized != CURLE_OK || multi_ == nullptr || easy_ == nullptr) {
       return absl::InternalError("libcurl cannot be initialized");
     }
-    Set(CURLOPT_URL, request_.url.c_str());
     Set(CURLOPT_ERRORBUFFER, error_.data());
     Set(CURLOPT_HEADERFUNCTION, &OnHeader);
     Set(CURLOPT_HEADERDATA, this);
@@ -132,15 +162,18 @@ class CurlClient {
   }
 
   // Returns the header fields of the next request, with those that ask for a
-  // newer answer than the last one.
-  CurlLines RequestLines() const {
+  // newer answer than the last one, or to hold the request.
+  CurlLines RequestLines(absl::Duration hold) const {
     CurlLines lines;
     for (const curl_slist* line = headers_.get(); line != nullptr;
          line = line->next) {
       AppendLine(lines, line->data);
     }
-    for (const auto& [name, value] : memory_.Conditions()) {
-      AppendLine(lines, absl::StrCat(name, ": ", value));
+    for (const HttpFields& fields :
+         {memory_.Conditions(), long_polls_.Fields(hold)}) {
+      for (const auto& [name, value] : fields) {
+        AppendLine(lines, absl::StrCat(name, ": ", value));
+      }
     }
     return lines;
   }
@@ -218,13 +251,26 @@ class CurlClient {
   // transfer.
   static size_t OnHeader(char* data, size_t size, size_t count, void* self) {
     auto& client = *static_cast<CurlClient*>(self);
+    const bool had_header = client.reader_.has_header();
     if (!client.reader_.ReadLine({data, size * count})) return 0;
-    if (client.reader_.has_header()) client.PrepareForRedirect();
+    if (!client.reader_.has_header()) return size * count;
+    client.PrepareForRedirect();
+    if (!had_header && client.Streams()) {
+      client.sink_->OnResponse(client.reader_.response());
+    }
     return size * count;
   }
   static size_t OnBody(char* data, size_t size, size_t count, void* self) {
     auto& client = *static_cast<CurlClient*>(self);
+    if (client.Streams()) {
+      client.sink_->OnBody({data, size * count});
+      return size * count;
+    }
     return client.reader_.ReadBody({data, size * count}) ? size * count : 0;
+  }
+
+  bool Streams() const {
+    return sink_ != nullptr && reader_.response().status / 100 == 2;
   }
 
   // Drops the headers of the user if the response redirects to another origin,
@@ -258,6 +304,8 @@ class CurlClient {
   const HttpRequest request_;
   const int max_redirects_;
   const std::function<void(CURL*)> configure_;
+  LongPolls long_polls_;
+  StreamSink* const sink_;
   HttpReader reader_;
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   bool is_ready_ = false;

@@ -40,6 +40,7 @@ struct HttpOutcome {
   std::string text = {};  // Describes a failure.
   HttpResponse response = {};
   absl::Time received = absl::InfinitePast();  // When the response was.
+  bool was_held = false;  // The server held the request: poll again.
 };
 
 // Collects a response from what a client reads. Thread-compatible.
@@ -91,16 +92,23 @@ struct PollerRules {
 // with a response. Sets the `retry_after` of the response.
 Poll<> JudgeOutcome(HttpOutcome& outcome, const PollerRules& rules);
 
-// Returns `answer`, with `hint` if the wait goes on and it has none.
-Poll<> AddHint(Poll<> answer, RetryAfter hint);
+// The next poll as the server wants it.
+struct NextPoll {
+  RetryAfter retry_after;
+  bool is_immediate;  // Unless there is a `retry_after`.
+};
+
+// Returns `answer`, with what the server wants if the wait continues and the
+// answer does not say it itself.
+Poll<> AddNextPoll(Poll<> answer, NextPoll next);
 
 template <typename T>
-Poll<T> WithHint(Poll<T> answer, RetryAfter hint) {
+Poll<T> WithNextPoll(Poll<T> answer, NextPoll next) {
   if (answer.has_value()) return answer;
-  return Poll<T>(AddHint(std::move(answer), hint));
+  return Poll<T>(AddNextPoll(std::move(answer), next));
 }
-inline Poll<> WithHint(Poll<> answer, RetryAfter hint) {
-  return AddHint(std::move(answer), hint);
+inline Poll<> WithNextPoll(Poll<> answer, NextPoll next) {
+  return AddNextPoll(std::move(answer), next);
 }
 
 // Stands for a missing function of the user. The detail is "HTTP 200: OK".
