@@ -375,6 +375,7 @@ absl::Status DurableWork(const Invocation& invocation) {
   if (!policy.ok()) return policy.status();
   const absl::StatusOr<HttpOptions> http = arguments.http.Options(flags);
   if (!http.ok()) return http.status();
+  policy->poll_timeout = arguments.probe_timeout + http->long_poll.hold;
   return Work(arguments, *std::move(policy), *http, *words, out, err);
 }
 

@@ -125,6 +125,20 @@ std::string OperationOf(const WaitArguments& arguments,
   return arguments.wait().gone() ? absl::StrCat("gone ", text) : text;
 }
 
+bool IsHttp(const Target& target) {
+  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps ||
+         target.scheme == Scheme::kHttpUnix;
+}
+
+// Returns the time for which a target may hold a request.
+absl::Duration HoldOf(const WaitArguments& arguments, const Target& target) {
+  if (!IsHttp(target)) return absl::ZeroDuration();
+  const absl::StatusOr<HttpOptions> http =
+      arguments.http().Options(arguments.flags(), target.label);
+  return http.ok() ? absl::Duration(http->long_poll.hold)
+                   : absl::ZeroDuration();
+}
+
 absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
     const WaitArguments& arguments, ProbeFactory& factory) {
   std::vector<WaitTarget> targets;
@@ -139,19 +153,14 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
   for (const Target& target : arguments.targets()) {
     absl::StatusOr<std::unique_ptr<Probe>> probe = factory.Make(target);
     if (!probe.ok()) return probe.status();
-    targets.push_back(
-        {.label = target.label,
-         .text = target.text,
-         .probe = *std::move(probe),
-         .operation = OperationOf(arguments, target.text),
-         .probe_timeout = arguments.wait().ProbeTimeoutOf(target.label)});
+    targets.push_back({.label = target.label,
+                       .text = target.text,
+                       .probe = *std::move(probe),
+                       .operation = OperationOf(arguments, target.text),
+                       .probe_timeout = arguments.wait().ProbeTimeoutOf(
+                           target.label, HoldOf(arguments, target))});
   }
   return targets;
-}
-
-bool IsHttp(const Target& target) {
-  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps ||
-         target.scheme == Scheme::kHttpUnix;
 }
 
 bool IsGrpc(const Target& target) {

@@ -23,10 +23,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/json_expression.h"
 #include "cli/probes/http/text_regex.h"
+#include "cli/text/duration_text.h"
 #include "cli/text/read_file.h"
 
 namespace waiter::cli {
@@ -41,13 +43,13 @@ constexpr size_t kMaxHeaders = size_t{1} << 20;
 // The longest registered method has 17 characters.
 constexpr size_t kLongestMethod = 64;
 
-constexpr std::array<std::string_view, 16> kNames = {
+constexpr std::array<std::string_view, 18> kNames = {
     "bearer",      "method",          "header",
     "data",        "status",          "body-regex",
     "json",        "expect-header",   "not-ready-on",
     "fail-status", "fail-body-regex", "fail-json",
     "print",       "insecure",        "ca-file",
-    "no-redirect"};
+    "no-redirect", "netrc",           "long-poll"};
 
 // Returns whether `text` is a token (RFC 9110, 5.6.2): a method, or the name of
 // a header.
@@ -224,6 +226,30 @@ absl::Status ReadCaFile(std::string_view text, std::string& path) {
              : absl::InvalidArgumentError("cannot open the file");
 }
 
+absl::Status ReadNetrc(std::string_view text, std::string& path) {
+  path = text;
+  return std::ifstream(path)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("cannot open the file");
+}
+
+absl::Status ReadLongPoll(std::string_view text, HttpLongPoll& long_poll) {
+  const std::pair<std::string_view, std::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  const absl::StatusOr<absl::Duration> hold = ParseDurationText(parts.first);
+  if (!hold.ok()) return hold.status();
+  if (*hold < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(
+        "a server can hold a request for a second or more");
+  }
+  if (absl::StrContains(text, ':') && !IsToken(parts.second)) {
+    return absl::InvalidArgumentError(
+        "it must have the form TIME[:PARAMETER], such as 30s:timeout");
+  }
+  long_poll = {.hold = *hold, .parameter = std::string(parts.second)};
+  return absl::OkStatus();
+}
+
 // Reads the value of the flag `name` of `kNames` into its option.
 absl::Status ReadOption(std::string_view name, std::string_view text,
                         HttpOptions& options) {
@@ -241,6 +267,8 @@ absl::Status ReadOption(std::string_view name, std::string_view text,
   if (name == "expect-header") return ReadExpectedHeader(text, options);
   if (name == "not-ready-on") return ReadStatuses(text, options.not_ready_on);
   if (name == "ca-file") return ReadCaFile(text, options.ca_file);
+  if (name == "netrc") return ReadNetrc(text, options.netrc_file);
+  if (name == "long-poll") return ReadLongPoll(text, options.long_poll);
   if (name == "insecure") options.verify = false;
   if (name == "no-redirect") options.follow_redirects = false;
   return absl::OkStatus();
@@ -302,6 +330,11 @@ void HttpFlags::AddTo(Flags& flags) {
   flags.AddSwitch("insecure", "accept any certificate", insecure_);
   flags.Add("ca-file", "FILE", "file of trusted certificate authorities (PEM)",
             reader("ca-file"));
+  flags.Add("netrc", "FILE", "file of logins for hosts (.netrc)",
+            reader("netrc"));
+  flags.Add("long-poll", "30s[:PARAM]",
+            "let servers hold a request until there is news",
+            reader("long-poll"));
   flags.AddSwitch("no-redirect", "do not follow redirects", no_redirect_);
   flags.AddSwitch("ipv4", "use IPv4 only", ipv4_);
   flags.AddSwitch("ipv6", "use IPv6 only", ipv6_);

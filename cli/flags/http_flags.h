@@ -35,8 +35,8 @@ class HttpFlags {
 
   // Adds --method, --header, --bearer, --data, --status, --body-regex, --json,
   // --expect-header, --not-ready-on, --fail-json, --fail-status,
-  // --fail-body-regex, --print, --insecure, --ca-file, --no-redirect, --ipv4
-  // and --ipv6.
+  // --fail-body-regex, --print, --insecure, --ca-file, --netrc, --long-poll,
+  // --no-redirect, --ipv4 and --ipv6.
   void AddTo(Flags& flags);
 
   // Returns the options for the target that is called `label`: those of flags

@@ -210,10 +210,11 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
 }
 
 std::optional<absl::Duration> WaitFlags::ProbeTimeoutOf(
-    const std::string& label) const {
+    const std::string& label, absl::Duration hold) const {
   const auto found = probe_timeouts_.find(label);
-  if (found == probe_timeouts_.end()) return std::nullopt;
-  return found->second;
+  const bool has_own = found != probe_timeouts_.end();
+  if (!has_own && hold == absl::ZeroDuration()) return std::nullopt;
+  return (has_own ? found->second : probe_timeout_) + hold;
 }
 
 absl::StatusOr<size_t> WaitFlags::Needed(const Flags& flags,

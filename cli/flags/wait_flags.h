@@ -51,9 +51,10 @@ class WaitFlags {
   absl::StatusOr<WaitRunOptions> Options(const Flags& flags,
                                          size_t targets) const;
 
-  // Returns the time for each poll of the target that is called `label`, if it
-  // has one of its own.
-  std::optional<absl::Duration> ProbeTimeoutOf(const std::string& label) const;
+  // Returns the time for each poll of the target that is called `label`, in
+  // which the target may hold a request for `hold`. Unset: that of all targets.
+  std::optional<absl::Duration> ProbeTimeoutOf(const std::string& label,
+                                               absl::Duration hold) const;
 
   // Whether PROGRAM runs even if the wait failed.
   bool run_anyway() const { return run_anyway_; }

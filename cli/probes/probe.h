@@ -46,6 +46,10 @@ struct Finding {
   absl::Duration retry_after = absl::ZeroDuration();
   std::string retry_after_source = {};
 
+  // Whether the target held the request until it had news, so that the next
+  // poll may begin immediately.
+  bool was_held = false;
+
   // Share of the work that is done, from 0 to 1, if the target reports it.
   std::optional<double> progress = std::nullopt;
 

@@ -65,6 +65,9 @@ void TargetWait::Answer(Finding finding, const PollCompletion<>& done) {
   if (rules_.gone) finding = Inverted(std::move(finding));
   if (rules_.ignore_retry_after) finding.retry_after = absl::ZeroDuration();
   Poll<> poll(finding.status, finding.detail, finding.retry_after);
+  if (finding.was_held && finding.retry_after == absl::ZeroDuration()) {
+    poll = std::move(poll).WithNextDelay(absl::ZeroDuration());
+  }
   found_ = std::move(finding);
   if (!is_over_) done(std::move(poll));
 }

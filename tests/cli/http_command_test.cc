@@ -14,6 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
@@ -23,6 +25,8 @@ namespace waiter::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -68,6 +72,38 @@ TEST_F(HttpCommandTest, JobThatFailsEndsTheWaitAtOnce) {
   EXPECT_THAT(waiter.err(),
               HasSubstr("FATAL: HTTP 200, .status is \"FAILED\": disk quota"));
   EXPECT_EQ(server.connections(), 2);
+}
+
+// Holds each request but the first for 600 ms.
+void Hold(Connection& connection) {
+  connection.ReadRequest();
+  if (connection.ordinal() > 1) absl::SleepFor(absl::Milliseconds(600));
+  connection.Send(Response("200 OK", connection.ordinal() > 2
+                                         ? R"({"state": "DONE"})"
+                                         : R"({"state": "RUNNING"})"));
+}
+
+TEST_F(HttpCommandTest, HeldRequestIsFollowedByTheNextWithoutADelay) {
+  const SocketServer server(Hold);
+  WaiterProcess waiter({server.Url("/jobs/7"), "--intervals=10ms,10m",
+                        "--timeout=inf", "--probe-timeout=20s",
+                        "--long-poll=1s:timeout", "--json=.state==\"DONE\""});
+
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_THAT(server.requests(),
+              Each(HasSubstr("GET /jobs/7?timeout=1 HTTP/1.1")));
+  EXPECT_EQ(server.connections(), 3);
+}
+
+TEST_F(HttpCommandTest, LoginsMayComeFromAFile) {
+  const SocketServer server(InTurn({Response("200 OK")}));
+  const std::string path = absl::StrCat(testing::TempDir(), "/netrc");
+  std::ofstream(path) << "machine 127.0.0.1 login anna password secret\n";
+  WaiterProcess waiter({server.Url("/"), absl::StrCat("--netrc=", path)});
+
+  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
+  EXPECT_THAT(server.requests(),
+              ElementsAre(HasSubstr("Authorization: Basic YW5uYTpzZWNyZXQ=")));
 }
 
 TEST_F(HttpCommandTest, StatusOrLineMayMeanFailed) {

@@ -204,6 +204,10 @@ void CurlTransfer::SetTrust() {
     Set(CURLOPT_SSL_VERIFYPEER, 0L);
     Set(CURLOPT_SSL_VERIFYHOST, 0L);
   }
+  if (!options_->netrc_file.empty()) {
+    Set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+    Set(CURLOPT_NETRC_FILE, options_->netrc_file.c_str());
+  }
   if (!options_->ca_file.empty()) {
     Set(CURLOPT_CAINFO, options_->ca_file.c_str());
     // Otherwise libcurl trusts the system's certificates, too.

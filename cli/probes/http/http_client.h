@@ -15,7 +15,7 @@
 // server that accepts no new ones. A socket is used without a proxy, and no
 // redirect leaves it. For other requests the environment sets proxies
 // (http_proxy, https_proxy, all_proxy, no_proxy), except for this machine
-// itself. The client reads nothing else of the environment, and no .netrc.
+// itself. The client reads nothing else of the environment.
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_CLIENT_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_CLIENT_H_

@@ -63,7 +63,13 @@ struct HttpOptions {
   bool verify = true;
   std::string ca_file = {};
 
+  // File of logins for hosts, in the form of .netrc; empty: none. A user in the
+  // URL counts in its place.
+  std::string netrc_file = {};
+
   bool follow_redirects = true;
+
+  HttpLongPoll long_poll = {};
 
   using Family = AddressFamily;
   Family family = Family::kAny;

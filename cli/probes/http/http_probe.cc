@@ -29,26 +29,29 @@ class HttpProbe final : public Probe {
         destination_(std::move(destination)),
         options_(std::move(options)),
         judge_(std::move(judge)),
-        remembers_(judge_ == nullptr && Suits(*options_)) {}
+        remembers_(judge_ == nullptr && Suits(*options_)),
+        long_polls_(options_->long_poll) {}
 
-  void Start(const PollContext& /*context*/, Done done) override {
+  void Start(const PollContext& context, Done done) override {
     done_ = std::move(done);
+    hold_ = long_polls_.NextHold(context.timeout);
+    sent_ = GetRealClock().MonotonicNow();
     HttpDestination destination = destination_;
+    destination.url = long_polls_.Url(destination_.url, hold_);
     destination.own_headers = memory_.Conditions();
+    for (auto& field : long_polls_.Fields(hold_)) {
+      destination.own_headers.push_back(std::move(field));
+    }
     transfer_ = client_.Start(destination, options_, [this](HttpAnswer answer) {
-      const absl::Time now = GetRealClock().TimeNow();
-      if (remembers_ && !answer.is_redirected &&
-          answer.error == HttpAnswer::Error::kNone) {
-        memory_.Apply(answer);
-      }
-      End(judge_ == nullptr ? JudgeHttp(*options_, answer, now)
-                            : judge_(answer, now));
+      Take(std::move(answer));
     });
   }
 
   void TimeOut(absl::Duration timeout) override {
     if (transfer_ == nullptr) return;
-    End(JudgeHttpTimeout(transfer_->Answer(), timeout));
+    WasHeld(/*status=*/0);
+    End(JudgeHttpTimeout(*options_, transfer_->Answer(), timeout,
+                         GetRealClock().TimeNow()));
   }
 
   void Cancel() override {
@@ -65,6 +68,25 @@ class HttpProbe final : public Probe {
     return HttpMemory::Suits(options.method, options.data.has_value(), headers);
   }
 
+  bool WasHeld(int status) {
+    return long_polls_.WasHeld(
+        hold_, {.took = absl::FromChrono(GetRealClock().MonotonicNow() - sent_),
+                .status = status});
+  }
+
+  void Take(HttpAnswer answer) {
+    const absl::Time now = GetRealClock().TimeNow();
+    const bool is_answer = answer.error == HttpAnswer::Error::kNone;
+    const bool was_held = WasHeld(is_answer ? answer.status : 0);
+    if (remembers_ && !answer.is_redirected && is_answer) {
+      memory_.Apply(answer);
+    }
+    Finding finding = judge_ == nullptr ? JudgeHttp(*options_, answer, now)
+                                        : judge_(answer, now);
+    finding.was_held = was_held;
+    End(std::move(finding));
+  }
+
   // `done_` may start the next poll, or destroy this.
   void End(Finding finding) {
     transfer_ = nullptr;
@@ -78,6 +100,10 @@ class HttpProbe final : public Probe {
   const HttpJudge judge_;  // Null: `JudgeHttp`.
   const bool remembers_;
   HttpMemory memory_;
+  LongPolls long_polls_;
+  // Of the request under way.
+  absl::Duration hold_;
+  MonotonicTime sent_;
   Done done_;
   std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
 };

@@ -314,7 +314,41 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
   return finding;
 }
 
-Finding JudgeHttpTimeout(const HttpAnswer& answer, absl::Duration timeout) {
+namespace {
+
+// Returns what the lines of a body decide that has not ended, if they do.
+std::optional<Finding> JudgeLines(const HttpOptions& options, HttpAnswer answer,
+                                  absl::Time now) {
+  if (options.body.empty() && options.fail_body.empty()) return std::nullopt;
+  answer.body.resize(answer.body.rfind('\n') + 1);  // 0 if there is no line.
+  Finding finding = JudgeHttp(options, answer, now);
+  if (finding.status != PollStatus::kSuccess &&
+      finding.status != PollStatus::kFailed) {
+    return std::nullopt;
+  }
+  return finding;
+}
+
+Finding EndlessBody(const HttpOptions& options, const HttpAnswer& answer,
+                    std::string_view limit) {
+  const std::string_view type = answer.header("Content-Type");
+  const bool is_stream = absl::StartsWithIgnoreCase(type, "text/event-stream");
+  Finding finding = {.status = PollStatus::kServerError,
+                     .detail = absl::StrCat(
+                         "HTTP ", answer.status,
+                         is_stream ? ", a stream of events that did not end in "
+                                   : ", body not complete within ",
+                         limit)};
+  if (is_stream && options.body.empty() && options.json.empty()) {
+    finding.hint = "a stream of events: --method=HEAD or --body-regex";
+  }
+  return finding;
+}
+
+}  // namespace
+
+Finding JudgeHttpTimeout(const HttpOptions& options, const HttpAnswer& answer,
+                         absl::Duration timeout, absl::Time now) {
   const std::string limit = absl::FormatDuration(timeout);
   Finding finding = {.status = PollStatus::kServerError};
   switch (answer.stage) {
@@ -331,9 +365,8 @@ Finding JudgeHttpTimeout(const HttpAnswer& answer, absl::Duration timeout) {
       finding.detail = absl::StrCat("connected, no answer within ", limit);
       break;
     case HttpStage::kReading:
-      finding.detail = absl::StrCat("HTTP ", answer.status,
-                                    ", body not complete within ", limit);
-      break;
+      return JudgeLines(options, answer, now)
+          .value_or(EndlessBody(options, answer, limit));
   }
   return finding;
 }

@@ -35,8 +35,10 @@ namespace waiter::cli {
 Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
                   absl::Time now);
 
-// Judges a request that has taken `timeout`, with `answer` so far.
-Finding JudgeHttpTimeout(const HttpAnswer& answer, absl::Duration timeout);
+// Judges a request that has taken `timeout`, with `answer` so far. The lines of
+// a body that has not ended may satisfy `body` and `fail_body`, and so decide.
+Finding JudgeHttpTimeout(const HttpOptions& options, const HttpAnswer& answer,
+                         absl::Duration timeout, absl::Time now);
 
 }  // namespace waiter::cli
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/probes/http/http_options.h"
 #include "gmock/gmock.h"
@@ -128,14 +129,16 @@ TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
   Flags flags("waiter", "", "");
   HttpFlags http;
   http.AddTo(flags);
-  ASSERT_TRUE(flags
-                  .Parse({"--header=Accept: a/b", "--status=200",
-                          "--header@web=X-Key: 1", "--header@web", "X-Too: 2",
-                          "--status@web=401", "--insecure@web",
-                          "--data@api=@/dev/null", "--header@api=Y: 3",
-                          "--fail-status=410", "--fail-status@api=404",
-                          "--fail-json@api=.a", "--print@api=.b"})
-                  .ok());
+  ASSERT_TRUE(
+      flags
+          .Parse({"--header=Accept: a/b", "--status=200",
+                  "--header@web=X-Key: 1", "--header@web", "X-Too: 2",
+                  "--status@web=401", "--insecure@web", "--data@api=@/dev/null",
+                  "--header@api=Y: 3", "--fail-status=410",
+                  "--fail-status@api=404", "--fail-json@api=.a",
+                  "--print@api=.b", "--long-poll=20s",
+                  "--long-poll@api=30s:timeout", "--netrc@api=/dev/null"})
+          .ok());
   const absl::StatusOr<HttpOptions> web = http.Options(flags, "web");
   ASSERT_TRUE(web.ok()) << web.status();
   ASSERT_EQ(web->headers.size(), 3U);
@@ -146,8 +149,15 @@ TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
   EXPECT_FALSE(web->verify);
   EXPECT_FALSE(web->data.has_value());
 
+  EXPECT_EQ(web->long_poll.hold, absl::Seconds(20));
+  EXPECT_EQ(web->long_poll.parameter, "");
+  EXPECT_EQ(web->netrc_file, "");
+
   const absl::StatusOr<HttpOptions> api = http.Options(flags, "api");
   ASSERT_TRUE(api.ok()) << api.status();
+  EXPECT_EQ(api->long_poll.hold, absl::Seconds(30));
+  EXPECT_EQ(api->long_poll.parameter, "timeout");
+  EXPECT_EQ(api->netrc_file, "/dev/null");
   EXPECT_EQ(api->headers.size(), 2U);
   EXPECT_TRUE(api->status.Contains(200));
   EXPECT_TRUE(api->verify);
@@ -270,6 +280,11 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
       {{"--expect-header=X-A"}, "it must have the form NAME=EXPRESSION"},
       {{"--expect-header=X-A=("}, "not a regular expression"},
       {{"--ca-file=/no/such/file"}, "cannot open the file"},
+      {{"--netrc=/no/such/file"}, "cannot open the file"},
+      {{"--long-poll=soon"}, "--long-poll=soon: "},
+      {{"--long-poll=900ms"}, "for a second or more"},
+      {{"--long-poll=30s:"}, "it must have the form TIME[:PARAMETER]"},
+      {{"--long-poll=30s:a=b"}, "it must have the form TIME[:PARAMETER]"},
       {{"--ipv4", "--ipv6"}, "--ipv6: contradicts --ipv4"},
       {{"--insecure", "--ca-file=/proc/self/status"}, "contradicts --insecure"},
       {{"--method=HEAD", "--data=a"}, "--data: HEAD has no body"},

@@ -393,7 +393,8 @@ TEST(HttpVerdictTest, TimeoutSaysHowFarThePollCame) {
     answer.addresses = {FixedAddresses("127.0.0.1", 80).front(),
                         FixedAddresses("::1", 80).front()};
     answer.status = stage == HttpStage::kReading ? 200 : 0;
-    const Finding finding = JudgeHttpTimeout(answer, absl::Seconds(10));
+    const Finding finding =
+        JudgeHttpTimeout({}, answer, absl::Seconds(10), kNow);
     EXPECT_FALSE(finding.absent);
     return std::pair(finding.status, finding.detail);
   };
@@ -412,6 +413,41 @@ TEST(HttpVerdictTest, TimeoutSaysHowFarThePollCame) {
   EXPECT_EQ(judge(HttpStage::kReading),
             Found(PollStatus::kServerError,
                   "HTTP 200, body not complete within 10s"));
+}
+
+TEST(HttpVerdictTest, LinesOfABodyThatDoesNotEndMayDecide) {
+  struct Row {
+    std::string_view flags;
+    std::string_view body;
+    PollStatus status;
+    std::string_view detail;
+    std::string_view hint = "";
+  };
+  constexpr std::string_view kEndless =
+      "HTTP 200, a stream of events that did not end in 10s";
+  for (const Row& row :
+       {Row{"--body-regex=^data:.done",
+            "data: done\n\ndata:", PollStatus::kSuccess, "HTTP 200 Reason"},
+        {"--fail-body-regex=failed", "failed\n", PollStatus::kFailed,
+         "HTTP 200, body matches /failed/"},
+        {"--body-regex=done", "data: done", PollStatus::kServerError, kEndless},
+        {"--body-regex=done", "", PollStatus::kServerError, kEndless},
+        {"--body-regex=done --json=.a", "done\n", PollStatus::kServerError,
+         kEndless},
+        {"", "data: 1\n", PollStatus::kServerError, kEndless,
+         "a stream of events: --method=HEAD or --body-regex"}}) {
+    HttpAnswer answer = AnswerOf(200);
+    answer.stage = HttpStage::kReading;
+    answer.headers = {{"Content-Type", "text/event-stream; charset=utf-8"}};
+    answer.body = row.body;
+
+    const Finding finding =
+        JudgeHttpTimeout(OptionsOf(row.flags), answer, absl::Seconds(10), kNow);
+
+    EXPECT_EQ(finding.status, row.status) << row.flags << row.body;
+    EXPECT_EQ(finding.detail, row.detail) << row.flags << row.body;
+    EXPECT_EQ(finding.hint, row.hint) << row.flags << row.body;
+  }
 }
 
 TEST(HttpVerdictTest, DetailsAreShort) {
