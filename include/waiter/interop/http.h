@@ -59,9 +59,10 @@
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
 
-#include "waiter/interop/internal/http_judge.h"    // IWYU pragma: export
-#include "waiter/interop/internal/http_memory.h"   // IWYU pragma: export
-#include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
+#include "waiter/interop/internal/http_judge.h"      // IWYU pragma: export
+#include "waiter/interop/internal/http_memory.h"     // IWYU pragma: export
+#include "waiter/interop/internal/http_message.h"    // IWYU pragma: export
+#include "waiter/interop/internal/http_operation.h"  // IWYU pragma: export
 
 #if __has_include(<curl/curl.h>)
 

@@ -1,0 +1,894 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "waiter/classify.h"
+#include "waiter/interop/http.h"
+#include "waiter/poll.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'767'323'045);
+
+HttpResponse Response(int status, std::string body = "",
+                      HttpFields headers = {}) {
+  return {
+      .status = status, .headers = std::move(headers), .body = std::move(body)};
+}
+
+// An operation whose requests and answers a test writes down in turn.
+class Followed {
+ public:
+  explicit Followed(HttpOperationPlan plan) : tracker_(std::move(plan)) {}
+
+  // Expects that the next request is `line`, such as "GET https://...", and
+  // answers it.
+  HttpOperationStep Answer(std::string_view line, HttpResponse response) {
+    return Take(line, [&] { return tracker_.Take(response, now_); });
+  }
+
+  HttpOperationStep Lose(std::string_view line, bool was_sent) {
+    return Take(line, [&] {
+      return tracker_.TakeFailure(ServerError("no answer within 5s"), was_sent);
+    });
+  }
+
+  void Sleep(absl::Duration delay) { now_ += delay; }
+  const HttpRequest& request() const { return request_; }
+  HttpOperationTracker& tracker() { return tracker_; }
+
+ private:
+  template <typename F>
+  HttpOperationStep Take(std::string_view line, F take) {
+    EXPECT_FALSE(tracker_.has_ended());
+    request_ = tracker_.Next();
+    const std::string method = !request_.method.empty()    ? request_.method
+                               : request_.body.has_value() ? "POST"
+                                                           : "GET";
+    EXPECT_EQ(absl::StrCat(method, " ", request_.url), line);
+    return take();
+  }
+
+  HttpOperationTracker tracker_;
+  HttpRequest request_;
+  absl::Time now_ = kNow;
+};
+
+HttpOperationPlan Plan(std::string method, std::string url) {
+  return {.request = {.url = std::move(url),
+                      .method = std::move(method),
+                      .headers = {{"Authorization", "Bearer t"},
+                                  {"Content-Type", "application/json"}},
+                      .body = "{}"}};
+}
+
+HttpOperationPlan Adopt(std::string url) {
+  return {.request = {.url = std::move(url)}};
+}
+
+void ExpectRuns(const HttpOperationStep& step, std::string_view text) {
+  EXPECT_EQ(step.poll.status(), PollStatus::kNotReady) << step.poll.error();
+  EXPECT_EQ(step.poll.detail(), text);
+  EXPECT_FALSE(step.again);
+}
+
+void ExpectSuccess(Followed& operation, const HttpOperationStep& step) {
+  EXPECT_EQ(step.poll.status(), PollStatus::kSuccess) << step.poll.error();
+  EXPECT_FALSE(step.again);
+  EXPECT_TRUE(operation.tracker().has_ended());
+}
+
+void ExpectFailed(Followed& operation, const HttpOperationStep& step,
+                  absl::StatusCode code, std::string_view text) {
+  EXPECT_EQ(step.poll.status(), PollStatus::kFailed) << step.poll.detail();
+  EXPECT_EQ(step.poll.error().code(), code) << step.poll.error();
+  EXPECT_THAT(step.poll.error().message(), HasSubstr(std::string(text)));
+  EXPECT_FALSE(step.again);
+  EXPECT_TRUE(operation.tracker().has_ended());
+}
+
+// RFC 9110, 15.3.3.
+TEST(HttpOperationTest, AcceptedRequestIsFollowedByItsLocation) {
+  Followed operation(Plan("POST", "https://h/v1/jobs?dry=1"));
+  HttpOperationStep step = operation.Answer(
+      "POST https://h/v1/jobs?dry=1",
+      Response(202, "", {{"Location", "jobs/7"}, {"Retry-After", "3"}}));
+  ExpectRuns(step, "started (accepted: HTTP 202)");
+  EXPECT_EQ(step.poll.retry_after(), absl::Seconds(3));
+
+  ExpectRuns(operation.Answer("GET https://h/v1/jobs/7", Response(202)),
+             "HTTP 202, no state in the answer (accepted: HTTP 202)");
+  ExpectRuns(operation.Answer("GET https://h/v1/jobs/7",
+                              Response(202, "", {{"Location", "/other/8"}})),
+             "HTTP 202, no state in the answer (accepted: HTTP 202)");
+  step = operation.Answer("GET https://h/other/8",
+                          Response(303, "", {{"Location", "/results/8"}}));
+  EXPECT_TRUE(step.again);
+  ExpectSuccess(operation, operation.Answer("GET https://h/results/8",
+                                            Response(200, "rows")));
+}
+
+TEST(HttpOperationTest, StatusRequestsHaveNoBodyAndNoFieldsOfTheBody) {
+  Followed operation(Plan("POST", "https://h/jobs"));
+  operation.Answer("POST https://h/jobs",
+                   Response(202, "", {{"Location", "/jobs/7"}}));
+  EXPECT_EQ(operation.request().body, "{}");
+  EXPECT_EQ(operation.request().headers.size(), 2u);
+
+  operation.Answer("GET https://h/jobs/7", Response(202));
+  EXPECT_EQ(operation.request().body, std::nullopt);
+  EXPECT_THAT(operation.request().headers,
+              ElementsAre(Pair("Authorization", "Bearer t")));
+}
+
+// Azure/msrestazure-for-python#157: the status of the response says nothing.
+TEST(HttpOperationTest, LocationThatAnswers200WithFailedInItsBodyHasFailed) {
+  Followed operation(Plan("DELETE", "https://h/disks/1"));
+  operation.Answer(
+      "DELETE https://h/disks/1",
+      Response(202, "", {{"Location", "/operations/9?api-version=1"}}));
+  ExpectFailed(
+      operation,
+      operation.Answer(
+          "GET https://h/operations/9?api-version=1",
+          Response(200, R"({"id": "9", "status": "Failed", "error": {"code":)"
+                        R"( "ExecutionFailure", "message": "for a test"}})")),
+      absl::StatusCode::kAborted,
+      "HTTP 200: Failed, ExecutionFailure: for a test");
+}
+
+TEST(HttpOperationTest, LocationThatAnswers200WithAWordForRunningGoesOn) {
+  Followed operation(Plan("POST", "https://h/jobs"));
+  operation.Answer("POST https://h/jobs",
+                   Response(202, "", {{"Location", "/jobs/7"}}));
+  ExpectRuns(operation.Answer("GET https://h/jobs/7",
+                              Response(200, R"({"status": "InProgress"})")),
+             "InProgress (accepted: HTTP 202)");
+  // A server that speaks in words is believed by its words only.
+  ExpectRuns(operation.Answer("GET https://h/jobs/7",
+                              Response(200, R"({"status": "Tidying"})")),
+             "Tidying (accepted: HTTP 202)");
+  ExpectSuccess(operation,
+                operation.Answer("GET https://h/jobs/7",
+                                 Response(200, R"({"status": "Succeeded"})")));
+}
+
+// A 202 is never asked for again by the request that caused it.
+TEST(HttpOperationTest, StartIsSentOnceAndItsOutcomeIsNoStatus) {
+  for (const std::string method : {"POST", "PATCH", "PUT", "DELETE"}) {
+    Followed operation(Plan(method, "https://h/jobs"));
+    operation.Answer(method + " https://h/jobs",
+                     Response(202, "", {{"Location", "/jobs/7"}}));
+    operation.Answer("GET https://h/jobs/7", Response(503));
+    operation.Lose("GET https://h/jobs/7", /*was_sent=*/true);
+    operation.Answer("GET https://h/jobs/7", Response(202));
+    ExpectSuccess(operation,
+                  operation.Answer("GET https://h/jobs/7", Response(204)));
+  }
+}
+
+TEST(HttpOperationTest, StartWithoutAnAnswerIsRepeatedOnlyIfThatIsSafe) {
+  struct Row {
+    std::string method;
+    HttpFields headers;
+    bool was_sent;
+    bool is_repeated;
+  };
+  const std::vector<Row> rows = {
+      {"POST", {}, true, false},
+      {"POST", {}, false, true},
+      {"POST", {{"idempotency-key", "k"}}, true, true},
+      {"POST", {{"Repeatability-Request-ID", "k"}}, true, true},
+      {"PATCH", {}, true, false},
+      {"PUT", {}, true, true},
+      {"DELETE", {}, true, true},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(testing::Message() << row.method << row.headers.size());
+    HttpOperationPlan plan = Plan(row.method, "https://h/jobs");
+    plan.request.headers = row.headers;
+    Followed operation(std::move(plan));
+    const HttpOperationStep step =
+        operation.Lose(row.method + " https://h/jobs", row.was_sent);
+    EXPECT_EQ(operation.tracker().has_ended(), !row.is_repeated);
+    if (row.is_repeated) {
+      EXPECT_EQ(step.poll.status(), PollStatus::kServerError);
+      operation.Answer(row.method + " https://h/jobs", Response(200));
+      continue;
+    }
+    ExpectFailed(operation, step, absl::StatusCode::kUnknown,
+                 "got no answer (no answer within 5s), so that the operation "
+                 "may run; it is not started again");
+  }
+}
+
+TEST(HttpOperationTest, StartThatWasRefusedIsRepeated) {
+  struct Row {
+    int status;
+    HttpFields headers;
+    PollStatus found;
+  };
+  const std::vector<Row> rows = {
+      {429, {}, PollStatus::kThrottled},
+      {503, {{"Retry-After", "5"}}, PollStatus::kThrottled},
+      {403, {{"Retry-After", "5"}}, PollStatus::kThrottled},
+      {503, {}, PollStatus::kFailed},
+      {500, {}, PollStatus::kFailed},
+      {504, {}, PollStatus::kFailed},
+      {400, {}, PollStatus::kFailed},
+      {409, {}, PollStatus::kFailed},
+      // Stripe: the field wins over the status.
+      {409, {{"Stripe-Should-Retry", "true"}}, PollStatus::kServerError},
+      {500, {{"Stripe-Should-Retry", "true"}}, PollStatus::kServerError},
+      {429, {{"Stripe-Should-Retry", "false"}}, PollStatus::kFailed},
+      {503,
+       {{"Stripe-Should-Retry", "false"}, {"Retry-After", "5"}},
+       PollStatus::kFailed},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.status);
+    Followed operation(Plan("POST", "https://h/jobs"));
+    EXPECT_EQ(operation
+                  .Answer("POST https://h/jobs",
+                          Response(row.status, "", row.headers))
+                  .poll.status(),
+              row.found);
+    EXPECT_EQ(operation.tracker().has_ended(),
+              row.found == PollStatus::kFailed);
+  }
+}
+
+TEST(HttpOperationTest, RefusalHasTheCodeAndTheMessageOfTheServer) {
+  Followed operation(Plan("PUT", "https://h/vms/1"));
+  ExpectFailed(
+      operation,
+      operation.Answer("PUT https://h/vms/1",
+                       Response(409, R"({"error": {"code": "QuotaExceeded",)"
+                                     R"( "message": "no cores are left"}})")),
+      absl::StatusCode::kAborted, "HTTP 409: QuotaExceeded: no cores are left");
+}
+
+// The wish of `Prefer: respond-async` was ignored: no `Preference-Applied`.
+TEST(HttpOperationTest, ServerThatIgnoresAWishHasDoneTheWorkAlready) {
+  HttpOperationPlan plan = Plan("POST", "https://h/exports");
+  plan.request.headers = {{"Prefer", "respond-async, wait=10"}};
+  for (const int status : {200, 204}) {
+    Followed operation(plan);
+    const HttpOperationStep step =
+        operation.Answer("POST https://h/exports", Response(status, "rows"));
+    ExpectSuccess(operation, step);
+    EXPECT_EQ(step.poll.detail(),
+              absl::StrCat("HTTP ", status, ", done without waiting"));
+  }
+  Followed operation(plan);
+  operation.Answer("POST https://h/exports",
+                   Response(202, "", {{"Location", "/exports/1"}}));
+  operation.Answer("GET https://h/exports/1", Response(202));
+  EXPECT_THAT(operation.request().headers, IsEmpty());
+}
+
+TEST(HttpOperationTest, AcceptedWithoutAnAddressIsAnError) {
+  Followed operation(Plan("POST", "https://h/jobs"));
+  ExpectFailed(operation,
+               operation.Answer("POST https://h/jobs", Response(202)),
+               absl::StatusCode::kFailedPrecondition,
+               "HTTP 202: the operation runs, but the answer has no address");
+}
+
+TEST(HttpOperationTest, CreatedResourceIsAskedForItsState) {
+  Followed operation(Plan("POST", "https://h/jobs"));
+  EXPECT_TRUE(operation
+                  .Answer("POST https://h/jobs",
+                          Response(201, "", {{"Location", "/jobs/7"}}))
+                  .again);
+  ExpectRuns(operation.Answer("GET https://h/jobs/7",
+                              Response(200, R"({"state": "queued"})")),
+             "queued (state: a word for the state)");
+  ExpectSuccess(operation,
+                operation.Answer("GET https://h/jobs/7",
+                                 Response(200, R"({"state": "done"})")));
+}
+
+TEST(HttpOperationTest, IdBelowTheCollectionIsTheAddress) {
+  Followed operation(Plan("POST", "https://h/v1/batches"));
+  ExpectRuns(
+      operation.Answer("POST https://h/v1/batches",
+                       Response(200, R"({"id": "batch/1", "object": "batch",)"
+                                     R"( "status": "validating"})")),
+      "validating (openai: object batch)");
+  operation.Answer("GET https://h/v1/batches/batch%2F1", Response(503));
+}
+
+// Azure/autorest.csharp#2672 and Azure's guidelines for REST.
+TEST(HttpOperationTest, NewestMonitorOfAzureCountsAndPutEndsAtTheResource) {
+  Followed operation(Plan("PUT", "https://m/vms/1?api-version=2"));
+  ExpectRuns(
+      operation.Answer(
+          "PUT https://m/vms/1?api-version=2",
+          Response(201, R"({"properties": {"provisioningState": "Creating"}})",
+                   {{"Azure-AsyncOperation", "https://m/operations/1"},
+                    {"Location", "https://m/wrong"},
+                    {"Retry-After", "15"}})),
+      "started (azure: header Azure-AsyncOperation)");
+  ExpectRuns(operation.Answer(
+                 "GET https://m/operations/1",
+                 Response(200,
+                          R"({"status": "InProgress",)"
+                          R"( "percentComplete": 40})",
+                          {{"Azure-AsyncOperation", "https://m/operations/2"},
+                           {"Location", "https://m/result"}})),
+             "InProgress, 40 % (azure: header Azure-AsyncOperation)");
+  EXPECT_TRUE(operation
+                  .Answer("GET https://m/operations/2",
+                          Response(200, R"({"status": "succeeded"})"))
+                  .again);
+  const HttpOperationStep step = operation.Answer(
+      "GET https://m/vms/1?api-version=2",
+      Response(200, R"({"properties": {"provisioningState": "Succeeded"}})"));
+  ExpectSuccess(operation, step);
+}
+
+TEST(HttpOperationTest, ResourceLocationOfAzureHasTheResult) {
+  Followed operation(Plan("POST", "https://a/analyze"));
+  operation.Answer(
+      "POST https://a/analyze",
+      Response(202, "", {{"Operation-Location", "https://a/operations/1"}}));
+  EXPECT_TRUE(operation
+                  .Answer("GET https://a/operations/1",
+                          Response(200, R"({"status": "Succeeded",)"
+                                        R"( "resourceLocation": "/models/4"})"))
+                  .again);
+  ExpectSuccess(operation,
+                operation.Answer("GET https://a/models/4", Response(200)));
+}
+
+TEST(HttpOperationTest, ActionOfAzureEndsAtItsLocation) {
+  Followed operation(Plan("POST", "https://m/vms/1/capture"));
+  operation.Answer("POST https://m/vms/1/capture",
+                   Response(202, "",
+                            {{"Azure-AsyncOperation", "https://m/operations/1"},
+                             {"Location", "https://m/results/1"}}));
+  EXPECT_TRUE(operation
+                  .Answer("GET https://m/operations/1",
+                          Response(200, R"({"status": "Succeeded"})"))
+                  .again);
+  const HttpOperationStep step =
+      operation.Answer("GET https://m/results/1", Response(404));
+  ExpectFailed(operation, step, absl::StatusCode::kNotFound,
+               "the operation has succeeded, but its result cannot be read");
+}
+
+TEST(HttpOperationTest, TerminalStatesOfAzureCountInAnyCase) {
+  struct Row {
+    std::string body;
+    PollStatus found;
+    absl::StatusCode code;
+  };
+  const auto ok = absl::StatusCode::kOk;
+  const std::vector<Row> rows = {
+      {R"({"status": "SUCCEEDED"})", PollStatus::kSuccess, ok},
+      {R"({"status": "failed"})", PollStatus::kFailed,
+       absl::StatusCode::kAborted},
+      {R"({"status": "Canceled"})", PollStatus::kFailed,
+       absl::StatusCode::kCancelled},
+      {R"({"status": "CANCELLED"})", PollStatus::kFailed,
+       absl::StatusCode::kCancelled},
+      {R"({"status": "Running"})", PollStatus::kNotReady, ok},
+      {R"({"status": "AlmostThere"})", PollStatus::kNotReady, ok},
+      {R"({"status": ""})", PollStatus::kNotReady, ok},
+      {R"({"error": {"code": "Conflict", "message": "busy"}})",
+       PollStatus::kFailed, absl::StatusCode::kAborted},
+      {"", PollStatus::kNotReady, ok},
+      {"<html>", PollStatus::kNotReady, ok},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.body);
+    Followed operation(Plan("DELETE", "https://m/vms/1"));
+    operation.Answer(
+        "DELETE https://m/vms/1",
+        Response(202, "",
+                 {{"Azure-AsyncOperation", "https://m/operations/1"}}));
+    const HttpOperationStep step =
+        operation.Answer("GET https://m/operations/1", Response(200, row.body));
+    EXPECT_EQ(step.poll.status(), row.found) << step.poll.detail();
+    EXPECT_EQ(step.poll.error().code(), row.code);
+  }
+}
+
+TEST(HttpOperationTest, DetailsOfAnErrorOfAzureAreShown) {
+  Followed operation(Adopt("https://m/deployments/1"));
+  ExpectFailed(
+      operation,
+      operation.Answer(
+          "GET https://m/deployments/1",
+          Response(
+              200,
+              R"({"properties": {"provisioningState": "Failed", "error": )"
+              R"({"code": "DeploymentFailed", "message": "At least one )"
+              R"(resource failed.", "details": [{"code": "SkuNotAvailable",)"
+              R"( "message": "no such size here"}]}}})")),
+      absl::StatusCode::kAborted, "Failed, SkuNotAvailable: no such size here");
+}
+
+TEST(HttpOperationTest, DeletedResourceIsGone) {
+  Followed operation(Plan("DELETE", "https://m/vms/1"));
+  operation.Answer(
+      "DELETE https://m/vms/1",
+      Response(202, R"({"properties": {"provisioningState": "Deleting"}})"));
+  ExpectRuns(
+      operation.Answer(
+          "GET https://m/vms/1",
+          Response(200,
+                   R"({"properties": {"provisioningState": "Succeeded"}})")),
+      "Succeeded (azure: member properties.provisioningState)");
+  ExpectSuccess(operation,
+                operation.Answer("GET https://m/vms/1", Response(404)));
+}
+
+TEST(HttpOperationTest, OperationOfGoogleIsFoundByItsName) {
+  Followed operation(
+      Plan("POST", "https://g/v1beta1/projects/p/instances?x=1"));
+  ExpectRuns(operation.Answer(
+                 "POST https://g/v1beta1/projects/p/instances?x=1",
+                 Response(200, R"({"name": "projects/p/operations/o-1",)"
+                               R"( "metadata": {"progressPercent": 20}})")),
+             "not done, 20 % (google: name of an operation)");
+  ExpectFailed(
+      operation,
+      operation.Answer("GET https://g/v1beta1/projects/p/operations/o-1",
+                       Response(200, R"({"name": "projects/p/operations/o-1",)"
+                                     R"( "done": true, "error": {"code": 14,)"
+                                     R"( "message": "zone is down"}})")),
+      absl::StatusCode::kUnavailable, "zone is down");
+}
+
+// The rules of interop/google_cloud.h.
+TEST(HttpOperationTest, OperationOfGoogleThatIsDoneWithoutAResultHasFailed) {
+  Followed operation(Adopt("https://g/v1/operations/1"));
+  ExpectFailed(operation,
+               operation.Answer(
+                   "GET https://g/v1/operations/1",
+                   Response(200, R"({"name": "operations/1", "done": true})")),
+               absl::StatusCode::kInternal, "neither a response nor an error");
+}
+
+// googleapis: an operation is kept for a time only.
+TEST(HttpOperationTest, OperationThatExpiredAfterItRanHasNoKnownEnd) {
+  for (const int status : {404, 410}) {
+    Followed operation(Adopt("https://g/v1/operations/1"));
+    operation.Answer("GET https://g/v1/operations/1",
+                     Response(200, R"({"name": "operations/1", "done": false,)"
+                                   R"( "metadata": {}, "response": null})"));
+    ExpectFailed(
+        operation,
+        operation.Answer("GET https://g/v1/operations/1", Response(status)),
+        absl::StatusCode::kNotFound,
+        "the operation ran, and then expired or was deleted");
+  }
+}
+
+TEST(HttpOperationTest, StatusThatIsNotThereYetIsAwaitedForAWhile) {
+  Followed operation(Plan("POST", "https://h/jobs"));
+  operation.Answer("POST https://h/jobs",
+                   Response(202, "", {{"Location", "/jobs/7"}}));
+  operation.Sleep(HttpOperationTracker::kNotFoundGrace - absl::Seconds(1));
+  ExpectRuns(operation.Answer("GET https://h/jobs/7", Response(404)),
+             "HTTP 404, not there yet (accepted: HTTP 202)");
+  operation.Sleep(absl::Seconds(1));
+  ExpectFailed(operation,
+               operation.Answer("GET https://h/jobs/7", Response(404)),
+               absl::StatusCode::kNotFound, "HTTP 404");
+
+  Followed misspelt(Adopt("https://h/jobs/8"));
+  ExpectFailed(misspelt, misspelt.Answer("GET https://h/jobs/8", Response(404)),
+               absl::StatusCode::kNotFound, "HTTP 404");
+}
+
+// AIP-151: `:wait` is best effort, and may be missing.
+TEST(HttpOperationTest, WaitThatReturnsImmediatelyIsAnOrdinaryPoll) {
+  HttpOperationPlan plan = Adopt("https://g/v1/operations/1?alt=json");
+  plan.dialect = *HttpDialect::Parse("google:wait");
+  Followed operation(plan);
+  for (int i = 0; i < 3; ++i) {
+    ExpectRuns(operation.Answer("POST https://g/v1/operations/1:wait?alt=json",
+                                Response(200, R"({"name": "operations/1"})")),
+               "not done (google:wait: as told)");
+  }
+  for (const int status : {400, 404, 405, 501}) {
+    Followed without(plan);
+    EXPECT_TRUE(without
+                    .Answer("POST https://g/v1/operations/1:wait?alt=json",
+                            Response(status, R"({"error": {"code": 12,)"
+                                             R"( "status": "UNIMPLEMENTED"}})"))
+                    .again);
+    ExpectRuns(without.Answer("GET https://g/v1/operations/1?alt=json",
+                              Response(200, R"({"name": "operations/1"})")),
+               "not done (google:wait: as told)");
+  }
+}
+
+TEST(HttpOperationTest, AddressesOf4KilobytesAreFollowed) {
+  const std::string token(4096, 'k');
+  Followed operation(Plan("POST", "https://h/jobs"));
+  operation.Answer("POST https://h/jobs",
+                   Response(202, "", {{"Location", "/jobs/7?t=" + token}}));
+  ExpectSuccess(operation, operation.Answer("GET https://h/jobs/7?t=" + token,
+                                            Response(200)));
+
+  Followed endless(Plan("POST", "https://h/jobs"));
+  ExpectFailed(
+      endless,
+      endless.Answer(
+          "POST https://h/jobs",
+          Response(202, "", {{"Location", "/" + std::string(20'000, 'k')}})),
+      absl::StatusCode::kFailedPrecondition,
+      "Location: the address has 20001 bytes; the limit is 16384");
+}
+
+TEST(HttpOperationTest, OtherOriginGetsNoCredentialsUnlessTrusted) {
+  HttpOperationPlan plan = Plan("POST", "https://user:pw@h/jobs");
+  Followed operation(plan);
+  operation.Answer("POST https://user:pw@h/jobs",
+                   Response(202, "", {{"Location", "https://x:y@other/7"}}));
+  operation.Answer("GET https://other/7", Response(202));
+  EXPECT_THAT(operation.request().headers, IsEmpty());
+
+  plan.trusted_origins = {"https://OTHER:443/ignored"};
+  Followed trusting(plan);
+  trusting.Answer("POST https://user:pw@h/jobs",
+                  Response(202, "", {{"Location", "https://other/7"}}));
+  trusting.Answer("GET https://other/7", Response(202));
+  EXPECT_THAT(trusting.request().headers,
+              ElementsAre(Pair("Authorization", "Bearer t")));
+
+  // The same origin also gets the user and the password.
+  Followed same(plan);
+  same.Answer("POST https://user:pw@h/jobs",
+              Response(202, "", {{"Location", "https://h:443/7"}}));
+  same.Answer("GET https://user:pw@h:443/7", Response(202));
+  EXPECT_THAT(same.request().headers,
+              ElementsAre(Pair("Authorization", "Bearer t")));
+}
+
+TEST(HttpOperationTest, NoAddressLeadsFromHttpsToAnotherScheme) {
+  for (const std::string location :
+       {"http://h/jobs/7", "ftp://h/7", "file:///etc/passwd", "//"}) {
+    SCOPED_TRACE(location);
+    for (const std::string_view field :
+         {"Location", "Operation-Location", "Azure-AsyncOperation"}) {
+      Followed operation(Plan("POST", "https://h/jobs"));
+      ExpectFailed(
+          operation,
+          operation.Answer("POST https://h/jobs",
+                           Response(202, "", {{std::string(field), location}})),
+          absl::StatusCode::kFailedPrecondition, field);
+    }
+  }
+}
+
+TEST(HttpOperationTest, RedirectsEndAfterTenInARow) {
+  Followed operation(Adopt("https://h/0"));
+  for (int i = 0; i < HttpOperationTracker::kMaxRedirects; ++i) {
+    EXPECT_TRUE(operation
+                    .Answer(absl::StrCat("GET https://h/", i),
+                            Response(i % 2 == 0 ? 302 : 301, "",
+                                     {{"Location", absl::StrCat("/", i + 1)}}))
+                    .again);
+  }
+  ExpectFailed(operation,
+               operation.Answer("GET https://h/10",
+                                Response(303, "", {{"Location", "/0"}})),
+               absl::StatusCode::kFailedPrecondition, "more than 10 redirects");
+}
+
+TEST(HttpOperationTest, TemporaryRedirectOfAStatusHoldsForOneRequest) {
+  Followed operation(Adopt("https://h/jobs/7"));
+  operation.Answer("GET https://h/jobs/7",
+                   Response(307, "", {{"Location", "https://replica/7"}}));
+  operation.Answer("GET https://replica/7",
+                   Response(200, R"({"status": "running"})"));
+  operation.Answer("GET https://h/jobs/7",
+                   Response(308, "", {{"Location", "/moved/7"}}));
+  operation.Answer("GET https://h/moved/7",
+                   Response(200, R"({"status": "running"})"));
+  operation.Answer("GET https://h/moved/7", Response(503));
+}
+
+TEST(HttpOperationTest, StartIsNotSentToAnotherOrigin) {
+  Followed operation(Plan("POST", "https://h/jobs"));
+  ExpectFailed(
+      operation,
+      operation.Answer("POST https://h/jobs",
+                       Response(307, "", {{"Location", "https://other/jobs"}})),
+      absl::StatusCode::kFailedPrecondition,
+      "the start is redirected to another origin");
+
+  Followed same(Plan("POST", "https://h/jobs"));
+  EXPECT_TRUE(same.Answer("POST https://h/jobs",
+                          Response(308, "", {{"Location", "/v2/jobs"}}))
+                  .again);
+  same.Answer("POST https://h/v2/jobs", Response(200));
+
+  Followed see_other(Plan("POST", "https://h/jobs"));
+  EXPECT_TRUE(see_other
+                  .Answer("POST https://h/jobs",
+                          Response(303, "", {{"Location", "/jobs/7"}}))
+                  .again);
+  see_other.Answer("GET https://h/jobs/7",
+                   Response(200, R"({"status": "running"})"));
+}
+
+// Kubernetes: the state to which a list refers is too old.
+TEST(HttpOperationTest, GoneOfKubernetesMeansToListAgain) {
+  const std::string gone =
+      R"({"kind": "Status", "apiVersion": "v1", "status": "Failure",)"
+      R"( "reason": "Expired", "code": 410})";
+  Followed operation(Adopt(
+      "https://k/apis/batch/v1/jobs?resourceVersion=9&limit=5&continue=x"));
+  EXPECT_TRUE(operation
+                  .Answer("GET https://k/apis/batch/v1/"
+                          "jobs?resourceVersion=9&limit=5&continue=x",
+                          Response(410, gone))
+                  .again);
+  ExpectRuns(operation.Answer("GET https://k/apis/batch/v1/jobs?limit=5",
+                              Response(410, gone)),
+             "HTTP 410, asks again (kubernetes: kind Status)");
+}
+
+TEST(HttpOperationTest, ObjectOfKubernetesIsReadInItsNewestGeneration) {
+  const auto object = [](int observed, std::string_view available) {
+    return Response(
+        200,
+        absl::StrCat(R"({"apiVersion": "apps/v1", "kind": "Deployment",)"
+                     R"( "metadata": {"generation": 3}, "spec":)"
+                     R"( {"replicas": 2}, "status": {"observedGeneration": )",
+                     observed,
+                     R"(, "replicas": 2, "updatedReplicas": 2,)"
+                     R"( "availableReplicas": )",
+                     available, "}}"));
+  };
+  Followed operation(Adopt("https://k/d"));
+  ExpectRuns(operation.Answer("GET https://k/d", object(2, "2")),
+             "observedGeneration 2 is older than generation 3 (kubernetes: "
+             "kind Deployment)");
+  ExpectRuns(operation.Answer("GET https://k/d", object(3, "1")),
+             "2 of 2 replicas updated, 1 available, 2 in all (kubernetes: kind "
+             "Deployment)");
+  ExpectSuccess(operation, operation.Answer("GET https://k/d", object(3, "2")));
+}
+
+// lewagon/wait-on-check-action#153.
+TEST(HttpOperationTest, RunOfTheSameNameThatPassesLaterCounts) {
+  const auto runs = [](std::string_view newest) {
+    return Response(
+        200, absl::StrCat(R"({"total_count": 2, "check_runs": [)"
+                          R"({"id": 9, "name": "test", "status": "completed",)"
+                          R"( "conclusion": "failure"},)"
+                          R"({"id": 10, "name": "test", )",
+                          newest, "}]}"));
+  };
+  Followed operation(Adopt("https://h/check-runs"));
+  ExpectRuns(operation.Answer("GET https://h/check-runs",
+                              runs(R"("status": "in_progress")")),
+             "test: in_progress (github: member check_runs)");
+  ExpectSuccess(operation,
+                operation.Answer(
+                    "GET https://h/check-runs",
+                    runs(R"("status": "completed", "conclusion": "success")")));
+}
+
+TEST(HttpOperationTest, ListThatIsCutToAPageIsAnError) {
+  Followed operation(Adopt("https://h/check-runs"));
+  ExpectFailed(operation,
+               operation.Answer(
+                   "GET https://h/check-runs",
+                   Response(200, R"({"total_count": 31, "check_runs": []})")),
+               absl::StatusCode::kAborted,
+               "lists 0 of 31 runs; add per_page=100");
+}
+
+TEST(HttpOperationTest, PathOfAListAsksAllOfItsElements) {
+  HttpOperationPlan plan = Adopt("https://a/instances");
+  plan.dialect =
+      *HttpDialect::Parse("state:Reservations.Instances.State.Name=running");
+  const auto list = [](std::string_view first, std::string_view second) {
+    return Response(
+        200,
+        absl::StrCat(R"({"Reservations": [{"Instances": [{"State":)"
+                     R"( {"Name": ")",
+                     first, R"("}}]}, {"Instances": [{"State": {"Name": ")",
+                     second, R"("}}]}]})"));
+  };
+  Followed operation(plan);
+  ExpectRuns(operation.Answer("GET https://a/instances",
+                              Response(200, R"({"Reservations": []})")),
+             "no Reservations.Instances.State.Name (state:Reservations."
+             "Instances.State.Name=running: as told)");
+  EXPECT_EQ(
+      operation.Answer("GET https://a/instances", list("running", "pending"))
+          .poll.status(),
+      PollStatus::kNotReady);
+  ExpectSuccess(operation, operation.Answer("GET https://a/instances",
+                                            list("running", "running")));
+  Followed failed(plan);
+  ExpectFailed(
+      failed,
+      failed.Answer("GET https://a/instances", list("running", "terminated")),
+      absl::StatusCode::kAborted, "terminated");
+}
+
+TEST(HttpOperationTest, AnswerInNoDialectIsAnErrorThatSaysWhatHelps) {
+  for (const std::string body : {"", "<html>", "{}", "[]", R"({"a": 1})"}) {
+    Followed operation(Adopt("https://h/jobs/7"));
+    ExpectFailed(operation,
+                 operation.Answer("GET https://h/jobs/7", Response(200, body)),
+                 absl::StatusCode::kFailedPrecondition, "in no known dialect");
+    HttpOperationPlan plan = Adopt("https://h/jobs/7");
+    plan.dialect = {.kind = HttpDialect::Kind::kAccepted};
+    Followed told(plan);
+    ExpectSuccess(told,
+                  told.Answer("GET https://h/jobs/7", Response(200, body)));
+  }
+}
+
+TEST(HttpOperationTest, ConditionsOfTheUserDecide) {
+  HttpOperationPlan plan = Adopt("https://h/jobs/7");
+  plan.rules = {.succeed_if = {JsonIs("ready", "true")},
+                .fail_if = {JsonIs("phase", "Bad")}};
+  Followed operation(plan);
+  EXPECT_EQ(operation
+                .Answer("GET https://h/jobs/7",
+                        Response(200, R"({"status": "Succeeded"})"))
+                .poll.status(),
+            PollStatus::kNotReady);
+  ExpectSuccess(operation,
+                operation.Answer("GET https://h/jobs/7",
+                                 Response(200, R"({"ready": true})")));
+  Followed failed(plan);
+  ExpectFailed(failed,
+               failed.Answer("GET https://h/jobs/7",
+                             Response(200, R"({"phase": "Bad"})")),
+               absl::StatusCode::kAborted, "phase is \"Bad\"");
+}
+
+TEST(HttpOperationTest, StatusesAreJudgedAsForOtherPolls) {
+  Followed operation(Adopt("https://h/jobs/7"));
+  struct Row {
+    int status;
+    HttpFields headers;
+    PollStatus found;
+    absl::Duration retry_after;
+  };
+  for (const Row& row : std::vector<Row>{
+           {429, {}, PollStatus::kThrottled, absl::ZeroDuration()},
+           {503,
+            {{"Retry-After", "9"}},
+            PollStatus::kThrottled,
+            absl::Seconds(9)},
+           {500, {}, PollStatus::kServerError, absl::ZeroDuration()},
+           {403,
+            {{"X-RateLimit-Remaining", "0"}},
+            PollStatus::kThrottled,
+            absl::ZeroDuration()}}) {
+    const HttpOperationStep step = operation.Answer(
+        "GET https://h/jobs/7", Response(row.status, "", row.headers));
+    EXPECT_EQ(step.poll.status(), row.found);
+    EXPECT_EQ(step.poll.retry_after(), row.retry_after);
+  }
+  ExpectFailed(operation,
+               operation.Answer("GET https://h/jobs/7", Response(401)),
+               absl::StatusCode::kUnauthenticated, "HTTP 401");
+}
+
+TEST(HttpOperationTest, RestoredTrackerContinues) {
+  const HttpOperationPlan plan = Plan("PUT", "https://m/vms/1");
+  Followed operation(plan);
+  operation.Answer(
+      "PUT https://m/vms/1",
+      Response(201, "", {{"Azure-AsyncOperation", "https://m/operations/1"}}));
+  const absl::StatusOr<HttpOperationTracker> restored =
+      HttpOperationTracker::Restore(plan, operation.tracker().Save());
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->Save(), operation.tracker().Save());
+
+  HttpOperationTracker copy = *restored;
+  EXPECT_EQ(copy.Next().url, "https://m/operations/1");
+  EXPECT_TRUE(
+      copy.Take(Response(200, R"({"status": "Succeeded"})"), kNow).again);
+  EXPECT_EQ(copy.Next().url, "https://m/vms/1");
+}
+
+TEST(HttpOperationTest, StartThatWasUnderWayIsNotRepeatedAfterARestart) {
+  for (const std::string method : {"POST", "PUT"}) {
+    const HttpOperationPlan plan = Plan(method, "https://h/jobs");
+    HttpOperationTracker tracker(plan);
+    tracker.Next();
+    const absl::StatusOr<HttpOperationTracker> restored =
+        HttpOperationTracker::Restore(plan, tracker.Save());
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    EXPECT_EQ(restored->has_ended(), method == "POST");
+  }
+}
+
+TEST(HttpOperationTest, StateThatIsDamagedIsRefused) {
+  const HttpOperationPlan plan = Plan("PUT", "https://m/vms/1");
+  Followed operation(plan);
+  operation.Answer("PUT https://m/vms/1",
+                   Response(202, "", {{"Location", "/operations/1"}}));
+  const std::string saved = operation.tracker().Save();
+  for (size_t length = 0; length < saved.size(); ++length) {
+    EXPECT_FALSE(
+        HttpOperationTracker::Restore(plan, saved.substr(0, length)).ok())
+        << length;
+  }
+  EXPECT_FALSE(HttpOperationTracker::Restore(plan, saved + "x").ok());
+  // The addresses are checked as those of a server.
+  std::string moved = saved;
+  moved.replace(moved.find("https://m/op"), 5, "http");
+  EXPECT_FALSE(HttpOperationTracker::Restore(plan, moved).ok());
+}
+
+TEST(HttpOperationTest, CancelRequestIsThatOfTheDialect) {
+  struct Row {
+    std::string dialect;
+    std::string line;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"google", "POST https://h/o/1:cancel?a=1"},
+                        {"openai", "POST https://h/o/1/cancel?a=1"},
+                        {"anthropic", "POST https://h/o/1/cancel?a=1"},
+                        {"github", "POST https://h/o/1/cancel?a=1"},
+                        {"azure", "DELETE https://h/o/1?a=1"},
+                        {"state", "DELETE https://h/o/1?a=1"}}) {
+    HttpOperationPlan plan = Adopt("https://h/o/1?a=1");
+    plan.dialect = *HttpDialect::Parse(row.dialect);
+    const std::optional<HttpRequest> request =
+        HttpOperationTracker(plan).CancelRequest();
+    ASSERT_TRUE(request.has_value());
+    EXPECT_EQ(absl::StrCat(request->method, " ", request->url), row.line);
+  }
+  EXPECT_FALSE(HttpOperationTracker(Plan("POST", "https://h/o"))
+                   .CancelRequest()
+                   .has_value());
+}
+
+TEST(HttpOperationTest, DialectIsReadAndWritten) {
+  for (const std::string text :
+       {"auto",     "accepted",      "azure",
+        "google",   "google:wait",   "compute:wait",
+        "bigquery", "kubernetes",    "kubernetes:Available",
+        "openai",   "anthropic",     "github",
+        "stripe",   "airflow",       "databricks",
+        "jenkins",  "elasticsearch", "redfish",
+        "state",    "state:a.b",     "state:a.b=c=d"}) {
+    const absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
+    ASSERT_TRUE(dialect.ok()) << text;
+    EXPECT_EQ(dialect->ToString(), text);
+  }
+  for (const std::string text : {"", "Azure", "azure:x", "state:", "state:=x",
+                                 "google:x", "kubernetes:", "aws"}) {
+    const absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(dialect.status())) << text;
+    EXPECT_THAT(dialect.status().message(), HasSubstr("accepted, azure"));
+  }
+}
+
+}  // namespace
+}  // namespace waiter
