@@ -674,24 +674,34 @@ TEST(HttpOperationTest, ObjectOfKubernetesIsReadInItsNewestGeneration) {
   ExpectSuccess(operation, operation.Answer("GET https://k/d", object(3, "2")));
 }
 
-// lewagon/wait-on-check-action#153.
+// lewagon/wait-on-check-action#153: of several runs with one name an early one
+// fails, and another one passes later.
 TEST(HttpOperationTest, RunOfTheSameNameThatPassesLaterCounts) {
-  const auto runs = [](std::string_view newest) {
+  const auto runs = [](std::string_view sibling, std::string_view name) {
     return Response(
-        200, absl::StrCat(R"({"total_count": 2, "check_runs": [)"
-                          R"({"id": 9, "name": "test", "status": "completed",)"
-                          R"( "conclusion": "failure"},)"
-                          R"({"id": 10, "name": "test", )",
-                          newest, "}]}"));
+        200,
+        absl::StrCat(
+            R"({"total_count": 2, "check_runs": [)"
+            R"({"id": 9, "name": "preview", "status": "completed", )"
+            R"("conclusion": "failure", "completed_at": "2026-01-02T03:04:05Z"},)"
+            R"({"id": 8, "name": ")",
+            name, R"(", )", sibling, "}]}"));
   };
+  const std::string busy = R"("status": "in_progress")";
+  const std::string passed =
+      R"("status": "completed", "conclusion": "success", )"
+      R"("completed_at": "2026-01-02T03:05:05Z")";
   Followed operation(Adopt("https://h/check-runs"));
-  ExpectRuns(operation.Answer("GET https://h/check-runs",
-                              runs(R"("status": "in_progress")")),
-             "test: in_progress (github: member check_runs)");
-  ExpectSuccess(operation,
-                operation.Answer(
-                    "GET https://h/check-runs",
-                    runs(R"("status": "completed", "conclusion": "success")")));
+  ExpectRuns(
+      operation.Answer("GET https://h/check-runs", runs(busy, "preview")),
+      "preview: in_progress (github: member check_runs)");
+  ExpectSuccess(operation, operation.Answer("GET https://h/check-runs",
+                                            runs(passed, "preview")));
+
+  Followed failed(Adopt("https://h/check-runs"));
+  ExpectFailed(failed,
+               failed.Answer("GET https://h/check-runs", runs(busy, "other")),
+               absl::StatusCode::kAborted, "preview: completed, failure");
 }
 
 TEST(HttpOperationTest, ListThatIsCutToAPageIsAnError) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,8 +113,11 @@ namespace {
 constexpr size_t kMaxShownState = 80;
 constexpr size_t kMaxShownError = 300;
 
+// A path at which nothing is.
+constexpr std::string_view kNoMember = "\n";
+
 // Places of a state in a body, the most usual first.
-constexpr std::array<std::string_view, 21> kStatePaths = {
+constexpr std::array<std::string_view, 22> kStatePaths = {
     "status",
     "state",
     "phase",
@@ -134,7 +138,8 @@ constexpr std::array<std::string_view, 21> kStatePaths = {
     "server.status",
     "result.status",
     "jobStatus",
-    "buildStatus"};
+    "buildStatus",
+    "runtimeStatus"};
 
 std::string Letters(std::string_view word) {
   std::string letters;
@@ -158,27 +163,39 @@ std::string_view FirstStatePath(const JsonView& body) {
   return {};
 }
 
-// Appends the words at `steps` in `json`; arrays stand for their elements.
-void CollectWords(std::string_view json, std::vector<std::string_view> steps,
-                  std::vector<std::string>& words) {
-  if (json.starts_with('[')) {
-    for (const std::string_view element : JsonElements(json)) {
-      CollectWords(element, steps, words);
+// Returns the elements of arrays, and everything else as it is.
+std::vector<std::string_view> Flattened(
+    const std::vector<std::string_view>& values) {
+  std::vector<std::string_view> flat;
+  for (const std::string_view value : values) {
+    if (!value.starts_with('[')) {
+      flat.push_back(value);
+      continue;
     }
-    return;
+    const std::vector<std::string_view> elements = JsonElements(value);
+    flat.insert(flat.end(), elements.begin(), elements.end());
   }
-  if (steps.empty()) {
-    words.push_back(JsonView(json).Text(""));
-    return;
+  return flat;
+}
+
+// Returns the words at `path` in `json`; arrays stand for their elements. An
+// element without a word has an empty one.
+std::vector<std::string> WordsAt(std::string_view json, std::string_view path) {
+  std::vector<std::string_view> values = Flattened({json});
+  for (const std::string_view step : JsonSteps(path)) {
+    std::vector<std::string_view> inner;
+    inner.reserve(values.size());
+    for (const std::string_view value : values) {
+      inner.push_back(FindJsonText(value, std::array{step}).value_or("null"));
+    }
+    values = Flattened(inner);
   }
-  const std::optional<std::string_view> next =
-      FindJsonText(json, std::array{steps.front()});
-  if (!next.has_value()) {
-    words.emplace_back();  // An element without a state is not ready.
-    return;
+  std::vector<std::string> words;
+  words.reserve(values.size());
+  for (const std::string_view value : values) {
+    words.push_back(JsonView(value).Text(""));
   }
-  steps.erase(steps.begin());
-  CollectWords(*next, std::move(steps), words);
+  return words;
 }
 
 OperationState StateOfWord(std::string_view word, const JsonView& body) {
@@ -205,7 +222,7 @@ OperationState ReadWords(const HttpDialect& dialect, const JsonView& body) {
   std::vector<std::string> words;
   const std::optional<std::string_view> all = body.Find("");
   if (!path.empty() && all.has_value()) {
-    CollectWords(*all, JsonSteps(path), words);
+    words = WordsAt(*all, path);
   }
   OperationState slowest;
   for (const std::string& word : words) {
@@ -388,7 +405,7 @@ OperationState ReadAccepted(const JsonView& body) {
 // Returns "CODE: MESSAGE" of the members of `prefix`.
 std::string ErrorAt(const JsonView& body, std::string_view code,
                     std::string_view message) {
-  const std::string code_text = PrintableAscii(body.Text(code), kMaxShownState);
+  std::string code_text = PrintableAscii(body.Text(code), kMaxShownState);
   const std::string text = body.Word(message);
   const std::string line =
       PrintableAscii(text.substr(0, text.find_first_of("\r\n")),
@@ -397,28 +414,45 @@ std::string ErrorAt(const JsonView& body, std::string_view code,
   return code_text.empty() ? line : absl::StrCat(code_text, ": ", line);
 }
 
-// Returns the most telling error among those that stand in one another, as
-// Azure has them.
-std::string DeepestError(const JsonView& error, int depth) {
-  constexpr int kMaxDepth = 3;
-  for (const std::string_view list : {"details", "errors"}) {
-    const std::vector<JsonView> inner = error.Elements(list);
-    if (inner.empty() || depth == kMaxDepth) continue;
-    std::string text = DeepestError(inner.front(), depth + 1);
-    if (!text.empty()) return text;
+// Returns the first of `paths` at which there is a word.
+std::string_view FirstWord(const JsonView& body,
+                           std::span<const std::string_view> paths) {
+  for (const std::string_view path : paths) {
+    if (!body.Word(path).empty()) return path;
   }
-  for (const auto& [code, message] :
-       {std::pair<std::string_view, std::string_view>{"code", "message"},
-        {"reason", "message"},
-        {"type", "reason"},
-        {"code", "detail"},
-        {"status", "detail"},
-        {"code", "title"},
-        {"MessageId", "Message"}}) {
-    if (error.Word(message).empty()) continue;
+  return {};
+}
+
+std::string ErrorOf(const JsonView& error) {
+  constexpr std::array<std::string_view, 6> kMessages = {
+      "message", "detail", "title", "Message", "cause", "reason"};
+  constexpr std::array<std::string_view, 6> kCodes = {
+      "code", "reason", "error", "type", "status", "MessageId"};
+  const std::string_view message = FirstWord(error, kMessages);
+  const std::string_view code = FirstWord(error, kCodes);
+  if (!message.empty() && code != message && !code.empty()) {
     return ErrorAt(error, code, message);
   }
+  if (message == "reason" && !error.Word("type").empty()) {
+    return ErrorAt(error, "type", message);
+  }
+  if (!message.empty()) return ErrorAt(error, kNoMember, message);
   return PrintableAscii(error.Text("code"), kMaxShownState);
+}
+
+// Returns the most telling error among those that stand in one another, as
+// Azure has them.
+std::string DeepestError(JsonView error) {
+  constexpr int kMaxDepth = 4;
+  std::string text;
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    if (std::string own = ErrorOf(error); !own.empty()) text = std::move(own);
+    std::vector<JsonView> inner = error.Elements("details");
+    if (inner.empty()) inner = error.Elements("errors");
+    if (inner.empty()) break;
+    error = inner.front();
+  }
+  return text;
 }
 
 }  // namespace
@@ -492,7 +526,7 @@ StateWord ClassOfStateWord(std::string_view word) {
     return StateWord::kFailed;
   }
   // CloudFormation: the roll back is complete, the change has failed.
-  if (absl::StrContains(text, "rollbackcomplete")) return StateWord::kFailed;
+  if (absl::EndsWith(text, "rollbackcomplete")) return StateWord::kFailed;
   if (IsOneOf(kGood, text) || absl::EndsWith(ToAbsl(word), "_COMPLETE")) {
     return StateWord::kSucceeded;
   }
@@ -550,16 +584,16 @@ std::string OperationErrorOf(const JsonView& body) {
   for (const std::string_view place : kPlaces) {
     const std::optional<std::string_view> error = body.Find(place);
     if (!error.has_value()) continue;
-    std::string text = error->starts_with('[') && !JsonElements(*error).empty()
-                           ? DeepestError(JsonView(JsonElements(*error)[0]), 0)
-                           : DeepestError(JsonView(*error), 0);
+    const std::vector<std::string_view> list = JsonElements(*error);
+    std::string text =
+        DeepestError(JsonView(list.empty() ? *error : list.front()));
     if (!text.empty()) return text;
   }
   for (const std::string_view list :
        {"errors", "errors.data", "response.failures", "Messages", "failures"}) {
     const std::vector<JsonView> errors = body.Elements(list);
     if (errors.empty()) continue;
-    std::string text = DeepestError(errors.front(), 0);
+    std::string text = DeepestError(errors.front());
     if (text.empty()) {
       text = PrintableAscii(errors.front().Text(""), kMaxShownError);
     }
@@ -576,8 +610,8 @@ std::string OperationErrorOf(const JsonView& body) {
         {"", "error_message"},
         {"", "statusReason"},
         {"", "StatusReason"},
-        {"", "cause"}}) {
-    std::string text = ErrorAt(body, code.empty() ? "\n" : code, message);
+        {"error", "cause"}}) {
+    std::string text = ErrorAt(body, code.empty() ? kNoMember : code, message);
     if (!body.Word(message).empty()) return text;
   }
   const std::optional<std::string_view> all = body.Find("");

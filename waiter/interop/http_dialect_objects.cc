@@ -185,7 +185,26 @@ OperationState ReadRun(const JsonView& run) {
   return state;
 }
 
-// Of the runs with one name the newest counts: an earlier one may have failed.
+// Returns whether `a` ended after `b`; of runs without a time, whether it is
+// newer.
+bool IsLater(const JsonView& a, const JsonView& b) {
+  for (const std::string_view time : {"completed_at", "updated_at"}) {
+    // Times in UTC, in one form.
+    const std::string of_a = a.Word(time);
+    const std::string of_b = b.Word(time);
+    if (of_a != of_b && !of_a.empty() && !of_b.empty()) return of_a > of_b;
+  }
+  return IsGreater(a.Text("id"), b.Text("id"));
+}
+
+// The runs that have one name.
+struct NamedRuns {
+  const JsonView* last = nullptr;  // That ended last.
+  const JsonView* busy = nullptr;  // One that runs; null if none does.
+};
+
+// Of the runs with one name the one that ends last counts, once all have ended:
+// a failed one may be repeated, and services publish several.
 OperationState ReadRuns(const JsonView& body, std::string_view list) {
   const std::vector<JsonView> runs = body.Elements(list);
   const int64_t total =
@@ -197,26 +216,28 @@ OperationState ReadRuns(const JsonView& body, std::string_view list) {
         JsonView(""));
   }
   if (runs.empty()) return RunningState("no runs yet");
-  std::map<std::string, const JsonView*> newest;
+  std::map<std::string, NamedRuns> by_name;
   for (const JsonView& run : runs) {
-    const std::string name =
-        absl::StrCat(run.Text("workflow_id"), " ", run.Text("app.id"), " ",
-                     run.Word("name"));
-    const JsonView*& known = newest[name];
-    if (known == nullptr || IsGreater(run.Text("id"), known->Text("id"))) {
-      known = &run;
+    NamedRuns& known =
+        by_name[absl::StrCat(run.Text("workflow_id"), " ", run.Word("name"))];
+    if (ReadRun(run).kind == Kind::kRunning) {
+      known.busy = &run;
+    } else if (known.last == nullptr || IsLater(run, *known.last)) {
+      known.last = &run;
     }
   }
   std::string busy;
-  for (const auto& [name, run] : newest) {
-    OperationState state = ReadRun(*run);
-    if (state.kind == Kind::kFailed) return state;
-    if (state.kind == Kind::kRunning) {
-      busy = absl::StrCat(run->Word("name"), ": ", state.text);
+  for (const auto& [name, named] : by_name) {
+    if (named.busy != nullptr) {
+      busy = absl::StrCat(named.busy->Word("name"), ": ",
+                          named.busy->Word("status"));
+      continue;
     }
+    OperationState state = ReadRun(*named.last);
+    if (state.kind == Kind::kFailed) return state;
   }
   if (!busy.empty()) return RunningState(busy);
-  return SucceededState(absl::StrCat(newest.size(), " runs completed"));
+  return SucceededState(absl::StrCat(by_name.size(), " runs completed"));
 }
 
 }  // namespace
