@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/classify.h"
+#include "tests/interop/followed_operation.h"
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
@@ -24,85 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'767'323'045);
-
-HttpResponse Response(int status, std::string body = "",
-                      HttpFields headers = {}) {
-  return {
-      .status = status, .headers = std::move(headers), .body = std::move(body)};
-}
-
-// An operation whose requests and answers a test writes down in turn.
-class Followed {
- public:
-  explicit Followed(HttpOperationPlan plan) : tracker_(std::move(plan)) {}
-
-  // Expects that the next request is `line`, such as "GET https://...", and
-  // answers it.
-  HttpOperationStep Answer(std::string_view line, HttpResponse response) {
-    return Take(line, [&] { return tracker_.Take(response, now_); });
-  }
-
-  HttpOperationStep Lose(std::string_view line, bool was_sent) {
-    return Take(line, [&] {
-      return tracker_.TakeFailure(ServerError("no answer within 5s"), was_sent);
-    });
-  }
-
-  void Sleep(absl::Duration delay) { now_ += delay; }
-  const HttpRequest& request() const { return request_; }
-  HttpOperationTracker& tracker() { return tracker_; }
-
- private:
-  template <typename F>
-  HttpOperationStep Take(std::string_view line, F take) {
-    EXPECT_FALSE(tracker_.has_ended());
-    request_ = tracker_.Next();
-    const std::string method = !request_.method.empty()    ? request_.method
-                               : request_.body.has_value() ? "POST"
-                                                           : "GET";
-    EXPECT_EQ(absl::StrCat(method, " ", request_.url), line);
-    return take();
-  }
-
-  HttpOperationTracker tracker_;
-  HttpRequest request_;
-  absl::Time now_ = kNow;
-};
-
-HttpOperationPlan Plan(std::string method, std::string url) {
-  return {.request = {.url = std::move(url),
-                      .method = std::move(method),
-                      .headers = {{"Authorization", "Bearer t"},
-                                  {"Content-Type", "application/json"}},
-                      .body = "{}"}};
-}
-
-HttpOperationPlan Adopt(std::string url) {
-  return {.request = {.url = std::move(url)}};
-}
-
-void ExpectRuns(const HttpOperationStep& step, std::string_view text) {
-  EXPECT_EQ(step.poll.status(), PollStatus::kNotReady) << step.poll.error();
-  EXPECT_EQ(step.poll.detail(), text);
-  EXPECT_FALSE(step.again);
-}
-
-void ExpectSuccess(Followed& operation, const HttpOperationStep& step) {
-  EXPECT_EQ(step.poll.status(), PollStatus::kSuccess) << step.poll.error();
-  EXPECT_FALSE(step.again);
-  EXPECT_TRUE(operation.tracker().has_ended());
-}
-
-void ExpectFailed(Followed& operation, const HttpOperationStep& step,
-                  absl::StatusCode code, std::string_view text) {
-  EXPECT_EQ(step.poll.status(), PollStatus::kFailed) << step.poll.detail();
-  EXPECT_EQ(step.poll.error().code(), code) << step.poll.error();
-  EXPECT_THAT(step.poll.error().message(), HasSubstr(std::string(text)));
-  EXPECT_FALSE(step.again);
-  EXPECT_TRUE(operation.tracker().has_ended());
-}
 
 // RFC 9110, 15.3.3.
 TEST(HttpOperationTest, AcceptedRequestIsFollowedByItsLocation) {
@@ -316,117 +237,6 @@ TEST(HttpOperationTest, IdBelowTheCollectionIsTheAddress) {
   operation.Answer("GET https://h/v1/batches/batch%2F1", Response(503));
 }
 
-// Azure/autorest.csharp#2672 and Azure's guidelines for REST.
-TEST(HttpOperationTest, NewestMonitorOfAzureCountsAndPutEndsAtTheResource) {
-  Followed operation(Plan("PUT", "https://m/vms/1?api-version=2"));
-  ExpectRuns(
-      operation.Answer(
-          "PUT https://m/vms/1?api-version=2",
-          Response(201, R"({"properties": {"provisioningState": "Creating"}})",
-                   {{"Azure-AsyncOperation", "https://m/operations/1"},
-                    {"Location", "https://m/wrong"},
-                    {"Retry-After", "15"}})),
-      "started (azure: header Azure-AsyncOperation)");
-  ExpectRuns(operation.Answer(
-                 "GET https://m/operations/1",
-                 Response(200,
-                          R"({"status": "InProgress",)"
-                          R"( "percentComplete": 40})",
-                          {{"Azure-AsyncOperation", "https://m/operations/2"},
-                           {"Location", "https://m/result"}})),
-             "InProgress, 40 % (azure: header Azure-AsyncOperation)");
-  EXPECT_TRUE(operation
-                  .Answer("GET https://m/operations/2",
-                          Response(200, R"({"status": "succeeded"})"))
-                  .again);
-  const HttpOperationStep step = operation.Answer(
-      "GET https://m/vms/1?api-version=2",
-      Response(200, R"({"properties": {"provisioningState": "Succeeded"}})"));
-  ExpectSuccess(operation, step);
-}
-
-TEST(HttpOperationTest, ResourceLocationOfAzureHasTheResult) {
-  Followed operation(Plan("POST", "https://a/analyze"));
-  operation.Answer(
-      "POST https://a/analyze",
-      Response(202, "", {{"Operation-Location", "https://a/operations/1"}}));
-  EXPECT_TRUE(operation
-                  .Answer("GET https://a/operations/1",
-                          Response(200, R"({"status": "Succeeded",)"
-                                        R"( "resourceLocation": "/models/4"})"))
-                  .again);
-  ExpectSuccess(operation,
-                operation.Answer("GET https://a/models/4", Response(200)));
-}
-
-TEST(HttpOperationTest, ActionOfAzureEndsAtItsLocation) {
-  Followed operation(Plan("POST", "https://m/vms/1/capture"));
-  operation.Answer("POST https://m/vms/1/capture",
-                   Response(202, "",
-                            {{"Azure-AsyncOperation", "https://m/operations/1"},
-                             {"Location", "https://m/results/1"}}));
-  EXPECT_TRUE(operation
-                  .Answer("GET https://m/operations/1",
-                          Response(200, R"({"status": "Succeeded"})"))
-                  .again);
-  const HttpOperationStep step =
-      operation.Answer("GET https://m/results/1", Response(404));
-  ExpectFailed(operation, step, absl::StatusCode::kNotFound,
-               "the operation has succeeded, but its result cannot be read");
-}
-
-TEST(HttpOperationTest, TerminalStatesOfAzureCountInAnyCase) {
-  struct Row {
-    std::string body;
-    PollStatus found;
-    absl::StatusCode code;
-  };
-  const auto ok = absl::StatusCode::kOk;
-  const std::vector<Row> rows = {
-      {R"({"status": "SUCCEEDED"})", PollStatus::kSuccess, ok},
-      {R"({"status": "failed"})", PollStatus::kFailed,
-       absl::StatusCode::kAborted},
-      {R"({"status": "Canceled"})", PollStatus::kFailed,
-       absl::StatusCode::kCancelled},
-      {R"({"status": "CANCELLED"})", PollStatus::kFailed,
-       absl::StatusCode::kCancelled},
-      {R"({"status": "Running"})", PollStatus::kNotReady, ok},
-      {R"({"status": "AlmostThere"})", PollStatus::kNotReady, ok},
-      {R"({"status": ""})", PollStatus::kNotReady, ok},
-      {R"({"error": {"code": "Conflict", "message": "busy"}})",
-       PollStatus::kFailed, absl::StatusCode::kAborted},
-      {"", PollStatus::kNotReady, ok},
-      {"<html>", PollStatus::kNotReady, ok},
-  };
-  for (const Row& row : rows) {
-    SCOPED_TRACE(row.body);
-    Followed operation(Plan("DELETE", "https://m/vms/1"));
-    operation.Answer(
-        "DELETE https://m/vms/1",
-        Response(202, "",
-                 {{"Azure-AsyncOperation", "https://m/operations/1"}}));
-    const HttpOperationStep step =
-        operation.Answer("GET https://m/operations/1", Response(200, row.body));
-    EXPECT_EQ(step.poll.status(), row.found) << step.poll.detail();
-    EXPECT_EQ(step.poll.error().code(), row.code);
-  }
-}
-
-TEST(HttpOperationTest, DetailsOfAnErrorOfAzureAreShown) {
-  Followed operation(Adopt("https://m/deployments/1"));
-  ExpectFailed(
-      operation,
-      operation.Answer(
-          "GET https://m/deployments/1",
-          Response(
-              200,
-              R"({"properties": {"provisioningState": "Failed", "error": )"
-              R"({"code": "DeploymentFailed", "message": "At least one )"
-              R"(resource failed.", "details": [{"code": "SkuNotAvailable",)"
-              R"( "message": "no such size here"}]}}})")),
-      absl::StatusCode::kAborted, "Failed, SkuNotAvailable: no such size here");
-}
-
 TEST(HttpOperationTest, DeletedResourceIsGone) {
   Followed operation(Plan("DELETE", "https://m/vms/1"));
   operation.Answer(
@@ -440,33 +250,6 @@ TEST(HttpOperationTest, DeletedResourceIsGone) {
       "Succeeded (azure: member properties.provisioningState)");
   ExpectSuccess(operation,
                 operation.Answer("GET https://m/vms/1", Response(404)));
-}
-
-TEST(HttpOperationTest, OperationOfGoogleIsFoundByItsName) {
-  Followed operation(
-      Plan("POST", "https://g/v1beta1/projects/p/instances?x=1"));
-  ExpectRuns(operation.Answer(
-                 "POST https://g/v1beta1/projects/p/instances?x=1",
-                 Response(200, R"({"name": "projects/p/operations/o-1",)"
-                               R"( "metadata": {"progressPercent": 20}})")),
-             "not done, 20 % (google: name of an operation)");
-  ExpectFailed(
-      operation,
-      operation.Answer("GET https://g/v1beta1/projects/p/operations/o-1",
-                       Response(200, R"({"name": "projects/p/operations/o-1",)"
-                                     R"( "done": true, "error": {"code": 14,)"
-                                     R"( "message": "zone is down"}})")),
-      absl::StatusCode::kUnavailable, "zone is down");
-}
-
-// The rules of interop/google_cloud.h.
-TEST(HttpOperationTest, OperationOfGoogleThatIsDoneWithoutAResultHasFailed) {
-  Followed operation(Adopt("https://g/v1/operations/1"));
-  ExpectFailed(operation,
-               operation.Answer(
-                   "GET https://g/v1/operations/1",
-                   Response(200, R"({"name": "operations/1", "done": true})")),
-               absl::StatusCode::kInternal, "neither a response nor an error");
 }
 
 // googleapis: an operation is kept for a time only.
@@ -499,29 +282,6 @@ TEST(HttpOperationTest, StatusThatIsNotThereYetIsAwaitedForAWhile) {
   Followed misspelt(Adopt("https://h/jobs/8"));
   ExpectFailed(misspelt, misspelt.Answer("GET https://h/jobs/8", Response(404)),
                absl::StatusCode::kNotFound, "HTTP 404");
-}
-
-// AIP-151: `:wait` is best effort, and may be missing.
-TEST(HttpOperationTest, WaitThatReturnsImmediatelyIsAnOrdinaryPoll) {
-  HttpOperationPlan plan = Adopt("https://g/v1/operations/1?alt=json");
-  plan.dialect = *HttpDialect::Parse("google:wait");
-  Followed operation(plan);
-  for (int i = 0; i < 3; ++i) {
-    ExpectRuns(operation.Answer("POST https://g/v1/operations/1:wait?alt=json",
-                                Response(200, R"({"name": "operations/1"})")),
-               "not done (google:wait: as told)");
-  }
-  for (const int status : {400, 404, 405, 501}) {
-    Followed without(plan);
-    EXPECT_TRUE(without
-                    .Answer("POST https://g/v1/operations/1:wait?alt=json",
-                            Response(status, R"({"error": {"code": 12,)"
-                                             R"( "status": "UNIMPLEMENTED"}})"))
-                    .again);
-    ExpectRuns(without.Answer("GET https://g/v1/operations/1?alt=json",
-                              Response(200, R"({"name": "operations/1"})")),
-               "not done (google:wait: as told)");
-  }
 }
 
 TEST(HttpOperationTest, AddressesOf4KilobytesAreFollowed) {
@@ -633,115 +393,6 @@ TEST(HttpOperationTest, StartIsNotSentToAnotherOrigin) {
                   .again);
   see_other.Answer("GET https://h/jobs/7",
                    Response(200, R"({"status": "running"})"));
-}
-
-// Kubernetes: the state to which a list refers is too old.
-TEST(HttpOperationTest, GoneOfKubernetesMeansToListAgain) {
-  const std::string gone =
-      R"({"kind": "Status", "apiVersion": "v1", "status": "Failure",)"
-      R"( "reason": "Expired", "code": 410})";
-  Followed operation(Adopt(
-      "https://k/apis/batch/v1/jobs?resourceVersion=9&limit=5&continue=x"));
-  EXPECT_TRUE(operation
-                  .Answer("GET https://k/apis/batch/v1/"
-                          "jobs?resourceVersion=9&limit=5&continue=x",
-                          Response(410, gone))
-                  .again);
-  ExpectRuns(operation.Answer("GET https://k/apis/batch/v1/jobs?limit=5",
-                              Response(410, gone)),
-             "HTTP 410, asks again (kubernetes: kind Status)");
-}
-
-TEST(HttpOperationTest, ObjectOfKubernetesIsReadInItsNewestGeneration) {
-  const auto object = [](int observed, std::string_view available) {
-    return Response(
-        200,
-        absl::StrCat(R"({"apiVersion": "apps/v1", "kind": "Deployment",)"
-                     R"( "metadata": {"generation": 3}, "spec":)"
-                     R"( {"replicas": 2}, "status": {"observedGeneration": )",
-                     observed,
-                     R"(, "replicas": 2, "updatedReplicas": 2,)"
-                     R"( "availableReplicas": )",
-                     available, "}}"));
-  };
-  Followed operation(Adopt("https://k/d"));
-  ExpectRuns(operation.Answer("GET https://k/d", object(2, "2")),
-             "observedGeneration 2 is older than generation 3 (kubernetes: "
-             "kind Deployment)");
-  ExpectRuns(operation.Answer("GET https://k/d", object(3, "1")),
-             "2 of 2 replicas updated, 1 available, 2 in all (kubernetes: kind "
-             "Deployment)");
-  ExpectSuccess(operation, operation.Answer("GET https://k/d", object(3, "2")));
-}
-
-// lewagon/wait-on-check-action#153: of several runs with one name an early one
-// fails, and another one passes later.
-TEST(HttpOperationTest, RunOfTheSameNameThatPassesLaterCounts) {
-  const auto runs = [](std::string_view sibling, std::string_view name) {
-    return Response(
-        200,
-        absl::StrCat(
-            R"({"total_count": 2, "check_runs": [)"
-            R"({"id": 9, "name": "preview", "status": "completed", )"
-            R"("conclusion": "failure", "completed_at": "2026-01-02T03:04:05Z"},)"
-            R"({"id": 8, "name": ")",
-            name, R"(", )", sibling, "}]}"));
-  };
-  const std::string busy = R"("status": "in_progress")";
-  const std::string passed =
-      R"("status": "completed", "conclusion": "success", )"
-      R"("completed_at": "2026-01-02T03:05:05Z")";
-  Followed operation(Adopt("https://h/check-runs"));
-  ExpectRuns(
-      operation.Answer("GET https://h/check-runs", runs(busy, "preview")),
-      "preview: in_progress (github: member check_runs)");
-  ExpectSuccess(operation, operation.Answer("GET https://h/check-runs",
-                                            runs(passed, "preview")));
-
-  Followed failed(Adopt("https://h/check-runs"));
-  ExpectFailed(failed,
-               failed.Answer("GET https://h/check-runs", runs(busy, "other")),
-               absl::StatusCode::kAborted, "preview: completed, failure");
-}
-
-TEST(HttpOperationTest, ListThatIsCutToAPageIsAnError) {
-  Followed operation(Adopt("https://h/check-runs"));
-  ExpectFailed(operation,
-               operation.Answer(
-                   "GET https://h/check-runs",
-                   Response(200, R"({"total_count": 31, "check_runs": []})")),
-               absl::StatusCode::kAborted,
-               "lists 0 of 31 runs; add per_page=100");
-}
-
-TEST(HttpOperationTest, PathOfAListAsksAllOfItsElements) {
-  HttpOperationPlan plan = Adopt("https://a/instances");
-  plan.dialect =
-      *HttpDialect::Parse("state:Reservations.Instances.State.Name=running");
-  const auto list = [](std::string_view first, std::string_view second) {
-    return Response(
-        200,
-        absl::StrCat(R"({"Reservations": [{"Instances": [{"State":)"
-                     R"( {"Name": ")",
-                     first, R"("}}]}, {"Instances": [{"State": {"Name": ")",
-                     second, R"("}}]}]})"));
-  };
-  Followed operation(plan);
-  ExpectRuns(operation.Answer("GET https://a/instances",
-                              Response(200, R"({"Reservations": []})")),
-             "no Reservations.Instances.State.Name (state:Reservations."
-             "Instances.State.Name=running: as told)");
-  EXPECT_EQ(
-      operation.Answer("GET https://a/instances", list("running", "pending"))
-          .poll.status(),
-      PollStatus::kNotReady);
-  ExpectSuccess(operation, operation.Answer("GET https://a/instances",
-                                            list("running", "running")));
-  Followed failed(plan);
-  ExpectFailed(
-      failed,
-      failed.Answer("GET https://a/instances", list("running", "terminated")),
-      absl::StatusCode::kAborted, "terminated");
 }
 
 TEST(HttpOperationTest, AnswerInNoDialectIsAnErrorThatSaysWhatHelps) {
@@ -877,27 +528,6 @@ TEST(HttpOperationTest, CancelRequestIsThatOfTheDialect) {
   EXPECT_FALSE(HttpOperationTracker(Plan("POST", "https://h/o"))
                    .CancelRequest()
                    .has_value());
-}
-
-TEST(HttpOperationTest, DialectIsReadAndWritten) {
-  for (const std::string text :
-       {"auto",     "accepted",      "azure",
-        "google",   "google:wait",   "compute:wait",
-        "bigquery", "kubernetes",    "kubernetes:Available",
-        "openai",   "anthropic",     "github",
-        "stripe",   "airflow",       "databricks",
-        "jenkins",  "elasticsearch", "redfish",
-        "state",    "state:a.b",     "state:a.b=c=d"}) {
-    const absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
-    ASSERT_TRUE(dialect.ok()) << text;
-    EXPECT_EQ(dialect->ToString(), text);
-  }
-  for (const std::string text : {"", "Azure", "azure:x", "state:", "state:=x",
-                                 "google:x", "kubernetes:", "aws"}) {
-    const absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
-    EXPECT_TRUE(absl::IsInvalidArgument(dialect.status())) << text;
-    EXPECT_THAT(dialect.status().message(), HasSubstr("accepted, azure"));
-  }
 }
 
 }  // namespace
