@@ -65,7 +65,7 @@ void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
   for (const auto& subcommand : subcommands) {
     if (!subcommand->name().empty()) names.push_back(subcommand->name());
   }
-  out << absl::StrFormat("  %-26s commands; each has a --help\n",
+  out << absl::StrFormat("  %-26s commands; see --help\n",
                          absl::StrJoin(names, ", "));
   out << absl::StrFormat("  %-26s print the version\n", kVersionFlag);
 }

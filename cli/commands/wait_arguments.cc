@@ -80,9 +80,10 @@ Flags FlagsOf(WaitArguments::Kind kind) {
       return {"waiter exec", "[FLAG...] -- PROBE [ARG...]",
               "Runs PROBE again and again until it succeeds."};
     case WaitArguments::Kind::kOperation:
-      return {"waiter operation", "[FLAG...] URL [-- PROGRAM [ARG...]]",
-              "Follows a long-running operation over HTTP to its end, then "
-              "replaces itself with PROGRAM."};
+      return {
+          "waiter operation", "[FLAG...] URL [-- PROGRAM [ARG...]]",
+          "Follows a long-running operation over HTTP to its end, then becomes "
+          "PROGRAM."};
     case WaitArguments::Kind::kTargets:
       break;
   }

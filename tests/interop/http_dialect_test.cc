@@ -291,6 +291,15 @@ TEST(HttpDialectTest, PathOfAListAsksAllOfItsElements) {
       absl::StatusCode::kAborted, "terminated");
 }
 
+TEST(HttpDialectTest, PathMayBeWrittenAsForJq) {
+  for (const std::string text : {"state:.a[].b=c", "state:a[].b[]=c"}) {
+    const absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
+    ASSERT_TRUE(dialect.ok()) << text;
+    EXPECT_EQ(dialect->path, "a.b");
+    EXPECT_EQ(dialect->word, "c");
+  }
+}
+
 TEST(HttpDialectTest, DialectIsReadAndWritten) {
   for (const std::string text :
        {"auto",     "accepted",      "azure",

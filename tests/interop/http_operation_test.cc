@@ -488,6 +488,22 @@ TEST(HttpOperationTest, StartThatWasUnderWayIsNotRepeatedAfterARestart) {
   }
 }
 
+TEST(HttpOperationTest, EndIsSavedToo) {
+  const HttpOperationPlan plan = Plan("PUT", "https://m/vms/1");
+  for (const int status : {200, 409}) {
+    Followed operation(plan);
+    operation.Answer("PUT https://m/vms/1", Response(status));
+    const absl::StatusOr<HttpOperationTracker> restored =
+        HttpOperationTracker::Restore(plan, operation.tracker().Save());
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    ASSERT_TRUE(restored->has_ended());
+    const Poll<>& end = operation.tracker().end();
+    EXPECT_EQ(restored->end().status(), end.status());
+    EXPECT_EQ(restored->end().error(), end.error());
+    EXPECT_EQ(restored->end().detail(), end.detail());
+  }
+}
+
 TEST(HttpOperationTest, StateThatIsDamagedIsRefused) {
   const HttpOperationPlan plan = Plan("PUT", "https://m/vms/1");
   Followed operation(plan);

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +18,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/interop/internal/http_judge.h"
 #include "waiter/interop/internal/http_message.h"
 #include "waiter/interop/internal/http_operation.h"
 #include "waiter/interop/json_text.h"
@@ -61,6 +59,16 @@ absl::Status UnknownDialect(std::string_view text) {
       names, ", state:PATH=WORD, kubernetes:CONDITION or google:wait"));
 }
 
+// Returns "a.b" for ".a[].b", as jq would have it.
+std::string PlainPath(std::string_view path) {
+  std::string plain(path.substr(path.starts_with('.') ? 1 : 0));
+  for (size_t at = plain.find("[]"); at != std::string::npos;
+       at = plain.find("[]")) {
+    plain.erase(at, 2);
+  }
+  return plain;
+}
+
 }  // namespace
 
 absl::StatusOr<HttpDialect> HttpDialect::Parse(std::string_view text) {
@@ -77,7 +85,7 @@ absl::StatusOr<HttpDialect> HttpDialect::Parse(std::string_view text) {
   switch (dialect.kind) {
     case Kind::kState: {
       const size_t equals = std::min(argument.find('='), argument.size());
-      dialect.path = argument.substr(0, equals);
+      dialect.path = PlainPath(argument.substr(0, equals));
       if (equals < argument.size()) dialect.word = argument.substr(equals + 1);
       if (dialect.path.empty()) return UnknownDialect(text);
       return dialect;
@@ -111,10 +119,6 @@ namespace internal {
 namespace {
 
 constexpr size_t kMaxShownState = 80;
-constexpr size_t kMaxShownError = 300;
-
-// A path at which nothing is.
-constexpr std::string_view kNoMember = "\n";
 
 // Places of a state in a body, the most usual first.
 constexpr std::array<std::string_view, 22> kStatePaths = {
@@ -140,6 +144,38 @@ constexpr std::array<std::string_view, 22> kStatePaths = {
     "jobStatus",
     "buildStatus",
     "runtimeStatus"};
+
+// Words for states, without what is not a letter or a digit.
+constexpr std::array<std::string_view, 11> kGood = {
+    "succeeded", "success", "successful", "completed",   "complete", "done",
+    "finished",  "passed",  "fulfilled",  "jobcomplete", "ok"};
+constexpr std::array<std::string_view, 21> kBad = {"fail",
+                                                   "errored",
+                                                   "aborted",
+                                                   "expired",
+                                                   "timedout",
+                                                   "timeout",
+                                                   "rejected",
+                                                   "killed",
+                                                   "crashed",
+                                                   "exception",
+                                                   "faulted",
+                                                   "fault",
+                                                   "incomplete",
+                                                   "dead",
+                                                   "deadletter",
+                                                   "deadlettered",
+                                                   "oomkilled",
+                                                   "partialsuccess",
+                                                   "partiallysucceeded",
+                                                   "partiallyfailed",
+                                                   "terminated"};
+constexpr std::array<std::string_view, 21> kBusy = {
+    "inprogress", "accepted",   "queued",       "enqueued", "scheduled",
+    "notstarted", "started",    "submitted",    "pending",  "running",
+    "working",    "processing", "provisioning", "creating", "updating",
+    "deleting",   "waiting",    "executing",    "starting", "cancelling",
+    "canceling"};
 
 std::string Letters(std::string_view word) {
   std::string letters;
@@ -402,59 +438,6 @@ OperationState ReadAccepted(const JsonView& body) {
   return StateOfWord(word, body);
 }
 
-// Returns "CODE: MESSAGE" of the members of `prefix`.
-std::string ErrorAt(const JsonView& body, std::string_view code,
-                    std::string_view message) {
-  std::string code_text = PrintableAscii(body.Text(code), kMaxShownState);
-  const std::string text = body.Word(message);
-  const std::string line =
-      PrintableAscii(text.substr(0, text.find_first_of("\r\n")),
-                     kMaxShownError - kMaxShownState);
-  if (line.empty()) return code_text;
-  return code_text.empty() ? line : absl::StrCat(code_text, ": ", line);
-}
-
-// Returns the first of `paths` at which there is a word.
-std::string_view FirstWord(const JsonView& body,
-                           std::span<const std::string_view> paths) {
-  for (const std::string_view path : paths) {
-    if (!body.Word(path).empty()) return path;
-  }
-  return {};
-}
-
-std::string ErrorOf(const JsonView& error) {
-  constexpr std::array<std::string_view, 6> kMessages = {
-      "message", "detail", "title", "Message", "cause", "reason"};
-  constexpr std::array<std::string_view, 6> kCodes = {
-      "code", "reason", "error", "type", "status", "MessageId"};
-  const std::string_view message = FirstWord(error, kMessages);
-  const std::string_view code = FirstWord(error, kCodes);
-  if (!message.empty() && code != message && !code.empty()) {
-    return ErrorAt(error, code, message);
-  }
-  if (message == "reason" && !error.Word("type").empty()) {
-    return ErrorAt(error, "type", message);
-  }
-  if (!message.empty()) return ErrorAt(error, kNoMember, message);
-  return PrintableAscii(error.Text("code"), kMaxShownState);
-}
-
-// Returns the most telling error among those that stand in one another, as
-// Azure has them.
-std::string DeepestError(JsonView error) {
-  constexpr int kMaxDepth = 4;
-  std::string text;
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
-    if (std::string own = ErrorOf(error); !own.empty()) text = std::move(own);
-    std::vector<JsonView> inner = error.Elements("details");
-    if (inner.empty()) inner = error.Elements("errors");
-    if (inner.empty()) break;
-    error = inner.front();
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string ShownState(std::string_view text) {
@@ -483,36 +466,6 @@ OperationState FailedState(std::string_view word, const JsonView& body) {
 }
 
 StateWord ClassOfStateWord(std::string_view word) {
-  constexpr std::array<std::string_view, 11> kGood = {
-      "succeeded", "success", "successful", "completed",   "complete", "done",
-      "finished",  "passed",  "fulfilled",  "jobcomplete", "ok"};
-  constexpr std::array<std::string_view, 21> kBad = {"fail",
-                                                     "errored",
-                                                     "aborted",
-                                                     "expired",
-                                                     "timedout",
-                                                     "timeout",
-                                                     "rejected",
-                                                     "killed",
-                                                     "crashed",
-                                                     "exception",
-                                                     "faulted",
-                                                     "fault",
-                                                     "incomplete",
-                                                     "dead",
-                                                     "deadletter",
-                                                     "deadlettered",
-                                                     "oomkilled",
-                                                     "partialsuccess",
-                                                     "partiallysucceeded",
-                                                     "partiallyfailed",
-                                                     "terminated"};
-  constexpr std::array<std::string_view, 21> kBusy = {
-      "inprogress", "accepted",   "queued",       "enqueued", "scheduled",
-      "notstarted", "started",    "submitted",    "pending",  "running",
-      "working",    "processing", "provisioning", "creating", "updating",
-      "deleting",   "waiting",    "executing",    "starting", "cancelling",
-      "canceling"};
   const std::string text = Letters(word);
   if (text.empty()) return StateWord::kOther;
   if (text == "canceled" || text == "cancelled" || text == "stopped" ||
@@ -567,55 +520,6 @@ OperationState ReadGoogle(const JsonView& body) {
       JsonView(""));
   state.code = absl::StatusCode::kInternal;
   return state;
-}
-
-std::string OperationErrorOf(const JsonView& body) {
-  constexpr std::array<std::string_view, 10> kPlaces = {
-      "error",
-      "properties.error",
-      "status.errorResult",
-      "last_payment_error",
-      "Error",
-      "status.termination_details",
-      "lastError",
-      "failure",
-      "errorInfo",
-      "state.error"};
-  for (const std::string_view place : kPlaces) {
-    const std::optional<std::string_view> error = body.Find(place);
-    if (!error.has_value()) continue;
-    const std::vector<std::string_view> list = JsonElements(*error);
-    std::string text =
-        DeepestError(JsonView(list.empty() ? *error : list.front()));
-    if (!text.empty()) return text;
-  }
-  for (const std::string_view list :
-       {"errors", "errors.data", "response.failures", "Messages", "failures"}) {
-    const std::vector<JsonView> errors = body.Elements(list);
-    if (errors.empty()) continue;
-    std::string text = DeepestError(errors.front());
-    if (text.empty()) {
-      text = PrintableAscii(errors.front().Text(""), kMaxShownError);
-    }
-    if (!text.empty()) return text;
-  }
-  for (const auto& [code, message] :
-       {std::pair<std::string_view, std::string_view>{"failure_code",
-                                                      "failure_message"},
-        {"state.result_state", "state.state_message"},
-        {"status.reason", "status.message"},
-        {"", "failureReason"},
-        {"", "failure_reason"},
-        {"", "errorMessage"},
-        {"", "error_message"},
-        {"", "statusReason"},
-        {"", "StatusReason"},
-        {"error", "cause"}}) {
-    std::string text = ErrorAt(body, code.empty() ? kNoMember : code, message);
-    if (!body.Word(message).empty()) return text;
-  }
-  const std::optional<std::string_view> all = body.Find("");
-  return all.has_value() ? ErrorTextOf(*all) : "";
 }
 
 std::string OperationIdOf(const HttpDialect& dialect, const JsonView& body) {

@@ -4,6 +4,7 @@
 // Saves a tracker as text, one member in a line: a name, a blank, the value.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "waiter/internal/string_views.h"
 #include "waiter/interop/http_url.h"
 #include "waiter/interop/internal/http_operation.h"
+#include "waiter/interop/printable.h"
 #include "waiter/poll.h"
 
 namespace waiter {
@@ -26,6 +28,7 @@ namespace {
 constexpr std::string_view kFirstLine = "waiter operation 1";
 constexpr std::string_view kPhases = "ABC";
 constexpr std::string_view kSources = "ABCD";
+constexpr size_t kMaxEndText = 1000;
 
 absl::Status NotAState() {
   return absl::InvalidArgumentError("truncated, or not a saved operation");
@@ -42,6 +45,54 @@ bool TakeLine(std::string_view& rest, std::string_view name,
   line.remove_prefix(name.size());
   if (!line.starts_with(' ')) return false;
   value = line.substr(1);
+  return true;
+}
+
+constexpr std::array<std::string_view, 9> kMembers = {
+    "phase",  "source", "flags",  "started", "dialect",
+    "reason", "status", "result", "end"};
+using Values = std::array<std::string_view, kMembers.size()>;
+
+// Returns the values of `kMembers`, or nothing.
+std::optional<Values> ValuesOf(std::string_view saved) {
+  if (!saved.starts_with(kFirstLine) ||
+      saved.substr(kFirstLine.size(), 1) != "\n") {
+    return std::nullopt;
+  }
+  saved.remove_prefix(kFirstLine.size() + 1);
+  Values values;
+  for (size_t i = 0; i < kMembers.size(); ++i) {
+    if (!TakeLine(saved, kMembers[i], values[i])) return std::nullopt;
+  }
+  if (!saved.empty()) return std::nullopt;
+  return values;
+}
+
+// Writes the end of an operation as the number of its code and its text.
+std::string EndText(const std::optional<Poll<>>& end) {
+  if (!end.has_value()) return "-";
+  const std::string text(end->detail());
+  return absl::StrCat(static_cast<int>(end->error().code()), " ",
+                      internal::PrintableAscii(text, kMaxEndText));
+}
+
+// Reads it. Returns false if it is damaged.
+bool ReadEnd(std::string_view text, std::optional<Poll<>>& end) {
+  if (text == "-") return true;
+  const size_t blank = text.find(' ');
+  int code = 0;
+  if (blank == std::string_view::npos ||
+      !absl::SimpleAtoi(internal::ToAbsl(text.substr(0, blank)), &code) ||
+      code < 0 || code > static_cast<int>(absl::StatusCode::kUnauthenticated)) {
+    return false;
+  }
+  text.remove_prefix(blank + 1);
+  if (code == 0) {
+    end = Poll<>(PollStatus::kSuccess, text);
+  } else {
+    end = Failed(absl::Status(static_cast<absl::StatusCode>(code),
+                              internal::ToAbsl(text)));
+  }
   return true;
 }
 
@@ -68,31 +119,22 @@ std::string HttpOperationTracker::Save() const {
       "\nsource ", letter(kSources, source_), "\nflags ", flag(was_sent_),
       flag(has_run_), flag(has_word_), flag(may_be_done_), flag(offers_wait_),
       "\nstarted ", started, "\ndialect ", dialect_.ToString(), "\nreason ",
-      reason_, "\nstatus ", url_, "\nresult ", result_url_, "\n");
+      reason_, "\nstatus ", url_, "\nresult ", result_url_, "\nend ",
+      EndText(end_), "\n");
 }
 
 absl::StatusOr<HttpOperationTracker> HttpOperationTracker::Restore(
     HttpOperationPlan plan, std::string_view saved) {
-  std::array<std::string_view, 8> values;
-  if (!saved.starts_with(kFirstLine) ||
-      saved.substr(kFirstLine.size(), 1) != "\n") {
-    return NotAState();
-  }
-  saved.remove_prefix(kFirstLine.size() + 1);
-  constexpr std::array<std::string_view, 8> kMembers = {
-      "phase",   "source", "flags",  "started",
-      "dialect", "reason", "status", "result"};
-  for (size_t i = 0; i < kMembers.size(); ++i) {
-    if (!TakeLine(saved, kMembers[i], values[i])) return NotAState();
-  }
-  const auto& [phase, source, flags, started, dialect, reason, status, result] =
-      values;
+  const std::optional<Values> values = ValuesOf(saved);
+  if (!values.has_value()) return NotAState();
+  const auto& [phase, source, flags, started, dialect, reason, status, result,
+               end] = *values;
   HttpOperationTracker tracker(std::move(plan));
   const std::optional<Phase> known_phase = LetterOf<Phase>(kPhases, phase);
   const std::optional<Source> known_source = LetterOf<Source>(kSources, source);
   int64_t started_ms = 0;
   absl::StatusOr<HttpDialect> known_dialect = HttpDialect::Parse(dialect);
-  if (!saved.empty() || !known_phase || !known_source || flags.size() != 5 ||
+  if (!known_phase || !known_source || flags.size() != 5 ||
       flags.find_first_not_of("01") != std::string_view::npos ||
       !absl::SimpleAtoi(internal::ToAbsl(started), &started_ms) ||
       !known_dialect.ok() || status.empty()) {
@@ -107,6 +149,7 @@ absl::StatusOr<HttpOperationTracker> HttpOperationTracker::Restore(
     tracker.result_url_ = *std::move(found);
   }
   if (known_phase == Phase::kResult && result.empty()) return NotAState();
+  if (!ReadEnd(end, tracker.end_)) return NotAState();
   tracker.url_ = *std::move(url);
   tracker.phase_ = *known_phase;
   tracker.source_ = *known_source;

@@ -139,13 +139,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
     case Scheme::kHttp:
     case Scheme::kHttps:
     case Scheme::kHttpUnix:
-      if (operation_.has_value()) {
-        if (absl::Status status = NeedHttpClient(); !status.ok()) return status;
-        return MakeOperationProbe(*http_client_, {.url = target.url},
-                                  OptionsOf(target), *operation_);
-      }
-      return MakeHttp({.url = target.url, .socket = target.socket},
-                      OptionsOf(target));
+      return MakeHttpTarget(target);
     case Scheme::kGrpc:
     case Scheme::kGrpcs:
       return MakeHttp(
@@ -210,6 +204,17 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeDocker(
       [name = target.path](const HttpAnswer& answer, absl::Time now) {
         return JudgeDockerContainer(name, answer, now);
       });
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttpTarget(
+    const Target& target) {
+  if (!operation_.has_value()) {
+    return MakeHttp({.url = target.url, .socket = target.socket},
+                    OptionsOf(target));
+  }
+  if (absl::Status status = NeedHttpClient(); !status.ok()) return status;
+  return MakeOperationProbe(*http_client_, {.url = target.url},
+                            OptionsOf(target), *operation_);
 }
 
 absl::Status ProbeFactory::NeedHttpClient() {

@@ -67,6 +67,7 @@ class ProbeFactory {
   absl::StatusOr<std::unique_ptr<Probe>> MakeHttp(
       HttpDestination destination, std::shared_ptr<const HttpOptions> options,
       HttpJudge judge = nullptr);
+  absl::StatusOr<std::unique_ptr<Probe>> MakeHttpTarget(const Target& target);
   absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target);
   absl::Status NeedHttpClient();
   std::shared_ptr<const HttpOptions> OptionsOf(const Target& target) const;

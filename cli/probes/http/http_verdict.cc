@@ -212,6 +212,37 @@ HttpRules RulesOf(const HttpOptions& options, JsonBody& json) {
   return rules;
 }
 
+// Adds the conditions that end an operation as failed.
+void AddFailures(const std::shared_ptr<const HttpOptions>& options,
+                 HttpRules& rules) {
+  for (const JsonExpression& expected : options->json) {
+    rules.fail_if.emplace_back([options,
+                                &expected](const HttpResponse& response) {
+      JsonBody json(response);
+      json.Match(expected);
+      return HttpMatch{.holds = !json.excess().empty(), .found = json.excess()};
+    });
+  }
+  for (const JsonExpression& expected : options->fail_json) {
+    rules.fail_if.emplace_back(
+        [options, &expected](const HttpResponse& response) {
+          JsonBody json(response);
+          HttpMatch match = json.Match(expected);
+          match.holds |= !json.excess().empty();
+          return match;
+        });
+  }
+  for (const TextRegex& expected : options->fail_body) {
+    rules.fail_if.emplace_back(
+        [options, &expected](const HttpResponse& response) {
+          return MatchBody(expected, response);
+        });
+  }
+  if (!options->fail_status.ranges.empty()) {
+    rules.fail_if.push_back(StatusIn(options->fail_status));
+  }
+}
+
 // Returns whether the connection was certainly one to a proxy.
 bool WentToProxy(const HttpAnswer& answer) {
   return answer.may_be_proxied && !answer.target_port.empty() &&
@@ -334,31 +365,8 @@ HttpRules ConditionsOf(std::shared_ptr<const HttpOptions> options) {
         [options, &expected](const HttpResponse& response) {
           return JsonBody(response).Match(expected);
         });
-    rules.fail_if.emplace_back([options,
-                                &expected](const HttpResponse& response) {
-      JsonBody json(response);
-      json.Match(expected);
-      return HttpMatch{.holds = !json.excess().empty(), .found = json.excess()};
-    });
   }
-  for (const JsonExpression& expected : options->fail_json) {
-    rules.fail_if.emplace_back(
-        [options, &expected](const HttpResponse& response) {
-          JsonBody json(response);
-          HttpMatch match = json.Match(expected);
-          match.holds |= !json.excess().empty();
-          return match;
-        });
-  }
-  for (const TextRegex& expected : options->fail_body) {
-    rules.fail_if.emplace_back(
-        [options, &expected](const HttpResponse& response) {
-          return MatchBody(expected, response);
-        });
-  }
-  if (!options->fail_status.ranges.empty()) {
-    rules.fail_if.push_back(StatusIn(options->fail_status));
-  }
+  AddFailures(options, rules);
   return rules;
 }
 

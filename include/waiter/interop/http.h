@@ -261,7 +261,8 @@ class HttpOperation {
                       std::move(options)) {}
 
   // Returns an operation that continues from a result of `Save`. Request and
-  // options must be those of the operation that was saved. Returns
+  // options must be those of the operation that was saved. If it had ended,
+  // polls return its answer, a success with an empty response. Returns
   // kInvalidArgument if `saved` is damaged.
   static absl::StatusOr<HttpOperation> Restore(
       HttpRequest request, std::string_view saved,

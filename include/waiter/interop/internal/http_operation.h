@@ -104,8 +104,9 @@ struct HttpDialect {
   // lets the server hold the request, until it turns out not to offer that.
   std::string word = {};
 
-  // Reads a name of the table; `state:PATH` or `state:PATH=WORD`;
-  // `kubernetes:CONDITION`; or `google:wait`. Returns kInvalidArgument with the
+  // Reads a name of the table; `state:PATH` or `state:PATH=WORD`, where PATH
+  // may also be as for jq, such as `.a[].b`; `kubernetes:CONDITION`; or
+  // `google:wait`. Returns kInvalidArgument with the
   // names for anything else.
   static absl::StatusOr<HttpDialect> Parse(std::string_view text);
 
@@ -182,8 +183,9 @@ class HttpOperationTracker {
                                                       std::string_view saved);
 
   // Returns the state as text in lines. It has the addresses, which may hold a
-  // secret, but no headers and no body. A tracker that is restored from what
-  // was saved after `Next` does not repeat a start that must not be repeated.
+  // secret, but no headers and no body, and after the end its answer. A tracker
+  // that is restored from what was saved after `Next` does not repeat a start
+  // that must not be repeated.
   std::string Save() const;
 
   // Returns the next request, which must be sent without following redirects.
