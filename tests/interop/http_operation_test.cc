@@ -384,6 +384,9 @@ TEST(HttpOperationTest, StartIsNotSentToAnotherOrigin) {
   EXPECT_TRUE(same.Answer("POST https://h/jobs",
                           Response(308, "", {{"Location", "/v2/jobs"}}))
                   .again);
+  EXPECT_FALSE(HttpOperationTracker::Restore(Plan("POST", "https://h/jobs"),
+                                             same.tracker().Save())
+                   ->has_ended());
   same.Answer("POST https://h/v2/jobs", Response(200));
 
   Followed see_other(Plan("POST", "https://h/jobs"));

@@ -67,6 +67,14 @@ TEST(HttpUrlTest, ReferencesAreResolvedAsTheStandardSays) {
   }
 }
 
+TEST(HttpUrlTest, BytesBeyondAsciiAreEncoded) {
+  const absl::StatusOr<HttpUrl> base = HttpUrl::Parse("http://h/\xC3\xA4?\xFF");
+  ASSERT_TRUE(base.ok()) << base.status();
+  EXPECT_EQ(base->ToString(), "http://h/%C3%A4?%FF");
+  EXPECT_EQ(base->Resolve("\xC3\xB6")->ToString(), "http://h/%C3%B6");
+  EXPECT_EQ(base->Resolve("/%20?\xC3")->ToString(), "http://h/%20?%C3");
+}
+
 TEST(HttpUrlTest, OtherAddressesAreRefused) {
   const std::string long_path(HttpUrl::kMaxSize, 'a');
   for (const std::string& text :
@@ -74,7 +82,8 @@ TEST(HttpUrlTest, OtherAddressesAreRefused) {
         std::string("http:/h"), std::string("http://"),
         std::string("http://:1"), std::string("http://u@/"),
         std::string("http://h/a b"), std::string("http://h/\r\nX: 1"),
-        std::string("http://h\\@evil/"), "http://h/" + long_path,
+        std::string("http://h\\@evil/"), std::string("http://b\xC3\xBC/"),
+        std::string("http://h%2F/"), "http://h/" + long_path,
         std::string("javascript:alert(1)")}) {
     EXPECT_TRUE(absl::IsInvalidArgument(HttpUrl::Parse(text).status()))
         << text.substr(0, 40);

@@ -468,6 +468,7 @@ HttpOperationStep HttpOperationTracker::Redirect(const HttpResponse& response) {
           "the start is redirected to another origin, to which it is not "
           "sent"));
     }
+    was_sent_ = false;
     url_ = *std::move(target);
   } else if (phase_ == Phase::kStart) {
     phase_ = Phase::kStatus;

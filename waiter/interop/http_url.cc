@@ -77,6 +77,28 @@ std::string WithoutDots(std::string_view path) {
   return result;
 }
 
+// Returns `text` with bytes beyond ASCII as browsers send them.
+std::string Encoded(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      encoded.push_back(c);
+    } else {
+      encoded.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+    }
+  }
+  return encoded;
+}
+
+bool IsAuthority(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
+           c == '-' || c == '_' || c == ':' || c == '[' || c == ']';
+  });
+}
+
 // Reads "HOST/PATH?QUERY#FRAGMENT" into `url`, which has a scheme.
 absl::Status ReadAfterSlashes(std::string_view text, HttpUrl& url) {
   const size_t end = std::min(text.find_first_of("/?#"), text.size());
@@ -89,12 +111,16 @@ absl::Status ReadAfterSlashes(std::string_view text, HttpUrl& url) {
   if (authority.empty() || authority.starts_with(':')) {
     return absl::InvalidArgumentError("the address has no host");
   }
+  if (!IsAuthority(authority)) {
+    return absl::InvalidArgumentError(
+        "the host of the address has an invalid character");
+  }
   url.authority = absl::AsciiStrToLower(ToAbsl(authority));
   text.remove_prefix(end);
   text = text.substr(0, text.find('#'));
   const size_t query = std::min(text.find('?'), text.size());
-  url.path = WithoutDots(text.substr(0, query));
-  url.query = text.substr(query);
+  url.path = Encoded(WithoutDots(text.substr(0, query)));
+  url.query = Encoded(text.substr(query));
   return absl::OkStatus();
 }
 
@@ -134,12 +160,12 @@ absl::StatusOr<HttpUrl> HttpUrl::Resolve(std::string_view reference) const {
   const size_t end = std::min(reference.find('?'), reference.size());
   const std::string_view relative = reference.substr(0, end);
   if (relative.starts_with('/')) {
-    url.path = WithoutDots(relative);
+    url.path = Encoded(WithoutDots(relative));
   } else if (!relative.empty()) {
-    url.path = WithoutDots(
-        absl::StrCat(path.substr(0, path.rfind('/') + 1), ToAbsl(relative)));
+    url.path = Encoded(WithoutDots(
+        absl::StrCat(path.substr(0, path.rfind('/') + 1), ToAbsl(relative))));
   }
-  url.query = reference.substr(end);
+  url.query = Encoded(reference.substr(end));
   return url;
 }
 
