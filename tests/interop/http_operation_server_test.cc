@@ -22,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/socket_server.h"
+#include "waiter/durable/worker.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/interop/http.h"
@@ -252,6 +253,34 @@ TEST(HttpOperationServerTest, EachPollMayBeMadeByAnotherProcess) {
 
   // A process that died before it got the answer does not start again.
   EXPECT_THAT(LinesOf(server).back(), StartsWith("GET"));
+}
+
+TEST(HttpOperationServerTest, DurableWaitHasTheOperationInItsArgs) {
+  const SocketServer server(Serve(AzureRoutes()));
+  const HttpRequest request = {
+      .url = server.Url("/vms/1"), .method = "PUT", .body = "{}"};
+  HttpOperation started(request);
+  EXPECT_EQ(started({.timeout = kAmple}).status(), PollStatus::kNotReady);
+  const DurableFunction function =
+      [&](const DurablePoll& poll) -> Poll<std::string> {
+    auto operation = HttpOperation::Restore(request, poll.args);
+    if (!operation.ok()) return Failed(operation.status());
+    Poll<HttpResponse> found = (*operation)(poll.context);
+    if (!found.has_value()) return Poll<>(std::move(found));
+    return Success(std::move(found).value().body);
+  };
+
+  const std::string args = started.Save();
+  const PollContext context = {.timeout = kAmple};
+  const DurablePoll poll = {.name = "create",
+                            .key = "vm-1",
+                            .args = args,
+                            .context = context,
+                            .fence = 1};
+  EXPECT_EQ(function(poll).status(), PollStatus::kNotReady);
+  const Poll<std::string> found = function(poll);
+  ASSERT_TRUE(found.has_value()) << found.error();
+  EXPECT_EQ(found.value(), R"({"id": "vm-1"})");
 }
 
 TEST(HttpOperationServerTest, UnchangedStatusIsNotSentAgain) {

@@ -88,16 +88,40 @@ OperationState Make(Kind kind, std::string text) {
   return {.kind = kind, .text = std::move(text), .has_word = true};
 }
 
-OperationState ReadDeployment(const JsonView& object,
-                              const Conditions& conditions) {
+// Replicas, as the kind of an object names them.
+struct Replicas {
+  int64_t wanted;
+  int64_t updated;
+  int64_t available;
+  int64_t all;
+};
+
+Replicas ReplicasOf(const JsonView& object, std::string_view kind) {
+  const JsonView status(object.Find("status").value_or("{}"));
+  if (kind == "DaemonSet") {
+    const int64_t wanted = NumberAt(status, "desiredNumberScheduled", 0);
+    return {.wanted = wanted,
+            .updated = NumberAt(status, "updatedNumberScheduled", 0),
+            .available = NumberAt(status, "numberAvailable", 0),
+            .all = wanted};
+  }
+  const int64_t all = NumberAt(status, "replicas", 0);
+  return {.wanted = NumberAt(object, "spec.replicas", 1),
+          // A ReplicaSet has one template, and no such number.
+          .updated = kind == "ReplicaSet"
+                         ? all
+                         : NumberAt(status, "updatedReplicas", 0),
+          .available = NumberAt(status, "availableReplicas", 0),
+          .all = all};
+}
+
+OperationState ReadReplicas(const JsonView& object, std::string_view kind,
+                            const Conditions& conditions) {
   const JsonView* const stuck = conditions.Find("Progressing", "False");
   if (stuck != nullptr && stuck->Word("reason") == "ProgressDeadlineExceeded") {
     return Make(Kind::kFailed, conditions.Text("Progressing"));
   }
-  const int64_t wanted = NumberAt(object, "spec.replicas", 1);
-  const int64_t all = NumberAt(object, "status.replicas", 0);
-  const int64_t updated = NumberAt(object, "status.updatedReplicas", 0);
-  const int64_t available = NumberAt(object, "status.availableReplicas", 0);
+  const auto [wanted, updated, available, all] = ReplicasOf(object, kind);
   const std::string text =
       absl::StrCat(updated, " of ", wanted, " replicas updated, ", available,
                    " available, ", all, " in all");
@@ -126,8 +150,9 @@ OperationState ReadObject(const JsonView& object,
                           const Conditions& conditions) {
   for (const std::string_view type :
        {"Failed", "Stalled", "Degraded", "Denied"}) {
-    if (conditions.Holds(type))
+    if (conditions.Holds(type)) {
       return Make(Kind::kFailed, conditions.Text(type));
+    }
   }
   // Tekton and Knative: False is final, Unknown is not.
   if (conditions.Holds("Succeeded", "False")) {
@@ -158,8 +183,9 @@ OperationState ReadObject(const JsonView& object,
   return RunningState(phase.empty() ? "no conditions yet" : phase);
 }
 
-bool IsDeployment(std::string_view kind) {
-  return kind == "Deployment" || kind == "StatefulSet" || kind == "ReplicaSet";
+bool HasReplicas(std::string_view kind) {
+  return kind == "Deployment" || kind == "StatefulSet" ||
+         kind == "ReplicaSet" || kind == "DaemonSet";
 }
 
 // Returns whether the decimal number `a` is greater than `b`.
@@ -266,9 +292,9 @@ OperationState ReadKubernetes(const HttpDialect& dialect,
         conditions.Text(dialect.word));
   }
   // Before the controller has seen a new object, there is no status at all.
-  if (IsDeployment(kind)) {
+  if (HasReplicas(kind)) {
     return body.Has("status.observedGeneration")
-               ? ReadDeployment(body, conditions)
+               ? ReadReplicas(body, kind, conditions)
                : RunningState("no status yet");
   }
   if (kind == "Pod") return ReadPod(body, conditions);

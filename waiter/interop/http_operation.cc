@@ -496,8 +496,9 @@ HttpOperationStep HttpOperationTracker::TakeStatus(const HttpResponse& response,
     offers_wait_ = false;
     return {.again = true};
   }
-  if (status == 404 || status == 410)
+  if (status == 404 || status == 410) {
     return TakeMissing(response, now, verdict);
+  }
   if (!IsSuccess(status)) {
     Poll<> poll = verdict.ToPoll(response);
     return verdict.status == PollStatus::kFailed

@@ -1,6 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -105,11 +106,11 @@ RecognizedDialect OfBody(const JsonView& body) {
 }
 
 bool IsOfAzure(const HttpResponse& response) {
-  for (const std::string_view name :
-       {"x-ms-request-id", "x-ms-correlation-request-id", "apim-request-id"}) {
-    if (!response.header(name).empty()) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 3> kNames = {
+      "x-ms-request-id", "x-ms-correlation-request-id", "apim-request-id"};
+  return std::any_of(kNames.begin(), kNames.end(), [&](std::string_view name) {
+    return !response.header(name).empty();
+  });
 }
 
 }  // namespace
