@@ -40,6 +40,7 @@ Subcommands MakeSubcommands() {
   Subcommands subcommands;
   subcommands.push_back(std::make_unique<WaitCommand>(Kind::kTargets));
   subcommands.push_back(std::make_unique<WaitCommand>(Kind::kExec));
+  subcommands.push_back(std::make_unique<WaitCommand>(Kind::kOperation));
   subcommands.push_back(std::make_unique<PlanCommand>());
   subcommands.push_back(std::make_unique<ReportCommand>());
   subcommands.push_back(std::make_unique<SimulateCommand>());
@@ -64,7 +65,7 @@ void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
   for (const auto& subcommand : subcommands) {
     if (!subcommand->name().empty()) names.push_back(subcommand->name());
   }
-  out << absl::StrFormat("  %-26s commands; each has a --help\n",
+  out << absl::StrFormat("  %-26s commands; see --help\n",
                          absl::StrJoin(names, ", "));
   out << absl::StrFormat("  %-26s print the version\n", kVersionFlag);
 }
@@ -105,7 +106,7 @@ int RunWaiter(absl::Span<const std::string> args,
     if (first.empty() || subcommand->name() != first) continue;
     const int code = subcommand->Run(invocation.AfterFirst());
     // The others are asked for what they write, a wait is not.
-    if (code != 0 || first == "exec") return code;
+    if (code != 0 || first == "exec" || first == "operation") return code;
     return WrittenExitCode(out, absl::StrCat("waiter ", first), err);
   }
   return wait.Run(invocation);

@@ -23,8 +23,11 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/variables.h"
 #include "cli/probes/code_map.h"
+#include "cli/probes/http/http_options.h"
+#include "cli/probes/http/operation_probe.h"
 #include "cli/probes/target.h"
 #include "cli/text/read_file.h"
+#include "waiter/interop/http.h"
 
 namespace waiter::cli {
 namespace {
@@ -58,6 +61,48 @@ constexpr std::string_view kExecNotes =
     "PROBE can read WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
     "flags, each also a variable such as WAITER_HOLD=5s; -t is --timeout, -q "
     "--quiet\n";
+
+constexpr std::string_view kOperationNotes =
+    "Starts the operation if there is a --method or --data, or asks at URL for "
+    "one\n"
+    "that runs. Finds the status and the result by the server's own rules: 202 "
+    "with\n"
+    "Location, Azure, Google, Kubernetes, batches, GitHub and others.\n"
+    "exit codes: 0 succeeded, or PROGRAM's own; 1 failed; 2 usage; 3 attempts "
+    "or\n"
+    "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"
+    "flags, each also a variable such as WAITER_DIALECT=azure; -t is "
+    "--timeout\n";
+
+Flags FlagsOf(WaitArguments::Kind kind) {
+  switch (kind) {
+    case WaitArguments::Kind::kExec:
+      return {"waiter exec", "[FLAG...] -- PROBE [ARG...]",
+              "Runs PROBE again and again until it succeeds."};
+    case WaitArguments::Kind::kOperation:
+      return {
+          "waiter operation", "[FLAG...] URL [-- PROGRAM [ARG...]]",
+          "Follows a long-running operation over HTTP to its end, then becomes "
+          "PROGRAM."};
+    case WaitArguments::Kind::kTargets:
+      break;
+  }
+  return {"waiter", "[FLAG...] TARGET... [-- PROGRAM [ARG...]]",
+          "Waits until all targets are ready, then replaces itself with "
+          "PROGRAM."};
+}
+
+std::string NotesOf(WaitArguments::Kind kind) {
+  switch (kind) {
+    case WaitArguments::Kind::kExec:
+      return std::string(kExecNotes);
+    case WaitArguments::Kind::kOperation:
+      return std::string(kOperationNotes);
+    case WaitArguments::Kind::kTargets:
+      break;
+  }
+  return std::string(kTargetsNotes);
+}
 
 bool IsLikeTarget(std::string_view argument) {
   return absl::StrContains(argument, ':');
@@ -114,17 +159,8 @@ void NumberEqualTexts(std::vector<Target>& targets) {
 
 }  // namespace
 
-WaitArguments::WaitArguments(Kind kind)
-    : kind_(kind),
-      flags_(
-          kind == Kind::kExec
-              ? Flags("waiter exec", "[FLAG...] -- PROBE [ARG...]",
-                      "Runs PROBE again and again until it succeeds.")
-              : Flags("waiter", "[FLAG...] TARGET... [-- PROGRAM [ARG...]]",
-                      "Waits until all targets are ready, then replaces itself "
-                      "with PROGRAM.")) {
-  flags_.SetNotes(
-      std::string(kind == Kind::kExec ? kExecNotes : kTargetsNotes));
+WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
+  flags_.SetNotes(NotesOf(kind));
   if (kind == Kind::kTargets) {
     flags_.AddRepeated("targets", "FILE",
                        "more targets, one in a line; or set WAITER_TARGETS",
@@ -134,6 +170,7 @@ WaitArguments::WaitArguments(Kind kind)
                        });
     flags_.HasNoVariable("targets");
   }
+  if (kind == Kind::kOperation) AddOperationFlags();
   wait_.AddTo(flags_);
   flags_.BeginTopic("when", "delays, limits and exit codes");
   wait_.AddTimesTo(flags_);
@@ -160,6 +197,51 @@ WaitArguments::WaitArguments(Kind kind)
   http_.AddTo(flags_);
 }
 
+void WaitArguments::AddOperationFlags() {
+  flags_.Add("dialect", "azure",
+             "rules of the server, such as state:.job.state=DONE",
+             [this](std::string_view text) {
+               absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
+               if (!dialect.ok()) return dialect.status();
+               operation_.dialect = *std::move(dialect);
+               return absl::OkStatus();
+             });
+  flags_.AddRepeated("trust", "https://HOST",
+                     "another origin that gets --header and --bearer",
+                     [this](std::string_view text) {
+                       operation_.trusted_origins.emplace_back(text);
+                       return absl::OkStatus();
+                     });
+}
+
+absl::Status WaitArguments::CheckOperation() const {
+  if (targets_.size() != 1 || (targets_[0].scheme != Scheme::kHttp &&
+                               targets_[0].scheme != Scheme::kHttps)) {
+    return absl::InvalidArgumentError(
+        "an operation has one URL, of http:// or https://");
+  }
+  for (const std::string_view name :
+       {"gone", "status", "not-ready-on", "no-redirect"}) {
+    if (!flags_.Given(name) || flags_.FromVariable(name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, ": it has no meaning for an operation"));
+  }
+  const absl::StatusOr<HttpOptions> http =
+      http_.Options(flags_, targets_[0].label);
+  if (!http.ok()) return http.status();
+  if (http->method == "HEAD") {
+    return absl::InvalidArgumentError(
+        "--method: HEAD neither starts an operation nor tells its state");
+  }
+  if (flags_.Given("state") && StartsOperation(*http)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags_.Label("state"),
+        ": a run that continues would start the operation again; start it "
+        "without this, and follow it by the URL of its status"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
                                   absl::Span<const std::string> environment) {
   const auto* const separator = std::find(args.begin(), args.end(), "--");
@@ -169,7 +251,7 @@ absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
       args.subspan(0, static_cast<size_t>(separator - args.begin())),
       environment);
   if (!rest.ok()) {
-    return kind_ == Kind::kTargets && !has_words && FollowsProgram(args)
+    return kind_ != Kind::kExec && !has_words && FollowsProgram(args)
                ? WithSeparatorHint(rest.status())
                : rest.status();
   }
@@ -190,7 +272,9 @@ absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
   }
   const absl::StatusOr<std::vector<GivenTarget>> given =
       GivenTargets(*rest, environment);
-  return given.ok() ? ReadTargets(*given) : given.status();
+  if (!given.ok()) return given.status();
+  absl::Status read = ReadTargets(*given);
+  return read.ok() && kind_ == Kind::kOperation ? CheckOperation() : read;
 }
 
 absl::StatusOr<std::vector<WaitArguments::GivenTarget>>

@@ -13,7 +13,9 @@
 #define WAITER_CLI_COMMANDS_WAIT_ARGUMENTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +27,7 @@
 #include "cli/flags/output_flags.h"
 #include "cli/flags/wait_flags.h"
 #include "cli/probes/code_map.h"
+#include "cli/probes/http/operation_probe.h"
 #include "cli/probes/target.h"
 
 namespace waiter::cli {
@@ -32,8 +35,9 @@ namespace waiter::cli {
 // Thread-compatible.
 class WaitArguments {
  public:
-  // `waiter TARGET... [-- PROGRAM]`, or `waiter exec -- PROBE`.
-  enum class Kind : uint8_t { kTargets, kExec };
+  // `waiter TARGET... [-- PROGRAM]`, `waiter exec -- PROBE`, or
+  // `waiter operation URL [-- PROGRAM]`.
+  enum class Kind : uint8_t { kTargets, kExec, kOperation };
 
   explicit WaitArguments(Kind kind);
   WaitArguments(const WaitArguments&) = delete;
@@ -50,6 +54,12 @@ class WaitArguments {
   const OutputFlags& output() const { return output_; }
   const HttpFlags& http() const { return http_; }
   const CodeMap& code_map() const { return code_map_; }
+
+  // How the target of `waiter operation` is followed; unset for others.
+  std::optional<OperationOptions> operation() const {
+    if (kind_ != Kind::kOperation) return std::nullopt;
+    return operation_;
+  }
 
   // Whether probes log in with the user and password of their target.
   bool login() const { return login_; }
@@ -76,6 +86,9 @@ class WaitArguments {
 
   absl::Status ReadTargets(const std::vector<GivenTarget>& given);
 
+  void AddOperationFlags();
+  absl::Status CheckOperation() const;
+
   const Kind kind_;
   Flags flags_;
   WaitFlags wait_;
@@ -83,6 +96,7 @@ class WaitArguments {
   OutputFlags output_;
   HttpFlags http_;
   CodeMap code_map_;
+  OperationOptions operation_;
   std::vector<std::string> target_files_;
   bool login_ = false;
   std::vector<Target> targets_;

@@ -352,7 +352,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
                          {.codes = arguments.code_map(),
                           .http = *http,
                           .login = arguments.login(),
-                          .http_of = *std::move(http_of)});
+                          .http_of = *std::move(http_of),
+                          .operation = arguments.operation()});
     absl::StatusOr<std::vector<WaitTarget>> targets =
         MakeTargets(arguments, factory);
     if (!targets.ok()) return targets.status();
@@ -396,8 +397,9 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
 
 int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
   const auto& [args, environment, out, err] = invocation;
-  const std::string_view name =
-      kind == WaitArguments::Kind::kExec ? "waiter exec" : "waiter";
+  const std::string_view word = WaitCommand(kind).name();
+  const std::string name =
+      word.empty() ? "waiter" : absl::StrCat("waiter ", word);
   const InitialState initial;
   const IgnoredPipe pipe;
   WaitArguments arguments(kind);
@@ -417,7 +419,7 @@ int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
     return end->exit_code;
   }
   const bool has_program =
-      kind == WaitArguments::Kind::kTargets && !arguments.words().empty();
+      kind != WaitArguments::Kind::kExec && !arguments.words().empty();
   const bool go_on = end->exit_code == 0 || arguments.wait().run_anyway();
   if (!has_program || !go_on) return end->exit_code;
   out << std::flush;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // `waiter TARGET...` waits for targets, which URLs name, and then replaces
-// itself with a program. `waiter exec -- PROBE` waits until a probe succeeds.
+// itself with a program. `waiter exec -- PROBE` waits until a probe succeeds,
+// and `waiter operation URL` until an operation over HTTP has ended.
 //
 // | exit code   | meaning                                              |
 // | ----------- | ---------------------------------------------------- |
@@ -28,13 +29,22 @@
 
 namespace waiter::cli {
 
-// The wait for targets, whose name is empty, or `waiter exec`.
+// The wait for targets, whose name is empty, `waiter exec`, or
+// `waiter operation`.
 class WaitCommand : public Subcommand {
  public:
   explicit WaitCommand(WaitArguments::Kind kind) : kind_(kind) {}
 
   std::string_view name() const override {
-    return kind_ == WaitArguments::Kind::kExec ? "exec" : "";
+    switch (kind_) {
+      case WaitArguments::Kind::kExec:
+        return "exec";
+      case WaitArguments::Kind::kOperation:
+        return "operation";
+      case WaitArguments::Kind::kTargets:
+        break;
+    }
+    return "";
   }
   std::vector<std::string> FlagNames() const override;
 

@@ -727,6 +727,7 @@ TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
       {{"pid:1", "--"}, "--"},
       {{"exec"}, "waiter exec"},
       {{"exec", "true"}, "true"},
+      {{"operation", "pid:1"}, "an operation has one URL"},
       {{"pid:1", "--bogus"}, "--bogus: no such flag"},
       {{"pid:1", "--while-pid=x"}, "--while-pid=x"},
       {{"pid:1", "--progress=loud"}, "--progress=loud"},

@@ -39,16 +39,6 @@ std::string Shown(std::string_view text) {
                       text.size() > kMaxShownValue ? "..." : "");
 }
 
-std::vector<std::string_view> StepsOf(std::string_view path) {
-  std::vector<std::string_view> steps;
-  while (true) {
-    const size_t dot = path.find('.');
-    steps.push_back(path.substr(0, dot));
-    if (dot == std::string_view::npos) return steps;
-    path.remove_prefix(dot + 1);
-  }
-}
-
 HttpMatch MatchJson(const std::string& path, const std::string& value,
                     const HttpResponse& response) {
   if (response.body_is_cut) {
@@ -62,7 +52,7 @@ HttpMatch MatchJson(const std::string& path, const std::string& value,
     return {.is_known = false, .found = std::string(body.status().message())};
   }
   const std::optional<std::string_view> found =
-      internal::FindJsonText(*body, StepsOf(path));
+      internal::FindJsonText(*body, internal::JsonSteps(path));
   if (!found.has_value()) {
     const bool is_json = internal::FindJsonText(*body, {}).has_value();
     return {

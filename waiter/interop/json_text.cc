@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 
@@ -113,6 +114,21 @@ class Scanner {
     if (!Value(path, /*depth=*/0)) return std::nullopt;
     Skip();
     return rest_.empty() ? found_ : std::nullopt;
+  }
+
+  std::vector<std::string_view> Elements() {
+    std::vector<std::string_view> elements;
+    if (!Take("[")) return elements;
+    Skip();
+    if (Take("]")) return elements;
+    do {
+      Skip();
+      const std::string_view begin = rest_;
+      if (!Value(std::nullopt, /*depth=*/1)) return {};
+      elements.push_back(begin.substr(0, begin.size() - rest_.size()));
+      Skip();
+    } while (Take(","));
+    return elements;
   }
 
  private:
@@ -244,6 +260,20 @@ std::string_view WithoutByteOrderMark(std::string_view text) {
 std::optional<std::string_view> FindJsonText(
     std::string_view text, std::span<const std::string_view> path) {
   return Scanner(text).Find(path);
+}
+
+std::vector<std::string_view> JsonSteps(std::string_view path) {
+  std::vector<std::string_view> steps;
+  while (true) {
+    const size_t dot = path.find('.');
+    steps.push_back(path.substr(0, dot));
+    if (dot == std::string_view::npos) return steps;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+std::vector<std::string_view> JsonElements(std::string_view json) {
+  return Scanner(json).Elements();
 }
 
 std::string PlainJsonText(std::string_view json) {

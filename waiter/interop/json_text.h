@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace waiter::internal {
 
@@ -27,6 +28,14 @@ std::string_view WithoutByteOrderMark(std::string_view text);
 // or has more than 64 arrays and objects inside of each other.
 std::optional<std::string_view> FindJsonText(
     std::string_view text, std::span<const std::string_view> path);
+
+// Returns the names in a path that separates them by dots, such as
+// "error.message".
+std::vector<std::string_view> JsonSteps(std::string_view path);
+
+// Returns the JSON of each element if `json`, a result of `FindJsonText`, is an
+// array; otherwise nothing.
+std::vector<std::string_view> JsonElements(std::string_view json);
 
 // Returns the text of a string, and everything else as it is written. `json` is
 // a result of `FindJsonText`.

@@ -26,6 +26,7 @@
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/http_probe.h"
+#include "cli/probes/http/operation_probe.h"
 #include "cli/probes/local/exec_probe.h"
 #include "cli/probes/local/file_probe.h"
 #include "cli/probes/local/pid_probe.h"
@@ -122,6 +123,7 @@ ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
       http_(std::make_shared<const HttpOptions>(std::move(options.http))),
       login_(options.login),
       http_of_(std::move(options.http_of)),
+      operation_(std::move(options.operation)),
       calls_(loop),
       resolver_(calls_) {}
 
@@ -137,8 +139,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::Make(
     case Scheme::kHttp:
     case Scheme::kHttps:
     case Scheme::kHttpUnix:
-      return MakeHttp({.url = target.url, .socket = target.socket},
-                      OptionsOf(target));
+      return MakeHttpTarget(target);
     case Scheme::kGrpc:
     case Scheme::kGrpcs:
       return MakeHttp(
@@ -205,15 +206,29 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeDocker(
       });
 }
 
+absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttpTarget(
+    const Target& target) {
+  if (!operation_.has_value()) {
+    return MakeHttp({.url = target.url, .socket = target.socket},
+                    OptionsOf(target));
+  }
+  if (absl::Status status = NeedHttpClient(); !status.ok()) return status;
+  return MakeOperationProbe(*http_client_, {.url = target.url},
+                            OptionsOf(target), *operation_);
+}
+
+absl::Status ProbeFactory::NeedHttpClient() {
+  if (http_client_ != nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<HttpClient>> client = HttpClient::Make(loop_);
+  if (!client.ok()) return client.status();
+  http_client_ = *std::move(client);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
     HttpDestination destination, std::shared_ptr<const HttpOptions> options,
     HttpJudge judge) {
-  if (http_client_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<HttpClient>> client =
-        HttpClient::Make(loop_);
-    if (!client.ok()) return client.status();
-    http_client_ = *std::move(client);
-  }
+  if (absl::Status status = NeedHttpClient(); !status.ok()) return status;
   return MakeHttpProbe(*http_client_, std::move(destination),
                        std::move(options), std::move(judge));
 }

@@ -13,9 +13,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/event_loop.h"
@@ -24,6 +26,7 @@
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/http_probe.h"
+#include "cli/probes/http/operation_probe.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "cli/process/process_reaper.h"
@@ -41,6 +44,9 @@ struct ProbeOptions {
 
   // Options of http and grpc targets that have their own, by label.
   std::map<std::string, HttpOptions> http_of = {};
+
+  // If set, http and https targets are operations.
+  std::optional<OperationOptions> operation = std::nullopt;
 };
 
 // Thread-compatible. Must outlive its probes.
@@ -61,7 +67,9 @@ class ProbeFactory {
   absl::StatusOr<std::unique_ptr<Probe>> MakeHttp(
       HttpDestination destination, std::shared_ptr<const HttpOptions> options,
       HttpJudge judge = nullptr);
+  absl::StatusOr<std::unique_ptr<Probe>> MakeHttpTarget(const Target& target);
   absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target);
+  absl::Status NeedHttpClient();
   std::shared_ptr<const HttpOptions> OptionsOf(const Target& target) const;
 
   EventLoop& loop_;
@@ -70,6 +78,7 @@ class ProbeFactory {
   const std::shared_ptr<const HttpOptions> http_;
   const bool login_;
   const std::map<std::string, HttpOptions> http_of_;
+  const std::optional<OperationOptions> operation_;
   BlockingCalls calls_;
   Resolver resolver_;
   std::unique_ptr<HttpClient> http_client_;  // Null until it is needed.

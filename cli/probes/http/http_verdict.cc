@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -211,6 +212,37 @@ HttpRules RulesOf(const HttpOptions& options, JsonBody& json) {
   return rules;
 }
 
+// Adds the conditions that end an operation as failed.
+void AddFailures(const std::shared_ptr<const HttpOptions>& options,
+                 HttpRules& rules) {
+  for (const JsonExpression& expected : options->json) {
+    rules.fail_if.emplace_back([options,
+                                &expected](const HttpResponse& response) {
+      JsonBody json(response);
+      json.Match(expected);
+      return HttpMatch{.holds = !json.excess().empty(), .found = json.excess()};
+    });
+  }
+  for (const JsonExpression& expected : options->fail_json) {
+    rules.fail_if.emplace_back(
+        [options, &expected](const HttpResponse& response) {
+          JsonBody json(response);
+          HttpMatch match = json.Match(expected);
+          match.holds |= !json.excess().empty();
+          return match;
+        });
+  }
+  for (const TextRegex& expected : options->fail_body) {
+    rules.fail_if.emplace_back(
+        [options, &expected](const HttpResponse& response) {
+          return MatchBody(expected, response);
+        });
+  }
+  if (!options->fail_status.ranges.empty()) {
+    rules.fail_if.push_back(StatusIn(options->fail_status));
+  }
+}
+
 // Returns whether the connection was certainly one to a proxy.
 bool WentToProxy(const HttpAnswer& answer) {
   return answer.may_be_proxied && !answer.target_port.empty() &&
@@ -312,6 +344,46 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
     return {.status = PollStatus::kFailed, .detail = json.excess()};
   }
   return finding;
+}
+
+HttpRules ConditionsOf(std::shared_ptr<const HttpOptions> options) {
+  HttpRules rules;
+  for (const HttpOptions::HeaderMatch& expected : options->expected_headers) {
+    rules.succeed_if.emplace_back(
+        [options, &expected](const HttpResponse& response) {
+          return MatchHeader(expected, response);
+        });
+  }
+  for (const TextRegex& expected : options->body) {
+    rules.succeed_if.emplace_back(
+        [options, &expected](const HttpResponse& response) {
+          return MatchBody(expected, response);
+        });
+  }
+  for (const JsonExpression& expected : options->json) {
+    rules.succeed_if.emplace_back(
+        [options, &expected](const HttpResponse& response) {
+          return JsonBody(response).Match(expected);
+        });
+  }
+  AddFailures(options, rules);
+  return rules;
+}
+
+void PrintInto(const HttpOptions& options, const HttpAnswer& answer,
+               Finding& finding) {
+  if (!options.print.has_value()) return;
+  JsonBody json(answer);
+  const HttpMatch match = json.Print(*options.print);
+  if (match.holds) {
+    finding.value = json.printed();
+    return;
+  }
+  finding.status = PollStatus::kFailed;
+  finding.detail = absl::StrCat(
+      "the operation has succeeded, but --print "
+      "finds nothing in its result: ",
+      match.found);
 }
 
 namespace {

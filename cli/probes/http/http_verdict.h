@@ -23,10 +23,13 @@
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_VERDICT_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_VERDICT_H_
 
+#include <memory>
+
 #include "absl/time/time.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/probe.h"
+#include "waiter/interop/http.h"
 
 namespace waiter::cli {
 
@@ -39,6 +42,15 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
 // a body that has not ended may satisfy `body` and `fail_body`, and so decide.
 Finding JudgeHttpTimeout(const HttpOptions& options, const HttpAnswer& answer,
                          absl::Duration timeout, absl::Time now);
+
+// Returns the conditions of `options`, without what statuses mean, for an
+// operation. An expression that exceeds a limit is one that fails.
+HttpRules ConditionsOf(std::shared_ptr<const HttpOptions> options);
+
+// Puts the value of --print in a successful answer into `finding`. If there is
+// none, the finding is failed, as a later answer would be no other.
+void PrintInto(const HttpOptions& options, const HttpAnswer& answer,
+               Finding& finding);
 
 }  // namespace waiter::cli
 

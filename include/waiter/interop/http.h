@@ -45,6 +45,21 @@
 //                      {.succeed_if = {waiter::JsonIs("state", "DONE")},
 //                       .fail_if = {waiter::JsonIs("state", "FAILED")}})
 //
+// A job that a request starts, and whose status is somewhere else, is an
+// `HttpOperation`. It finds the convention of the server by itself:
+//
+//   waiter::HttpOperation create({.url = "https://example.com/v1/exports",
+//                                 .headers = {{"Authorization", token}},
+//                                 .body = R"({"table": "orders"})"});
+//   waiter::Waiter wait(
+//       [&](const waiter::PollContext& poll) { return create(poll); },
+//       {.timeout = absl::Hours(1),
+//        .poll_timeout = absl::Seconds(30),
+//        .hooks = {.on_failure = [&](const waiter::WaitFailure& end) {
+//          create.Cancel(end.timeout).IgnoreError();
+//        }}});
+//   waiter::WaitResult<waiter::HttpResponse> exported = wait.Wait(stop_token);
+//
 // "Server error" stands for the class that the classifier gives a
 // `kConnection`. An answer after which the wait continues has the `retry_after`
 // of the response.
@@ -59,10 +74,11 @@
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
 
-#include "waiter/interop/internal/http_judge.h"    // IWYU pragma: export
-#include "waiter/interop/internal/http_memory.h"   // IWYU pragma: export
-#include "waiter/interop/internal/http_message.h"  // IWYU pragma: export
-#include "waiter/interop/internal/long_poll.h"     // IWYU pragma: export
+#include "waiter/interop/internal/http_judge.h"      // IWYU pragma: export
+#include "waiter/interop/internal/http_memory.h"     // IWYU pragma: export
+#include "waiter/interop/internal/http_message.h"    // IWYU pragma: export
+#include "waiter/interop/internal/http_operation.h"  // IWYU pragma: export
+#include "waiter/interop/internal/long_poll.h"       // IWYU pragma: export
 
 #if __has_include(<curl/curl.h>)
 
@@ -73,15 +89,23 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "waiter/classify.h"
+#include "waiter/clock.h"
 #include "waiter/interop/internal/curl_client.h"
 #include "waiter/interop/internal/http_answer.h"
 #include "waiter/interop/internal/http_share.h"  // IWYU pragma: export
 #include "waiter/interop/internal/http_watch.h"  // IWYU pragma: export
+#include "waiter/interop/internal/operation_client.h"
 #include "waiter/interop/internal/to_poll.h"
 #include "waiter/poll.h"
 
@@ -199,6 +223,182 @@ class HttpPoller {
   std::unique_ptr<internal::CurlClient> client_;
   std::shared_ptr<internal::SharedCurlClient> shared_client_;
   uint64_t seen_ = 0;  // Of the shared client.
+};
+
+struct HttpOperationOptions {
+  // How the server reports the state; by default as its answers say.
+  HttpDialect dialect = {};
+
+  // As in `HttpOptions`. If there are any of `succeed_if`, they decide on
+  // answers about the status in place of the dialect.
+  ErrorClassifier classifier = ErrorClassifier::Http();
+  std::vector<HttpCondition> succeed_if = {};
+  std::vector<HttpCondition> fail_if = {};
+  PollStatus unreachable = PollStatus::kNotReady;
+  size_t max_body = 1 << 20;
+
+  // Called before the first request to each address.
+  std::function<void(CURL*)> configure = nullptr;
+
+  // Further origins that get the headers of the request, such as
+  // "https://status.example.com".
+  std::vector<std::string> trusted_origins = {};
+
+  // The request that `Cancel` sends; unset: that of the dialect, as
+  // `HttpOperationTracker::CancelRequest` says.
+  std::optional<HttpRequest> cancel = std::nullopt;
+
+  // Called with `Save` before the start is sent, and after each poll that has
+  // changed it. A process that keeps the latest text can continue with
+  // `Restore`, and never starts an operation twice.
+  std::function<void(const std::string& saved)> keep = nullptr;
+};
+
+// A status function that starts a long-running operation, or adopts one that
+// runs, and follows it to its result by the rules of `HttpOperationTracker`
+// (internal/http_operation.h), which has the tables. The value of a success is
+// the last response: the result, or the status if the server names no result.
+// An error has the server's code and message, and details name the dialect and
+// why it was taken: "InProgress (azure: header Azure-AsyncOperation)".
+//
+// A request with another method than GET, or with a body, starts the operation
+// in the first poll; a GET adopts the one at its address. Some polls make
+// several requests, because a redirect or a result follows. After the end,
+// polls return the same answer and send nothing.
+//
+// Blocks as an `HttpPoller` does. A `Waiter` calls it as in the example above.
+// An engine calls it on its executor; an `AsyncWaiter` passes it to a thread:
+//
+//   [&](const waiter::PollContext& poll, PollCompletion<HttpResponse> done) {
+//     pool.Run([&, poll, done] { done(operation(poll)); });
+//   }
+//
+// A durable wait keeps the text of `Save` as its `args` once the operation
+// runs, and continues from it in each poll, on any worker:
+//
+//   [&](const waiter::DurablePoll& poll) -> waiter::Poll<std::string> {
+//     auto operation = waiter::HttpOperation::Restore(request, poll.args);
+//     if (!operation.ok()) return waiter::Failed(operation.status());
+//     waiter::Poll<waiter::HttpResponse> found = (*operation)(poll.context);
+//     if (!found.has_value()) return waiter::Poll<>(std::move(found));
+//     return waiter::Success(std::move(found).value().body);
+//   }
+//
+// Thread-compatible. Movable, not copyable.
+class HttpOperation {
+ public:
+  explicit HttpOperation(HttpRequest request, HttpOperationOptions options = {})
+      : HttpOperation(HttpOperationTracker(PlanOf(std::move(request), options)),
+                      std::move(options)) {}
+
+  // Returns an operation that continues from a result of `Save`. Request and
+  // options must be those of the operation that was saved. If it had ended,
+  // polls return its answer, a success with an empty response. Returns
+  // kInvalidArgument if `saved` is damaged.
+  static absl::StatusOr<HttpOperation> Restore(
+      HttpRequest request, std::string_view saved,
+      HttpOperationOptions options = {}) {
+    absl::StatusOr<HttpOperationTracker> tracker =
+        HttpOperationTracker::Restore(PlanOf(std::move(request), options),
+                                      saved);
+    if (!tracker.ok()) return tracker.status();
+    return HttpOperation(*std::move(tracker), std::move(options));
+  }
+
+  // Makes one poll. Must not be called after this object was moved from.
+  Poll<HttpResponse> operator()(const PollContext& context) {
+    const MonotonicTime begin = GetRealClock().MonotonicNow();
+    for (int i = 0; i < HttpOperationTracker::kMaxRequestsPerPoll; ++i) {
+      if (tracker_.has_ended()) return End();
+      PollContext rest = context;
+      rest.timeout -= absl::FromChrono(GetRealClock().MonotonicNow() - begin);
+      const HttpRequest request = tracker_.Next();
+      Keep();
+      internal::HttpOutcome outcome = client_.Send(request, rest);
+      const HttpOperationStep step = Take(std::move(outcome));
+      Keep();
+      if (!step.again && !tracker_.has_ended()) return step.poll;
+    }
+    if (tracker_.has_ended()) return End();
+    return NotReady("the server names one address after another");
+  }
+
+  // Returns the state as text, for `Restore`. It may hold secrets that are
+  // parts of addresses, but has neither headers nor bodies.
+  std::string Save() const { return tracker_.Save(); }
+
+  // Asks the server to cancel the operation, within `timeout`. Blocks. Returns
+  // kFailedPrecondition if the operation has not started or has ended, and an
+  // error if the server does not answer 2xx, or 404, as nothing runs then.
+  absl::Status Cancel(absl::Duration timeout) {
+    std::optional<HttpRequest> request =
+        cancel_.has_value() ? cancel_ : tracker_.CancelRequest();
+    if (!request.has_value() || tracker_.has_ended()) {
+      return absl::FailedPreconditionError("no operation runs");
+    }
+    return client_.SendCancel(*std::move(request), timeout);
+  }
+
+  const HttpOperationTracker& tracker() const { return tracker_; }
+
+ private:
+  // A reference, so that the options can also make the tracker.
+  HttpOperation(HttpOperationTracker tracker, HttpOperationOptions&& options)
+      : tracker_(std::move(tracker)),
+        unreachable_(options.unreachable),
+        cancel_(std::move(options.cancel)),
+        keep_(std::move(options.keep)),
+        client_(options.max_body, std::move(options.configure)),
+        kept_(Save()) {}
+
+  static HttpOperationPlan PlanOf(HttpRequest request,
+                                  const HttpOperationOptions& options) {
+    return {.request = std::move(request),
+            .dialect = options.dialect,
+            .rules = {.classifier = options.classifier,
+                      .succeed_if = options.succeed_if,
+                      .fail_if = options.fail_if},
+            .trusted_origins = options.trusted_origins};
+  }
+
+  HttpOperationStep Take(internal::HttpOutcome outcome) {
+    if (outcome.has_response()) {
+      HttpOperationStep step =
+          tracker_.Take(outcome.response, outcome.received);
+      if (tracker_.has_ended()) last_ = std::move(outcome.response);
+      return step;
+    }
+    using Failure = internal::HttpOutcome::Failure;
+    const HttpRules rules;
+    const bool was_sent = outcome.failure != Failure::kUnreachable &&
+                          outcome.failure != Failure::kImpossible;
+    Poll<> found = internal::JudgeOutcome(
+        outcome,
+        {.http = rules, .unreachable = unreachable_, .needs_body = false});
+    return tracker_.TakeFailure(std::move(found), was_sent);
+  }
+
+  Poll<HttpResponse> End() const {
+    const Poll<>& end = tracker_.end();
+    if (end.status() != PollStatus::kSuccess) return end;
+    return Success(last_, end.detail());
+  }
+
+  void Keep() {
+    if (keep_ == nullptr) return;
+    std::string saved = Save();
+    if (saved == kept_) return;
+    keep_(saved);
+    kept_ = std::move(saved);
+  }
+
+  HttpOperationTracker tracker_;
+  PollStatus unreachable_;
+  std::optional<HttpRequest> cancel_;
+  std::function<void(const std::string&)> keep_;
+  internal::OperationClient client_;
+  HttpResponse last_;  // The answer that ended the operation.
+  std::string kept_;
 };
 
 }  // namespace waiter
