@@ -40,7 +40,9 @@ struct DurableStoreFlags {
   // Puts the store in front of the other words, unless it is the first of them,
   // which must then be a URL.
   absl::Status TakeStore(std::vector<std::string>& words) const {
-    const bool has_url = !words.empty() && absl::StrContains(words[0], "://");
+    const bool has_url =
+        !words.empty() && (absl::StartsWith(words[0], "redis://") ||
+                           absl::StartsWith(words[0], "redis+cluster://"));
     if (store.empty()) {
       if (has_url) return absl::OkStatus();
       return absl::InvalidArgumentError(
@@ -48,8 +50,8 @@ struct DurableStoreFlags {
     }
     if (has_url) {
       return absl::InvalidArgumentError(
-          "--store names the store, and so does a URL in front of NAME: leave "
-          "one out");
+          "--store names the store, and so does a URL in front of NAME: give "
+          "one of them");
     }
     words.insert(words.begin(), store);
     return absl::OkStatus();
