@@ -39,15 +39,18 @@
 
 ABSL_FLAG(std::string, folder, "/var/tmp", "folder of the file");
 ABSL_FLAG(int64_t, waits, 100'000, "pending waits");
+ABSL_FLAG(int64_t, claim_batch, 250, "of the worker");
 ABSL_FLAG(int32_t, rounds, 3, "rounds whose medians are printed");
 ABSL_FLAG(absl::Duration, time, absl::Seconds(8), "time in which polls count");
-ABSL_FLAG(std::vector<std::string>, only, {}, "parts: polls, enqueue");
+ABSL_FLAG(std::vector<std::string>, only, {},
+          "parts to measure, of polls, calls, enqueue; empty: all");
 
 namespace waiter::bench {
 namespace {
 
 constexpr const char* kName = "thing";
 constexpr size_t kInFlight = 8;
+constexpr int kPartitions = 16;
 
 double CpuMicros() {
   rusage usage = {};
@@ -151,7 +154,9 @@ Figures MeasurePolls(bool syncs) {
   const std::shared_ptr<WaitStore> store = file.Open(syncs);
   const int64_t count = absl::GetFlag(FLAGS_waits);
   Adder(store).Run(count, 4000, absl::ZeroDuration(), absl::Seconds(1));
-  auto waits = DurableWaits::Make(store, {.lease = absl::Seconds(2)});
+  auto waits = DurableWaits::Make(
+      store, {.lease = absl::Seconds(2),
+              .claim_batch = absl::GetFlag(FLAGS_claim_batch)});
   if (!waits.ok()) Fail(waits.status().ToString());
   WaitOptions policy = {.timeout = absl::InfiniteDuration()};
   // At least a third of the lease, so that nobody holds the wait meanwhile.
@@ -197,6 +202,72 @@ Figures MeasureEnqueue(bool syncs, int64_t batch) {
   return figures;
 }
 
+// Makes one call for each partition, and waits for the replies.
+template <typename T, typename Call>
+std::vector<T> ForPartitions(const Call& call) {
+  std::vector<T> replies(kPartitions);
+  std::mutex mutex;
+  std::condition_variable returned;
+  int left = kPartitions;
+  for (int i = 0; i < kPartitions; ++i) {
+    call({.space = "default", .name = kName, .index = i},
+         static_cast<size_t>(i), [&, i](absl::StatusOr<T> reply) {
+           if (!reply.ok()) Fail(reply.status().ToString());
+           const std::lock_guard lock(mutex);
+           replies[static_cast<size_t>(i)] = *std::move(reply);
+           if (--left == 0) returned.notify_one();
+         });
+  }
+  std::unique_lock lock(mutex);
+  returned.wait(lock, [&] { return left == 0; });
+  return replies;
+}
+
+// The calls of polls without a worker: 16 claims of 250 waits, then 16 settles
+// that give them back.
+Figures MeasureCalls(bool syncs) {
+  const File file;
+  const std::shared_ptr<WaitStore> store = file.Open(syncs);
+  Adder(store).Run(absl::GetFlag(FLAGS_waits), 4000, absl::ZeroDuration(),
+                   absl::Milliseconds(1));
+  const std::string record = "0" + std::string(70, 'r');
+  std::mt19937_64 random(1);
+  std::uniform_int_distribution<int64_t> delays(200'000, 1'000'000);
+  double made = 0;
+  double claiming = 0;
+  double settling = 0;
+  const double cpu = CpuMicros();
+  const absl::Time start = absl::Now();
+  while (absl::Now() - start < absl::GetFlag(FLAGS_time)) {
+    double before = CpuMicros();
+    const std::vector<ClaimReply> claimed = ForPartitions<ClaimReply>(
+        [&](const WaitPartition& partition, size_t /*i*/, auto callback) {
+          store->Claim(
+              {.partition = partition, .most = 250, .lease_us = 15'000'000},
+              std::move(callback));
+        });
+    claiming += CpuMicros() - before;
+    before = CpuMicros();
+    ForPartitions<SettleReply>([&](const WaitPartition& partition, size_t i,
+                                   auto callback) {
+      SettleRequest request = {.partition = partition, .lease_us = 15'000'000};
+      for (const ClaimedWait& wait : claimed[i].waits) {
+        request.items.push_back({.key = wait.key,
+                                 .fence = claimed[i].fence,
+                                 .delay_us = delays(random),
+                                 .record = record});
+      }
+      made += static_cast<double>(request.items.size());
+      store->Settle(std::move(request), std::move(callback));
+    });
+    settling += CpuMicros() - before;
+  }
+  std::fprintf(stderr, "  CPU per claim %.1f us, per settle %.1f us\n",
+               claiming / made, settling / made);
+  return {.per_second = made / absl::ToDoubleSeconds(absl::Now() - start),
+          .cpu_us = (CpuMicros() - cpu) / made};
+}
+
 template <typename Measure>
 void Report(const std::string& what, const Measure& measure) {
   std::vector<Figures> all;
@@ -229,6 +300,10 @@ void Run() {
         syncs ? ", synchronous=FULL" : ", synchronous=NORMAL";
     if (Wanted("polls")) {
       Report("polls" + mode, [&] { return MeasurePolls(syncs); });
+    }
+    if (Wanted("calls")) {
+      Report("claims and settles without a worker" + mode,
+             [&] { return MeasureCalls(syncs); });
     }
     if (!Wanted("enqueue")) continue;
     for (const int64_t batch : {1, 250, 4000}) {

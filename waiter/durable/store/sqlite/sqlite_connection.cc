@@ -4,6 +4,7 @@
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -48,28 +49,34 @@ struct Advice {
   const char* text;
 };
 
-constexpr Advice kAdvice[] = {
-    {kSqliteBusy, absl::StatusCode::kAborted,
-     "is locked by another program; end the program that keeps a transaction "
-     "open on it, or wait"},
-    {kLocked, absl::StatusCode::kAborted,
-     "is locked by another program; end the program that keeps a transaction "
-     "open on it, or wait"},
-    {kReadOnly, absl::StatusCode::kPermissionDenied,
-     "cannot be written; allow this user to write the file and its folder"},
-    {kCannotOpen, absl::StatusCode::kPermissionDenied,
-     "cannot be opened; its folder must exist, and this user must be allowed "
-     "to write both"},
-    {kFull, absl::StatusCode::kResourceExhausted,
-     "has no room to grow; free space on its disk, or raise max_bytes"},
-    {kNotADatabase, absl::StatusCode::kFailedPrecondition,
-     "is not an SQLite file, or is encrypted; name another file"},
-    {kCorrupt, absl::StatusCode::kDataLoss,
-     "is damaged; restore a backup, or salvage what is left with `sqlite3 FILE "
-     ".recover`"},
-    {kIoError, absl::StatusCode::kInternal,
-     "cannot be read or written; look at its disk, which must be one of this "
-     "machine"},
+constexpr std::array kAdvice = {
+    Advice{kSqliteBusy, absl::StatusCode::kAborted,
+           "is locked by another program; end the program that keeps a "
+           "transaction "
+           "open on it, or wait"},
+    Advice{kLocked, absl::StatusCode::kAborted,
+           "is locked by another program; end the program that keeps a "
+           "transaction "
+           "open on it, or wait"},
+    Advice{
+        kReadOnly, absl::StatusCode::kPermissionDenied,
+        "cannot be written; allow this user to write the file and its folder"},
+    Advice{kCannotOpen, absl::StatusCode::kPermissionDenied,
+           "cannot be opened; its folder must exist, and this user must be "
+           "allowed "
+           "to write both"},
+    Advice{kFull, absl::StatusCode::kResourceExhausted,
+           "has no room to grow; free space on its disk, or raise max_bytes"},
+    Advice{kNotADatabase, absl::StatusCode::kFailedPrecondition,
+           "is not an SQLite file, or is encrypted; name another file"},
+    Advice{kCorrupt, absl::StatusCode::kDataLoss,
+           "is damaged; restore a backup, or salvage what is left with "
+           "`sqlite3 FILE "
+           ".recover`"},
+    Advice{kIoError, absl::StatusCode::kInternal,
+           "cannot be read or written; look at its disk, which must be one of "
+           "this "
+           "machine"},
 };
 
 }  // namespace
@@ -177,12 +184,12 @@ sqlite3_stmt* SqliteConnection::Prepare(const char* sql) {
 // The values outlive the call of the statement, so nothing is copied.
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            int64_t number) {
+                            int64_t number) const {
   library_.bind_int64(statement, index, number);
 }
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            SqliteBlob blob) {
+                            SqliteBlob blob) const {
   // Without an address, it would be NULL.
   const char* const data = blob.bytes.empty() ? "" : blob.bytes.data();
   library_.bind_blob(statement, index, data,
@@ -190,25 +197,25 @@ void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
 }
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            std::string_view text) {
+                            std::string_view text) const {
   const char* const data = text.empty() ? "" : text.data();
   library_.bind_text(statement, index, data, static_cast<int>(text.size()),
                      nullptr);
 }
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            std::nullopt_t /*null*/) {
+                            std::nullopt_t /*null*/) const {
   library_.bind_null(statement, index);
 }
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            const std::optional<SqliteBlob>& blob) {
+                            const std::optional<SqliteBlob>& blob) const {
   if (blob.has_value()) return Bind(statement, index, *blob);
   Bind(statement, index, std::nullopt);
 }
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            std::optional<int64_t> number) {
+                            std::optional<int64_t> number) const {
   if (number.has_value()) return Bind(statement, index, *number);
   Bind(statement, index, std::nullopt);
 }

@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -123,7 +124,7 @@ class SqliteConnection {
 
   const absl::Status& status() const { return status_; }
   // Breaks the transaction.
-  void Fail(absl::Status status) { status_.Update(status); }
+  void Fail(const absl::Status& status) { status_.Update(status); }
 
   const std::string& path() const { return path_; }
   const SqliteLibrary& library() const { return library_; }
@@ -142,13 +143,14 @@ class SqliteConnection {
 
   // Returns null after an error.
   sqlite3_stmt* Prepare(const char* sql);
-  void Bind(sqlite3_stmt* statement, int index, int64_t number);
-  void Bind(sqlite3_stmt* statement, int index, SqliteBlob blob);
-  void Bind(sqlite3_stmt* statement, int index, std::string_view text);
-  void Bind(sqlite3_stmt* statement, int index, std::nullopt_t null);
+  void Bind(sqlite3_stmt* statement, int index, int64_t number) const;
+  void Bind(sqlite3_stmt* statement, int index, SqliteBlob blob) const;
+  void Bind(sqlite3_stmt* statement, int index, std::string_view text) const;
+  void Bind(sqlite3_stmt* statement, int index, std::nullopt_t null) const;
   void Bind(sqlite3_stmt* statement, int index,
-            const std::optional<SqliteBlob>& blob);
-  void Bind(sqlite3_stmt* statement, int index, std::optional<int64_t> number);
+            const std::optional<SqliteBlob>& blob) const;
+  void Bind(sqlite3_stmt* statement, int index,
+            std::optional<int64_t> number) const;
 
   absl::Status LastError() const;
 

@@ -96,10 +96,11 @@ CREATE TABLE waiter_inbox(
 constexpr const char* kOwnFile = "PRAGMA application_id = 0x57616974";
 
 // A page that changes often is copied from the log to the file once for many
-// changes, as that happens every 10,000 pages (40 MB).
+// changes, as that happens every 32,768 pages (128 MiB). The copy takes some
+// 200 ms, in which the store does nothing else.
 constexpr const char* kSettings = R"sql(
-PRAGMA wal_autocheckpoint = 10000;
-PRAGMA journal_size_limit = 67108864;
+PRAGMA wal_autocheckpoint = 32768;
+PRAGMA journal_size_limit = 134217728;
 PRAGMA cache_size = -65536;
 PRAGMA temp_store = MEMORY;
 )sql";

@@ -352,7 +352,7 @@ std::vector<std::string> SqliteWaits::Cancelled(
       partition);
   while (rows.Next()) {
     std::string key = rows.Bytes(0);
-    if (held.count(key) > 0) cancelled.push_back(std::move(key));
+    if (held.contains(key)) cancelled.push_back(std::move(key));
   }
   return cancelled;
 }
