@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::string_view kCommand = "waiter durable";
 constexpr std::string_view kUsage =
-    "usage: waiter durable ACTION --store=FILE|URL [FLAG...] NAME ...\n"
+    "usage: waiter durable ACTION --store=FILE [FLAG...] NAME ...\n"
     "Waits that outlive their process, in an SQLite file or on a Redis or "
     "Valkey\n"
     "server.\n"
@@ -83,21 +83,21 @@ struct ActionForm {
 
 constexpr std::array kActions = {
     ActionForm{
-        Action::kAdd, "add", "--store=FILE|URL [FLAG...] NAME TARGET...",
+        Action::kAdd, "add", "--store=FILE [FLAG...] NAME TARGET...",
         "Adds a durable wait for each target; one that is there is left alone.",
         3, std::numeric_limits<size_t>::max()},
     ActionForm{
-        Action::kStatus, "status", "--store=FILE|URL [FLAG...] [NAME]",
+        Action::kStatus, "status", "--store=FILE [FLAG...] [NAME]",
         "Shows how many waits a name has, or each one, and how late they are.",
         1, 2},
-    ActionForm{Action::kList, "list", "--store=FILE|URL [FLAG...] NAME",
+    ActionForm{Action::kList, "list", "--store=FILE [FLAG...] NAME",
                "Lists the waits of a name, and the results that are kept.", 2,
                2},
-    ActionForm{Action::kShow, "show", "--store=FILE|URL [FLAG...] NAME KEY",
+    ActionForm{Action::kShow, "show", "--store=FILE [FLAG...] NAME KEY",
                "Shows one wait.", 3, 3},
-    ActionForm{Action::kCancel, "cancel", "--store=FILE|URL [FLAG...] NAME KEY",
+    ActionForm{Action::kCancel, "cancel", "--store=FILE [FLAG...] NAME KEY",
                "Asks that a wait ends as cancelled.", 3, 3},
-    ActionForm{Action::kCheck, "check", "--store=FILE|URL [FLAG...] NAME",
+    ActionForm{Action::kCheck, "check", "--store=FILE [FLAG...] NAME",
                "Looks for damaged waits, and settings of the server that "
                "endanger them.",
                2, 2},

@@ -88,7 +88,7 @@ struct Arguments {
 
 Flags MakeFlags(Arguments& arguments) {
   Flags flags(std::string(kCommand),
-              "--store=FILE|URL [FLAG...] NAME... [-- PROGRAM [ARG...]]",
+              "--store=FILE [FLAG...] NAME... [-- PROGRAM [ARG...]]",
               "Polls the durable waits of names, and runs PROGRAM on the end "
               "of each.");
   flags.SetNotes(std::string(kNotes));

@@ -18,6 +18,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -230,11 +232,11 @@ TEST_F(SqliteStoreTest, LockOfAnotherProgramIsAnErrorAfterTheTimeout) {
   EXPECT_TRUE(store.Enqueue({{.key = "a"}}).ok());
 }
 
-TEST_F(SqliteStoreTest, FullFileRefusesWaitsUntilThereIsRoom) {
-  const Store store = MakeStore({.syncs = false, .max_bytes = 1 << 20});
+// Enqueues until the file is full. Returns the number of batches.
+int64_t Fill(const Store& store) {
   int64_t added = 0;
   absl::Status status;
-  while (status.ok()) {
+  while (status.ok() && added < 200) {
     std::vector<EnqueueItem> items;
     for (int i = 0; i < 50; ++i) {
       items.push_back({.key = absl::StrCat("k", added, "-", i),
@@ -242,13 +244,18 @@ TEST_F(SqliteStoreTest, FullFileRefusesWaitsUntilThereIsRoom) {
     }
     status = store.Enqueue(std::move(items)).status();
     if (status.ok()) ++added;
-    ASSERT_LT(added, 100);
   }
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                HasSubstr("has no room to grow")));
+  EXPECT_TRUE(store.Get("k0-0").exists());
   EXPECT_FALSE(store.Get(absl::StrCat("k", added, "-0")).exists());
+  return added;
+}
+
+TEST_F(SqliteStoreTest, FullFileRefusesWaitsUntilOthersEnd) {
+  const Store store = MakeStore({.syncs = false, .max_bytes = 1 << 20});
+  EXPECT_GT(Fill(store), 0);
   EXPECT_EQ(file_.Run("PRAGMA integrity_check"), "ok");
-  // Waits that end make room.
   const absl::StatusOr<ClaimReply> claimed = store.Claim(50);
   ASSERT_TRUE(claimed.ok()) << claimed.status();
   ASSERT_THAT(claimed->waits, SizeIs(50));
@@ -264,6 +271,34 @@ TEST_F(SqliteStoreTest, FullFileRefusesWaitsUntilThereIsRoom) {
   ASSERT_TRUE(settled.ok()) << settled.status();
   EXPECT_THAT(settled->lost, IsEmpty());
   EXPECT_TRUE(store.Enqueue({{.key = "new"}}).ok());
+}
+
+// Needs a small file system:
+//
+//   mount -t tmpfs -o size=3m tmpfs /tmp/small
+//   WAITER_TEST_SMALL_FOLDER=/tmp/small sqlite_store_test
+TEST_F(SqliteStoreTest, FullDiskRefusesWaitsUntilThereIsRoom) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  const char* const folder = std::getenv("WAITER_TEST_SMALL_FOLDER");
+  if (folder == nullptr) GTEST_SKIP() << "WAITER_TEST_SMALL_FOLDER is not set";
+  const std::string path = absl::StrCat(folder, "/full.db");
+  const std::string ballast = absl::StrCat(folder, "/ballast");
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(path + suffix);
+  }
+  std::ofstream(ballast) << std::string(1 << 20, 'x');
+  absl::StatusOr<std::shared_ptr<WaitStore>> made = MakeSqliteWaitStore(path);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const Store store(*made);
+  ASSERT_TRUE(store.Open().ok());
+  EXPECT_GT(Fill(store), 0);
+  std::filesystem::remove(ballast);
+  EXPECT_TRUE(store.Enqueue({{.key = "new"}}).ok());
+  EXPECT_THAT(store.Faults(false), IsEmpty());
+  sqlite3* program = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &program), SQLITE_OK);
+  EXPECT_EQ(RunSql(program, "PRAGMA integrity_check"), "ok");
+  sqlite3_close(program);
 }
 
 TEST_F(SqliteStoreTest, DamagedFileIsAnErrorThatSaysSo) {
