@@ -40,8 +40,10 @@ namespace {
 
 constexpr std::string_view kCommand = "waiter durable";
 constexpr std::string_view kUsage =
-    "usage: waiter durable ACTION [FLAG...] STORE_URL NAME ...\n"
-    "Waits that outlive their process, on a Redis or Valkey server.\n"
+    "usage: waiter durable ACTION --store=FILE [FLAG...] NAME ...\n"
+    "Waits that outlive their process, in an SQLite file or on a Redis or "
+    "Valkey\n"
+    "server.\n"
     "\n"
     "  add     adds waits for targets\n"
     "  work    polls the waits, and runs a program on the end of each\n"
@@ -81,21 +83,21 @@ struct ActionForm {
 
 constexpr std::array kActions = {
     ActionForm{
-        Action::kAdd, "add", "[FLAG...] STORE_URL NAME TARGET...",
+        Action::kAdd, "add", "--store=FILE [FLAG...] NAME TARGET...",
         "Adds a durable wait for each target; one that is there is left alone.",
         3, std::numeric_limits<size_t>::max()},
     ActionForm{
-        Action::kStatus, "status", "[FLAG...] STORE_URL [NAME]",
+        Action::kStatus, "status", "--store=FILE [FLAG...] [NAME]",
         "Shows how many waits a name has, or each one, and how late they are.",
         1, 2},
-    ActionForm{Action::kList, "list", "[FLAG...] STORE_URL NAME",
+    ActionForm{Action::kList, "list", "--store=FILE [FLAG...] NAME",
                "Lists the waits of a name, and the results that are kept.", 2,
                2},
-    ActionForm{Action::kShow, "show", "[FLAG...] STORE_URL NAME KEY",
+    ActionForm{Action::kShow, "show", "--store=FILE [FLAG...] NAME KEY",
                "Shows one wait.", 3, 3},
-    ActionForm{Action::kCancel, "cancel", "[FLAG...] STORE_URL NAME KEY",
+    ActionForm{Action::kCancel, "cancel", "--store=FILE [FLAG...] NAME KEY",
                "Asks that a wait ends as cancelled.", 3, 3},
-    ActionForm{Action::kCheck, "check", "[FLAG...] STORE_URL NAME",
+    ActionForm{Action::kCheck, "check", "--store=FILE [FLAG...] NAME",
                "Looks for damaged waits, and settings of the server that "
                "endanger them.",
                2, 2},
@@ -353,12 +355,15 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
                               const Invocation& invocation) {
   Arguments arguments;
   Flags flags = MakeFlags(form, arguments);
-  const absl::StatusOr<std::vector<std::string>> words =
+  absl::StatusOr<std::vector<std::string>> words =
       flags.Parse(invocation.args, invocation.environment);
   if (!words.ok()) return words.status();
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return 0;
+  }
+  if (absl::Status status = arguments.store.TakeStore(*words); !status.ok()) {
+    return status;
   }
   if (words->size() < form.least_words || words->size() > form.most_words) {
     return absl::InvalidArgumentError(

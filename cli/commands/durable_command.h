@@ -4,9 +4,9 @@
 // `waiter durable`: waits that outlive their process, in a store that workers
 // share.
 //
-//   waiter durable add redis://10.0.0.5 jobs http://10.0.0.7/jobs/1
-//   waiter durable work redis://10.0.0.5 jobs -- ./publish
-//   waiter durable status redis://10.0.0.5 jobs
+//   waiter durable add --store=jobs.db jobs http://10.0.0.7/jobs/1
+//   waiter durable work --store=jobs.db jobs -- ./publish
+//   waiter durable status --store=jobs.db jobs
 
 #ifndef WAITER_CLI_COMMANDS_DURABLE_COMMAND_H_
 #define WAITER_CLI_COMMANDS_DURABLE_COMMAND_H_

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the actions of `waiter durable` have in common: the flags that say which
-// part of a store they mean, and calls that wait for an answer.
+// store and which part of it they mean, and calls that wait for an answer.
 //
 //   auto stats = waiter::cli::Answer<waiter::DurableStats>(
 //       [&](auto callback) { client->Stats("jobs", std::move(callback)); });
@@ -13,22 +13,48 @@
 #include <future>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "cli/flags/flags.h"
 #include "waiter/durable/client.h"
 
 namespace waiter::cli {
 
 struct DurableStoreFlags {
+  std::string store = {};
   std::string space = "default";
   int partitions = 16;
 
   void AddTo(Flags& flags) {
+    flags.Add("store", "FILE", "file of the waits, or redis://HOST", store);
+    flags.HideValues("store");
     flags.Add("space", "default", "separates programs that share a store",
               space);
     flags.Add("partitions", "16", "parts of a name, as its workers have them",
               partitions, 1, 4096);
+  }
+
+  // Puts the store in front of the other words, unless it is the first of them,
+  // which must then be a URL.
+  absl::Status TakeStore(std::vector<std::string>& words) const {
+    const bool has_url =
+        !words.empty() && (absl::StartsWith(words[0], "redis://") ||
+                           absl::StartsWith(words[0], "redis+cluster://"));
+    if (store.empty()) {
+      if (has_url) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          "name the store: --store=FILE, or --store=redis://HOST");
+    }
+    if (has_url) {
+      return absl::InvalidArgumentError(
+          "--store names the store, and so does a URL in front of NAME: give "
+          "one of them");
+    }
+    words.insert(words.begin(), store);
+    return absl::OkStatus();
   }
 };
 

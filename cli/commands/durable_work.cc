@@ -88,7 +88,7 @@ struct Arguments {
 
 Flags MakeFlags(Arguments& arguments) {
   Flags flags(std::string(kCommand),
-              "[FLAG...] STORE_URL NAME... [-- PROGRAM [ARG...]]",
+              "--store=FILE [FLAG...] NAME... [-- PROGRAM [ARG...]]",
               "Polls the durable waits of names, and runs PROGRAM on the end "
               "of each.");
   flags.SetNotes(std::string(kNotes));
@@ -348,13 +348,16 @@ absl::Status DurableWork(const Invocation& invocation) {
   Arguments arguments;
   Flags flags = MakeFlags(arguments);
   const auto* const separator = std::find(args.begin(), args.end(), "--");
-  const absl::StatusOr<std::vector<std::string>> words = flags.Parse(
+  absl::StatusOr<std::vector<std::string>> words = flags.Parse(
       args.subspan(0, static_cast<size_t>(separator - args.begin())),
       environment);
   if (!words.ok()) return words.status();
   if (flags.HelpWanted()) {
     out << flags.Help();
     return absl::OkStatus();
+  }
+  if (absl::Status status = arguments.store.TakeStore(*words); !status.ok()) {
+    return status;
   }
   if (separator != args.end()) {
     arguments.program.assign(separator + 1, args.end());
@@ -364,7 +367,7 @@ absl::Status DurableWork(const Invocation& invocation) {
   }
   if (words->size() < 2) {
     return absl::InvalidArgumentError(
-        "a store and a name are needed, such as redis://10.0.0.5 jobs");
+        "a store and a name are needed, such as --store=jobs.db jobs");
   }
   for (size_t i = 1; i < words->size(); ++i) {
     if (absl::Status status = CheckWaitName((*words)[i]); !status.ok()) {

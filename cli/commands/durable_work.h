@@ -4,7 +4,7 @@
 // `waiter durable work`: polls durable waits until a signal ends it, and runs a
 // program on the end of each.
 //
-//   waiter durable work redis://10.0.0.5 jobs --every=10s -- ./publish
+//   waiter durable work --store=jobs.db jobs --every=10s -- ./publish
 
 #ifndef WAITER_CLI_COMMANDS_DURABLE_WORK_H_
 #define WAITER_CLI_COMMANDS_DURABLE_WORK_H_

@@ -5,14 +5,18 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "cli/run/shared_rate.h"
+#include "cli/run/sqlite_library.h"
 #include "waiter/durable/redis_store.h"
+#include "waiter/durable/sqlite_store.h"
 #include "waiter/durable/store.h"
 #include "waiter/redis/client.h"
 
@@ -20,6 +24,12 @@ namespace waiter::cli {
 
 absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     std::string_view url) {
+  if (!absl::StrContains(url, "://")) {
+    const absl::StatusOr<const internal::SqliteLibrary*> sqlite = LoadSqlite();
+    if (!sqlite.ok()) return sqlite.status();
+    return internal::MakeSqliteWaitStore(**sqlite, std::string(url),
+                                         {.shares_file = false});
+  }
   const absl::StatusOr<std::shared_ptr<RedisCaller>> client =
       ConnectToStore(url, {.call_timeout = absl::Seconds(5)});
   if (!client.ok()) return client.status();
@@ -35,7 +45,7 @@ absl::Status CheckWaitName(std::string_view name) {
   return is_name ? absl::OkStatus()
                  : absl::InvalidArgumentError(
                        "NAME must be 1 to 64 of the characters A-Z, a-z, 0-9, "
-                       "_, . and -; it comes after STORE_URL");
+                       "_, . and -; it comes after the flags");
 }
 
 }  // namespace waiter::cli

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The store of durable waits that a URL names:
+// The store of durable waits that a URL or a path names:
 //
 //   absl::StatusOr<std::shared_ptr<waiter::WaitStore>> store =
-//       waiter::cli::ConnectToWaitStore("redis://10.0.0.5");
+//       waiter::cli::ConnectToWaitStore("jobs.db");
 
 #ifndef WAITER_CLI_RUN_DURABLE_STORE_H_
 #define WAITER_CLI_RUN_DURABLE_STORE_H_
@@ -18,8 +18,11 @@
 
 namespace waiter::cli {
 
-// Returns a store that connects in the background, or an error of
-// `ConnectToStore` (shared_rate.h). No message has the password.
+// What has "://" is the URL of a server, to which the store connects in the
+// background; everything else is the path of an SQLite file, which is created
+// if it is missing. Returns an error of `ConnectToStore` (shared_rate.h),
+// `LoadSqlite` (sqlite_library.h) or `MakeSqliteWaitStore`. No message has the
+// password.
 absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     std::string_view url);
 

@@ -3,12 +3,10 @@
 
 // Asks for instances, and shows how the workers get on until all have ended:
 //
-//   REDIS_URL=redis://127.0.0.1:6379 provision 10000
+//   STORE=provisioning.db provision 10000
 //
 // May be killed and started again: an instance that was asked for is not asked
 // for twice.
-
-#ifdef WAITER_HAS_HIREDIS
 
 #include <algorithm>
 #include <cstdint>
@@ -27,9 +25,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "examples/durable_provisioning/store.h"
 #include "waiter/durable/client.h"
-#include "waiter/durable/redis_store.h"
-#include "waiter/redis/client.h"
 
 namespace waiter_examples {
 namespace {
@@ -59,16 +56,14 @@ absl::StatusOr<T> Await(const Call& call) {
   return promise.get_future().get();
 }
 
-int Run(const char* redis_url, int64_t instances, int64_t boot_seconds) {
-  auto redis =
-      waiter::RedisClient::Make(redis_url, {.call_timeout = absl::Seconds(5)});
-  if (!redis.ok()) {
-    std::cerr << "REDIS_URL: " << redis.status() << "\n";
+int Run(const char* store_name, int64_t instances, int64_t boot_seconds) {
+  const auto store = OpenStore(store_name);
+  if (!store.ok()) {
+    std::cerr << "STORE: " << store.status() << "\n";
     return 2;
   }
-  const auto client = waiter::DurableClient::Make(
-      std::make_shared<waiter::RedisWaitStore>(*std::move(redis)),
-      {.space = "provisioning"});
+  const auto client =
+      waiter::DurableClient::Make(*store, {.space = "provisioning"});
   if (!client.ok()) {
     std::cerr << client.status() << "\n";
     return 2;
@@ -103,29 +98,16 @@ int Run(const char* redis_url, int64_t instances, int64_t boot_seconds) {
 }  // namespace waiter_examples
 
 int main(int argc, char** argv) {
-  const char* const redis_url = std::getenv("REDIS_URL");
+  const char* const store = std::getenv("STORE");
   const char* const boot = std::getenv("BOOT_SECONDS");
   int64_t instances = 0;
   int64_t boot_seconds = 600;
-  if (redis_url == nullptr || argc != 2 ||
-      !absl::SimpleAtoi(argv[1], &instances) ||
+  if (store == nullptr || argc != 2 || !absl::SimpleAtoi(argv[1], &instances) ||
       (boot != nullptr && !absl::SimpleAtoi(boot, &boot_seconds)) ||
       boot_seconds < 1) {
-    std::cerr << "usage: REDIS_URL=redis://HOST [BOOT_SECONDS=600] provision "
+    std::cerr << "usage: STORE=FILE [BOOT_SECONDS=600] provision "
                  "INSTANCES\n";
     return 2;
   }
-  return waiter_examples::Run(redis_url, instances, boot_seconds);
+  return waiter_examples::Run(store, instances, boot_seconds);
 }
-
-#else  // WAITER_HAS_HIREDIS
-
-#include <iostream>
-
-int main() {
-  std::cerr << "provision: built without hiredis; install its headers (Debian: "
-               "libhiredis-dev) and build again\n";
-  return 1;
-}
-
-#endif  // WAITER_HAS_HIREDIS

@@ -3,12 +3,10 @@
 
 // One of many workers that wait until instances run:
 //
-//   REDIS_URL=redis://127.0.0.1:6379 RESULTS=results worker
+//   STORE=provisioning.db RESULTS=results worker
 //
 // Any number of them may run, and may be killed at any time: the others go on
 // with their waits. Ends after SIGINT or SIGTERM, and gives all waits back.
-
-#ifdef WAITER_HAS_HIREDIS
 
 #include "waiter/durable/worker.h"
 
@@ -28,14 +26,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "examples/durable_provisioning/store.h"
 #include "examples/stop_on_signal.h"
 #include "waiter/clock.h"
 #include "waiter/durable/client.h"
-#include "waiter/durable/redis_store.h"
 #include "waiter/durable/worker.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/redis/client.h"
 #include "waiter/result.h"
 
 namespace waiter_examples {
@@ -71,12 +68,11 @@ absl::Status Publish(int file, const waiter::DurableResult& result) {
   return absl::UnavailableError("the file cannot be written");
 }
 
-int Run(const char* redis_url, const char* results, int64_t lease_seconds) {
+int Run(const char* store_name, const char* results, int64_t lease_seconds) {
   StopOnSignal stop;
-  auto redis =
-      waiter::RedisClient::Make(redis_url, {.call_timeout = absl::Seconds(5)});
-  if (!redis.ok()) {
-    std::cerr << "REDIS_URL: " << redis.status() << "\n";
+  const auto store = OpenStore(store_name);
+  if (!store.ok()) {
+    std::cerr << "STORE: " << store.status() << "\n";
     return 2;
   }
   const int file =
@@ -86,8 +82,7 @@ int Run(const char* redis_url, const char* results, int64_t lease_seconds) {
     return 2;
   }
   const auto waits = waiter::DurableWaits::Make(
-      std::make_shared<waiter::RedisWaitStore>(*std::move(redis)),
-      {.space = "provisioning", .lease = absl::Seconds(lease_seconds)});
+      *store, {.space = "provisioning", .lease = absl::Seconds(lease_seconds)});
   if (!waits.ok()) {
     std::cerr << "LEASE_SECONDS: " << waits.status() << "\n";
     return 2;
@@ -121,27 +116,15 @@ int Run(const char* redis_url, const char* results, int64_t lease_seconds) {
 }  // namespace waiter_examples
 
 int main() {
-  const char* const redis_url = std::getenv("REDIS_URL");
+  const char* const store = std::getenv("STORE");
   const char* const results = std::getenv("RESULTS");
   const char* const lease = std::getenv("LEASE_SECONDS");
   int64_t lease_seconds = 15;
-  if (redis_url == nullptr || results == nullptr ||
+  if (store == nullptr || results == nullptr ||
       (lease != nullptr && !absl::SimpleAtoi(lease, &lease_seconds))) {
-    std::cerr << "worker: set REDIS_URL, RESULTS and, if you like, "
+    std::cerr << "worker: set STORE, RESULTS and, if you like, "
                  "LEASE_SECONDS\n";
     return 2;
   }
-  return waiter_examples::Run(redis_url, results, lease_seconds);
+  return waiter_examples::Run(store, results, lease_seconds);
 }
-
-#else  // WAITER_HAS_HIREDIS
-
-#include <iostream>
-
-int main() {
-  std::cerr << "worker: built without hiredis; install its headers (Debian: "
-               "libhiredis-dev) and build again\n";
-  return 1;
-}
-
-#endif  // WAITER_HAS_HIREDIS

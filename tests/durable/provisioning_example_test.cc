@@ -1,11 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// examples/durable_provisioning in short, with a real Redis server.
-
-#include "gtest/gtest.h"
-
-#ifdef WAITER_HAS_HIREDIS
+// examples/durable_provisioning in short, with a file and with a real Redis
+// server.
 
 #include <sys/wait.h>
 
@@ -16,7 +13,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#ifdef WAITER_HAS_HIREDIS
 #include "tests/support/redis_server.h"
+#endif
 
 namespace waiter {
 namespace {
@@ -24,21 +25,16 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(ProvisioningExampleTest,
-     EachInstanceHasOneResultAlthoughWorkersAreKilled) {
-  if (!RedisServer::IsInstalled()) {
-    GTEST_SKIP() << "redis-server is not installed";
-  }
-  const RedisServer server;
+void ExpectOneResultForEach(const std::string& variables) {
   // NOLINTNEXTLINE(cert-env33-c): of a test
   FILE* const pipe = popen(
-      absl::StrCat("REDIS_URL=", server.Url(),
+      absl::StrCat(variables,
                    " BOOT_SECONDS=12 LEASE_SECONDS=3"
                    " timeout 200 examples/durable_provisioning/run 400 4 2>&1")
           .c_str(),
       "r");
   std::string text;
-  std::array<char, 1024> bytes;
+  std::array<char, 1024> bytes = {};
   while (const size_t count = fread(bytes.data(), 1, bytes.size(), pipe)) {
     text.append(bytes.data(), count);
   }
@@ -50,13 +46,25 @@ TEST(ProvisioningExampleTest,
                             "are failures, ")));
 }
 
-}  // namespace
-}  // namespace waiter
+#ifdef WAITER_HAS_SQLITE
 
-#else
-
-TEST(ProvisioningExampleTest, LibraryIsThere) {
-  GTEST_SKIP() << "hiredis is not installed";
+TEST(ProvisioningExampleTest, EachInstanceOfAFileHasOneResultDespiteKills) {
+  ExpectOneResultForEach("");
 }
 
-#endif  // WAITER_HAS_HIREDIS
+#endif
+
+#ifdef WAITER_HAS_HIREDIS
+
+TEST(ProvisioningExampleTest, EachInstanceOfAServerHasOneResultDespiteKills) {
+  if (!RedisServer::IsInstalled()) {
+    GTEST_SKIP() << "redis-server is not installed";
+  }
+  const RedisServer server;
+  ExpectOneResultForEach(absl::StrCat("STORE=", server.Url()));
+}
+
+#endif
+
+}  // namespace
+}  // namespace waiter

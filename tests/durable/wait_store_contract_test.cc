@@ -1,12 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the promises of `WaitStore` on each of the stores: in memory, on Redis,
-// on Valkey, and on a Redis Cluster.
+// Tests the promises of `WaitStore` on each of the stores: in memory, in an
+// SQLite file, on Redis, on Valkey, and on a Redis Cluster.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
@@ -31,6 +32,10 @@
 #include "waiter/clock.h"
 #include "waiter/durable/store.h"
 #include "waiter/testing/simulated_clock.h"
+
+#ifdef WAITER_HAS_SQLITE
+#include "waiter/durable/sqlite_store.h"
+#endif
 
 #ifdef WAITER_HAS_HIREDIS
 #include "tests/support/redis_cluster_servers.h"
@@ -72,8 +77,7 @@ class MemorySubject final : public Subject {
   MemoryWaitStore store_{clock_, std::make_shared<WaitBook>()};
 };
 
-#ifdef WAITER_HAS_HIREDIS
-
+// A store on real time.
 class LiveSubject : public Subject {
  public:
   WaitStore* store() override { return store_.get(); }
@@ -83,20 +87,35 @@ class LiveSubject : public Subject {
   }
 
  protected:
-  void Connect(std::shared_ptr<RedisCaller> client) {
-    store_ = std::make_unique<RedisWaitStore>(std::move(client));
-  }
+  void Use(std::shared_ptr<WaitStore> store) { store_ = std::move(store); }
 
  private:
-  std::unique_ptr<RedisWaitStore> store_;
+  std::shared_ptr<WaitStore> store_;
 };
+
+#ifdef WAITER_HAS_SQLITE
+
+class SqliteSubject final : public LiveSubject {
+ public:
+  SqliteSubject() {
+    const std::string path = testing::TempDir() + "/contract.db";
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      std::filesystem::remove(path + suffix);
+    }
+    Use(*MakeSqliteWaitStore(path, {.syncs = false}));
+  }
+};
+
+#endif
+
+#ifdef WAITER_HAS_HIREDIS
 
 class RedisSubject final : public LiveSubject {
  public:
   explicit RedisSubject(RedisServer::Kind kind) {
     if (!RedisServer::IsInstalled(kind)) return;
     server_ = std::make_unique<RedisServer>(std::vector<std::string>(), kind);
-    Connect(*RedisClient::Make(server_->Url()));
+    Use(std::make_shared<RedisWaitStore>(*RedisClient::Make(server_->Url())));
   }
 
  private:
@@ -108,7 +127,8 @@ class ClusterSubject final : public LiveSubject {
   ClusterSubject() {
     if (!RedisServer::IsInstalled()) return;
     servers_ = std::make_unique<RedisClusterServers>();
-    Connect(*RedisCluster::Make(servers_->Urls()));
+    Use(std::make_shared<RedisWaitStore>(
+        *RedisCluster::Make(servers_->Urls())));
   }
 
  private:
@@ -131,6 +151,12 @@ constexpr Kind kKinds[] = {
      []() -> std::unique_ptr<Subject> {
        return std::make_unique<MemorySubject>();
      }},
+#ifdef WAITER_HAS_SQLITE
+    {"Sqlite",
+     []() -> std::unique_ptr<Subject> {
+       return std::make_unique<SqliteSubject>();
+     }},
+#endif
 #ifdef WAITER_HAS_HIREDIS
     {"Redis",
      []() -> std::unique_ptr<Subject> {

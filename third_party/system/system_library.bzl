@@ -101,6 +101,12 @@ def system_libraries():
         libraries = ["hiredis"],
         macro = "WAITER_HAS_HIREDIS",
     )
+    system_library(
+        name = "system_sqlite",
+        header = "sqlite3.h",
+        libraries = ["sqlite3"],
+        macro = "WAITER_HAS_SQLITE",
+    )
     system_library(name = "system_boost", header = "boost/asio.hpp", libraries = [], macro = "WAITER_HAS_BOOST")
     system_library(
         name = "system_grpc",

@@ -1,0 +1,138 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs `waiter durable` with its waits in a file, and workers that are killed.
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/waiter_process.h"
+
+namespace waiter::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class DurableFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    WaiterProcess probe({"durable", "status", Store()});
+    if (probe.Wait() == 0) return;
+    EXPECT_THAT(probe.err(), HasSubstr("install the package libsqlite3-0"));
+    GTEST_SKIP() << probe.err();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const {
+    return absl::StrCat(folder_, "/", name);
+  }
+  std::string Store() const { return "--store=" + Path("jobs.db"); }
+
+  // Runs `waiter durable ACTION --store=... jobs ARGUMENT...` to its end.
+  std::string Durable(const std::string& action,
+                      const std::vector<std::string>& arguments = {},
+                      int code = 0) const {
+    std::vector<std::string> words = {"durable", action, Store(), "jobs"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    WaiterProcess process(std::move(words));
+    EXPECT_EQ(process.Wait(), code) << process.err();
+    return process.out();
+  }
+
+  // A worker that writes a line for each end.
+  std::unique_ptr<WaiterProcess> Work(const std::string& name) const {
+    return std::make_unique<WaiterProcess>(std::vector<std::string>{
+        "durable", "work", Store(), "jobs", "--every=50ms", "--jitter=none",
+        "--timeout=5m", "--lease=2s", "--", "sh", "-c",
+        absl::StrCat("echo ", name, " $WAITER_KEY >>", Path("log"))});
+  }
+
+  std::set<std::string> Keys() const {
+    std::set<std::string> keys;
+    std::ifstream log(Path("log"));
+    for (std::string worker, key; log >> worker >> key;) keys.insert(key);
+    return keys;
+  }
+
+  static bool Eventually(const std::function<bool()>& holds) {
+    for (int i = 0; i < 600; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+
+ private:
+  const std::string folder_ = absl::StrCat(
+      testing::TempDir(), "/",
+      testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(DurableFileTest, WaitsOutliveAWorkerThatIsKilled) {
+  std::vector<std::string> targets;
+  for (int i = 0; i < 20; ++i) {
+    targets.push_back(
+        absl::StrCat("f", i, "=file:", Path(absl::StrCat("file", i))));
+  }
+  const auto create = [&](int begin, int end) {
+    for (int i = begin; i < end; ++i) {
+      std::ofstream(Path(absl::StrCat("file", i))) << "x";
+    }
+  };
+  EXPECT_EQ(Durable("add", targets), "20 added\n");
+  EXPECT_EQ(Durable("add", targets), "0 added, 20 known before\n");
+  const auto first = Work("first");
+  create(0, 5);
+  ASSERT_TRUE(Eventually([&] { return Keys().size() == 5; })) << first->err();
+  first->Signal(SIGKILL);
+  EXPECT_EQ(first->Wait(), 1000 + SIGKILL);
+  create(5, 20);
+  const auto second = Work("second");
+  ASSERT_TRUE(Eventually([&] { return Keys().size() == 20; }))
+      << Durable("status") << second->err();
+  ASSERT_TRUE(Eventually([&] {
+    return absl::StrContains(Durable("status", {"--json"}), "\"kept\":20");
+  }));
+  EXPECT_THAT(Durable("show", {"f7"}), HasSubstr("success"));
+  EXPECT_THAT(Durable("check"), HasSubstr("SQLite 3."));
+  second->Signal(SIGTERM);
+  EXPECT_EQ(second->Wait(), 0) << second->err();
+}
+
+TEST_F(DurableFileTest, StoreMayBeAVariable) {
+  WaiterProcess add({"durable", "add", "jobs", "a=pid:1"},
+                    {.environment = {"WAITER_STORE=" + Path("jobs.db")}});
+  EXPECT_EQ(add.Wait(), 0) << add.err();
+  EXPECT_THAT(Durable("list"), HasSubstr("pending"));
+  EXPECT_THAT(Durable("cancel", {"a"}), HasSubstr("a"));
+  Durable("show", {"none"}, 1);
+}
+
+TEST_F(DurableFileTest, FileThatIsNoStoreIsAnErrorThatNamesIt) {
+  std::ofstream(Path("jobs.txt")) << std::string(2000, 'x');
+  WaiterProcess add(
+      {"durable", "add", "--store=" + Path("jobs.txt"), "jobs", "a=pid:1"});
+  EXPECT_NE(add.Wait(), 0);
+  EXPECT_THAT(add.err(), AllOf(HasSubstr("jobs.txt is not an SQLite file"),
+                               HasSubstr("name another file")));
+}
+
+}  // namespace
+}  // namespace waiter::cli

@@ -1,0 +1,98 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// An SQLite file of a test, and SQL on it as another program would run it:
+//
+//   const SqliteFile file;
+//   EXPECT_EQ(file.Run("PRAGMA integrity_check"), "ok");
+
+#ifndef WAITER_TESTS_DURABLE_SQLITE_FILE_H_
+#define WAITER_TESTS_DURABLE_SQLITE_FILE_H_
+
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace waiter {
+
+// Returns the answer to a call that takes a callback.
+template <typename T, typename Call>
+absl::StatusOr<T> AnswerOf(const Call& call) {
+  std::promise<absl::StatusOr<T>> promise;
+  call([&promise](absl::StatusOr<T> answer) {
+    promise.set_value(std::move(answer));
+  });
+  return promise.get_future().get();
+}
+
+// A connection that is closed with this.
+using SqliteProgram = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
+
+// Returns the first column of the rows, each with a newline after it except for
+// the last one, or the error.
+inline std::string RunSql(sqlite3* connection, const std::string& sql) {
+  std::string all;
+  char* error = nullptr;
+  sqlite3_exec(
+      connection, sql.c_str(),
+      [](void* to, int, char** columns, char**) {
+        auto& text = *static_cast<std::string*>(to);
+        if (!text.empty()) text += '\n';
+        text += columns[0] == nullptr ? "NULL" : columns[0];
+        return 0;
+      },
+      &all, &error);
+  if (error == nullptr) return all;
+  std::string message = absl::StrCat("error: ", error);
+  sqlite3_free(error);
+  return message;
+}
+
+// A path at which there is no file yet. Deletes what is there at the end.
+class SqliteFile {
+ public:
+  SqliteFile()
+      : path_(absl::StrCat(
+            testing::TempDir(), "/",
+            testing::UnitTest::GetInstance()->current_test_info()->name(),
+            ".db")) {
+    Remove();
+  }
+  ~SqliteFile() { Remove(); }
+
+  SqliteFile(const SqliteFile&) = delete;
+  SqliteFile& operator=(const SqliteFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  SqliteProgram Open() const {
+    sqlite3* connection = nullptr;
+    EXPECT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
+    return {connection, &sqlite3_close};
+  }
+  // Runs statements on a connection of their own.
+  std::string Run(const std::string& sql) const {
+    return RunSql(Open().get(), sql);
+  }
+
+  void Remove() const {
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      std::filesystem::remove(path_ + suffix);
+    }
+  }
+
+ private:
+  const std::string path_;
+};
+
+}  // namespace waiter
+
+#endif  // WAITER_TESTS_DURABLE_SQLITE_FILE_H_

@@ -1,0 +1,610 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Tests what only the store in an SQLite file promises; the rest is in
+// wait_store_contract_test.cc.
+
+#ifdef WAITER_HAS_SQLITE
+
+#include "waiter/durable/sqlite_store.h"
+
+#include <linux/capability.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/durable/sqlite_file.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/store/sqlite/sqlite_clock.h"
+#include "waiter/durable/worker.h"
+#include "waiter/poll.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kMinute = 60'000'000;
+
+// A wait store, and calls of it that return their replies.
+class Store {
+ public:
+  explicit Store(std::shared_ptr<WaitStore> store) : store_(std::move(store)) {}
+
+  const std::shared_ptr<WaitStore>& get() const { return store_; }
+
+  absl::StatusOr<int64_t> Open(int64_t partitions = 1) const {
+    return AnswerOf<int64_t>([&](auto callback) {
+      store_->Open(kPartition.space, kPartition.name, partitions,
+                   std::move(callback));
+    });
+  }
+  absl::StatusOr<EnqueueReply> Enqueue(std::vector<EnqueueItem> items) const {
+    return AnswerOf<EnqueueReply>([&](auto callback) {
+      store_->Enqueue({.partition = kPartition,
+                       .most_pending = 1'000'000,
+                       .items = std::move(items)},
+                      std::move(callback));
+    });
+  }
+  absl::StatusOr<ClaimReply> Claim(int64_t most = 100) const {
+    return AnswerOf<ClaimReply>([&](auto callback) {
+      store_->Claim(
+          {.partition = kPartition, .most = most, .lease_us = kMinute},
+          std::move(callback));
+    });
+  }
+  absl::StatusOr<SettleReply> Settle(std::vector<SettleItem> items,
+                                     int64_t retain_us = 0) const {
+    return AnswerOf<SettleReply>([&](auto callback) {
+      store_->Settle({.partition = kPartition,
+                      .lease_us = kMinute,
+                      .retain_us = retain_us,
+                      .items = std::move(items)},
+                     std::move(callback));
+    });
+  }
+  StoredWait Get(const std::string& key) const {
+    const auto rows = AnswerOf<std::vector<StoredWait>>([&](auto callback) {
+      store_->Get(kPartition, {key}, std::move(callback));
+    });
+    EXPECT_EQ(rows.status(), absl::OkStatus());
+    return rows.ok() ? rows->at(0) : StoredWait();
+  }
+  absl::StatusOr<DurableCheckReport> Check(bool repairs = false) const {
+    return AnswerOf<DurableCheckReport>([&](auto callback) {
+      CheckDurableWaits(store_, kPartition.name,
+                        {.partitions = 1, .repairs = repairs}, callback);
+    });
+  }
+  std::vector<std::string> Faults(bool repairs) const {
+    const absl::StatusOr<DurableCheckReport> report = Check(repairs);
+    EXPECT_EQ(report.status(), absl::OkStatus());
+    std::vector<std::string> faults;
+    if (!report.ok()) return faults;
+    for (const DurableFinding& finding : report->findings) {
+      faults.push_back(absl::StrCat(
+          finding.key, " ", absl::string_view(ToString(finding.fault).data())));
+    }
+    return faults;
+  }
+
+ private:
+  inline static const WaitPartition kPartition = {.space = "default",
+                                                  .name = "n"};
+
+  const std::shared_ptr<WaitStore> store_;
+};
+
+class SqliteStoreTest : public testing::Test {
+ protected:
+  Store MakeStore(const SqliteStoreOptions& options = {.syncs = false}) const {
+    absl::StatusOr<std::shared_ptr<WaitStore>> store =
+        MakeSqliteWaitStore(file_.path(), options);
+    EXPECT_EQ(store.status(), absl::OkStatus());
+    return Store(*std::move(store));
+  }
+
+  const SqliteFile file_;
+};
+
+// Opening.
+
+TEST_F(SqliteStoreTest, WaitsAreThereAfterTheFileIsOpenedAgain) {
+  ASSERT_TRUE(MakeStore().Enqueue({{.key = "a", .args = "x"}}).ok());
+  EXPECT_EQ(MakeStore().Get("a").args, "x");
+  EXPECT_EQ(file_.Run("PRAGMA application_id"), "1466001780");
+}
+
+TEST_F(SqliteStoreTest, OptionsOutOfRangeAreRefusedByName) {
+  const auto error = [&](const std::string& path,
+                         const SqliteStoreOptions& options) {
+    return std::string(MakeSqliteWaitStore(path, options).status().message());
+  };
+  EXPECT_THAT(error(file_.path(), {.busy_timeout = absl::Minutes(2)}),
+              AllOf(HasSubstr("busy_timeout"), HasSubstr("2m")));
+  EXPECT_THAT(error(file_.path(), {.max_bytes = 1000}),
+              AllOf(HasSubstr("max_bytes"), HasSubstr("1000")));
+  EXPECT_THAT(error("", {}), HasSubstr("not the path of a file"));
+  EXPECT_THAT(error(":memory:", {}), HasSubstr("not the path of a file"));
+}
+
+TEST_F(SqliteStoreTest, FileThatIsSomethingElseIsRefused) {
+  std::ofstream(file_.path()) << std::string(5000, 'x');
+  EXPECT_THAT(MakeSqliteWaitStore(file_.path()).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr(file_.path()),
+                             HasSubstr("is not an SQLite file"))));
+  std::string text;
+  std::ifstream(file_.path()) >> text;
+  EXPECT_EQ(text, std::string(5000, 'x'));
+}
+
+TEST_F(SqliteStoreTest, FileOfAnotherProgramIsSharedOnlyIfItMayBe) {
+  file_.Run("CREATE TABLE photos(id); PRAGMA user_version = 7");
+  EXPECT_THAT(MakeSqliteWaitStore(file_.path()).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("has tables of another program")));
+  EXPECT_EQ(file_.Run("SELECT name FROM sqlite_master"), "photos");
+  EXPECT_EQ(file_.Run("PRAGMA journal_mode"), "delete");
+  ASSERT_TRUE(MakeStore({.shares_file = true}).Enqueue({{.key = "a"}}).ok());
+  EXPECT_EQ(file_.Run("PRAGMA application_id"), "0");
+  EXPECT_EQ(file_.Run("PRAGMA user_version"), "7");
+  EXPECT_TRUE(MakeStore().Get("a").exists());
+}
+
+TEST_F(SqliteStoreTest, FileOfANewerVersionIsRefused) {
+  MakeStore();
+  file_.Run("UPDATE waiter_schema SET version = 2");
+  EXPECT_THAT(MakeSqliteWaitStore(file_.path()).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("has version 2"),
+                             HasSubstr("use a newer program"))));
+}
+
+TEST_F(SqliteStoreTest, FolderThatDoesNotExistIsAnError) {
+  EXPECT_THAT(MakeSqliteWaitStore(file_.path() + "/x/y.db").status(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("its folder must exist")));
+}
+
+// Gives up the right of root to write every file.
+void BecomeOrdinary() {
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3,
+                                     .pid = 0};
+  std::array<__user_cap_data_struct, 2> none = {};
+  if (syscall(SYS_capset, &header, none.data()) != 0) _exit(100);
+}
+
+TEST_F(SqliteStoreTest, FileThatCannotBeWrittenIsRefused) {
+  MakeStore();
+  chmod(file_.path().c_str(), 0444);
+  const pid_t child = fork();
+  if (child == 0) {
+    BecomeOrdinary();
+    _exit(static_cast<int>(MakeSqliteWaitStore(file_.path()).status().code()));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status),
+            static_cast<int>(absl::StatusCode::kPermissionDenied));
+}
+
+// Other programs, and limits.
+
+TEST_F(SqliteStoreTest, LockOfAnotherProgramIsAnErrorAfterTheTimeout) {
+  const Store store = MakeStore({.busy_timeout = absl::Milliseconds(50)});
+  const SqliteProgram program = file_.Open();
+  EXPECT_EQ(RunSql(program.get(), "BEGIN IMMEDIATE"), "");
+  EXPECT_THAT(store.Enqueue({{.key = "a"}}).status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("is locked by another program")));
+  // Readers need no lock.
+  EXPECT_FALSE(store.Get("a").exists());
+  EXPECT_EQ(RunSql(program.get(), "COMMIT"), "");
+  EXPECT_TRUE(store.Enqueue({{.key = "a"}}).ok());
+}
+
+// Enqueues until the file is full. Returns the number of batches.
+int64_t Fill(const Store& store) {
+  int64_t added = 0;
+  absl::Status status;
+  while (status.ok() && added < 200) {
+    std::vector<EnqueueItem> items;
+    for (int i = 0; i < 50; ++i) {
+      items.push_back({.key = absl::StrCat("k", added, "-", i),
+                       .record = std::string(1000, 'r')});
+    }
+    status = store.Enqueue(std::move(items)).status();
+    if (status.ok()) ++added;
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               HasSubstr("has no room to grow")));
+  EXPECT_TRUE(store.Get("k0-0").exists());
+  EXPECT_FALSE(store.Get(absl::StrCat("k", added, "-0")).exists());
+  return added;
+}
+
+TEST_F(SqliteStoreTest, FullFileRefusesWaitsUntilOthersEnd) {
+  const Store store = MakeStore({.syncs = false, .max_bytes = 1 << 20});
+  EXPECT_GT(Fill(store), 0);
+  EXPECT_EQ(file_.Run("PRAGMA integrity_check"), "ok");
+  const absl::StatusOr<ClaimReply> claimed = store.Claim(50);
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_THAT(claimed->waits, SizeIs(50));
+  std::vector<SettleItem> ends;
+  for (const ClaimedWait& wait : claimed->waits) {
+    ends.push_back({.key = wait.key,
+                    .fence = claimed->fence,
+                    .action = SettleAction::kEndUnheard,
+                    .record = "2over",
+                    .reason = "success"});
+  }
+  const absl::StatusOr<SettleReply> settled = store.Settle(std::move(ends));
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  EXPECT_THAT(settled->lost, IsEmpty());
+  EXPECT_TRUE(store.Enqueue({{.key = "new"}}).ok());
+}
+
+// Needs a small file system:
+//
+//   mount -t tmpfs -o size=3m tmpfs /tmp/small
+//   WAITER_TEST_SMALL_FOLDER=/tmp/small sqlite_store_test
+TEST_F(SqliteStoreTest, FullDiskRefusesWaitsUntilThereIsRoom) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  const char* const folder = std::getenv("WAITER_TEST_SMALL_FOLDER");
+  if (folder == nullptr) GTEST_SKIP() << "WAITER_TEST_SMALL_FOLDER is not set";
+  const std::string path = absl::StrCat(folder, "/full.db");
+  const std::string ballast = absl::StrCat(folder, "/ballast");
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(path + suffix);
+  }
+  std::ofstream(ballast) << std::string(1 << 20, 'x');
+  absl::StatusOr<std::shared_ptr<WaitStore>> made = MakeSqliteWaitStore(path);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const Store store(*made);
+  ASSERT_TRUE(store.Open().ok());
+  EXPECT_GT(Fill(store), 0);
+  std::filesystem::remove(ballast);
+  EXPECT_TRUE(store.Enqueue({{.key = "new"}}).ok());
+  EXPECT_THAT(store.Faults(false), IsEmpty());
+  sqlite3* program = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &program), SQLITE_OK);
+  EXPECT_EQ(RunSql(program, "PRAGMA integrity_check"), "ok");
+  sqlite3_close(program);
+}
+
+TEST_F(SqliteStoreTest, DamagedFileIsAnErrorThatSaysSo) {
+  {
+    const Store store = MakeStore();
+    std::vector<EnqueueItem> items;
+    for (int i = 0; i < 500; ++i) {
+      items.push_back({.key = absl::StrCat("k", i), .record = "r"});
+    }
+    ASSERT_TRUE(store.Enqueue(std::move(items)).ok());
+  }
+  {
+    std::fstream bytes(file_.path(),
+                       std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(4096);
+    bytes << std::string(100'000, '\xff');
+  }
+  const absl::StatusOr<std::shared_ptr<WaitStore>> store =
+      MakeSqliteWaitStore(file_.path());
+  const absl::Status status =
+      store.ok() ? Store(*store).Enqueue({{.key = "a"}}).status()
+                 : store.status();
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is damaged")));
+}
+
+TEST_F(SqliteStoreTest, ProcessesShareTheWaits) {
+  const Store one = MakeStore();
+  const Store other = MakeStore();
+  ASSERT_TRUE(one.Enqueue({{.key = "a"}}).ok());
+  const absl::StatusOr<ClaimReply> claimed = other.Claim();
+  ASSERT_TRUE(claimed.ok());
+  EXPECT_THAT(claimed->waits, SizeIs(1));
+  EXPECT_THAT(one.Claim()->waits, IsEmpty());
+  const absl::StatusOr<SettleReply> settled =
+      one.Settle({{.key = "a", .fence = claimed->fence}});
+  ASSERT_TRUE(settled.ok());
+  EXPECT_THAT(settled->lost, IsEmpty());
+  EXPECT_GT(settled->fence, claimed->fence);
+}
+
+TEST_F(SqliteStoreTest, WorkersOfTwoProcessesEndEachWaitOnce) {
+  constexpr int64_t kWaits = 200;
+  std::atomic<int64_t> results = 0;
+  std::vector<std::unique_ptr<DurableWaits>> workers;
+  for (int i = 0; i < 2; ++i) {
+    workers.push_back(*DurableWaits::Make(MakeStore().get(), {}));
+    ASSERT_TRUE(workers.back()
+                    ->Register(
+                        "n",
+                        {.timeout = absl::Minutes(5),
+                         .backoff = {.initial_delay = absl::Milliseconds(5)}},
+                        [](const DurablePoll& poll) -> Poll<std::string> {
+                          if (poll.context.attempt < 3) return NotReady();
+                          return Success("done");
+                        },
+                        [&](const DurableResult& result) {
+                          EXPECT_EQ(result.attempts, 3);
+                          ++results;
+                          return absl::OkStatus();
+                        })
+                    .ok());
+    workers.back()->Start();
+  }
+  const Store store = MakeStore();
+  const auto client = *DurableClient::Make(store.get(), {});
+  std::vector<DurableRequest> requests;
+  for (int64_t i = 0; i < kWaits; ++i) {
+    requests.push_back({.key = absl::StrCat("k", i)});
+  }
+  EXPECT_EQ(*AnswerOf<int64_t>([&](auto callback) {
+    client->EnqueueMany("n", requests, callback);
+  }),
+            kWaits);
+  const auto stats = [&] {
+    DurableStats unknown;
+    unknown.pending = kWaits;
+    return AnswerOf<DurableStats>(
+               [&](auto callback) { client->Stats("n", callback); })
+        .value_or(unknown);
+  };
+  const absl::Time end = absl::Now() + absl::Seconds(60);
+  while (stats().pending > 0 && absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(stats().kept, kWaits);
+  EXPECT_EQ(results, kWaits);
+}
+
+// Enqueues in transactions of the program.
+
+class SqliteInboxTest : public SqliteStoreTest {
+ protected:
+  absl::Status Enqueue(const DurableRequest& request) const {
+    return EnqueueInSqlite(program_.get(), "default", "n", request);
+  }
+  std::string Sql(const std::string& sql) const {
+    return RunSql(program_.get(), sql);
+  }
+
+  const SqliteProgram program_ = file_.Open();
+};
+
+TEST_F(SqliteInboxTest, WaitExistsIfAndOnlyIfTheTransactionIsCommitted) {
+  EXPECT_EQ(Sql("CREATE TABLE orders(id)"), "");
+  const Store store = MakeStore({.shares_file = true});
+  ASSERT_TRUE(store.Open().ok());
+  for (const bool commits : {false, true}) {
+    EXPECT_EQ(Sql("BEGIN; INSERT INTO orders VALUES (1)"), "");
+    ASSERT_EQ(Enqueue({.key = "a", .args = "x"}), absl::OkStatus());
+    EXPECT_FALSE(store.Get("a").exists());
+    EXPECT_EQ(Sql(commits ? "COMMIT" : "ROLLBACK"), "");
+    EXPECT_EQ(store.Get("a").exists(), commits);
+  }
+  EXPECT_EQ(Sql("SELECT COUNT(*) FROM orders"), "1");
+  const absl::StatusOr<ClaimReply> claimed = store.Claim();
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_THAT(claimed->waits, SizeIs(1));
+  EXPECT_EQ(claimed->waits[0].args, "x");
+  EXPECT_THAT(store.Faults(false), IsEmpty());
+}
+
+TEST_F(SqliteInboxTest, WaitIsTheSameAsOneOfAClient) {
+  const Store store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  const auto client = *DurableClient::Make(store.get(), {.partitions = 1});
+  DurableRequest request = {.key = "of client",
+                            .args = std::string("\0a", 2),
+                            .timeout = absl::Minutes(3),
+                            .first_delay = absl::Hours(1)};
+  ASSERT_TRUE(AnswerOf<bool>([&](auto callback) {
+                client->Enqueue("n", request, callback);
+              }).ok());
+  request.key = "of program";
+  ASSERT_EQ(Enqueue(request), absl::OkStatus());
+  const StoredWait one = store.Get("of client");
+  const StoredWait other = store.Get("of program");
+  EXPECT_EQ(one.args, other.args);
+  EXPECT_EQ(one.record.substr(one.record.find(' ')),
+            other.record.substr(other.record.find(' ')));
+  EXPECT_NEAR(static_cast<double>(*other.due_us - *one.due_us), 0, kMinute);
+}
+
+TEST_F(SqliteInboxTest, KnownKeysAreLeftAlone) {
+  const Store store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  ASSERT_TRUE(store.Enqueue({{.key = "a", .args = "first"}}).ok());
+  ASSERT_EQ(Enqueue({.key = "a", .args = "second"}), absl::OkStatus());
+  ASSERT_EQ(Enqueue({.key = "b", .args = "third"}), absl::OkStatus());
+  ASSERT_EQ(Enqueue({.key = "b", .args = "fourth"}), absl::OkStatus());
+  EXPECT_EQ(store.Get("a").args, "first");
+  EXPECT_EQ(store.Get("b").args, "third");
+  EXPECT_EQ(Sql("SELECT COUNT(*) FROM waiter_inbox"), "0");
+  EXPECT_THAT(store.Faults(false), IsEmpty());
+}
+
+TEST_F(SqliteInboxTest, OtherLanguagesEnqueueAndCancelBySql) {
+  const Store store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  EXPECT_EQ(Sql("INSERT INTO waiter_inbox(name, key, args) "
+                "VALUES ('n', 'text', 'x')"),
+            "");
+  EXPECT_EQ(store.Get("text").args, "x");
+  EXPECT_FALSE(store.Get("text").is_cancelled);
+  EXPECT_EQ(Sql("INSERT INTO waiter_inbox(name, key, is_cancel) "
+                "VALUES ('n', 'text', 1), ('n', 'none', 1)"),
+            "");
+  EXPECT_TRUE(store.Get("text").is_cancelled);
+  EXPECT_FALSE(store.Get("none").exists());
+}
+
+TEST_F(SqliteInboxTest, WaitsOfANameThatNobodyHasUsedStay) {
+  const Store store = MakeStore();
+  ASSERT_EQ(Enqueue({.key = "a"}), absl::OkStatus());
+  EXPECT_FALSE(store.Get("a").exists());
+  EXPECT_EQ(Sql("SELECT COUNT(*) FROM waiter_inbox"), "1");
+  ASSERT_TRUE(store.Open().ok());
+  EXPECT_TRUE(store.Get("a").exists());
+}
+
+TEST_F(SqliteInboxTest, MoreRowsThanOneTransactionMovesAllArrive) {
+  const Store store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  EXPECT_EQ(Sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+                "FROM n WHERE i < 2500) "
+                "INSERT INTO waiter_inbox(name, key) SELECT 'n', 'k' || i "
+                "FROM n"),
+            "");
+  for (const char* key : {"k1", "k1000", "k2500"}) store.Get(key);
+  EXPECT_TRUE(store.Get("k2500").exists());
+  EXPECT_EQ(Sql("SELECT pending FROM waiter_partitions"), "2500");
+}
+
+TEST_F(SqliteInboxTest, RequestOutOfRangeBreaksNoTransaction) {
+  MakeStore();
+  EXPECT_EQ(Sql("BEGIN"), "");
+  for (const DurableRequest& request :
+       {DurableRequest{.key = ""}, DurableRequest{.key = std::string(129, 'k')},
+        DurableRequest{.key = "a", .args = std::string(16385, 'a')},
+        DurableRequest{.key = "a", .timeout = absl::InfiniteDuration()},
+        DurableRequest{.key = "a", .first_delay = -absl::Seconds(1)}}) {
+    EXPECT_THAT(Enqueue(request), StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  EXPECT_THAT(
+      EnqueueInSqlite(program_.get(), "default", "a name", {.key = "a"}),
+      StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(Enqueue({.key = "a"}), absl::OkStatus());
+  EXPECT_EQ(Sql("COMMIT"), "");
+  EXPECT_EQ(Sql("SELECT key FROM waiter_inbox"), "a");
+}
+
+TEST_F(SqliteInboxTest, FileThatNoStoreHasOpenedIsAnError) {
+  EXPECT_THAT(Enqueue({.key = "a"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("open the file once")));
+}
+
+// Damage by other programs.
+
+TEST_F(SqliteStoreTest, CheckFindsAndRepairsWhatOtherProgramsBreak) {
+  const Store store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  ASSERT_TRUE(store
+                  .Enqueue({{.key = "adrift", .record = "r"},
+                            {.key = "kept", .record = "r"},
+                            {.key = "lost", .record = "r"},
+                            {.key = "sound", .record = "r"},
+                            {.key = "still", .record = "r"}})
+                  .ok());
+  EXPECT_THAT(store.Faults(false), IsEmpty());
+  file_.Run(
+      "UPDATE waiter_waits SET due = NULL WHERE key = CAST('adrift' AS BLOB);"
+      "UPDATE waiter_waits SET forget = 5 WHERE key = CAST('kept' AS BLOB);"
+      "DELETE FROM waiter_waits WHERE key = CAST('lost' AS BLOB);"
+      "UPDATE waiter_waits SET record = CAST('2x' AS BLOB), marks = 1 "
+      "WHERE key = CAST('still' AS BLOB)");
+  const std::vector<std::string> faults = store.Faults(false);
+  EXPECT_THAT(faults,
+              testing::UnorderedElementsAre(
+                  "adrift adrift", "kept not-delivered", "still still-pending",
+                  "still leftover", " miscounted"));
+  EXPECT_THAT(store.Faults(true), SizeIs(5));
+  EXPECT_EQ(store.Get("still").due_us, std::nullopt);
+  EXPECT_THAT(store.Claim()->waits, SizeIs(3));
+}
+
+// Time.
+
+TEST(SqliteClockTest, TimeFollowsTheWallClockForward) {
+  internal::SqliteClock clock(INT64_MIN / 2);
+  EXPECT_EQ(clock.Now(5'000'000'000, 100), 5'000'000'000);
+  EXPECT_EQ(clock.offset_us(), 5'000'000'000 - 100);
+  EXPECT_EQ(clock.Now(9'000'000'000, 200), 9'000'000'000);
+  EXPECT_EQ(clock.Now(9'000'000'300, 500), 9'000'000'300);
+}
+
+TEST(SqliteClockTest, TimeGoesOnWhenTheWallClockIsSetBack) {
+  internal::SqliteClock clock(0);
+  EXPECT_EQ(clock.Now(5'000'000'000, 1'000'000), 5'000'000'000);
+  EXPECT_EQ(clock.Now(2'000'000'000, 1'500'000), 5'000'500'000);
+  EXPECT_EQ(clock.Now(2'000'100'000, 1'600'000), 5'000'600'000);
+}
+
+TEST(SqliteClockTest, ProcessesThatReadTheOffsetAgree) {
+  internal::SqliteClock first(0);
+  first.Now(5'000'000'000, 1'000'000);
+  internal::SqliteClock second(first.offset_us());
+  EXPECT_EQ(second.Now(1, 2'000'000), first.Now(1, 2'000'000));
+}
+
+// The time since the start begins anew.
+TEST(SqliteClockTest, RestartOfTheMachineTakesTheWallClock) {
+  internal::SqliteClock clock(0);
+  clock.Now(5'000'000'000, 4'000'000'000);
+  EXPECT_EQ(clock.Now(5'100'000'000, 10'000'000), 5'100'000'000);
+  EXPECT_EQ(clock.Now(5'100'000'000, 11'000'000), 5'101'000'000);
+}
+
+TEST_F(SqliteStoreTest, TimeOfTheFileIsTheMachines) {
+  const Store store = MakeStore();
+  const int64_t before = absl::ToUnixMicros(absl::Now());
+  const absl::StatusOr<EnqueueReply> reply = store.Enqueue({{.key = "a"}});
+  ASSERT_TRUE(reply.ok());
+  EXPECT_GE(reply->now_us, before);
+  EXPECT_LE(reply->now_us, absl::ToUnixMicros(absl::Now()));
+}
+
+TEST_F(SqliteStoreTest, ClockThatWasSetBackIsNoted) {
+  {
+    const Store store = MakeStore();
+    ASSERT_TRUE(store.Open().ok());
+  }
+  file_.Run("UPDATE waiter_schema SET offset_us = offset_us + 7200000000");
+  const absl::StatusOr<DurableCheckReport> report = MakeStore().Check();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->servers.at(0).description,
+              HasSubstr("ahead of the clock, which was set back"));
+}
+
+}  // namespace
+}  // namespace waiter
+
+#else  // WAITER_HAS_SQLITE
+
+#include "gtest/gtest.h"
+
+TEST(SqliteStoreTest, NeedsSqlite) { GTEST_SKIP() << "built without SQLite"; }
+
+#endif  // WAITER_HAS_SQLITE

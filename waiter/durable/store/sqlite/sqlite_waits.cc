@@ -1,0 +1,633 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/durable/store/sqlite/sqlite_waits.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "waiter/durable/due_number.h"
+#include "waiter/durable/durable_record.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/store/sqlite/sqlite_connection.h"
+#include "waiter/internal/string_views.h"
+
+namespace waiter::internal {
+namespace {
+
+// Microseconds.
+constexpr int64_t kHeartbeatAge = 10'000'000;
+constexpr int64_t kOverdue = 2'000'000;
+
+constexpr size_t kScanned = 250;
+// Rows of the inbox that one transaction moves.
+constexpr const char* kInboxRows =
+    "SELECT i.id, i.space, i.name, CAST(i.key AS BLOB), CAST(i.args AS BLOB), "
+    "i.timeout_us, i.first_delay_us, i.is_cancel, i.wall_us, n.partitions "
+    "FROM waiter_inbox i JOIN waiter_names n "
+    "ON n.space = i.space AND n.name = i.name ORDER BY i.id LIMIT 1000";
+
+int64_t Even(int64_t value) { return value - value % 2; }
+
+// Time since the start of the machine, also while it slept.
+int64_t BootMicros() {
+#ifdef CLOCK_BOOTTIME
+  constexpr clockid_t kClock = CLOCK_BOOTTIME;
+#else
+  constexpr clockid_t kClock = CLOCK_MONOTONIC;
+#endif
+  timespec time = {};
+  clock_gettime(kClock, &time);
+  return int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
+}
+
+std::string NameOf(const WaitPartition& partition) {
+  return absl::StrCat(partition.space, "/", partition.name, "/",
+                      partition.index);
+}
+
+bool IsDelivery(SettleAction action) {
+  return action == SettleAction::kDelivered ||
+         action == SettleAction::kEndUnheard;
+}
+bool IsEnd(SettleAction action) {
+  return action == SettleAction::kEnd || action == SettleAction::kEndUnheard;
+}
+
+// NULL leaves the record that is there.
+std::optional<SqliteBlob> NewRecord(const std::string& record) {
+  if (record.empty()) return std::nullopt;
+  return SqliteBlob{record};
+}
+
+}  // namespace
+
+SqliteWaits::SqliteWaits(std::unique_ptr<SqliteConnection> file)
+    : file_(std::move(file)), clock_(0) {}
+
+absl::Status SqliteWaits::Begin(bool writes) {
+  if (absl::Status status = file_->Begin(writes); !status.ok()) return status;
+  if (HasInbox()) {
+    if (!writes) {
+      file_->Rollback();
+      if (absl::Status status = file_->Begin(true); !status.ok()) return status;
+    }
+    ReadTime(true);
+    EmptyInbox();
+  } else {
+    ReadTime(writes);
+  }
+  absl::Status status = file_->status();
+  if (!status.ok()) Commit().IgnoreError();
+  return status;
+}
+
+absl::Status SqliteWaits::Commit() {
+  absl::Status status = file_->Commit();
+  // Some of them may not be in the file.
+  if (!status.ok()) partitions_.clear();
+  return status;
+}
+
+void SqliteWaits::ReadTime(bool writes) {
+  wall_us_ = absl::ToUnixMicros(absl::Now());
+  SqliteRows rows = file_->Query("SELECT offset_us FROM waiter_schema");
+  if (!rows.Next()) return;
+  const int64_t offset_us = rows.Number(0);
+  clock_ = SqliteClock(offset_us);
+  now_us_ = clock_.Now(wall_us_, BootMicros());
+  if (writes && clock_.offset_us() != offset_us) {
+    file_->Run("UPDATE waiter_schema SET offset_us = ?", clock_.offset_us());
+  }
+}
+
+bool SqliteWaits::HasInbox() {
+  return file_
+      ->Query(
+          "SELECT 1 FROM waiter_inbox i JOIN waiter_names n "
+          "ON n.space = i.space AND n.name = i.name LIMIT 1")
+      .Next();
+}
+
+void SqliteWaits::EmptyInbox() {
+  int64_t last = 0;
+  {
+    SqliteRows rows = file_->Query(kInboxRows);
+    while (rows.Next()) {
+      last = rows.Number(0);
+      TakeFromInbox(rows);
+    }
+  }
+  file_->Run(
+      "DELETE FROM waiter_inbox WHERE id <= ? AND EXISTS (SELECT 1 FROM "
+      "waiter_names n WHERE n.space = waiter_inbox.space AND n.name = "
+      "waiter_inbox.name)",
+      last);
+}
+
+void SqliteWaits::TakeFromInbox(SqliteRows& row) {
+  const std::string key = row.Bytes(3);
+  const std::string args = row.Bytes(4);
+  const PartitionId partition = FindOrAdd(
+      {.space = row.Bytes(1),
+       .name = row.Bytes(2),
+       .index = PartitionOf(key, std::max<int64_t>(1, row.Number(9)))});
+  if (row.Number(7) == 1) {
+    CancelOne(partition, key);
+    return;
+  }
+  DurableRecord record;
+  record.timeout_us = row.OptionalNumber(5);
+  const std::string rest = record.EncodeRest();
+  const int64_t age = std::max<int64_t>(0, wall_us_ - row.Number(8));
+  if (Add(partition, {.key = key,
+                      .born_us = now_us_ - age,
+                      .delay_us = row.Number(6),
+                      .record = rest,
+                      .args = args})) {
+    AddToCounter(partition, "enqueued", 1);
+    file_->Run(
+        "UPDATE waiter_partitions SET pending = pending + 1 WHERE id = ?",
+        partition);
+  }
+}
+
+SqliteWaits::PartitionId SqliteWaits::Find(const WaitPartition& partition) {
+  PartitionId& id = partitions_[NameOf(partition)];
+  if (id != 0) return id;
+  SqliteRows rows = file_->Query(
+      "SELECT id FROM waiter_partitions "
+      "WHERE space = ? AND name = ? AND number = ?",
+      partition.space, partition.name, partition.index);
+  if (rows.Next()) id = rows.Number(0);
+  return id;
+}
+
+SqliteWaits::PartitionId SqliteWaits::FindOrAdd(
+    const WaitPartition& partition) {
+  if (const PartitionId found = Find(partition); found != 0) return found;
+  file_->Run(
+      "INSERT INTO waiter_partitions(space, name, number) VALUES (?, ?, ?)",
+      partition.space, partition.name, partition.index);
+  return partitions_[NameOf(partition)] = file_->last_insert_rowid();
+}
+
+int64_t SqliteWaits::NextFence(PartitionId partition, int64_t lease_us,
+                               int64_t polls) {
+  int64_t fence = 0;
+  if (SqliteRows rows = file_->Query(
+          "SELECT fence FROM waiter_partitions WHERE id = ?", partition);
+      rows.Next()) {
+    fence = Even(std::max(now_us_ + lease_us, rows.Number(0) + 1)) + 1;
+  }
+  file_->Run(
+      "UPDATE waiter_partitions SET fence = ?, polls = polls + ? WHERE id = ?",
+      fence, polls, partition);
+  return fence;
+}
+
+std::optional<int64_t> SqliteWaits::FirstDue(PartitionId partition) {
+  SqliteRows rows = file_->Query(
+      "SELECT due FROM waiter_waits INDEXED BY waiter_due "
+      "WHERE partition = ? AND due IS NOT NULL ORDER BY due LIMIT 1",
+      partition);
+  if (!rows.Next()) return std::nullopt;
+  return rows.Number(0);
+}
+
+void SqliteWaits::AddToCounter(PartitionId partition, std::string_view counter,
+                               int64_t count) {
+  file_->Run(
+      "INSERT INTO waiter_counters(partition, counter, count) VALUES (?, ?, ?) "
+      "ON CONFLICT(partition, counter) DO UPDATE SET count = count + "
+      "excluded.count",
+      partition, counter, count);
+}
+
+absl::StatusOr<ClaimReply> SqliteWaits::Claim(const ClaimRequest& request) {
+  const PartitionId partition = Find(request.partition);
+  ClaimReply reply = {.now_us = now_us_};
+  {
+    SqliteRows rows = file_->Query(
+        "SELECT w.key, w.record, w.due, w.crashes, w.marks, w.cancelled, "
+        "d.args "
+        "FROM waiter_waits w INDEXED BY waiter_due "
+        "LEFT JOIN waiter_data d ON d.id = w.id "
+        "WHERE w.partition = ? AND w.due <= ? ORDER BY w.due LIMIT ?",
+        partition, now_us_, request.most);
+    while (rows.Next()) {
+      reply.waits.push_back({.key = rows.Bytes(0),
+                             .record = rows.Bytes(1),
+                             .args = rows.Bytes(6),
+                             .crashes = rows.Number(3) + rows.Number(2) % 2,
+                             .marks = rows.Number(4),
+                             .is_cancelled = rows.Number(5) != 0});
+    }
+  }
+  const auto count = static_cast<int64_t>(reply.waits.size());
+  if (count > 0) {
+    reply.fence = NextFence(partition, request.lease_us, 0);
+    file_->Run(
+        "UPDATE waiter_waits SET due = ?, crashes = crashes + due % 2 "
+        "WHERE id IN (SELECT id FROM waiter_waits INDEXED BY waiter_due "
+        "WHERE partition = ? AND due <= ? ORDER BY due LIMIT ?)",
+        reply.fence, partition, now_us_, request.most);
+  }
+  if (count < request.most) reply.next_us = FirstDue(partition);
+  return Finish(std::move(reply));
+}
+
+absl::StatusOr<SettleReply> SqliteWaits::Settle(const SettleRequest& request) {
+  const PartitionId partition = FindOrAdd(request.partition);
+  SettleReply reply = {
+      .now_us = now_us_,
+      .fence = NextFence(partition, request.lease_us, request.polls)};
+  std::set<std::string> held;
+  for (const SettleItem& item : request.items) {
+    if (!SettleOne(partition, item, request, reply)) {
+      reply.lost.push_back(item.key);
+    } else if (item.action == SettleAction::kHold) {
+      held.insert(item.key);
+    }
+  }
+  reply.cancelled = Cancelled(partition, held);
+  ForgetOld(partition, 2 * static_cast<int64_t>(request.items.size()));
+  return Finish(std::move(reply));
+}
+
+bool SqliteWaits::SettleOne(PartitionId partition, const SettleItem& item,
+                            const SettleRequest& request,
+                            const SettleReply& reply) {
+  const SqliteBlob key = {item.key};
+  const std::optional<SqliteBlob> record = NewRecord(item.record);
+  if (IsDelivery(item.action)) {
+    if (!Deliver(partition, item, request)) return false;
+  } else if (item.action == SettleAction::kRelease) {
+    const int64_t start = Even(now_us_);
+    return file_->Run(
+               "UPDATE waiter_waits INDEXED BY waiter_key SET "
+               "due = CASE WHEN cancelled THEN ?1 ELSE ?2 END, "
+               "record = coalesce(?3, record), crashes = 0 "
+               "WHERE partition = ?4 AND key = ?5 AND due = ?6",
+               start, start + DueNumber::FreeDelay(item.delay_us), record,
+               partition, key, item.fence) == 1;
+  } else if (file_->Run("UPDATE waiter_waits INDEXED BY waiter_key SET due = "
+                        "?, record = coalesce(?, record), crashes = 0 "
+                        "WHERE partition = ? AND key = ? AND due = ?",
+                        reply.fence, record, partition, key, item.fence) != 1) {
+    return false;
+  }
+  if (!IsEnd(item.action)) return true;
+  AddToCounter(partition, item.reason, 1);
+  const bool keeps = request.retain_us > 0 || item.action == SettleAction::kEnd;
+  if (keeps && !item.value.empty()) SetValue(partition, item);
+  return true;
+}
+
+// Returns false if the caller does not hold the wait.
+bool SqliteWaits::Deliver(PartitionId partition, const SettleItem& item,
+                          const SettleRequest& request) {
+  const SqliteBlob key = {item.key};
+  if (request.retain_us > 0) {
+    if (file_->Run("UPDATE waiter_waits INDEXED BY waiter_key SET due = NULL, "
+                   "forget = ?, record = coalesce(?, record), crashes = 0, "
+                   "marks = 0, cancelled = 0 "
+                   "WHERE partition = ? AND key = ? AND due = ?",
+                   now_us_ + request.retain_us, NewRecord(item.record),
+                   partition, key, item.fence) != 1) {
+      return false;
+    }
+    file_->Run(
+        "UPDATE waiter_partitions SET pending = pending - 1, kept = kept + 1 "
+        "WHERE id = ?",
+        partition);
+    return true;
+  }
+  file_->Run(
+      "DELETE FROM waiter_data WHERE id = (SELECT id FROM waiter_waits INDEXED "
+      "BY waiter_key WHERE partition = ? AND key = ? AND due = ?)",
+      partition, key, item.fence);
+  if (file_->Run("DELETE FROM waiter_waits WHERE id = (SELECT id FROM "
+                 "waiter_waits INDEXED BY waiter_key WHERE partition = ? AND "
+                 "key = ? AND due = ?)",
+                 partition, key, item.fence) != 1) {
+    return false;
+  }
+  file_->Run("UPDATE waiter_partitions SET pending = pending - 1 WHERE id = ?",
+             partition);
+  return true;
+}
+
+void SqliteWaits::SetValue(PartitionId partition, const SettleItem& item) {
+  file_->Run(
+      "INSERT INTO waiter_data(id, value) SELECT id, ?1 FROM waiter_waits "
+      "INDEXED BY waiter_key WHERE partition = ?2 AND key = ?3 "
+      "ON CONFLICT(id) DO UPDATE SET value = excluded.value",
+      SqliteBlob{item.value}, partition, SqliteBlob{item.key});
+}
+
+// Returns those of `held` that are to be cancelled.
+std::vector<std::string> SqliteWaits::Cancelled(
+    PartitionId partition, const std::set<std::string>& held) {
+  std::vector<std::string> cancelled;
+  if (held.empty()) return cancelled;
+  SqliteRows rows = file_->Query(
+      "SELECT key FROM waiter_waits INDEXED BY waiter_cancelled "
+      "WHERE partition = ? AND cancelled <> 0",
+      partition);
+  while (rows.Next()) {
+    std::string key = rows.Bytes(0);
+    if (held.contains(key)) cancelled.push_back(std::move(key));
+  }
+  return cancelled;
+}
+
+void SqliteWaits::ForgetOld(PartitionId partition, int64_t most) {
+  std::vector<int64_t> ids;
+  {
+    SqliteRows rows = file_->Query(
+        "SELECT id FROM waiter_waits INDEXED BY waiter_forget "
+        "WHERE partition = ? AND forget <= ? ORDER BY forget LIMIT ?",
+        partition, now_us_, most);
+    while (rows.Next()) ids.push_back(rows.Number(0));
+  }
+  if (ids.empty()) return;
+  for (const int64_t id : ids) {
+    file_->Run("DELETE FROM waiter_data WHERE id = ?", id);
+    file_->Run("DELETE FROM waiter_waits WHERE id = ?", id);
+  }
+  file_->Run("UPDATE waiter_partitions SET kept = kept - ? WHERE id = ?",
+             static_cast<int64_t>(ids.size()), partition);
+}
+
+absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
+    const EnqueueRequest& request) {
+  const PartitionId partition = FindOrAdd(request.partition);
+  int64_t pending = 0;
+  if (SqliteRows rows = file_->Query(
+          "SELECT pending FROM waiter_partitions WHERE id = ?", partition);
+      rows.Next()) {
+    pending = rows.Number(0);
+  }
+  const auto size = static_cast<int64_t>(request.items.size());
+  if (pending + size > request.most_pending) {
+    const int64_t created = CountNew(partition, request.items);
+    if (created > 0 && pending + created > request.most_pending) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "more than ", request.most_pending, " waits are pending"));
+    }
+  }
+  EnqueueReply reply = {.now_us = now_us_};
+  int64_t created = 0;
+  for (const EnqueueItem& item : request.items) {
+    const bool is_new = Add(partition, {.key = item.key,
+                                        .born_us = now_us_,
+                                        .delay_us = item.delay_us,
+                                        .record = item.record,
+                                        .args = item.args});
+    reply.created.push_back(is_new);
+    if (is_new) ++created;
+  }
+  if (created > 0) {
+    AddToCounter(partition, "enqueued", created);
+    file_->Run(
+        "UPDATE waiter_partitions SET pending = pending + ? WHERE id = ?",
+        created, partition);
+  }
+  return Finish(std::move(reply));
+}
+
+bool SqliteWaits::Add(PartitionId partition, const NewWait& wait) {
+  if (!Insert(partition, wait) &&
+      !(ForgetIfOld(partition, wait.key) && Insert(partition, wait))) {
+    return false;
+  }
+  if (!wait.args.empty()) {
+    file_->Run("INSERT OR REPLACE INTO waiter_data(id, args) VALUES (?, ?)",
+               file_->last_insert_rowid(), SqliteBlob{wait.args});
+  }
+  return true;
+}
+
+// Returns false if there is a wait with the key.
+bool SqliteWaits::Insert(PartitionId partition, const NewWait& wait) {
+  const std::string record =
+      absl::StrCat("0", wait.born_us, " ", ToAbsl(wait.record));
+  return file_->Run(
+             "INSERT INTO waiter_waits(partition, key, due, record) "
+             "VALUES (?, ?, ?, ?) ON CONFLICT(partition, key) DO NOTHING",
+             partition, SqliteBlob{wait.key},
+             Even(wait.born_us + wait.delay_us), SqliteBlob{record}) == 1;
+}
+
+// Deletes the result with the key if it may be forgotten. Returns whether it
+// did.
+bool SqliteWaits::ForgetIfOld(PartitionId partition, std::string_view key) {
+  int64_t id = 0;
+  if (SqliteRows rows =
+          file_->Query("SELECT id FROM waiter_waits INDEXED BY waiter_key "
+                       "WHERE partition = ? AND key = ? AND forget <= ?",
+                       partition, SqliteBlob{key}, now_us_);
+      rows.Next()) {
+    id = rows.Number(0);
+  }
+  if (id == 0) return false;
+  file_->Run("DELETE FROM waiter_data WHERE id = ?", id);
+  file_->Run("DELETE FROM waiter_waits WHERE id = ?", id);
+  file_->Run("UPDATE waiter_partitions SET kept = kept - 1 WHERE id = ?",
+             partition);
+  return true;
+}
+
+// Returns how many of the items would be new.
+int64_t SqliteWaits::CountNew(PartitionId partition,
+                              const std::vector<EnqueueItem>& items) {
+  std::set<std::string_view> keys;
+  for (const EnqueueItem& item : items) {
+    SqliteRows rows = file_->Query(
+        "SELECT 1 FROM waiter_waits INDEXED BY waiter_key WHERE partition = ? "
+        "AND key = ? AND (forget IS NULL OR forget > ?)",
+        partition, SqliteBlob{item.key}, now_us_);
+    if (!rows.Next()) keys.insert(item.key);
+  }
+  return static_cast<int64_t>(keys.size());
+}
+
+absl::StatusOr<std::vector<StoredWait>> SqliteWaits::Cancel(
+    const WaitPartition& partition, const std::vector<std::string>& keys) {
+  const PartitionId id = Find(partition);
+  for (const std::string& key : keys) CancelOne(id, key);
+  return Get(partition, keys);
+}
+
+bool SqliteWaits::CancelOne(PartitionId partition, std::string_view key) {
+  return file_->Run(
+             "UPDATE waiter_waits INDEXED BY waiter_key SET cancelled = 1, "
+             "due = CASE WHEN due % 2 = 0 THEN min(due, ?) ELSE due END "
+             "WHERE partition = ? AND key = ? AND due IS NOT NULL "
+             "AND substr(record, 1, 1) = x'30'",
+             Even(now_us_), partition, SqliteBlob{key}) == 1;
+}
+
+StoredWait SqliteWaits::Row(PartitionId partition, const std::string& key) {
+  StoredWait wait = {.key = key};
+  SqliteRows rows = file_->Query(
+      "SELECT w.record, w.due, w.cancelled, d.args, d.value "
+      "FROM waiter_waits w INDEXED BY waiter_key "
+      "LEFT JOIN waiter_data d ON d.id = w.id "
+      "WHERE w.partition = ? AND w.key = ?",
+      partition, SqliteBlob{key});
+  if (!rows.Next()) return wait;
+  wait.record = rows.Bytes(0);
+  wait.due_us = rows.OptionalNumber(1);
+  wait.is_cancelled = rows.Number(2) != 0;
+  wait.args = rows.Bytes(3);
+  wait.value = rows.Bytes(4);
+  return wait;
+}
+
+absl::StatusOr<std::vector<StoredWait>> SqliteWaits::Get(
+    const WaitPartition& partition, const std::vector<std::string>& keys) {
+  const PartitionId id = Find(partition);
+  std::vector<StoredWait> waits;
+  waits.reserve(keys.size());
+  for (const std::string& key : keys) waits.push_back(Row(id, key));
+  return Finish(std::move(waits));
+}
+
+// A cursor is the last key in hexadecimal digits, after a letter.
+absl::StatusOr<WaitStore::ScanReply> SqliteWaits::Scan(
+    const WaitPartition& partition, const std::string& cursor) {
+  if (cursor != "0" && cursor.substr(0, 1) != "k") {
+    return absl::InvalidArgumentError("the cursor is none of a scan");
+  }
+  const PartitionId id = Find(partition);
+  std::vector<std::string> keys;
+  {
+    const std::string last = absl::HexStringToBytes(cursor.substr(1));
+    SqliteRows rows = file_->Query(
+        "SELECT key FROM waiter_waits INDEXED BY waiter_key "
+        "WHERE partition = ? AND key > ? ORDER BY key LIMIT ?",
+        id, SqliteBlob{last}, static_cast<int64_t>(kScanned));
+    while (rows.Next()) keys.push_back(rows.Bytes(0));
+  }
+  WaitStore::ScanReply reply = {.cursor = "0"};
+  for (const std::string& key : keys) reply.waits.push_back(Row(id, key));
+  if (keys.size() == kScanned) {
+    reply.cursor = absl::StrCat("k", absl::BytesToHexString(keys.back()));
+  }
+  return Finish(std::move(reply));
+}
+
+absl::StatusOr<WaitStats> SqliteWaits::Stats(const WaitPartition& partition) {
+  const PartitionId id = Find(partition);
+  WaitStats stats = {.now_us = now_us_};
+  if (SqliteRows rows = file_->Query(
+          "SELECT pending, kept, polls FROM waiter_partitions WHERE id = ?",
+          id);
+      rows.Next()) {
+    stats.pending = rows.Number(0);
+    stats.kept = rows.Number(1);
+    stats.polls = rows.Number(2);
+  }
+  if (SqliteRows rows = file_->Query(
+          "SELECT COUNT(*) FROM waiter_waits INDEXED BY waiter_due "
+          "WHERE partition = ? AND due <= ?",
+          id, now_us_ - kOverdue);
+      rows.Next()) {
+    stats.overdue = rows.Number(0);
+  }
+  stats.next_us = FirstDue(id);
+  SqliteRows rows = file_->Query(
+      "SELECT counter, count FROM waiter_counters WHERE partition = ?", id);
+  while (rows.Next()) {
+    stats.counters.emplace_back(rows.Bytes(0), rows.Number(1));
+  }
+  return Finish(std::move(stats));
+}
+
+absl::StatusOr<int64_t> SqliteWaits::Mark(const WaitPartition& partition,
+                                          const std::string& key, bool begins) {
+  const PartitionId id = Find(partition);
+  if (!begins) {
+    file_->Run(
+        "UPDATE waiter_waits INDEXED BY waiter_key SET marks = 0, crashes = 0 "
+        "WHERE partition = ? AND key = ?",
+        id, SqliteBlob{key});
+    return Finish<int64_t>(0);
+  }
+  file_->Run(
+      "UPDATE waiter_waits INDEXED BY waiter_key SET marks = marks + 1 "
+      "WHERE partition = ? AND key = ?",
+      id, SqliteBlob{key});
+  SqliteRows rows = file_->Query(
+      "SELECT marks FROM waiter_waits INDEXED BY waiter_key "
+      "WHERE partition = ? AND key = ?",
+      id, SqliteBlob{key});
+  const int64_t marks = rows.Next() ? rows.Number(0) : 1;
+  return Finish(marks);
+}
+
+absl::StatusOr<int64_t> SqliteWaits::Open(const std::string& space,
+                                          const std::string& name,
+                                          int64_t partitions) {
+  file_->Run(
+      "INSERT INTO waiter_names(space, name, partitions) VALUES (?, ?, ?) "
+      "ON CONFLICT DO NOTHING",
+      space, name, partitions);
+  SqliteRows rows = file_->Query(
+      "SELECT partitions FROM waiter_names WHERE space = ? AND name = ?", space,
+      name);
+  const int64_t count = rows.Next() ? rows.Number(0) : 0;
+  return Finish(count);
+}
+
+absl::StatusOr<std::vector<std::string>> SqliteWaits::Heartbeat(
+    const std::string& space, const std::string& worker) {
+  file_->Run(
+      "INSERT INTO waiter_workers(space, worker, heartbeat) VALUES (?, ?, ?) "
+      "ON CONFLICT(space, worker) DO UPDATE SET heartbeat = excluded.heartbeat",
+      space, worker, now_us_);
+  file_->Run("DELETE FROM waiter_workers WHERE heartbeat < ?",
+             now_us_ - kHeartbeatAge);
+  std::vector<std::string> workers;
+  SqliteRows rows = file_->Query(
+      "SELECT worker FROM waiter_workers WHERE space = ? ORDER BY heartbeat",
+      space);
+  while (rows.Next()) workers.push_back(rows.Bytes(0));
+  return Finish(std::move(workers));
+}
+
+absl::StatusOr<WaitSpace> SqliteWaits::Describe(const std::string& space) {
+  WaitSpace all;
+  {
+    SqliteRows rows = file_->Query(
+        "SELECT name, partitions FROM waiter_names WHERE space = ? "
+        "ORDER BY name",
+        space);
+    while (rows.Next()) all.names.emplace_back(rows.Bytes(0), rows.Number(1));
+  }
+  SqliteRows rows = file_->Query(
+      "SELECT worker FROM waiter_workers WHERE space = ? AND heartbeat >= ? "
+      "ORDER BY heartbeat",
+      space, now_us_ - kHeartbeatAge);
+  while (rows.Next()) all.workers.push_back(rows.Bytes(0));
+  return Finish(std::move(all));
+}
+
+}  // namespace waiter::internal
