@@ -41,7 +41,6 @@
 #include "waiter/durable/worker.h"
 #include "waiter/poll.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter {

@@ -36,7 +36,6 @@
 #include "waiter/durable/store.h"
 #include "waiter/durable/wait_scripts.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
 
 namespace waiter {
 namespace {

@@ -34,7 +34,6 @@
 #include "tests/support/first_seed.h"
 #include "tests/support/redis_server.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter {

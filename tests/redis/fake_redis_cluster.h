@@ -31,8 +31,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "waiter/redis/client.h"
 #include "waiter/redis/internal/redis_connection.h"
-#include "waiter/redis/reply.h"
 
 namespace waiter {
 

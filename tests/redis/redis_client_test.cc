@@ -32,7 +32,6 @@
 #include "tests/support/redis_server.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
-#include "waiter/redis/reply.h"
 
 namespace waiter {
 namespace {

@@ -31,7 +31,6 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
 #include "waiter/stop_token.h"
 
 namespace waiter {

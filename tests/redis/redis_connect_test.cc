@@ -25,7 +25,6 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter {

@@ -20,10 +20,10 @@
 #include "tests/support/first_seed.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
+#include "waiter/redis/client.h"
 #include "waiter/redis/redis_errors.h"
 #include "waiter/redis/redis_slots.h"
 #include "waiter/redis/redis_url.h"
-#include "waiter/redis/reply.h"
 #include "waiter/redis/store_clock.h"
 
 namespace waiter::internal {

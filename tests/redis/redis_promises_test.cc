@@ -32,7 +32,6 @@
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter {

@@ -16,7 +16,7 @@
 #include "waiter/durable/store.h"
 #include "waiter/durable/wait_scripts.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 
 namespace waiter {
 namespace {

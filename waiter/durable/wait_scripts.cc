@@ -22,7 +22,7 @@
 #include "waiter/durable/server_info.h"
 #include "waiter/durable/store.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 
 namespace waiter::internal {
 namespace {

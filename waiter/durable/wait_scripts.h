@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "waiter/durable/store.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 
 namespace waiter::internal {
 

@@ -18,7 +18,7 @@
 #include "waiter/redis/budget_member.h"
 #include "waiter/redis/budget_scripts.h"
 #include "waiter/redis/client.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter {

@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "waiter/budgets.h"
 #include "waiter/internal/string_views.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter::internal {

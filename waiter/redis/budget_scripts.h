@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter::internal {

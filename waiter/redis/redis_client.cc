@@ -17,9 +17,9 @@
 #include "waiter/redis/budget_member.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/internal/redis_connection.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_client_loop.h"
 #include "waiter/redis/redis_url.h"
-#include "waiter/redis/reply.h"
 
 namespace waiter {
 

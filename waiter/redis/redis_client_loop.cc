@@ -11,11 +11,11 @@
 #include "waiter/internal/mutex.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/internal/redis_connection.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_errors.h"
 #include "waiter/redis/redis_link.h"
 #include "waiter/redis/redis_loop.h"
 #include "waiter/redis/redis_url.h"
-#include "waiter/redis/reply.h"
 
 namespace waiter::internal {
 

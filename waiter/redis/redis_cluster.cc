@@ -13,9 +13,9 @@
 #include "waiter/clock.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/internal/redis_connection.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_cluster_loop.h"
 #include "waiter/redis/redis_url.h"
-#include "waiter/redis/reply.h"
 
 namespace waiter {
 

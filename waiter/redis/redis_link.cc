@@ -29,9 +29,9 @@
 #include "waiter/redis/client.h"
 #include "waiter/redis/host_lookup.h"
 #include "waiter/redis/internal/redis_connection.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_errors.h"
 #include "waiter/redis/redis_url.h"
-#include "waiter/redis/reply.h"
 #include "waiter/redis/store_clock.h"
 
 namespace waiter::internal {

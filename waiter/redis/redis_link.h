@@ -25,8 +25,8 @@
 #include "waiter/redis/client.h"
 #include "waiter/redis/host_lookup.h"
 #include "waiter/redis/internal/redis_connection.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_url.h"
-#include "waiter/redis/reply.h"
 #include "waiter/redis/store_clock.h"
 
 namespace waiter::internal {

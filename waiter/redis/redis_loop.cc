@@ -27,8 +27,8 @@
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/redis/client.h"
+#include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_link.h"
-#include "waiter/redis/reply.h"
 
 namespace waiter::internal {
 namespace {

@@ -34,7 +34,7 @@
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/redis/internal/redis_connection.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"  // IWYU pragma: export
 
 namespace waiter {
 

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/redis/internal/redis_connection.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 
 namespace waiter::internal {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "waiter/redis/reply.h"
+#include "waiter/redis/internal/reply.h"
 
 namespace waiter::internal {
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The scripts that a `RedisClient` (redis/client.h) runs, and their replies:
+// The part of redis/client.h about scripts and their replies:
 //
 //   const waiter::RedisScript add(
 //       "#!lua\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])");
@@ -10,8 +10,8 @@
 //                  if (reply.ok()) Use(reply->integer);
 //                });
 
-#ifndef WAITER_REDIS_REPLY_H_
-#define WAITER_REDIS_REPLY_H_
+#ifndef WAITER_REDIS_INTERNAL_REPLY_H_
+#define WAITER_REDIS_INTERNAL_REPLY_H_
 
 #include <cstdint>
 #include <memory>
@@ -50,4 +50,4 @@ class RedisScript {
 
 }  // namespace waiter
 
-#endif  // WAITER_REDIS_REPLY_H_
+#endif  // WAITER_REDIS_INTERNAL_REPLY_H_
