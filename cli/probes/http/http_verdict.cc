@@ -346,7 +346,7 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
   return finding;
 }
 
-HttpRules ConditionsOf(std::shared_ptr<const HttpOptions> options) {
+HttpRules ConditionsOf(const std::shared_ptr<const HttpOptions>& options) {
   HttpRules rules;
   for (const HttpOptions::HeaderMatch& expected : options->expected_headers) {
     rules.succeed_if.emplace_back(

@@ -45,7 +45,7 @@ Finding JudgeHttpTimeout(const HttpOptions& options, const HttpAnswer& answer,
 
 // Returns the conditions of `options`, without what statuses mean, for an
 // operation. An expression that exceeds a limit is one that fails.
-HttpRules ConditionsOf(std::shared_ptr<const HttpOptions> options);
+HttpRules ConditionsOf(const std::shared_ptr<const HttpOptions>& options);
 
 // Puts the value of --print in a successful answer into `finding`. If there is
 // none, the finding is failed, as a later answer would be no other.

@@ -38,7 +38,7 @@ bool MayBeSent(const HttpAnswer& answer) {
 }
 
 HttpOperationPlan PlanOf(const HttpDestination& destination,
-                         std::shared_ptr<const HttpOptions> options,
+                         const std::shared_ptr<const HttpOptions>& options,
                          OperationOptions operation) {
   HttpOperationPlan plan = {
       .request = {.url = destination.url,
@@ -49,7 +49,7 @@ HttpOperationPlan PlanOf(const HttpDestination& destination,
   for (const HttpOptions::Header& header : options->headers) {
     plan.request.headers.emplace_back(header.name, header.value);
   }
-  plan.rules = ConditionsOf(std::move(options));
+  plan.rules = ConditionsOf(options);
   return plan;
 }
 
@@ -207,7 +207,7 @@ bool StartsOperation(const HttpOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeOperationProbe(
-    HttpClient& client, HttpDestination destination,
+    HttpClient& client, const HttpDestination& destination,
     std::shared_ptr<const HttpOptions> options, OperationOptions operation) {
   if (absl::Status status = client.Check(destination); !status.ok()) {
     return status;

@@ -39,7 +39,7 @@ bool StartsOperation(const HttpOptions& options);
 // asks for the status; it may make several requests. `client` must outlive the
 // probe.
 absl::StatusOr<std::unique_ptr<Probe>> MakeOperationProbe(
-    HttpClient& client, HttpDestination destination,
+    HttpClient& client, const HttpDestination& destination,
     std::shared_ptr<const HttpOptions> options, OperationOptions operation);
 
 }  // namespace waiter::cli

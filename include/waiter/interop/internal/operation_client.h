@@ -54,9 +54,9 @@ class OperationClient {
         (response.status >= 200 && response.status < 300)) {
       return absl::OkStatus();
     }
-    return absl::Status(CodeOfHttp(response.status),
-                        absl::StrCat("the operation was not cancelled: HTTP ",
-                                     response.status, " ", response.reason));
+    return {CodeOfHttp(response.status),
+            absl::StrCat("the operation was not cancelled: HTTP ",
+                         response.status, " ", response.reason)};
   }
 
  private:
