@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -200,7 +199,7 @@ TEST(HttpDialectTest, GoneOfKubernetesMeansToListAgain) {
 }
 
 TEST(HttpDialectTest, ObjectOfKubernetesIsReadInItsNewestGeneration) {
-  const auto object = [](int observed, std::string_view available) {
+  const auto object = [](int observed, const std::string& available) {
     return Response(
         200,
         absl::StrCat(R"({"apiVersion": "apps/v1", "kind": "Deployment",)"
@@ -224,7 +223,7 @@ TEST(HttpDialectTest, ObjectOfKubernetesIsReadInItsNewestGeneration) {
 // lewagon/wait-on-check-action#153: of several runs with one name an early one
 // fails, and another one passes later.
 TEST(HttpDialectTest, RunOfTheSameNameThatPassesLaterCounts) {
-  const auto runs = [](std::string_view sibling, std::string_view name) {
+  const auto runs = [](const std::string& sibling, const std::string& name) {
     return Response(
         200,
         absl::StrCat(
@@ -265,7 +264,7 @@ TEST(HttpDialectTest, PathOfAListAsksAllOfItsElements) {
   HttpOperationPlan plan = Adopt("https://a/instances");
   plan.dialect =
       *HttpDialect::Parse("state:Reservations.Instances.State.Name=running");
-  const auto list = [](std::string_view first, std::string_view second) {
+  const auto list = [](const std::string& first, const std::string& second) {
     return Response(
         200,
         absl::StrCat(R"({"Reservations": [{"Instances": [{"State":)"
