@@ -123,9 +123,19 @@ std::optional<NextStep> WaitLoop::OnNotified(MonotonicTime now,
   if (!state.asleep) return std::nullopt;
   state.growth = {};
   if (state.sleep_is_fixed) return std::nullopt;
-  const MonotonicTime earliest =
-      SaturatingAdd(state.step_started, MinDelay(wait_));
-  if (earliest > now && state.final_poll) return std::nullopt;
+  const nanoseconds min_delay = MinDelay(wait_);
+  const MonotonicTime earliest = SaturatingAdd(state.step_started, min_delay);
+  if (earliest > now && state.final_poll) {
+    // The poll must come before the last one, and not too close to it.
+    nanoseconds lead = wait_.policy.durations().final_poll_lead;
+    if (lead >= state.deadline - state.step_started) {
+      lead = nanoseconds::zero();
+    }
+    if (SaturatingAdd(earliest, std::max(min_delay, lead)) >= state.deadline) {
+      return std::nullopt;
+    }
+    state.final_poll = false;
+  }
   ReplaceRecordedDelay(
       wait_, DurationBetween(state.step_started, std::max(earliest, now)));
   if (earliest > now) {

@@ -385,6 +385,7 @@ NextStep Watched::RunSleep(WaitLoop& loop, NextStep step) {
       Expect(next->wake_up() > now_ && next->wake_up() <= step.wake_up(),
              "a notification shortens a sleep");
       CheckNotified(absl::FromChrono(next->wake_up() - began), sleep_->reason);
+      final_ = false;
       step = *next;
     }
   }

@@ -34,6 +34,10 @@ absl::Status NotAState() {
   return absl::InvalidArgumentError("truncated, or not a saved operation");
 }
 
+absl::Status NotAllowed(const absl::Status& error) {
+  return absl::InvalidArgumentError(error.message());
+}
+
 // Takes the value of the next line, which must begin with `name`.
 bool TakeLine(std::string_view& rest, std::string_view name,
               std::string_view& value) {
@@ -142,10 +146,10 @@ absl::StatusOr<HttpOperationTracker> HttpOperationTracker::Restore(
   }
   // The address of the request is the base by which these are checked.
   absl::StatusOr<std::string> url = tracker.Resolve(status, "status");
-  if (!url.ok()) return url.status();
+  if (!url.ok()) return NotAllowed(url.status());
   if (!result.empty()) {
     absl::StatusOr<std::string> found = tracker.Resolve(result, "result");
-    if (!found.ok()) return found.status();
+    if (!found.ok()) return NotAllowed(found.status());
     tracker.result_url_ = *std::move(found);
   }
   if (known_phase == Phase::kResult && result.empty()) return NotAState();

@@ -310,13 +310,19 @@ class HttpOperation {
     const MonotonicTime begin = GetRealClock().MonotonicNow();
     for (int i = 0; i < HttpOperationTracker::kMaxRequestsPerPoll; ++i) {
       if (tracker_.has_ended()) return End();
+      if (context.stop_token.stop_requested()) return Stopped();
       PollContext rest = context;
       rest.timeout -= absl::FromChrono(GetRealClock().MonotonicNow() - begin);
       const HttpRequest request = tracker_.Next();
       Keep();
       internal::HttpOutcome outcome = client_.Send(request, rest);
+      const bool was_stopped =
+          outcome.failure == internal::HttpOutcome::Failure::kStopped;
       const HttpOperationStep step = Take(std::move(outcome));
       Keep();
+      // The wait ends as cancelled. That the start may have been carried out is
+      // the answer of later polls.
+      if (was_stopped) return Stopped();
       if (!step.again && !tracker_.has_ended()) return step.poll;
     }
     if (tracker_.has_ended()) return End();
@@ -331,11 +337,11 @@ class HttpOperation {
   // kFailedPrecondition if the operation has not started or has ended, and an
   // error if the server does not answer 2xx, or 404, as nothing runs then.
   absl::Status Cancel(absl::Duration timeout) {
-    std::optional<HttpRequest> request =
-        cancel_.has_value() ? cancel_ : tracker_.CancelRequest();
+    std::optional<HttpRequest> request = tracker_.CancelRequest();
     if (!request.has_value() || tracker_.has_ended()) {
       return absl::FailedPreconditionError("no operation runs");
     }
+    if (cancel_.has_value()) request = cancel_;
     return client_.SendCancel(*std::move(request), timeout);
   }
 
@@ -376,6 +382,10 @@ class HttpOperation {
         outcome,
         {.http = rules, .unreachable = unreachable_, .needs_body = false});
     return tracker_.TakeFailure(std::move(found), was_sent);
+  }
+
+  static Poll<HttpResponse> Stopped() {
+    return NotReady(absl::CancelledError("cut short by a stop"));
   }
 
   Poll<HttpResponse> End() const {

@@ -48,6 +48,12 @@ inline std::string CurlTextOf(CURLcode code, const CurlTransfer& transfer,
   return *transfer.error == '\0' ? curl_easy_strerror(code) : transfer.error;
 }
 
+inline bool CurlHasSent(const CurlTransfer& transfer) {
+  long sent = 0;
+  curl_easy_getinfo(transfer.easy.get(), CURLINFO_REQUEST_SIZE, &sent);
+  return sent != 0;
+}
+
 inline HttpOutcome::Failure CurlFailureOf(CURLcode code,
                                           const CurlTransfer& transfer) {
   using Failure = HttpOutcome::Failure;
@@ -60,7 +66,6 @@ inline HttpOutcome::Failure CurlFailureOf(CURLcode code,
       return Failure::kTimeout;
     case CURLE_TOO_MANY_REDIRECTS:
       return Failure::kRedirects;
-    case CURLE_BAD_FUNCTION_ARGUMENT:
     case CURLE_FAILED_INIT:
     case CURLE_NOT_BUILT_IN:
     case CURLE_SSL_CACERT_BADFILE:
@@ -69,13 +74,15 @@ inline HttpOutcome::Failure CurlFailureOf(CURLcode code,
     case CURLE_UNKNOWN_OPTION:
     case CURLE_URL_MALFORMAT:
       return transfer.has_header ? Failure::kRedirects : Failure::kImpossible;
-    case CURLE_UNSUPPORTED_PROTOCOL: {
+    case CURLE_UNSUPPORTED_PROTOCOL:
       // The protocol of the URL, of a redirect, or of the server's answer.
       if (transfer.has_header) return Failure::kRedirects;
-      long sent = 0;
-      curl_easy_getinfo(transfer.easy.get(), CURLINFO_REQUEST_SIZE, &sent);
-      return sent == 0 ? Failure::kImpossible : Failure::kConnection;
-    }
+      return CurlHasSent(transfer) ? Failure::kConnection
+                                   : Failure::kImpossible;
+    case CURLE_BAD_FUNCTION_ARGUMENT:
+      // An option, or a header whose first line continues another one.
+      return CurlHasSent(transfer) ? Failure::kConnection
+                                   : Failure::kImpossible;
     default:
       return Failure::kConnection;
   }

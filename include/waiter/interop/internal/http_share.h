@@ -45,7 +45,9 @@ class SharedCurlClient {
         SaturatingAdd(now, absl::ToChronoNanoseconds(poll.timeout));
     while (true) {
       const uint64_t count = ended_.count();
-      if (std::optional<HttpOutcome> known = Known(oldest, seen)) return *known;
+      if (std::optional<HttpOutcome> known = Known(now, oldest, seen)) {
+        return *std::move(known);
+      }
       if (TryBegin()) return Lead(poll, seen);
       ended_.SleepUntil(GetRealClock(), end, poll.stop_token, "a shared poll",
                         count);
@@ -64,11 +66,13 @@ class SharedCurlClient {
  private:
   static MonotonicTime Now() { return GetRealClock().MonotonicNow(); }
 
-  // A response to a request that was held is news only once.
-  std::optional<HttpOutcome> Known(MonotonicTime oldest, uint64_t& seen) const {
+  // Returns the last outcome, if a poll that began at `now` may take it. A
+  // response to a request that was held is news only once.
+  std::optional<HttpOutcome> Known(MonotonicTime now, MonotonicTime oldest,
+                                   uint64_t& seen) const {
     const MutexLock lock(mutex_);
     if (!last_.has_value() || last_began_ < oldest ||
-        Now() - last_ended_ > absl::ToChronoNanoseconds(max_age_) ||
+        now - last_ended_ > absl::ToChronoNanoseconds(max_age_) ||
         (last_->was_held && seen == ordinal_)) {
       return std::nullopt;
     }
@@ -124,10 +128,11 @@ class SharedCurlClient {
 // credentials share nothing, nor does one with a function `configure`, which
 // may set some. Each poller judges the response by its own conditions.
 //
-// A poll takes a response that came at most `max_age` ago. The first poll of a
-// wait takes only one whose request began after that poll, so that a wait never
-// sees what was true before it. A poll that was stopped or ran out of its own
-// time is not shared.
+// A poll takes a response that came at most `max_age` before it, or while it
+// waits for one; with zero, only polls at the same time share. The first poll
+// of a wait takes only one whose request began after that poll, so that a wait
+// never sees what was true before it. A poll that was stopped or ran out of its
+// own time is not shared.
 //
 // Thread-safe.
 class HttpShare {

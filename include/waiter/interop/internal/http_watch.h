@@ -43,7 +43,8 @@ struct HttpWatchOptions {
   std::function<bool(std::string_view)> is_change = nullptr;
 
   // A stream that brings nothing for this time is ended, and the watch connects
-  // again, because its server may be gone. Rounded up to seconds.
+  // again, because its server may be gone. Rounded up to seconds; at most 20
+  // days.
   Duration max_silence = absl::Minutes(5);
 
   // Delays between connections. After a stream of 5 s or longer they begin
@@ -150,8 +151,11 @@ class HttpWatch {
   static std::function<void(CURL*)> Configured(
       Duration max_silence, std::function<void(CURL*)> configure) {
     return [max_silence, configure = std::move(configure)](CURL* curl) {
-      const int64_t seconds = std::max<int64_t>(
-          absl::ToInt64Seconds(absl::Ceil(max_silence, absl::Seconds(1))), 1);
+      // libcurl computes with milliseconds in a `long`.
+      const int64_t seconds = absl::ToInt64Seconds(
+          absl::Ceil(std::clamp<absl::Duration>(max_silence, absl::Seconds(1),
+                                                absl::Hours(20 * 24)),
+                     absl::Seconds(1)));
       curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
       curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME,
                        static_cast<long>(seconds));

@@ -37,16 +37,18 @@ struct HttpLongPoll {
 
 // The long polls of one request. Thread-compatible.
 //
-// | the server                         | next poll | |
-// ---------------------------------- | ------------------------------------- |
+// | the server                         | next poll                           |
+// | ---------------------------------- | ----------------------------------- |
 // | holds the request for at least     | immediately; a "not ready" does not |
-// | half of the time                   | lengthen the delays | | answers sooner
-// after it held the   | immediately, once: there is news      | | last request
-// |                                       | | answers sooner again, as one does
-// | after the ordinary delay              | | that ignores the wish | | | or a
-// proxy cuts the request: no    | after the ordinary delay; after two   | |
-// answer, or 408, 502 or 504, after  | cuts in a row, requests ask for three |
-// | a second or more                   | quarters of the time that passed |
+// | half of the time                   | lengthen the delays                 |
+// | answers sooner after it held the   | immediately, once: there is news    |
+// | last request                       |                                     |
+// | answers sooner again, as one does  | after the ordinary delay            |
+// | that ignores the wish              |                                     |
+// | or a proxy cuts the request: no    | after the ordinary delay; after two |
+// | answer, or 408, 502 or 504, after  | cuts in a row, requests ask for     |
+// | a second or more                   | three quarters of the time that     |
+// |                                    | passed                              |
 class LongPolls {
  public:
   explicit LongPolls(HttpLongPoll options);
