@@ -38,6 +38,9 @@ TEST(LongPollsTest, HoldLeavesTimeForTheAnswer) {
     EXPECT_EQ(polls.NextHold(row.timeout), row.hold) << row.timeout;
   }
   EXPECT_EQ(LongPolls({}).NextHold(absl::InfiniteDuration()), k0);
+  EXPECT_EQ(LongPolls({.hold = absl::InfiniteDuration()})
+                .NextHold(absl::InfiniteDuration()),
+            absl::Hours(1));
 }
 
 TEST(LongPollsTest, WishIsAFieldOrAParameter) {

@@ -24,7 +24,8 @@ bool IsCut(const LongPolls::Answer& answer) {
 }  // namespace
 
 LongPolls::LongPolls(HttpLongPoll options)
-    : options_(std::move(options)), max_hold_(options_.hold) {}
+    : options_(std::move(options)),
+      max_hold_(std::min<absl::Duration>(options_.hold, absl::Hours(1))) {}
 
 absl::Duration LongPolls::NextHold(absl::Duration timeout) const {
   const absl::Duration reserve =

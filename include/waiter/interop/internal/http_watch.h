@@ -80,7 +80,7 @@ struct HttpWatchOptions {
 //
 // Has a thread, which follows the stream and connects again whenever it ends.
 // The destructor ends it, and blocks only as long as the functions do that the
-// thread calls.
+// thread calls. It must not run inside of one of them.
 class HttpWatch {
  public:
   // `delays` must not be null.

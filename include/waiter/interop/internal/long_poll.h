@@ -26,8 +26,8 @@
 namespace waiter {
 
 struct HttpLongPoll {
-  // Time for which the server may hold a request, at least a second. Zero: no
-  // long polls.
+  // Time for which the server may hold a request: within 1 s and 1 h, or zero
+  // for no long polls.
   Duration hold = absl::ZeroDuration();
 
   // Parameter of the URL that has the number of seconds, as in `?wait=30`.
