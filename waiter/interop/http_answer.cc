@@ -22,9 +22,7 @@
 #include "waiter/interop/printable.h"
 #include "waiter/poll.h"
 
-namespace waiter {
-
-namespace internal {
+namespace waiter::internal {
 namespace {
 
 constexpr size_t kLongestReason = 60;
@@ -179,5 +177,4 @@ Poll<> AddNextPoll(Poll<> answer, NextPoll next) {
   return {answer.status(), answer.detail(), hint};
 }
 
-}  // namespace internal
-}  // namespace waiter
+}  // namespace waiter::internal

@@ -169,7 +169,7 @@ class HttpShare {
     add(options.long_poll.parameter);
     add(request.url);
     add(request.method);
-    absl::StrAppend(&key, request.body.has_value());
+    absl::StrAppend(&key, request.body.has_value() ? "body" : "none");
     add(request.body.value_or(""));
     for (const auto& [name, value] : request.headers) {
       add(name);
