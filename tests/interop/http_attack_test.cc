@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <future>
 #include <latch>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -120,8 +121,8 @@ TEST(HttpAttackTest, EveryPrefixOfAnAnswerIsServerError) {
   const std::string answer = Response("200 OK", "body", "ETag: \"x\"\r\n");
   const SocketServer server([&](SocketServer::Connection& connection) {
     connection.ReadRequest();
-    connection.Send(std::string_view(answer).substr(
-        0, static_cast<size_t>(connection.ordinal())));
+    connection.Send(
+        answer.substr(0, static_cast<size_t>(connection.ordinal())));
   });
   HttpPoller poller({.url = server.Url("/")});
   for (size_t size = 1; size <= answer.size(); ++size) {
@@ -239,8 +240,9 @@ TEST(HttpAttackTest, SilenceWithoutLimitKeepsTheStream) {
                         std::make_shared<WatchedDelays>([] {}, absl::Hours(1)),
                         {.is_change =
                              [&](std::string_view event) {
-                               if (event == "second")
+                               if (event == "second") {
                                  seen.set_value(std::string(event));
+                               }
                                return true;
                              },
                          .max_silence = absl::InfiniteDuration(),
@@ -349,7 +351,9 @@ TEST(HttpAttackTest, NoEventIsLostToAWait) {
           delays->OnBroken();
         }
       };
-      const JoiningThread one(report), two(report), three(report);
+      const JoiningThread one(report);
+      const JoiningThread two(report);
+      const JoiningThread three(report);
     }
     is_done = true;
     delays->OnChange();
@@ -361,7 +365,7 @@ TEST(HttpAttackTest, NoEventIsLostToAWait) {
 TEST(HttpAttackTest, StopsOfSomePollsDoNotReachTheOthers) {
   const SocketServer server(Always(std::string(kOk)));
   const auto share = std::make_shared<HttpShare>(absl::ZeroDuration());
-  std::vector<JoiningThread> threads;
+  std::list<JoiningThread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, stops = i % 2 == 0] {
       HttpPoller poller({.url = server.Url("/")}, {.share = share});
@@ -392,7 +396,7 @@ TEST(HttpAttackTest, PollsThatAwaitAResponseShareItWhateverItsAge) {
   });
   const auto share = std::make_shared<HttpShare>(absl::ZeroDuration());
   {
-    std::vector<JoiningThread> threads;
+    std::list<JoiningThread> threads;
     for (int i = 0; i < 8; ++i) {
       threads.emplace_back([&] {
         HttpPoller poller({.url = server.Url("/")}, {.share = share});

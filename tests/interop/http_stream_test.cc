@@ -41,10 +41,10 @@ using Connection = SocketServer::Connection;
 using internal::StreamEvents;
 using Format = StreamEvents::Format;
 
-constexpr std::string_view kPending = "{\"state\": \"PENDING\"}";
+constexpr std::string_view kPending = R"({"state": "PENDING"})";
 
 // Holds the requests of one connection for these times.
-SocketServer::Serve Holding(std::vector<absl::Duration> times) {
+SocketServer::Serve Holding(const std::vector<absl::Duration>& times) {
   return [times](Connection& connection) {
     for (absl::Duration time : times) {
       connection.ReadRequest();
