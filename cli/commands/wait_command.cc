@@ -202,6 +202,12 @@ absl::Status CheckHttpFlags(const WaitArguments& arguments) {
   return used.ok() ? HttpFlags::CheckHosts(arguments.flags(), hosts) : used;
 }
 
+// Checks that the flags fit the targets.
+absl::Status CheckTargets(const WaitArguments& arguments) {
+  absl::Status labels = CheckLabels(arguments);
+  return labels.ok() ? CheckHttpFlags(arguments) : labels;
+}
+
 // Returns the options of http and grpc targets, by label.
 absl::StatusOr<std::map<std::string, HttpOptions>> HttpOptionsByLabel(
     const WaitArguments& arguments) {
@@ -319,8 +325,8 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
   absl::StatusOr<std::map<std::string, HttpOptions>> http_of =
       HttpOptionsByLabel(arguments);
   if (!http_of.ok()) return http_of.status();
-  for (const auto check : {CheckLabels, CheckHttpFlags}) {
-    if (absl::Status status = check(arguments); !status.ok()) return status;
+  if (absl::Status status = CheckTargets(arguments); !status.ok()) {
+    return status;
   }
   std::vector<RunListener*> listening;
   listening.reserve(listeners->size());

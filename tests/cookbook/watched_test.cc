@@ -65,7 +65,7 @@ absl::Status WaitForBuildEvents(const std::string& url,
   const waiter::HttpWatch watch(
       {.url = url + "/events", .headers = {{"Accept", "text/event-stream"}}},
       watched, {.is_change = [](std::string_view event) {
-        return event.find("finished") != std::string_view::npos;
+        return event.substr(0, 8) == "finished";
       }});
   waiter::Waiter wait(
       waiter::HttpPoller({.url = url},
