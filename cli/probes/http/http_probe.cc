@@ -34,12 +34,11 @@ class HttpProbe final : public Probe {
 
   void Start(const PollContext& context, Done done) override {
     done_ = std::move(done);
-    hold_ = long_polls_.NextHold(context.timeout);
-    sent_ = GetRealClock().MonotonicNow();
+    long_polls_.Begin(context.timeout, GetRealClock().MonotonicNow());
     HttpDestination destination = destination_;
-    destination.url = long_polls_.Url(destination_.url, hold_);
+    destination.url = long_polls_.Url(destination_.url);
     destination.own_headers = memory_.Conditions();
-    for (auto& field : long_polls_.Fields(hold_)) {
+    for (auto& field : long_polls_.Fields()) {
       destination.own_headers.push_back(std::move(field));
     }
     transfer_ = client_.Start(destination, options_, [this](HttpAnswer answer) {
@@ -49,7 +48,7 @@ class HttpProbe final : public Probe {
 
   void TimeOut(absl::Duration timeout) override {
     if (transfer_ == nullptr) return;
-    WasHeld(/*status=*/0);
+    long_polls_.End(/*status=*/0, GetRealClock().MonotonicNow());
     End(JudgeHttpTimeout(*options_, transfer_->Answer(), timeout,
                          GetRealClock().TimeNow()));
   }
@@ -68,16 +67,11 @@ class HttpProbe final : public Probe {
     return HttpMemory::Suits(options.method, options.data.has_value(), headers);
   }
 
-  bool WasHeld(int status) {
-    return long_polls_.WasHeld(
-        hold_, {.took = absl::FromChrono(GetRealClock().MonotonicNow() - sent_),
-                .status = status});
-  }
-
   void Take(HttpAnswer answer) {
     const absl::Time now = GetRealClock().TimeNow();
     const bool is_answer = answer.error == HttpAnswer::Error::kNone;
-    const bool was_held = WasHeld(is_answer ? answer.status : 0);
+    const bool was_held = long_polls_.End(is_answer ? answer.status : 0,
+                                          GetRealClock().MonotonicNow());
     if (remembers_ && !answer.is_redirected && is_answer) {
       memory_.Apply(answer);
     }
@@ -101,9 +95,6 @@ class HttpProbe final : public Probe {
   const bool remembers_;
   HttpMemory memory_;
   LongPolls long_polls_;
-  // Of the request under way.
-  absl::Duration hold_;
-  MonotonicTime sent_;
   Done done_;
   std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
 };

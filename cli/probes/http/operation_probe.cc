@@ -74,7 +74,7 @@ class OperationProbe final : public Probe {
     if (transfer_ == nullptr) return;
     const HttpAnswer answer = transfer_->Answer();
     transfer_ = nullptr;
-    WasHeld(/*status=*/0);
+    long_polls_.End(/*status=*/0, GetRealClock().MonotonicNow());
     // The lines of a body say nothing about an operation.
     TakeFailure(JudgeHttpTimeout(HttpOptions(), answer, timeout,
                                  GetRealClock().TimeNow()),
@@ -100,17 +100,14 @@ class OperationProbe final : public Probe {
     url_ = request.url;
     remembers_ = HttpMemory::Suits(request.method, request.body.has_value(),
                                    request.headers);
-    if (remembers_) {
-      hold_ = long_polls_.NextHold(timeout_);
-      destination.url = long_polls_.Url(request.url, hold_);
-      destination.own_headers = memory_.Conditions();
-      for (auto& field : long_polls_.Fields(hold_)) {
-        destination.own_headers.push_back(std::move(field));
-      }
-    } else {
-      hold_ = absl::ZeroDuration();
+    // Only a request that may be repeated may be held.
+    long_polls_.Begin(remembers_ ? timeout_ : absl::ZeroDuration(),
+                      GetRealClock().MonotonicNow());
+    destination.url = long_polls_.Url(request.url);
+    if (remembers_) destination.own_headers = memory_.Conditions();
+    for (auto& field : long_polls_.Fields()) {
+      destination.own_headers.push_back(std::move(field));
     }
-    sent_ = GetRealClock().MonotonicNow();
     auto options = std::make_shared<HttpOptions>(
         HttpOptions{.method = request.method,
                     .data = request.body,
@@ -131,10 +128,11 @@ class OperationProbe final : public Probe {
     transfer_ = nullptr;
     const absl::Time now = GetRealClock().TimeNow();
     if (answer.error != HttpAnswer::Error::kNone) {
-      WasHeld(/*status=*/0);
+      long_polls_.End(/*status=*/0, GetRealClock().MonotonicNow());
       return TakeFailure(JudgeHttp(*options_, answer, now), MayBeSent(answer));
     }
-    const bool was_held = WasHeld(answer.status);
+    const bool was_held =
+        long_polls_.End(answer.status, GetRealClock().MonotonicNow());
     if (remembers_) memory_.Apply(answer);
     const HttpOperationStep step = tracker_.Take(answer, now);
     if (step.again && requests_ < HttpOperationTracker::kMaxRequestsPerPoll) {
@@ -143,12 +141,6 @@ class OperationProbe final : public Probe {
     Finding finding = FindingOf(step, answer, now);
     finding.was_held = was_held;
     End(std::move(finding));
-  }
-
-  bool WasHeld(int status) {
-    return long_polls_.WasHeld(
-        hold_, {.took = absl::FromChrono(GetRealClock().MonotonicNow() - sent_),
-                .status = status});
   }
 
   Finding FindingOf(const HttpOperationStep& step, const HttpAnswer& answer,
@@ -193,8 +185,6 @@ class OperationProbe final : public Probe {
   int requests_ = 0;        // Of the poll under way.
   absl::Duration timeout_;  // Likewise.
   LongPolls long_polls_;
-  absl::Duration hold_;  // Of the request under way.
-  MonotonicTime sent_;
   Done done_;
   std::unique_ptr<HttpTransfer> transfer_;  // Null if no request is under way.
 };

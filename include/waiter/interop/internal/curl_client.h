@@ -78,19 +78,20 @@ class CurlClient {
     reader_.Take();
     is_redirected_ = false;
     error_[0] = '\0';
-    const absl::Duration hold = long_polls_.NextHold(poll.timeout);
+    long_polls_.Begin(poll.timeout, GetRealClock().MonotonicNow());
     // libcurl does not copy the list.
-    const CurlLines lines = RequestLines(hold);
+    const CurlLines lines = RequestLines();
     Set(CURLOPT_HTTPHEADER, lines.get());
-    Set(CURLOPT_URL, long_polls_.Url(request_.url, hold).c_str());
+    Set(CURLOPT_URL, long_polls_.Url(request_.url).c_str());
     Set(CURLOPT_TIMEOUT_MS, CurlMilliseconds(poll.timeout));
-    const MonotonicTime sent = GetRealClock().MonotonicNow();
     curl_multi_add_handle(multi_.get(), easy_.get());
     HttpOutcome outcome = Transfer(poll);
     curl_multi_remove_handle(multi_.get(), easy_.get());
-    outcome.was_held = long_polls_.WasHeld(
-        hold, {.took = absl::FromChrono(GetRealClock().MonotonicNow() - sent),
-               .status = outcome.has_response() ? outcome.response.status : 0});
+    if (outcome.failure != Failure::kStopped) {
+      outcome.was_held =
+          long_polls_.End(outcome.has_response() ? outcome.response.status : 0,
+                          GetRealClock().MonotonicNow());
+    }
     return outcome;
   }
 
@@ -163,14 +164,14 @@ class CurlClient {
 
   // Returns the header fields of the next request, with those that ask for a
   // newer answer than the last one, or to hold the request.
-  CurlLines RequestLines(absl::Duration hold) const {
+  CurlLines RequestLines() const {
     CurlLines lines;
     for (const curl_slist* line = headers_.get(); line != nullptr;
          line = line->next) {
       AppendLine(lines, line->data);
     }
     for (const HttpFields& fields :
-         {memory_.Conditions(), long_polls_.Fields(hold)}) {
+         {memory_.Conditions(), long_polls_.Fields()}) {
       for (const auto& [name, value] : fields) {
         AppendLine(lines, absl::StrCat(name, ": ", value));
       }

@@ -106,8 +106,7 @@ struct HttpDialect {
 
   // Reads a name of the table; `state:PATH` or `state:PATH=WORD`, where PATH
   // may also be as for jq, such as `.a[].b`; `kubernetes:CONDITION`; or
-  // `google:wait`. Returns kInvalidArgument with the
-  // names for anything else.
+  // `google:wait`. For anything else, returns kInvalidArgument with the names.
   static absl::StatusOr<HttpDialect> Parse(std::string_view text);
 
   // Returns what `Parse` reads; "auto" for kAuto.
@@ -121,10 +120,9 @@ struct HttpOperationPlan {
 
   HttpDialect dialect = {};
 
-  // The class of statuses other than 2xx and 3xx; conditions of which one ends
-  // the operation as failed; and, unless there are none, conditions that make a
-  // status a success, in place of those of the dialect. `ready_on` and
-  // `not_ready_on` have no effect.
+  // `classifier` decides about statuses other than 2xx and 3xx, and any of
+  // `fail_if` ends the operation as failed. `succeed_if`, unless it is empty,
+  // replaces the dialect's rule for success. The other rules have no effect.
   HttpRules rules = {};
 
   // Further origins that get the headers of `request`, such as
@@ -143,9 +141,9 @@ struct HttpOperationStep {
   bool again = false;
 };
 
-// Thread-compatible. A value: copies go on separately.
+// Thread-compatible. Copies are independent.
 //
-// What happens to the request that starts the operation:
+// The request that starts the operation is sent once, unless that is safe:
 //
 // | the start                                   | the operation              |
 // | ------------------------------------------- | -------------------------- |
@@ -162,12 +160,13 @@ struct HttpOperationStep {
 //
 // `Stripe-Should-Retry` wins over these rows and over the status.
 //
-// What happens to addresses that the server names: they may be relative; http
-// instead of https is an error; another origin gets neither headers nor a user
-// and password; more than ten redirects in a row are an error. A status of 404
-// or 410 means that an operation expired once it has been seen to run, that a
-// DELETE is complete if the resource itself is asked, and nothing during
-// `kNotFoundGrace` after the start.
+// Addresses that the server names may be relative. It is an error if one leads
+// from https to http, or after more than ten redirects in a row. Another origin
+// gets neither headers nor a user and password.
+//
+// 404 or 410 means that the operation expired if it was seen to run, and that a
+// DELETE is complete if the resource itself was asked. For `kNotFoundGrace`
+// after the start it means nothing.
 class HttpOperationTracker {
  public:
   static constexpr int kMaxRequestsPerPoll = 12;

@@ -47,8 +47,9 @@ struct HttpWatchOptions {
   // days.
   Duration max_silence = absl::Minutes(5);
 
-  // Delays between connections. After a stream of 5 s or longer they begin
-  // anew, or are what a server-sent `retry` asks for.
+  // Delays between connections. After a stream of 5 s or longer they start
+  // over, or the next one is what a server-sent `retry` asks for, up to an
+  // hour.
   BackoffOptions backoff = {.initial_delay = absl::Seconds(1),
                             .max_delay = absl::Seconds(30)};
 
@@ -138,7 +139,7 @@ class HttpWatch {
       events_.reset();
       delays_->OnBroken();
       if (lasted < absl::Seconds(5)) return std::nullopt;
-      return retry.value_or(delay);
+      return std::min(retry.value_or(delay), absl::Hours(1));
     }
 
    private:

@@ -7,10 +7,9 @@
 //
 //   waiter::LongPolls long_polls({.hold = absl::Seconds(30)});
 //   ...
-//   const absl::Duration hold = long_polls.NextHold(context.timeout);
-//   HttpResponse response = Send(long_polls.Url(url, hold),
-//                                long_polls.Fields(hold));
-//   if (long_polls.WasHeld(hold, {.took = took, .status = response.status})) {
+//   long_polls.Begin(context.timeout, clock.MonotonicNow());
+//   HttpResponse response = Send(long_polls.Url(url), long_polls.Fields());
+//   if (long_polls.End(response.status, clock.MonotonicNow())) {
 //     return std::move(answer).WithNextDelay(absl::ZeroDuration());
 //   }
 
@@ -53,31 +52,30 @@ class LongPolls {
  public:
   explicit LongPolls(HttpLongPoll options);
 
-  // Returns the whole seconds for which to ask in a poll that may take
-  // `timeout`: less by a tenth of it, within 1 s and 10 s, so that the answer
-  // still comes in time. Zero if that leaves less than a second: send an
-  // ordinary request.
-  absl::Duration NextHold(absl::Duration timeout) const;
+  // Begins a request, at `now`, of a poll that may take `timeout`. Returns the
+  // whole seconds for which it asks: less than `timeout` by a tenth, within 1 s
+  // and 10 s, so that the answer still comes in time. Zero if that leaves less
+  // than a second: an ordinary request.
+  absl::Duration Begin(absl::Duration timeout, MonotonicTime now);
 
-  // Return the URL of a request that may be held for `hold`, and the fields to
-  // add to it.
-  std::string Url(const std::string& url, absl::Duration hold) const;
-  HttpFields Fields(absl::Duration hold) const;
+  // Return the URL of the request that has begun, and the fields to add to it.
+  std::string Url(const std::string& url) const;
+  HttpFields Fields() const;
 
-  struct Answer {
-    absl::Duration took;
-    int status;  // 0: there was no response.
-  };
-
-  // Takes the answer to a request that could be held for `hold`. Returns
-  // whether the next poll should follow immediately.
-  bool WasHeld(absl::Duration hold, const Answer& answer);
+  // Ends the request, at `now`, with the status of its response, or with 0 if
+  // there was none. Returns whether the next poll should follow immediately. A
+  // request that the client itself stopped says nothing: do not call this.
+  bool End(int status, MonotonicTime now);
 
  private:
   HttpLongPoll options_;
   absl::Duration max_hold_;
   bool holds_ = false;    // The last request was held.
   bool was_cut_ = false;  // The last request was cut.
+
+  // Of the request under way.
+  absl::Duration hold_;
+  MonotonicTime sent_;
 };
 
 }  // namespace waiter
