@@ -27,7 +27,8 @@ set(WAITER_ABSEIL
 
 # waiter_module(NAME [FOLDERS FOLDER...] [MODULES MODULE...] [LIBRARIES LIBRARY...]): adds the library waiter::NAME of
 # the sources in FOLDERS of waiter/, by default in NAME, that depends on MODULES and on other LIBRARIES. If
-# waiter::waiter has the sources, waiter::NAME only links it. Lua files below NAME become the source lua_files.cc.
+# waiter::waiter has the sources, waiter::NAME only links it. Lua files below NAME
+# become the source lua_files.cc, and SQL files of its folder sql_files.cc.
 function(waiter_module name)
   cmake_parse_arguments(PARSE_ARGV 1 module "" "" "FOLDERS;MODULES;LIBRARIES")
   if(NOT module_FOLDERS)
@@ -44,8 +45,26 @@ function(waiter_module name)
   if(lua)
     set(lua_source ${CMAKE_CURRENT_BINARY_DIR}/${name}_lua_files.cc)
     set(embed ${PROJECT_SOURCE_DIR}/tools/embed)
-    add_custom_command(OUTPUT ${lua_source} COMMAND sh ${embed} ${lua} > ${lua_source} DEPENDS ${embed} ${lua} VERBATIM)
+    add_custom_command(
+      OUTPUT ${lua_source}
+      COMMAND sh ${embed} waiter/durable/lua_files.h LuaFile ${lua} > ${lua_source}
+      DEPENDS ${embed} ${lua}
+      VERBATIM
+    )
     list(APPEND sources ${lua_source})
+  endif()
+  string(REGEX REPLACE "[.]cc" ".sql" sql_patterns "${patterns}")
+  file(GLOB sql CONFIGURE_DEPENDS ${sql_patterns})
+  if(sql)
+    set(sql_source ${CMAKE_CURRENT_BINARY_DIR}/${name}_sql_files.cc)
+    set(embed ${PROJECT_SOURCE_DIR}/tools/embed)
+    add_custom_command(
+      OUTPUT ${sql_source}
+      COMMAND sh ${embed} waiter/durable/store/postgres/postgres_schema.h SqlFile ${sql} > ${sql_source}
+      DEPENDS ${embed} ${sql}
+      VERBATIM
+    )
+    list(APPEND sources ${sql_source})
   endif()
 
   waiter_module_target(target ${name})

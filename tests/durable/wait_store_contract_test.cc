@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Tests the promises of `WaitStore` on each of the stores: in memory, in an
-// SQLite file, on Redis, on Valkey, and on a Redis Cluster.
+// SQLite file, in PostgreSQL with and without PgBouncer, on Redis, on Valkey,
+// and on a Redis Cluster.
 
 #include <algorithm>
 #include <chrono>
@@ -35,6 +36,11 @@
 
 #ifdef WAITER_HAS_SQLITE
 #include "waiter/durable/sqlite_store.h"
+#endif
+
+#ifdef WAITER_HAS_LIBPQ
+#include "tests/support/postgres_server.h"
+#include "waiter/durable/postgres_store.h"
 #endif
 
 #ifdef WAITER_HAS_HIREDIS
@@ -108,6 +114,25 @@ class SqliteSubject final : public LiveSubject {
 
 #endif
 
+#ifdef WAITER_HAS_LIBPQ
+
+class PostgresSubject final : public LiveSubject {
+ public:
+  explicit PostgresSubject(bool has_bouncer) {
+    if (!PostgresServer::IsInstalled()) return;
+    if (has_bouncer && !PgBouncer::IsInstalled()) return;
+    server_ = std::make_unique<PostgresServer>();
+    if (has_bouncer) bouncer_ = std::make_unique<PgBouncer>(*server_);
+    Use(*MakePostgresWaitStore(has_bouncer ? bouncer_->Url() : server_->Url()));
+  }
+
+ private:
+  std::unique_ptr<PostgresServer> server_;
+  std::unique_ptr<PgBouncer> bouncer_;
+};
+
+#endif
+
 #ifdef WAITER_HAS_HIREDIS
 
 class RedisSubject final : public LiveSubject {
@@ -155,6 +180,16 @@ constexpr Kind kKinds[] = {
     {"Sqlite",
      []() -> std::unique_ptr<Subject> {
        return std::make_unique<SqliteSubject>();
+     }},
+#endif
+#ifdef WAITER_HAS_LIBPQ
+    {"Postgres",
+     []() -> std::unique_ptr<Subject> {
+       return std::make_unique<PostgresSubject>(/*has_bouncer=*/false);
+     }},
+    {"PgBouncer",
+     []() -> std::unique_ptr<Subject> {
+       return std::make_unique<PostgresSubject>(/*has_bouncer=*/true);
      }},
 #endif
 #ifdef WAITER_HAS_HIREDIS

@@ -55,8 +55,9 @@ def _system_library_impl(repository_ctx):
     headers, includes = "[]", []
     if root != None and str(root) != _SYSTEM:
         # Links to the headers of this library alone, as the directory also has those of others.
-        directory = repository_ctx.attr.header.split("/")[0]
-        repository_ctx.symlink(root.get_child(directory), "include/" + directory)
+        for header in [repository_ctx.attr.header] + repository_ctx.attr.included:
+            directory = header.split("/")[0]
+            repository_ctx.symlink(root.get_child(directory), "include/" + directory)
         headers, includes = 'glob(["include/**/*.h"])', ["include"]
     found = root != None
     repository_ctx.file("BUILD.bazel", _BUILD.format(
@@ -73,6 +74,7 @@ system_library = repository_rule(
     attrs = {
         "archives": attr.bool(doc = "Whether to link archives, which then need no other library."),
         "header": attr.string(doc = "A header of the library, such as \"curl/curl.h\".", mandatory = True),
+        "included": attr.string_list(doc = "Other headers beside it, which it includes."),
         "libraries": attr.string_list(doc = "What to link. The machine must have it, too."),
         "macro": attr.string(doc = "What to define, such as \"WAITER_HAS_CURL\".", mandatory = True),
     },
@@ -100,6 +102,16 @@ def system_libraries():
         archives = True,
         libraries = ["hiredis"],
         macro = "WAITER_HAS_HIREDIS",
+    )
+    system_library(
+        name = "system_libpq",
+        header = "libpq-fe.h",
+        included = [
+            "pg_config_ext.h",
+            "postgres_ext.h",
+        ],
+        libraries = ["pq"],
+        macro = "WAITER_HAS_LIBPQ",
     )
     system_library(
         name = "system_sqlite",

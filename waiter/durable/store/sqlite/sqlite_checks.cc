@@ -13,9 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/durable/key_cursor.h"
+#include "waiter/durable/row_faults.h"
 #include "waiter/durable/store.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 #include "waiter/durable/store/sqlite/sqlite_waits.h"
@@ -28,24 +29,6 @@ constexpr int64_t kChecked = 1000;
 constexpr int64_t kDay = 86'400'000'000;
 // The time of a file and the wall clock differ by more once that was set back.
 constexpr int64_t kMaxAhead = 2'000'000;
-
-// What a row says of its wait.
-struct RowState {
-  bool is_pending = false;  // Without a result.
-  bool is_over = false;     // Delivered, or nothing that can be a wait.
-  bool is_due = false;
-  bool is_kept = false;
-  bool has_leftovers = false;
-};
-
-std::vector<WaitFault> FaultsOf(const RowState& row) {
-  std::vector<WaitFault> faults;
-  if (row.is_over && row.is_due) faults.push_back(WaitFault::kStillPending);
-  if (!row.is_over && row.is_kept) faults.push_back(WaitFault::kNotDelivered);
-  if (!row.is_due && !row.is_kept) faults.push_back(WaitFault::kAdrift);
-  if (row.is_over && row.has_leftovers) faults.push_back(WaitFault::kLeftover);
-  return faults;
-}
 
 // The columns of `ReadState`, which may come after others.
 constexpr const char* kStep =
@@ -89,8 +72,7 @@ absl::StatusOr<CheckReply> SqliteWaits::Check(const WaitPartition& partition,
                               : reply.ended) += rows.Number(1);
     }
   }
-  const std::string last =
-      cursor.empty() ? "" : absl::HexStringToBytes(cursor.substr(1));
+  const std::string last = KeyOfCursor(cursor).value_or("");
   std::string key;
   SqliteRows rows = file_->Query(kStep, id, SqliteBlob{last}, kChecked);
   while (rows.Next()) {
@@ -101,7 +83,7 @@ absl::StatusOr<CheckReply> SqliteWaits::Check(const WaitPartition& partition,
     if (!FaultsOf(row).empty()) reply.keys.push_back(key);
   }
   if (reply.records == kChecked) {
-    reply.cursor = absl::StrCat("k", absl::BytesToHexString(key));
+    reply.cursor = CursorAfter(key);
   }
   return Finish(std::move(reply));
 }

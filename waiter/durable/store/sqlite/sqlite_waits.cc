@@ -17,12 +17,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "waiter/durable/due_number.h"
 #include "waiter/durable/durable_record.h"
+#include "waiter/durable/key_cursor.h"
 #include "waiter/durable/store.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 #include "waiter/internal/string_views.h"
@@ -510,26 +510,25 @@ absl::StatusOr<std::vector<StoredWait>> SqliteWaits::Get(
   return Finish(std::move(waits));
 }
 
-// A cursor is the last key in hexadecimal digits, after a letter.
 absl::StatusOr<WaitStore::ScanReply> SqliteWaits::Scan(
     const WaitPartition& partition, const std::string& cursor) {
-  if (cursor != "0" && cursor.substr(0, 1) != "k") {
+  const std::optional<std::string> last = KeyOfCursor(cursor);
+  if (!last.has_value()) {
     return absl::InvalidArgumentError("the cursor is none of a scan");
   }
   const PartitionId id = Find(partition);
   std::vector<std::string> keys;
   {
-    const std::string last = absl::HexStringToBytes(cursor.substr(1));
     SqliteRows rows = file_->Query(
         "SELECT key FROM waiter_waits INDEXED BY waiter_key "
         "WHERE partition = ? AND key > ? ORDER BY key LIMIT ?",
-        id, SqliteBlob{last}, static_cast<int64_t>(kScanned));
+        id, SqliteBlob{*last}, static_cast<int64_t>(kScanned));
     while (rows.Next()) keys.push_back(rows.Bytes(0));
   }
   WaitStore::ScanReply reply = {.cursor = "0"};
   for (const std::string& key : keys) reply.waits.push_back(Row(id, key));
   if (keys.size() == kScanned) {
-    reply.cursor = absl::StrCat("k", absl::BytesToHexString(keys.back()));
+    reply.cursor = CursorAfter(keys.back());
   }
   return Finish(std::move(reply));
 }

@@ -1,0 +1,156 @@
+-- Reads waits, and single changes of them.
+
+-- The waits with some keys, in their order; `record` is NULL where there is
+-- none.
+CREATE OR REPLACE FUNCTION @schema@.rows_of(partition integer, keys bytea[])
+RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
+              flags integer)
+LANGUAGE plpgsql STABLE @attributes@ AS $$
+BEGIN
+  RETURN QUERY
+    SELECT i.key, coalesce(w.record, s.record), s.args, s.value, w.due, w.flags
+    FROM unnest(keys) WITH ORDINALITY AS i(key, place)
+    LEFT JOIN waits s ON s.partition = $1 AND s.key = i.key
+    LEFT JOIN pending w ON w.partition = $1 AND w.key = i.key
+    ORDER BY i.place;
+END $$;
+
+CREATE OR REPLACE FUNCTION @schema@.store_get(
+  space text, name text, number integer, keys bytea[])
+RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
+              flags integer)
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions := find_partition($1, $2, $3);
+BEGIN
+  RETURN QUERY SELECT * FROM rows_of(part.id, keys);
+END $$;
+
+CREATE OR REPLACE FUNCTION @schema@.store_cancel(
+  space text, name text, number integer, keys bytea[])
+RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
+              flags integer)
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions := lock_partition($1, $2, $3);
+  lowest bigint;
+BEGIN
+  lowest := cancel_some(part.id, keys, now_us());
+  IF lowest < part.first_due THEN
+    UPDATE partitions p SET first_due = lowest WHERE p.id = part.id;
+  END IF;
+  RETURN QUERY SELECT * FROM rows_of(part.id, keys);
+END $$;
+
+-- The waits whose keys follow `last`.
+CREATE OR REPLACE FUNCTION @schema@.store_scan(
+  space text, name text, number integer, last bytea, most bigint)
+RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
+              flags integer)
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions := find_partition($1, $2, $3);
+BEGIN
+  RETURN QUERY
+    SELECT * FROM rows_of(part.id, ARRAY(
+      SELECT s.key FROM waits s WHERE s.partition = part.id AND s.key > last
+      ORDER BY s.partition, s.key LIMIT most));
+END $$;
+
+-- The first row has the numbers; those after it are counters.
+CREATE OR REPLACE FUNCTION @schema@.store_stats(
+  space text, name text, number integer)
+RETURNS TABLE(now_us bigint, pending bigint, overdue bigint, next_us bigint,
+              kept bigint, polls bigint, counter text, count bigint)
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions := find_partition($1, $2, $3);
+BEGIN
+  now_us := now_us();
+  pending := coalesce(part.pending, 0);
+  kept := coalesce(part.kept, 0);
+  polls := coalesce(part.polls, 0);
+  overdue := (
+    SELECT count(*) FROM pending w WHERE w.partition = part.id
+      AND w.due >= part.first_due AND w.due <= store_stats.now_us - 2000000);
+  next_us := next_due(part);
+  RETURN NEXT;
+  RETURN QUERY
+    SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
+           NULL::bigint, c.counter, c.count
+    FROM counters c WHERE c.partition = part.id ORDER BY c.counter;
+END $$;
+
+CREATE OR REPLACE FUNCTION @schema@.store_mark(
+  space text, name text, number integer, key bytea, begins boolean)
+RETURNS TABLE(marks integer)
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions := lock_partition($1, $2, $3);
+BEGIN
+  UPDATE pending w
+    SET marks = CASE WHEN begins THEN w.marks + 1 ELSE 0 END,
+        crashes = CASE WHEN begins THEN w.crashes ELSE 0 END
+    WHERE w.partition = part.id AND w.key = $4
+    RETURNING w.marks INTO marks;
+  marks := coalesce(marks, begins::integer);
+  RETURN NEXT;
+END $$;
+
+-- Opens a name, and moves what is in the inbox for it to its partitions.
+CREATE OR REPLACE FUNCTION @schema@.store_open(
+  space text, name text, count integer)
+RETURNS TABLE(partitions integer)
+LANGUAGE plpgsql @attributes@ AS $$
+BEGIN
+  SELECT n.partitions INTO partitions FROM names n
+    WHERE n.space = $1 AND n.name = $2;
+  IF NOT FOUND THEN
+    INSERT INTO names VALUES ($1, $2, $3) ON CONFLICT DO NOTHING;
+    SELECT n.partitions INTO partitions FROM names n
+      WHERE n.space = $1 AND n.name = $2;
+    INSERT INTO partitions AS p (space, name, number)
+      SELECT $1, $2, i FROM generate_series(0, partitions - 1) AS i
+      ON CONFLICT DO NOTHING;
+  END IF;
+  IF EXISTS (SELECT FROM inbox i WHERE i.partition IS NULL
+             AND i.space = $1 AND i.name = $2)
+     AND current_setting('transaction_read_only') = 'off' THEN
+    UPDATE inbox i SET partition = find_for_inbox(i.space, i.name, i.key)
+      WHERE i.partition IS NULL AND i.space = $1 AND i.name = $2;
+  END IF;
+  RETURN NEXT;
+END $$;
+
+CREATE OR REPLACE FUNCTION @schema@.live_workers(space text)
+RETURNS TABLE(worker text)
+LANGUAGE plpgsql STABLE @attributes@ AS $$
+BEGIN
+  RETURN QUERY
+    SELECT w.worker FROM workers w
+    WHERE w.space = $1 AND w.heartbeat >= now_us() - 10000000
+    ORDER BY w.heartbeat, w.worker;
+END $$;
+
+CREATE OR REPLACE FUNCTION @schema@.store_heartbeat(space text, worker text)
+RETURNS TABLE(live text)
+LANGUAGE plpgsql @attributes@ AS $$
+BEGIN
+  INSERT INTO workers VALUES ($1, $2, now_us())
+    ON CONFLICT ON CONSTRAINT workers_pkey DO UPDATE
+    SET heartbeat = excluded.heartbeat;
+  DELETE FROM workers w WHERE w.ctid = ANY(ARRAY(
+    SELECT o.ctid FROM workers o WHERE o.heartbeat < now_us() - 10000000
+    FOR UPDATE SKIP LOCKED));
+  RETURN QUERY SELECT * FROM live_workers($1);
+END $$;
+
+-- Names with their partitions, and workers without.
+CREATE OR REPLACE FUNCTION @schema@.store_describe(space text)
+RETURNS TABLE(name text, partitions integer)
+LANGUAGE plpgsql @attributes@ AS $$
+BEGIN
+  RETURN QUERY
+    SELECT n.name, n.partitions FROM names n WHERE n.space = $1 ORDER BY n.name;
+  RETURN QUERY SELECT w.worker, NULL::integer FROM live_workers($1) AS w;
+END $$;

@@ -1,0 +1,167 @@
+-- What the other functions share.
+
+CREATE OR REPLACE FUNCTION @schema@.now_us() RETURNS bigint
+LANGUAGE sql VOLATILE AS $$
+  SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+$$;
+
+CREATE OR REPLACE FUNCTION @schema@.even(number bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$ SELECT number - number % 2 $$;
+
+-- A fence above all before in the partition, which is the end of the lease.
+CREATE OR REPLACE FUNCTION @schema@.next_fence(last bigint, lease_end bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT greatest(lease_end, last + 1) - greatest(lease_end, last + 1) % 2 + 1
+$$;
+
+-- CRC-32C of the key, modulo the number of partitions.
+CREATE OR REPLACE FUNCTION @schema@.partition_number(key bytea, count integer)
+RETURNS integer
+LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+  halves CONSTANT bigint[] := ARRAY[
+    0, 274646895, 549293790, 820201905, 1098587580, 1361435347,
+    1640403810, 1905808397, 2197175160, 2460548119, 2722870694,
+    2987750089, 3280807620, 3553878443, 3811616794, 4084100981];
+  crc bigint := 4294967295;
+BEGIN
+  FOR i IN 0 .. length(key) - 1 LOOP
+    crc := crc # get_byte(key, i);
+    crc := (crc >> 4) # halves[(crc & 15) + 1];
+    crc := (crc >> 4) # halves[(crc & 15) + 1];
+  END LOOP;
+  RETURN (crc # 4294967295) % count;
+END $$;
+
+-- Adds a wait of the inbox. Returns whether it is new.
+CREATE OR REPLACE FUNCTION @schema@.add_from_inbox(one @schema@.inbox)
+RETURNS boolean
+LANGUAGE plpgsql @attributes@ AS $$
+BEGIN
+  INSERT INTO waits(partition, key, args)
+    VALUES (one.partition, one.key, one.args) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  INSERT INTO pending(partition, due, key, flags, record)
+    VALUES (one.partition, even(one.born_us + one.first_delay_us), one.key,
+            CASE WHEN one.args = '' THEN 0 ELSE 4 END,
+            convert_to('0' || one.born_us || ' 1 '
+                       || coalesce(one.timeout_us, -1) || ' ', 'UTF8'));
+  RETURN true;
+END $$;
+
+-- Cancels pending waits. Returns when the first of them is due.
+CREATE OR REPLACE FUNCTION @schema@.cancel_some(
+  partition integer, keys bytea[], now bigint) RETURNS bigint
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  lowest bigint;
+BEGIN
+  WITH u AS (
+    UPDATE pending w
+    SET flags = w.flags | 1,
+        due = CASE WHEN w.due % 2 = 0 THEN least(w.due, even(now))
+                   ELSE w.due END
+    FROM unnest(keys) AS i(key)
+    WHERE w.partition = cancel_some.partition AND w.key = i.key
+      AND get_byte(w.record, 0) = 48
+    RETURNING w.due)
+  SELECT min(u.due) INTO lowest FROM u;
+  RETURN coalesce(lowest, 9223372036854775807);
+END $$;
+
+-- Moves what is in the inbox for a partition, whose row is locked. Returns the
+-- row as it is then.
+CREATE OR REPLACE FUNCTION @schema@.take_inbox(part @schema@.partitions)
+RETURNS @schema@.partitions
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  one inbox;
+  added bigint := 0;
+BEGIN
+  FOR one IN
+    WITH gone AS (
+      DELETE FROM inbox i WHERE i.id = ANY(ARRAY(
+        SELECT o.id FROM inbox o WHERE o.partition = part.id
+        ORDER BY o.partition, o.id LIMIT 1000))
+      RETURNING i.*)
+    SELECT * FROM gone ORDER BY id
+  LOOP
+    IF one.is_cancel THEN
+      part.first_due := least(
+        part.first_due, cancel_some(part.id, ARRAY[one.key], now_us()));
+    ELSIF add_from_inbox(one) THEN
+      added := added + 1;
+      part.first_due := least(part.first_due,
+                              even(one.born_us + one.first_delay_us));
+    END IF;
+  END LOOP;
+  part.pending := part.pending + added;
+  UPDATE partitions p
+    SET pending = part.pending, first_due = part.first_due WHERE p.id = part.id;
+  IF added > 0 THEN
+    INSERT INTO counters AS c VALUES (part.id, 'enqueued', added)
+      ON CONFLICT (partition, counter) DO UPDATE
+      SET count = c.count + excluded.count;
+  END IF;
+  RETURN part;
+END $$;
+
+CREATE OR REPLACE FUNCTION @schema@.has_inbox(partition integer)
+RETURNS boolean
+LANGUAGE plpgsql STABLE @attributes@ AS $$
+BEGIN
+  RETURN EXISTS (
+      SELECT FROM inbox i WHERE i.partition = has_inbox.partition)
+    AND current_setting('transaction_read_only') = 'off';
+END $$;
+
+-- Locks the row of a partition, which is made if it is missing. Its inbox is
+-- empty then.
+CREATE OR REPLACE FUNCTION @schema@.lock_partition(
+  space text, name text, number integer) RETURNS @schema@.partitions
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions;
+BEGIN
+  LOOP
+    SELECT * INTO part FROM partitions p
+      WHERE p.space = $1 AND p.name = $2 AND p.number = $3
+      FOR NO KEY UPDATE;
+    EXIT WHEN FOUND;
+    INSERT INTO partitions(space, name, number) VALUES ($1, $2, $3)
+      ON CONFLICT DO NOTHING;
+  END LOOP;
+  IF has_inbox(part.id) THEN
+    part := take_inbox(part);
+  END IF;
+  RETURN part;
+END $$;
+
+-- Returns the row of a partition, with all NULL if it is missing. Its inbox is
+-- empty then, and the row is not locked.
+CREATE OR REPLACE FUNCTION @schema@.find_partition(
+  space text, name text, number integer) RETURNS @schema@.partitions
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions;
+BEGIN
+  SELECT * INTO part FROM partitions p
+    WHERE p.space = $1 AND p.name = $2 AND p.number = $3;
+  IF has_inbox(part.id) THEN
+    part := lock_partition($1, $2, $3);
+  END IF;
+  RETURN part;
+END $$;
+
+-- When the first pending wait of a partition is due; NULL if there is none.
+CREATE OR REPLACE FUNCTION @schema@.next_due(part @schema@.partitions)
+RETURNS bigint
+LANGUAGE plpgsql @attributes@ AS $$
+BEGIN
+  RETURN (SELECT w.due FROM pending w
+          WHERE w.partition = part.id AND w.due >= part.first_due
+          ORDER BY w.partition, w.due LIMIT 1);
+END $$;

@@ -1,0 +1,125 @@
+-- Does what holders ask for. The last row is about the call; those before it
+-- are keys that the caller holds no longer (`is_lost`), or is to cancel.
+CREATE OR REPLACE FUNCTION @schema@.store_settle(
+  space text, name text, number integer, lease bigint, retain bigint,
+  made bigint, keys bytea[], fences bigint[], actions "char"[],
+  delays bigint[], records bytea[], results bytea[], reasons text[])
+RETURNS TABLE(now_us bigint, fence bigint, key bytea, is_lost boolean)
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  part partitions := lock_partition($1, $2, $3);
+  start bigint;
+  stay bytea[];
+  gone bytea[];
+  cancelled bytea[];
+  ends text[];
+  delivered text[];
+  lowest bigint;
+BEGIN
+  now_us := now_us();
+  fence := next_fence(part.fence, now_us + lease);
+  start := even(now_us);
+  WITH u AS (
+    UPDATE pending w
+    SET due = CASE WHEN i.action <> 'r' THEN store_settle.fence
+                   WHEN w.flags & 1 <> 0 THEN start
+                   ELSE start + i.delay + i.delay % 2 END,
+        record = CASE WHEN i.record = '' THEN w.record ELSE i.record END,
+        crashes = 0
+    FROM unnest(keys, fences, actions, delays, records, reasons)
+      AS i(key, fence, action, delay, record, reason)
+    WHERE i.action IN ('r', 'h', 'f')
+      AND w.partition = part.id AND w.due = i.fence AND w.key = i.key
+    RETURNING w.key, w.due, w.flags, i.action, i.reason)
+  SELECT array_agg(u.key), min(u.due),
+         array_agg(u.key) FILTER (WHERE u.action = 'h' AND u.flags & 1 <> 0),
+         array_agg(u.reason) FILTER (WHERE u.action = 'f')
+    INTO stay, lowest, cancelled, ends FROM u;
+  part.first_due := least(part.first_due, lowest);
+  IF 'f' = ANY(actions) THEN
+    UPDATE waits s SET value = i.result
+      FROM unnest(keys, actions, results) AS i(key, action, result)
+      WHERE i.action = 'f' AND i.result <> '' AND i.key = ANY(stay)
+        AND s.partition = part.id AND s.key = i.key;
+  END IF;
+  IF 'k' = ANY(actions) OR 'e' = ANY(actions) THEN
+    WITH g AS (
+      DELETE FROM pending w
+      USING unnest(keys, fences, actions, records, results, reasons)
+        AS i(key, fence, action, record, result, reason)
+      WHERE i.action IN ('k', 'e')
+        AND w.partition = part.id AND w.due = i.fence AND w.key = i.key
+      RETURNING w.key, i.action, i.reason, i.result,
+        CASE WHEN i.record = '' THEN w.record ELSE i.record END AS record),
+    d AS (
+      DELETE FROM waits s USING g
+      WHERE retain <= 0 AND s.partition = part.id AND s.key = g.key),
+    k AS (
+      UPDATE waits s
+      SET record = g.record, forget = store_settle.now_us + retain,
+          value = CASE WHEN g.action = 'e' AND g.result <> ''
+                       THEN g.result ELSE s.value END
+      FROM g WHERE retain > 0 AND s.partition = part.id AND s.key = g.key)
+    SELECT array_agg(g.key),
+           array_agg(g.reason) FILTER (WHERE g.action = 'e')
+      INTO gone, delivered FROM g;
+    part.pending := part.pending - coalesce(cardinality(gone), 0);
+    IF retain > 0 AND gone IS NOT NULL THEN
+      part.kept := part.kept + cardinality(gone);
+      part.first_forget := least(part.first_forget, now_us + retain);
+    END IF;
+  END IF;
+  IF ends IS NOT NULL OR delivered IS NOT NULL THEN
+    INSERT INTO counters AS c
+      SELECT part.id, r.reason, count(*)
+      FROM unnest(ends || delivered) AS r(reason)
+      GROUP BY r.reason ORDER BY r.reason
+      ON CONFLICT (partition, counter) DO UPDATE
+      SET count = c.count + excluded.count;
+  END IF;
+  -- Two for each item, so that the store keeps up.
+  IF part.first_forget <= now_us THEN
+    part := forget_some(part, now_us, 2 * cardinality(keys));
+  END IF;
+  UPDATE partitions p
+    SET fence = store_settle.fence, first_due = part.first_due,
+        first_forget = part.first_forget, pending = part.pending,
+        kept = part.kept, polls = p.polls + made
+    WHERE p.id = part.id;
+  IF cancelled IS NOT NULL THEN
+    RETURN QUERY
+      SELECT NULL::bigint, NULL::bigint, c.key, false
+      FROM unnest(cancelled) AS c(key);
+  END IF;
+  IF coalesce(cardinality(stay), 0) + coalesce(cardinality(gone), 0)
+     < cardinality(keys) THEN
+    RETURN QUERY
+      SELECT NULL::bigint, NULL::bigint, l.key, true
+      FROM (SELECT unnest(keys) EXCEPT SELECT unnest(stay || gone)) AS l(key);
+  END IF;
+  key := NULL;
+  RETURN NEXT;
+END $$;
+
+-- Deletes results that were kept for long enough. The partition is locked.
+CREATE OR REPLACE FUNCTION @schema@.forget_some(
+  part @schema@.partitions, now bigint, most bigint)
+RETURNS @schema@.partitions
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  count bigint;
+BEGIN
+  DELETE FROM waits s WHERE s.ctid = ANY(ARRAY(
+    SELECT o.ctid FROM waits o
+    WHERE o.partition = part.id AND o.forget >= part.first_forget
+      AND o.forget <= now
+    ORDER BY o.partition, o.forget LIMIT most));
+  GET DIAGNOSTICS count = ROW_COUNT;
+  part.kept := part.kept - count;
+  part.first_forget := coalesce(
+    (SELECT o.forget FROM waits o
+     WHERE o.partition = part.id AND o.forget >= part.first_forget
+     ORDER BY o.partition, o.forget LIMIT 1),
+    9223372036854775807);
+  RETURN part;
+END $$;
