@@ -36,6 +36,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/durable/sqlite_file.h"
+#include "tests/durable/store_calls.h"
 #include "tests/support/first_seed.h"
 #include "waiter/durable/client.h"
 #include "waiter/durable/sqlite_store.h"

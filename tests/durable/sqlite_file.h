@@ -12,26 +12,13 @@
 #include <sqlite3.h>
 
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <string>
-#include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace waiter {
-
-// Returns the answer to a call that takes a callback.
-template <typename T, typename Call>
-absl::StatusOr<T> AnswerOf(const Call& call) {
-  std::promise<absl::StatusOr<T>> promise;
-  call([&promise](absl::StatusOr<T> answer) {
-    promise.set_value(std::move(answer));
-  });
-  return promise.get_future().get();
-}
 
 // A connection that is closed with this.
 using SqliteProgram = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;

@@ -34,6 +34,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/durable/sqlite_file.h"
+#include "tests/durable/store_calls.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/durable/client.h"
 #include "waiter/durable/store.h"
@@ -44,6 +45,8 @@
 namespace waiter {
 namespace {
 
+using Store = StoreCalls;
+
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -51,76 +54,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int64_t kMinute = 60'000'000;
-
-// A wait store, and calls of it that return their replies.
-class Store {
- public:
-  explicit Store(std::shared_ptr<WaitStore> store) : store_(std::move(store)) {}
-
-  const std::shared_ptr<WaitStore>& get() const { return store_; }
-
-  absl::StatusOr<int64_t> Open(int64_t partitions = 1) const {
-    return AnswerOf<int64_t>([&](auto callback) {
-      store_->Open(kPartition.space, kPartition.name, partitions,
-                   std::move(callback));
-    });
-  }
-  absl::StatusOr<EnqueueReply> Enqueue(std::vector<EnqueueItem> items) const {
-    return AnswerOf<EnqueueReply>([&](auto callback) {
-      store_->Enqueue({.partition = kPartition,
-                       .most_pending = 1'000'000,
-                       .items = std::move(items)},
-                      std::move(callback));
-    });
-  }
-  absl::StatusOr<ClaimReply> Claim(int64_t most = 100) const {
-    return AnswerOf<ClaimReply>([&](auto callback) {
-      store_->Claim(
-          {.partition = kPartition, .most = most, .lease_us = kMinute},
-          std::move(callback));
-    });
-  }
-  absl::StatusOr<SettleReply> Settle(std::vector<SettleItem> items,
-                                     int64_t retain_us = 0) const {
-    return AnswerOf<SettleReply>([&](auto callback) {
-      store_->Settle({.partition = kPartition,
-                      .lease_us = kMinute,
-                      .retain_us = retain_us,
-                      .items = std::move(items)},
-                     std::move(callback));
-    });
-  }
-  StoredWait Get(const std::string& key) const {
-    const auto rows = AnswerOf<std::vector<StoredWait>>([&](auto callback) {
-      store_->Get(kPartition, {key}, std::move(callback));
-    });
-    EXPECT_EQ(rows.status(), absl::OkStatus());
-    return rows.ok() ? rows->at(0) : StoredWait();
-  }
-  absl::StatusOr<DurableCheckReport> Check(bool repairs = false) const {
-    return AnswerOf<DurableCheckReport>([&](auto callback) {
-      CheckDurableWaits(store_, kPartition.name,
-                        {.partitions = 1, .repairs = repairs}, callback);
-    });
-  }
-  std::vector<std::string> Faults(bool repairs) const {
-    const absl::StatusOr<DurableCheckReport> report = Check(repairs);
-    EXPECT_EQ(report.status(), absl::OkStatus());
-    std::vector<std::string> faults;
-    if (!report.ok()) return faults;
-    for (const DurableFinding& finding : report->findings) {
-      faults.push_back(absl::StrCat(
-          finding.key, " ", absl::string_view(ToString(finding.fault).data())));
-    }
-    return faults;
-  }
-
- private:
-  inline static const WaitPartition kPartition = {.space = "default",
-                                                  .name = "n"};
-
-  const std::shared_ptr<WaitStore> store_;
-};
 
 class SqliteStoreTest : public testing::Test {
  protected:

@@ -1,0 +1,418 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Durable waits in PostgreSQL when something breaks: servers that are killed,
+// stopped, full or replaced, and transactions that fail.
+
+#include "gtest/gtest.h"
+
+#ifdef WAITER_HAS_LIBPQ
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "tests/durable/postgres_fixture.h"
+#include "tests/durable/store_calls.h"
+#include "tests/support/postgres_server.h"
+#include "tests/support/status_matchers.h"
+#include "waiter/durable/client.h"
+#include "waiter/durable/postgres_store.h"
+#include "waiter/durable/store.h"
+#include "waiter/durable/worker.h"
+#include "waiter/poll.h"
+
+namespace waiter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int kWaits = 200;
+
+// Waits that succeed once they may, workers of them, and what was delivered.
+class Work {
+ public:
+  explicit Work(std::function<StoreCalls()> make_store)
+      : make_store_(std::move(make_store)) {}
+
+  void AddWorker() {
+    auto waits =
+        DurableWaits::Make(make_store_().get(), {.lease = absl::Seconds(2)});
+    ASSERT_TRUE(waits.ok()) << waits.status();
+    ASSERT_TRUE((*waits)
+                    ->Register(
+                        "job",
+                        {.timeout = absl::Minutes(5),
+                         .backoff = {.initial_delay = absl::Milliseconds(50),
+                                     .max_delay = absl::Seconds(1)}},
+                        [this](const DurablePoll&) -> Poll<std::string> {
+                          ++polls_;
+                          if (!may_succeed_) return NotReady();
+                          return Success("done");
+                        },
+                        [this](const DurableResult& result) {
+                          const std::lock_guard lock(mutex_);
+                          results_[result.key].push_back(
+                              result.idempotency_key);
+                          return absl::OkStatus();
+                        })
+                    .ok());
+    (*waits)->Start();
+    workers_.push_back(*std::move(waits));
+  }
+
+  void EnqueueAll() const {
+    const auto client = *DurableClient::Make(make_store_().get(), {});
+    std::vector<DurableRequest> requests;
+    for (int i = 0; i < kWaits; ++i) {
+      requests.push_back({.key = absl::StrCat("k", i)});
+    }
+    const auto added = AnswerOf<int64_t>(
+        [&](auto callback) { client->EnqueueMany("job", requests, callback); });
+    ASSERT_TRUE(added.ok()) << added.status();
+    EXPECT_EQ(*added, kWaits);
+  }
+
+  void LetAllSucceed() { may_succeed_ = true; }
+  int64_t polls() const { return polls_; }
+
+  // Waits until each has a result, and expects that all deliveries of one are
+  // equal and the store is sound.
+  void ExpectAllResults() {
+    const absl::Time end = absl::Now() + absl::Seconds(60);
+    while (Delivered() < kWaits && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    ASSERT_EQ(Delivered(), kWaits);
+    for (const auto& waits : workers_) {
+      EXPECT_TRUE(waits->Drain(absl::Seconds(10)));
+    }
+    workers_.clear();
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, keys] : results_) {
+      for (const std::string& each : keys) EXPECT_EQ(each, keys[0]) << key;
+    }
+    const auto report = AnswerOf<DurableCheckReport>([&](auto callback) {
+      CheckDurableWaits(make_store_().get(), "job", {}, callback);
+    });
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_THAT(report->findings, IsEmpty());
+  }
+
+ private:
+  int Delivered() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(results_.size());
+  }
+
+  const std::function<StoreCalls()> make_store_;
+  std::vector<std::unique_ptr<DurableWaits>> workers_;
+  std::atomic<bool> may_succeed_ = false;
+  std::atomic<int64_t> polls_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<std::string>> results_;
+};
+
+class PostgresFaultsTest : public PostgresFixture {
+ protected:
+  Work MakeWork() const {
+    return Work([this] { return MakeStore(); });
+  }
+};
+
+// Transactions.
+
+// Lets the Nth change of a row fail.
+constexpr const char* kTrap = R"sql(
+CREATE SEQUENCE @changes;
+CREATE TABLE @trap(change bigint, state text);
+INSERT INTO @trap VALUES (0, '');
+CREATE FUNCTION @spring() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF nextval('@changes') = (SELECT change FROM @trap) THEN
+    RAISE EXCEPTION USING ERRCODE = (SELECT state FROM @trap),
+      MESSAGE = 'the trap';
+  END IF;
+  RETURN NULL;
+END $$;
+)sql";
+
+constexpr const char* kTables[] = {"names", "partitions", "counters",
+                                   "waits", "pending",    "workers"};
+
+// All kinds of changes.
+void DoAll(const StoreCalls& store, const std::string& key) {
+  EXPECT_EQ(store.Open().status(), absl::OkStatus());
+  EXPECT_EQ(store.Enqueue({{.key = key, .args = "x"}}).status(),
+            absl::OkStatus());
+  const auto claimed = store.Claim();
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_THAT(claimed->waits, SizeIs(1));
+  EXPECT_EQ(claimed->waits[0].crashes, 0);
+  EXPECT_TRUE(store.Cancel(key).at(0).is_cancelled);
+  const auto held = store.Settle({{.key = key,
+                                   .fence = claimed->fence,
+                                   .action = SettleAction::kEnd,
+                                   .record = "1ended",
+                                   .value = "value",
+                                   .reason = "success"}});
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_THAT(held->lost, IsEmpty());
+  const auto over = store.Settle({{.key = key,
+                                   .fence = held->fence,
+                                   .action = SettleAction::kDelivered,
+                                   .record = "2over"}},
+                                 StoreCalls::kMinute);
+  ASSERT_TRUE(over.ok()) << over.status();
+  EXPECT_THAT(over->lost, IsEmpty());
+  EXPECT_EQ(store.Get(key).value, "value");
+}
+
+TEST_F(PostgresFaultsTest, CollisionAtEachStatementIsRepeated) {
+  const StoreCalls store = MakeStore();
+  ASSERT_TRUE(store.Open(2).ok());
+  EXPECT_EQ(Run(kTrap), "");
+  for (const char* table : kTables) {
+    EXPECT_EQ(
+        Run(absl::StrCat("CREATE TRIGGER trap AFTER INSERT OR UPDATE OR "
+                         "DELETE ON @",
+                         table, " FOR EACH ROW EXECUTE FUNCTION @spring()")),
+        "");
+  }
+  const PostgresProgram program(server().Url());
+  DoAll(store, "first");
+  const int64_t changes =
+      std::stoll(program.Run(InSchema("SELECT last_value FROM @changes")));
+  EXPECT_GT(changes, 10);
+  for (const char* state : {"40001", "40P01"}) {
+    for (int64_t i = 1; i <= changes; ++i) {
+      program.Run(
+          InSchema(absl::StrCat("SELECT setval('@changes', 1, false); "
+                                "UPDATE @trap SET change = ",
+                                i, ", state = '", state, "'")));
+      DoAll(store, absl::StrCat("k", state, i));
+      EXPECT_GT(
+          std::stoll(program.Run(InSchema("SELECT last_value FROM @changes"))),
+          i);
+    }
+  }
+  EXPECT_THAT(store.Faults(false), IsEmpty());
+}
+
+TEST_F(PostgresFaultsTest, RequestThatAlwaysCollidesFailsInTheEnd) {
+  const StoreCalls store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  Run("CREATE FUNCTION @fail() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN RAISE EXCEPTION USING ERRCODE = ''40001''; END'; "
+      "CREATE TRIGGER fail BEFORE INSERT ON @waits "
+      "FOR EACH ROW EXECUTE FUNCTION @fail()");
+  EXPECT_THAT(store.Enqueue({{.key = "a"}}).status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("collided with another transaction")));
+  EXPECT_TRUE(store.Claim().ok());
+}
+
+TEST_F(PostgresFaultsTest, RequestThatFailsFailsAlone) {
+  const StoreCalls store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  Run("ALTER TABLE @waits ADD CHECK (key <> 'bad')");
+  std::vector<std::future<absl::Status>> statuses;
+  for (int i = 0; i < 20; ++i) {
+    auto promise = std::make_shared<std::promise<absl::Status>>();
+    statuses.push_back(promise->get_future());
+    store.get()->Enqueue(
+        {.partition = {.space = "default", .name = "n"},
+         .most_pending = 100,
+         .items = {{.key = i == 7 ? "bad" : absl::StrCat("k", i)}}},
+        [promise](const absl::StatusOr<EnqueueReply>& reply) {
+          promise->set_value(reply.status());
+        });
+  }
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    EXPECT_EQ(statuses[i].get().ok(), i != 7) << i;
+  }
+  EXPECT_EQ(store.Stats()->pending, 19);
+}
+
+TEST_F(PostgresFaultsTest, LockOfAnotherTransactionIsAnErrorAfterThreeSeconds) {
+  const StoreCalls store = MakeStore();
+  ASSERT_TRUE(store.Enqueue({{.key = "a"}}).ok());
+  const PostgresProgram other(server().Url());
+  other.Run(InSchema("BEGIN; SELECT * FROM @partitions FOR UPDATE"));
+  EXPECT_THAT(store.Enqueue({{.key = "b"}}).status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("locked by another transaction")));
+  EXPECT_TRUE(store.Get("a").exists());
+  other.Run("COMMIT");
+  EXPECT_TRUE(store.Enqueue({{.key = "b"}}).ok());
+}
+
+TEST_F(PostgresFaultsTest, ClockThatIsSetBackChangesNoHolder) {
+  const StoreCalls store = MakeStore();
+  ASSERT_TRUE(store.Enqueue({{.key = "a"}, {.key = "b"}}).ok());
+  const auto first = store.Claim(1);
+  ASSERT_TRUE(first.ok()) << first.status();
+  Run("CREATE OR REPLACE FUNCTION @now_us() RETURNS bigint LANGUAGE sql AS "
+      "'SELECT (extract(epoch FROM clock_timestamp() - interval ''2 hours'') "
+      "* 1000000)::bigint'");
+  EXPECT_THAT(store.Claim()->waits, IsEmpty());
+  const auto settled = store.Settle({{.key = first->waits.at(0).key,
+                                      .fence = first->fence,
+                                      .action = SettleAction::kHold}});
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  EXPECT_THAT(settled->lost, IsEmpty());
+  EXPECT_GT(settled->fence, first->fence);
+}
+
+// Servers.
+
+TEST_F(PostgresFaultsTest, KilledServerLosesNothing) {
+  Work work = MakeWork();
+  work.EnqueueAll();
+  work.AddWorker();
+  work.AddWorker();
+  for (int i = 0; i < 3; ++i) {
+    absl::SleepFor(absl::Milliseconds(700));
+    server().Kill();
+    absl::SleepFor(absl::Milliseconds(300));
+    server().Start();
+  }
+  work.LetAllSucceed();
+  work.ExpectAllResults();
+}
+
+TEST_F(PostgresFaultsTest, EndedSessionsOnlyDelay) {
+  Work work = MakeWork();
+  work.EnqueueAll();
+  work.AddWorker();
+  work.AddWorker();
+  for (int i = 0; i < 60; ++i) {
+    Run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE application_name = 'waiter'");
+    absl::SleepFor(absl::Milliseconds(30));
+    if (i == 30) work.LetAllSucceed();
+  }
+  work.ExpectAllResults();
+}
+
+TEST_F(PostgresFaultsTest, ServerThatStandsStillForLongerThanALease) {
+  Work work = MakeWork();
+  work.EnqueueAll();
+  work.AddWorker();
+  work.AddWorker();
+  absl::SleepFor(absl::Seconds(1));
+  server().Pause();
+  absl::SleepFor(absl::Seconds(4));
+  server().Resume();
+  work.LetAllSucceed();
+  work.ExpectAllResults();
+}
+
+TEST_F(PostgresFaultsTest, ServerThatStandsStillDelaysNeitherTimersNorTheEnd) {
+  PostgresStoreOptions options = Options();
+  options.call_timeout = absl::Seconds(2);
+  StoreCalls store = MakeStore(server().Url(), options);
+  ASSERT_TRUE(store.Enqueue({{.key = "a"}}).ok());
+  server().Pause();
+  const absl::Time start = absl::Now();
+  std::promise<absl::Duration> fired;
+  store.get()->RunAt(
+      store.get()->clock().MonotonicNow() + std::chrono::milliseconds(200),
+      [&] { fired.set_value(absl::Now() - start); });
+  const absl::Status status = store.Enqueue({{.key = "b"}}).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr("does not answer")));
+  EXPECT_GE(absl::Now() - start, absl::Seconds(2));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_LT(fired.get_future().get(), absl::Seconds(1));
+  std::promise<absl::Status> last;
+  store.get()->Get({.space = "default", .name = "n"}, {"a"},
+                   [&](const auto& rows) { last.set_value(rows.status()); });
+  const absl::Time end = absl::Now();
+  store = StoreCalls(nullptr);
+  EXPECT_LT(absl::Now() - end, absl::Seconds(1));
+  EXPECT_THAT(
+      last.get_future().get().code(),
+      AnyOf(absl::StatusCode::kCancelled, absl::StatusCode::kUnavailable));
+  server().Resume();
+}
+
+TEST_F(PostgresFaultsTest, ServerWithoutFreeConnectionsIsAnErrorThatPasses) {
+  Run("CREATE ROLE crowd LOGIN CONNECTION LIMIT 1 SUPERUSER");
+  Run("ALTER ROLE crowd NOSUPERUSER; GRANT CREATE ON DATABASE postgres TO "
+      "crowd");
+  PostgresStoreOptions options = Options();
+  options.call_timeout = absl::Seconds(1);
+  auto other = std::make_unique<PostgresProgram>(server().Url("crowd"));
+  const StoreCalls store = MakeStore(server().Url("crowd"), options);
+  EXPECT_THAT(store.Enqueue({{.key = "a"}}).status(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("too many")));
+  other = nullptr;
+  EXPECT_EQ(store.Enqueue({{.key = "a"}}).status(), absl::OkStatus());
+}
+
+TEST_F(PostgresFaultsTest, StandbyShowsWaitsAndRefusesChanges) {
+  ASSERT_TRUE(MakeStore().Open().ok());
+  ASSERT_TRUE(MakeStore().Enqueue({{.key = "a"}}).ok());
+  const PostgresServer standby(server());
+  const StoreCalls store = MakeStore(standby.Url(), Options());
+  EXPECT_TRUE(store.Get("a").exists());
+  EXPECT_THAT(store.Enqueue({{.key = "b"}}).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("is read-only"),
+                             HasSubstr("target_session_attrs=read-write"))));
+  EXPECT_THAT(store.Check()->servers.at(0).faults,
+              testing::Contains(HasSubstr("the server is read-only")));
+}
+
+TEST_F(PostgresFaultsTest, StandbyThatTakesOverContinuesAllWaits) {
+  auto primary = std::make_unique<PostgresServer>(
+      std::vector<std::string>{"synchronous_standby_names=*"});
+  primary->Run("ALTER SYSTEM SET synchronous_commit = 'local'");
+  primary->Run("SELECT pg_reload_conf()");
+  const PostgresServer standby(*primary);
+  primary->Run("ALTER SYSTEM RESET synchronous_commit");
+  primary->Run("SELECT pg_reload_conf()");
+  const std::string url =
+      absl::StrCat("postgres://waiter@127.0.0.1:", primary->port(),
+                   ",127.0.0.1:", standby.port(),
+                   "/postgres?target_session_attrs=read-write");
+  Work work([&] { return MakeStore(url, Options()); });
+  work.EnqueueAll();
+  work.AddWorker();
+  work.AddWorker();
+  absl::SleepFor(absl::Seconds(1));
+  primary->Kill();
+  absl::SleepFor(absl::Milliseconds(500));
+  standby.Promote();
+  work.LetAllSucceed();
+  work.ExpectAllResults();
+}
+
+}  // namespace
+}  // namespace waiter
+
+#else  // WAITER_HAS_LIBPQ
+
+TEST(PostgresFaultsTest, NeedsLibpq) { GTEST_SKIP() << "built without libpq"; }
+
+#endif  // WAITER_HAS_LIBPQ
