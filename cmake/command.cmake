@@ -76,7 +76,8 @@ set_target_properties(waiter_program PROPERTIES OUTPUT_NAME waiter)
 target_compile_definitions(waiter_program PRIVATE WAITER_HAS_CURL)
 target_include_directories(waiter_program PRIVATE ${PROJECT_SOURCE_DIR} ${WAITER_CURL_INCLUDE_DIR})
 target_link_libraries(
-  waiter_program PRIVATE waiter_durable_sqlite waiter_durable waiter_interop waiter_learned nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS}
+  waiter_program PRIVATE waiter_durable_postgres waiter_durable_sqlite waiter_durable waiter_interop waiter_learned
+                         nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS}
 )
 if(WAITER_JQ_INCLUDE_DIR)
   target_compile_definitions(waiter_program PRIVATE WAITER_HAS_JQ)

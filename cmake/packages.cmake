@@ -80,8 +80,8 @@ if(WAITER_BUILD_COMMAND)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME waiter)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
-  # Targets of http and https load libcurl, durable waits in a file SQLite, and expressions of jq libjq.
-  set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "libcurl4, libsqlite3-0")
+  # Targets of http and https load libcurl, durable waits SQLite or libpq, and expressions of jq libjq.
+  set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "libcurl4, libpq5, libsqlite3-0")
   if(WAITER_JQ_INCLUDE_DIR)
     set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS libjq1)
   endif()

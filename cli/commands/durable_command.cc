@@ -41,9 +41,8 @@ namespace {
 constexpr std::string_view kCommand = "waiter durable";
 constexpr std::string_view kUsage =
     "usage: waiter durable ACTION --store=FILE [FLAG...] NAME ...\n"
-    "Waits that outlive their process, in an SQLite file or on a Redis or "
-    "Valkey\n"
-    "server.\n"
+    "Waits that outlive their process, in an SQLite file or on a PostgreSQL,\n"
+    "Redis or Valkey server.\n"
     "\n"
     "  add     adds waits for targets\n"
     "  work    polls the waits, and runs a program on the end of each\n"

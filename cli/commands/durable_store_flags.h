@@ -29,7 +29,8 @@ struct DurableStoreFlags {
   int partitions = 16;
 
   void AddTo(Flags& flags) {
-    flags.Add("store", "FILE", "file of the waits, or redis://HOST", store);
+    flags.Add("store", "FILE",
+              "file of the waits, postgres://HOST or redis://HOST", store);
     flags.HideValues("store");
     flags.Add("space", "default", "separates programs that share a store",
               space);
@@ -46,7 +47,8 @@ struct DurableStoreFlags {
     if (store.empty()) {
       if (has_url) return absl::OkStatus();
       return absl::InvalidArgumentError(
-          "name the store: --store=FILE, or --store=redis://HOST");
+          "name the store: --store=FILE, --store=postgres://HOST or "
+          "--store=redis://HOST");
     }
     if (has_url) {
       return absl::InvalidArgumentError(

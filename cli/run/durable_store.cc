@@ -13,8 +13,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "cli/run/postgres_library.h"
 #include "cli/run/shared_rate.h"
 #include "cli/run/sqlite_library.h"
+#include "waiter/durable/postgres_store.h"
 #include "waiter/durable/redis_store.h"
 #include "waiter/durable/sqlite_store.h"
 #include "waiter/durable/store.h"
@@ -29,6 +31,13 @@ absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     if (!sqlite.ok()) return sqlite.status();
     return internal::MakeSqliteWaitStore(**sqlite, std::string(url),
                                          {.shares_file = false});
+  }
+  if (url.starts_with("postgres://") || url.starts_with("postgresql://")) {
+    const absl::StatusOr<const internal::PostgresLibrary*> postgres =
+        LoadPostgres();
+    if (!postgres.ok()) return postgres.status();
+    return internal::MakePostgresWaitStore(**postgres, std::string(url),
+                                           PostgresStoreOptions());
   }
   const absl::StatusOr<std::shared_ptr<RedisCaller>> client =
       ConnectToStore(url, {.call_timeout = absl::Seconds(5)});

@@ -18,10 +18,11 @@
 
 namespace waiter::cli {
 
-// What has "://" is the URL of a server, to which the store connects in the
-// background; everything else is the path of an SQLite file, which is created
-// if it is missing. Returns an error of `ConnectToStore` (shared_rate.h),
-// `LoadSqlite` (sqlite_library.h) or `MakeSqliteWaitStore`. No message has the
+// What has "://" is the URL of a PostgreSQL or Redis server, to which the store
+// connects in the background; everything else is the path of an SQLite file,
+// which is created if it is missing. Returns an error of `ConnectToStore`
+// (shared_rate.h), `LoadPostgres` (postgres_library.h), `LoadSqlite`
+// (sqlite_library.h) or the functions that make the stores. No message has the
 // password.
 absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     std::string_view url);

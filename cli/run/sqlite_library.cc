@@ -57,7 +57,7 @@ absl::StatusOr<SqliteLibrary> Open() {
   if (library == nullptr) {
     return absl::InvalidArgumentError(
         "--store=FILE needs libsqlite3.so.0, which is not installed here: "
-        "install the package libsqlite3-0, or use --store=redis://HOST");
+        "install the package libsqlite3-0, or use --store=postgres://HOST");
   }
   SqliteLibrary sqlite;
   if (!FindAll(library, sqlite)) {

@@ -39,6 +39,8 @@ absl::StatusOr<T> AnswerOf(const Call& call) {
 // A wait store, and calls of it on the partition 0 of the name "n".
 class StoreCalls {
  public:
+  static constexpr int64_t kMinute = 60'000'000;  // In microseconds.
+
   explicit StoreCalls(std::shared_ptr<WaitStore> store)
       : store_(std::move(store)) {}
 
@@ -111,7 +113,6 @@ class StoreCalls {
   }
 
  private:
-  static constexpr int64_t kMinute = 60'000'000;
   inline static const WaitPartition kPartition = {.space = "default",
                                                   .name = "n"};
 

@@ -102,6 +102,25 @@ pid_t Spawn(Words command, const std::string& log) {
   _exit(127);
 }
 
+// Returns the processes that the server has made, which are in groups of their
+// own.
+std::vector<pid_t> ChildrenOf(pid_t server) {
+  std::vector<pid_t> children;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc", error)) {
+    std::ifstream file(entry.path() / "stat");
+    pid_t pid = 0;
+    std::string name;
+    char state = 0;
+    pid_t parent = 0;
+    if (file >> pid >> name >> state >> parent && parent == server) {
+      children.push_back(pid);
+    }
+  }
+  return children;
+}
+
 bool HasEnded(pid_t pid) { return waitpid(pid, nullptr, WNOHANG) == pid; }
 
 // Its path must be short, as it has sockets.
@@ -194,10 +213,15 @@ bool PostgresServer::StartOnce() {
 
 void PostgresServer::Kill() {
   if (pid_ < 0) return;
-  kill(-pid_, SIGKILL);
+  // It makes no more of them while it stands still.
+  kill(pid_, SIGSTOP);
+  const std::vector<pid_t> children = ChildrenOf(pid_);
+  for (const pid_t child : children) kill(child, SIGKILL);
+  kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
-  // Its other processes are gone once nobody gets a signal.
-  while (kill(-pid_, 0) == 0) Sleep();
+  for (const pid_t child : children) {
+    while (kill(child, 0) == 0) Sleep();
+  }
   pid_ = -1;
 }
 
@@ -208,8 +232,14 @@ void PostgresServer::Stop() {
   pid_ = -1;
 }
 
-void PostgresServer::Pause() const { kill(-pid_, SIGSTOP); }
-void PostgresServer::Resume() const { kill(-pid_, SIGCONT); }
+void PostgresServer::Pause() const {
+  kill(pid_, SIGSTOP);
+  for (const pid_t child : ChildrenOf(pid_)) kill(child, SIGSTOP);
+}
+void PostgresServer::Resume() const {
+  for (const pid_t child : ChildrenOf(pid_)) kill(child, SIGCONT);
+  kill(pid_, SIGCONT);
+}
 void PostgresServer::Promote() const {
   EXPECT_EQ(Run("SELECT pg_promote()"), "t");
 }

@@ -84,6 +84,11 @@ absl::Status PostgresStatus(std::string_view server, std::string_view sqlstate,
 // libpq has no SQLSTATE of it.
 absl::Status PostgresConnectStatus(std::string_view message) {
   const absl::string_view text = absl::StripAsciiWhitespace(ToAbsl(message));
+  if (absl::StrContains(text, "too many clients") ||
+      absl::StrContains(text, "too many connections") ||
+      absl::StrContains(text, "connection slots")) {
+    return PostgresStatus("the server", "53300", message);
+  }
   for (const char* refusal : {"authentication failed", "no password supplied",
                               "no pg_hba.conf entry", "role \""}) {
     if (absl::StrContains(text, refusal)) {
@@ -97,10 +102,6 @@ absl::Status PostgresConnectStatus(std::string_view message) {
   if (absl::StrContains(text, "session is read-only")) {
     return absl::FailedPreconditionError(
         absl::StrCat("no host is a primary: ", text));
-  }
-  if (absl::StrContains(text, "too many clients") ||
-      absl::StrContains(text, "connection slots")) {
-    return PostgresStatus("the server", "53300", message);
   }
   return absl::AbortedError(absl::StrCat("cannot connect: ", text));
 }

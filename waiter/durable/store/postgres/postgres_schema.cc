@@ -29,12 +29,14 @@ constexpr std::array<std::string_view, 6> kFunctions = {
     "enqueue.sql",   "look.sql",  "check.sql"};
 
 // Each function finds its rows by an index, whatever the server knows of sizes
-// when it first plans, and waits for no other transaction for long.
+// when it first plans, and waits for no other transaction for long. What the
+// server does without an index has an enormous cost then, for which it would
+// compile the plan each time.
 constexpr const char* kAttributes =
     "SET search_path = @schema@, pg_temp SET lock_timeout = '3s' "
     "SET enable_seqscan = off SET enable_bitmapscan = off "
     "SET enable_hashjoin = off SET enable_mergejoin = off "
-    "SET plan_cache_mode = force_generic_plan";
+    "SET plan_cache_mode = force_generic_plan SET jit = off";
 
 // The lock is that of the transaction, so that it works behind PgBouncer. Its
 // key begins with "Wait".

@@ -1,0 +1,178 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Measures durable waits in a PostgreSQL database, in one process beside a
+// server of this machine:
+//
+//   postgres_costs --url=postgres://me@127.0.0.1/bench --server=PID
+//
+// README.md describes the measurement. The schema "waiter_costs" of the
+// database is dropped.
+
+#include <libpq-fe.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "bench/check.h"
+#include "bench/distributed/store_costs.h"
+#include "waiter/durable/postgres_store.h"
+#include "waiter/durable/store.h"
+
+ABSL_FLAG(std::string, url, "", "of the database");
+ABSL_FLAG(int64_t, server, 0, "process of the server, whose CPU is measured");
+ABSL_FLAG(bool, old_snapshot, false,
+          "whether a transaction keeps the snapshot of the beginning");
+
+namespace waiter::bench {
+namespace {
+
+constexpr const char* kSchema = "waiter_costs";
+
+// A connection of another program.
+class Program {
+ public:
+  Program()
+      : connection_(PQconnectdb(absl::GetFlag(FLAGS_url).c_str()), &PQfinish) {
+    if (PQstatus(connection_.get()) != CONNECTION_OK) {
+      Fail(PQerrorMessage(connection_.get()));
+    }
+    Run("SET client_min_messages = warning");
+  }
+
+  // Returns the first column of the first row.
+  std::string Run(const std::string& sql) const {
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(
+        PQexec(connection_.get(), sql.c_str()), &PQclear);
+    const ExecStatusType status = PQresultStatus(result.get());
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+      Fail(PQresultErrorMessage(result.get()));
+    }
+    return PQntuples(result.get()) > 0 ? PQgetvalue(result.get(), 0, 0) : "";
+  }
+
+ private:
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+};
+
+// Returns the processor time of the server and of its processes, in
+// microseconds: also of those that have ended.
+double ServerMicros() {
+  const int64_t server = absl::GetFlag(FLAGS_server);
+  double ticks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string text;
+    std::getline(file, text);
+    const size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos) continue;
+    // From the state, which is the third.
+    const std::vector<std::string> fields =
+        absl::StrSplit(text.substr(name_end + 2), ' ');
+    const bool is_server =
+        text.substr(0, text.find(' ')) == absl::StrCat(server);
+    if (!is_server && fields[1] != absl::StrCat(server)) continue;
+    for (const size_t field : {11, 12, 13, 14}) {
+      double count = 0;
+      if (field > 12 && !is_server) continue;
+      if (absl::SimpleAtod(fields[field], &count)) ticks += count;
+    }
+  }
+  return 1e6 * ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+// The schema, which is empty at first.
+class Schema {
+ public:
+  Schema() {
+    program_.Run(absl::StrCat("DROP SCHEMA IF EXISTS ", kSchema, " CASCADE"));
+  }
+
+  std::shared_ptr<WaitStore> Open(bool syncs) const {
+    auto store = MakePostgresWaitStore(
+        absl::GetFlag(FLAGS_url),
+        {.schema = kSchema, .call_timeout = absl::Minutes(1), .syncs = syncs});
+    if (!store.ok()) Fail(store.status().ToString());
+    return *std::move(store);
+  }
+
+  void PrintTables() const {
+    for (const char* table : {"pending", "waits"}) {
+      std::fprintf(
+          stderr, "  %s: %s\n", table,
+          program_
+              .Run(absl::StrCat(
+                  "SELECT format('%s live, %s dead rows, %s vacuums, table %s, "
+                  "indexes %s', n_live_tup, n_dead_tup, autovacuum_count, "
+                  "pg_size_pretty(pg_relation_size(relid)), "
+                  "pg_size_pretty(pg_indexes_size(relid))) "
+                  "FROM pg_stat_user_tables WHERE schemaname = '",
+                  kSchema, "' AND relname = '", table, "'"))
+              .c_str());
+    }
+  }
+
+  // Keeps the snapshot of now until this is destroyed.
+  void KeepSnapshot() {
+    program_.Run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    program_.Run("SELECT count(*) FROM pg_class");
+  }
+
+ private:
+  const Program program_;
+};
+
+Figures Polls(bool syncs) {
+  Schema schema;
+  const std::shared_ptr<WaitStore> store = schema.Open(syncs);
+  if (absl::GetFlag(FLAGS_old_snapshot)) schema.KeepSnapshot();
+  const Figures figures = MeasurePolls(store, ServerMicros);
+  schema.PrintTables();
+  return figures;
+}
+
+void Run() {
+  std::printf("| | per second | CPU of the server |\n| --- | ---: | ---: |\n");
+  for (const bool syncs : {true, false}) {
+    const std::string mode = syncs ? "" : ", synchronous_commit=off";
+    if (Wanted("polls")) {
+      Report("polls" + mode, [&] { return Polls(syncs); });
+    }
+    if (Wanted("calls")) {
+      Report("claims and settles without a worker" + mode, [&] {
+        const Schema schema;
+        return MeasureCalls(schema.Open(syncs), ServerMicros);
+      });
+    }
+    if (!Wanted("enqueue")) continue;
+    for (const int64_t batch : {1, 250, 4000}) {
+      Report(absl::StrCat("enqueues, batches of ", batch, mode), [&] {
+        const Schema schema;
+        return MeasureEnqueue(schema.Open(syncs), batch, ServerMicros);
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace waiter::bench
+
+int main(int argc, char** argv) {
+  absl::ParseCommandLine(argc, argv);
+  waiter::bench::Run();
+}
