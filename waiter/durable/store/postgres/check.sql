@@ -2,7 +2,8 @@
 
 -- What there is of some keys: the first byte of the record, whether the wait is
 -- pending, kept, has counts of crashes and the like, and is in both tables.
-CREATE OR REPLACE FUNCTION @schema@.states_of(partition integer, keys bytea[])
+CREATE OR REPLACE FUNCTION @schema@.states_of(
+  part @schema@.partitions, keys bytea[])
 RETURNS TABLE(key bytea, phase integer, is_due boolean, is_kept boolean,
               has_leftovers boolean, is_known boolean)
 LANGUAGE plpgsql STABLE @attributes@ AS $$
@@ -11,12 +12,15 @@ BEGIN
     SELECT i.key,
            CASE WHEN length(coalesce(w.record, s.record)) > 0
                 THEN get_byte(coalesce(w.record, s.record), 0) ELSE 0 END,
-           w.key IS NOT NULL, s.forget IS NOT NULL,
+           w.key IS NOT NULL
+             AND ((w.due, w.key) > (part.bound_due, part.bound_key)
+                  OR claim_of(part, w.due, w.key) IS NOT NULL),
+           s.forget IS NOT NULL,
            coalesce(w.crashes + w.marks + w.flags % 4 > 0, false),
            s.key IS NOT NULL
     FROM unnest(keys) AS i(key)
-    LEFT JOIN waits s ON s.partition = $1 AND s.key = i.key
-    LEFT JOIN pending w ON w.partition = $1 AND w.key = i.key
+    LEFT JOIN waits s ON s.partition = part.id AND s.key = i.key
+    LEFT JOIN pending w ON w.partition = part.id AND w.key = i.key
     WHERE s.key IS NOT NULL OR w.key IS NOT NULL;
 END $$;
 
@@ -43,7 +47,7 @@ BEGIN
   RETURN QUERY
     SELECT s.*, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
            NULL::bigint
-    FROM states_of(part.id, ARRAY(
+    FROM states_of(part, ARRAY(
       SELECT k.key FROM (
         (SELECT s.key FROM waits s WHERE s.partition = part.id AND s.key > last
          ORDER BY s.partition, s.key LIMIT most)
@@ -68,20 +72,25 @@ DECLARE
   now bigint := now_us();
   one record;
 BEGIN
-  RETURN QUERY SELECT * FROM states_of(part.id, keys);
+  RETURN QUERY SELECT * FROM states_of(part, keys);
   IF NOT repairs THEN
     RETURN;
   END IF;
-  FOR one IN SELECT * FROM states_of(part.id, keys) LOOP
+  FOR one IN SELECT * FROM states_of(part, keys) LOOP
     IF NOT one.is_known THEN
       missing := missing + 1;
     END IF;
     IF one.is_known AND one.phase <> 50 THEN
-      INSERT INTO pending(partition, due, key, flags, record)
-        SELECT part.id, even(now), s.key,
-               CASE WHEN s.args = '' THEN 0 ELSE 4 END, coalesce(s.record, '')
-        FROM waits s
-        WHERE s.partition = part.id AND s.key = one.key AND NOT one.is_due;
+      IF NOT one.is_due THEN
+        UPDATE pending w SET due = free_due(now, part.bound_due)
+          WHERE w.partition = part.id AND w.key = one.key;
+        INSERT INTO pending(partition, due, key, flags, record)
+          SELECT part.id, free_due(now, part.bound_due), s.key,
+                 CASE WHEN s.args = '' THEN 0 ELSE 4 END,
+                 coalesce(s.record, '')
+          FROM waits s
+          WHERE s.partition = part.id AND s.key = one.key AND NOT FOUND;
+      END IF;
       UPDATE waits s SET forget = NULL, record = NULL
         WHERE s.partition = part.id AND s.key = one.key;
     ELSE
@@ -98,7 +107,7 @@ BEGIN
     SET pending = (SELECT count(*) FROM pending w WHERE w.partition = p.id),
         kept = (SELECT count(*) FROM waits s
                 WHERE s.partition = p.id AND s.forget IS NOT NULL),
-        first_due = 0, first_forget = 0
+        first_forget = 0
     WHERE p.id = part.id;
   IF missing <> 0 THEN
     INSERT INTO counters AS c

@@ -1,3 +1,25 @@
+-- Ends claims whose leases are over: what they hold is due again, and has seen
+-- one more holder that vanished.
+CREATE OR REPLACE FUNCTION @schema@.end_claims(
+  part @schema@.partitions, now bigint) RETURNS void
+LANGUAGE plpgsql @attributes@ AS $$
+DECLARE
+  one claims;
+BEGIN
+  FOR one IN
+    DELETE FROM claims c WHERE c.partition = part.id AND c.fence <= now
+    RETURNING c.*
+  LOOP
+    UPDATE pending w
+      SET due = free_due(0, part.bound_due),
+          crashes = w.crashes + 1 + (w.due % 2)::integer
+      WHERE w.partition = part.id
+        AND w.due BETWEEN one.from_due AND one.to_due
+        AND (w.due, w.key) > (one.from_due, one.from_key)
+        AND (w.due, w.key) <= (one.to_due, one.to_key);
+  END LOOP;
+END $$;
+
 -- Claims waits that are due. The last row is about the call; those before it
 -- are the waits, those due for longest first.
 CREATE OR REPLACE FUNCTION @schema@.store_claim(
@@ -9,6 +31,8 @@ LANGUAGE plpgsql @attributes@ AS $$
 DECLARE
   part partitions := find_partition($1, $2, $3);
   next bigint := next_due(part);
+  last_due bigint;
+  last_key bytea;
   count bigint;
 BEGIN
   now_us := now_us();
@@ -25,33 +49,46 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
-  now_us := now_us();
-  fence := next_fence(part.fence, now_us + lease);
-  RETURN QUERY
-    WITH c AS MATERIALIZED (
-      SELECT w.ctid AS place, w.due FROM pending w
-      WHERE w.partition = part.id AND w.due >= part.first_due
-        AND w.due <= store_claim.now_us
-      ORDER BY w.partition, w.due LIMIT most),
-    u AS (
-      UPDATE pending w
-      SET due = store_claim.fence, crashes = w.crashes + (c.due % 2)::integer
-      FROM c WHERE w.ctid = c.place
-      RETURNING c.due, w.key, w.record, w.crashes, w.marks, w.flags)
-    SELECT NULL::bigint, NULL::bigint, NULL::bigint, u.key, u.record,
-           CASE WHEN u.flags & 4 <> 0 THEN
-             (SELECT s.args FROM waits s
-              WHERE s.partition = part.id AND s.key = u.key) END,
-           u.crashes, u.marks, u.flags
-    FROM u ORDER BY u.due;
-  GET DIAGNOSTICS count = ROW_COUNT;
-  next := next_due(part);
-  UPDATE partitions p
-    SET fence = store_claim.fence,
-        first_due = coalesce(next, 9223372036854775807)
-    WHERE p.id = part.id;
+  now_us := greatest(now_us(), part.bound_due + 2);
+  PERFORM end_claims(part, now_us);
+  SELECT w.due, w.key INTO last_due, last_key FROM pending w
+    WHERE w.partition = part.id AND w.due <= store_claim.now_us
+      AND (w.partition, w.due, w.key) >
+          (part.id, part.bound_due, part.bound_key)
+    ORDER BY w.partition, w.due, w.key OFFSET most - 1 LIMIT 1;
+  IF NOT FOUND THEN
+    SELECT w.due, w.key INTO last_due, last_key FROM pending w
+      WHERE w.partition = part.id AND w.due <= store_claim.now_us
+        AND (w.partition, w.due, w.key) >
+            (part.id, part.bound_due, part.bound_key)
+      ORDER BY w.partition DESC, w.due DESC, w.key DESC LIMIT 1;
+  END IF;
+  count := 0;
+  IF FOUND THEN
+    fence := next_fence(part.fence, now_us + lease);
+    RETURN QUERY
+      SELECT NULL::bigint, NULL::bigint, NULL::bigint, w.key, w.record,
+             CASE WHEN w.flags & 4 <> 0 THEN
+               (SELECT s.args FROM waits s
+                WHERE s.partition = part.id AND s.key = w.key) END,
+             w.crashes + (w.due % 2)::integer, w.marks, w.flags
+      FROM pending w
+      WHERE w.partition = part.id
+        AND w.due BETWEEN part.bound_due AND last_due
+        AND (w.due, w.key) > (part.bound_due, part.bound_key)
+        AND (w.due, w.key) <= (last_due, last_key)
+      ORDER BY w.partition, w.due, w.key;
+    GET DIAGNOSTICS count = ROW_COUNT;
+    INSERT INTO claims VALUES (part.id, store_claim.fence, part.bound_due,
+                               part.bound_key, last_due, last_key, count);
+    UPDATE partitions p
+      SET fence = store_claim.fence, bound_due = last_due, bound_key = last_key
+      WHERE p.id = part.id;
+    part.bound_due := last_due;
+    part.bound_key := last_key;
+  END IF;
   IF count < most THEN
-    next_us := next;
+    next_us := next_due(part);
   END IF;
   key := NULL;
   RETURN NEXT;

@@ -19,7 +19,6 @@ LANGUAGE plpgsql @attributes@ SET enable_hashjoin = on AS $$
 DECLARE
   part partitions := lock_partition($1, $2, $3);
   count bigint;
-  lowest bigint;
 BEGIN
   now_us := now_us();
   IF part.first_forget <= now_us THEN
@@ -47,15 +46,16 @@ BEGIN
       RETURNING s.key),
   a AS (
     INSERT INTO pending AS w (partition, due, key, flags, record)
-      SELECT part.id, even(store_enqueue.now_us + f.delay), f.key,
+      SELECT part.id,
+             free_due(store_enqueue.now_us + f.delay, part.bound_due), f.key,
              CASE WHEN f.args = '' THEN 0 ELSE 4 END,
              convert_to('0' || store_enqueue.now_us || ' ', 'UTF8') || f.record
       FROM f JOIN n ON n.key = f.key
-      RETURNING w.key, w.due)
-  SELECT count(a.key), min(a.due),
+      RETURNING w.key)
+  SELECT count(a.key),
          string_agg(CASE WHEN a.key IS NULL THEN '0' ELSE '1' END, ''
                     ORDER BY i.place)
-    INTO count, lowest, created
+    INTO count, created
     FROM i LEFT JOIN f ON f.place = i.place LEFT JOIN a ON a.key = f.key;
   IF count > 0 THEN
     INSERT INTO counters AS c VALUES (part.id, 'enqueued', count)
@@ -63,8 +63,7 @@ BEGIN
       SET count = c.count + excluded.count;
   END IF;
   UPDATE partitions p
-    SET pending = part.pending + count, kept = part.kept,
-        first_due = least(part.first_due, lowest)
+    SET pending = part.pending + count, kept = part.kept
     WHERE p.id = part.id;
   RETURN NEXT;
 END $$;

@@ -1,17 +1,34 @@
 -- Reads waits, and single changes of them.
 
+-- The fence under which a claim holds a wait; NULL if none does.
+CREATE OR REPLACE FUNCTION @schema@.claim_of(
+  part @schema@.partitions, due bigint, key bytea) RETURNS bigint
+LANGUAGE plpgsql STABLE @attributes@ AS $$
+BEGIN
+  IF (due, key) > (part.bound_due, part.bound_key) THEN
+    RETURN NULL;
+  END IF;
+  RETURN (SELECT c.fence FROM claims c
+          WHERE c.partition = part.id
+            AND (c.from_due, c.from_key) < (due, $3)
+            AND (due, $3) <= (c.to_due, c.to_key)
+          LIMIT 1);
+END $$;
+
 -- The waits with some keys, in their order; `record` is NULL where there is
 -- none.
-CREATE OR REPLACE FUNCTION @schema@.rows_of(partition integer, keys bytea[])
+CREATE OR REPLACE FUNCTION @schema@.rows_of(
+  part @schema@.partitions, keys bytea[])
 RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
               flags integer)
 LANGUAGE plpgsql STABLE @attributes@ AS $$
 BEGIN
   RETURN QUERY
-    SELECT i.key, coalesce(w.record, s.record), s.args, s.value, w.due, w.flags
+    SELECT i.key, coalesce(w.record, s.record), s.args, s.value,
+           coalesce(claim_of(part, w.due, w.key), w.due), w.flags
     FROM unnest(keys) WITH ORDINALITY AS i(key, place)
-    LEFT JOIN waits s ON s.partition = $1 AND s.key = i.key
-    LEFT JOIN pending w ON w.partition = $1 AND w.key = i.key
+    LEFT JOIN waits s ON s.partition = part.id AND s.key = i.key
+    LEFT JOIN pending w ON w.partition = part.id AND w.key = i.key
     ORDER BY i.place;
 END $$;
 
@@ -23,7 +40,7 @@ LANGUAGE plpgsql @attributes@ AS $$
 DECLARE
   part partitions := find_partition($1, $2, $3);
 BEGIN
-  RETURN QUERY SELECT * FROM rows_of(part.id, keys);
+  RETURN QUERY SELECT * FROM rows_of(part, keys);
 END $$;
 
 CREATE OR REPLACE FUNCTION @schema@.store_cancel(
@@ -33,13 +50,9 @@ RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
 LANGUAGE plpgsql @attributes@ AS $$
 DECLARE
   part partitions := lock_partition($1, $2, $3);
-  lowest bigint;
 BEGIN
-  lowest := cancel_some(part.id, keys, now_us());
-  IF lowest < part.first_due THEN
-    UPDATE partitions p SET first_due = lowest WHERE p.id = part.id;
-  END IF;
-  RETURN QUERY SELECT * FROM rows_of(part.id, keys);
+  PERFORM cancel_some(part, keys);
+  RETURN QUERY SELECT * FROM rows_of(part, keys);
 END $$;
 
 -- The waits whose keys follow `last`.
@@ -52,7 +65,7 @@ DECLARE
   part partitions := find_partition($1, $2, $3);
 BEGIN
   RETURN QUERY
-    SELECT * FROM rows_of(part.id, ARRAY(
+    SELECT * FROM rows_of(part, ARRAY(
       SELECT s.key FROM waits s WHERE s.partition = part.id AND s.key > last
       ORDER BY s.partition, s.key LIMIT most));
 END $$;
@@ -71,8 +84,13 @@ BEGIN
   kept := coalesce(part.kept, 0);
   polls := coalesce(part.polls, 0);
   overdue := (
-    SELECT count(*) FROM pending w WHERE w.partition = part.id
-      AND w.due >= part.first_due AND w.due <= store_stats.now_us - 2000000);
+    SELECT count(*) FROM pending w
+    WHERE w.partition = part.id AND w.due <= store_stats.now_us - 2000000
+      AND (w.partition, w.due, w.key) >
+          (part.id, part.bound_due, part.bound_key))
+    + (SELECT coalesce(sum(c.held), 0)::bigint FROM claims c
+       WHERE c.partition = part.id
+         AND c.fence <= store_stats.now_us - 2000000);
   next_us := next_due(part);
   RETURN NEXT;
   RETURN QUERY

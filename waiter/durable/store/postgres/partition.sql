@@ -15,6 +15,13 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT greatest(lease_end, last + 1) - greatest(lease_end, last + 1) % 2 + 1
 $$;
 
+-- When a wait is due that no claim holds: not before the bound of the claims.
+CREATE OR REPLACE FUNCTION @schema@.free_due(due bigint, bound bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT greatest(due - due % 2, bound - bound % 2 + 2)
+$$;
+
 -- CRC-32C of the key, modulo the number of partitions.
 CREATE OR REPLACE FUNCTION @schema@.partition_number(key bytea, count integer)
 RETURNS integer
@@ -35,7 +42,8 @@ BEGIN
 END $$;
 
 -- Adds a wait of the inbox. Returns whether it is new.
-CREATE OR REPLACE FUNCTION @schema@.add_from_inbox(one @schema@.inbox)
+CREATE OR REPLACE FUNCTION @schema@.add_from_inbox(
+  one @schema@.inbox, bound bigint)
 RETURNS boolean
 LANGUAGE plpgsql @attributes@ AS $$
 BEGIN
@@ -45,31 +53,29 @@ BEGIN
     RETURN false;
   END IF;
   INSERT INTO pending(partition, due, key, flags, record)
-    VALUES (one.partition, even(one.born_us + one.first_delay_us), one.key,
+    VALUES (one.partition, free_due(one.born_us + one.first_delay_us, bound),
+            one.key,
             CASE WHEN one.args = '' THEN 0 ELSE 4 END,
             convert_to('0' || one.born_us || ' 1 '
                        || coalesce(one.timeout_us, -1) || ' ', 'UTF8'));
   RETURN true;
 END $$;
 
--- Cancels pending waits. Returns when the first of them is due.
+-- Cancels pending waits: those that nobody holds are due now.
 CREATE OR REPLACE FUNCTION @schema@.cancel_some(
-  partition integer, keys bytea[], now bigint) RETURNS bigint
+  part @schema@.partitions, keys bytea[]) RETURNS void
 LANGUAGE plpgsql @attributes@ AS $$
 DECLARE
-  lowest bigint;
+  now bigint := now_us();
 BEGIN
-  WITH u AS (
-    UPDATE pending w
+  UPDATE pending w
     SET flags = w.flags | 1,
-        due = CASE WHEN w.due % 2 = 0 THEN least(w.due, even(now))
-                   ELSE w.due END
+        due = CASE WHEN w.due % 2 = 1 OR w.due <= now
+                     OR (w.due, w.key) <= (part.bound_due, part.bound_key)
+                   THEN w.due ELSE free_due(now, part.bound_due) END
     FROM unnest(keys) AS i(key)
-    WHERE w.partition = cancel_some.partition AND w.key = i.key
-      AND get_byte(w.record, 0) = 48
-    RETURNING w.due)
-  SELECT min(u.due) INTO lowest FROM u;
-  RETURN coalesce(lowest, 9223372036854775807);
+    WHERE w.partition = part.id AND w.key = i.key
+      AND get_byte(w.record, 0) = 48;
 END $$;
 
 -- Moves what is in the inbox for a partition, whose row is locked. Returns the
@@ -90,17 +96,13 @@ BEGIN
     SELECT * FROM gone ORDER BY id
   LOOP
     IF one.is_cancel THEN
-      part.first_due := least(
-        part.first_due, cancel_some(part.id, ARRAY[one.key], now_us()));
-    ELSIF add_from_inbox(one) THEN
+      PERFORM cancel_some(part, ARRAY[one.key]);
+    ELSIF add_from_inbox(one, part.bound_due) THEN
       added := added + 1;
-      part.first_due := least(part.first_due,
-                              even(one.born_us + one.first_delay_us));
     END IF;
   END LOOP;
   part.pending := part.pending + added;
-  UPDATE partitions p
-    SET pending = part.pending, first_due = part.first_due WHERE p.id = part.id;
+  UPDATE partitions p SET pending = part.pending WHERE p.id = part.id;
   IF added > 0 THEN
     INSERT INTO counters AS c VALUES (part.id, 'enqueued', added)
       ON CONFLICT (partition, counter) DO UPDATE
@@ -156,12 +158,18 @@ BEGIN
   RETURN part;
 END $$;
 
--- When the first pending wait of a partition is due; NULL if there is none.
+-- When the first pending wait of a partition can be claimed; NULL if there is
+-- none.
 CREATE OR REPLACE FUNCTION @schema@.next_due(part @schema@.partitions)
 RETURNS bigint
 LANGUAGE plpgsql @attributes@ AS $$
 BEGIN
-  RETURN (SELECT w.due FROM pending w
-          WHERE w.partition = part.id AND w.due >= part.first_due
-          ORDER BY w.partition, w.due LIMIT 1);
+  RETURN least(
+    (SELECT w.due FROM pending w
+     WHERE w.partition = part.id
+       AND (w.partition, w.due, w.key) >
+           (part.id, part.bound_due, part.bound_key)
+     ORDER BY w.partition, w.due, w.key LIMIT 1),
+    (SELECT c.fence FROM claims c WHERE c.partition = part.id
+     ORDER BY c.partition, c.fence LIMIT 1));
 END $$;

@@ -15,15 +15,17 @@ CREATE TABLE @schema@.names(
 );
 
 -- Whoever changes waits of a partition holds the lock of its row until the
--- commit. No wait is due before `first_due`, and none is to be forgotten before
--- `first_forget`: searches begin there, behind what vacuum cannot remove yet.
+-- commit. All pending waits up to (`bound_due`, `bound_key`) are held under one
+-- of its claims, and no result is to be forgotten before `first_forget`:
+-- searches begin there, behind what vacuum cannot remove yet.
 CREATE TABLE @schema@.partitions(
   id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   space text NOT NULL,
   name text NOT NULL,
   number integer NOT NULL,
   fence bigint NOT NULL DEFAULT 0,
-  first_due bigint NOT NULL DEFAULT 9223372036854775807,
+  bound_due bigint NOT NULL DEFAULT 0,
+  bound_key bytea NOT NULL DEFAULT '',
   first_forget bigint NOT NULL DEFAULT 9223372036854775807,
   pending bigint NOT NULL DEFAULT 0,
   kept bigint NOT NULL DEFAULT 0,
@@ -40,6 +42,22 @@ CREATE TABLE @schema@.counters(
 ) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 1000);
 
+-- A claim holds the pending waits after (`from_due`, `from_key`) up to
+-- (`to_due`, `to_key`), so that it changes none of them. `held` is how many are
+-- left. Claims of a partition follow each other, without a gap but for those
+-- that are over.
+CREATE TABLE @schema@.claims(
+  partition integer NOT NULL,
+  fence bigint NOT NULL,
+  from_due bigint NOT NULL,
+  from_key bytea NOT NULL,
+  to_due bigint NOT NULL,
+  to_key bytea NOT NULL,
+  held bigint NOT NULL,
+  PRIMARY KEY (partition, fence)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+        autovacuum_vacuum_threshold = 1000);
+
 -- All waits. Polls change none of these rows. `record` and `forget` are those
 -- of a delivered wait.
 CREATE TABLE @schema@.waits(
@@ -54,9 +72,10 @@ CREATE TABLE @schema@.waits(
 CREATE INDEX waits_forget ON @schema@.waits(partition, forget)
   WHERE forget IS NOT NULL;
 
--- The pending waits. Each poll changes such a row twice, and with it both
--- indexes. A holder finds its waits by (partition, due, key), where old
--- versions of a row are elsewhere; a unique index would read them all.
+-- The pending waits. `due` is odd while a wait is held under that number, and
+-- not by a claim. A poll changes such a row once, and with it both indexes. A
+-- holder finds its waits by (partition, due, key), where old versions of a row
+-- are elsewhere; a unique index would read them all.
 -- Bits of `flags`: 1 cancelled, 2 notified, 4 has args.
 CREATE TABLE @schema@.pending(
   due bigint NOT NULL,
