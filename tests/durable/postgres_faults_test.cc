@@ -11,6 +11,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <iostream>
@@ -158,7 +161,7 @@ BEGIN
 END $$;
 )sql";
 
-constexpr const char* kTables[] = {"names", "partitions", "counters",
+constexpr const char* kTables[] = {"names", "partitions", "claims", "counters",
                                    "waits", "pending",    "workers"};
 
 // All kinds of changes.
@@ -371,6 +374,43 @@ TEST_F(PostgresFaultsTest, ServerWithoutFreeConnectionsIsAnErrorThatPasses) {
               StatusIs(absl::StatusCode::kAborted, HasSubstr("too many")));
   other = nullptr;
   EXPECT_EQ(store.Enqueue({{.key = "a"}}).status(), absl::OkStatus());
+}
+
+// Needs a small file system that the server may write:
+//
+//   mount -t tmpfs -o size=24m,uid=postgres tmpfs /tmp/small
+//   WAITER_TEST_SMALL_FOLDER=/tmp/small postgres_faults_test
+TEST_F(PostgresFaultsTest, FullDiskRefusesWaitsUntilThereIsRoom) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  const char* const folder = std::getenv("WAITER_TEST_SMALL_FOLDER");
+  if (folder == nullptr) GTEST_SKIP() << "WAITER_TEST_SMALL_FOLDER is not set";
+  const std::string ballast = absl::StrCat(folder, "/ballast");
+  std::ofstream(ballast) << std::string(1 << 22, 'x');
+  ASSERT_EQ(
+      Run(absl::StrCat("CREATE TABLESPACE small LOCATION '", folder, "'")), "");
+  ASSERT_EQ(Run("CREATE DATABASE full_disk TABLESPACE small"), "");
+  const StoreCalls store =
+      MakeStore(server().Url("waiter", "full_disk"), Options());
+  ASSERT_TRUE(store.Open().ok());
+  absl::Status status;
+  int64_t added = 0;
+  while (status.ok() && added < 1000) {
+    std::vector<EnqueueItem> items;
+    for (int i = 0; i < 50; ++i) {
+      items.push_back({.key = absl::StrCat("k", added, "-", i),
+                       .record = std::string(1000, 'r')});
+    }
+    status = store.Enqueue(std::move(items)).status();
+    if (status.ok()) ++added;
+  }
+  EXPECT_GT(added, 0);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               HasSubstr("disk is full")));
+  EXPECT_TRUE(store.Get("k0-0").exists());
+  EXPECT_FALSE(store.Get(absl::StrCat("k", added, "-0")).exists());
+  std::filesystem::remove(ballast);
+  EXPECT_EQ(store.Enqueue({{.key = "new"}}).status(), absl::OkStatus());
+  EXPECT_THAT(store.Faults(false), IsEmpty());
 }
 
 TEST_F(PostgresFaultsTest, StandbyShowsWaitsAndRefusesChanges) {

@@ -1,12 +1,14 @@
--- Counts the keys of which there is no wait.
-CREATE OR REPLACE FUNCTION @schema@.count_new(partition integer, keys bytea[])
-RETURNS bigint
+-- Counts the keys of which there is no wait, or only a result that may be
+-- forgotten.
+CREATE OR REPLACE FUNCTION @schema@.count_new(
+  partition integer, keys bytea[], now bigint) RETURNS bigint
 LANGUAGE plpgsql @attributes@ AS $$
 BEGIN
   RETURN (SELECT count(DISTINCT i.key) FROM unnest(keys) AS i(key)
           WHERE NOT EXISTS (
             SELECT FROM waits s
-            WHERE s.partition = count_new.partition AND s.key = i.key));
+            WHERE s.partition = count_new.partition AND s.key = i.key
+              AND (s.forget IS NULL OR s.forget > now)));
 END $$;
 
 -- Adds waits. `created` has a 1 for each that is new, and a 0 for each that was
@@ -21,19 +23,18 @@ DECLARE
   count bigint;
 BEGIN
   now_us := now_us();
+  IF part.pending + cardinality(keys) > most THEN
+    count := count_new(part.id, keys, now_us);
+    IF count > 0 AND part.pending + count > most THEN
+      RETURN NEXT;
+      RETURN;
+    END IF;
+  END IF;
   IF part.first_forget <= now_us THEN
     DELETE FROM waits s WHERE s.partition = part.id AND s.key = ANY(keys)
       AND s.forget <= store_enqueue.now_us;
     GET DIAGNOSTICS count = ROW_COUNT;
     part.kept := part.kept - count;
-  END IF;
-  IF part.pending + cardinality(keys) > most THEN
-    count := count_new(part.id, keys);
-    IF count > 0 AND part.pending + count > most THEN
-      UPDATE partitions p SET kept = part.kept WHERE p.id = part.id;
-      RETURN NEXT;
-      RETURN;
-    END IF;
   END IF;
   WITH i AS (
     SELECT * FROM unnest(keys, delays, records, all_args) WITH ORDINALITY

@@ -108,7 +108,12 @@ DECLARE
 BEGIN
   UPDATE pending w
     SET marks = CASE WHEN begins THEN w.marks + 1 ELSE 0 END,
-        crashes = CASE WHEN begins THEN w.crashes ELSE 0 END
+        -- Under a claim, the lease before it still counts.
+        crashes = CASE
+          WHEN begins THEN w.crashes
+          WHEN (w.due, w.key) <= (part.bound_due, part.bound_key)
+            THEN -(w.due % 2)
+          ELSE 0 END
     WHERE w.partition = part.id AND w.key = $4
     RETURNING w.marks INTO marks;
   marks := coalesce(marks, begins::integer);
