@@ -388,9 +388,9 @@ TEST_F(PostgresFaultsTest, FullDiskRefusesWaitsUntilThereIsRoom) {
   std::ofstream(ballast) << std::string(1 << 22, 'x');
   ASSERT_EQ(
       Run(absl::StrCat("CREATE TABLESPACE small LOCATION '", folder, "'")), "");
-  ASSERT_EQ(Run("CREATE DATABASE full_disk TABLESPACE small"), "");
+  ASSERT_EQ(own.Run("CREATE DATABASE full_disk TABLESPACE small"), "");
   const StoreCalls store =
-      MakeStore(server().Url("waiter", "full_disk"), Options());
+      MakeStore(own.Url("waiter", "full_disk"), Options());
   ASSERT_TRUE(store.Open().ok());
   absl::Status status;
   int64_t added = 0;

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION @schema@.states_of(
   part @schema@.partitions, keys bytea[])
 RETURNS TABLE(key bytea, phase integer, is_due boolean, is_kept boolean,
               has_leftovers boolean, is_known boolean)
-LANGUAGE plpgsql STABLE @attributes@ AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN QUERY
     SELECT i.key,

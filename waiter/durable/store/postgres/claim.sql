@@ -2,7 +2,7 @@
 -- one more holder that vanished.
 CREATE OR REPLACE FUNCTION @schema@.end_claims(
   part @schema@.partitions, now bigint) RETURNS void
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   one claims;
 BEGIN

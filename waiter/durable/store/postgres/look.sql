@@ -3,7 +3,7 @@
 -- The fence under which a claim holds a wait; NULL if none does.
 CREATE OR REPLACE FUNCTION @schema@.claim_of(
   part @schema@.partitions, due bigint, key bytea) RETURNS bigint
-LANGUAGE plpgsql STABLE @attributes@ AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF (due, key) > (part.bound_due, part.bound_key) THEN
     RETURN NULL;
@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION @schema@.rows_of(
   part @schema@.partitions, keys bytea[])
 RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
               flags integer)
-LANGUAGE plpgsql STABLE @attributes@ AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN QUERY
     SELECT i.key, coalesce(w.record, s.record), s.args, s.value,
@@ -147,7 +147,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION @schema@.live_workers(space text)
 RETURNS TABLE(worker text)
-LANGUAGE plpgsql STABLE @attributes@ AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN QUERY
     SELECT w.worker FROM workers w

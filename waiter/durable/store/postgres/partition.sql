@@ -1,4 +1,6 @@
--- What the other functions share.
+-- What the other functions share. Only functions that the store calls set
+-- `@attributes@`, as each setting costs some microseconds: the others have those
+-- of their caller.
 
 CREATE OR REPLACE FUNCTION @schema@.now_us() RETURNS bigint
 LANGUAGE sql VOLATILE AS $$
@@ -45,7 +47,7 @@ END $$;
 CREATE OR REPLACE FUNCTION @schema@.add_from_inbox(
   one @schema@.inbox, bound bigint)
 RETURNS boolean
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO waits(partition, key, args)
     VALUES (one.partition, one.key, one.args) ON CONFLICT DO NOTHING;
@@ -64,7 +66,7 @@ END $$;
 -- Cancels pending waits: those that nobody holds are due now.
 CREATE OR REPLACE FUNCTION @schema@.cancel_some(
   part @schema@.partitions, keys bytea[]) RETURNS void
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   now bigint := now_us();
 BEGIN
@@ -82,7 +84,7 @@ END $$;
 -- row as it is then.
 CREATE OR REPLACE FUNCTION @schema@.take_inbox(part @schema@.partitions)
 RETURNS @schema@.partitions
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   one inbox;
   added bigint := 0;
@@ -113,7 +115,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION @schema@.has_inbox(partition integer)
 RETURNS boolean
-LANGUAGE plpgsql STABLE @attributes@ AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (
       SELECT FROM inbox i WHERE i.partition = has_inbox.partition)
@@ -124,7 +126,7 @@ END $$;
 -- empty then.
 CREATE OR REPLACE FUNCTION @schema@.lock_partition(
   space text, name text, number integer) RETURNS @schema@.partitions
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   part partitions;
 BEGIN
@@ -146,7 +148,7 @@ END $$;
 -- empty then, and the row is not locked.
 CREATE OR REPLACE FUNCTION @schema@.find_partition(
   space text, name text, number integer) RETURNS @schema@.partitions
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   part partitions;
 BEGIN
@@ -162,7 +164,7 @@ END $$;
 -- none.
 CREATE OR REPLACE FUNCTION @schema@.next_due(part @schema@.partitions)
 RETURNS bigint
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   RETURN least(
     (SELECT w.due FROM pending w

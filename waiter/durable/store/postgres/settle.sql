@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION @schema@.held_under(
   part @schema@.partitions, fences bigint[])
 RETURNS TABLE(key bytea, fence bigint, place tid)
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   number bigint;
   one claims;
@@ -146,7 +146,7 @@ END $$;
 CREATE OR REPLACE FUNCTION @schema@.forget_some(
   part @schema@.partitions, now bigint, most bigint)
 RETURNS @schema@.partitions
-LANGUAGE plpgsql @attributes@ AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   count bigint;
 BEGIN
