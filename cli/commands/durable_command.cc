@@ -50,6 +50,7 @@ constexpr std::string_view kUsage =
     "  status  shows how many waits there are, and how late they are\n"
     "  list    lists the waits, and the results that are kept\n"
     "  show    shows one wait\n"
+    "  notify  polls a wait immediately\n"
     "  cancel  ends a wait\n"
     "  check   looks for damage in the store, and repairs it\n"
     "\n"
@@ -70,7 +71,15 @@ struct Arguments {
   int max_overdue = 0;
 };
 
-enum class Action : uint8_t { kAdd, kStatus, kList, kShow, kCancel, kCheck };
+enum class Action : uint8_t {
+  kAdd,
+  kStatus,
+  kList,
+  kShow,
+  kNotify,
+  kCancel,
+  kCheck
+};
 
 struct ActionForm {
   Action action;
@@ -95,6 +104,8 @@ constexpr std::array kActions = {
                2},
     ActionForm{Action::kShow, "show", "--store=FILE [FLAG...] NAME KEY",
                "Shows one wait.", 3, 3},
+    ActionForm{Action::kNotify, "notify", "--store=FILE [FLAG...] NAME KEY",
+               "Asks that a wait is polled immediately.", 3, 3},
     ActionForm{Action::kCancel, "cancel", "--store=FILE [FLAG...] NAME KEY",
                "Asks that a wait ends as cancelled.", 3, 3},
     ActionForm{Action::kCheck, "check", "--store=FILE [FLAG...] NAME",
@@ -147,6 +158,7 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
                       arguments.repair);
       flags.HasNoVariable("repair");
       break;
+    case Action::kNotify:
     case Action::kCancel:
       flags.AddSwitch("json", "print JSON", arguments.json);
       break;
@@ -310,12 +322,15 @@ absl::StatusOr<int> List(const Call& call) {
   return 0;
 }
 
-absl::StatusOr<int> ShowOrCancel(const Call& call, bool cancels) {
+// Shows a wait, after the action.
+absl::StatusOr<int> ActOn(const Call& call, Action action) {
   const std::string& key = call.words[2];
   const absl::StatusOr<DurableStatus> status =
       Answer<DurableStatus>([&](auto callback) {
-        if (cancels) {
+        if (action == Action::kCancel) {
           call.client.Cancel(call.name(), key, std::move(callback));
+        } else if (action == Action::kNotify) {
+          call.client.Notify(call.name(), key, std::move(callback));
         } else {
           call.client.Get(call.name(), key, std::move(callback));
         }
@@ -323,10 +338,10 @@ absl::StatusOr<int> ShowOrCancel(const Call& call, bool cancels) {
   if (!status.ok()) return status.status();
   if (call.arguments.json) {
     call.out << DurableJson(*status) << '\n';
-  } else if (cancels) {
-    call.out << DurableLine(*status, absl::Now()) << '\n';
-  } else {
+  } else if (action == Action::kShow) {
     call.out << DurableText(*status, absl::Now());
+  } else {
+    call.out << DurableLine(*status, absl::Now()) << '\n';
   }
   return status->phase == DurableStatus::Phase::kUnknown ? kNo : 0;
 }
@@ -396,14 +411,14 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
       return Status(call);
     case Action::kList:
       return List(call);
-    case Action::kShow:
-      return ShowOrCancel(call, /*cancels=*/false);
     case Action::kCheck:
       return Check(call);
+    case Action::kShow:
+    case Action::kNotify:
     case Action::kCancel:
       break;
   }
-  return ShowOrCancel(call, /*cancels=*/true);
+  return ActOn(call, form.action);
 }
 
 int ToExitCode(const absl::StatusOr<int>& code, std::string_view action,

@@ -380,10 +380,10 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
     if (used_next) ++i;
   }
   for (Flag& flag : flags_) {
-    if (!flag.has_variable || Settled(flag)) continue;
+    if (!flag.has_variable) continue;
     const std::string_view text =
         FindVariable(environment, VariableOf(flag.name));
-    if (text.empty()) continue;
+    if (text.empty() || Settled(flag)) continue;
     absl::Status status = ReadVariable(flag, text);
     if (!status.ok()) return status;
   }

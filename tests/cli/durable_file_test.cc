@@ -121,6 +121,7 @@ TEST_F(DurableFileTest, StoreMayBeAVariable) {
                     {.environment = {"WAITER_STORE=" + Path("jobs.db")}});
   EXPECT_EQ(add.Wait(), 0) << add.err();
   EXPECT_THAT(Durable("list"), HasSubstr("pending"));
+  EXPECT_THAT(Durable("notify", {"a"}), HasSubstr("a"));
   EXPECT_THAT(Durable("cancel", {"a"}), HasSubstr("a"));
   Durable("show", {"none"}, 1);
 }

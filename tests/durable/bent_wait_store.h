@@ -41,7 +41,7 @@ class BentWaitStore final : public WaitStore {
   std::function<void(const SettleRequest&, absl::StatusOr<SettleReply>&)>
       settle;
   Bend<EnqueueReply> enqueue;
-  Bend<std::vector<StoredWait>> rows;  // Of `Cancel` and `Get`.
+  Bend<std::vector<StoredWait>> rows;  // Of `Signal` and `Get`.
   Bend<ScanReply> scan;
   Bend<WaitStats> stats;
   Bend<int64_t> mark;
@@ -94,11 +94,10 @@ class BentWaitStore final : public WaitStore {
     if (Fails(callback)) return;
     inner_->Enqueue(std::move(request), Bent(&enqueue, std::move(callback)));
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
     if (Fails(callback)) return;
-    inner_->Cancel(std::move(partition), std::move(keys),
-                   Bent(&rows, std::move(callback)));
+    inner_->Signal(std::move(request), Bent(&rows, std::move(callback)));
   }
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override {

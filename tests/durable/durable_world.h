@@ -245,8 +245,15 @@ class DurableWorld {
     return **std::move(status);
   }
   DurableStatus Cancel(const std::string& key) {
+    return Signal(&DurableClient::Cancel, key);
+  }
+  DurableStatus Notify(const std::string& key) {
+    return Signal(&DurableClient::Notify, key);
+  }
+  DurableStatus Signal(decltype(&DurableClient::Cancel) signal,
+                       const std::string& key) {
     std::optional<absl::StatusOr<DurableStatus>> status;
-    client->Cancel(kName, key, [&](absl::StatusOr<DurableStatus> got) {
+    ((*client).*signal)(kName, key, [&](absl::StatusOr<DurableStatus> got) {
       status = std::move(got);
     });
     while (!status.has_value()) Run(absl::Microseconds(100));

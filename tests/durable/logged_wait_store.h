@@ -66,9 +66,9 @@ class LoggedWaitStore final : public WaitStore {
                Callback<EnqueueReply> callback) override {
     inner_->Enqueue(std::move(request), std::move(callback));
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
-    inner_->Cancel(std::move(partition), std::move(keys), std::move(callback));
+    inner_->Signal(std::move(request), std::move(callback));
   }
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override {

@@ -271,7 +271,7 @@ TEST_F(RedisClusterDurableTest, StoreKeepsItsContract) {
         EXPECT_THAT(settle->lost, ElementsAre("y"));
 
         std::promise<absl::StatusOr<std::vector<StoredWait>>> cancelled;
-        store->Cancel(partition, {"y"}, take(cancelled));
+        store->Signal({.partition = partition, .keys = {"y"}}, take(cancelled));
         const auto cancel = cancelled.get_future().get();
         ASSERT_TRUE(cancel.ok()) << cancel.status();
         EXPECT_TRUE(cancel->at(0).is_cancelled);

@@ -363,7 +363,7 @@ TEST_F(WaitScriptsTest, CheckTakesLargeFlatStructures) {
 }
 
 TEST_F(WaitScriptsTest, CheckRefusesWhatIsNoCursor) {
-  for (const std::string cursor : {"x", "9:0", "0:0", "1:", "1:x", "1:0:0"}) {
+  for (const std::string cursor : {"x", "10:0", "0:0", "1:", "1:x", "1:0:0"}) {
     EXPECT_FALSE(Check(cursor).ok()) << cursor;
   }
 }
@@ -497,11 +497,16 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
           break;
         }
         case 5: {
-          const std::vector<std::string> keys = {key(), key()};
+          const SignalRequest request = {.partition = partition_,
+                                         .keys = {key(), key()},
+                                         .signal = absl::Bernoulli(gen, 0.5)
+                                                       ? WaitSignal::kCancel
+                                                       : WaitSignal::kNotify};
           const auto script = internal::ToStoredWaits(
-              Run(internal::Scripts().cancel, partition_, keys));
+              Run(internal::Scripts().signal, partition_,
+                  internal::SignalArguments(request)));
           ASSERT_TRUE(script.ok()) << script.status();
-          ExpectSameRows(*script, book_.Cancel(partition_, keys, now_));
+          ExpectSameRows(*script, book_.Signal(request, now_));
           break;
         }
         default: {
@@ -590,8 +595,12 @@ std::vector<ScriptCase> AllScripts() {
         "r", "args"},
        false},
       {"cancel",
-       &internal::WaitScripts::cancel,
-       {"due", "held", "kept", "none"},
+       &internal::WaitScripts::signal,
+       {"c", "due", "held", "kept", "none"},
+       true},
+      {"notify",
+       &internal::WaitScripts::signal,
+       {"n", "due", "held", "kept", "none"},
        true},
       {"get",
        &internal::WaitScripts::get,
@@ -620,7 +629,7 @@ std::vector<ScriptCase> AllScripts() {
 }
 
 // Fills all keys of the partition: one wait is due, one is held after a crash,
-// marked and to be cancelled, and one is kept.
+// marked, notified and to be cancelled, and one is kept.
 void WaitScriptsTest::FillPartition(std::string& fence) {
   server_->Run({"FLUSHALL"});
   ASSERT_TRUE(Enqueue({.partition = partition_,
@@ -647,14 +656,17 @@ void WaitScriptsTest::FillPartition(std::string& fence) {
   ASSERT_TRUE(claimed.ok()) << claimed.status();
   fence = absl::StrCat(claimed->fence);
   ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"held", "1"}).ok());
-  ASSERT_TRUE(Run(internal::Scripts().cancel, partition_, {"held"}).ok());
+  for (const char* signal : {"c", "n"}) {
+    ASSERT_TRUE(
+        Run(internal::Scripts().signal, partition_, {signal, "held"}).ok());
+  }
   ASSERT_TRUE(Enqueue({.partition = partition_,
                        .most_pending = 10,
                        .items = {{.key = "due", .record = "r"}}})
                   .ok());
   std::vector<std::string> command = internal::PartitionKeys(partition_);
   command.insert(command.begin(), "EXISTS");
-  ASSERT_EQ(server_->Run(command), "10");
+  ASSERT_EQ(server_->Run(command), "11");
 }
 
 absl::StatusOr<RedisReply> WaitScriptsTest::RunCase(const ScriptCase& script,
@@ -931,7 +943,10 @@ TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
   now_ += 2'000'000;  // The holder has vanished.
   const absl::StatusOr<ClaimReply> claimed = Claim(request);
   ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_TRUE(Run(internal::Scripts().cancel, partition_, {"a"}).ok());
+  for (const char* signal : {"c", "n"}) {
+    ASSERT_TRUE(
+        Run(internal::Scripts().signal, partition_, {signal, "a"}).ok());
+  }
   ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"a", "1"}).ok());
   ASSERT_TRUE(Settle({.partition = partition_,
                       .lease_us = 1'000'000,

@@ -95,12 +95,11 @@ class MemoryWaitStore final : public WaitStore {
         },
         std::move(callback));
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
     Call<std::vector<StoredWait>>(
-        [partition = std::move(partition), keys = std::move(keys)](
-            WaitBook& book, int64_t now) {
-          return book.Cancel(partition, keys, now);
+        [request = std::move(request)](WaitBook& book, int64_t now) {
+          return book.Signal(request, now);
         },
         std::move(callback));
   }

@@ -46,9 +46,7 @@ class WaitBook {
   SettleReply Settle(const SettleRequest& request, int64_t now);
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request,
                                        int64_t now);
-  std::vector<StoredWait> Cancel(const WaitPartition& partition,
-                                 const std::vector<std::string>& keys,
-                                 int64_t now);
+  std::vector<StoredWait> Signal(const SignalRequest& request, int64_t now);
   std::vector<StoredWait> Get(const WaitPartition& partition,
                               const std::vector<std::string>& keys);
   // All waits in one step.
@@ -78,6 +76,7 @@ class WaitBook {
     std::map<std::string, int64_t> crashes;
     std::map<std::string, int64_t> marks;
     std::set<std::string> cancelled;
+    std::map<std::string, bool> notified;  // Whether the holder knows it.
     std::map<std::string, int64_t> counters;
     int64_t fence = 0;
     int64_t polls = 0;

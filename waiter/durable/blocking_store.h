@@ -37,8 +37,8 @@ class BlockingWaitStore {
   virtual absl::StatusOr<SettleReply> Settle(const SettleRequest& request) = 0;
   virtual absl::StatusOr<EnqueueReply> Enqueue(
       const EnqueueRequest& request) = 0;
-  virtual absl::StatusOr<std::vector<StoredWait>> Cancel(
-      const WaitPartition& partition, const std::vector<std::string>& keys) = 0;
+  virtual absl::StatusOr<std::vector<StoredWait>> Signal(
+      const SignalRequest& request) = 0;
   virtual absl::StatusOr<std::vector<StoredWait>> Get(
       const WaitPartition& partition, const std::vector<std::string>& keys) = 0;
   virtual absl::StatusOr<WaitStore::ScanReply> Scan(

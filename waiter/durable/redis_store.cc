@@ -74,11 +74,12 @@ void RedisWaitStore::Enqueue(EnqueueRequest request,
                 Reading<EnqueueReply>(internal::ToEnqueueReply, callback));
 }
 
-void RedisWaitStore::Cancel(WaitPartition partition,
-                            std::vector<std::string> keys,
+void RedisWaitStore::Signal(SignalRequest request,
                             Callback<std::vector<StoredWait>> callback) {
+  const WaitPartition partition = request.partition;
   client_->Call(
-      internal::Scripts().cancel, PartitionKeys(partition), std::move(keys),
+      internal::Scripts().signal, PartitionKeys(partition),
+      internal::SignalArguments(std::move(request)),
       Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
 }
 

@@ -228,11 +228,12 @@ void StoreThread::Enqueue(EnqueueRequest request,
        });
 }
 
-void StoreThread::Cancel(WaitPartition partition, std::vector<std::string> keys,
+void StoreThread::Signal(SignalRequest request,
                          Callback<std::vector<StoredWait>> callback) {
   Call(true, std::move(callback),
-       [partition = std::move(partition), keys = std::move(keys)](
-           BlockingWaitStore& store) { return store.Cancel(partition, keys); });
+       [request = std::move(request)](BlockingWaitStore& store) {
+         return store.Signal(request);
+       });
 }
 
 void StoreThread::Get(WaitPartition partition, std::vector<std::string> keys,

@@ -110,7 +110,7 @@ const WaitScripts& Scripts() {
       *new WaitScripts{.claim = Script("claim.lua"),
                        .settle = Script("settle.lua"),
                        .enqueue = Script("enqueue.lua"),
-                       .cancel = Script("cancel.lua"),
+                       .signal = Script("signal.lua"),
                        .get = Script("get.lua"),
                        .scan = Script("scan.lua"),
                        .stats = Script("stats.lua"),
@@ -131,7 +131,7 @@ std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
                    partition.index, "}:");
   std::vector<std::string> keys;
   for (const char* key : {"due", "rec", "args", "res", "done", "crash", "mark",
-                          "cancel", "leases", "meta"}) {
+                          "cancel", "leases", "meta", "notify"}) {
     keys.push_back(absl::StrCat(prefix, key));
   }
   return keys;
@@ -199,6 +199,13 @@ std::vector<std::string> EnqueueArguments(const EnqueueRequest& request) {
   return arguments;
 }
 
+std::vector<std::string> SignalArguments(SignalRequest request) {
+  std::vector<std::string> arguments = std::move(request.keys);
+  arguments.insert(arguments.begin(),
+                   std::string(1, static_cast<char>(request.signal)));
+  return arguments;
+}
+
 std::vector<std::string> ExamineArguments(const ExamineRequest& request) {
   std::vector<std::string> arguments = {request.repairs ? "1" : "0",
                                         absl::StrCat(request.missing)};
@@ -209,7 +216,7 @@ std::vector<std::string> ExamineArguments(const ExamineRequest& request) {
 absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
   if (!reply.ok()) return reply.status();
   std::vector<RedisReply>& parts = reply->elements;
-  if (parts.size() != 9) return Unexpected();
+  if (parts.size() != 10) return Unexpected();
   Elements from(*reply);
   ClaimReply claimed;
   claimed.now_us = from.Number();
@@ -239,7 +246,8 @@ absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
                              .args = column(5).text,
                              .crashes = count(column(6)),
                              .marks = count(column(7)),
-                             .is_cancelled = column(8).integer == 1});
+                             .is_cancelled = column(8).integer == 1,
+                             .is_notified = !column(9).text.empty()});
   }
   if (failed) return Unexpected();
   return claimed;

@@ -14,8 +14,8 @@
 // an equal key joins the wait that exists, or finds its result until that is
 // forgotten; so if its outcome is not known, it may be repeated.
 //
-// `DurableClient` also cancels, lists and counts waits. `CheckDurableWaits`
-// finds and repairs damage in the store.
+// `DurableClient` also notifies, cancels, lists and counts waits.
+// `CheckDurableWaits` finds and repairs damage in the store.
 
 #ifndef WAITER_DURABLE_CLIENT_H_
 #define WAITER_DURABLE_CLIENT_H_
@@ -167,6 +167,14 @@ class DurableClient {
   // Asks that the wait ends as cancelled, which it does at the end of the poll
   // in flight, or a third of a lease later. Passes its state to `callback`.
   void Cancel(const std::string& name, const std::string& key,
+              Callback<DurableStatus> callback);
+
+  // Polls a pending wait immediately, whatever its delay, because something has
+  // changed: a webhook came, or another wait ended. The poll begins within
+  // about a second, or when the poll in flight has ended. Polls by delays
+  // continue, so a notification that never comes costs time, and no result.
+  // Passes its state to `callback`.
+  void Notify(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
   void Get(const std::string& name, const std::string& key,
            Callback<DurableStatus> callback);

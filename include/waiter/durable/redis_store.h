@@ -38,7 +38,7 @@ class RedisWaitStore final : public WaitStore {
   void Settle(SettleRequest request, Callback<SettleReply> callback) override;
   void Enqueue(EnqueueRequest request,
                Callback<EnqueueReply> callback) override;
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override;
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override;

@@ -59,6 +59,7 @@ struct ClaimedWait {
   int64_t crashes = 0;
   int64_t marks = 0;
   bool is_cancelled = false;
+  bool is_notified = false;
 };
 
 struct ClaimRequest {
@@ -79,9 +80,10 @@ struct ClaimReply {
 };
 
 enum class SettleAction : char {
-  kRelease = 'r',  // Due again after `delay_us`, for any worker.
-  kHold = 'h',     // Held for another lease, under the new fence.
-  kEnd = 'f',      // Ended, held until its result is delivered.
+  // Due again after `delay_us`, for any worker; immediately after a signal.
+  kRelease = 'r',
+  kHold = 'h',  // Held for another lease, under the new fence.
+  kEnd = 'f',   // Ended, held until its result is delivered.
   kDelivered = 'k',
   kEndUnheard = 'e',  // Ended and delivered, as there is no handler.
 };
@@ -136,6 +138,21 @@ struct EnqueueReply {
   // In the order of the items: whether the wait is new. One that was there is
   // left alone, also if it has ended and is not forgotten yet.
   std::vector<bool> created = {};
+};
+
+// What other processes ask of a pending wait.
+enum class WaitSignal : char {
+  kCancel = 'c',  // To end as cancelled. Kept until it ends.
+  kNotify = 'n',  // To be polled immediately, once.
+};
+
+// Waits that are not pending ignore it. An unheld wait is due immediately, and
+// a held one as soon as it is released. The claim after that tells the holder,
+// and so do those that follow if it vanishes.
+struct SignalRequest {
+  WaitPartition partition = {};
+  std::vector<std::string> keys = {};
+  WaitSignal signal = WaitSignal::kCancel;
 };
 
 // State of a wait in the store.
@@ -246,8 +263,8 @@ class WaitStore {
   virtual void Enqueue(EnqueueRequest request,
                        Callback<EnqueueReply> callback) = 0;
 
-  // Asks that pending waits end as cancelled. Returns them as they are then.
-  virtual void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  // Returns the waits as they are afterwards.
+  virtual void Signal(SignalRequest request,
                       Callback<std::vector<StoredWait>> callback) = 0;
   virtual void Get(WaitPartition partition, std::vector<std::string> keys,
                    Callback<std::vector<StoredWait>> callback) = 0;
