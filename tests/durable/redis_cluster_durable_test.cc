@@ -304,7 +304,8 @@ TEST_F(RedisClusterDurableTest, StoreKeepsItsContract) {
       store->Open("space", "contract", kPartitions, take(opened));
       EXPECT_EQ(opened.get_future().get().value_or(-1), kPartitions);
       std::promise<absl::StatusOr<std::vector<std::string>>> beaten;
-      store->Heartbeat("space", absl::StrCat("w", caller), take(beaten));
+      store->Heartbeat({.space = "space", .worker = absl::StrCat("w", caller)},
+                       take(beaten));
       const auto workers = beaten.get_future().get();
       ASSERT_TRUE(workers.ok()) << workers.status();
       EXPECT_THAT(*workers, testing::Contains(absl::StrCat("w", caller)));

@@ -152,7 +152,8 @@ class Writer {
   }
   void Heartbeat() {
     AnswerOf<std::vector<std::string>>([&](auto callback) {
-      store_->Heartbeat("default", absl::StrCat(Below(5)), std::move(callback));
+      store_->Heartbeat({.space = "default", .worker = absl::StrCat(Below(5))},
+                        std::move(callback));
     }).IgnoreError();
   }
 

@@ -95,8 +95,8 @@ class ScriptedStore final : public BlockingWaitStore {
     return 0;
   }
   absl::StatusOr<std::vector<std::string>> Heartbeat(
-      const std::string& /*space*/, const std::string& worker) override {
-    return std::vector<std::string>{worker};
+      const HeartbeatRequest& r) override {
+    return std::vector<std::string>{r.worker};
   }
   absl::StatusOr<CheckReply> Check(const WaitPartition& /*p*/,
                                    const std::string& /*c*/) override {

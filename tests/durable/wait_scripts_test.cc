@@ -591,8 +591,8 @@ std::vector<ScriptCase> AllScripts() {
        true},
       {"enqueue",
        &internal::WaitScripts::enqueue,
-       {"100", "new", "0", "r", "args", "held", "0", "r", "args", "kept", "0",
-        "r", "args"},
+       {"100", "new", "0", "r", "args", "0", "held", "0", "r", "args", "0",
+        "kept", "0", "r", "args", "0"},
        false},
       {"cancel",
        &internal::WaitScripts::signal,
@@ -623,7 +623,11 @@ std::vector<ScriptCase> AllScripts() {
       {"inspect", &internal::WaitScripts::inspect, {}, true},
       // Of other keys, of which they take the first.
       {"open", &internal::WaitScripts::open, {"n", "4"}, true, true},
-      {"heartbeat", &internal::WaitScripts::heartbeat, {"worker"}, true, true},
+      {"heartbeat",
+       &internal::WaitScripts::heartbeat,
+       {"worker", "0"},
+       true,
+       true},
       {"space", &internal::WaitScripts::space, {}, true, true},
   };
 }
@@ -720,7 +724,7 @@ TEST_F(WaitScriptsTest, ScriptsOfASpaceBeginWithoutTheirKeys) {
   EXPECT_EQ(opened->integer, 4);
   server_->Run({"FLUSHALL"});
   const absl::StatusOr<RedisReply> workers =
-      Run(internal::Scripts().heartbeat, partition_, {"worker"});
+      Run(internal::Scripts().heartbeat, partition_, {"worker", "0"});
   ASSERT_TRUE(workers.ok()) << workers.status();
   EXPECT_THAT(workers->elements, testing::SizeIs(1));
   server_->Run({"FLUSHALL"});
@@ -883,7 +887,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterAHeartbeat) {
         internal::Scripts().heartbeat.text(),
         {{"redis.call('TIME')", absl::StrCat("{", now_ / 1'000'000, ", 0}")}}));
     std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(at_time, {"workers"}, {worker},
+    client_->Call(at_time, {"workers"}, {worker, "0"},
                   [&](absl::StatusOr<RedisReply> got) {
                     reply.set_value(std::move(got));
                   });
@@ -892,7 +896,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterAHeartbeat) {
     for (const RedisReply& id : workers->elements) {
       live.push_back(id.text);
     }
-    EXPECT_EQ(live, book_.Heartbeat("s", worker, now_));
+    EXPECT_EQ(live, book_.Heartbeat({.space = "s", .worker = worker}, now_));
     return live;
   };
   EXPECT_THAT(beat("a"), ElementsAre("a"));

@@ -745,6 +745,45 @@ TEST_P(WaitStoreContractTest, NotifyOutlivesAHolderThatVanished) {
   EXPECT_LE(Get("a").due_us, settled.now_us);
 }
 
+TEST_P(WaitStoreContractTest, ForgetRemovesDeliveredResultsOnly) {
+  ASSERT_TRUE(Enqueue({{.key = "pending", .delay_us = kMinute}}).ok());
+  Add({"ended"});
+  ASSERT_TRUE(Enqueue({{.key = "delivered", .args = "args"}}).ok());
+  const ClaimReply claimed = Claim();
+  ASSERT_THAT(claimed.waits, SizeIs(2));
+  Settle({{.key = "ended",
+           .fence = claimed.fence,
+           .action = SettleAction::kEnd,
+           .record = "1ended",
+           .reason = "success"},
+          {.key = "delivered",
+           .fence = claimed.fence,
+           .action = SettleAction::kEndUnheard,
+           .record = "2over",
+           .value = "value",
+           .reason = "success"}},
+         /*retain_us=*/kMinute);
+  const std::vector<StoredWait> rows =
+      Signal({"pending", "ended", "delivered", "none"}, WaitSignal::kForget);
+  EXPECT_TRUE(rows.at(0).exists());
+  EXPECT_TRUE(rows.at(1).exists());
+  EXPECT_FALSE(rows.at(2).exists());
+  EXPECT_EQ(rows.at(2).args, "");
+  EXPECT_FALSE(rows.at(3).exists());
+  ASSERT_TRUE(Enqueue({{.key = "delivered", .delay_us = kMinute}}).ok());
+  EXPECT_EQ(Get("delivered").value, "");
+}
+
+TEST_P(WaitStoreContractTest, WaitOfAnotherStoreKeepsItsAge) {
+  const auto reply = Enqueue(
+      {{.key = "a", .delay_us = kMinute, .record = "r", .age_us = 3'000'000}});
+  ASSERT_TRUE(reply.ok());
+  const StoredWait wait = Get("a");
+  EXPECT_EQ(wait.record, absl::StrCat("0", reply->now_us - 3'000'000, " r"));
+  EXPECT_GE(*wait.due_us, reply->now_us + kMinute - 1);
+  EXPECT_LE(*wait.due_us, reply->now_us + kMinute);
+}
+
 TEST_P(WaitStoreContractTest, NotifyLeavesNothingBehind) {
   Add({"a"});
   const ClaimReply claimed = Claim();
@@ -900,16 +939,22 @@ TEST_P(WaitStoreContractTest, FirstToOpenANameDividesIt) {
 }
 
 TEST_P(WaitStoreContractTest, WorkersHearOfEachOther) {
-  const auto beat = [&](const std::string& worker) {
+  const auto beat = [&](const std::string& worker, bool leaves = false) {
     return Answer<std::vector<std::string>>(
                [&](WaitStore& store, auto callback) {
-                 store.Heartbeat(partition_.space, worker, std::move(callback));
+                 store.Heartbeat({.space = partition_.space,
+                                  .worker = worker,
+                                  .leaves = leaves},
+                                 std::move(callback));
                })
         .value_or(std::vector<std::string>());
   };
   EXPECT_THAT(beat("a"), ElementsAre("a"));
   EXPECT_THAT(beat("b"), UnorderedElementsAre("a", "b"));
   EXPECT_THAT(beat("a"), UnorderedElementsAre("a", "b"));
+  EXPECT_THAT(beat("b", /*leaves=*/true), ElementsAre("a"));
+  EXPECT_THAT(beat("b", /*leaves=*/true), ElementsAre("a"));
+  EXPECT_THAT(beat("b"), UnorderedElementsAre("a", "b"));
 }
 
 TEST_P(WaitStoreContractTest, SpaceHasItsNamesAndWorkers) {
@@ -928,7 +973,7 @@ TEST_P(WaitStoreContractTest, SpaceHasItsNamesAndWorkers) {
   }
   EXPECT_TRUE(
       Answer<std::vector<std::string>>([&](WaitStore& store, auto callback) {
-        store.Heartbeat(space, "w", std::move(callback));
+        store.Heartbeat({.space = space, .worker = "w"}, std::move(callback));
       }).ok());
   EXPECT_THAT(describe(space).names,
               ElementsAre(std::pair("one", 16), std::pair("two", 8)));

@@ -160,9 +160,7 @@ void WaitBook::SettleOne(Partition& book, const SettleItem& item,
     book.done[item.key] = reply.now_us + request.retain_us;
     return;
   }
-  book.records.erase(item.key);
-  book.args.erase(item.key);
-  book.values.erase(item.key);
+  Forget(book, item.key);
 }
 
 SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
@@ -181,13 +179,15 @@ SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
   }
   Order old = InOrder(book.done, now);
   old.resize(std::min(old.size(), 2 * request.items.size()));
-  for (const auto& [score, key] : old) {
-    book.done.erase(key);
-    book.records.erase(key);
-    book.args.erase(key);
-    book.values.erase(key);
-  }
+  for (const auto& [score, key] : old) Forget(book, key);
   return reply;
+}
+
+void WaitBook::Forget(Partition& book, const std::string& key) {
+  book.done.erase(key);
+  book.records.erase(key);
+  book.args.erase(key);
+  book.values.erase(key);
 }
 
 absl::StatusOr<EnqueueReply> WaitBook::Enqueue(const EnqueueRequest& request,
@@ -216,7 +216,8 @@ absl::StatusOr<EnqueueReply> WaitBook::Enqueue(const EnqueueRequest& request,
     book.done.erase(item.key);
     book.args.erase(item.key);
     book.values.erase(item.key);
-    book.records[item.key] = absl::StrCat("0", now, " ", item.record);
+    book.records[item.key] =
+        absl::StrCat("0", now - item.age_us, " ", item.record);
     book.due.emplace(item.key, Even(now + item.delay_us));
     if (!item.args.empty()) book.args[item.key] = item.args;
   }
@@ -229,6 +230,13 @@ std::vector<StoredWait> WaitBook::Signal(const SignalRequest& request,
   for (const std::string& key : request.keys) {
     const auto due = book.due.find(key);
     const auto record = book.records.find(key);
+    if (request.signal == WaitSignal::kForget) {
+      if (due == book.due.end() && record != book.records.end() &&
+          record->second.front() == static_cast<char>(WaitPhase::kDelivered)) {
+        Forget(book, key);
+      }
+      continue;
+    }
     if (due == book.due.end() || record == book.records.end() ||
         record->second.front() != static_cast<char>(WaitPhase::kPending)) {
       continue;
@@ -390,11 +398,11 @@ int64_t WaitBook::Open(const std::string& space, const std::string& name,
       .first->second;
 }
 
-std::vector<std::string> WaitBook::Heartbeat(const std::string& space,
-                                             const std::string& worker,
+std::vector<std::string> WaitBook::Heartbeat(const HeartbeatRequest& request,
                                              int64_t now) {
-  std::map<std::string, int64_t>& beats = workers_[space];
-  beats[worker] = now;
+  std::map<std::string, int64_t>& beats = workers_[request.space];
+  beats[request.worker] = now;
+  if (request.leaves) beats.erase(request.worker);
   std::vector<std::string> live;
   for (const auto& [time, id] : InOrder(beats, INT64_MAX)) {
     if (time > now - 10'000'000) {

@@ -58,8 +58,8 @@ class WaitBook {
   std::vector<FaultyWait> Examine(const ExamineRequest& request, int64_t now);
   int64_t Open(const std::string& space, const std::string& name,
                int64_t partitions);
-  std::vector<std::string> Heartbeat(const std::string& space,
-                                     const std::string& worker, int64_t now);
+  std::vector<std::string> Heartbeat(const HeartbeatRequest& request,
+                                     int64_t now);
 
   WaitSpace Describe(const std::string& space, int64_t now);
 
@@ -92,6 +92,7 @@ class WaitBook {
   int64_t NextFence(Partition& book, int64_t now, int64_t lease) const;
   void SettleOne(Partition& book, const SettleItem& item,
                  const SettleRequest& request, SettleReply& reply) const;
+  static void Forget(Partition& book, const std::string& key);
   static StoredWait Row(const Partition& book, const std::string& key);
   static std::vector<WaitFault> ExamineOne(Partition& book,
                                            const std::string& key, bool repairs,

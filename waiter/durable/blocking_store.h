@@ -50,7 +50,7 @@ class BlockingWaitStore {
                                        const std::string& name,
                                        int64_t partitions) = 0;
   virtual absl::StatusOr<std::vector<std::string>> Heartbeat(
-      const std::string& space, const std::string& worker) = 0;
+      const HeartbeatRequest& request) = 0;
   virtual absl::StatusOr<WaitSpace> Describe(const std::string& space) = 0;
   virtual absl::StatusOr<CheckReply> Check(const WaitPartition& partition,
                                            const std::string& cursor) = 0;

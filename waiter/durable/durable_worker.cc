@@ -149,6 +149,10 @@ void DurableWorker::Stop() {
     while (Flush(i, now)) {
     }
   }
+  if (!has_started_) return;
+  store_->Heartbeat(
+      {.space = options_.space, .worker = membership_.id(), .leaves = true},
+      [](const auto&) {});
 }
 
 DurableWaitsState DurableWorker::State() const {

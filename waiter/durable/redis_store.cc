@@ -117,10 +117,11 @@ void RedisWaitStore::Open(std::string space, std::string name,
                 Reading<int64_t>(ToNumber, callback));
 }
 
-void RedisWaitStore::Heartbeat(std::string space, std::string worker,
+void RedisWaitStore::Heartbeat(HeartbeatRequest request,
                                Callback<std::vector<std::string>> callback) {
-  client_->Call(internal::Scripts().heartbeat, {internal::WorkersKey(space)},
-                {std::move(worker)},
+  client_->Call(internal::Scripts().heartbeat,
+                {internal::WorkersKey(request.space)},
+                {std::move(request.worker), request.leaves ? "1" : "0"},
                 Reading<std::vector<std::string>>(ToTexts, callback));
 }
 

@@ -275,12 +275,12 @@ void StoreThread::Open(std::string space, std::string name, int64_t partitions,
        });
 }
 
-void StoreThread::Heartbeat(std::string space, std::string worker,
+void StoreThread::Heartbeat(HeartbeatRequest request,
                             Callback<std::vector<std::string>> callback) {
-  Call(
-      true, std::move(callback),
-      [space = std::move(space), worker = std::move(worker)](
-          BlockingWaitStore& store) { return store.Heartbeat(space, worker); });
+  Call(true, std::move(callback),
+       [request = std::move(request)](BlockingWaitStore& store) {
+         return store.Heartbeat(request);
+       });
 }
 
 void StoreThread::Describe(std::string space, Callback<WaitSpace> callback) {

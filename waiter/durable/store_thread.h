@@ -72,7 +72,7 @@ class StoreThread final : public WaitStore {
             Callback<int64_t> callback) override;
   void Open(std::string space, std::string name, int64_t partitions,
             Callback<int64_t> callback) override;
-  void Heartbeat(std::string space, std::string worker,
+  void Heartbeat(HeartbeatRequest request,
                  Callback<std::vector<std::string>> callback) override;
   void Describe(std::string space, Callback<WaitSpace> callback) override;
   void Check(WaitPartition partition, std::string cursor,

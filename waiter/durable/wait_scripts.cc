@@ -189,12 +189,13 @@ std::vector<std::string> SettleArguments(SettleRequest request) {
 
 std::vector<std::string> EnqueueArguments(const EnqueueRequest& request) {
   std::vector<std::string> arguments = {absl::StrCat(request.most_pending)};
-  arguments.reserve(1 + 4 * request.items.size());
+  arguments.reserve(1 + 5 * request.items.size());
   for (const EnqueueItem& item : request.items) {
     arguments.push_back(item.key);
     arguments.push_back(absl::StrCat(item.delay_us));
     arguments.push_back(item.record);
     arguments.push_back(item.args);
+    arguments.push_back(absl::StrCat(item.age_us));
   }
   return arguments;
 }

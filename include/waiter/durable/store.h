@@ -125,6 +125,7 @@ struct EnqueueItem {
   int64_t delay_us = 0;
   std::string record = {};  // What follows the phase and the time.
   std::string args = {};
+  int64_t age_us = 0;  // Since it was enqueued in another store.
 };
 
 struct EnqueueRequest {
@@ -140,15 +141,16 @@ struct EnqueueReply {
   std::vector<bool> created = {};
 };
 
-// What other processes ask of a pending wait.
+// What other processes ask of a wait.
 enum class WaitSignal : char {
   kCancel = 'c',  // To end as cancelled. Kept until it ends.
   kNotify = 'n',  // To be polled immediately, once.
+  kForget = 'f',  // To be forgotten, if its result was delivered.
 };
 
-// Waits that are not pending ignore it. An unheld wait is due immediately, and
-// a held one as soon as it is released. The claim after that tells the holder,
-// and so do those that follow if it vanishes.
+// Waits that are not pending ignore the first two. An unheld wait is due
+// immediately, and a held one as soon as it is released. The claim after that
+// tells the holder, and so do those that follow if it vanishes.
 struct SignalRequest {
   WaitPartition partition = {};
   std::vector<std::string> keys = {};
@@ -166,6 +168,12 @@ struct StoredWait {
   bool is_cancelled = false;
 
   bool exists() const { return !record.empty(); }
+};
+
+struct HeartbeatRequest {
+  std::string space = {};
+  std::string worker = {};
+  bool leaves = false;  // The last one of the worker.
 };
 
 struct WaitStats {
@@ -291,9 +299,9 @@ class WaitStore {
   virtual void Open(std::string space, std::string name, int64_t partitions,
                     Callback<int64_t> callback) = 0;
 
-  // Records a heartbeat of `worker`, and returns the workers of the space whose
-  // last heartbeat is at most 10 s old.
-  virtual void Heartbeat(std::string space, std::string worker,
+  // Returns the workers of the space that have not left and whose last
+  // heartbeat is at most 10 s old.
+  virtual void Heartbeat(HeartbeatRequest request,
                          Callback<std::vector<std::string>> callback) = 0;
 
   virtual void Describe(std::string space, Callback<WaitSpace> callback) = 0;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -401,8 +402,8 @@ absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
   int64_t created = 0;
   for (const EnqueueItem& item : request.items) {
     const bool is_new = Add(partition, {.key = item.key,
-                                        .born_us = now_us_,
-                                        .delay_us = item.delay_us,
+                                        .born_us = now_us_ - item.age_us,
+                                        .delay_us = item.age_us + item.delay_us,
                                         .record = item.record,
                                         .args = item.args});
     reply.created.push_back(is_new);
@@ -419,7 +420,7 @@ absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
 
 bool SqliteWaits::Add(PartitionId partition, const NewWait& wait) {
   if (!Insert(partition, wait) &&
-      !(ForgetIfOld(partition, wait.key) && Insert(partition, wait))) {
+      !(Forget(partition, wait.key, now_us_) && Insert(partition, wait))) {
     return false;
   }
   if (!wait.args.empty()) {
@@ -440,14 +441,15 @@ bool SqliteWaits::Insert(PartitionId partition, const NewWait& wait) {
              Even(wait.born_us + wait.delay_us), SqliteBlob{record}) == 1;
 }
 
-// Deletes the result with the key if it may be forgotten. Returns whether it
-// did.
-bool SqliteWaits::ForgetIfOld(PartitionId partition, std::string_view key) {
+// Deletes the result with the key if it is to be forgotten until `time`.
+// Returns whether it did.
+bool SqliteWaits::Forget(PartitionId partition, std::string_view key,
+                         int64_t time) {
   int64_t id = 0;
   if (SqliteRows rows =
           file_->Query("SELECT id FROM waiter_waits INDEXED BY waiter_key "
                        "WHERE partition = ? AND key = ? AND forget <= ?",
-                       partition, SqliteBlob{key}, now_us_);
+                       partition, SqliteBlob{key}, time);
       rows.Next()) {
     id = rows.Number(0);
   }
@@ -484,6 +486,10 @@ absl::StatusOr<std::vector<StoredWait>> SqliteWaits::Signal(
 
 void SqliteWaits::SignalOne(PartitionId partition, std::string_view key,
                             WaitSignal signal) {
+  if (signal == WaitSignal::kForget) {
+    Forget(partition, key, std::numeric_limits<int64_t>::max());
+    return;
+  }
   const bool cancels = signal == WaitSignal::kCancel;
   file_->Run(
       "UPDATE waiter_waits INDEXED BY waiter_key SET "
@@ -608,17 +614,18 @@ absl::StatusOr<int64_t> SqliteWaits::Open(const std::string& space,
 }
 
 absl::StatusOr<std::vector<std::string>> SqliteWaits::Heartbeat(
-    const std::string& space, const std::string& worker) {
+    const HeartbeatRequest& request) {
   file_->Run(
       "INSERT INTO waiter_workers(space, worker, heartbeat) VALUES (?, ?, ?) "
       "ON CONFLICT(space, worker) DO UPDATE SET heartbeat = excluded.heartbeat",
-      space, worker, now_us_);
+      request.space, request.worker,
+      request.leaves ? now_us_ - kHeartbeatAge - 1 : now_us_);
   file_->Run("DELETE FROM waiter_workers WHERE heartbeat < ?",
              now_us_ - kHeartbeatAge);
   std::vector<std::string> workers;
   SqliteRows rows = file_->Query(
       "SELECT worker FROM waiter_workers WHERE space = ? ORDER BY heartbeat",
-      space);
+      request.space);
   while (rows.Next()) workers.push_back(rows.Bytes(0));
   return Finish(std::move(workers));
 }

@@ -61,7 +61,7 @@ class SqliteWaits final : public BlockingWaitStore {
                                const std::string& name,
                                int64_t partitions) override;
   absl::StatusOr<std::vector<std::string>> Heartbeat(
-      const std::string& space, const std::string& worker) override;
+      const HeartbeatRequest& request) override;
   absl::StatusOr<WaitSpace> Describe(const std::string& space) override;
 
   // In sqlite_checks.cc.
@@ -109,7 +109,7 @@ class SqliteWaits final : public BlockingWaitStore {
   // Returns whether the wait is new.
   bool Add(PartitionId partition, const NewWait& wait);
   bool Insert(PartitionId partition, const NewWait& wait);
-  bool ForgetIfOld(PartitionId partition, std::string_view key);
+  bool Forget(PartitionId partition, std::string_view key, int64_t time);
   int64_t CountNew(PartitionId partition,
                    const std::vector<EnqueueItem>& items);
 
