@@ -432,13 +432,10 @@ std::string_view ToString(DurableStatus::Phase phase) {
 absl::StatusOr<std::unique_ptr<DurableClient>> DurableClient::Make(
     std::shared_ptr<WaitStore> store, const DurableClientOptions& options) {
   if (store == nullptr) return absl::InvalidArgumentError("store is null");
-  if (absl::Status status = internal::CheckName(options.space); !status.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("space: ", status.message()));
-  }
-  if (options.partitions < 1 || options.partitions > 4096) {
-    return internal::InvalidOption("partitions", options.partitions,
-                                   "within [1, 4096]");
+  if (absl::Status status =
+          internal::CheckSpace(options.space, options.partitions);
+      !status.ok()) {
+    return status;
   }
   if (options.max_pending < 1) {
     return internal::InvalidOption("max_pending", options.max_pending,
@@ -483,6 +480,11 @@ void DurableClient::Cancel(const std::string& name, const std::string& key,
 void DurableClient::Notify(const std::string& name, const std::string& key,
                            Callback<DurableStatus> callback) {
   impl_->One(name, key, WaitSignal::kNotify, std::move(callback));
+}
+
+void DurableClient::Forget(const std::string& name, const std::string& key,
+                           Callback<DurableStatus> callback) {
+  impl_->One(name, key, WaitSignal::kForget, std::move(callback));
 }
 
 void DurableClient::Get(const std::string& name, const std::string& key,
