@@ -342,14 +342,27 @@ TEST(CliTest, UnknownVariableIsReportedOnce) {
 }
 
 TEST(CliTest, HelpFitsOneScreen) {
-  for (const char* line :
-       {"--help", "operation --help", "plan --help", "plan --every=1s -h",
-        "simulate --help", "simulate fleet --help",
-        "simulate contention --help", "simulate budgets --help",
-        "simulate learned --help", "report --help", "durable --help",
-        "durable add --help", "durable work --help", "durable status -h",
-        "durable list --help", "durable show --help", "durable cancel --help",
-        "durable check --help"}) {
+  for (const char* line : {"--help",
+                           "operation --help",
+                           "plan --help",
+                           "plan --every=1s -h",
+                           "simulate --help",
+                           "simulate fleet --help",
+                           "simulate contention --help",
+                           "simulate budgets --help",
+                           "simulate learned --help",
+                           "report --help",
+                           "durable --help",
+                           "durable add --help",
+                           "durable work --help",
+                           "durable status -h",
+                           "durable list --help",
+                           "durable show --help",
+                           "durable notify --help",
+                           "durable cancel --help",
+                           "durable forget --help",
+                           "durable move --help",
+                           "durable check --help"}) {
     const Ended help = Call(line);
     EXPECT_EQ(help.code, 0) << line;
     EXPECT_THAT(help.err, IsEmpty()) << line;
