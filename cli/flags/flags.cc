@@ -22,8 +22,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "cli/flags/closest_name.h"
 #include "cli/flags/variables.h"
+#include "cli/text/closest_name.h"
 #include "cli/text/duration_text.h"
 
 namespace waiter::cli {
