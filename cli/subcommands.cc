@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -25,6 +26,7 @@
 #include "cli/commands/wait_command.h"
 #include "cli/flags/variables.h"
 #include "cli/run/exit_code.h"
+#include "cli/text/closest_name.h"
 #include "waiter/version.h"
 
 namespace waiter::cli {
@@ -58,6 +60,20 @@ std::vector<std::string> FlagsOf(const Subcommands& subcommands) {
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
+}
+
+// Returns the subcommand that `word` is a misspelled name of, or an empty text.
+// A word like this is no target either.
+std::string MeantSubcommand(const Subcommands& subcommands,
+                            std::string_view word) {
+  if (word.empty() || word.find_first_of(":/.=-") != std::string_view::npos) {
+    return "";
+  }
+  std::vector<std::string> names;
+  for (const auto& subcommand : subcommands) {
+    names.emplace_back(subcommand->name());
+  }
+  return ClosestName(word, names);
 }
 
 void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
@@ -108,6 +124,15 @@ int RunWaiter(absl::Span<const std::string> args,
     // The others are asked for what they write, a wait is not.
     if (code != 0 || first == "exec" || first == "operation") return code;
     return WrittenExitCode(out, absl::StrCat("waiter ", first), err);
+  }
+  if (const std::string meant = MeantSubcommand(subcommands, first);
+      !meant.empty()) {
+    return ExitCode(absl::InvalidArgumentError(
+                        absl::StrCat(first,
+                                     ": no command and no target; did "
+                                     "you mean ",
+                                     meant, "?")),
+                    "waiter", err);
   }
   return wait.Run(invocation);
 }

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/commands/durable_output.h"
@@ -28,10 +29,13 @@
 #include "cli/commands/durable_work.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
+#include "cli/output/terminal.h"
+#include "cli/probes/target.h"
 #include "cli/run/durable_store.h"
 #include "cli/run/durable_target.h"
 #include "cli/run/exit_code.h"
 #include "cli/text/duration_text.h"
+#include "cli/text/printable.h"
 #include "waiter/durable/client.h"
 #include "waiter/durable/store.h"
 
@@ -49,18 +53,26 @@ constexpr std::string_view kUsage =
     "  status  shows how many waits there are, and how late they are\n"
     "  list    lists the waits, and the results that are kept\n"
     "  show    shows one wait\n"
+    "  notify  polls a wait immediately\n"
     "  cancel  ends a wait\n"
+    "  forget  removes the result of a wait\n"
+    "  move    moves waits to another store\n"
     "  check   looks for damage in the store, and repairs it\n"
     "\n"
     "waiter durable ACTION --help shows the flags of an action.\n";
 
 constexpr absl::Duration kWatchGap = absl::Seconds(2);
+constexpr absl::Duration kReplaceGap = absl::Milliseconds(200);
+constexpr absl::Duration kReplaceLimit = absl::Seconds(30);
+constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J";
 constexpr int kNo = 1;
 
 // The arguments of all actions but `work`.
 struct Arguments {
   DurableStoreFlags store;
+  std::string to;
   std::string key;
+  bool replace = false;
   std::optional<absl::Duration> timeout;
   absl::Duration first_delay;
   bool json = false;
@@ -69,7 +81,17 @@ struct Arguments {
   int max_overdue = 0;
 };
 
-enum class Action : uint8_t { kAdd, kStatus, kList, kShow, kCancel, kCheck };
+enum class Action : uint8_t {
+  kAdd,
+  kStatus,
+  kList,
+  kShow,
+  kNotify,
+  kCancel,
+  kForget,
+  kMove,
+  kCheck
+};
 
 struct ActionForm {
   Action action;
@@ -94,8 +116,16 @@ constexpr std::array kActions = {
                2},
     ActionForm{Action::kShow, "show", "--store=FILE [FLAG...] NAME KEY",
                "Shows one wait.", 3, 3},
+    ActionForm{Action::kNotify, "notify", "--store=FILE [FLAG...] NAME KEY",
+               "Asks that a wait is polled immediately.", 3, 3},
     ActionForm{Action::kCancel, "cancel", "--store=FILE [FLAG...] NAME KEY",
                "Asks that a wait ends as cancelled.", 3, 3},
+    ActionForm{Action::kForget, "forget", "--store=FILE [FLAG...] NAME KEY",
+               "Removes the result of a wait, so that the wait can be added "
+               "again.",
+               3, 3},
+    ActionForm{Action::kMove, "move", "--from=FILE --to=URL [FLAG...] NAME",
+               "Moves the pending waits of a name to another store.", 2, 2},
     ActionForm{Action::kCheck, "check", "--store=FILE [FLAG...] NAME",
                "Looks for damaged waits, and settings of the server that "
                "endanger them.",
@@ -105,7 +135,13 @@ constexpr std::array kActions = {
 Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
   Flags flags(absl::StrCat(kCommand, " ", form.name),
               std::string(form.arguments), std::string(form.summary));
-  arguments.store.AddTo(flags);
+  if (form.action == Action::kMove) {
+    arguments.store.AddTo(flags, "from");
+    flags.Add("to", "URL", "store that the waits move to", arguments.to);
+    flags.HideValues("to");
+  } else {
+    arguments.store.AddTo(flags);
+  }
   switch (form.action) {
     case Action::kAdd:
       flags.Add("timeout", "40m", "when to give up; default as the workers say",
@@ -123,6 +159,10 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
                 arguments.key);
       // The variable is that of programs that workers run.
       flags.HasNoVariable("key");
+      flags.AddSwitch("replace",
+                      "first end a wait with the key and another target",
+                      arguments.replace);
+      flags.HasNoVariable("replace");
       break;
     case Action::kStatus:
       flags.AddSwitch("json", "print JSON, a line for each look at a name",
@@ -146,7 +186,10 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
                       arguments.repair);
       flags.HasNoVariable("repair");
       break;
+    case Action::kNotify:
     case Action::kCancel:
+    case Action::kForget:
+    case Action::kMove:
       flags.AddSwitch("json", "print JSON", arguments.json);
       break;
   }
@@ -187,14 +230,84 @@ absl::StatusOr<std::vector<DurableRequest>> ReadTargets(
   return requests;
 }
 
+absl::StatusOr<DurableStatus> Get(const Call& call, const std::string& key) {
+  return Answer<DurableStatus>([&](auto callback) {
+    call.client.Get(call.name(), key, std::move(callback));
+  });
+}
+
+// Ends and forgets the wait that has the key.
+absl::Status Remove(const Call& call, const std::string& key) {
+  const absl::Time end = absl::Now() + kReplaceLimit;
+  for (bool is_cancelled = false; absl::Now() < end;) {
+    const absl::StatusOr<DurableStatus> status = Get(call, key);
+    if (!status.ok()) return status.status();
+    if (status->phase == DurableStatus::Phase::kUnknown) {
+      return absl::OkStatus();
+    }
+    const bool is_over = status->phase == DurableStatus::Phase::kDelivered;
+    if (is_over || !is_cancelled) {
+      const absl::StatusOr<DurableStatus> after =
+          Answer<DurableStatus>([&](auto callback) {
+            if (is_over) {
+              call.client.Forget(call.name(), key, std::move(callback));
+            } else {
+              call.client.Cancel(call.name(), key, std::move(callback));
+            }
+          });
+      if (!after.ok()) return after.status();
+      is_cancelled = true;
+    } else {
+      absl::SleepFor(kReplaceGap);
+    }
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      key, ": to be cancelled, but no worker has ended it within ",
+      absl::FormatDuration(kReplaceLimit), "; start one, and add it again"));
+}
+
+// Adds the requests whose keys are those of waits for other targets, in place
+// of these. Returns how many those are.
+absl::StatusOr<int64_t> Replace(const Call& call,
+                                const std::vector<DurableRequest>& requests) {
+  int64_t replaced = 0;
+  for (const DurableRequest& request : requests) {
+    const absl::StatusOr<DurableStatus> known = Get(call, request.key);
+    if (!known.ok()) return known.status();
+    if (known->phase == DurableStatus::Phase::kUnknown ||
+        known->args == request.args) {
+      continue;
+    }
+    if (!call.arguments.replace) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(request.key, ": known with another target, ",
+                       WithoutSecrets(known->args),
+                       "; choose another key, or --replace that wait"));
+    }
+    if (absl::Status status = Remove(call, request.key); !status.ok()) {
+      return status;
+    }
+    const absl::StatusOr<bool> created = Answer<bool>([&](auto callback) {
+      call.client.Enqueue(call.name(), request, std::move(callback));
+    });
+    if (!created.ok()) return created.status();
+    ++replaced;
+  }
+  return replaced;
+}
+
 absl::StatusOr<int> Add(const Call& call,
-                        std::vector<DurableRequest> requests) {
+                        const std::vector<DurableRequest>& requests) {
   const auto count = static_cast<int64_t>(requests.size());
-  const absl::StatusOr<int64_t> added = Answer<int64_t>([&](auto callback) {
-    call.client.EnqueueMany(call.name(), std::move(requests),
-                            std::move(callback));
+  absl::StatusOr<int64_t> added = Answer<int64_t>([&](auto callback) {
+    call.client.EnqueueMany(call.name(), requests, std::move(callback));
   });
   if (!added.ok()) return added.status();
+  if (*added < count) {
+    const absl::StatusOr<int64_t> replaced = Replace(call, requests);
+    if (!replaced.ok()) return replaced.status();
+    *added += *replaced;
+  }
   if (call.arguments.json) {
     call.out << DurableAddedJson(call.name(), *added, count - *added) << '\n';
     return 0;
@@ -203,6 +316,17 @@ absl::StatusOr<int> Add(const Call& call,
   if (*added < count) call.out << ", " << count - *added << " known before";
   call.out << '\n';
   return 0;
+}
+
+absl::Status CheckKnown(const DurableSpace& space, const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [other, partitions] : space.names) {
+    if (other == name) return absl::OkStatus();
+    known.push_back(other);
+  }
+  return absl::NotFoundError(absl::StrCat(
+      name, ": no client or worker has used this name",
+      known.empty() ? "" : "; the space has ", absl::StrJoin(known, ", ")));
 }
 
 // Looks at the names of a space, one or all.
@@ -216,6 +340,10 @@ class Watcher {
     if (!space.ok()) return space.status();
     std::vector<std::pair<std::string, int64_t>> names = space->names;
     if (call_.words.size() > 1) {
+      if (absl::Status status = CheckKnown(*space, call_.name());
+          !status.ok()) {
+        return status;
+      }
       names = {{call_.name(), call_.arguments.store.partitions}};
     }
     std::vector<DurableLook> looks;
@@ -266,9 +394,13 @@ class Watcher {
 
 absl::StatusOr<int> Status(const Call& call) {
   Watcher watcher(call);
+  const Terminal terminal = ThisTerminal();
+  const bool is_page = call.arguments.watch && !call.arguments.json &&
+                       terminal.out && !terminal.dumb;
   while (true) {
     const absl::StatusOr<std::vector<DurableLook>> looks = watcher.Look();
     if (!looks.ok()) return looks.status();
+    if (is_page) call.out << kClearScreen;
     int64_t overdue = 0;
     std::string_view gap;
     for (const DurableLook& look : *looks) {
@@ -287,7 +419,7 @@ absl::StatusOr<int> Status(const Call& call) {
                  : 0;
     }
     absl::SleepFor(kWatchGap);
-    if (!call.arguments.json) call.out << '\n';
+    if (!call.arguments.json && !is_page) call.out << '\n';
   }
 }
 
@@ -309,12 +441,15 @@ absl::StatusOr<int> List(const Call& call) {
   return 0;
 }
 
-absl::StatusOr<int> ShowOrCancel(const Call& call, bool cancels) {
+// Shows a wait, after the action.
+absl::StatusOr<int> ActOn(const Call& call, Action action) {
   const std::string& key = call.words[2];
   const absl::StatusOr<DurableStatus> status =
       Answer<DurableStatus>([&](auto callback) {
-        if (cancels) {
+        if (action == Action::kCancel) {
           call.client.Cancel(call.name(), key, std::move(callback));
+        } else if (action == Action::kNotify) {
+          call.client.Notify(call.name(), key, std::move(callback));
         } else {
           call.client.Get(call.name(), key, std::move(callback));
         }
@@ -322,12 +457,60 @@ absl::StatusOr<int> ShowOrCancel(const Call& call, bool cancels) {
   if (!status.ok()) return status.status();
   if (call.arguments.json) {
     call.out << DurableJson(*status) << '\n';
-  } else if (cancels) {
-    call.out << DurableLine(*status, absl::Now()) << '\n';
-  } else {
+  } else if (action == Action::kShow) {
     call.out << DurableText(*status, absl::Now());
+  } else {
+    call.out << DurableLine(*status, absl::Now()) << '\n';
   }
   return status->phase == DurableStatus::Phase::kUnknown ? kNo : 0;
+}
+
+absl::StatusOr<int> Forget(const Call& call) {
+  const std::string& key = call.words[2];
+  absl::StatusOr<DurableStatus> status = Get(call, key);
+  if (!status.ok()) return status.status();
+  if (status->phase == DurableStatus::Phase::kPending ||
+      status->phase == DurableStatus::Phase::kEnded) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(key, ": ", std::string(ToString(status->phase)),
+                     "; only a result that was delivered can be forgotten"));
+  }
+  const bool is_known = status->phase == DurableStatus::Phase::kDelivered;
+  if (is_known) {
+    status = Answer<DurableStatus>([&](auto callback) {
+      call.client.Forget(call.name(), key, std::move(callback));
+    });
+    if (!status.ok()) return status.status();
+  }
+  if (call.arguments.json) {
+    call.out << DurableJson(*status) << '\n';
+  } else {
+    call.out << (is_known ? "forgotten  " : "unknown    ") << Printable(key)
+             << '\n';
+  }
+  return is_known ? 0 : kNo;
+}
+
+absl::StatusOr<int> Move(const Call& call) {
+  const absl::StatusOr<std::shared_ptr<WaitStore>> to =
+      ConnectToWaitStore(call.arguments.to);
+  if (!to.ok()) return to.status();
+  const absl::StatusOr<DurableMoveReport> report =
+      Answer<DurableMoveReport>([&](auto callback) {
+        MoveDurableWaits(call.store, *to, call.name(),
+                         {.space = call.arguments.store.space,
+                          .partitions = call.arguments.store.partitions},
+                         std::move(callback));
+      });
+  if (!report.ok()) return report.status();
+  if (call.arguments.json) {
+    call.out << DurableMoveJson(call.name(), *report) << '\n';
+  } else {
+    call.out << DurableMoveText(*report);
+  }
+  const bool is_complete = report->held == 0 && report->undelivered == 0 &&
+                           report->conflicts.empty();
+  return is_complete ? 0 : kNo;
 }
 
 absl::StatusOr<int> Check(const Call& call) {
@@ -364,6 +547,9 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
   if (absl::Status status = arguments.store.TakeStore(*words); !status.ok()) {
     return status;
   }
+  if (form.action == Action::kMove && arguments.to.empty()) {
+    return absl::InvalidArgumentError("name the other store: --to=URL");
+  }
   if (words->size() < form.least_words || words->size() > form.most_words) {
     return absl::InvalidArgumentError(
         absl::StrCat("usage: ", kCommand, " ", form.name, " ", form.arguments));
@@ -390,19 +576,23 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
                      *store,    **client, invocation.out};
   switch (form.action) {
     case Action::kAdd:
-      return Add(call, std::move(requests));
+      return Add(call, requests);
     case Action::kStatus:
       return Status(call);
     case Action::kList:
       return List(call);
-    case Action::kShow:
-      return ShowOrCancel(call, /*cancels=*/false);
     case Action::kCheck:
       return Check(call);
+    case Action::kForget:
+      return Forget(call);
+    case Action::kMove:
+      return Move(call);
+    case Action::kShow:
+    case Action::kNotify:
     case Action::kCancel:
       break;
   }
-  return ShowOrCancel(call, /*cancels=*/true);
+  return ActOn(call, form.action);
 }
 
 int ToExitCode(const absl::StatusOr<int>& code, std::string_view action,
@@ -448,7 +638,7 @@ int DurableCommand::Run(const Invocation& invocation) const {
   return ExitCode(
       absl::InvalidArgumentError(
           "no such action; the actions are add, work, status, list, show, "
-          "cancel and check"),
+          "notify, cancel, forget, move and check"),
       kCommand, invocation.err);
 }
 

@@ -177,6 +177,41 @@ std::string DurableAddedJson(std::string_view name, int64_t added,
       {{"name", std::string(name)}, {"added", added}, {"known", known}});
 }
 
+std::string DurableMoveText(const DurableMoveReport& report) {
+  std::string text;
+  AppendField("moved", absl::StrCat(report.moved), text);
+  if (report.held > 0) {
+    AppendField("held",
+                absl::StrCat(report.held,
+                             ", by workers that died; move again once their "
+                             "leases have ended"),
+                text);
+  }
+  if (report.undelivered > 0) {
+    AppendField("undelivered",
+                absl::StrCat(report.undelivered,
+                             ", which a worker of the old store must deliver"),
+                text);
+  }
+  for (const std::string& key : report.conflicts) {
+    AppendField("conflict",
+                absl::StrCat(key,
+                             ", which the new store has with another "
+                             "target"),
+                text);
+  }
+  return text;
+}
+
+std::string DurableMoveJson(std::string_view name,
+                            const DurableMoveReport& report) {
+  return JsonText({{"name", std::string(name)},
+                   {"moved", report.moved},
+                   {"held", report.held},
+                   {"undelivered", report.undelivered},
+                   {"conflicts", report.conflicts}});
+}
+
 std::string DurableCheckText(const DurableCheckReport& report, bool repairs) {
   std::string text;
   for (const WaitServer& server : report.servers) {

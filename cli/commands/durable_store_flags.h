@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "cli/flags/flags.h"
 #include "waiter/durable/client.h"
 
@@ -25,13 +26,15 @@ namespace waiter::cli {
 
 struct DurableStoreFlags {
   std::string store = {};
+  std::string name = "store";  // Of its flag.
   std::string space = "default";
   int partitions = 16;
 
-  void AddTo(Flags& flags) {
-    flags.Add("store", "FILE",
+  void AddTo(Flags& flags, const std::string& flag = "store") {
+    flags.Add(flag, "FILE",
               "file of the waits, postgres://HOST or redis://HOST", store);
-    flags.HideValues("store");
+    flags.HideValues(flag);
+    name = flag;
     flags.Add("space", "default", "separates programs that share a store",
               space);
     flags.Add("partitions", "16", "parts of a name, as its workers have them",
@@ -46,14 +49,15 @@ struct DurableStoreFlags {
                            absl::StartsWith(words[0], "redis+cluster://"));
     if (store.empty()) {
       if (has_url) return absl::OkStatus();
-      return absl::InvalidArgumentError(
-          "name the store: --store=FILE, --store=postgres://HOST or "
-          "--store=redis://HOST");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "name the store: --", name, "=FILE, --", name,
+          "=postgres://HOST or --", name, "=redis://HOST"));
     }
     if (has_url) {
       return absl::InvalidArgumentError(
-          "--store names the store, and so does a URL in front of NAME: give "
-          "one of them");
+          absl::StrCat("--", name,
+                       " names the store, and so does a URL in front of NAME: "
+                       "give one of them"));
     }
     words.insert(words.begin(), store);
     return absl::OkStatus();

@@ -22,8 +22,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "cli/commands/durable_store_flags.h"
+#include "cli/commands/durable_work_log.h"
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/http_flags.h"
@@ -84,6 +86,7 @@ struct Arguments {
   absl::Duration retain = absl::Hours(24);
   absl::Duration drain = absl::Seconds(25);
   std::vector<std::string> program;
+  DurableWorkLog log;
 };
 
 Flags MakeFlags(Arguments& arguments) {
@@ -102,6 +105,7 @@ Flags MakeFlags(Arguments& arguments) {
   flags.Add("retain", "24h", "how long results are kept", arguments.retain);
   flags.Add("drain", "25s", "time for polls and programs after SIGTERM",
             arguments.drain);
+  arguments.log.AddTo(flags);
   flags.BeginTopic("when", "delays and limits");
   arguments.policy.AddTo(flags);
   flags.Add("shared-rate", "URL",
@@ -189,6 +193,15 @@ class Worker {
     return ok ? absl::OkStatus() : absl::UnavailableError(message);
   }
 
+  // Returns a policy whose waits are logged.
+  WaitOptions Logged(WaitOptions policy, const std::string& name) {
+    policy.hooks.observer =
+        arguments_.log.ObserverOf(name, [this](std::string line) {
+          loop_.Post([this, line = std::move(line)] { Warn(line); });
+        });
+    return policy;
+  }
+
   void Warn(std::string_view message) {
     err_ << kCommand << ": " << Printable(message) << '\n' << std::flush;
   }
@@ -204,19 +217,46 @@ class Worker {
   std::ostream& err_;
 };
 
+// Says what there is to do for a name.
+void Introduce(const std::string& name, const DurableStats& stats,
+               const DurableSpace& space, int threads, Worker& worker) {
+  const auto enqueued = std::find_if(
+      stats.counters.begin(), stats.counters.end(),
+      [](const auto& counter) { return counter.first == "enqueued"; });
+  if (enqueued != stats.counters.end() && enqueued->second > 0) {
+    worker.Warn(absl::StrCat("serves ", name, " with ", threads,
+                             " threads: ", stats.pending, " waits pending, ",
+                             stats.overdue, " overdue"));
+    return;
+  }
+  std::vector<std::string> others;
+  for (const auto& [other, partitions] : space.names) {
+    if (other != name) others.push_back(other);
+  }
+  worker.Warn(absl::StrCat("serves ", name, ", to which no wait was ever added",
+                           others.empty() ? "" : "; the space also has ",
+                           absl::StrJoin(others, ", ")));
+}
+
 // Returns an error if the store does not answer, or divides a name otherwise.
 absl::Status CheckStore(const std::shared_ptr<WaitStore>& store,
-                        const DurableStoreFlags& flags,
-                        const std::vector<std::string>& names) {
+                        const Arguments& arguments,
+                        const std::vector<std::string>& names, Worker& worker) {
+  const DurableStoreFlags& flags = arguments.store;
   const absl::StatusOr<std::unique_ptr<DurableClient>> client =
       DurableClient::Make(
           store, {.space = flags.space, .partitions = flags.partitions});
   if (!client.ok()) return client.status();
+  const absl::StatusOr<DurableSpace> space = Answer<DurableSpace>(
+      [&](auto callback) { (*client)->Describe(std::move(callback)); });
+  if (!space.ok()) return space.status();
   for (const std::string& name : names) {
-    absl::Status status = Answer<DurableStats>([&](auto callback) {
-                            (*client)->Stats(name, std::move(callback));
-                          }).status();
-    if (!status.ok()) return status;
+    const absl::StatusOr<DurableStats> stats = Answer<DurableStats>(
+        [&](auto callback) { (*client)->Stats(name, std::move(callback)); });
+    if (!stats.ok()) return stats.status();
+    if (!arguments.log.quiet()) {
+      Introduce(name, *stats, *space, arguments.parallel, worker);
+    }
   }
   return absl::OkStatus();
 }
@@ -310,13 +350,13 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
                .retain = arguments.retain});
   if (!waits.ok()) return waits.status();
   const std::vector<std::string> names(words.begin() + 1, words.end());
-  if (absl::Status status = CheckStore(*store, arguments.store, names);
-      !status.ok()) {
-    return status;
-  }
   EventLoop loop;
   ProcessReaper reaper(loop);
   Worker worker(arguments, http, loop, reaper, out, err);
+  if (absl::Status status = CheckStore(*store, arguments, names, worker);
+      !status.ok()) {
+    return status;
+  }
   for (const std::string& name : names) {
     DurableHandler handler;
     if (!arguments.program.empty()) {
@@ -325,7 +365,7 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
       };
     }
     absl::Status status = (*waits)->Register(
-        name, policy,
+        name, worker.Logged(policy, name),
         [&worker](const DurablePoll& poll) { return worker.Ask(poll); },
         std::move(handler));
     if (!status.ok()) return status;
@@ -374,6 +414,7 @@ absl::Status DurableWork(const Invocation& invocation) {
       return status;
     }
   }
+  if (absl::Status status = arguments.log.Open(); !status.ok()) return status;
   absl::StatusOr<WaitOptions> policy = PolicyOf(arguments, flags);
   if (!policy.ok()) return policy.status();
   const absl::StatusOr<HttpOptions> http = arguments.http.Options(flags);

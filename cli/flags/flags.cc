@@ -22,8 +22,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "cli/flags/closest_name.h"
 #include "cli/flags/variables.h"
+#include "cli/text/closest_name.h"
 #include "cli/text/duration_text.h"
 
 namespace waiter::cli {
@@ -380,10 +380,10 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
     if (used_next) ++i;
   }
   for (Flag& flag : flags_) {
-    if (!flag.has_variable || Settled(flag)) continue;
+    if (!flag.has_variable) continue;
     const std::string_view text =
         FindVariable(environment, VariableOf(flag.name));
-    if (text.empty()) continue;
+    if (text.empty() || Settled(flag)) continue;
     absl::Status status = ReadVariable(flag, text);
     if (!status.ok()) return status;
   }

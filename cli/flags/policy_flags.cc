@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/random/bit_gen_ref.h"
+#include "absl/random/distributions.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -23,6 +26,7 @@
 #include "waiter/backoff.h"
 #include "waiter/delay_source.h"
 #include "waiter/options.h"
+#include "waiter/poll.h"
 
 namespace waiter::cli {
 namespace {
@@ -30,6 +34,9 @@ namespace {
 // Shorter delays count as this long: without any delay, a poll that takes
 // microseconds would be repeated for the whole time of the wait.
 constexpr absl::Duration kLeastDelay = absl::Milliseconds(10);
+
+constexpr absl::Duration kMinPace = absl::Seconds(1);
+constexpr absl::Duration kMaxPace = absl::Seconds(8);
 
 absl::StatusOr<absl::Duration> ReadDelay(std::string_view text) {
   const absl::StatusOr<absl::Duration> delay = ParseDurationText(text);
@@ -93,6 +100,17 @@ void ApplyDelays(const BackoffOptions& delays, WaitOptions& options) {
   options.errors.throttled_backoff.max_delay *= 2;
 }
 
+std::optional<absl::Duration> Pace(const DelayRequest& request,
+                                   absl::BitGenRef gen) {
+  const absl::Duration computed = request.computed();
+  if (request.found.status() != PollStatus::kNotReady) return computed;
+  const absl::Duration limit =
+      std::clamp(request.elapsed / 20, kMinPace, kMaxPace);
+  if (computed <= limit) return computed;
+  // Not all of many processes poll at the same time.
+  return std::max(request.retry_after, absl::Uniform(gen, 0.9, 1.0) * limit);
+}
+
 std::string JitterText(Jitter jitter) {
   if (jitter.kind() == Jitter::Kind::kDecorrelated) return "decorrelated";
   if (jitter.above() == 0) {
@@ -121,16 +139,16 @@ void PolicyFlags::AddTimeoutTo(Flags& flags) {
             });
 }
 
-void PolicyFlags::AddDelaysTo(Flags& flags) {
-  flags.Add("every", "1s", "constant delay between polls",
-            [this](std::string_view text) {
-              const absl::StatusOr<absl::Duration> delay = ReadDelay(text);
-              if (!delay.ok()) return delay.status();
-              delays_ = {.initial_delay = *delay,
-                         .max_delay = *delay,
-                         .multiplier = 1};
-              return absl::OkStatus();
-            });
+void PolicyFlags::AddDelaysTo(Flags& flags, std::string_view limit) {
+  flags.Add(
+      "every", "1s", absl::StrCat("constant delay; the default grows", limit),
+      [this](std::string_view text) {
+        const absl::StatusOr<absl::Duration> delay = ReadDelay(text);
+        if (!delay.ok()) return delay.status();
+        delays_ = {
+            .initial_delay = *delay, .max_delay = *delay, .multiplier = 1};
+        return absl::OkStatus();
+      });
   flags.Add(
       "backoff", "1s,1.5,15s", "growing delays: first, factor, cap",
       [this](std::string_view text) { return ReadBackoff(text, delays_); });
@@ -161,6 +179,8 @@ void PolicyFlags::AddDelaysTo(Flags& flags) {
               return absl::OkStatus();
             });
 }
+
+DelayFunction PolicyFlags::DefaultPace() { return Pace; }
 
 bool PolicyFlags::ChoosesDelays(const Flags& flags) {
   return flags.Given("every") || flags.Given("backoff") ||

@@ -12,6 +12,7 @@
 #define WAITER_CLI_FLAGS_POLICY_FLAGS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@
 #include "cli/flags/flags.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
 
 namespace waiter::cli {
@@ -37,12 +39,19 @@ class PolicyFlags {
 
   // Adds the same flags in two parts: --timeout, and all others.
   void AddTimeoutTo(Flags& flags);
-  void AddDelaysTo(Flags& flags);
+  // `limit` follows "the default grows" in the help.
+  void AddDelaysTo(Flags& flags, std::string_view limit = "");
 
   // Returns the policy that the flags ask for, with the defaults of
   // `WaitOptions` where no flag was given. Returns an error with the names of
   // flags that contradict each other.
   absl::StatusOr<WaitOptions> Options(const Flags& flags) const;
+
+  // Returns the delays of a wait whose command line chooses none: those of the
+  // options, but after "not ready" at most a second or, if that is more, a
+  // twentieth of the time waited so far, up to 8 s. So a target is found within
+  // a second or 5 %.
+  static DelayFunction DefaultPace();
 
   // Returns whether a flag that chooses the delays was given.
   static bool ChoosesDelays(const Flags& flags);

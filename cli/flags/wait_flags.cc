@@ -87,7 +87,7 @@ void WaitFlags::AddTo(Flags& flags) {
 }
 
 void WaitFlags::AddTimesTo(Flags& flags) {
-  policy_.AddDelaysTo(flags);
+  policy_.AddDelaysTo(flags, " to 1s, or to 5 %");
   flags.Add("expect", "60s", "how long it usually takes; few polls before that",
             expected_);
   flags.Add("probe-timeout", "10s", "longest time that one poll may take",
@@ -185,6 +185,9 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
       .timeout_code = timeout_code_,
       .failure_code = failure_code_};
   if (flags.Given("max-errors")) options.max_errors = max_errors_;
+  if (!PolicyFlags::ChoosesDelays(flags) && !flags.Given("expect")) {
+    options.policy.delay_source = PolicyFlags::DefaultPace();
+  }
   if (flags.Given("seed")) options.policy.hooks.seed = seed_;
   options.policy.confirm.hold_for = hold_;
   options.policy.confirm.successes = successes_;

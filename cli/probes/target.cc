@@ -28,6 +28,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cli/probes/host_port.h"
+#include "cli/text/closest_name.h"
 #include "cli/text/duration_text.h"
 #include "cli/text/percent.h"
 #include "cli/text/printable.h"
@@ -231,10 +232,14 @@ absl::Status NoScheme(std::string_view text) {
         "the name has SRV records instead of an address; write one of its "
         "hosts as mongodb://HOST");
   }
-  const std::string known =
-      absl::StrJoin(kSchemes, ", ", [](std::string* out, const SchemeForm& s) {
-        absl::StrAppend(out, s.name);
-      });
+  std::vector<std::string> names;
+  for (const SchemeForm& form : kSchemes) names.emplace_back(form.name);
+  if (const std::string closest = ClosestName(text.substr(0, length), names);
+      !closest.empty()) {
+    return Invalid(absl::StrCat("unknown scheme ", text.substr(0, length),
+                                "; did you mean ", closest, "?"));
+  }
+  const std::string known = absl::StrJoin(names, ", ");
   if (length == 0) {
     return Invalid(absl::StrCat(
         "no scheme; write it as tcp://HOST:PORT, or with one of: ", known));
@@ -295,8 +300,17 @@ absl::Status ReadLogin(std::string_view user_info, std::string_view path,
   return absl::OkStatus();
 }
 
-absl::Status NoSlashes(const SchemeForm& form) {
-  return InvalidForm(absl::StrCat("no // after ", form.name, ":"), form);
+// `rest` follows the colon.
+absl::Status NoSlashes(std::string_view rest, const SchemeForm& form) {
+  const std::string why = absl::StrCat("no // after ", form.name, ":");
+  std::string_view host =
+      rest.substr(std::min(rest.find_first_not_of('/'), rest.size()));
+  host = host.substr(0, host.find_first_of("/?#"));
+  if (form.scheme == Scheme::kHttpUnix || host.empty() ||
+      absl::StrContains(rest, '@')) {
+    return InvalidForm(why, form);
+  }
+  return Invalid(absl::StrCat(why, "; write it as ", form.name, "://", host));
 }
 
 // Returns the error for a URL with an @ where no password may have it.
@@ -330,7 +344,7 @@ absl::Status ReadHttpOverSocket(std::string_view socket, std::string_view user,
 // Reads http+unix://SOCKET/PATH.
 absl::Status ReadHttpUnix(std::string_view rest, const SchemeForm& form,
                           Target& target) {
-  if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(form);
+  if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(rest, form);
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   const std::string_view path = rest.substr(end);
   const size_t user_end = rest.substr(0, end).rfind('@') + 1;
@@ -398,7 +412,7 @@ absl::Status ReadGrpcService(std::string_view authority, std::string_view path,
 
 absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
                      Target& target) {
-  if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(form);
+  if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(rest, form);
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   std::string_view authority = rest.substr(0, end);
   const size_t user_end = authority.rfind('@') + 1;
@@ -416,11 +430,13 @@ absl::Status ReadUrl(std::string_view rest, const SchemeForm& form,
   }
   absl::StatusOr<HostPort> host_port = ParseHostPort(authority, form.port);
   // Text that looks like a host and a port may be a user and part of a
-  // password, which must not be shown. An @ in the rest of a URL is common.
-  const std::string_view unlikely = !host_port.ok() ? path
-                                    : IsHttp(form.scheme)
-                                        ? std::string_view()
-                                        : path.substr(0, path.find('?'));
+  // password, which must not be shown. An @ is common in a path of HTTP, and in
+  // a query that follows a path.
+  std::string_view unlikely = path;
+  if (host_port.ok() && absl::StartsWith(path, "/")) {
+    unlikely = IsHttp(form.scheme) ? std::string_view()
+                                   : path.substr(0, path.find('?'));
+  }
   if (absl::StrContains(unlikely, '@')) return MisplacedAt();
   if (!host_port.ok()) {
     return InvalidForm(std::string(host_port.status().message()), form);

@@ -152,6 +152,9 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"simulate contention --clients=10,,20", "'' is not a number of clients"},
       {"simulate contention --clients=99999", "between 1 and 10000"},
       {"simulate contention --threads=0", "--threads=0: it must be"},
+      {"plna --every=1s",
+       "waiter: plna: no command and no target; did you mean plan?"},
+      {"simulat fleet", "did you mean simulate?"},
       {"durable", "waiter durable: give an action, such as add or work"},
       {"durable redis://u:secret@h", "no such action; the actions are add,"},
       {"durable add redis://h jobs", "usage: waiter durable add --store=FILE"},
@@ -342,14 +345,27 @@ TEST(CliTest, UnknownVariableIsReportedOnce) {
 }
 
 TEST(CliTest, HelpFitsOneScreen) {
-  for (const char* line :
-       {"--help", "operation --help", "plan --help", "plan --every=1s -h",
-        "simulate --help", "simulate fleet --help",
-        "simulate contention --help", "simulate budgets --help",
-        "simulate learned --help", "report --help", "durable --help",
-        "durable add --help", "durable work --help", "durable status -h",
-        "durable list --help", "durable show --help", "durable cancel --help",
-        "durable check --help"}) {
+  for (const char* line : {"--help",
+                           "operation --help",
+                           "plan --help",
+                           "plan --every=1s -h",
+                           "simulate --help",
+                           "simulate fleet --help",
+                           "simulate contention --help",
+                           "simulate budgets --help",
+                           "simulate learned --help",
+                           "report --help",
+                           "durable --help",
+                           "durable add --help",
+                           "durable work --help",
+                           "durable status -h",
+                           "durable list --help",
+                           "durable show --help",
+                           "durable notify --help",
+                           "durable cancel --help",
+                           "durable forget --help",
+                           "durable move --help",
+                           "durable check --help"}) {
     const Ended help = Call(line);
     EXPECT_EQ(help.code, 0) << line;
     EXPECT_THAT(help.err, IsEmpty()) << line;

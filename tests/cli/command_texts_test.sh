@@ -49,7 +49,7 @@ complete_words() {
 }
 
 for line in '' exec operation plan report budgets 'simulate budgets' 'simulate fleet' 'simulate contention' 'simulate learned' \
-  'durable add' 'durable work' 'durable status' 'durable list' 'durable show' 'durable cancel' 'durable check'; do
+  'durable add' 'durable work' 'durable status' 'durable list' 'durable show' 'durable notify' 'durable cancel' 'durable forget' 'durable move' 'durable check'; do
   # shellcheck disable=SC2086 # words
   expected=$(flags_of $line)
   [[ -n $expected ]] || fail "no flags of waiter $line"
@@ -73,7 +73,7 @@ same 'a target after its label' 'redis:// rediss://' "$(complete_words waiter db
 same 'a flag' '--timeout= --timeout-code=' "$(complete_words waiter tcp : //localhost:1 --timeo)"
 same 'the value of a flag' 'plain' "$(complete_words waiter --progress = pl)"
 same 'all values of a flag' 'auto always never' "$(complete_words waiter --color =)"
-same 'actions' 'add work status list show cancel check' "$(complete_words waiter durable '')"
+same 'actions' 'add work status list show notify cancel forget move check' "$(complete_words waiter durable '')"
 same 'models' 'budgets fleet contention learned' "$(complete_words waiter simulate '')"
 same 'a program' 'true' "$(complete_words waiter file:x -- tru | grep -x true | head -n 1)"
 : >"$texts/a.log"

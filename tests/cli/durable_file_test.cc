@@ -121,8 +121,106 @@ TEST_F(DurableFileTest, StoreMayBeAVariable) {
                     {.environment = {"WAITER_STORE=" + Path("jobs.db")}});
   EXPECT_EQ(add.Wait(), 0) << add.err();
   EXPECT_THAT(Durable("list"), HasSubstr("pending"));
+  EXPECT_THAT(Durable("notify", {"a"}), HasSubstr("a"));
   EXPECT_THAT(Durable("cancel", {"a"}), HasSubstr("a"));
   Durable("show", {"none"}, 1);
+}
+
+TEST_F(DurableFileTest, KnownKeyWithAnotherTargetIsAnErrorOrReplaced) {
+  const auto add = [&](const std::string& target, bool replaces) {
+    std::vector<std::string> words = {"durable", "add", Store(), "jobs",
+                                      target};
+    if (replaces) words.push_back("--replace");
+    WaiterProcess process(std::move(words));
+    process.Wait();
+    return process.out() + process.err();
+  };
+  EXPECT_EQ(add("db=pid:1", false), "1 added\n");
+  EXPECT_EQ(add("db=pid:1", false), "0 added, 1 known before\n");
+  EXPECT_EQ(add("db=pid:2", false),
+            "waiter durable add: db: known with another target, db=pid:1; "
+            "choose another key, or --replace that wait\n");
+  const auto worker = Work("worker");
+  EXPECT_EQ(add("db=file:" + Path("none"), true), "1 added\n");
+  EXPECT_THAT(Durable("show", {"db"}), HasSubstr("db=file:"));
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+}
+
+TEST_F(DurableFileTest, ForgottenResultCanBeAddedAgain) {
+  Durable("add", {"a=pid:1", "b=file:" + Path("none")});
+  const auto worker = Work("worker");
+  ASSERT_TRUE(Eventually(
+      [&] { return absl::StrContains(Durable("show", {"a"}), "delivered"); }));
+  EXPECT_EQ(Durable("add", {"a=pid:1"}), "0 added, 1 known before\n");
+  EXPECT_EQ(Durable("forget", {"a"}), "forgotten  a\n");
+  EXPECT_EQ(Durable("forget", {"a"}, 1), "unknown    a\n");
+  EXPECT_EQ(Durable("add", {"a=pid:1"}), "1 added\n");
+  WaiterProcess pending({"durable", "forget", Store(), "jobs", "b"});
+  EXPECT_NE(pending.Wait(), 0);
+  EXPECT_THAT(pending.err(), HasSubstr("b: pending; only a result that was"));
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+}
+
+TEST_F(DurableFileTest, WaitsMoveToAnotherFile) {
+  Durable("add", {"a=pid:1", "b=file:" + Path("none")});
+  const auto move = [&](const std::string& from, const std::string& to) {
+    WaiterProcess process(
+        {"durable", "move", "--from=" + from, "--to=" + to, "jobs"});
+    process.Wait();
+    return process.out() + process.err();
+  };
+  const std::string other = Path("other.db");
+  EXPECT_EQ(move(Path("jobs.db"), other), "moved            2\n");
+  EXPECT_EQ(Durable("list"), "");
+  WaiterProcess list({"durable", "list", "--store=" + other, "jobs"});
+  list.Wait();
+  EXPECT_THAT(list.out(), AllOf(HasSubstr("pending    a  0 polls"),
+                                HasSubstr("pending    b  0 polls")));
+  EXPECT_THAT(move(other, other), HasSubstr("both stores are the same one"));
+  WaiterProcess incomplete({"durable", "move", "--from=" + other, "jobs"});
+  EXPECT_NE(incomplete.Wait(), 0);
+  EXPECT_THAT(incomplete.err(), HasSubstr("name the other store: --to=URL"));
+}
+
+TEST_F(DurableFileTest, UnknownNameIsAnErrorOfStatusAndAWarningOfWork) {
+  Durable("add", {"a=pid:1"});
+  WaiterProcess status({"durable", "status", Store(), "jbos"});
+  EXPECT_NE(status.Wait(), 0);
+  EXPECT_THAT(status.err(),
+              HasSubstr("jbos: no client or worker has used this name; the "
+                        "space has jobs"));
+  WaiterProcess work({"durable", "work", Store(), "jbos"});
+  EXPECT_TRUE(
+      work.ReadUntil("serves jbos, to which no wait was ever added; the space "
+                     "also has jobs"));
+  work.Signal(SIGTERM);
+  EXPECT_EQ(work.Wait(), 0);
+  EXPECT_THAT(Durable("status"), HasSubstr("workers          0"));
+}
+
+TEST_F(DurableFileTest, WorkSaysAndLogsWhatItDoes) {
+  Durable("add", {"a=pid:1"});
+  WaiterProcess work({"durable", "work", Store(), "jobs", "--verbose",
+                      "--log-json=" + Path("log")});
+  ASSERT_TRUE(Eventually(
+      [&] { return absl::StrContains(Durable("show", {"a"}), "delivered"); }));
+  work.Signal(SIGTERM);
+  EXPECT_EQ(work.Wait(), 0);
+  EXPECT_THAT(
+      work.err(),
+      AllOf(HasSubstr("serves jobs with 16 threads: 1 waits pending"),
+            HasSubstr("jobs a: claimed\n"), HasSubstr("jobs a: poll 1: "),
+            HasSubstr("jobs a: success after 1 poll in ")));
+  std::ifstream log(Path("log"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(log, line);) lines.push_back(line);
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_THAT(lines[0],
+              HasSubstr(R"("event":"claim","name":"jobs","key":"a")"));
+  EXPECT_THAT(lines[1], HasSubstr(R"("attempt":1,"class":"SUCCESS")"));
+  EXPECT_THAT(lines[2], HasSubstr(R"("reason":"success","attempts":1)"));
 }
 
 TEST_F(DurableFileTest, FileThatIsNoStoreIsAnErrorThatNamesIt) {

@@ -41,7 +41,7 @@ class BentWaitStore final : public WaitStore {
   std::function<void(const SettleRequest&, absl::StatusOr<SettleReply>&)>
       settle;
   Bend<EnqueueReply> enqueue;
-  Bend<std::vector<StoredWait>> rows;  // Of `Cancel` and `Get`.
+  Bend<std::vector<StoredWait>> rows;  // Of `Signal` and `Get`.
   Bend<ScanReply> scan;
   Bend<WaitStats> stats;
   Bend<int64_t> mark;
@@ -55,6 +55,10 @@ class BentWaitStore final : public WaitStore {
   std::vector<std::function<void()>> kept;
   // If not OK, calls have no effect and get this.
   absl::Status down;
+  // After so many calls the store is away: they get kUnavailable, although they
+  // may have had an effect. Below zero: never.
+  int64_t calls_until_away = -1;
+  bool is_effect_lost = false;
 
   int64_t calls = 0;
   int64_t claims = 0;
@@ -70,6 +74,7 @@ class BentWaitStore final : public WaitStore {
     inner_->Claim(request, [this, request, callback = std::move(callback)](
                                absl::StatusOr<ClaimReply> reply) {
       if (claim != nullptr) claim(request, reply);
+      if (IsAway()) reply = kAway;
       callback(std::move(reply));
     });
   }
@@ -83,6 +88,7 @@ class BentWaitStore final : public WaitStore {
     inner_->Settle(request, [this, request, callback = std::move(callback)](
                                 absl::StatusOr<SettleReply> reply) {
       if (settle != nullptr) settle(request, reply);
+      if (IsAway()) reply = kAway;
       Give(callback, std::move(reply));
     });
   }
@@ -94,11 +100,10 @@ class BentWaitStore final : public WaitStore {
     if (Fails(callback)) return;
     inner_->Enqueue(std::move(request), Bent(&enqueue, std::move(callback)));
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
     if (Fails(callback)) return;
-    inner_->Cancel(std::move(partition), std::move(keys),
-                   Bent(&rows, std::move(callback)));
+    inner_->Signal(std::move(request), Bent(&rows, std::move(callback)));
   }
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override {
@@ -131,11 +136,10 @@ class BentWaitStore final : public WaitStore {
     inner_->Open(std::move(space), std::move(name), partitions,
                  Bent(&open, std::move(callback)));
   }
-  void Heartbeat(std::string space, std::string worker,
+  void Heartbeat(HeartbeatRequest request,
                  Callback<std::vector<std::string>> callback) override {
     if (Fails(callback)) return;
-    inner_->Heartbeat(std::move(space), std::move(worker),
-                      Bent(&beat, std::move(callback)));
+    inner_->Heartbeat(std::move(request), Bent(&beat, std::move(callback)));
   }
   void Describe(std::string space, Callback<WaitSpace> callback) override {
     if (Fails(callback)) return;
@@ -164,12 +168,16 @@ class BentWaitStore final : public WaitStore {
   Clock& clock() override { return inner_->clock(); }
 
  private:
+  inline static const absl::Status kAway = absl::UnavailableError("away");
+
   template <typename T>
   Callback<T> Bent(const Bend<T>* bend, Callback<T> callback) {
-    return [bend, callback = std::move(callback)](absl::StatusOr<T> reply) {
-      if (*bend != nullptr) (*bend)(reply);
-      callback(std::move(reply));
-    };
+    return
+        [this, bend, callback = std::move(callback)](absl::StatusOr<T> reply) {
+          if (*bend != nullptr) (*bend)(reply);
+          if (IsAway()) reply = kAway;
+          callback(std::move(reply));
+        };
   }
 
   template <typename T>
@@ -181,12 +189,16 @@ class BentWaitStore final : public WaitStore {
   template <typename T>
   bool Fails(Callback<T>& callback) {
     ++calls;
-    if (down.ok()) return false;
-    inner_->RunAt(
-        clock().MonotonicNow(),
-        [status = down, callback = std::move(callback)] { callback(status); });
+    if (calls_until_away > 0) --calls_until_away;
+    const bool is_away = IsAway() && is_effect_lost;
+    if (down.ok() && !is_away) return false;
+    inner_->RunAt(clock().MonotonicNow(),
+                  [status = is_away ? kAway : down,
+                   callback = std::move(callback)] { callback(status); });
     return true;
   }
+
+  bool IsAway() const { return calls_until_away == 0; }
 
   const std::shared_ptr<WaitStore> inner_;
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <random>
 #include <string>
@@ -53,7 +54,7 @@ TEST(ClaimPacerTest, ReplyDecidesWhenToClaimAgain) {
     if (claim.has_value()) pacer.OnReply(*claim, count, next_due_in, 0, kNow);
     return pacer.next_time() - kNow;
   };
-  EXPECT_EQ(reply(10, std::nullopt), seconds(0)) << "there may be more";
+  EXPECT_EQ(reply(8, std::nullopt), seconds(0)) << "there may be more";
   EXPECT_EQ(reply(3, milliseconds(70)), milliseconds(70));
   EXPECT_EQ(reply(3, nanoseconds(1)), milliseconds(5));
   EXPECT_EQ(reply(3, seconds(9)), milliseconds(250));
@@ -84,7 +85,7 @@ TEST(ClaimPacerTest, SleepingWaitsLeaveRoom) {
   const size_t small = pacer.AddName({.max_held = 2, .partitions = 1});
   for (int i = 0; i < 67; ++i) pacer.OnHeld(name);
   EXPECT_FALSE(pacer.IsFull(name, false));
-  for (int i = 0; i < 21; ++i) pacer.OnDue(name);
+  for (int i = 0; i < 5; ++i) pacer.OnDue(name);
   EXPECT_TRUE(pacer.IsFull(name, false)) << "many are due";
   EXPECT_FALSE(pacer.IsFull(name, true));
   pacer.OnHeld(small);
@@ -93,6 +94,62 @@ TEST(ClaimPacerTest, SleepingWaitsLeaveRoom) {
   EXPECT_TRUE(pacer.IsFull(small, false)) << "of its own limit";
   pacer.OnHeld(name);
   EXPECT_TRUE(pacer.IsFull(name, true)) << "an eighth is left free";
+}
+
+// Polls what it claims, one wait after the other. Returns how many may be due
+// after so many polls.
+int64_t MaxDueAfter(int polls, nanoseconds poll_time, bool is_limited = false) {
+  ClaimPacer pacer(10'000, 250);
+  const size_t name = pacer.AddName(
+      {.max_held = 10'000, .is_limited = is_limited, .partitions = 1});
+  pacer.Open(name);
+  MonotonicTime now = kNow;
+  std::deque<MonotonicTime> due;
+  while (polls-- > 0) {
+    while (const std::optional<ClaimPacer::Claim> claim = pacer.Next(now)) {
+      for (int64_t i = 0; i < claim->max_waits; ++i) {
+        pacer.OnHeld(name);
+        pacer.OnDue(name);
+        due.push_back(now);
+      }
+      pacer.OnReply(*claim, claim->max_waits, std::nullopt, 0, now);
+    }
+    if (due.empty()) return 0;
+    pacer.OnPolled(name, due.front(), now);
+    pacer.OnGone(name);
+    due.pop_front();
+    now += poll_time;
+  }
+  return pacer.max_due(name);
+}
+
+TEST(ClaimPacerTest, WaitsThatMayBeDueFollowTheTimeOfPolls) {
+  EXPECT_EQ(MaxDueAfter(0, seconds(10)), 8);
+  EXPECT_EQ(MaxDueAfter(20, seconds(10)), 1);
+  EXPECT_LE(MaxDueAfter(200, seconds(1)), 2);
+  const int64_t slow = MaxDueAfter(200, milliseconds(100));
+  EXPECT_GE(slow, 2);
+  EXPECT_LE(slow, 6);
+  const int64_t fast = MaxDueAfter(5000, milliseconds(1));
+  EXPECT_GE(fast, 200);
+  EXPECT_LE(fast, 600);
+  EXPECT_EQ(MaxDueAfter(5000, nanoseconds(0)), 1000);
+  EXPECT_EQ(MaxDueAfter(5000, nanoseconds(0), /*is_limited=*/true), 250);
+}
+
+TEST(ClaimPacerTest, RoomThatIsNotUsedIsGivenUp) {
+  ClaimPacer pacer(10'000, 250);
+  const size_t name = pacer.AddName({.max_held = 10'000, .partitions = 1});
+  pacer.Open(name);
+  for (int i = 0; i < 1000; ++i) pacer.OnDue(name);
+  for (int i = 0; i < 900; ++i) pacer.OnPolled(name, kNow, kNow);
+  EXPECT_GT(pacer.max_due(name), 100);
+  for (int i = 0; i < 100; ++i) pacer.OnPolled(name, kNow, kNow);
+  for (int i = 0; i < 40; ++i) {
+    const MonotonicTime now = kNow + seconds(i);
+    pacer.OnReply(*pacer.Next(now), 0, std::nullopt, 0, now);
+  }
+  EXPECT_EQ(pacer.max_due(name), 8);
 }
 
 // Drives a pacer at random and compares it with counts of its own.
@@ -110,7 +167,7 @@ class PacerModel {
           .partitions = absl::Uniform<size_t>(gen_, 1, 5)};
       const size_t name = pacer_.AddName(options);
       EXPECT_EQ(name, names_.size());
-      names_.push_back({options, options.is_limited ? batch_ : 4 * batch_});
+      names_.push_back({options});
       owners_.insert(owners_.end(), options.partitions, name);
       in_flight_.resize(owners_.size());
       pacer_.Open(name);
@@ -174,7 +231,6 @@ class PacerModel {
  private:
   struct Name {
     ClaimPacer::Name options;
-    int64_t max_due;
     int64_t held = 0;
     int64_t due = 0;
     int64_t requested = 0;
@@ -185,8 +241,11 @@ class PacerModel {
     while (const std::optional<ClaimPacer::Claim> claim = pacer_.Next(now_)) {
       Name& name = names_[owners_[claim->partition]];
       EXPECT_FALSE(in_flight_[claim->partition].has_value());
-      const int64_t left = name.max_due - name.due - name.expected;
-      EXPECT_GE(2 * left, name.max_due) << "small claims cost as much";
+      const int64_t max_due = pacer_.max_due(owners_[claim->partition]);
+      EXPECT_GE(max_due, 1);
+      EXPECT_LE(max_due, (name.options.is_limited ? 1 : 4) * batch_);
+      const int64_t left = max_due - name.due - name.expected;
+      EXPECT_GE(2 * left, max_due) << "small claims cost as much";
       EXPECT_EQ(claim->max_waits,
                 std::min({batch_, left, max_held_ - held_ - requested_,
                           name.options.max_held - name.held - name.requested}));
@@ -226,7 +285,8 @@ class PacerModel {
   }
 
   void Poll(size_t name) {
-    pacer_.OnPolled(name);
+    pacer_.OnPolled(name, now_ - milliseconds(absl::Uniform(gen_, 0, 1000)),
+                    now_);
     --names_[name].due;
   }
 
@@ -258,6 +318,124 @@ TEST(ClaimPacerTest, ClaimsAreWithinAllLimitsAndNoPartitionIsForgotten) {
     for (int i = 0; i < 200 && !HasFailure(); ++i) model.Step();
     if (!HasFailure()) model.ExpectRest();
     if (HasFailure()) return;
+  }
+}
+
+// Workers that share a backlog of waits, each of which ends with its first
+// poll. A poll keeps a thread busy for `poll_time`.
+class Backlog {
+ public:
+  static constexpr size_t kPartitions = 16;
+
+  Backlog(uint64_t seed, size_t workers, size_t threads, int64_t waits,
+          nanoseconds poll_time)
+      : poll_time_(poll_time), gen_(seed), waits_(kPartitions) {
+    std::vector<std::string> ids;
+    for (size_t i = 0; i < workers; ++i) {
+      ids.push_back(absl::StrCat("w", seed, "-", i));
+    }
+    for (const std::string& id : ids) {
+      Worker& worker = workers_.emplace_back(id, threads);
+      for (size_t i = 0; i < kPartitions; ++i) {
+        worker.membership.AddPartition("job", static_cast<int>(i));
+      }
+      worker.membership.OnWorkers(ids);
+      worker.pacer.Open(worker.pacer.AddName(
+          {.max_held = 10'000, .partitions = kPartitions}));
+    }
+    for (int64_t i = 0; i < waits; ++i) {
+      ++waits_[absl::Uniform<size_t>(gen_, 0, kPartitions)];
+    }
+  }
+
+  // Returns when the last wait has ended.
+  nanoseconds Run() {
+    MonotonicTime now = kNow;
+    MonotonicTime end = kNow;
+    while (now < MonotonicTime::max()) {
+      MonotonicTime next = MonotonicTime::max();
+      for (Worker& worker : workers_) {
+        Claim(worker, now);
+        const MonotonicTime busy_until = StartPolls(worker, now);
+        if (busy_until != MonotonicTime::max()) end = std::max(end, busy_until);
+        next = std::min(next, busy_until);
+        if (HasWaits()) next = std::min(next, worker.pacer.next_time());
+      }
+      now = std::max(next, now + nanoseconds(1));
+      if (next == MonotonicTime::max()) break;
+    }
+    return end - kNow;
+  }
+
+ private:
+  struct Worker {
+    Worker(const std::string& id, size_t threads)
+        : membership(id), busy_until(threads) {}
+
+    Membership membership;
+    ClaimPacer pacer{10'000, 250};
+    std::deque<MonotonicTime> due;
+    std::vector<MonotonicTime> busy_until;  // Of each thread.
+  };
+
+  bool HasWaits() const {
+    return std::any_of(waits_.begin(), waits_.end(),
+                       [](int64_t count) { return count > 0; });
+  }
+
+  void Claim(Worker& worker, MonotonicTime now) {
+    while (const auto claim = worker.pacer.Next(now)) {
+      int64_t& left = waits_[claim->partition];
+      const int64_t count = std::min(left, claim->max_waits);
+      left -= count;
+      for (int64_t i = 0; i < count; ++i) {
+        worker.pacer.OnHeld(0);
+        worker.pacer.OnDue(0);
+        worker.due.push_back(now);
+      }
+      worker.pacer.OnReply(*claim, count, std::nullopt,
+                           worker.membership.rank(claim->partition), now);
+    }
+  }
+
+  // Returns when the next thread is free that is busy now.
+  MonotonicTime StartPolls(Worker& worker, MonotonicTime now) {
+    MonotonicTime next = MonotonicTime::max();
+    for (MonotonicTime& busy_until : worker.busy_until) {
+      if (busy_until <= now && !worker.due.empty()) {
+        worker.pacer.OnPolled(0, worker.due.front(), now);
+        worker.pacer.OnGone(0);
+        worker.due.pop_front();
+        busy_until = now + poll_time_;
+      }
+      if (busy_until > now) next = std::min(next, busy_until);
+    }
+    return next;
+  }
+
+  const nanoseconds poll_time_;
+  std::mt19937_64 gen_;
+  std::deque<Worker> workers_;
+  std::vector<int64_t> waits_;  // In the store, of each partition.
+};
+
+TEST(ClaimPacerTest, WorkersShareABacklogEvenlyWhateverPollsTake) {
+  const uint64_t seed = FirstSeed();
+  for (const nanoseconds poll_time :
+       {nanoseconds(milliseconds(1)), nanoseconds(milliseconds(10)),
+        nanoseconds(milliseconds(100)), nanoseconds(seconds(1)),
+        nanoseconds(seconds(10))}) {
+    for (const size_t workers : {1, 2, 3, 8}) {
+      for (const size_t threads : {1, 4}) {
+        SCOPED_TRACE(testing::Message()
+                     << "WAITER_TEST_SEED=" << seed << ", polls of "
+                     << poll_time.count() << " ns, " << workers
+                     << " workers with " << threads << " threads");
+        const auto waits = static_cast<int64_t>(100 * workers * threads);
+        Backlog backlog(seed, workers, threads, waits, poll_time);
+        EXPECT_LE(backlog.Run(), 120 * poll_time);
+      }
+    }
   }
 }
 

@@ -194,6 +194,8 @@ TEST_F(DurableCheckTest, LeftoversOfWaitsThatAreGone) {
   ExpectOnly(WaitFault::kLeftover, "none");
   Book(0).cancelled.insert("none");
   ExpectOnly(WaitFault::kLeftover, "none");
+  Book(0).notified["none"] = false;
+  ExpectOnly(WaitFault::kLeftover, "none");
   BookOf("a").marks["a"] = 1;
   ExpectOnly(WaitFault::kLeftover, "a");
   EXPECT_EQ(BookOf("a").args["a"], "args");

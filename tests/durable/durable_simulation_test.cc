@@ -302,7 +302,11 @@ class Chaos {
         break;
       }
       case 5:
-        CancelOne(AnyKey());
+        if (absl::Bernoulli(gen_, 0.5)) {
+          CancelOne(AnyKey());
+        } else {
+          (void)world_.Notify(AnyKey());
+        }
         break;
       case 6:
         // The wait is there, unless the store has lost it.

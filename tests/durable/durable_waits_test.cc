@@ -421,6 +421,42 @@ TEST_P(DurableWaitsTest, CancelOfAHeldWaitIsSeenWithinAThirdOfALease) {
   EXPECT_LE(world.polls.back().time, cancelled + absl::Seconds(5.1));
 }
 
+TEST_P(DurableWaitsTest, NotifyPollsAWaitThatSleeps) {
+  world.policy.timeout = absl::Hours(10);
+  world.policy.backoff = Every(absl::Hours(1));
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  (void)world.Enqueue({.key = "late", .first_delay = absl::Hours(2)});
+  world.Run(absl::Minutes(1));
+  ASSERT_THAT(world.polls, SizeIs(1));
+  const absl::Duration notified = world.clock.Elapsed();
+  EXPECT_EQ(world.Notify("a").phase, Phase::kPending);
+  EXPECT_EQ(world.Notify("late").phase, Phase::kPending);
+  EXPECT_EQ(world.Notify("nothing").phase, Phase::kUnknown);
+  world.Run(absl::Seconds(1));
+  ASSERT_THAT(world.polls, SizeIs(3));
+  EXPECT_LE(world.polls.back().time, notified + absl::Seconds(1));
+  // Delays continue as before.
+  world.Run(absl::Minutes(59));
+  EXPECT_THAT(world.polls, SizeIs(3));
+  world.Run(absl::Minutes(2));
+  EXPECT_THAT(world.polls, SizeIs(5));
+}
+
+TEST_P(DurableWaitsTest, NotifyDuringAPollLeadsToAnotherPoll) {
+  world.policy.backoff = Every(absl::Hours(1));
+  world.function = [&](const DurablePoll&) -> Poll<std::string> {
+    if (world.polls.size() == 1) {
+      world.client->Notify(DurableWorld::kName, "a", [](const auto&) {});
+    }
+    return NotReady();
+  };
+  world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Seconds(5));
+  EXPECT_THAT(world.polls, SizeIs(2));
+}
+
 TEST_P(DurableWaitsTest, ResultIsDeliveredUntilTheHandlerTakesIt) {
   world.function = ReadyAt(world, absl::ZeroDuration());
   world.handler = [&](const DurableResult& result) {

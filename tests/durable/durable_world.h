@@ -88,6 +88,11 @@ class DurableWorld {
       is_dead_ = true;
       store_->Die();
     }
+    // The process ends in an orderly way.
+    void Leave() {
+      is_dead_ = true;
+      waits_ = nullptr;
+    }
     // The process stands still, and goes on at `time`.
     void StopUntil(absl::Duration time) {
       stopped_until_ = time;
@@ -187,7 +192,7 @@ class DurableWorld {
     DurableWorld& world_;
     const int index_;
     const std::shared_ptr<MemoryWaitStore> store_;
-    const std::unique_ptr<DurableWaits> waits_;
+    std::unique_ptr<DurableWaits> waits_;
     absl::Duration stopped_until_;
     MonotonicTime next_pump_ = MonotonicTime::max();
     bool is_dead_ = false;
@@ -245,8 +250,15 @@ class DurableWorld {
     return **std::move(status);
   }
   DurableStatus Cancel(const std::string& key) {
+    return Signal(&DurableClient::Cancel, key);
+  }
+  DurableStatus Notify(const std::string& key) {
+    return Signal(&DurableClient::Notify, key);
+  }
+  DurableStatus Signal(decltype(&DurableClient::Cancel) signal,
+                       const std::string& key) {
     std::optional<absl::StatusOr<DurableStatus>> status;
-    client->Cancel(kName, key, [&](absl::StatusOr<DurableStatus> got) {
+    ((*client).*signal)(kName, key, [&](absl::StatusOr<DurableStatus> got) {
       status = std::move(got);
     });
     while (!status.has_value()) Run(absl::Microseconds(100));

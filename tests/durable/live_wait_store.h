@@ -78,12 +78,11 @@ class LiveWaitStore final : public WaitStore {
            return book.Enqueue(request, now);
          });
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
     Call(std::move(callback),
-         [partition = std::move(partition), keys = std::move(keys)](
-             WaitBook& book, int64_t now) {
-           return book.Cancel(partition, keys, now);
+         [request = std::move(request)](WaitBook& book, int64_t now) {
+           return book.Signal(request, now);
          });
   }
   void Get(WaitPartition partition, std::vector<std::string> keys,
@@ -120,12 +119,11 @@ class LiveWaitStore final : public WaitStore {
       return book.Open(space, name, partitions);
     });
   }
-  void Heartbeat(std::string space, std::string worker,
+  void Heartbeat(HeartbeatRequest request,
                  Callback<std::vector<std::string>> callback) override {
     Call(std::move(callback),
-         [space = std::move(space), worker = std::move(worker)](WaitBook& book,
-                                                                int64_t now) {
-           return book.Heartbeat(space, worker, now);
+         [request = std::move(request)](WaitBook& book, int64_t now) {
+           return book.Heartbeat(request, now);
          });
   }
   void Describe(std::string space, Callback<WaitSpace> callback) override {

@@ -66,9 +66,9 @@ class LoggedWaitStore final : public WaitStore {
                Callback<EnqueueReply> callback) override {
     inner_->Enqueue(std::move(request), std::move(callback));
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
-    inner_->Cancel(std::move(partition), std::move(keys), std::move(callback));
+    inner_->Signal(std::move(request), std::move(callback));
   }
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override {
@@ -95,9 +95,9 @@ class LoggedWaitStore final : public WaitStore {
   void Describe(std::string space, Callback<WaitSpace> callback) override {
     inner_->Describe(std::move(space), std::move(callback));
   }
-  void Heartbeat(std::string space, std::string worker,
+  void Heartbeat(HeartbeatRequest request,
                  Callback<std::vector<std::string>> callback) override {
-    inner_->Heartbeat(std::move(space), std::move(worker), std::move(callback));
+    inner_->Heartbeat(std::move(request), std::move(callback));
   }
   void Check(WaitPartition partition, std::string cursor,
              Callback<CheckReply> callback) override {

@@ -271,7 +271,7 @@ TEST_F(RedisClusterDurableTest, StoreKeepsItsContract) {
         EXPECT_THAT(settle->lost, ElementsAre("y"));
 
         std::promise<absl::StatusOr<std::vector<StoredWait>>> cancelled;
-        store->Cancel(partition, {"y"}, take(cancelled));
+        store->Signal({.partition = partition, .keys = {"y"}}, take(cancelled));
         const auto cancel = cancelled.get_future().get();
         ASSERT_TRUE(cancel.ok()) << cancel.status();
         EXPECT_TRUE(cancel->at(0).is_cancelled);
@@ -304,7 +304,8 @@ TEST_F(RedisClusterDurableTest, StoreKeepsItsContract) {
       store->Open("space", "contract", kPartitions, take(opened));
       EXPECT_EQ(opened.get_future().get().value_or(-1), kPartitions);
       std::promise<absl::StatusOr<std::vector<std::string>>> beaten;
-      store->Heartbeat("space", absl::StrCat("w", caller), take(beaten));
+      store->Heartbeat({.space = "space", .worker = absl::StrCat("w", caller)},
+                       take(beaten));
       const auto workers = beaten.get_future().get();
       ASSERT_TRUE(workers.ok()) << workers.status();
       EXPECT_THAT(*workers, testing::Contains(absl::StrCat("w", caller)));

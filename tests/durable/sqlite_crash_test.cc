@@ -144,13 +144,17 @@ class Writer {
 
   void Cancel() {
     AnswerOf<std::vector<StoredWait>>([&](auto callback) {
-      store_->Cancel(kPartition, {absl::StrCat("k", seed_, "-", Below(100))},
-                     std::move(callback));
+      store_->Signal(
+          {.partition = kPartition,
+           .keys = {absl::StrCat("k", seed_, "-", Below(100))},
+           .signal = Below(2) == 0 ? WaitSignal::kCancel : WaitSignal::kNotify},
+          std::move(callback));
     }).IgnoreError();
   }
   void Heartbeat() {
     AnswerOf<std::vector<std::string>>([&](auto callback) {
-      store_->Heartbeat("default", absl::StrCat(Below(5)), std::move(callback));
+      store_->Heartbeat({.space = "default", .worker = absl::StrCat(Below(5))},
+                        std::move(callback));
     }).IgnoreError();
   }
 

@@ -388,7 +388,7 @@ TEST_F(SqliteInboxTest, KnownKeysAreLeftAlone) {
   EXPECT_THAT(store.Faults(false), IsEmpty());
 }
 
-TEST_F(SqliteInboxTest, OtherLanguagesEnqueueAndCancelBySql) {
+TEST_F(SqliteInboxTest, OtherLanguagesEnqueueAndSignalBySql) {
   const Store store = MakeStore();
   ASSERT_TRUE(store.Open().ok());
   EXPECT_EQ(Sql("INSERT INTO waiter_inbox(name, key, args) "
@@ -396,10 +396,19 @@ TEST_F(SqliteInboxTest, OtherLanguagesEnqueueAndCancelBySql) {
             "");
   EXPECT_EQ(store.Get("text").args, "x");
   EXPECT_FALSE(store.Get("text").is_cancelled);
-  EXPECT_EQ(Sql("INSERT INTO waiter_inbox(name, key, is_cancel) "
-                "VALUES ('n', 'text', 1), ('n', 'none', 1)"),
+  EXPECT_EQ(Sql("INSERT INTO waiter_inbox(name, key, first_delay_us) "
+                "VALUES ('n', 'late', 3600000000)"),
             "");
+  const int64_t due = *store.Get("late").due_us;
+  EXPECT_EQ(Sql("INSERT INTO waiter_inbox(name, key, signal) "
+                "VALUES ('n', 'late', 'notify'), ('n', 'text', 'cancel'), "
+                "('n', 'none', 'cancel')"),
+            "");
+  EXPECT_LT(*store.Get("late").due_us, due);
   EXPECT_TRUE(store.Get("text").is_cancelled);
+  EXPECT_THAT(Sql("INSERT INTO waiter_inbox(name, key, signal) "
+                  "VALUES ('n', 'text', 'stop')"),
+              HasSubstr("CHECK"));
   EXPECT_FALSE(store.Get("none").exists());
 }
 

@@ -74,9 +74,9 @@ class ScriptedStore final : public BlockingWaitStore {
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& /*r*/) override {
     return EnqueueReply();
   }
-  absl::StatusOr<std::vector<StoredWait>> Cancel(
-      const WaitPartition& /*p*/, const std::vector<std::string>& k) override {
-    return std::vector<StoredWait>(k.size());
+  absl::StatusOr<std::vector<StoredWait>> Signal(
+      const SignalRequest& r) override {
+    return std::vector<StoredWait>(r.keys.size());
   }
   absl::StatusOr<std::vector<StoredWait>> Get(
       const WaitPartition& /*p*/, const std::vector<std::string>& k) override {
@@ -95,8 +95,8 @@ class ScriptedStore final : public BlockingWaitStore {
     return 0;
   }
   absl::StatusOr<std::vector<std::string>> Heartbeat(
-      const std::string& /*space*/, const std::string& worker) override {
-    return std::vector<std::string>{worker};
+      const HeartbeatRequest& r) override {
+    return std::vector<std::string>{r.worker};
   }
   absl::StatusOr<CheckReply> Check(const WaitPartition& /*p*/,
                                    const std::string& /*c*/) override {

@@ -363,7 +363,7 @@ TEST_F(WaitScriptsTest, CheckTakesLargeFlatStructures) {
 }
 
 TEST_F(WaitScriptsTest, CheckRefusesWhatIsNoCursor) {
-  for (const std::string cursor : {"x", "9:0", "0:0", "1:", "1:x", "1:0:0"}) {
+  for (const std::string cursor : {"x", "10:0", "0:0", "1:", "1:x", "1:0:0"}) {
     EXPECT_FALSE(Check(cursor).ok()) << cursor;
   }
 }
@@ -497,11 +497,16 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
           break;
         }
         case 5: {
-          const std::vector<std::string> keys = {key(), key()};
+          const SignalRequest request = {.partition = partition_,
+                                         .keys = {key(), key()},
+                                         .signal = absl::Bernoulli(gen, 0.5)
+                                                       ? WaitSignal::kCancel
+                                                       : WaitSignal::kNotify};
           const auto script = internal::ToStoredWaits(
-              Run(internal::Scripts().cancel, partition_, keys));
+              Run(internal::Scripts().signal, partition_,
+                  internal::SignalArguments(request)));
           ASSERT_TRUE(script.ok()) << script.status();
-          ExpectSameRows(*script, book_.Cancel(partition_, keys, now_));
+          ExpectSameRows(*script, book_.Signal(request, now_));
           break;
         }
         default: {
@@ -586,12 +591,16 @@ std::vector<ScriptCase> AllScripts() {
        true},
       {"enqueue",
        &internal::WaitScripts::enqueue,
-       {"100", "new", "0", "r", "args", "held", "0", "r", "args", "kept", "0",
-        "r", "args"},
+       {"100", "new", "0", "r", "args", "0", "held", "0", "r", "args", "0",
+        "kept", "0", "r", "args", "0"},
        false},
       {"cancel",
-       &internal::WaitScripts::cancel,
-       {"due", "held", "kept", "none"},
+       &internal::WaitScripts::signal,
+       {"c", "due", "held", "kept", "none"},
+       true},
+      {"notify",
+       &internal::WaitScripts::signal,
+       {"n", "due", "held", "kept", "none"},
        true},
       {"get",
        &internal::WaitScripts::get,
@@ -614,13 +623,17 @@ std::vector<ScriptCase> AllScripts() {
       {"inspect", &internal::WaitScripts::inspect, {}, true},
       // Of other keys, of which they take the first.
       {"open", &internal::WaitScripts::open, {"n", "4"}, true, true},
-      {"heartbeat", &internal::WaitScripts::heartbeat, {"worker"}, true, true},
+      {"heartbeat",
+       &internal::WaitScripts::heartbeat,
+       {"worker", "0"},
+       true,
+       true},
       {"space", &internal::WaitScripts::space, {}, true, true},
   };
 }
 
 // Fills all keys of the partition: one wait is due, one is held after a crash,
-// marked and to be cancelled, and one is kept.
+// marked, notified and to be cancelled, and one is kept.
 void WaitScriptsTest::FillPartition(std::string& fence) {
   server_->Run({"FLUSHALL"});
   ASSERT_TRUE(Enqueue({.partition = partition_,
@@ -647,14 +660,17 @@ void WaitScriptsTest::FillPartition(std::string& fence) {
   ASSERT_TRUE(claimed.ok()) << claimed.status();
   fence = absl::StrCat(claimed->fence);
   ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"held", "1"}).ok());
-  ASSERT_TRUE(Run(internal::Scripts().cancel, partition_, {"held"}).ok());
+  for (const char* signal : {"c", "n"}) {
+    ASSERT_TRUE(
+        Run(internal::Scripts().signal, partition_, {signal, "held"}).ok());
+  }
   ASSERT_TRUE(Enqueue({.partition = partition_,
                        .most_pending = 10,
                        .items = {{.key = "due", .record = "r"}}})
                   .ok());
   std::vector<std::string> command = internal::PartitionKeys(partition_);
   command.insert(command.begin(), "EXISTS");
-  ASSERT_EQ(server_->Run(command), "10");
+  ASSERT_EQ(server_->Run(command), "11");
 }
 
 absl::StatusOr<RedisReply> WaitScriptsTest::RunCase(const ScriptCase& script,
@@ -708,7 +724,7 @@ TEST_F(WaitScriptsTest, ScriptsOfASpaceBeginWithoutTheirKeys) {
   EXPECT_EQ(opened->integer, 4);
   server_->Run({"FLUSHALL"});
   const absl::StatusOr<RedisReply> workers =
-      Run(internal::Scripts().heartbeat, partition_, {"worker"});
+      Run(internal::Scripts().heartbeat, partition_, {"worker", "0"});
   ASSERT_TRUE(workers.ok()) << workers.status();
   EXPECT_THAT(workers->elements, testing::SizeIs(1));
   server_->Run({"FLUSHALL"});
@@ -871,7 +887,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterAHeartbeat) {
         internal::Scripts().heartbeat.text(),
         {{"redis.call('TIME')", absl::StrCat("{", now_ / 1'000'000, ", 0}")}}));
     std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(at_time, {"workers"}, {worker},
+    client_->Call(at_time, {"workers"}, {worker, "0"},
                   [&](absl::StatusOr<RedisReply> got) {
                     reply.set_value(std::move(got));
                   });
@@ -880,7 +896,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterAHeartbeat) {
     for (const RedisReply& id : workers->elements) {
       live.push_back(id.text);
     }
-    EXPECT_EQ(live, book_.Heartbeat("s", worker, now_));
+    EXPECT_EQ(live, book_.Heartbeat({.space = "s", .worker = worker}, now_));
     return live;
   };
   EXPECT_THAT(beat("a"), ElementsAre("a"));
@@ -931,7 +947,10 @@ TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
   now_ += 2'000'000;  // The holder has vanished.
   const absl::StatusOr<ClaimReply> claimed = Claim(request);
   ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_TRUE(Run(internal::Scripts().cancel, partition_, {"a"}).ok());
+  for (const char* signal : {"c", "n"}) {
+    ASSERT_TRUE(
+        Run(internal::Scripts().signal, partition_, {signal, "a"}).ok());
+  }
   ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"a", "1"}).ok());
   ASSERT_TRUE(Settle({.partition = partition_,
                       .lease_us = 1'000'000,

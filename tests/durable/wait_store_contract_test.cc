@@ -288,9 +288,12 @@ class WaitStoreContractTest : public testing::TestWithParam<Kind> {
     EXPECT_EQ(reply.status(), absl::OkStatus());
     return reply.value_or(SettleReply());
   }
-  std::vector<StoredWait> Cancel(std::vector<std::string> keys) {
+  std::vector<StoredWait> Signal(std::vector<std::string> keys,
+                                 WaitSignal signal) {
     return Rows([&](WaitStore& store, auto callback) {
-      store.Cancel(partition_, std::move(keys), std::move(callback));
+      store.Signal(
+          {.partition = partition_, .keys = std::move(keys), .signal = signal},
+          std::move(callback));
     });
   }
   StoredWait Get(const std::string& key) {
@@ -690,7 +693,8 @@ TEST_P(WaitStoreContractTest, BatchesOfAThousandPass) {
 
 TEST_P(WaitStoreContractTest, CancelMakesAnUnheldWaitDue) {
   ASSERT_TRUE(Enqueue({{.key = "a", .delay_us = kMinute}}).ok());
-  const std::vector<StoredWait> rows = Cancel({"a", "none"});
+  const std::vector<StoredWait> rows =
+      Signal({"a", "none"}, WaitSignal::kCancel);
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_TRUE(rows[0].is_cancelled);
   EXPECT_FALSE(rows[1].exists());
@@ -707,7 +711,7 @@ TEST_P(WaitStoreContractTest, CancelMakesAnUnheldWaitDue) {
 TEST_P(WaitStoreContractTest, CancelOfAHeldWaitIsToldToItsHolder) {
   Add({"a", "b"});
   const ClaimReply claimed = Claim();
-  EXPECT_EQ(Cancel({"a"}).at(0).due_us, claimed.fence);
+  EXPECT_EQ(Signal({"a"}, WaitSignal::kCancel).at(0).due_us, claimed.fence);
   const SettleReply settled = Settle(
       {{.key = "a", .fence = claimed.fence, .action = SettleAction::kHold},
        {.key = "b", .fence = claimed.fence, .action = SettleAction::kHold}});
@@ -729,9 +733,103 @@ TEST_P(WaitStoreContractTest, CancelDoesNotTouchWhatHasEnded) {
            .record = "1ended",
            .reason = "success"}});
   const StoredWait before = Get("a");
-  const StoredWait wait = Cancel({"a"}).at(0);
+  const StoredWait wait = Signal({"a"}, WaitSignal::kCancel).at(0);
   EXPECT_FALSE(wait.is_cancelled);
   EXPECT_EQ(wait.due_us, before.due_us);
+}
+
+TEST_P(WaitStoreContractTest, NotifyMakesAnUnheldWaitDueOnce) {
+  ASSERT_TRUE(Enqueue({{.key = "a", .delay_us = kMinute}}).ok());
+  const std::vector<StoredWait> rows =
+      Signal({"a", "none"}, WaitSignal::kNotify);
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_FALSE(rows[0].is_cancelled);
+  EXPECT_FALSE(rows[1].exists());
+  const ClaimReply claimed = Claim();
+  ASSERT_THAT(claimed.waits, SizeIs(1));
+  EXPECT_TRUE(claimed.waits[0].is_notified);
+  const SettleReply settled =
+      Settle({{.key = "a", .fence = claimed.fence, .delay_us = kMinute}});
+  EXPECT_GE(Get("a").due_us, settled.now_us + kMinute - 1);
+}
+
+TEST_P(WaitStoreContractTest, NotifyOfAHeldWaitIsToldToItsNextHolder) {
+  Add({"a"});
+  const ClaimReply first = Claim();
+  EXPECT_FALSE(first.waits.at(0).is_notified);
+  EXPECT_EQ(Signal({"a"}, WaitSignal::kNotify).at(0).due_us, first.fence);
+  const SettleReply settled =
+      Settle({{.key = "a", .fence = first.fence, .delay_us = kMinute}});
+  EXPECT_LE(Get("a").due_us, settled.now_us);
+  const ClaimReply second = Claim();
+  EXPECT_TRUE(second.waits.at(0).is_notified);
+  Settle({{.key = "a", .fence = second.fence}});
+  EXPECT_FALSE(Claim().waits.at(0).is_notified);
+}
+
+TEST_P(WaitStoreContractTest, NotifyOutlivesAHolderThatVanished) {
+  Add({"a"});
+  Signal({"a"}, WaitSignal::kNotify);
+  EXPECT_TRUE(ClaimBriefly().waits.at(0).is_notified);
+  const ClaimReply claimed = Claim();
+  EXPECT_TRUE(claimed.waits.at(0).is_notified);
+  // It may come again while it is held.
+  Signal({"a"}, WaitSignal::kNotify);
+  const SettleReply settled =
+      Settle({{.key = "a", .fence = claimed.fence, .delay_us = kMinute}});
+  EXPECT_LE(Get("a").due_us, settled.now_us);
+}
+
+TEST_P(WaitStoreContractTest, ForgetRemovesDeliveredResultsOnly) {
+  ASSERT_TRUE(Enqueue({{.key = "pending", .delay_us = kMinute}}).ok());
+  Add({"ended"});
+  ASSERT_TRUE(Enqueue({{.key = "delivered", .args = "args"}}).ok());
+  const ClaimReply claimed = Claim();
+  ASSERT_THAT(claimed.waits, SizeIs(2));
+  Settle({{.key = "ended",
+           .fence = claimed.fence,
+           .action = SettleAction::kEnd,
+           .record = "1ended",
+           .reason = "success"},
+          {.key = "delivered",
+           .fence = claimed.fence,
+           .action = SettleAction::kEndUnheard,
+           .record = "2over",
+           .value = "value",
+           .reason = "success"}},
+         /*retain_us=*/kMinute);
+  const std::vector<StoredWait> rows =
+      Signal({"pending", "ended", "delivered", "none"}, WaitSignal::kForget);
+  EXPECT_TRUE(rows.at(0).exists());
+  EXPECT_TRUE(rows.at(1).exists());
+  EXPECT_FALSE(rows.at(2).exists());
+  EXPECT_EQ(rows.at(2).args, "");
+  EXPECT_FALSE(rows.at(3).exists());
+  ASSERT_TRUE(Enqueue({{.key = "delivered", .delay_us = kMinute}}).ok());
+  EXPECT_EQ(Get("delivered").value, "");
+}
+
+TEST_P(WaitStoreContractTest, WaitOfAnotherStoreKeepsItsAge) {
+  const auto reply = Enqueue(
+      {{.key = "a", .delay_us = kMinute, .record = "r", .age_us = 3'000'000}});
+  ASSERT_TRUE(reply.ok());
+  const StoredWait wait = Get("a");
+  EXPECT_EQ(wait.record, absl::StrCat("0", reply->now_us - 3'000'000, " r"));
+  EXPECT_GE(*wait.due_us, reply->now_us + kMinute - 1);
+  EXPECT_LE(*wait.due_us, reply->now_us + kMinute);
+}
+
+TEST_P(WaitStoreContractTest, NotifyLeavesNothingBehind) {
+  Add({"a"});
+  const ClaimReply claimed = Claim();
+  Signal({"a"}, WaitSignal::kNotify);
+  Settle({{.key = "a",
+           .fence = claimed.fence,
+           .action = SettleAction::kEndUnheard,
+           .record = "2over",
+           .reason = "success"}},
+         /*retain_us=*/kMinute);
+  EXPECT_EQ(Signal({"a"}, WaitSignal::kNotify).at(0).due_us, std::nullopt);
 }
 
 TEST_P(WaitStoreContractTest, MarksAreCountedUntilTheyAreCleared) {
@@ -820,7 +918,7 @@ TEST_P(WaitStoreContractTest, ScanSeesEachWait) {
 TEST_P(WaitStoreContractTest, CheckFindsNothingInSoundPartitions) {
   Add({"a", "b", "c"});
   const ClaimReply claimed = Claim(2);
-  Cancel({"c"});
+  Signal({"c"}, WaitSignal::kCancel);
   Settle({{.key = claimed.waits.at(0).key,
            .fence = claimed.fence,
            .action = SettleAction::kEndUnheard,
@@ -876,16 +974,22 @@ TEST_P(WaitStoreContractTest, FirstToOpenANameDividesIt) {
 }
 
 TEST_P(WaitStoreContractTest, WorkersHearOfEachOther) {
-  const auto beat = [&](const std::string& worker) {
+  const auto beat = [&](const std::string& worker, bool leaves = false) {
     return Answer<std::vector<std::string>>(
                [&](WaitStore& store, auto callback) {
-                 store.Heartbeat(partition_.space, worker, std::move(callback));
+                 store.Heartbeat({.space = partition_.space,
+                                  .worker = worker,
+                                  .leaves = leaves},
+                                 std::move(callback));
                })
         .value_or(std::vector<std::string>());
   };
   EXPECT_THAT(beat("a"), ElementsAre("a"));
   EXPECT_THAT(beat("b"), UnorderedElementsAre("a", "b"));
   EXPECT_THAT(beat("a"), UnorderedElementsAre("a", "b"));
+  EXPECT_THAT(beat("b", /*leaves=*/true), ElementsAre("a"));
+  EXPECT_THAT(beat("b", /*leaves=*/true), ElementsAre("a"));
+  EXPECT_THAT(beat("b"), UnorderedElementsAre("a", "b"));
 }
 
 TEST_P(WaitStoreContractTest, SpaceHasItsNamesAndWorkers) {
@@ -904,7 +1008,7 @@ TEST_P(WaitStoreContractTest, SpaceHasItsNamesAndWorkers) {
   }
   EXPECT_TRUE(
       Answer<std::vector<std::string>>([&](WaitStore& store, auto callback) {
-        store.Heartbeat(space, "w", std::move(callback));
+        store.Heartbeat({.space = space, .worker = "w"}, std::move(callback));
       }).ok());
   EXPECT_THAT(describe(space).names,
               ElementsAre(std::pair("one", 16), std::pair("two", 8)));

@@ -9,6 +9,7 @@
 #ifdef WAITER_HAS_CURL
 
 #include <future>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "tests/support/joining_thread.h"
@@ -98,6 +100,28 @@ std::vector<Route> AzureRoutes() {
            {Response("200 OK", R"({"status": "InProgress"})"),
             Response("200 OK", R"({"status": "Succeeded"})")}},
           {"GET /vms/1", {Response("200 OK", R"({"id": "vm-1"})")}}};
+}
+
+TEST(HttpOperationServerTest, ServerMayHoldRequestsForTheStatusOnly) {
+  const SocketServer server([](Connection& connection) {
+    if (absl::StartsWith(connection.ReadRequest(), "GET")) {
+      absl::SleepFor(absl::Milliseconds(600));
+    }
+    connection.Send(Response("202 Accepted", "", "Location: /jobs/1\r\n"));
+    connection.AwaitClose();
+  });
+  HttpOperation operation(
+      {.url = server.Url("/jobs"), .method = "POST", .body = "{}"},
+      {.long_poll = {.hold = absl::Seconds(1)}});
+
+  const Poll<HttpResponse> started = operation({.timeout = kAmple});
+  const Poll<HttpResponse> held = operation({.timeout = kAmple});
+
+  EXPECT_EQ(started.next_delay(), std::nullopt);
+  EXPECT_EQ(held.status(), PollStatus::kNotReady) << held.error();
+  EXPECT_EQ(held.next_delay(), absl::ZeroDuration());
+  EXPECT_THAT(server.requests(), ElementsAre(Not(HasSubstr("Prefer: wait")),
+                                             HasSubstr("Prefer: wait=1\r\n")));
 }
 
 TEST(HttpOperationServerTest, WaiterFollowsAnOperationToItsResult) {

@@ -95,12 +95,11 @@ class MemoryWaitStore final : public WaitStore {
         },
         std::move(callback));
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
     Call<std::vector<StoredWait>>(
-        [partition = std::move(partition), keys = std::move(keys)](
-            WaitBook& book, int64_t now) {
-          return book.Cancel(partition, keys, now);
+        [request = std::move(request)](WaitBook& book, int64_t now) {
+          return book.Signal(request, now);
         },
         std::move(callback));
   }
@@ -144,12 +143,11 @@ class MemoryWaitStore final : public WaitStore {
         },
         std::move(callback));
   }
-  void Heartbeat(std::string space, std::string worker,
+  void Heartbeat(HeartbeatRequest request,
                  Callback<std::vector<std::string>> callback) override {
     Call<std::vector<std::string>>(
-        [space = std::move(space), worker = std::move(worker)](WaitBook& book,
-                                                               int64_t now) {
-          return book.Heartbeat(space, worker, now);
+        [request = std::move(request)](WaitBook& book, int64_t now) {
+          return book.Heartbeat(request, now);
         },
         std::move(callback));
   }

@@ -96,7 +96,12 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
                            .crashes = ValueOf(book.crashes, key),
                            .marks = ValueOf(book.marks, key),
                            .is_cancelled = !Is(Mutant::kHidesCancels) &&
-                                           book.cancelled.contains(key)});
+                                           book.cancelled.contains(key),
+                           .is_notified = book.notified.contains(key)});
+    if (const auto notified = book.notified.find(key);
+        notified != book.notified.end()) {
+      notified->second = true;
+    }
   }
   if (found.size() < static_cast<size_t>(request.most) && !book.due.empty()) {
     reply.next_us = InOrder(book.due, INT64_MAX).front().first;
@@ -127,7 +132,13 @@ void WaitBook::SettleOne(Partition& book, const SettleItem& item,
   }
   if (item.action == SettleAction::kRelease) {
     book.due[item.key] = Even(reply.now_us);
-    if (!is_cancelled) book.due[item.key] += Even(item.delay_us + 1);
+    const auto notified = book.notified.find(item.key);
+    const bool is_notified =
+        notified != book.notified.end() && !notified->second;
+    if (!is_notified) book.notified.erase(item.key);
+    if (!is_cancelled && !is_notified) {
+      book.due[item.key] += Even(item.delay_us + 1);
+    }
     return;
   }
   if (item.action == SettleAction::kEnd && Is(Mutant::kDeliversAtOnce)) {
@@ -142,15 +153,14 @@ void WaitBook::SettleOne(Partition& book, const SettleItem& item,
   }
   book.due.erase(item.key);
   book.cancelled.erase(item.key);
+  book.notified.erase(item.key);
   book.marks.erase(item.key);
   if (keeps) {
     if (Is(Mutant::kKeepsNothing)) return;
     book.done[item.key] = reply.now_us + request.retain_us;
     return;
   }
-  book.records.erase(item.key);
-  book.args.erase(item.key);
-  book.values.erase(item.key);
+  Forget(book, item.key);
 }
 
 SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
@@ -169,13 +179,15 @@ SettleReply WaitBook::Settle(const SettleRequest& request, int64_t now) {
   }
   Order old = InOrder(book.done, now);
   old.resize(std::min(old.size(), 2 * request.items.size()));
-  for (const auto& [score, key] : old) {
-    book.done.erase(key);
-    book.records.erase(key);
-    book.args.erase(key);
-    book.values.erase(key);
-  }
+  for (const auto& [score, key] : old) Forget(book, key);
   return reply;
+}
+
+void WaitBook::Forget(Partition& book, const std::string& key) {
+  book.done.erase(key);
+  book.records.erase(key);
+  book.args.erase(key);
+  book.values.erase(key);
 }
 
 absl::StatusOr<EnqueueReply> WaitBook::Enqueue(const EnqueueRequest& request,
@@ -204,28 +216,39 @@ absl::StatusOr<EnqueueReply> WaitBook::Enqueue(const EnqueueRequest& request,
     book.done.erase(item.key);
     book.args.erase(item.key);
     book.values.erase(item.key);
-    book.records[item.key] = absl::StrCat("0", now, " ", item.record);
+    book.records[item.key] =
+        absl::StrCat("0", now - item.age_us, " ", item.record);
     book.due.emplace(item.key, Even(now + item.delay_us));
     if (!item.args.empty()) book.args[item.key] = item.args;
   }
   return reply;
 }
 
-std::vector<StoredWait> WaitBook::Cancel(const WaitPartition& partition,
-                                         const std::vector<std::string>& keys,
+std::vector<StoredWait> WaitBook::Signal(const SignalRequest& request,
                                          int64_t now) {
-  Partition& book = Of(partition);
-  for (const std::string& key : keys) {
+  Partition& book = Of(request.partition);
+  for (const std::string& key : request.keys) {
     const auto due = book.due.find(key);
     const auto record = book.records.find(key);
+    if (request.signal == WaitSignal::kForget) {
+      if (due == book.due.end() && record != book.records.end() &&
+          record->second.front() == static_cast<char>(WaitPhase::kDelivered)) {
+        Forget(book, key);
+      }
+      continue;
+    }
     if (due == book.due.end() || record == book.records.end() ||
         record->second.front() != static_cast<char>(WaitPhase::kPending)) {
       continue;
     }
-    book.cancelled.insert(key);
     if (due->second % 2 == 0) due->second = std::min(due->second, Even(now));
+    if (request.signal == WaitSignal::kCancel) {
+      book.cancelled.insert(key);
+    } else {
+      book.notified[key] = false;
+    }
   }
-  return Get(partition, keys);
+  return Get(request.partition, request.keys);
 }
 
 std::vector<StoredWait> WaitBook::Get(const WaitPartition& partition,
@@ -289,6 +312,7 @@ CheckReply WaitBook::Check(const WaitPartition& partition) {
   const auto add = [&keys](const auto& map) {
     for (const auto& [key, value] : map) keys.insert(key);
   };
+  add(book.notified);
   add(book.due);
   add(book.records);
   add(book.args);
@@ -327,8 +351,9 @@ std::vector<WaitFault> WaitBook::ExamineOne(Partition& book,
   if (!is_over && is_kept) faults.push_back(WaitFault::kNotDelivered);
   if (has_record && !is_due && !is_kept) faults.push_back(WaitFault::kAdrift);
   if ((!has_record && (book.args.contains(key) || book.values.contains(key))) ||
-      (is_over && (book.crashes.contains(key) || book.marks.contains(key) ||
-                   book.cancelled.contains(key)))) {
+      (is_over &&
+       (book.crashes.contains(key) || book.marks.contains(key) ||
+        book.cancelled.contains(key) || book.notified.contains(key)))) {
     faults.push_back(WaitFault::kLeftover);
   }
   if (!repairs) return faults;
@@ -345,6 +370,7 @@ std::vector<WaitFault> WaitBook::ExamineOne(Partition& book,
     book.crashes.erase(key);
     book.marks.erase(key);
     book.cancelled.erase(key);
+    book.notified.erase(key);
   }
   return faults;
 }
@@ -372,11 +398,11 @@ int64_t WaitBook::Open(const std::string& space, const std::string& name,
       .first->second;
 }
 
-std::vector<std::string> WaitBook::Heartbeat(const std::string& space,
-                                             const std::string& worker,
+std::vector<std::string> WaitBook::Heartbeat(const HeartbeatRequest& request,
                                              int64_t now) {
-  std::map<std::string, int64_t>& beats = workers_[space];
-  beats[worker] = now;
+  std::map<std::string, int64_t>& beats = workers_[request.space];
+  beats[request.worker] = now;
+  if (request.leaves) beats.erase(request.worker);
   std::vector<std::string> live;
   for (const auto& [time, id] : InOrder(beats, INT64_MAX)) {
     if (time > now - 10'000'000) {

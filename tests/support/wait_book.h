@@ -46,9 +46,7 @@ class WaitBook {
   SettleReply Settle(const SettleRequest& request, int64_t now);
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request,
                                        int64_t now);
-  std::vector<StoredWait> Cancel(const WaitPartition& partition,
-                                 const std::vector<std::string>& keys,
-                                 int64_t now);
+  std::vector<StoredWait> Signal(const SignalRequest& request, int64_t now);
   std::vector<StoredWait> Get(const WaitPartition& partition,
                               const std::vector<std::string>& keys);
   // All waits in one step.
@@ -60,8 +58,8 @@ class WaitBook {
   std::vector<FaultyWait> Examine(const ExamineRequest& request, int64_t now);
   int64_t Open(const std::string& space, const std::string& name,
                int64_t partitions);
-  std::vector<std::string> Heartbeat(const std::string& space,
-                                     const std::string& worker, int64_t now);
+  std::vector<std::string> Heartbeat(const HeartbeatRequest& request,
+                                     int64_t now);
 
   WaitSpace Describe(const std::string& space, int64_t now);
 
@@ -78,6 +76,7 @@ class WaitBook {
     std::map<std::string, int64_t> crashes;
     std::map<std::string, int64_t> marks;
     std::set<std::string> cancelled;
+    std::map<std::string, bool> notified;  // Whether the holder knows it.
     std::map<std::string, int64_t> counters;
     int64_t fence = 0;
     int64_t polls = 0;
@@ -93,6 +92,7 @@ class WaitBook {
   int64_t NextFence(Partition& book, int64_t now, int64_t lease) const;
   void SettleOne(Partition& book, const SettleItem& item,
                  const SettleRequest& request, SettleReply& reply) const;
+  static void Forget(Partition& book, const std::string& key);
   static StoredWait Row(const Partition& book, const std::string& key);
   static std::vector<WaitFault> ExamineOne(Partition& book,
                                            const std::string& key, bool repairs,

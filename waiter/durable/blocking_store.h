@@ -37,8 +37,8 @@ class BlockingWaitStore {
   virtual absl::StatusOr<SettleReply> Settle(const SettleRequest& request) = 0;
   virtual absl::StatusOr<EnqueueReply> Enqueue(
       const EnqueueRequest& request) = 0;
-  virtual absl::StatusOr<std::vector<StoredWait>> Cancel(
-      const WaitPartition& partition, const std::vector<std::string>& keys) = 0;
+  virtual absl::StatusOr<std::vector<StoredWait>> Signal(
+      const SignalRequest& request) = 0;
   virtual absl::StatusOr<std::vector<StoredWait>> Get(
       const WaitPartition& partition, const std::vector<std::string>& keys) = 0;
   virtual absl::StatusOr<WaitStore::ScanReply> Scan(
@@ -50,7 +50,7 @@ class BlockingWaitStore {
                                        const std::string& name,
                                        int64_t partitions) = 0;
   virtual absl::StatusOr<std::vector<std::string>> Heartbeat(
-      const std::string& space, const std::string& worker) = 0;
+      const HeartbeatRequest& request) = 0;
   virtual absl::StatusOr<WaitSpace> Describe(const std::string& space) = 0;
   virtual absl::StatusOr<CheckReply> Check(const WaitPartition& partition,
                                            const std::string& cursor) = 0;

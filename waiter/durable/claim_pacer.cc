@@ -29,6 +29,11 @@ constexpr nanoseconds kFailedClaimGap = seconds(1);
 // limiter, as other workers may have more of the rate.
 constexpr int64_t kBatchesDue = 4;
 constexpr int64_t kLimitedBatchesDue = 1;
+// The number of waits that may be due and not polled: at first, and how long
+// they are in that queue before fewer may be. For half of that time, more may.
+constexpr int64_t kFirstMaxDue = 8;
+constexpr nanoseconds kMaxQueued = milliseconds(500);
+constexpr nanoseconds kUnusedGap = seconds(1);
 // Claims that start when there is room again. Their replies let others follow.
 constexpr int kClaimsOnRoom = 4;
 // The room that sleeping waits leave, in batches and as a fraction of all.
@@ -43,7 +48,9 @@ nanoseconds ClaimGap(int64_t rank) {
 }  // namespace
 
 size_t ClaimPacer::AddName(const Name& name) {
-  names_.push_back({.options = name, .first_partition = partitions_.size()});
+  names_.push_back({.options = name,
+                    .first_partition = partitions_.size(),
+                    .max_due = std::min(kFirstMaxDue, claim_batch_)});
   partitions_.resize(partitions_.size() + name.partitions,
                      {.name = names_.size() - 1});
   timers_.Resize(partitions_.size());
@@ -108,7 +115,15 @@ void ClaimPacer::OnReply(const Claim& claim, std::optional<int64_t> count,
   } else if (next_due_in.has_value()) {
     gap = std::min(gap, std::max(*next_due_in, kMinClaimGap));
   }
-  if (count.has_value()) partitions_[claim.partition].last_count = count;
+  if (count.has_value()) {
+    partitions_[claim.partition].last_count = count;
+    // Room that is not used is given up, as polls may have become slower.
+    if (2 * *count < claim.max_waits && name.max_due > kFirstMaxDue &&
+        now - name.last_grown >= kUnusedGap) {
+      name.max_due -= std::max<int64_t>(1, name.max_due / 8);
+      name.last_grown = now;
+    }
+  }
   timers_.Set(claim.partition, now + gap);
 }
 
@@ -123,9 +138,11 @@ void ClaimPacer::OnGone(size_t name) {
   Unpark(names_[name]);
 }
 
-void ClaimPacer::OnPolled(size_t name) {
+void ClaimPacer::OnPolled(size_t name, MonotonicTime due_since,
+                          MonotonicTime now) {
   NameState& state = names_[name];
   const bool had_room = RoomForDue(state) > 0;
+  AdaptToQueue(state, now - due_since, now);
   --state.due;
   if (!had_room && RoomForDue(state) > 0 && !state.parked.empty()) {
     Unpark(state);
@@ -148,18 +165,24 @@ bool ClaimPacer::IsFull(size_t name, bool is_due) const {
   const int64_t room =
       std::min(kBatchesOfRoom * claim_batch_, max_held_ / kFractionOfRoom);
   return max_held_ - held_ <= room || state.held >= state.options.max_held ||
-         (!is_due && 2 * state.due > MaxDue(state));
+         (!is_due && 2 * state.due > state.max_due);
 }
 
-int64_t ClaimPacer::MaxDue(const NameState& name) const {
-  return claim_batch_ *
-         (name.options.is_limited ? kLimitedBatchesDue : kBatchesDue);
+int64_t ClaimPacer::RoomForDue(const NameState& name) {
+  const int64_t left = name.max_due - name.due - name.expected;
+  return 2 * left >= name.max_due ? left : 0;
 }
 
-int64_t ClaimPacer::RoomForDue(const NameState& name) const {
-  const int64_t max_due = MaxDue(name);
-  const int64_t left = max_due - name.due - name.expected;
-  return 2 * left >= max_due ? left : 0;
+void ClaimPacer::AdaptToQueue(NameState& name, nanoseconds queued,
+                              MonotonicTime now) const {
+  if (queued > kMaxQueued) {
+    name.max_due = std::max<int64_t>(name.max_due - 1, 1);
+  } else if (2 * queued < kMaxQueued && RoomForDue(name) == 0) {
+    const int64_t batches =
+        name.options.is_limited ? kLimitedBatchesDue : kBatchesDue;
+    name.max_due = std::min(name.max_due + 1, batches * claim_batch_);
+    name.last_grown = now;
+  }
 }
 
 void ClaimPacer::Unpark(NameState& name) {

@@ -37,6 +37,8 @@ namespace waiter::internal {
 //   - Each claim is for at least half of the waits that the name may have due
 //     and not polled, unless a limit is lower: small claims cost as much as
 //     large ones.
+//   - That number follows what the worker can poll within half a second of a
+//     claim, so that waits which it cannot are left to other workers.
 class ClaimPacer {
  public:
   struct Name {
@@ -76,7 +78,7 @@ class ClaimPacer {
   void OnGone(size_t name);
   // A held wait is due, or no longer due without a poll under its lease.
   void OnDue(size_t name) { ++names_[name].due; }
-  void OnPolled(size_t name);
+  void OnPolled(size_t name, MonotonicTime due_since, MonotonicTime now);
 
   // A wait was released. A claim before that did not see when it is due.
   void OnReleased(size_t partition, MonotonicTime wake_up, int64_t rank,
@@ -88,11 +90,15 @@ class ClaimPacer {
   bool IsFull(size_t name, bool is_due) const;
 
   int64_t held() const { return held_; }
+  // How many waits of the name may be due and not polled.
+  int64_t max_due(size_t name) const { return names_[name].max_due; }
 
  private:
   struct NameState {
     Name options;
     size_t first_partition;
+    int64_t max_due;
+    MonotonicTime last_grown = {};  // Or not used, and lowered.
     bool is_open = false;
     int64_t held = 0;
     int64_t due = 0;
@@ -106,10 +112,10 @@ class ClaimPacer {
     std::optional<int64_t> last_count = {};  // Of waits claimed.
   };
 
-  // How many waits of the name may be due and not polled.
-  int64_t MaxDue(const NameState& name) const;
-  // How many more may be claimed for that.
-  int64_t RoomForDue(const NameState& name) const;
+  // How many waits may be claimed to be due and not polled.
+  static int64_t RoomForDue(const NameState& name);
+  void AdaptToQueue(NameState& name, std::chrono::nanoseconds queued,
+                    MonotonicTime now) const;
   void Unpark(NameState& name);
   NameState& NameOf(size_t partition) {
     return names_[partitions_[partition].name];

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "waiter/clock.h"
 #include "waiter/durable/client.h"
+#include "waiter/durable/durable_record.h"
 #include "waiter/durable/store.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/redis/budget_member.h"
@@ -216,22 +217,6 @@ class Checker : public std::enable_shared_from_this<Checker> {
   int64_t orphans_ = 0;  // That were found, and may be counted by now.
 };
 
-absl::Status CheckArguments(const std::string& name,
-                            const DurableCheckOptions& options) {
-  if (absl::Status status = internal::CheckName(name); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = internal::CheckName(options.space); !status.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("space: ", status.message()));
-  }
-  if (options.partitions < 1 || options.partitions > 4096) {
-    return internal::InvalidOption("partitions", options.partitions,
-                                   "within [1, 4096]");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 bool DurableCheckReport::is_clean() const {
@@ -280,7 +265,9 @@ void CheckDurableWaits(
     std::shared_ptr<WaitStore> store, const std::string& name,
     const DurableCheckOptions& options,
     std::function<void(absl::StatusOr<DurableCheckReport>)> callback) {
-  if (absl::Status status = CheckArguments(name, options); !status.ok()) {
+  absl::Status status = internal::CheckName(name);
+  status.Update(internal::CheckSpace(options.space, options.partitions));
+  if (!status.ok()) {
     store->RunAt(MonotonicTime(), [callback = std::move(callback), status] {
       callback(status);
     });

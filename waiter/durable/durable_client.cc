@@ -221,8 +221,9 @@ class DurableClientImpl
   void EnqueueMany(const std::string& name,
                    std::vector<DurableRequest> requests,
                    Callback<int64_t> callback);
-  void One(const std::string& name, const std::string& key, bool cancels,
-           Callback<DurableStatus> callback);
+  // Sends the signal, if any, and passes on the state of the wait.
+  void One(const std::string& name, const std::string& key,
+           std::optional<WaitSignal> signal, Callback<DurableStatus> callback);
   void List(const std::string& name, const std::string& cursor,
             Callback<DurableClient::Listed> callback);
   void Stats(const std::string& name, Callback<DurableStats> callback);
@@ -319,11 +320,12 @@ std::vector<EnqueueRequest> DurableClientImpl::Batches(
 }
 
 void DurableClientImpl::One(const std::string& name, const std::string& key,
-                            bool cancels, Callback<DurableStatus> callback) {
+                            std::optional<WaitSignal> signal,
+                            Callback<DurableStatus> callback) {
   if (absl::Status status = CheckKey(key); !status.ok()) {
     return Later([callback, status] { callback(status); });
   }
-  Open(name, [self = shared_from_this(), name, key, cancels,
+  Open(name, [self = shared_from_this(), name, key, signal,
               callback = std::move(callback)](const absl::Status& status) {
     if (!status.ok()) return callback(status);
     const auto answer =
@@ -337,8 +339,9 @@ void DurableClientImpl::One(const std::string& name, const std::string& key,
         };
     const WaitPartition partition =
         self->Partition(name, PartitionOf(key, self->options_.partitions));
-    if (cancels) {
-      self->store_->Cancel(partition, {key}, answer);
+    if (signal.has_value()) {
+      self->store_->Signal(
+          {.partition = partition, .keys = {key}, .signal = *signal}, answer);
     } else {
       self->store_->Get(partition, {key}, answer);
     }
@@ -429,13 +432,10 @@ std::string_view ToString(DurableStatus::Phase phase) {
 absl::StatusOr<std::unique_ptr<DurableClient>> DurableClient::Make(
     std::shared_ptr<WaitStore> store, const DurableClientOptions& options) {
   if (store == nullptr) return absl::InvalidArgumentError("store is null");
-  if (absl::Status status = internal::CheckName(options.space); !status.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("space: ", status.message()));
-  }
-  if (options.partitions < 1 || options.partitions > 4096) {
-    return internal::InvalidOption("partitions", options.partitions,
-                                   "within [1, 4096]");
+  if (absl::Status status =
+          internal::CheckSpace(options.space, options.partitions);
+      !status.ok()) {
+    return status;
   }
   if (options.max_pending < 1) {
     return internal::InvalidOption("max_pending", options.max_pending,
@@ -474,18 +474,28 @@ void DurableClient::EnqueueMany(const std::string& name,
 
 void DurableClient::Cancel(const std::string& name, const std::string& key,
                            Callback<DurableStatus> callback) {
-  impl_->One(name, key, /*cancels=*/true, std::move(callback));
+  impl_->One(name, key, WaitSignal::kCancel, std::move(callback));
+}
+
+void DurableClient::Notify(const std::string& name, const std::string& key,
+                           Callback<DurableStatus> callback) {
+  impl_->One(name, key, WaitSignal::kNotify, std::move(callback));
+}
+
+void DurableClient::Forget(const std::string& name, const std::string& key,
+                           Callback<DurableStatus> callback) {
+  impl_->One(name, key, WaitSignal::kForget, std::move(callback));
 }
 
 void DurableClient::Get(const std::string& name, const std::string& key,
                         Callback<DurableStatus> callback) {
-  impl_->One(name, key, /*cancels=*/false, std::move(callback));
+  impl_->One(name, key, std::nullopt, std::move(callback));
 }
 
 std::function<void(PollCompletion<DurableResult>)> DurableClient::Result(
     const std::string& name, const std::string& key) {
   return [impl = impl_, name, key](PollCompletion<DurableResult> done) {
-    impl->One(name, key, /*cancels=*/false,
+    impl->One(name, key, std::nullopt,
               [name, key, done = std::move(done)](
                   const absl::StatusOr<DurableStatus>& status) {
                 done(internal::ToPoll(name, key, status));

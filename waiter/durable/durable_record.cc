@@ -20,6 +20,7 @@
 #include "waiter/durable/client.h"
 #include "waiter/durable/store.h"
 #include "waiter/internal/string_views.h"
+#include "waiter/redis/budget_member.h"
 #include "waiter/result.h"
 #include "waiter/token.h"
 
@@ -157,6 +158,14 @@ absl::Status CheckKey(std::string_view key) {
   if (!key.empty() && key.size() <= kMaxKey) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "a key has ", key.size(), " bytes; it must have 1 to ", kMaxKey));
+}
+
+absl::Status CheckSpace(std::string_view space, int64_t partitions) {
+  if (absl::Status status = CheckName(space, "space"); !status.ok()) {
+    return status;
+  }
+  if (partitions >= 1 && partitions <= 4096) return absl::OkStatus();
+  return InvalidOption("partitions", partitions, "within [1, 4096]");
 }
 
 }  // namespace waiter::internal

@@ -68,8 +68,10 @@ DurableResult ToResult(std::string_view space, std::string_view name,
 // Returns the partition of a key, below `partitions`.
 int PartitionOf(std::string_view key, int64_t partitions);
 
-// Returns OK, or an error if the text is not a key: 1 to 128 bytes.
+// Return OK, or an error if the text is not a key, which has 1 to 128 bytes, or
+// if these are no options of a space.
 absl::Status CheckKey(std::string_view key);
+absl::Status CheckSpace(std::string_view space, int64_t partitions);
 
 }  // namespace waiter::internal
 

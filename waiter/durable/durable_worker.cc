@@ -149,6 +149,10 @@ void DurableWorker::Stop() {
     while (Flush(i, now)) {
     }
   }
+  if (!has_started_) return;
+  store_->Heartbeat(
+      {.space = options_.space, .worker = membership_.id(), .leaves = true},
+      [](const auto&) {});
 }
 
 DurableWaitsState DurableWorker::State() const {
@@ -195,6 +199,8 @@ void DurableWorker::OnCheckpoint(NameState& name, const WaitToken& token) {
   EndSuspectPoll(*entry);
   entry->wait->Save(token, WallAhead(now), SaturatingAdd(now, delay));
   Apply(*entry, Event::kSleep);
+  // The end of this sleep is requested already.
+  if (entry->wait->state() == State::kDue && entry->wait->is_notified()) return;
   // With no room for others, they would never be polled.
   if (delay >= third_ || is_draining_ ||
       pacer_.IsFull(name.number, entry->wait->state() == State::kDue)) {
@@ -308,12 +314,14 @@ void DurableWorker::StartPolling(Entry& entry, MonotonicTime now) {
   } else {
     wait.Begin(ShiftWallClock(wait.record().token, ahead), ahead, {});
   }
-  Apply(entry, wait.wake_up() <= now ? Event::kStartDue : Event::kStart);
+  const bool is_due = wait.is_notified() || wait.wake_up() <= now;
+  Apply(entry, is_due ? Event::kStartDue : Event::kStart);
   entry.handle =
       registration.Resume(wait.key(), wait.record().token, wait.is_cancelled(),
                           [this, &entry](WaitResult<std::string> result) {
                             OnEnd(entry, std::move(result));
                           });
+  if (wait.is_notified()) entry.handle.PollNow();
 }
 
 void DurableWorker::End(Entry& entry, const WaitReport& report,
@@ -331,8 +339,12 @@ bool DurableWorker::Apply(Entry& entry, Event event) {
   const bool was_due = wait.state() == State::kDue;
   if (!wait.Apply(event)) return false;
   const bool is_due = wait.state() == State::kDue;
-  if (was_due && !is_due) pacer_.OnPolled(name.number);
-  if (!was_due && is_due) pacer_.OnDue(name.number);
+  if (was_due && !is_due) {
+    pacer_.OnPolled(name.number, entry.due_since, clock_.MonotonicNow());
+  } else if (!was_due && is_due) {
+    entry.due_since = clock_.MonotonicNow();
+    pacer_.OnDue(name.number);
+  }
   switch (wait.state()) {
     case State::kLeaving:
     case State::kDropped:

@@ -80,6 +80,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     int64_t number;  // In the order of claims.
     std::shared_ptr<LeasedWait> wait;
     WaitHandle handle = {};
+    MonotonicTime due_since = {};
   };
 
   struct NameState {

@@ -88,7 +88,7 @@ void DurableWorker::Open(NameState& name, MonotonicTime now) {
 void DurableWorker::SendHeartbeat(MonotonicTime now) {
   membership_.BeginHeartbeat(now);
   store_->Heartbeat(
-      options_.space, membership_.id(),
+      {.space = options_.space, .worker = membership_.id()},
       Reply<std::vector<std::string>>(
           [](DurableWorker& self, const auto& workers) {
             self.mutex_.AssertHeld();

@@ -120,7 +120,8 @@ LeasedWait::LeasedWait(const ClaimedWait& claimed, DurableRecord record,
       record_(std::move(record)),
       lease_(lease),
       crashes_(claimed.crashes),
-      is_cancelled_(claimed.is_cancelled) {}
+      is_cancelled_(claimed.is_cancelled),
+      is_notified_(claimed.is_notified) {}
 
 bool LeasedWait::Apply(Event event) {
   const std::optional<State> next = Next(state_, event);

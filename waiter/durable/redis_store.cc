@@ -74,11 +74,12 @@ void RedisWaitStore::Enqueue(EnqueueRequest request,
                 Reading<EnqueueReply>(internal::ToEnqueueReply, callback));
 }
 
-void RedisWaitStore::Cancel(WaitPartition partition,
-                            std::vector<std::string> keys,
+void RedisWaitStore::Signal(SignalRequest request,
                             Callback<std::vector<StoredWait>> callback) {
+  const WaitPartition partition = request.partition;
   client_->Call(
-      internal::Scripts().cancel, PartitionKeys(partition), std::move(keys),
+      internal::Scripts().signal, PartitionKeys(partition),
+      internal::SignalArguments(std::move(request)),
       Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
 }
 
@@ -116,10 +117,11 @@ void RedisWaitStore::Open(std::string space, std::string name,
                 Reading<int64_t>(ToNumber, callback));
 }
 
-void RedisWaitStore::Heartbeat(std::string space, std::string worker,
+void RedisWaitStore::Heartbeat(HeartbeatRequest request,
                                Callback<std::vector<std::string>> callback) {
-  client_->Call(internal::Scripts().heartbeat, {internal::WorkersKey(space)},
-                {std::move(worker)},
+  client_->Call(internal::Scripts().heartbeat,
+                {internal::WorkersKey(request.space)},
+                {std::move(request.worker), request.leaves ? "1" : "0"},
                 Reading<std::vector<std::string>>(ToTexts, callback));
 }
 

@@ -228,11 +228,12 @@ void StoreThread::Enqueue(EnqueueRequest request,
        });
 }
 
-void StoreThread::Cancel(WaitPartition partition, std::vector<std::string> keys,
+void StoreThread::Signal(SignalRequest request,
                          Callback<std::vector<StoredWait>> callback) {
   Call(true, std::move(callback),
-       [partition = std::move(partition), keys = std::move(keys)](
-           BlockingWaitStore& store) { return store.Cancel(partition, keys); });
+       [request = std::move(request)](BlockingWaitStore& store) {
+         return store.Signal(request);
+       });
 }
 
 void StoreThread::Get(WaitPartition partition, std::vector<std::string> keys,
@@ -274,12 +275,12 @@ void StoreThread::Open(std::string space, std::string name, int64_t partitions,
        });
 }
 
-void StoreThread::Heartbeat(std::string space, std::string worker,
+void StoreThread::Heartbeat(HeartbeatRequest request,
                             Callback<std::vector<std::string>> callback) {
-  Call(
-      true, std::move(callback),
-      [space = std::move(space), worker = std::move(worker)](
-          BlockingWaitStore& store) { return store.Heartbeat(space, worker); });
+  Call(true, std::move(callback),
+       [request = std::move(request)](BlockingWaitStore& store) {
+         return store.Heartbeat(request);
+       });
 }
 
 void StoreThread::Describe(std::string space, Callback<WaitSpace> callback) {

@@ -61,7 +61,7 @@ class StoreThread final : public WaitStore {
   void Settle(SettleRequest request, Callback<SettleReply> callback) override;
   void Enqueue(EnqueueRequest request,
                Callback<EnqueueReply> callback) override;
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override;
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override;
@@ -72,7 +72,7 @@ class StoreThread final : public WaitStore {
             Callback<int64_t> callback) override;
   void Open(std::string space, std::string name, int64_t partitions,
             Callback<int64_t> callback) override;
-  void Heartbeat(std::string space, std::string worker,
+  void Heartbeat(HeartbeatRequest request,
                  Callback<std::vector<std::string>> callback) override;
   void Describe(std::string space, Callback<WaitSpace> callback) override;
   void Check(WaitPartition partition, std::string cursor,

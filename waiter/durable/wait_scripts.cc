@@ -110,7 +110,7 @@ const WaitScripts& Scripts() {
       *new WaitScripts{.claim = Script("claim.lua"),
                        .settle = Script("settle.lua"),
                        .enqueue = Script("enqueue.lua"),
-                       .cancel = Script("cancel.lua"),
+                       .signal = Script("signal.lua"),
                        .get = Script("get.lua"),
                        .scan = Script("scan.lua"),
                        .stats = Script("stats.lua"),
@@ -131,7 +131,7 @@ std::vector<std::string> PartitionKeys(const WaitPartition& partition) {
                    partition.index, "}:");
   std::vector<std::string> keys;
   for (const char* key : {"due", "rec", "args", "res", "done", "crash", "mark",
-                          "cancel", "leases", "meta"}) {
+                          "cancel", "leases", "meta", "notify"}) {
     keys.push_back(absl::StrCat(prefix, key));
   }
   return keys;
@@ -189,13 +189,21 @@ std::vector<std::string> SettleArguments(SettleRequest request) {
 
 std::vector<std::string> EnqueueArguments(const EnqueueRequest& request) {
   std::vector<std::string> arguments = {absl::StrCat(request.most_pending)};
-  arguments.reserve(1 + 4 * request.items.size());
+  arguments.reserve(1 + 5 * request.items.size());
   for (const EnqueueItem& item : request.items) {
     arguments.push_back(item.key);
     arguments.push_back(absl::StrCat(item.delay_us));
     arguments.push_back(item.record);
     arguments.push_back(item.args);
+    arguments.push_back(absl::StrCat(item.age_us));
   }
+  return arguments;
+}
+
+std::vector<std::string> SignalArguments(SignalRequest request) {
+  std::vector<std::string> arguments = std::move(request.keys);
+  arguments.insert(arguments.begin(),
+                   std::string(1, static_cast<char>(request.signal)));
   return arguments;
 }
 
@@ -209,7 +217,7 @@ std::vector<std::string> ExamineArguments(const ExamineRequest& request) {
 absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
   if (!reply.ok()) return reply.status();
   std::vector<RedisReply>& parts = reply->elements;
-  if (parts.size() != 9) return Unexpected();
+  if (parts.size() != 10) return Unexpected();
   Elements from(*reply);
   ClaimReply claimed;
   claimed.now_us = from.Number();
@@ -239,7 +247,8 @@ absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
                              .args = column(5).text,
                              .crashes = count(column(6)),
                              .marks = count(column(7)),
-                             .is_cancelled = column(8).integer == 1});
+                             .is_cancelled = column(8).integer == 1,
+                             .is_notified = !column(9).text.empty()});
   }
   if (failed) return Unexpected();
   return claimed;

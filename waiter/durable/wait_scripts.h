@@ -22,7 +22,7 @@
 namespace waiter::internal {
 
 struct WaitScripts {
-  RedisScript claim, settle, enqueue, cancel, get, scan, stats, mark, open,
+  RedisScript claim, settle, enqueue, signal, get, scan, stats, mark, open,
       heartbeat, space, check, examine, inspect;
 };
 const WaitScripts& Scripts();
@@ -35,6 +35,7 @@ std::string WorkersKey(const std::string& space);
 std::vector<std::string> ClaimArguments(const ClaimRequest& request);
 std::vector<std::string> SettleArguments(SettleRequest request);
 std::vector<std::string> EnqueueArguments(const EnqueueRequest& request);
+std::vector<std::string> SignalArguments(SignalRequest request);
 std::vector<std::string> ExamineArguments(const ExamineRequest& request);
 
 // What they return.

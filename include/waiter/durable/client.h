@@ -14,8 +14,9 @@
 // an equal key joins the wait that exists, or finds its result until that is
 // forgotten; so if its outcome is not known, it may be repeated.
 //
-// `DurableClient` also cancels, lists and counts waits. `CheckDurableWaits`
-// finds and repairs damage in the store.
+// `DurableClient` also notifies, cancels, lists and counts waits.
+// `CheckDurableWaits` finds and repairs damage in the store, and
+// `MoveDurableWaits` moves waits to another store.
 
 #ifndef WAITER_DURABLE_CLIENT_H_
 #define WAITER_DURABLE_CLIENT_H_
@@ -168,6 +169,18 @@ class DurableClient {
   // in flight, or a third of a lease later. Passes its state to `callback`.
   void Cancel(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
+
+  // Polls a pending wait immediately, whatever its delay, because something has
+  // changed: a webhook came, or another wait ended. The poll begins within
+  // about a second, or when the poll in flight has ended. Polls by delays
+  // continue, so a notification that never comes costs time, and no result.
+  // Passes its state to `callback`.
+  void Notify(const std::string& name, const std::string& key,
+              Callback<DurableStatus> callback);
+  // Forgets a result that was delivered, so that an equal `Enqueue` waits
+  // again. Leaves other waits alone. Passes the state after that to `callback`.
+  void Forget(const std::string& name, const std::string& key,
+              Callback<DurableStatus> callback);
   void Get(const std::string& name, const std::string& key,
            Callback<DurableStatus> callback);
 
@@ -275,6 +288,42 @@ void CheckDurableWaits(
     std::shared_ptr<WaitStore> store, const std::string& name,
     const DurableCheckOptions& options,
     std::function<void(absl::StatusOr<DurableCheckReport>)> callback);
+
+struct DurableMoveOptions {
+  // Same as the workers'.
+  std::string space = "default";
+  // Of the name in the other store, if that does not have the name yet.
+  int64_t partitions = 16;
+};
+
+struct DurableMoveReport {
+  int64_t moved = 0;
+  // Waits that stay. Move those of the first kind again once the leases of the
+  // workers that died have ended, and let a worker deliver the second.
+  int64_t held = 0;
+  int64_t undelivered = 0;
+  // Keys, at most 1000, of waits that stay because the other store has one with
+  // the key and with other args.
+  std::vector<std::string> conflicts;
+};
+
+// Moves the pending waits of a name to another store, with their attempts,
+// delays, deadlines, and requests to cancel:
+//
+//   waiter::MoveDurableWaits(redis, postgres, "instance-running",
+//                            {.space = "prod"}, [](auto report) { ... });
+//
+// The store that they leave must have no live workers; the other one may. A
+// move that was interrupted leaves each wait in one store or in both, and the
+// next move completes it. Results that were delivered are not moved.
+//
+// Calls back once, as the functions of `DurableClient` do, with the same
+// errors, kFailedPrecondition if there are workers, kNotFound for an unknown
+// name, and kInvalidArgument if both stores are the same one.
+void MoveDurableWaits(
+    std::shared_ptr<WaitStore> from, std::shared_ptr<WaitStore> to,
+    const std::string& name, const DurableMoveOptions& options,
+    std::function<void(absl::StatusOr<DurableMoveReport>)> callback);
 
 }  // namespace waiter
 

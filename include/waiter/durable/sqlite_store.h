@@ -116,11 +116,15 @@ inline constexpr std::string_view kSqliteEnqueue =
     "INSERT INTO waiter_inbox (space, name, key, args, timeout_us, "
     "first_delay_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
-// Asks that a wait ends as cancelled. The parameters are the space, the name
-// and the key. Does nothing if there is no such wait.
+// Ask that a wait ends as cancelled, or that it is polled immediately. The
+// parameters are the space, the name and the key. Do nothing if there is no
+// such wait.
 inline constexpr std::string_view kSqliteCancel =
-    "INSERT INTO waiter_inbox (space, name, key, is_cancel) "
-    "VALUES (?1, ?2, ?3, 1)";
+    "INSERT INTO waiter_inbox (space, name, key, signal) "
+    "VALUES (?1, ?2, ?3, 'cancel')";
+inline constexpr std::string_view kSqliteNotify =
+    "INSERT INTO waiter_inbox (space, name, key, signal) "
+    "VALUES (?1, ?2, ?3, 'notify')";
 
 }  // namespace waiter
 

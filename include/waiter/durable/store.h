@@ -59,6 +59,7 @@ struct ClaimedWait {
   int64_t crashes = 0;
   int64_t marks = 0;
   bool is_cancelled = false;
+  bool is_notified = false;
 };
 
 struct ClaimRequest {
@@ -79,9 +80,10 @@ struct ClaimReply {
 };
 
 enum class SettleAction : char {
-  kRelease = 'r',  // Due again after `delay_us`, for any worker.
-  kHold = 'h',     // Held for another lease, under the new fence.
-  kEnd = 'f',      // Ended, held until its result is delivered.
+  // Due again after `delay_us`, for any worker; immediately after a signal.
+  kRelease = 'r',
+  kHold = 'h',  // Held for another lease, under the new fence.
+  kEnd = 'f',   // Ended, held until its result is delivered.
   kDelivered = 'k',
   kEndUnheard = 'e',  // Ended and delivered, as there is no handler.
 };
@@ -123,6 +125,7 @@ struct EnqueueItem {
   int64_t delay_us = 0;
   std::string record = {};  // What follows the phase and the time.
   std::string args = {};
+  int64_t age_us = 0;  // Since it was enqueued in another store.
 };
 
 struct EnqueueRequest {
@@ -138,6 +141,22 @@ struct EnqueueReply {
   std::vector<bool> created = {};
 };
 
+// What other processes ask of a wait.
+enum class WaitSignal : char {
+  kCancel = 'c',  // To end as cancelled. Kept until it ends.
+  kNotify = 'n',  // To be polled immediately, once.
+  kForget = 'f',  // To be forgotten, if its result was delivered.
+};
+
+// Waits that are not pending ignore the first two. An unheld wait is due
+// immediately, and a held one as soon as it is released. The claim after that
+// tells the holder, and so do those that follow if it vanishes.
+struct SignalRequest {
+  WaitPartition partition = {};
+  std::vector<std::string> keys = {};
+  WaitSignal signal = WaitSignal::kCancel;
+};
+
 // State of a wait in the store.
 struct StoredWait {
   std::string key = {};
@@ -149,6 +168,12 @@ struct StoredWait {
   bool is_cancelled = false;
 
   bool exists() const { return !record.empty(); }
+};
+
+struct HeartbeatRequest {
+  std::string space = {};
+  std::string worker = {};
+  bool leaves = false;  // The last one of the worker.
 };
 
 struct WaitStats {
@@ -246,8 +271,8 @@ class WaitStore {
   virtual void Enqueue(EnqueueRequest request,
                        Callback<EnqueueReply> callback) = 0;
 
-  // Asks that pending waits end as cancelled. Returns them as they are then.
-  virtual void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  // Returns the waits as they are afterwards.
+  virtual void Signal(SignalRequest request,
                       Callback<std::vector<StoredWait>> callback) = 0;
   virtual void Get(WaitPartition partition, std::vector<std::string> keys,
                    Callback<std::vector<StoredWait>> callback) = 0;
@@ -274,9 +299,9 @@ class WaitStore {
   virtual void Open(std::string space, std::string name, int64_t partitions,
                     Callback<int64_t> callback) = 0;
 
-  // Records a heartbeat of `worker`, and returns the workers of the space whose
-  // last heartbeat is at most 10 s old.
-  virtual void Heartbeat(std::string space, std::string worker,
+  // Returns the workers of the space that have not left and whose last
+  // heartbeat is at most 10 s old.
+  virtual void Heartbeat(HeartbeatRequest request,
                          Callback<std::vector<std::string>> callback) = 0;
 
   virtual void Describe(std::string space, Callback<WaitSpace> callback) = 0;

@@ -236,6 +236,7 @@ struct HttpOperationOptions {
   std::vector<HttpCondition> fail_if = {};
   PollStatus unreachable = PollStatus::kNotReady;
   size_t max_body = 1 << 20;
+  HttpLongPoll long_poll = {};  // For requests that ask for the status.
 
   // Called before the first request to each address.
   std::function<void(CURL*)> configure = nullptr;
@@ -318,12 +319,17 @@ class HttpOperation {
       internal::HttpOutcome outcome = client_.Send(request, rest);
       const bool was_stopped =
           outcome.failure == internal::HttpOutcome::Failure::kStopped;
+      const bool was_held = outcome.was_held;
       const HttpOperationStep step = Take(std::move(outcome));
       Keep();
       // The wait ends as cancelled. That the start may have been carried out is
       // the answer of later polls.
       if (was_stopped) return Stopped();
-      if (!step.again && !tracker_.has_ended()) return step.poll;
+      if (!step.again && !tracker_.has_ended()) {
+        if (step.poll.status() != PollStatus::kNotReady) return step.poll;
+        return internal::WithNextPoll(
+            step.poll, {.retry_after = {}, .is_immediate = was_held});
+      }
     }
     if (tracker_.has_ended()) return End();
     return NotReady("the server names one address after another");
@@ -354,7 +360,8 @@ class HttpOperation {
         unreachable_(options.unreachable),
         cancel_(std::move(options.cancel)),
         keep_(std::move(options.keep)),
-        client_(options.max_body, std::move(options.configure)),
+        client_(options.max_body, std::move(options.long_poll),
+                std::move(options.configure)),
         kept_(Save()) {}
 
   static HttpOperationPlan PlanOf(HttpRequest request,

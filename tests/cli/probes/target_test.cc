@@ -273,7 +273,7 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "no : after the path of the socket; write it as "
        "http://unix:/run/app.sock:/health"},
       {"grpc://h", "no port; write it as grpc://localhost:50051"},
-      {"grpc:h:1", "no // after grpc:; write it as grpc://localhost:50051"},
+      {"grpc:h:1", "no // after grpc:; write it as grpc://h:1"},
       {"grpc://u:p@h:1",
        "no user or password is needed; write it as grpc://localhost:50051"},
       {"grpc://h:1/a?b",
@@ -284,8 +284,12 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "not a name of a service; write it as "
        "grpcs://example.com/my.package.Service"},
       {"https+unix://%2Fa",
-       absl::StrCat("unknown scheme https+unix; the schemes are: ", kSchemes)},
-      {"tcp:h:80", "no // after tcp:; write it as tcp://localhost:8080"},
+       "unknown scheme https+unix; did you mean http+unix?"},
+      {"tcp:h:80", "no // after tcp:; write it as tcp://h:80"},
+      {"tcp:/db:5432", "no // after tcp:; write it as tcp://db:5432"},
+      {"tcp:", "no // after tcp:; write it as tcp://localhost:8080"},
+      {"redis:u:s@h", "no // after redis:; write it as redis://localhost:6379"},
+      {"tpc://h:80", "unknown scheme tpc; did you mean tcp?"},
       {"tcp://h", "no port; write it as tcp://localhost:8080"},
       {"tcp://:80", "no host; write it as tcp://localhost:8080"},
       {"tcp://h:",
@@ -304,8 +308,7 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "nothing may follow host and port; write it as tcp://h:81"},
       {"tcp://u@h:81", "no user or password is needed; write it as tcp://h:81"},
       {"mysql://%2Frun/", "the host is a path; write it as unix:PATH"},
-      {"pid+x:a",
-       absl::StrCat("unknown scheme pid+x; the schemes are: ", kSchemes)},
+      {"pid+x:a", "unknown scheme pid+x; did you mean pid?"},
       {"tcp://::1:80",
        "an IPv6 address needs brackets, as in [::1]:8080; write it as "
        "tcp://localhost:8080"},
@@ -464,6 +467,31 @@ TEST(TargetTest, ErrorShowsNoSecret) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret")))
         << argument;
+  }
+  // Every character that is special in a URL, in each place of a user and a
+  // password: it is either part of them, or the URL is refused.
+  for (const std::string scheme :
+       {"http", "https", "redis", "rediss", "postgres", "mysql", "amqp",
+        "mongodb", "nats", "kafka", "memcached"}) {
+    for (const std::string special : {"?", "#", "/", "@", ":", "@x?", "@x#"}) {
+      for (const std::string& user :
+           {special + "secret:p", "u:" + special + "secret",
+            "u:secret" + special + "secret", "u:5432" + special + "secret"}) {
+        const std::string url = absl::StrCat(scheme, "://", user, "@host:1/db");
+        const absl::StatusOr<Target> target = ParseTarget(url);
+        if (target.ok()) {
+          // A number before a / may be a port, with a path of HTTP.
+          if (user == "u:5432/secret") continue;
+          EXPECT_EQ(target->host, "host") << url;
+          EXPECT_EQ(target->port, 1) << url;
+          EXPECT_THAT(target->text, Not(HasSubstr("secret"))) << url;
+        } else {
+          EXPECT_THAT(std::string(target.status().message()),
+                      Not(HasSubstr("secret")))
+              << url;
+        }
+      }
+    }
   }
   EXPECT_EQ(ParseTarget("postgres://u:secret/x@h").status().message(),
             "postgres://h: an @ after the host; in a password, write / as "

@@ -20,7 +20,9 @@
 #include "waiter/classify.h"
 #include "waiter/interop/internal/curl_client.h"
 #include "waiter/interop/internal/http_answer.h"
+#include "waiter/interop/internal/http_memory.h"
 #include "waiter/interop/internal/http_message.h"
+#include "waiter/interop/internal/long_poll.h"
 #include "waiter/poll.h"
 
 namespace waiter::internal {
@@ -29,8 +31,11 @@ namespace waiter::internal {
 // are the same. Thread-compatible.
 class OperationClient {
  public:
-  OperationClient(size_t max_body, std::function<void(CURL*)> configure)
-      : max_body_(max_body), configure_(std::move(configure)) {}
+  OperationClient(size_t max_body, HttpLongPoll long_poll,
+                  std::function<void(CURL*)> configure)
+      : max_body_(max_body),
+        long_poll_(std::move(long_poll)),
+        configure_(std::move(configure)) {}
 
   // Sends `request` without following redirects, within `poll.timeout`.
   HttpOutcome Send(const HttpRequest& request, const PollContext& poll) {
@@ -66,14 +71,19 @@ class OperationClient {
   }
 
   std::unique_ptr<CurlClient> Make(HttpRequest request) const {
-    return std::make_unique<CurlClient>(std::move(request),
-                                        CurlOptions{.max_body = max_body_,
-                                                    .max_redirects = 0,
-                                                    .long_poll = {},
-                                                    .configure = configure_});
+    // Only a request that may be repeated may be held.
+    const bool may_be_held = HttpMemory::Suits(
+        request.method, request.body.has_value(), request.headers);
+    return std::make_unique<CurlClient>(
+        std::move(request),
+        CurlOptions{.max_body = max_body_,
+                    .max_redirects = 0,
+                    .long_poll = may_be_held ? long_poll_ : HttpLongPoll(),
+                    .configure = configure_});
   }
 
   size_t max_body_;
+  HttpLongPoll long_poll_;
   std::function<void(CURL*)> configure_;
   HttpRequest request_;
   std::unique_ptr<CurlClient> client_;  // Null before the first request.

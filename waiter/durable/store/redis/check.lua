@@ -3,15 +3,15 @@
 -- Looks at most at some 1000 members of one structure, and compares them with
 -- the others at the same time, so that no change comes between.
 -- include partition.lua
-local tables = {rec, due, done, args, res, crash, mark, cancel}
-local scans = {'HSCAN', 'ZSCAN', 'ZSCAN', 'HSCAN', 'HSCAN', 'HSCAN', 'HSCAN', 'SSCAN'}
+local tables = {rec, due, done, args, res, crash, mark, notify, cancel}
+local scans = {'HSCAN', 'ZSCAN', 'ZSCAN', 'HSCAN', 'HSCAN', 'HSCAN', 'HSCAN', 'HSCAN', 'SSCAN'}
 -- Args and results are large.
-local counts = {1000, 1000, 1000, 250, 100, 1000, 1000, 1000}
-local at, cursor = string.match(ARGV[1] == '' and '1:0' or ARGV[1], '^([1-8]):(%d+)$')
+local counts = {1000, 1000, 1000, 250, 100, 1000, 1000, 1000, 1000}
+local at, cursor = string.match(ARGV[1] == '' and '1:0' or ARGV[1], '^([1-9]):(%d+)$')
 if not at then return redis.error_reply('ERR not a cursor') end
 at = tonumber(at)
 local step = redis.call(scans[at], tables[at], cursor, 'COUNT', counts[at])
-local ids, phases, width = {}, {}, at == 8 and 1 or 2
+local ids, phases, width = {}, {}, at == 9 and 1 or 2
 for i = 1, #step[2], width do
   ids[#ids + 1] = step[2][i]
   if at == 1 then phases[#phases + 1] = string.sub(step[2][i + 1], 1, 1) end
@@ -40,5 +40,5 @@ for first = 1, #ids, 1000 do
   end
 end
 local next_cursor = string.format('%d:%s', at, step[1])
-if step[1] == '0' then next_cursor = at < 8 and string.format('%d:0', at + 1) or '' end
+if step[1] == '0' then next_cursor = at < 9 and string.format('%d:0', at + 1) or '' end
 return {next_cursor, at == 1 and 1 or 0, #ids, pending, redis.call('ZCARD', due), redis.call('HGETALL', meta), found}

@@ -19,6 +19,7 @@ for i, old in ipairs(redis.call('ZRANGE', leases, '-inf', now, 'BYSCORE')) do
   redis.call('ZREM', leases, old)
 end
 local fence, number, records, some_args, cancelled, crashes, marks = 0, '0', {}, {}, {}, {}, {}
+local notified = {}
 if count > 0 then
   fence = next_fence(lease)
   number = text(fence)
@@ -48,6 +49,12 @@ if count > 0 then
     if exists(crash) then crashes = redis.call('HMGET', crash, unpack(ids)) end
     if exists(mark) then marks = redis.call('HMGET', mark, unpack(ids)) end
     if exists(cancel) then cancelled = redis.call('SMISMEMBER', cancel, unpack(ids)) end
+    if exists(notify) then
+      notified = redis.call('HMGET', notify, unpack(ids))
+      for i = 1, count do
+        if notified[i] == '1' then redis.call('HSET', notify, ids[i], 2) end
+      end
+    end
     redis.call('ZADD', due, 'XX', unpack(moves))
   end
 end
@@ -57,4 +64,4 @@ if not may_be_more then
   if first[2] then next_due = text(tonumber(first[2])) end
 end
 -- Columns, as Lua makes many tables at a price. Those of which nothing is stored are empty.
-return {text(now), number, next_due, ids, records, some_args, crashes, marks, cancelled}
+return {text(now), number, next_due, ids, records, some_args, crashes, marks, cancelled, notified}

@@ -2,14 +2,14 @@
 -- waiter wait.enqueue 1
 -- include partition.lua
 local most = tonumber(ARGV[1])
-local count = (#ARGV - 1) / 4
+local count = (#ARGV - 1) / 5
 local ids = {}
-for i = 1, count do ids[i] = ARGV[4 * i - 2] end
+for i = 1, count do ids[i] = ARGV[5 * i - 3] end
 local known = redis.call('HMGET', rec, unpack(ids))
 local created, records, moves, seen = {}, {}, {}, {}
-local record = {string.format('0%.0f ', now), ''}
+local record = {'', ''}
 for i, id in ipairs(ids) do
-  local at = 4 * i - 2
+  local at = 5 * i - 3
   -- A result that may be forgotten is.
   local ends = known[i] and redis.call('ZSCORE', done, id)
   if ends and tonumber(ends) <= now then known[i] = false end
@@ -19,6 +19,7 @@ for i, id in ipairs(ids) do
     seen[id] = true
     created[i] = '1'
     records[#records + 1] = id
+    record[1] = string.format('0%.0f ', now - ARGV[at + 4])
     record[2] = ARGV[at + 2]
     records[#records + 1] = table.concat(record)
     moves[#moves + 1] = stamp(even(now + tonumber(ARGV[at + 1])))
@@ -38,7 +39,7 @@ if #moves > 0 then
   redis.call('ZADD', due, 'NX', unpack(moves))
   redis.call('HINCRBY', meta, 'enqueued', #moves / 2)
   for i, id in ipairs(ids) do
-    if created[i] == '1' and ARGV[4 * i + 1] ~= '' then redis.call('HSET', args, id, ARGV[4 * i + 1]) end
+    if created[i] == '1' and ARGV[5 * i] ~= '' then redis.call('HSET', args, id, ARGV[5 * i]) end
   end
 end
 return {text(now), table.concat(created)}

@@ -42,9 +42,9 @@ for i = 3, #ARGV do
     repair('ZADD', due, 'NX', even(now), id)
   end
   local has_leftovers = false
-  for _, leftovers in ipairs({args, res, crash, mark}) do
+  for _, leftovers in ipairs({args, res, crash, mark, notify}) do
     if (leftovers == args or leftovers == res) and not record or
-        (leftovers == crash or leftovers == mark) and is_over then
+        leftovers ~= args and leftovers ~= res and is_over then
       if redis.call('HEXISTS', leftovers, id) == 1 then
         has_leftovers = true
         repair('HDEL', leftovers, id)

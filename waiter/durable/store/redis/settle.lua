@@ -8,7 +8,7 @@ local lease, retain = tonumber(ARGV[1]), tonumber(ARGV[2])
 if ARGV[3] ~= '0' then redis.call('HINCRBY', meta, 'polls', ARGV[3]) end
 local fence = next_fence(lease)
 local number, start, format = text(fence), even(now), string.format
-local has_crashes, has_cancels = exists(crash), exists(cancel)
+local has_crashes, has_cancels, has_notifies = exists(crash), exists(cancel), exists(notify)
 local widths = {r = 3, h = 2, f = 4, k = 2, e = 4}
 
 -- Returns which of the waits are held under a fence. Their keys are arguments.
@@ -54,6 +54,9 @@ while ARGV[at] do
       if is_release then
         local time = start + ARGV[a + 2]
         if has_cancels and redis.call('SISMEMBER', cancel, id) == 1 then time = start end
+        local notified = has_notifies and redis.call('HGET', notify, id)
+        if notified == '1' then time = start end
+        if notified == '2' then redis.call('HDEL', notify, id) end
         local micros = time % 1000000
         moves[moved + 1] = format('%d%06d', (time - micros) / 1000000, micros)
         moves[moved + 2] = id
@@ -87,6 +90,7 @@ for reason, ends in pairs(reasons) do redis.call('HINCRBY', meta, reason, ends) 
 if #gone > 0 then
   redis.call('ZREM', due, unpack(gone))
   if has_cancels then redis.call('SREM', cancel, unpack(gone)) end
+  if has_notifies then redis.call('HDEL', notify, unpack(gone)) end
   if exists(mark) then redis.call('HDEL', mark, unpack(gone)) end
   if retain > 0 then
     local ends, forget_at = {}, text(now + retain)

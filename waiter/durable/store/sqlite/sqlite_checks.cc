@@ -33,11 +33,13 @@ constexpr int64_t kMaxAhead = 2'000'000;
 // The columns of `ReadState`, which may come after others.
 constexpr const char* kStep =
     "SELECT key, substr(record, 1, 1), due, forget, crashes + marks + "
-    "cancelled FROM waiter_waits INDEXED BY waiter_key WHERE partition = ? AND "
+    "cancelled + notified FROM waiter_waits INDEXED BY waiter_key WHERE "
+    "partition = ? AND "
     "key > ? ORDER BY key LIMIT ?";
 constexpr const char* kOne =
     "SELECT key, substr(record, 1, 1), due, forget, crashes + marks + "
-    "cancelled FROM waiter_waits INDEXED BY waiter_key WHERE partition = ? AND "
+    "cancelled + notified FROM waiter_waits INDEXED BY waiter_key WHERE "
+    "partition = ? AND "
     "key = ?";
 
 RowState ReadState(const SqliteRows& row) {
@@ -126,7 +128,8 @@ std::vector<WaitFault> SqliteWaits::ExamineOne(PartitionId partition,
   if (row.is_over) {
     file_->Run(
         "UPDATE waiter_waits INDEXED BY waiter_key SET due = NULL, forget = "
-        "coalesce(forget, ?), crashes = 0, marks = 0, cancelled = 0 "
+        "coalesce(forget, ?), crashes = 0, marks = 0, cancelled = 0, "
+        "notified = 0 "
         "WHERE partition = ? AND key = ?",
         now_us_ + kDay, partition, SqliteBlob{key});
   } else {

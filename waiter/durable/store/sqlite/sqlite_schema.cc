@@ -59,6 +59,7 @@ CREATE TABLE waiter_waits(
   crashes INTEGER NOT NULL DEFAULT 0,
   marks INTEGER NOT NULL DEFAULT 0,
   cancelled INTEGER NOT NULL DEFAULT 0,
+  notified INTEGER NOT NULL DEFAULT 0,
   record BLOB NOT NULL
 );
 CREATE UNIQUE INDEX waiter_key ON waiter_waits(partition, key);
@@ -86,7 +87,7 @@ CREATE TABLE waiter_inbox(
   timeout_us INTEGER CHECK (timeout_us BETWEEN 0 AND 3153600000000000),
   first_delay_us INTEGER NOT NULL DEFAULT 0
     CHECK (first_delay_us BETWEEN 0 AND 3153600000000000),
-  is_cancel INTEGER NOT NULL DEFAULT 0 CHECK (is_cancel IN (0, 1)),
+  signal TEXT CHECK (signal IN ('cancel', 'notify')),
   wall_us INTEGER NOT NULL
     DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER))
 );

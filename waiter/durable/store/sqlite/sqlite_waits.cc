@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,7 +39,7 @@ constexpr size_t kScanned = 250;
 // Rows of the inbox that one transaction moves.
 constexpr const char* kInboxRows =
     "SELECT i.id, i.space, i.name, CAST(i.key AS BLOB), CAST(i.args AS BLOB), "
-    "i.timeout_us, i.first_delay_us, i.is_cancel, i.wall_us, n.partitions "
+    "i.timeout_us, i.first_delay_us, i.signal, i.wall_us, n.partitions "
     "FROM waiter_inbox i JOIN waiter_names n "
     "ON n.space = i.space AND n.name = i.name ORDER BY i.id LIMIT 1000";
 
@@ -147,8 +148,10 @@ void SqliteWaits::TakeFromInbox(SqliteRows& row) {
       {.space = row.Bytes(1),
        .name = row.Bytes(2),
        .index = PartitionOf(key, std::max<int64_t>(1, row.Number(9)))});
-  if (row.Number(7) == 1) {
-    CancelOne(partition, key);
+  if (!row.IsNull(7)) {
+    SignalOne(
+        partition, key,
+        row.Bytes(7) == "cancel" ? WaitSignal::kCancel : WaitSignal::kNotify);
     return;
   }
   DurableRecord record;
@@ -225,7 +228,7 @@ absl::StatusOr<ClaimReply> SqliteWaits::Claim(const ClaimRequest& request) {
   {
     SqliteRows rows = file_->Query(
         "SELECT w.key, w.record, w.due, w.crashes, w.marks, w.cancelled, "
-        "d.args "
+        "w.notified, d.args "
         "FROM waiter_waits w INDEXED BY waiter_due "
         "LEFT JOIN waiter_data d ON d.id = w.id "
         "WHERE w.partition = ? AND w.due <= ? ORDER BY w.due LIMIT ?",
@@ -233,18 +236,20 @@ absl::StatusOr<ClaimReply> SqliteWaits::Claim(const ClaimRequest& request) {
     while (rows.Next()) {
       reply.waits.push_back({.key = rows.Bytes(0),
                              .record = rows.Bytes(1),
-                             .args = rows.Bytes(6),
+                             .args = rows.Bytes(7),
                              .crashes = rows.Number(3) + rows.Number(2) % 2,
                              .marks = rows.Number(4),
-                             .is_cancelled = rows.Number(5) != 0});
+                             .is_cancelled = rows.Number(5) != 0,
+                             .is_notified = rows.Number(6) != 0});
     }
   }
   const auto count = static_cast<int64_t>(reply.waits.size());
   if (count > 0) {
     reply.fence = NextFence(partition, request.lease_us, 0);
     file_->Run(
-        "UPDATE waiter_waits SET due = ?, crashes = crashes + due % 2 "
-        "WHERE id IN (SELECT id FROM waiter_waits INDEXED BY waiter_due "
+        "UPDATE waiter_waits SET due = ?, crashes = crashes + due % 2, "
+        "notified = 2 * (notified > 0) WHERE id IN (SELECT id FROM "
+        "waiter_waits INDEXED BY waiter_due "
         "WHERE partition = ? AND due <= ? ORDER BY due LIMIT ?)",
         reply.fence, partition, now_us_, request.most);
   }
@@ -281,8 +286,9 @@ bool SqliteWaits::SettleOne(PartitionId partition, const SettleItem& item,
     const int64_t start = Even(now_us_);
     return file_->Run(
                "UPDATE waiter_waits INDEXED BY waiter_key SET "
-               "due = CASE WHEN cancelled THEN ?1 ELSE ?2 END, "
-               "record = coalesce(?3, record), crashes = 0 "
+               "due = CASE WHEN cancelled OR notified = 1 THEN ?1 ELSE ?2 "
+               "END, record = coalesce(?3, record), crashes = 0, "
+               "notified = (notified = 1) "
                "WHERE partition = ?4 AND key = ?5 AND due = ?6",
                start, start + DueNumber::FreeDelay(item.delay_us), record,
                partition, key, item.fence) == 1;
@@ -306,7 +312,7 @@ bool SqliteWaits::Deliver(PartitionId partition, const SettleItem& item,
   if (request.retain_us > 0) {
     if (file_->Run("UPDATE waiter_waits INDEXED BY waiter_key SET due = NULL, "
                    "forget = ?, record = coalesce(?, record), crashes = 0, "
-                   "marks = 0, cancelled = 0 "
+                   "marks = 0, cancelled = 0, notified = 0 "
                    "WHERE partition = ? AND key = ? AND due = ?",
                    now_us_ + request.retain_us, NewRecord(item.record),
                    partition, key, item.fence) != 1) {
@@ -396,8 +402,8 @@ absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
   int64_t created = 0;
   for (const EnqueueItem& item : request.items) {
     const bool is_new = Add(partition, {.key = item.key,
-                                        .born_us = now_us_,
-                                        .delay_us = item.delay_us,
+                                        .born_us = now_us_ - item.age_us,
+                                        .delay_us = item.age_us + item.delay_us,
                                         .record = item.record,
                                         .args = item.args});
     reply.created.push_back(is_new);
@@ -414,7 +420,7 @@ absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
 
 bool SqliteWaits::Add(PartitionId partition, const NewWait& wait) {
   if (!Insert(partition, wait) &&
-      !(ForgetIfOld(partition, wait.key) && Insert(partition, wait))) {
+      !(Forget(partition, wait.key, now_us_) && Insert(partition, wait))) {
     return false;
   }
   if (!wait.args.empty()) {
@@ -435,14 +441,15 @@ bool SqliteWaits::Insert(PartitionId partition, const NewWait& wait) {
              Even(wait.born_us + wait.delay_us), SqliteBlob{record}) == 1;
 }
 
-// Deletes the result with the key if it may be forgotten. Returns whether it
-// did.
-bool SqliteWaits::ForgetIfOld(PartitionId partition, std::string_view key) {
+// Deletes the result with the key if it is to be forgotten until `time`.
+// Returns whether it did.
+bool SqliteWaits::Forget(PartitionId partition, std::string_view key,
+                         int64_t time) {
   int64_t id = 0;
   if (SqliteRows rows =
           file_->Query("SELECT id FROM waiter_waits INDEXED BY waiter_key "
                        "WHERE partition = ? AND key = ? AND forget <= ?",
-                       partition, SqliteBlob{key}, now_us_);
+                       partition, SqliteBlob{key}, time);
       rows.Next()) {
     id = rows.Number(0);
   }
@@ -468,20 +475,29 @@ int64_t SqliteWaits::CountNew(PartitionId partition,
   return static_cast<int64_t>(keys.size());
 }
 
-absl::StatusOr<std::vector<StoredWait>> SqliteWaits::Cancel(
-    const WaitPartition& partition, const std::vector<std::string>& keys) {
-  const PartitionId id = Find(partition);
-  for (const std::string& key : keys) CancelOne(id, key);
-  return Get(partition, keys);
+absl::StatusOr<std::vector<StoredWait>> SqliteWaits::Signal(
+    const SignalRequest& request) {
+  const PartitionId id = Find(request.partition);
+  for (const std::string& key : request.keys) {
+    SignalOne(id, key, request.signal);
+  }
+  return Get(request.partition, request.keys);
 }
 
-bool SqliteWaits::CancelOne(PartitionId partition, std::string_view key) {
-  return file_->Run(
-             "UPDATE waiter_waits INDEXED BY waiter_key SET cancelled = 1, "
-             "due = CASE WHEN due % 2 = 0 THEN min(due, ?) ELSE due END "
-             "WHERE partition = ? AND key = ? AND due IS NOT NULL "
-             "AND substr(record, 1, 1) = x'30'",
-             Even(now_us_), partition, SqliteBlob{key}) == 1;
+void SqliteWaits::SignalOne(PartitionId partition, std::string_view key,
+                            WaitSignal signal) {
+  if (signal == WaitSignal::kForget) {
+    Forget(partition, key, std::numeric_limits<int64_t>::max());
+    return;
+  }
+  const bool cancels = signal == WaitSignal::kCancel;
+  file_->Run(
+      "UPDATE waiter_waits INDEXED BY waiter_key SET "
+      "cancelled = cancelled OR ?1, notified = CASE WHEN ?1 THEN notified ELSE "
+      "1 END, due = CASE WHEN due % 2 = 0 THEN min(due, ?2) ELSE due END "
+      "WHERE partition = ?3 AND key = ?4 AND due IS NOT NULL "
+      "AND substr(record, 1, 1) = x'30'",
+      int64_t{cancels}, Even(now_us_), partition, SqliteBlob{key});
 }
 
 StoredWait SqliteWaits::Row(PartitionId partition, const std::string& key) {
@@ -597,17 +613,18 @@ absl::StatusOr<int64_t> SqliteWaits::Open(const std::string& space,
 }
 
 absl::StatusOr<std::vector<std::string>> SqliteWaits::Heartbeat(
-    const std::string& space, const std::string& worker) {
+    const HeartbeatRequest& request) {
   file_->Run(
       "INSERT INTO waiter_workers(space, worker, heartbeat) VALUES (?, ?, ?) "
       "ON CONFLICT(space, worker) DO UPDATE SET heartbeat = excluded.heartbeat",
-      space, worker, now_us_);
+      request.space, request.worker,
+      request.leaves ? now_us_ - kHeartbeatAge - 1 : now_us_);
   file_->Run("DELETE FROM waiter_workers WHERE heartbeat < ?",
              now_us_ - kHeartbeatAge);
   std::vector<std::string> workers;
   SqliteRows rows = file_->Query(
       "SELECT worker FROM waiter_workers WHERE space = ? ORDER BY heartbeat",
-      space);
+      request.space);
   while (rows.Next()) workers.push_back(rows.Bytes(0));
   return Finish(std::move(workers));
 }

@@ -7,7 +7,7 @@
 //
 //   due      of a pending wait, its `DueNumber`; NULL once it is delivered
 //   forget   of a delivered wait, when to delete it; NULL before
-//   crashes, marks, cancelled   zero once it is delivered
+//   crashes, marks, cancelled, notified   zero once it is delivered
 //
 // A row of `waiter_partitions` has the last fence, and the numbers of its
 // pending and kept waits.
@@ -47,9 +47,8 @@ class SqliteWaits final : public BlockingWaitStore {
   absl::StatusOr<ClaimReply> Claim(const ClaimRequest& request) override;
   absl::StatusOr<SettleReply> Settle(const SettleRequest& request) override;
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request) override;
-  absl::StatusOr<std::vector<StoredWait>> Cancel(
-      const WaitPartition& partition,
-      const std::vector<std::string>& keys) override;
+  absl::StatusOr<std::vector<StoredWait>> Signal(
+      const SignalRequest& request) override;
   absl::StatusOr<std::vector<StoredWait>> Get(
       const WaitPartition& partition,
       const std::vector<std::string>& keys) override;
@@ -62,7 +61,7 @@ class SqliteWaits final : public BlockingWaitStore {
                                const std::string& name,
                                int64_t partitions) override;
   absl::StatusOr<std::vector<std::string>> Heartbeat(
-      const std::string& space, const std::string& worker) override;
+      const HeartbeatRequest& request) override;
   absl::StatusOr<WaitSpace> Describe(const std::string& space) override;
 
   // In sqlite_checks.cc.
@@ -93,7 +92,7 @@ class SqliteWaits final : public BlockingWaitStore {
   }
 
   void ReadTime(bool writes);
-  // Moves the waits that other programs have enqueued or cancelled.
+  // Moves the waits that other programs have enqueued or signalled.
   bool HasInbox();
   void EmptyInbox();
   void TakeFromInbox(SqliteRows& row);
@@ -110,7 +109,7 @@ class SqliteWaits final : public BlockingWaitStore {
   // Returns whether the wait is new.
   bool Add(PartitionId partition, const NewWait& wait);
   bool Insert(PartitionId partition, const NewWait& wait);
-  bool ForgetIfOld(PartitionId partition, std::string_view key);
+  bool Forget(PartitionId partition, std::string_view key, int64_t time);
   int64_t CountNew(PartitionId partition,
                    const std::vector<EnqueueItem>& items);
 
@@ -124,7 +123,8 @@ class SqliteWaits final : public BlockingWaitStore {
                                      const std::set<std::string>& held);
   void ForgetOld(PartitionId partition, int64_t most);
 
-  bool CancelOne(PartitionId partition, std::string_view key);
+  void SignalOne(PartitionId partition, std::string_view key,
+                 WaitSignal signal);
   StoredWait Row(PartitionId partition, const std::string& key);
 
   std::vector<WaitFault> ExamineOne(PartitionId partition,

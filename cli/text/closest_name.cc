@@ -1,13 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/flags/closest_name.h"
+#include "cli/text/closest_name.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -17,17 +18,23 @@ namespace {
 
 constexpr size_t kMostEdits = 2;
 
-// Returns the Levenshtein distance. `row` has the distances of the prefixes of
-// `to` from the characters of `from` so far.
+// Returns the Levenshtein distance, in which two neighbors that are exchanged
+// count as one edit. The rows have the distances of the prefixes of `to` from
+// the characters of `from` so far, the last one without its last character, and
+// the one before.
 size_t Distance(std::string_view from, std::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
-  for (const char c : from) {
-    size_t diagonal = row[0]++;
+  std::vector<size_t> last = row;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const std::vector<size_t> before = std::exchange(last, row);
+    row[0] = i + 1;
     for (size_t j = 0; j < to.size(); ++j) {
-      const size_t replaced = diagonal + (c == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+      row[j + 1] = std::min(
+          {last[j] + (from[i] == to[j] ? 0 : 1), row[j] + 1, last[j + 1] + 1});
+      if (i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j]) {
+        row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
+      }
     }
   }
   return row.back();

@@ -5,8 +5,8 @@
 //
 //   waiter::cli::ClosestName("tiemout", {"timeout", "every"});  // "timeout"
 
-#ifndef WAITER_CLI_FLAGS_CLOSEST_NAME_H_
-#define WAITER_CLI_FLAGS_CLOSEST_NAME_H_
+#ifndef WAITER_CLI_TEXT_CLOSEST_NAME_H_
+#define WAITER_CLI_TEXT_CLOSEST_NAME_H_
 
 #include <string>
 #include <string_view>
@@ -15,12 +15,13 @@
 
 namespace waiter::cli {
 
-// Returns the name that the fewest inserted, removed and replaced characters
-// make of `written`, the first of several. Empty if that takes more than two,
+// Returns the name that the fewest edits make of `written`, the first of
+// several. An edit inserts, removes or replaces a character, or exchanges two
+// neighbors. Empty if that takes more than two,
 // or changes more than half of `written`.
 std::string ClosestName(std::string_view written,
                         absl::Span<const std::string> names);
 
 }  // namespace waiter::cli
 
-#endif  // WAITER_CLI_FLAGS_CLOSEST_NAME_H_
+#endif  // WAITER_CLI_TEXT_CLOSEST_NAME_H_
