@@ -3,6 +3,7 @@
 
 #include "waiter/durable/store/postgres/postgres_calls.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -206,18 +207,21 @@ struct Setting {
   const char* danger;
 };
 
-constexpr Setting kSettings[] = {
-    {2, "fsync",
-     "is off: a crash of the machine may damage the database; set fsync = on"},
-    {3, "synchronous_commit",
-     "is off: a crash of the server loses the transactions of its last 0.6 s; "
-     "set synchronous_commit = on"},
-    {4, "full_page_writes",
-     "is off: a crash of the machine may damage the database; set "
-     "full_page_writes = on"},
-    {5, "autovacuum",
-     "is off: each poll leaves two dead rows, which nothing removes; set "
-     "autovacuum = on"},
+constexpr std::array kSettings = {
+    Setting{2, "fsync",
+            "is off: a crash of the machine may damage the database; set fsync "
+            "= on"},
+    Setting{3, "synchronous_commit",
+            "is off: a crash of the server loses the transactions of its last "
+            "0.6 s; "
+            "set synchronous_commit = on"},
+    Setting{4, "full_page_writes",
+            "is off: a crash of the machine may damage the database; set "
+            "full_page_writes = on"},
+    Setting{
+        5, "autovacuum",
+        "is off: each poll leaves two dead rows, which nothing removes; set "
+        "autovacuum = on"},
 };
 
 absl::StatusOr<WaitServer> ReadServer(PostgresRows rows,
@@ -291,9 +295,9 @@ PostgresRequest<SettleReply> PostgresCalls::Settle(
   call.AddNumber(request.lease_us);
   call.AddNumber(request.retain_us);
   call.AddNumber(request.polls);
-  call.AddArray(column(Type::kBytes, [](const SettleItem& item) {
-    return std::string_view(item.key);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const SettleItem& item) -> std::string_view { return item.key; }));
   call.AddArray(
       column(Type::kNumber, [](const SettleItem& item) { return item.fence; }));
   call.AddArray(column(Type::kLetter, [](const SettleItem& item) {
@@ -301,15 +305,15 @@ PostgresRequest<SettleReply> PostgresCalls::Settle(
   }));
   call.AddArray(column(Type::kNumber,
                        [](const SettleItem& item) { return item.delay_us; }));
-  call.AddArray(column(Type::kBytes, [](const SettleItem& item) {
-    return std::string_view(item.record);
-  }));
-  call.AddArray(column(Type::kBytes, [](const SettleItem& item) {
-    return std::string_view(item.value);
-  }));
-  call.AddArray(column(Type::kText, [](const SettleItem& item) {
-    return std::string_view(item.reason);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const SettleItem& item) -> std::string_view { return item.record; }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const SettleItem& item) -> std::string_view { return item.value; }));
+  call.AddArray(column(
+      Type::kText,
+      [](const SettleItem& item) -> std::string_view { return item.reason; }));
   return {.statement = std::move(call),
           .read = ReadSettle,
           .locks = LocksOf(request.partition),
@@ -323,17 +327,17 @@ PostgresRequest<EnqueueReply> PostgresCalls::Enqueue(
   };
   PostgresStatement call = CallOn(request.partition, "enqueue", 5);
   call.AddNumber(request.most_pending);
-  call.AddArray(column(Type::kBytes, [](const EnqueueItem& item) {
-    return std::string_view(item.key);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const EnqueueItem& item) -> std::string_view { return item.key; }));
   call.AddArray(column(Type::kNumber,
                        [](const EnqueueItem& item) { return item.delay_us; }));
-  call.AddArray(column(Type::kBytes, [](const EnqueueItem& item) {
-    return std::string_view(item.record);
-  }));
-  call.AddArray(column(Type::kBytes, [](const EnqueueItem& item) {
-    return std::string_view(item.args);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const EnqueueItem& item) -> std::string_view { return item.record; }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const EnqueueItem& item) -> std::string_view { return item.args; }));
   return {.statement = std::move(call),
           .read =
               [most = request.most_pending](PostgresRows rows) {
