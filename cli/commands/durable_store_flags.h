@@ -49,9 +49,9 @@ struct DurableStoreFlags {
                            absl::StartsWith(words[0], "redis+cluster://"));
     if (store.empty()) {
       if (has_url) return absl::OkStatus();
-      return absl::InvalidArgumentError(absl::StrCat(
-          "name the store: --", name, "=FILE, --", name,
-          "=postgres://HOST or --", name, "=redis://HOST"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("name the store: --", name, "=FILE, --", name,
+                       "=postgres://HOST or --", name, "=redis://HOST"));
     }
     if (has_url) {
       return absl::InvalidArgumentError(

@@ -42,7 +42,8 @@ constexpr int kKeys = 12;
 // What a wait looks like to its holder.
 std::string Text(const ClaimedWait& wait) {
   return absl::StrCat(wait.key, " ", wait.record, " ", wait.args, " ",
-                      wait.crashes, " ", wait.marks, " ", wait.is_cancelled);
+                      wait.crashes, " ", wait.marks, " ", wait.is_cancelled,
+                      wait.is_notified);
 }
 
 std::vector<std::string> Texts(const std::vector<ClaimedWait>& waits) {
@@ -93,7 +94,7 @@ class PostgresBookTest : public PostgresFixture {
       case 4:
         return Settle();
       case 5:
-        return Pick(3) == 0 ? Cancel() : Mark();
+        return Pick(2) == 0 ? Mark() : Signal();
       default:
         std::this_thread::sleep_for(std::chrono::milliseconds(Pick(8)));
     }
@@ -187,13 +188,17 @@ class PostgresBookTest : public PostgresFixture {
     for (const std::string& key : keys) fences_[key].push_back(reply->fence);
   }
 
-  void Cancel() {
-    const std::string key = Key();
+  void Signal() {
+    constexpr WaitSignal kSignals[] = {WaitSignal::kCancel, WaitSignal::kNotify,
+                                       WaitSignal::kForget};
+    const SignalRequest request = {
+        .partition = partition_, .keys = {Key()}, .signal = kSignals[Pick(2)]};
     const int64_t before = Now();
-    const std::vector<StoredWait> rows = store_->Cancel(key);
-    const std::vector<StoredWait> expected =
-        book_.Cancel(partition_, {key}, before);
-    EXPECT_EQ(Text(rows.at(0)), Text(expected.at(0)));
+    const auto rows = AnswerOf<std::vector<StoredWait>>([&](auto callback) {
+      store_->get()->Signal(request, std::move(callback));
+    });
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ(Text(rows->at(0)), Text(book_.Signal(request, before).at(0)));
   }
 
   void Mark() {

@@ -386,11 +386,12 @@ TEST_F(PostgresFaultsTest, FullDiskRefusesWaitsUntilThereIsRoom) {
   if (folder == nullptr) GTEST_SKIP() << "WAITER_TEST_SMALL_FOLDER is not set";
   const std::string ballast = absl::StrCat(folder, "/ballast");
   std::ofstream(ballast) << std::string(1 << 22, 'x');
+  const PostgresServer own;
   ASSERT_EQ(
-      Run(absl::StrCat("CREATE TABLESPACE small LOCATION '", folder, "'")), "");
+      own.Run(absl::StrCat("CREATE TABLESPACE small LOCATION '", folder, "'")),
+      "");
   ASSERT_EQ(own.Run("CREATE DATABASE full_disk TABLESPACE small"), "");
-  const StoreCalls store =
-      MakeStore(own.Url("waiter", "full_disk"), Options());
+  const StoreCalls store = MakeStore(own.Url("waiter", "full_disk"), Options());
   ASSERT_TRUE(store.Open().ok());
   absl::Status status;
   int64_t added = 0;

@@ -385,7 +385,7 @@ TEST_F(PostgresInboxTest, KnownKeysAreLeftAlone) {
   EXPECT_THAT(store.Faults(false), IsEmpty());
 }
 
-TEST_F(PostgresInboxTest, OtherLanguagesEnqueueAndCancelBySql) {
+TEST_F(PostgresInboxTest, OtherLanguagesEnqueueAndSignalBySql) {
   const StoreCalls store = MakeStore();
   ASSERT_TRUE(store.Open().ok());
   EXPECT_EQ(Sql("SELECT @enqueue('default', 'n', 'text', 'x', "
@@ -393,6 +393,9 @@ TEST_F(PostgresInboxTest, OtherLanguagesEnqueueAndCancelBySql) {
             "");
   EXPECT_EQ(store.Get("text").args, "x");
   EXPECT_FALSE(store.Get("text").is_cancelled);
+  const int64_t due = *store.Get("text").due_us;
+  EXPECT_EQ(Sql("SELECT @notify('default', 'n', 'text')"), "");
+  EXPECT_LT(*store.Get("text").due_us, due);
   EXPECT_EQ(Sql("SELECT @cancel('default', 'n', key) "
                 "FROM unnest(ARRAY['text', 'none']) AS key"),
             "\n");

@@ -86,7 +86,8 @@ class StoreCalls {
   }
   std::vector<StoredWait> Cancel(const std::string& key) const {
     return AnswerOf<std::vector<StoredWait>>([&](auto callback) {
-             store_->Cancel(kPartition, {key}, std::move(callback));
+             store_->Signal({.partition = kPartition, .keys = {key}},
+                            std::move(callback));
            })
         .value_or(std::vector<StoredWait>(1));
   }

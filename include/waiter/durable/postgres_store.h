@@ -75,9 +75,13 @@ absl::StatusOr<SqlStatement> PostgresEnqueue(
     std::string_view space, std::string_view name,
     const DurableRequest& request, std::string_view schema = "waiter");
 
-// Returns the statement that asks that a wait ends as cancelled. Does nothing
-// if there is no such wait.
+// Return the statement that asks that a wait ends as cancelled, or that it is
+// polled immediately. It does nothing if there is no such wait.
 absl::StatusOr<SqlStatement> PostgresCancel(std::string_view space,
+                                            std::string_view name,
+                                            std::string_view key,
+                                            std::string_view schema = "waiter");
+absl::StatusOr<SqlStatement> PostgresNotify(std::string_view space,
                                             std::string_view name,
                                             std::string_view key,
                                             std::string_view schema = "waiter");

@@ -16,7 +16,7 @@ BEGIN
              AND ((w.due, w.key) > (part.bound_due, part.bound_key)
                   OR claim_of(part, w.due, w.key) IS NOT NULL),
            s.forget IS NOT NULL,
-           coalesce(w.crashes + w.marks + w.flags % 4 > 0, false),
+           coalesce(w.crashes + w.marks + (w.flags & 11) > 0, false),
            s.key IS NOT NULL
     FROM unnest(keys) AS i(key)
     LEFT JOIN waits s ON s.partition = part.id AND s.key = i.key

@@ -79,6 +79,10 @@ BEGIN
         AND (w.due, w.key) <= (last_due, last_key)
       ORDER BY w.partition, w.due, w.key;
     GET DIAGNOSTICS count = ROW_COUNT;
+    UPDATE pending w SET flags = w.flags & ~8
+      WHERE w.partition = part.id AND w.flags & 8 <> 0
+        AND (w.due, w.key) > (part.bound_due, part.bound_key)
+        AND (w.due, w.key) <= (last_due, last_key);
     INSERT INTO claims VALUES (part.id, store_claim.fence, part.bound_due,
                                part.bound_key, last_due, last_key, count);
     UPDATE partitions p

@@ -15,7 +15,7 @@ END $$;
 -- there; it is NULL if there is no room.
 CREATE OR REPLACE FUNCTION @schema@.store_enqueue(
   space text, name text, number integer, most bigint, keys bytea[],
-  delays bigint[], records bytea[], all_args bytea[])
+  delays bigint[], records bytea[], all_args bytea[], ages bigint[])
 RETURNS TABLE(now_us bigint, created text)
 LANGUAGE plpgsql @attributes@ SET enable_hashjoin = on AS $$
 DECLARE
@@ -37,8 +37,8 @@ BEGIN
     part.kept := part.kept - count;
   END IF;
   WITH i AS (
-    SELECT * FROM unnest(keys, delays, records, all_args) WITH ORDINALITY
-      AS i(key, delay, record, args, place)),
+    SELECT * FROM unnest(keys, delays, records, all_args, ages) WITH ORDINALITY
+      AS i(key, delay, record, args, age, place)),
   f AS (
     SELECT DISTINCT ON (i.key) * FROM i ORDER BY i.key, i.place),
   n AS (
@@ -50,7 +50,8 @@ BEGIN
       SELECT part.id,
              free_due(store_enqueue.now_us + f.delay, part.bound_due), f.key,
              CASE WHEN f.args = '' THEN 0 ELSE 4 END,
-             convert_to('0' || store_enqueue.now_us || ' ', 'UTF8') || f.record
+             convert_to('0' || (store_enqueue.now_us - f.age) || ' ', 'UTF8')
+               || f.record
       FROM f JOIN n ON n.key = f.key
       RETURNING w.key)
   SELECT count(a.key),
@@ -93,18 +94,33 @@ LANGUAGE sql AS $$
                           convert_to($4, 'UTF8'), $5, $6)
 $$;
 
-CREATE OR REPLACE FUNCTION @schema@.cancel(space text, name text, key bytea)
+CREATE OR REPLACE FUNCTION @schema@.put_signal(
+  space text, name text, key bytea, signal text)
 RETURNS void
 LANGUAGE plpgsql SET search_path = @schema@, pg_temp AS $$
 BEGIN
-  INSERT INTO inbox(partition, space, name, key, is_cancel, born_us)
-    VALUES (find_for_inbox($1, $2, $3), $1, $2, $3, true, now_us());
+  INSERT INTO inbox(partition, space, name, key, signal, born_us)
+    VALUES (find_for_inbox($1, $2, $3), $1, $2, $3, $4, now_us());
 END $$;
+
+CREATE OR REPLACE FUNCTION @schema@.cancel(space text, name text, key bytea)
+RETURNS void
+LANGUAGE sql AS $$ SELECT @schema@.put_signal($1, $2, $3, 'cancel') $$;
 
 CREATE OR REPLACE FUNCTION @schema@.cancel(space text, name text, key text)
 RETURNS void
 LANGUAGE sql AS $$
   SELECT @schema@.cancel($1, $2, convert_to($3, 'UTF8'))
+$$;
+
+CREATE OR REPLACE FUNCTION @schema@.notify(space text, name text, key bytea)
+RETURNS void
+LANGUAGE sql AS $$ SELECT @schema@.put_signal($1, $2, $3, 'notify') $$;
+
+CREATE OR REPLACE FUNCTION @schema@.notify(space text, name text, key text)
+RETURNS void
+LANGUAGE sql AS $$
+  SELECT @schema@.notify($1, $2, convert_to($3, 'UTF8'))
 $$;
 
 -- The partition of a key, or NULL if nobody has used the name.

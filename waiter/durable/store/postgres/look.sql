@@ -43,15 +43,24 @@ BEGIN
   RETURN QUERY SELECT * FROM rows_of(part, keys);
 END $$;
 
-CREATE OR REPLACE FUNCTION @schema@.store_cancel(
-  space text, name text, number integer, keys bytea[])
+CREATE OR REPLACE FUNCTION @schema@.store_signal(
+  space text, name text, number integer, keys bytea[], signal text)
 RETURNS TABLE(key bytea, record bytea, args bytea, value bytea, due bigint,
               flags integer)
 LANGUAGE plpgsql @attributes@ AS $$
 DECLARE
   part partitions := lock_partition($1, $2, $3);
+  count bigint;
 BEGIN
-  PERFORM cancel_some(part, keys);
+  IF signal = 'forget' THEN
+    DELETE FROM waits s
+      WHERE s.partition = part.id AND s.key = ANY(keys)
+        AND s.forget IS NOT NULL;
+    GET DIAGNOSTICS count = ROW_COUNT;
+    UPDATE partitions p SET kept = p.kept - count WHERE p.id = part.id;
+  ELSE
+    PERFORM signal_some(part, keys, signal);
+  END IF;
   RETURN QUERY SELECT * FROM rows_of(part, keys);
 END $$;
 
@@ -155,13 +164,17 @@ BEGIN
     ORDER BY w.heartbeat, w.worker;
 END $$;
 
-CREATE OR REPLACE FUNCTION @schema@.store_heartbeat(space text, worker text)
+CREATE OR REPLACE FUNCTION @schema@.store_heartbeat(
+  space text, worker text, leaves boolean)
 RETURNS TABLE(live text)
 LANGUAGE plpgsql @attributes@ AS $$
 BEGIN
   INSERT INTO workers VALUES ($1, $2, now_us())
     ON CONFLICT ON CONSTRAINT workers_pkey DO UPDATE
     SET heartbeat = excluded.heartbeat;
+  IF leaves THEN
+    DELETE FROM workers w WHERE w.space = $1 AND w.worker = $2;
+  END IF;
   DELETE FROM workers w WHERE w.ctid = ANY(ARRAY(
     SELECT o.ctid FROM workers o WHERE o.heartbeat < now_us() - 10000000
     FOR UPDATE SKIP LOCKED));

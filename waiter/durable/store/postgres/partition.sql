@@ -63,15 +63,19 @@ BEGIN
   RETURN true;
 END $$;
 
--- Cancels pending waits: those that nobody holds are due now.
-CREATE OR REPLACE FUNCTION @schema@.cancel_some(
-  part @schema@.partitions, keys bytea[]) RETURNS void
+-- Cancels or notifies pending waits: those that nobody holds are due now.
+CREATE OR REPLACE FUNCTION @schema@.signal_some(
+  part @schema@.partitions, keys bytea[], signal text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   now bigint := now_us();
 BEGIN
   UPDATE pending w
-    SET flags = w.flags | 1,
+    SET flags = w.flags | CASE
+          WHEN signal = 'cancel' THEN 1
+          WHEN w.due % 2 = 1
+            OR (w.due, w.key) <= (part.bound_due, part.bound_key) THEN 10
+          ELSE 2 END,
         due = CASE WHEN w.due % 2 = 1 OR w.due <= now
                      OR (w.due, w.key) <= (part.bound_due, part.bound_key)
                    THEN w.due ELSE free_due(now, part.bound_due) END
@@ -97,8 +101,8 @@ BEGIN
       RETURNING i.*)
     SELECT * FROM gone ORDER BY id
   LOOP
-    IF one.is_cancel THEN
-      PERFORM cancel_some(part, ARRAY[one.key]);
+    IF one.signal IS NOT NULL THEN
+      PERFORM signal_some(part, ARRAY[one.key], one.signal);
     ELSIF add_from_inbox(one, part.bound_due) THEN
       added := added + 1;
     END IF;

@@ -3,6 +3,7 @@
 
 #include "waiter/durable/store/postgres/postgres_calls.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,6 +31,7 @@ constexpr int64_t kChecked = 1000;
 
 // Bits of the column `flags`.
 constexpr int64_t kIsCancelled = 1;
+constexpr int64_t kIsNotified = 2;
 
 // A transaction that stays open for longer is worth a warning.
 constexpr int64_t kOldTransaction = 600'000'000;
@@ -52,6 +54,18 @@ PostgresArray Column(Type type, const std::vector<Item>& items,
   PostgresArray array(type, items.size());
   for (const Item& item : items) array.Add(get(item));
   return array;
+}
+
+std::string_view NameOf(WaitSignal signal) {
+  switch (signal) {
+    case WaitSignal::kCancel:
+      return "cancel";
+    case WaitSignal::kNotify:
+      return "notify";
+    case WaitSignal::kForget:
+      break;
+  }
+  return "forget";
 }
 
 StoredWait ReadWait(const PostgresRows& row) {
@@ -78,13 +92,13 @@ absl::StatusOr<ClaimReply> ReadClaim(PostgresRows rows) {
       reply.next_us = rows.OptionalNumber(2);
       continue;
     }
-    reply.waits.push_back(
-        {.key = rows.Bytes(3),
-         .record = rows.Bytes(4),
-         .args = rows.Bytes(5),
-         .crashes = rows.Number(6),
-         .marks = rows.Number(7),
-         .is_cancelled = (rows.Number(8) & kIsCancelled) != 0});
+    reply.waits.push_back({.key = rows.Bytes(3),
+                           .record = rows.Bytes(4),
+                           .args = rows.Bytes(5),
+                           .crashes = rows.Number(6),
+                           .marks = rows.Number(7),
+                           .is_cancelled = (rows.Number(8) & kIsCancelled) != 0,
+                           .is_notified = (rows.Number(8) & kIsNotified) != 0});
   }
   return reply;
 }
@@ -206,18 +220,21 @@ struct Setting {
   const char* danger;
 };
 
-constexpr Setting kSettings[] = {
-    {2, "fsync",
-     "is off: a crash of the machine may damage the database; set fsync = on"},
-    {3, "synchronous_commit",
-     "is off: a crash of the server loses the transactions of its last 0.6 s; "
-     "set synchronous_commit = on"},
-    {4, "full_page_writes",
-     "is off: a crash of the machine may damage the database; set "
-     "full_page_writes = on"},
-    {5, "autovacuum",
-     "is off: each poll leaves two dead rows, which nothing removes; set "
-     "autovacuum = on"},
+constexpr std::array kSettings = {
+    Setting{2, "fsync",
+            "is off: a crash of the machine may damage the database; set fsync "
+            "= on"},
+    Setting{3, "synchronous_commit",
+            "is off: a crash of the server loses the transactions of its last "
+            "0.6 s; "
+            "set synchronous_commit = on"},
+    Setting{4, "full_page_writes",
+            "is off: a crash of the machine may damage the database; set "
+            "full_page_writes = on"},
+    Setting{
+        5, "autovacuum",
+        "is off: each poll leaves two dead rows, which nothing removes; set "
+        "autovacuum = on"},
 };
 
 absl::StatusOr<WaitServer> ReadServer(PostgresRows rows,
@@ -291,9 +308,9 @@ PostgresRequest<SettleReply> PostgresCalls::Settle(
   call.AddNumber(request.lease_us);
   call.AddNumber(request.retain_us);
   call.AddNumber(request.polls);
-  call.AddArray(column(Type::kBytes, [](const SettleItem& item) {
-    return std::string_view(item.key);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const SettleItem& item) -> std::string_view { return item.key; }));
   call.AddArray(
       column(Type::kNumber, [](const SettleItem& item) { return item.fence; }));
   call.AddArray(column(Type::kLetter, [](const SettleItem& item) {
@@ -301,15 +318,15 @@ PostgresRequest<SettleReply> PostgresCalls::Settle(
   }));
   call.AddArray(column(Type::kNumber,
                        [](const SettleItem& item) { return item.delay_us; }));
-  call.AddArray(column(Type::kBytes, [](const SettleItem& item) {
-    return std::string_view(item.record);
-  }));
-  call.AddArray(column(Type::kBytes, [](const SettleItem& item) {
-    return std::string_view(item.value);
-  }));
-  call.AddArray(column(Type::kText, [](const SettleItem& item) {
-    return std::string_view(item.reason);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const SettleItem& item) -> std::string_view { return item.record; }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const SettleItem& item) -> std::string_view { return item.value; }));
+  call.AddArray(column(
+      Type::kText,
+      [](const SettleItem& item) -> std::string_view { return item.reason; }));
   return {.statement = std::move(call),
           .read = ReadSettle,
           .locks = LocksOf(request.partition),
@@ -321,19 +338,21 @@ PostgresRequest<EnqueueReply> PostgresCalls::Enqueue(
   const auto column = [&](Type type, const auto& get) {
     return Column(type, request.items, get);
   };
-  PostgresStatement call = CallOn(request.partition, "enqueue", 5);
+  PostgresStatement call = CallOn(request.partition, "enqueue", 6);
   call.AddNumber(request.most_pending);
-  call.AddArray(column(Type::kBytes, [](const EnqueueItem& item) {
-    return std::string_view(item.key);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const EnqueueItem& item) -> std::string_view { return item.key; }));
   call.AddArray(column(Type::kNumber,
                        [](const EnqueueItem& item) { return item.delay_us; }));
-  call.AddArray(column(Type::kBytes, [](const EnqueueItem& item) {
-    return std::string_view(item.record);
-  }));
-  call.AddArray(column(Type::kBytes, [](const EnqueueItem& item) {
-    return std::string_view(item.args);
-  }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const EnqueueItem& item) -> std::string_view { return item.record; }));
+  call.AddArray(column(
+      Type::kBytes,
+      [](const EnqueueItem& item) -> std::string_view { return item.args; }));
+  call.AddArray(column(Type::kNumber,
+                       [](const EnqueueItem& item) { return item.age_us; }));
   return {.statement = std::move(call),
           .read =
               [most = request.most_pending](PostgresRows rows) {
@@ -343,14 +362,14 @@ PostgresRequest<EnqueueReply> PostgresCalls::Enqueue(
           .weight = static_cast<int64_t>(request.items.size())};
 }
 
-PostgresRequest<std::vector<StoredWait>> PostgresCalls::Cancel(
-    const WaitPartition& partition,
-    const std::vector<std::string>& keys) const {
-  PostgresStatement call = CallOn(partition, "cancel", 1);
-  call.AddArray(ArrayOf(keys));
+PostgresRequest<std::vector<StoredWait>> PostgresCalls::Signal(
+    const SignalRequest& request) const {
+  PostgresStatement call = CallOn(request.partition, "signal", 2);
+  call.AddArray(ArrayOf(request.keys));
+  call.AddText(NameOf(request.signal));
   return {.statement = std::move(call),
           .read = ReadWaits,
-          .locks = LocksOf(partition)};
+          .locks = LocksOf(request.partition)};
 }
 
 PostgresRequest<std::vector<StoredWait>> PostgresCalls::Get(
@@ -410,10 +429,11 @@ PostgresRequest<int64_t> PostgresCalls::Open(std::string_view space,
 }
 
 PostgresRequest<std::vector<std::string>> PostgresCalls::Heartbeat(
-    std::string_view space, std::string_view worker) const {
-  PostgresStatement call = Call("heartbeat", 2);
-  call.AddText(space);
-  call.AddText(worker);
+    const HeartbeatRequest& request) const {
+  PostgresStatement call = Call("heartbeat", 3);
+  call.AddText(request.space);
+  call.AddText(request.worker);
+  call.AddFlag(request.leaves);
   return {.statement = std::move(call), .read = ReadTexts};
 }
 

@@ -42,9 +42,8 @@ class PostgresCalls {
   PostgresRequest<ClaimReply> Claim(const ClaimRequest& request) const;
   PostgresRequest<SettleReply> Settle(const SettleRequest& request) const;
   PostgresRequest<EnqueueReply> Enqueue(const EnqueueRequest& request) const;
-  PostgresRequest<std::vector<StoredWait>> Cancel(
-      const WaitPartition& partition,
-      const std::vector<std::string>& keys) const;
+  PostgresRequest<std::vector<StoredWait>> Signal(
+      const SignalRequest& request) const;
   PostgresRequest<std::vector<StoredWait>> Get(
       const WaitPartition& partition,
       const std::vector<std::string>& keys) const;
@@ -57,7 +56,7 @@ class PostgresCalls {
   PostgresRequest<int64_t> Open(std::string_view space, std::string_view name,
                                 int64_t partitions) const;
   PostgresRequest<std::vector<std::string>> Heartbeat(
-      std::string_view space, std::string_view worker) const;
+      const HeartbeatRequest& request) const;
   PostgresRequest<WaitSpace> Describe(std::string_view space) const;
   PostgresRequest<CheckReply> Check(const WaitPartition& partition,
                                     std::string_view last) const;

@@ -54,6 +54,20 @@ std::string ToSeconds(absl::Duration delay) {
   return absl::StrFormat("%d.%06d", micros / 1'000'000, micros % 1'000'000);
 }
 
+absl::StatusOr<SqlStatement> CallOfSignal(absl::string_view function,
+                                          std::string_view space,
+                                          std::string_view name,
+                                          std::string_view key,
+                                          std::string_view schema) {
+  if (absl::Status status = Check(space, name, key, schema); !status.ok()) {
+    return status;
+  }
+  return SqlStatement{
+      .sql = absl::StrCat("SELECT ", internal::ToAbsl(schema), ".", function,
+                          "($1::text, $2::text, $3::bytea)"),
+      .parameters = {std::string(space), std::string(name), ToText(key)}};
+}
+
 }  // namespace
 
 absl::StatusOr<SqlStatement> PostgresEnqueue(std::string_view space,
@@ -94,13 +108,14 @@ absl::StatusOr<SqlStatement> PostgresCancel(std::string_view space,
                                             std::string_view name,
                                             std::string_view key,
                                             std::string_view schema) {
-  if (absl::Status status = Check(space, name, key, schema); !status.ok()) {
-    return status;
-  }
-  return SqlStatement{
-      .sql = absl::StrCat("SELECT ", internal::ToAbsl(schema),
-                          ".cancel($1::text, $2::text, $3::bytea)"),
-      .parameters = {std::string(space), std::string(name), ToText(key)}};
+  return CallOfSignal("cancel", space, name, key, schema);
+}
+
+absl::StatusOr<SqlStatement> PostgresNotify(std::string_view space,
+                                            std::string_view name,
+                                            std::string_view key,
+                                            std::string_view schema) {
+  return CallOfSignal("notify", space, name, key, schema);
 }
 
 }  // namespace waiter

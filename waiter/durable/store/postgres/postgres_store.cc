@@ -85,9 +85,9 @@ class PostgresStore final : public WaitStore {
                Callback<EnqueueReply> callback) override {
     Add(calls_.Enqueue(request), std::move(callback));
   }
-  void Cancel(WaitPartition partition, std::vector<std::string> keys,
+  void Signal(SignalRequest request,
               Callback<std::vector<StoredWait>> callback) override {
-    Add(calls_.Cancel(partition, keys), std::move(callback));
+    Add(calls_.Signal(request), std::move(callback));
   }
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override {
@@ -109,9 +109,9 @@ class PostgresStore final : public WaitStore {
             Callback<int64_t> callback) override {
     Add(calls_.Open(space, name, partitions), std::move(callback));
   }
-  void Heartbeat(std::string space, std::string worker,
+  void Heartbeat(HeartbeatRequest request,
                  Callback<std::vector<std::string>> callback) override {
-    Add(calls_.Heartbeat(space, worker), std::move(callback));
+    Add(calls_.Heartbeat(request), std::move(callback));
   }
   void Describe(std::string space, Callback<WaitSpace> callback) override {
     Add(calls_.Describe(space), std::move(callback));

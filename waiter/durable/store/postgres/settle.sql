@@ -54,12 +54,15 @@ BEGIN
   u AS (
     UPDATE pending w
     SET due = CASE WHEN i.action <> 'r' THEN store_settle.fence
-                   WHEN w.flags & 1 <> 0
+                   WHEN w.flags & 9 <> 0
                      THEN free_due(start, part.bound_due)
                    ELSE free_due(start + i.delay + i.delay % 2,
                                  part.bound_due) END,
         record = CASE WHEN i.record = '' THEN w.record ELSE i.record END,
-        crashes = 0
+        crashes = 0,
+        flags = CASE WHEN i.action <> 'r' THEN w.flags
+                     WHEN w.flags & 8 <> 0 THEN w.flags & ~8
+                     ELSE w.flags & ~2 END
     FROM unnest(keys, fences, actions, delays, records, results, reasons)
       AS i(key, fence, action, delay, record, result, reason)
       JOIN h ON h.key = i.key AND h.fence = i.fence

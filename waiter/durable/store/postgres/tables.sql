@@ -76,7 +76,7 @@ CREATE INDEX waits_forget ON @schema@.waits(partition, forget)
 -- not by a claim. A poll changes such a row once, and with it both indexes. A
 -- holder finds its waits by (partition, due, key), where old versions of a row
 -- are elsewhere; a unique index would read them all.
--- Bits of `flags`: 1 cancelled, 2 notified, 4 has args.
+-- Bits of `flags`: 1 cancelled, 2 notified, 4 has args, 8 notified while held.
 CREATE TABLE @schema@.pending(
   due bigint NOT NULL,
   partition integer NOT NULL,
@@ -89,6 +89,8 @@ CREATE TABLE @schema@.pending(
         autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX pending_due ON @schema@.pending(partition, due, key);
 CREATE INDEX pending_key ON @schema@.pending(partition, key);
+CREATE INDEX pending_notified ON @schema@.pending(partition)
+  WHERE flags & 8 <> 0;
 
 CREATE TABLE @schema@.workers(
   space text NOT NULL,
@@ -97,7 +99,7 @@ CREATE TABLE @schema@.workers(
   PRIMARY KEY (space, worker)
 ) WITH (fillfactor = 50);
 
--- What transactions of programs enqueue and cancel, until a store moves it.
+-- What transactions of programs enqueue and signal, until a store moves it.
 -- `partition` is NULL while nobody has used the name.
 CREATE TABLE @schema@.inbox(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -109,7 +111,7 @@ CREATE TABLE @schema@.inbox(
   timeout_us bigint CHECK (timeout_us BETWEEN 0 AND 3153600000000000),
   first_delay_us bigint NOT NULL DEFAULT 0
     CHECK (first_delay_us BETWEEN 0 AND 3153600000000000),
-  is_cancel boolean NOT NULL DEFAULT false,
+  signal text CHECK (signal IN ('cancel', 'notify')),
   born_us bigint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0);
