@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <map>
@@ -81,6 +82,9 @@ class PostgresBookTest : public PostgresFixture {
   int64_t Pick(int64_t most) {
     return absl::Uniform<int64_t>(absl::IntervalClosed, random_, 0, most);
   }
+  std::string Some(char c) {
+    return std::string(static_cast<size_t>(Pick(2)), c);
+  }
   std::string Key() { return absl::StrCat("k", Pick(kKeys - 1)); }
 
   void Step() {
@@ -107,7 +111,7 @@ class PostgresBookTest : public PostgresFixture {
       request.items.push_back({.key = Key(),
                                .delay_us = 2 * Pick(4000),
                                .record = absl::StrCat("r", Pick(9)),
-                               .args = std::string(Pick(2), 'x')});
+                               .args = Some('x')});
     }
     const auto reply = AnswerOf<EnqueueReply>([&](auto callback) {
       store_->get()->Enqueue(request, std::move(callback));
@@ -162,7 +166,7 @@ class PostgresBookTest : public PostgresFixture {
         break;
       default:
         item.record = item.action == SettleAction::kEnd ? "1ended" : "2unheard";
-        item.value = std::string(Pick(2), 'v');
+        item.value = Some('v');
         item.reason = Pick(1) == 0 ? "success" : "deadline";
     }
     return item;

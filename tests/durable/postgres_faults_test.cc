@@ -289,6 +289,37 @@ TEST_F(PostgresFaultsTest, ClockThatIsSetBackChangesNoHolder) {
   EXPECT_GT(settled->fence, first->fence);
 }
 
+TEST_F(PostgresFaultsTest, ClockThatWasAheadDelaysNoNewWaits) {
+  const auto set_clock = [&](int64_t hours) {
+    Run(
+        absl::StrCat("CREATE OR REPLACE FUNCTION @now_us() RETURNS bigint "
+                     "LANGUAGE sql AS 'SELECT (extract(epoch FROM "
+                     "clock_timestamp() + interval ''",
+                     hours, " hours'') * 1000000)::bigint'"));
+  };
+  const StoreCalls store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  set_clock(5);
+  ASSERT_TRUE(store.Enqueue({{.key = "a"}, {.key = "b"}}).ok());
+  const auto ahead = store.Claim(1);
+  ASSERT_TRUE(ahead.ok()) << ahead.status();
+  ASSERT_THAT(ahead->waits, SizeIs(1));
+  set_clock(0);
+  ASSERT_TRUE(store.Enqueue({{.key = "new"}}).ok());
+  const auto claimed = store.Claim();
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_THAT(claimed->waits, SizeIs(1));
+  EXPECT_EQ(claimed->waits[0].key, "new");
+  EXPECT_GT(claimed->fence, ahead->fence);
+  EXPECT_EQ(store.Get("a").due_us, ahead->fence);
+  const auto settled = store.Settle({{.key = "a", .fence = ahead->fence},
+                                     {.key = "new", .fence = claimed->fence}});
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  EXPECT_THAT(settled->lost, IsEmpty());
+  EXPECT_THAT(store.Claim()->waits, SizeIs(2));
+  EXPECT_THAT(store.Faults(false), IsEmpty());
+}
+
 // Servers.
 
 TEST_F(PostgresFaultsTest, KilledServerLosesNothing) {

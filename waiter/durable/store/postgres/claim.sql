@@ -49,7 +49,7 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
-  now_us := greatest(now_us(), part.bound_due + 2);
+  now_us := now_us();
   PERFORM end_claims(part, now_us);
   SELECT w.due, w.key INTO last_due, last_key FROM pending w
     WHERE w.partition = part.id AND w.due <= store_claim.now_us

@@ -126,6 +126,40 @@ BEGIN
     AND current_setting('transaction_read_only') = 'off';
 END $$;
 
+-- Whether the clock was set back behind the bound of the claims. New waits,
+-- which come after the bound, would be due too late.
+CREATE OR REPLACE FUNCTION @schema@.is_ahead(part @schema@.partitions)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  RETURN part.bound_due > now_us() + 1000000
+    AND current_setting('transaction_read_only') = 'off';
+END $$;
+
+-- Ends the bound of the claims: each of their waits gets the fence as its own
+-- number. Returns the row of the partition as it is then.
+CREATE OR REPLACE FUNCTION @schema@.unbind(part @schema@.partitions)
+RETURNS @schema@.partitions
+LANGUAGE plpgsql AS $$
+DECLARE
+  one claims;
+BEGIN
+  FOR one IN
+    DELETE FROM claims c WHERE c.partition = part.id RETURNING c.*
+  LOOP
+    UPDATE pending w
+      SET due = one.fence, crashes = w.crashes + (w.due % 2)::integer
+      WHERE w.partition = part.id
+        AND w.due BETWEEN one.from_due AND one.to_due
+        AND (w.due, w.key) > (one.from_due, one.from_key)
+        AND (w.due, w.key) <= (one.to_due, one.to_key);
+  END LOOP;
+  part.bound_due := 0;
+  part.bound_key := '';
+  UPDATE partitions p SET bound_due = 0, bound_key = '' WHERE p.id = part.id;
+  RETURN part;
+END $$;
+
 -- Locks the row of a partition, which is made if it is missing. Its inbox is
 -- empty then.
 CREATE OR REPLACE FUNCTION @schema@.lock_partition(
@@ -142,6 +176,9 @@ BEGIN
     INSERT INTO partitions(space, name, number) VALUES ($1, $2, $3)
       ON CONFLICT DO NOTHING;
   END LOOP;
+  IF is_ahead(part) THEN
+    part := unbind(part);
+  END IF;
   IF has_inbox(part.id) THEN
     part := take_inbox(part);
   END IF;
@@ -158,7 +195,7 @@ DECLARE
 BEGIN
   SELECT * INTO part FROM partitions p
     WHERE p.space = $1 AND p.name = $2 AND p.number = $3;
-  IF has_inbox(part.id) THEN
+  IF has_inbox(part.id) OR is_ahead(part) THEN
     part := lock_partition($1, $2, $3);
   END IF;
   RETURN part;
