@@ -5,7 +5,7 @@
 // EXPECT_THAT if the condition already holds, and at most 1 ms for hours of
 // simulated time.
 
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 
 #include <cstdint>
 #include <string>

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 
 #include <atomic>
 #include <thread>

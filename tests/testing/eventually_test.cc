@@ -4,7 +4,7 @@
 // Each test prevents a complaint of users of similar libraries, and its name
 // states what holds instead.
 
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 
 #include <atomic>
 #include <concepts>
