@@ -86,9 +86,8 @@
       assertion, WAITER_INTERNAL_EVENTUALLY(::waiter::internal::BoostTest, \
                                             kind, text, __VA_ARGS__))
 #define WAITER_BOOST_TEST_REPORT_(assertion, ...)                          \
-  do {                                                                     \
-    const ::absl::Status waiter_status = __VA_ARGS__;                      \
+  [](const ::absl::Status& waiter_status) {                                \
     assertion(waiter_status.ok(), ::std::string(waiter_status.message())); \
-  } while (false)
+  }(__VA_ARGS__)
 
 #endif  // WAITER_TESTING_BOOST_TEST_H_

@@ -61,8 +61,7 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * another block may stand, but its failure fails the test immediately; a
-//   block within a block is better a function with CHECK_POLLED;
+// * another block may stand, but its failure fails the test;
 // * doctest has no way to skip a test.
 #define CHECK_EVENTUALLY_PASSES(...)                                    \
   ::waiter::internal::Doctest::Report(                                  \
@@ -72,11 +71,14 @@
   ::waiter::internal::Doctest::Report(                                  \
       WAITER_INTERNAL_PASSES(::waiter::internal::Doctest, __VA_ARGS__), \
       __FILE__, __LINE__, true)
-// As CHECK and REQUIRE, within a block. Elsewhere they fail the test.
+// As CHECK, REQUIRE and FAIL_CHECK, within a block. Elsewhere they fail the
+// test.
 #define CHECK_POLLED(...) \
   WAITER_DOCTEST_CHECK_("CHECK_POLLED", false, __VA_ARGS__)
 #define REQUIRE_POLLED(...) \
   WAITER_DOCTEST_CHECK_("REQUIRE_POLLED", true, __VA_ARGS__)
+#define FAIL_CHECK_POLLED(text) \
+  ::waiter::internal::Doctest::Fail(text, __FILE__, __LINE__, false)
 
 // Implementation of the macros above; not for use elsewhere.
 #define WAITER_DOCTEST_(kind, ends_test, text, ...)                       \

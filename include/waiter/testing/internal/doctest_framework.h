@@ -71,8 +71,14 @@ struct Doctest {
     const std::string message = std::string(macro) + "( " + text +
                                 " ) is NOT correct! values: " + macro + "( " +
                                 result.m_decomp.c_str() + " )";
-    if (!eventually::FailRound({file, line, message}, ends_round)) {
-      Report(absl::UnknownError(message), file, line, ends_round);
+    Fail(message, file, line, ends_round);
+  }
+
+  // Fails the round, or outside of a block the test.
+  static void Fail(const std::string& text, const char* file, int line,
+                   bool ends_round) {
+    if (!eventually::FailRound({file, line, text}, ends_round)) {
+      Report(absl::UnknownError(text), file, line, ends_round);
     }
   }
 };
