@@ -70,7 +70,7 @@ std::string NearMissList::Text() const {
                     std::lround(ShareOf(pass) * 100), " % of its limit of ",
                     absl::FormatDuration(pass.limit));
     if (pass.scale != 1) {
-      absl::StrAppend(&text, " (", pass.scale, " times that was in force)");
+      absl::StrAppend(&text, ", times ", pass.scale, " on this machine");
     }
     if (entry.count > 1) {
       absl::StrAppend(&text, ", the longest of ", entry.count, " times");
