@@ -87,7 +87,6 @@ std::string Position(const PollHistory::Entry& entry) {
 }
 
 std::string Describe(const PollHistory::Entry& entry) {
-  if (entry.attempt == 0) return "nothing, as there was no poll";
   std::string text =
       absl::StrCat(Shortened(entry.look.seen), " (", Position(entry), ")");
   if (!entry.look.details.empty()) {
