@@ -21,7 +21,7 @@
 // returns a `bool`. Values are printed by Boost.Test's `print_log_value`,
 // except text and values that it cannot print.
 //
-// For Boost 1.67 and newer, which the program brings, as a library or by the
+// For Boost 1.73 and newer, which the program brings, as a library or by the
 // headers in boost/test/included/. Include this header after those. Assertions
 // belong on the thread of the test, as Boost.Test's own do.
 
