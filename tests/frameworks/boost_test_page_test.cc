@@ -18,8 +18,7 @@ using ::waiter::StartJob;
 BOOST_AUTO_TEST_CASE(JobIsDoneAndHasALog) {
   Job job = StartJob();
 
-  BOOST_REQUIRE_EVENTUALLY(job.State(), "DONE",
-                           {.timeout = absl::Seconds(30)},
+  BOOST_REQUIRE_EVENTUALLY(job.State(), "DONE", {.timeout = absl::Seconds(30)},
                            waiter::FailIf("FAILED"));
   BOOST_CHECK_EVENTUALLY_PASSES({
     BOOST_REQUIRE(job.HasLog());

@@ -29,6 +29,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/testing/internal/eventually_parts.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
@@ -250,9 +251,8 @@ class Catch2::Capture final : public ::Catch::IResultCapture {
 
 inline eventually::Round Catch2::RunRound(absl::FunctionRef<void()> block) {
   Capture capture;
-  try {
-    block();
-  } catch (const ::Catch::TestFailureException&) {
+  WAITER_TRY { block(); }
+  WAITER_CATCH(const ::Catch::TestFailureException&) {
     // A REQUIRE ended the round, and its failure is in it.
   }
   return std::move(capture.round());

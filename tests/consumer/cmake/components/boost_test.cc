@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #define BOOST_TEST_MODULE component
-#include <boost/test/included/unit_test.hpp>
-
 #include "waiter/testing/boost_test.h"
+
+#include <boost/test/included/unit_test.hpp>
 
 BOOST_AUTO_TEST_CASE(Polls) {
   int polls = 0;

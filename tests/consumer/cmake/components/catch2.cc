@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #define CATCH_CONFIG_MAIN
-#include "catch2/catch.hpp"
 #include "waiter/testing/catch2.h"
+
+#include "catch2/catch.hpp"
 
 TEST_CASE("polls") {
   int polls = 0;

@@ -3,6 +3,7 @@
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "doctest/doctest.h"
+
 #include "waiter/testing/doctest.h"
 
 TEST_CASE("polls") {
