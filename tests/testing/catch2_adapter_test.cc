@@ -119,7 +119,7 @@ TEST_CASE("a block takes all kinds of assertions") {
         {
           CHECK_FALSE(world.Progress() == 0);
           CHECK_THROWS_AS(world.State(), std::logic_error);
-          CHECK_NOTHROW(ThrowFromDepth(1));
+          CHECK_NOTHROW(std::stoi("x"));
           CHECK_NOFAIL(false);
           WARN("is not written");
           REQUIRE_THAT(world.State(), Contains("DONE"));
@@ -136,6 +136,16 @@ TEST_CASE("a block takes all kinds of assertions") {
              Contains("CHECK_THROWS_AS( world.State(), std::logic_error ) "
                       "threw no exception"));
   CHECK_THAT(failures[0], !Contains("is not reached"));
+}
+
+TEST_CASE("an expression of an assertion in a block may stop trying") {
+  ScenarioWorld world;
+  const std::vector<std::string> failures = FailuresOf([&] {
+    CHECK_EVENTUALLY_PASSES({ CHECK(ThrowFromDepth(3) == 1); },
+                            world.Within(absl::Minutes(1)));
+  });
+  REQUIRE(failures.size() == 1);
+  CHECK_THAT(failures[0], StartsWith("the block gave up at 0: StopTrying: "));
 }
 
 // testify#1396: an assertion that ends the test does so within an expression.

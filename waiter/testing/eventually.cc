@@ -354,21 +354,23 @@ absl::Status RunPlanned(const Site& site, const EventuallyOptions& options,
 
 }  // namespace
 
-absl::Status Run(const Site& site, const EventuallyOptions& given,
+absl::Status Run(const Site& site, const EventuallyOptions& options,
                  Subject& subject) {
   const std::optional<EventuallyOptions> completed =
-      CompleteOptions(site.kind, given);
-  const EventuallyOptions& options = completed.has_value() ? *completed : given;
+      CompleteOptions(site.kind, options);
+  const EventuallyOptions& complete =
+      completed.has_value() ? *completed : options;
   absl::StatusOr<Plan> plan =
       subject.MaySettle() && !MustHold(site.kind)
           ? absl::InvalidArgumentError(
                 "PassIf is for CONSISTENTLY and NEVER; EVENTUALLY passes with "
                 "the first match, so put the value into its matcher")
-          : MakePlan(site, options);
+          : MakePlan(site, complete);
   if (!plan.ok()) {
-    return absl::InvalidArgumentError(MisuseText(site, options, plan.status()));
+    return absl::InvalidArgumentError(
+        MisuseText(site, complete, plan.status()));
   }
-  return RunPlanned(site, options, *plan, subject);
+  return RunPlanned(site, complete, *plan, subject);
 }
 
 absl::Status Run(const Site& site, Subject& subject) {

@@ -17,7 +17,7 @@
 namespace waiter {
 namespace {
 
-// The objects that exist, the oldest first.
+// The objects that exist, the youngest first.
 struct Scopes {
   std::mutex mutex;
   std::vector<std::shared_ptr<const EventuallyOptions>> defaults;
@@ -36,7 +36,7 @@ ScopedEventuallyDefaults::ScopedEventuallyDefaults(EventuallyOptions defaults)
           std::make_shared<const EventuallyOptions>(std::move(defaults))) {
   Scopes& scopes = GetScopes();
   const std::lock_guard lock(scopes.mutex);
-  scopes.defaults.push_back(defaults_);
+  scopes.defaults.insert(scopes.defaults.begin(), defaults_);
 }
 
 ScopedEventuallyDefaults::~ScopedEventuallyDefaults() {
@@ -92,8 +92,8 @@ std::optional<EventuallyOptions> CompleteOptions(
   const std::lock_guard lock(scopes.mutex);
   if (scopes.defaults.empty()) return std::nullopt;
   EventuallyOptions complete = options;
-  for (auto at = scopes.defaults.rbegin(); at != scopes.defaults.rend(); ++at) {
-    Complete(kind, **at, complete);
+  for (const auto& defaults : scopes.defaults) {
+    Complete(kind, *defaults, complete);
   }
   return complete;
 }

@@ -86,10 +86,16 @@
       WAITER_INTERNAL_EVENTUALLY(::waiter::internal::Doctest, kind, text, \
                                  __VA_ARGS__),                            \
       __FILE__, __LINE__, ends_test)
-#define WAITER_DOCTEST_CHECK_(macro, ends_round, ...)                          \
-  ::waiter::internal::Doctest::Check(                                          \
-      ::doctest::detail::ExpressionDecomposer(::doctest::assertType::DT_CHECK) \
-          << __VA_ARGS__,                                                      \
-      macro, #__VA_ARGS__, __FILE__, __LINE__, ends_round)
+#define WAITER_DOCTEST_CHECK_(macro, ends_round, ...)         \
+  do {                                                        \
+    DOCTEST_CLANG_SUPPRESS_WARNING_WITH_PUSH(                 \
+        "-Woverloaded-shift-op-parentheses")                  \
+    ::waiter::internal::Doctest::Check(                       \
+        ::doctest::detail::ExpressionDecomposer(              \
+            ::doctest::assertType::DT_CHECK)                  \
+            << __VA_ARGS__,                                   \
+        macro, #__VA_ARGS__, __FILE__, __LINE__, ends_round); \
+    DOCTEST_CLANG_SUPPRESS_WARNING_POP                        \
+  } while (false)
 
 #endif  // WAITER_TESTING_DOCTEST_H_

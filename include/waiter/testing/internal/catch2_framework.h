@@ -30,6 +30,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "waiter/internal/exceptions.h"
+#include "waiter/poll.h"
 #include "waiter/testing/internal/eventually_parts.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
@@ -152,6 +153,8 @@ class Catch2::Capture final : public ::Catch::IResultCapture {
   void handleUnexpectedInflightException(const Info& info,
                                          const std::string& message,
                                          Reaction& reaction) override {
+    // `StopTrying` and `TryAgainAfter` are for the block.
+    if (eventually::Is<Poll<>>(std::current_exception())) WAITER_RETHROW;
     Fail(info, TextOf(info) + " threw: " + message, reaction);
   }
   void handleIncomplete(const Info& /*info*/) override { passed_ = false; }
