@@ -314,6 +314,7 @@ void Wait(Plan& plan, Polls& polls, WaitReport& report) {
   BlockingWait(*WaitPolicy::Make(plan.wait), inputs, first, poll, report);
 }
 
+// Returns what to record of an assertion that passed on real time.
 NearMiss PassOf(const Site& site, const EventuallyOptions& options,
                 const Plan& plan, const WaitReport& report) {
   const bool is_infinite = plan.requested_limit == absl::InfiniteDuration();
@@ -345,9 +346,11 @@ absl::Status RunPlanned(const Site& site, const EventuallyOptions& options,
   }
   if (!plan.simulated && plan.limit > absl::ZeroDuration() &&
       plan.limit < absl::InfiniteDuration()) {
-    subject.RecordLimitUsed(absl::FDivDuration(report.elapsed, plan.limit),
-                            site);
-    RecordPass(PassOf(site, options, plan, report));
+    const double share = absl::FDivDuration(report.elapsed, plan.limit);
+    subject.RecordLimitUsed(share, site);
+    if (share > NearMissList::kShare) {
+      RecordPass(PassOf(site, options, plan, report));
+    }
   }
   return absl::OkStatus();
 }
