@@ -64,8 +64,7 @@
 // * messages of INFO belong to the run, and WARN is not written;
 // * a SECTION is not supported.
 //
-// Catch2 2 has no SKIP. Catch2 3 changes the interface that this needs with its
-// minor versions, so there a block has the macros below in place of Catch2's.
+// Catch2 2 has no SKIP.
 #else
 // Take a block and optionally `EventuallyOptions`. Pass with the first run of
 // the block in which all its checks pass: CHECK_POLLED and REQUIRE_POLLED, as

@@ -13,7 +13,9 @@
 #include "catch2/catch_test_macros.hpp"
 #include "catch2/catch_tostring.hpp"
 #include "catch2/internal/catch_assertion_handler.hpp"
+#if __has_include("catch2/internal/catch_test_failure_exception.hpp")
 #include "catch2/internal/catch_test_failure_exception.hpp"
+#endif
 #else
 #define WAITER_CATCH2_VERSION 2
 #include "catch2/catch.hpp"
@@ -66,6 +68,9 @@ struct Catch2 {
   }
 
   static bool EndsTest(const std::exception_ptr& exception) {
+#if WAITER_CATCH2_VERSION == 3 && (defined(SKIP) || defined(CATCH_SKIP))
+    if (eventually::Is<::Catch::TestSkipException>(exception)) return true;
+#endif
     return eventually::Is<::Catch::TestFailureException>(exception);
   }
 
