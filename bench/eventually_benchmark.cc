@@ -5,8 +5,6 @@
 // EXPECT_THAT if the condition already holds, and at most 1 ms for hours of
 // simulated time.
 
-#include "waiter/testing/eventually.h"
-
 #include <cstdint>
 #include <string>
 
@@ -15,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
+#include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {

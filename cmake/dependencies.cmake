@@ -18,7 +18,10 @@ endif()
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-set(wants_googletest "${WAITER_TESTING}")
+set(wants_googletest "${WAITER_GTEST}")
+if(NOT WAITER_TESTING)
+  set(wants_googletest OFF)
+endif()
 if(WAITER_BUILD_TESTS)
   set(wants_googletest ON)
 endif()
@@ -28,12 +31,12 @@ endif()
 if(wants_googletest AND NOT TARGET GTest::gmock AND NOT wants_googletest STREQUAL "AUTO")
   message(
     FATAL_ERROR
-      "waiter::testing and the tests need GoogleTest with gMock: install it (Debian: libgmock-dev), "
-      "name its folder by -DCMAKE_PREFIX_PATH=..., or set WAITER_TESTING and WAITER_BUILD_TESTS to OFF."
+      "waiter::gtest and the tests need GoogleTest with gMock: install it (Debian: libgmock-dev), "
+      "name its folder by -DCMAKE_PREFIX_PATH=..., or set WAITER_GTEST and WAITER_BUILD_TESTS to OFF."
   )
 endif()
 if(wants_googletest AND TARGET GTest::gmock)
-  set(WAITER_TESTING ON)
+  set(WAITER_GTEST ON)
 else()
-  set(WAITER_TESTING OFF)
+  set(WAITER_GTEST OFF)
 endif()

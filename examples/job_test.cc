@@ -27,7 +27,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter_examples {
 namespace {

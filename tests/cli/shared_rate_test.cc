@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
 #include "tests/support/redis_server.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter::cli {
 namespace {

@@ -1,13 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/testing/eventually.h"
-
 #include <atomic>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "waiter/testing/gtest.h"
 
 namespace {
 

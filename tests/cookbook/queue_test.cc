@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 
 namespace {
 

@@ -26,7 +26,7 @@
 #include "waiter/engine/engine.h"
 #include "waiter/presets.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 

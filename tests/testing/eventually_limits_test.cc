@@ -29,7 +29,7 @@
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
 

@@ -16,7 +16,7 @@
 #include "tests/support/failures.h"
 #include "waiter/backoff.h"
 #include "waiter/options.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {
@@ -325,14 +325,14 @@ TEST_F(EventuallyMessageTest, BlockShowsTheFailuresOfItsLastRun) {
   EXPECT_EQ(text, R"(job 42: the block did not pass within 1h
   Expected: all assertions of the block pass in one run
     Actual: 2 failures (poll 21, at 1h):
-      a.cc:7: Failed
-      at 10%
-      a.cc:8: Failed
-      not done
+      a.cc:7: at 10%
+      a.cc:8: not done
      Polls: 21 in 1h, limit 1h, simulated clock
     Delays: 1s, x2, up to 5m, no jitter
-   History: 14x from 0: 2 failures: a.cc:7: Failed at 0% a.cc:8: Failed not done
-            7x from 33m31s: 2 failures: a.cc:7: Failed at 10% a.cc:8: Failed not done)");
+    Failed: 21 of 21 runs: a.cc:7
+            21 of 21 runs: a.cc:8
+   History: 14x from 0: 2 failures: a.cc:7: at 0% a.cc:8: not done
+            7x from 33m31s: 2 failures: a.cc:7: at 10% a.cc:8: not done)");
 }
 
 TEST_F(EventuallyMessageTest, FunctionFormHasFileLineAndMessage) {

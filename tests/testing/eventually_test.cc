@@ -4,8 +4,6 @@
 // Each test prevents a complaint of users of similar libraries, and its name
 // states what holds instead.
 
-#include "waiter/testing/eventually.h"
-
 #include <atomic>
 #include <concepts>
 #include <cstdint>
@@ -32,6 +30,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
 namespace waiter {

@@ -20,7 +20,7 @@
 #include "waiter/clock.h"
 #include "waiter/options.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 

@@ -119,6 +119,8 @@ def system_libraries():
         libraries = ["sqlite3"],
         macro = "WAITER_HAS_SQLITE",
     )
+    system_library(name = "system_catch2", header = "catch2/catch.hpp", libraries = [], macro = "WAITER_HAS_CATCH2")
+    system_library(name = "system_doctest", header = "doctest/doctest.h", libraries = [], macro = "WAITER_HAS_DOCTEST")
     system_library(name = "system_boost", header = "boost/asio.hpp", libraries = [], macro = "WAITER_HAS_BOOST")
     system_library(
         name = "system_grpc",

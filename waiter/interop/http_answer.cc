@@ -28,10 +28,6 @@ namespace {
 constexpr size_t kLongestReason = 60;
 constexpr size_t kLongestText = 300;
 
-std::string_view Stripped(std::string_view text) {
-  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
-}
-
 std::string Printable(std::string_view text, size_t longest = kLongestText) {
   return PrintableAscii(text, longest);
 }

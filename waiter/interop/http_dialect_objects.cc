@@ -26,7 +26,7 @@
 namespace waiter::internal {
 namespace {
 
-using Kind = OperationState::Kind;
+using StateKind = OperationState::Kind;
 
 int64_t NumberAt(const JsonView& body, std::string_view path,
                  int64_t otherwise) {
@@ -84,7 +84,7 @@ class Conditions {
   const std::vector<JsonView> conditions_;
 };
 
-OperationState Make(Kind kind, std::string text) {
+OperationState Make(StateKind kind, std::string text) {
   return {.kind = kind, .text = std::move(text), .has_word = true};
 }
 
@@ -119,7 +119,7 @@ OperationState ReadReplicas(const JsonView& object, std::string_view kind,
                             const Conditions& conditions) {
   const JsonView* const stuck = conditions.Find("Progressing", "False");
   if (stuck != nullptr && stuck->Word("reason") == "ProgressDeadlineExceeded") {
-    return Make(Kind::kFailed, conditions.Text("Progressing"));
+    return Make(StateKind::kFailed, conditions.Text("Progressing"));
   }
   const auto [wanted, updated, available, all] = ReplicasOf(object, kind);
   const std::string text =
@@ -127,7 +127,7 @@ OperationState ReadReplicas(const JsonView& object, std::string_view kind,
                    " available, ", all, " in all");
   const bool is_done =
       updated >= wanted && available >= wanted && all <= updated;
-  return Make(is_done ? Kind::kSucceeded : Kind::kRunning, text);
+  return Make(is_done ? StateKind::kSucceeded : StateKind::kRunning, text);
 }
 
 OperationState ReadPod(const JsonView& object, const Conditions& conditions) {
@@ -151,18 +151,19 @@ OperationState ReadObject(const JsonView& object,
   for (const std::string_view type :
        {"Failed", "Stalled", "Degraded", "Denied"}) {
     if (conditions.Holds(type)) {
-      return Make(Kind::kFailed, conditions.Text(type));
+      return Make(StateKind::kFailed, conditions.Text(type));
     }
   }
   // Tekton and Knative: False is final, Unknown is not.
   if (conditions.Holds("Succeeded", "False")) {
-    return Make(Kind::kFailed, conditions.Text("Succeeded"));
+    return Make(StateKind::kFailed, conditions.Text("Succeeded"));
   }
   for (const std::string_view type :
        {"Succeeded", "Complete", "Ready", "Available", "Established"}) {
     if (!conditions.Has(type)) continue;
-    return Make(conditions.Holds(type) ? Kind::kSucceeded : Kind::kRunning,
-                conditions.Text(type));
+    return Make(
+        conditions.Holds(type) ? StateKind::kSucceeded : StateKind::kRunning,
+        conditions.Text(type));
   }
   std::string phase = object.Word("status.phase");
   if (phase.empty()) phase = object.Word("status.operationState.phase");
@@ -246,7 +247,7 @@ OperationState ReadRuns(const JsonView& body, std::string_view list) {
   for (const JsonView& run : runs) {
     NamedRuns& known =
         by_name[absl::StrCat(run.Text("workflow_id"), " ", run.Word("name"))];
-    if (ReadRun(run).kind == Kind::kRunning) {
+    if (ReadRun(run).kind == StateKind::kRunning) {
       known.busy = &run;
     } else if (known.last == nullptr || IsLater(run, *known.last)) {
       known.last = &run;
@@ -260,7 +261,7 @@ OperationState ReadRuns(const JsonView& body, std::string_view list) {
       continue;
     }
     OperationState state = ReadRun(*named.last);
-    if (state.kind == Kind::kFailed) return state;
+    if (state.kind == StateKind::kFailed) return state;
   }
   if (!busy.empty()) return RunningState(busy);
   return SucceededState(absl::StrCat(by_name.size(), " runs completed"));
@@ -287,9 +288,9 @@ OperationState ReadKubernetes(const HttpDialect& dialect,
   }
   const Conditions conditions(body);
   if (!dialect.word.empty()) {
-    return Make(
-        conditions.Holds(dialect.word) ? Kind::kSucceeded : Kind::kRunning,
-        conditions.Text(dialect.word));
+    return Make(conditions.Holds(dialect.word) ? StateKind::kSucceeded
+                                               : StateKind::kRunning,
+                conditions.Text(dialect.word));
   }
   // Before the controller has seen a new object, there is no status at all.
   if (HasReplicas(kind)) {

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -29,10 +28,6 @@ constexpr size_t kMaxShown = 60;
 
 bool HasName(std::string_view field, std::string_view name) {
   return absl::EqualsIgnoreCase(ToAbsl(field), ToAbsl(name));
-}
-
-std::string_view Stripped(std::string_view text) {
-  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
 }
 
 // Collects the hints of one response.

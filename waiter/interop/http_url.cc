@@ -19,7 +19,7 @@
 namespace waiter::internal {
 namespace {
 
-constexpr size_t kMaxShown = 200;
+constexpr size_t kMaxShownUrl = 200;
 
 // Returns the length of the scheme at the start of `text`, or 0.
 size_t SchemeLength(std::string_view text) {
@@ -134,7 +134,7 @@ absl::StatusOr<HttpUrl> HttpUrl::Parse(std::string_view text) {
   if (url.scheme != "http" && url.scheme != "https") {
     return absl::InvalidArgumentError(
         absl::StrCat("the address is not one of http or https, but of \"",
-                     PrintableAscii(url.scheme, kMaxShown), "\""));
+                     PrintableAscii(url.scheme, kMaxShownUrl), "\""));
   }
   text.remove_prefix(colon + 1);
   if (!text.starts_with("//")) {
@@ -189,7 +189,7 @@ std::string HttpUrl::ToString() const {
 
 std::string HttpUrl::Shown() const {
   return PrintableAscii(absl::StrCat(scheme, "://", authority, path),
-                        kMaxShown);
+                        kMaxShownUrl);
 }
 
 }  // namespace waiter::internal

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
+#include "waiter/internal/string_views.h"
 
 namespace waiter::internal {
 
@@ -19,6 +20,11 @@ inline std::string PrintableAscii(std::string_view text, size_t longest) {
     if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
   }
   return printable;
+}
+
+// Returns the text without blanks at both ends.
+inline std::string_view Stripped(std::string_view text) {
+  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
 }
 
 }  // namespace waiter::internal

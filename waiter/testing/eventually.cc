@@ -5,46 +5,50 @@
 
 #include <cxxabi.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
+#include "absl/base/config.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "gtest/gtest-spi.h"
-#include "gtest/gtest.h"
+#include "waiter/classify.h"
 #include "waiter/clock.h"
 #include "waiter/internal/blocking_wait.h"
+#include "waiter/internal/exceptions.h"
 #include "waiter/internal/first_poll.h"
 #include "waiter/internal/heartbeat.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
+#include "waiter/testing/eventually_defaults.h"
 #include "waiter/testing/eventually_message.h"
 #include "waiter/testing/eventually_plan.h"
 #include "waiter/testing/internal/eventually_subject.h"
+#include "waiter/testing/near_misses.h"
+#include "waiter/testing/running_clock.h"
 #include "waiter/testing/test_limits.h"
 
 namespace waiter::internal::eventually {
 namespace {
-
-constexpr const char* kLimitUsed = "eventually_limit_used";
-constexpr const char* kLimitUsedAt = "eventually_limit_used_at";
 
 // Returns a description of the exception that is being handled. Requires one.
 std::string DescribeException() {
@@ -54,42 +58,85 @@ std::string DescribeException() {
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr), &std::free);
   text += name != nullptr ? name.get() : type->name();
+  const std::string what = WhatOf(std::current_exception());
+  if (!what.empty()) absl::StrAppend(&text, ": ", what);
+  return text;
+}
+
+// Returns the answer that is thrown as an exception, such as
+// `StopTrying("reason")`. Requires an exception that is being handled.
+std::optional<Poll<>> ThrownAnswer() {
+#ifdef ABSL_HAVE_EXCEPTIONS
   try {
     throw;
-  } catch (const std::exception& exception) {
-    absl::StrAppend(&text, ": ", exception.what());
+  } catch (const Poll<>& answer) {
+    return answer;
   } catch (...) {
   }
-  return text;
+#endif
+  return std::nullopt;
 }
 
 Look PollSubject(Subject& subject, bool describe,
                  const ExceptionFilter& retry_exceptions) {
-  try {
-    return subject.Poll(describe);
-  } catch (const testing::AssertionException&) {
-    throw;  // Part of how GoogleTest ends a test.
-  } catch (...) {
-    Look look;
+  Look look;
+  WAITER_TRY { look = subject.Poll(describe); }
+  WAITER_CATCH(...) {
+    if (subject.EndsTest(std::current_exception())) WAITER_RETHROW;
+    look.answer = ThrownAnswer();
+    if (look.answer.has_value()) return look;
     look.threw = true;
     look.seen = DescribeException();
     if (!retry_exceptions || !retry_exceptions(std::current_exception())) {
       look.hopeless = look.seen;
     }
-    return look;
   }
+  return look;
+}
+
+// Returns what an answer other than success says, for people.
+std::string DescribeAnswer(const Poll<>& answer) {
+  std::string text(PollStatusName(answer.status()));
+  if (!answer.error().ok()) {
+    absl::StrAppend(
+        &text, ": ",
+        answer.error().ToString(absl::StatusToStringMode::kWithNoExtraData));
+  } else if (!answer.detail().empty()) {
+    absl::StrAppend(&text, ": ", ToAbsl(answer.detail()));
+  }
+  return text;
+}
+
+// Returns the poll that `look.answer` means to the wait. Requires an answer.
+Poll<> ClassifyAnswer(Kind kind, Look& look) {
+  Poll<> answer = *look.answer;
+  look.seen = DescribeAnswer(answer);
+  if (answer.status() == PollStatus::kSuccess) {
+    // Thrown, as the subject judges a success that is returned.
+    look.hopeless = "threw a success, which has no value; return the value";
+  } else if (answer.status() == PollStatus::kFailed) {
+    look.hopeless = answer.error().ok()
+                        ? absl::StrCat("StopTrying: ", ToAbsl(answer.detail()))
+                        : look.seen;
+  } else if (MustHold(kind)) {
+    look.hopeless = absl::StrCat("has no value to match: ", look.seen);
+  } else {
+    return answer;
+  }
+  return Failed(absl::FailedPreconditionError("gave up"));
 }
 
 // Returns the poll that `look` means to the wait, and notes in `look` if more
 // polls are useless.
 Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
+  if (look.answer.has_value()) return ClassifyAnswer(kind, look);
   const absl::Status gone = absl::FailedPreconditionError("gave up");
   if (look.hopeless.has_value()) return Failed(gone);
   if (MustHold(kind)) {
     return look.matched == (kind == Kind::kConsistently) ? Success()
                                                          : Failed(gone);
   }
-  if (look.matched || look.skip.has_value()) return Success();
+  if (look.matched || look.skipped) return Success();
   if (look.threw) return ServerError();
   if (look.error.ok()) return NotReady();
   const PollStatus status = LimitOf(look.error).has_value()
@@ -104,29 +151,6 @@ Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
   return {status, look.error};
 }
 
-// Records the share of its limit that an assertion used, if it is the largest
-// of this test.
-void RecordLimitUsed(double share, const Site& site) {
-  if (share < 0.005) return;
-  const testing::TestInfo* const test =
-      testing::UnitTest::GetInstance()->current_test_info();
-  if (test == nullptr) return;
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  const testing::TestResult& result = *test->result();
-  for (int i = 0; i < result.test_property_count(); ++i) {
-    const testing::TestProperty& property = result.GetTestProperty(i);
-    double recorded = 0;
-    if (property.key() == std::string_view(kLimitUsed) &&
-        absl::SimpleAtod(property.value(), &recorded) && recorded >= share) {
-      return;
-    }
-  }
-  testing::Test::RecordProperty(kLimitUsed, absl::StrFormat("%.2f", share));
-  testing::Test::RecordProperty(kLimitUsedAt,
-                                absl::StrCat(site.file, ":", site.line));
-}
-
 const WaitPolicy& OneSuccessPolicy() {
   static const auto* const policy = new std::shared_ptr<const WaitPolicy>(
       WaitPolicy::Make({.timeout = absl::InfiniteDuration()}));
@@ -138,43 +162,33 @@ void WriteToStandardError(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-// A subject whose polls run a block and catch its failures.
+// A subject whose polls run a block.
 class BlockSubject final : public Subject {
  public:
-  explicit BlockSubject(absl::FunctionRef<void()> block) : block_(block) {}
+  BlockSubject(absl::FunctionRef<Round()> run_round, const BlockHooks& hooks)
+      : run_round_(run_round), hooks_(hooks) {}
 
   Look Poll(bool /*describe*/) override {
-    testing::TestPartResultArray parts;
-    {
-      // These flags act on a failure before it can be caught.
-      const bool breaks = GTEST_FLAG_GET(break_on_failure);
-      const bool throws = GTEST_FLAG_GET(throw_on_failure);
-      GTEST_FLAG_SET(break_on_failure, false);
-      GTEST_FLAG_SET(throw_on_failure, false);
-      const absl::Cleanup restore = [&] {
-        GTEST_FLAG_SET(break_on_failure, breaks);
-        GTEST_FLAG_SET(throw_on_failure, throws);
-      };
-      const testing::ScopedFakeTestPartResultReporter reporter(
-          testing::ScopedFakeTestPartResultReporter::
-              INTERCEPT_ONLY_CURRENT_THREAD,
-          &parts);
-      block_();
-    }
+    skip_.reset();
+    const Round round = run_round_();
+    ++rounds_;
+    skip_ = round.skip;
     Look look;
-    int failures = 0;
-    for (int i = 0; i < parts.size(); ++i) {
-      const testing::TestPartResult& part = parts.GetTestPartResult(i);
-      if (part.skipped()) look.skip = Text(part);
-      if (!part.failed()) continue;
-      ++failures;
-      absl::StrAppend(&look.details, look.details.empty() ? "" : "\n",
-                      Text(part));
+    look.skipped = round.skip.has_value();
+    look.matched = round.failures.empty();
+    look.seen = round.failures.empty()
+                    ? "all passed"
+                    : absl::StrCat(round.failures.size(),
+                                   round.failures.size() == 1 ? " failure"
+                                                              : " failures");
+    std::set<std::string> places;
+    for (const Round::Failure& failure : round.failures) {
+      std::string place = absl::StrCat(failure.file, ":", failure.line);
+      absl::StrAppend(&look.details, look.details.empty() ? "" : "\n", place,
+                      ": ", absl::StripTrailingAsciiWhitespace(failure.text));
+      places.insert(std::move(place));
     }
-    look.matched = failures == 0;
-    look.seen = failures == 0   ? "all passed"
-                : failures == 1 ? "1 failure"
-                                : absl::StrCat(failures, " failures");
+    for (const std::string& place : places) ++failed_rounds_[place];
     return look;
   }
 
@@ -182,110 +196,228 @@ class BlockSubject final : public Subject {
     return "all assertions of the block pass in one run";
   }
 
- private:
-  static std::string Text(const testing::TestPartResult& part) {
-    return absl::StrCat(part.file_name() == nullptr ? "" : part.file_name(),
-                        ":", part.line_number(), ": ",
-                        absl::StripTrailingAsciiWhitespace(part.message()));
+  bool EndsTest(const std::exception_ptr& exception) const override {
+    return hooks_.ends_test(exception);
   }
 
-  absl::FunctionRef<void()> block_;
+  void RecordLimitUsed(double share, const Site& site) const override {
+    hooks_.record_limit_used(share, site);
+  }
+
+  std::vector<std::string> FailureCounts() const override {
+    std::vector<std::string> lines;
+    for (const auto& [place, count] : failed_rounds_) {
+      lines.push_back(absl::StrCat(count, " of ", rounds_, " runs: ", place));
+    }
+    return lines;
+  }
+
+  // Returns why the last round skips the test, if it does.
+  const std::optional<std::string>& skip() const { return skip_; }
+
+ private:
+  absl::FunctionRef<Round()> run_round_;
+  BlockHooks hooks_;
+  int64_t rounds_ = 0;
+  std::map<std::string, int64_t> failed_rounds_;  // By "file:line".
+  std::optional<std::string> skip_;
 };
+
+// Thrown to end a round.
+struct EndOfRound {};
+
+// The round of this thread's innermost block, if it runs one.
+thread_local Round* own_round = nullptr;
+
+// The polls of one assertion.
+class Polls {
+ public:
+  Polls(const Site& site, const EventuallyOptions& options, const Plan& plan,
+        Subject& subject)
+      : site_(site),
+        options_(options),
+        plan_(plan),
+        subject_(subject),
+        // A wait that may fail after a success needs the text of its successes.
+        describe_(!WaitPolicy::FirstSuccessSuffices(plan.wait) ||
+                  plan.wait.polls.strict_deadline),
+        history_(options.history_lines) {
+    if (subject.MaySettle()) stop_ = waiter::stop_source();
+  }
+
+  // Makes one poll.
+  void Make(const PollContext* context, Poll<>& found) {
+    SayProgress(context);
+    Look look = PollSubject(subject_, describe_, options_.retry_exceptions);
+    found = Classify(site_.kind, options_.errors, look);
+    if (look.settled && found.status() == PollStatus::kSuccess) {
+      settled_ = true;
+      stop_.request_stop();
+    }
+    if (found.status() == PollStatus::kSuccess && !describe_) return;
+    history_.Add(
+        {.look = std::move(look),
+         .attempt = context == nullptr ? 1 : context->attempt,
+         .at = context == nullptr ? absl::ZeroDuration() : context->elapsed});
+  }
+
+  waiter::stop_token stop_token() const { return stop_.get_token(); }
+  bool settled() const { return settled_; }
+  const PollHistory& history() const { return history_; }
+
+ private:
+  void SayProgress(const PollContext* context) {
+    if (plan_.simulated || context == nullptr || context->attempt < 2 ||
+        context->elapsed >= plan_.limit ||
+        !heartbeat_.IsDue(context->elapsed)) {
+      return;
+    }
+    WriteToStandardError(
+        ProgressText(site_, options_, plan_, context->elapsed, history_));
+  }
+
+  const Site& site_;
+  const EventuallyOptions& options_;
+  const Plan& plan_;
+  Subject& subject_;
+  const bool describe_;
+  PollHistory history_;
+  bool settled_ = false;
+  waiter::stop_source stop_{waiter::nostopstate};
+  Heartbeat heartbeat_;
+};
+
+// Polls until the wait has ended.
+void Wait(Plan& plan, Polls& polls, WaitReport& report) {
+  const waiter::stop_token stop_token = polls.stop_token();
+  const BlockingInputs inputs = {stop_token, std::nullopt,
+                                 /*takes_context=*/true};
+  std::optional<FirstPoll> first;
+  if (WaitPolicy::FirstSuccessSuffices(plan.wait)) {
+    // Most assertions end with this poll, before a policy is made.
+    first.emplace();
+    first->start = plan.clock->MonotonicNow();
+    first->deadline =
+        SaturatingAdd(first->start, absl::ToChronoNanoseconds(plan.limit));
+    polls.Make(nullptr, report.last_poll);
+    first->end = plan.clock->MonotonicNow();
+    if (EndWithFirstPoll(OneSuccessPolicy(), *first, report)) return;
+  }
+  if (!plan.simulated && IsDebugged()) {
+    plan.limit = absl::InfiniteDuration();
+    plan.wait.timeout = absl::InfiniteDuration();
+    if (first.has_value()) first->deadline = MonotonicTime::max();
+  }
+  const auto poll = [&](const PollContext* context, Poll<>& found) {
+    polls.Make(context, found);
+  };
+  BlockingWait(*WaitPolicy::Make(plan.wait), inputs, first, poll, report);
+}
+
+// Returns what to record of an assertion that passed on real time.
+NearMiss PassOf(const Site& site, const EventuallyOptions& options,
+                const Plan& plan, const WaitReport& report) {
+  const bool is_infinite = plan.requested_limit == absl::InfiniteDuration();
+  return {.where = absl::StrCat(site.file, ":", site.line),
+          .expression = ShortNameOf(site, options),
+          .used = report.elapsed,
+          .limit = is_infinite ? plan.limit : plan.requested_limit,
+          .scale = is_infinite
+                       ? 1
+                       : absl::FDivDuration(plan.limit, plan.requested_limit)};
+}
+
+// Runs an assertion whose options are complete.
+absl::Status RunPlanned(const Site& site, const EventuallyOptions& options,
+                        Plan& plan, Subject& subject) {
+  std::optional<RunningClock> running;
+  if (!plan.simulated) {
+    running.emplace(*plan.clock, plan.max_stopped, IsDebugged);
+    plan.clock = plan.wait.clock = &*running;
+  }
+  Polls polls(site, options, plan, subject);
+  WaitReport report;
+  Wait(plan, polls, report);
+  if (running.has_value()) plan.stopped = running->stopped();
+
+  if (report.reason != StopReason::kSuccess && !polls.settled()) {
+    return {report.status.code(),
+            FailureText(site, options, plan, subject, report, polls.history())};
+  }
+  if (!plan.simulated && plan.limit > absl::ZeroDuration() &&
+      plan.limit < absl::InfiniteDuration()) {
+    const double share = absl::FDivDuration(report.elapsed, plan.limit);
+    subject.RecordLimitUsed(share, site);
+    if (share > NearMissList::kShare) {
+      RecordPass(PassOf(site, options, plan, report));
+    }
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
 absl::Status Run(const Site& site, const EventuallyOptions& options,
                  Subject& subject) {
-  if (subject.MaySettle() && !MustHold(site.kind)) {
-    return absl::InvalidArgumentError(MisuseText(
-        site, options,
-        absl::InvalidArgumentError(
-            "PassIf is for CONSISTENTLY and NEVER; EVENTUALLY passes with the "
-            "first match, so put the value into its matcher")));
-  }
-  absl::StatusOr<Plan> plan = MakePlan(site, options);
+  const std::optional<EventuallyOptions> completed =
+      CompleteOptions(site.kind, options);
+  const EventuallyOptions& complete =
+      completed.has_value() ? *completed : options;
+  absl::StatusOr<Plan> plan =
+      subject.MaySettle() && !MustHold(site.kind)
+          ? absl::InvalidArgumentError(
+                "PassIf is for CONSISTENTLY and NEVER; EVENTUALLY passes with "
+                "the first match, so put the value into its matcher")
+          : MakePlan(site, complete);
   if (!plan.ok()) {
-    return absl::InvalidArgumentError(MisuseText(site, options, plan.status()));
+    return absl::InvalidArgumentError(
+        MisuseText(site, complete, plan.status()));
   }
-  PollHistory history(options.history_lines);
-  const bool one_success_suffices =
-      WaitPolicy::FirstSuccessSuffices(plan->wait);
-  // A wait that may fail after a success needs the text of its successes.
-  const bool describe =
-      !one_success_suffices || plan->wait.polls.strict_deadline;
-  std::optional<std::string> skip;
-  bool settled = false;
-  waiter::stop_source stop{waiter::nostopstate};
-  if (subject.MaySettle()) stop = waiter::stop_source();
-  Heartbeat heartbeat;
-  const auto poll = [&](const PollContext* context, Poll<>& found) {
-    if (!plan->simulated && context != nullptr && context->attempt > 1 &&
-        context->elapsed < plan->limit && heartbeat.IsDue(context->elapsed)) {
-      WriteToStandardError(
-          ProgressText(site, options, *plan, context->elapsed, history));
-    }
-    Look look = PollSubject(subject, describe, options.retry_exceptions);
-    found = Classify(site.kind, options.errors, look);
-    skip = look.skip;
-    if (look.settled && found.status() == PollStatus::kSuccess) {
-      settled = true;
-      stop.request_stop();
-    }
-    if (found.status() == PollStatus::kSuccess && !describe) return;
-    history.Add(
-        {.look = std::move(look),
-         .attempt = context == nullptr ? 1 : context->attempt,
-         .at = context == nullptr ? absl::ZeroDuration() : context->elapsed});
-  };
-
-  WaitReport report;
-  const waiter::stop_token stop_token = stop.get_token();
-  const BlockingInputs inputs = {stop_token, std::nullopt,
-                                 /*takes_context=*/true};
-  std::optional<FirstPoll> first;
-  if (one_success_suffices) {
-    // Most assertions end with this poll, before a policy is made.
-    first.emplace();
-    first->start = plan->clock->MonotonicNow();
-    first->deadline =
-        SaturatingAdd(first->start, absl::ToChronoNanoseconds(plan->limit));
-    poll(nullptr, report.last_poll);
-    first->end = plan->clock->MonotonicNow();
-  }
-  if (!first.has_value() ||
-      !EndWithFirstPoll(OneSuccessPolicy(), *first, report)) {
-    if (!plan->simulated && IsDebugged()) {
-      plan->limit = absl::InfiniteDuration();
-      plan->wait.timeout = absl::InfiniteDuration();
-      if (first.has_value()) first->deadline = MonotonicTime::max();
-    }
-    BlockingWait(*WaitPolicy::Make(plan->wait), inputs, first, poll, report);
-  }
-
-  if (report.reason != StopReason::kSuccess && !settled) {
-    return {report.status.code(),
-            FailureText(site, options, *plan, subject, report, history)};
-  }
-  if (skip.has_value()) [&] { GTEST_SKIP() << *skip; }();
-  if (!plan->simulated && plan->limit > absl::ZeroDuration() &&
-      plan->limit < absl::InfiniteDuration()) {
-    RecordLimitUsed(absl::FDivDuration(report.elapsed, plan->limit), site);
-  }
-  return absl::OkStatus();
+  return RunPlanned(site, complete, *plan, subject);
 }
 
 absl::Status Run(const Site& site, Subject& subject) {
-  return Run(site, EventuallyOptions(), subject);
+  static const auto* const defaults = new EventuallyOptions();
+  return Run(site, *defaults, subject);
 }
 
-absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block) {
-  return RunBlock(site, block, EventuallyOptions());
+absl::Status RunRounds(const Site& site, const EventuallyOptions* options,
+                       const BlockHooks& hooks,
+                       absl::FunctionRef<Round()> run_round,
+                       std::optional<std::string>& skip) {
+  BlockSubject subject(run_round, hooks);
+  absl::Status status =
+      options == nullptr ? Run(site, subject) : Run(site, *options, subject);
+  if (status.ok()) skip = subject.skip();
+  return status;
 }
 
-absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
-                      const EventuallyOptions& options) {
-  BlockSubject subject(block);
-  return Run(site, options, subject);
+Round RunOwnRound(absl::FunctionRef<void()> block) {
+  Round round;
+  Round* const outer = std::exchange(own_round, &round);
+  const absl::Cleanup restore = [&] { own_round = outer; };
+  WAITER_TRY { block(); }
+  WAITER_CATCH(const EndOfRound&) {
+    // The failure that ended it is in the round.
+  }
+  return round;
+}
+
+bool FailRound(Round::Failure failure, bool ends_round) {
+  if (own_round == nullptr) return false;
+  own_round->failures.push_back(std::move(failure));
+  if (ends_round) {
+#ifdef ABSL_HAVE_EXCEPTIONS
+    throw EndOfRound();
+#else
+    std::abort();
+#endif
+  }
+  return true;
+}
+
+std::string Quote(std::string_view text) {
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(ToAbsl(text)), "\"");
 }
 
 }  // namespace waiter::internal::eventually

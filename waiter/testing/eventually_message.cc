@@ -29,6 +29,7 @@
 namespace waiter::internal::eventually {
 namespace {
 
+constexpr size_t kLongestText = 4000;
 constexpr size_t kLongestHistoryText = 100;
 
 // Returns the time in whole milliseconds, which are enough to read; a shorter
@@ -42,16 +43,36 @@ std::string Polls(int64_t count) {
   return absl::StrCat(count, count == 1 ? " poll" : " polls");
 }
 
+// Returns where to cut `text` to at most `size` bytes: not within a character
+// of UTF-8.
+size_t CutAt(std::string_view text, size_t size) {
+  while (size > 0 && size < text.size() &&
+         (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) {
+    --size;
+  }
+  return size;
+}
+
+// Returns `text`, without the middle if it is long.
+std::string Shortened(const std::string& text) {
+  if (text.size() <= kLongestText) return text;
+  const size_t first = CutAt(text, kLongestText / 2);
+  const size_t last = CutAt(text, text.size() - kLongestText / 2);
+  return absl::StrCat(text.substr(0, first), "... ", last - first,
+                      " bytes are left out ...", text.substr(last));
+}
+
 std::string OneLine(std::string_view text) {
+  // The rest of a long text is not worth splitting.
+  const std::string_view start = text.substr(0, 10 * kLongestHistoryText);
   std::string line =
-      absl::StrJoin(absl::StrSplit(internal::ToAbsl(text),
+      absl::StrJoin(absl::StrSplit(internal::ToAbsl(start),
                                    absl::ByAnyChar(" \n"), absl::SkipEmpty()),
                     " ");
-  if (line.size() > kLongestHistoryText) {
-    size_t end = kLongestHistoryText - 3;
-    // Does not cut within a character of UTF-8.
-    while (end > 0 && (line[end] & 0xC0) == 0x80) --end;
-    line = line.substr(0, end) + "...";
+  if (line.size() > kLongestHistoryText || start.size() < text.size()) {
+    line = line.substr(
+               0, CutAt(line, std::min(line.size(), kLongestHistoryText - 3))) +
+           "...";
   }
   return line;
 }
@@ -66,11 +87,12 @@ std::string Position(const PollHistory::Entry& entry) {
 }
 
 std::string Describe(const PollHistory::Entry& entry) {
-  std::string text = absl::StrCat(entry.look.seen, " (", Position(entry), ")");
+  std::string text =
+      absl::StrCat(Shortened(entry.look.seen), " (", Position(entry), ")");
   if (!entry.look.details.empty()) {
-    absl::StrAppend(
-        &text, ":\n      ",
-        absl::StrReplaceAll(entry.look.details, {{"\n", "\n      "}}));
+    absl::StrAppend(&text, ":\n      ",
+                    absl::StrReplaceAll(Shortened(entry.look.details),
+                                        {{"\n", "\n      "}}));
   }
   return text;
 }
@@ -128,7 +150,9 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
   return absl::StrCat(held, Holding(plan.wait));
 }
 
-std::string DescribeDelays(const WaitOptions& wait) {
+std::string DescribeDelays(const EventuallyOptions& options,
+                           const WaitOptions& wait) {
+  if (options.delay_source != nullptr) return "by options.delay_source";
   if (wait.delay_source != nullptr) return "by options.policy.delay_source";
   const BackoffOptions& backoff = wait.backoff;
   std::string text = absl::FormatDuration(backoff.initial_delay);
@@ -165,6 +189,10 @@ std::string DescribePolls(const Plan& plan, const WaitReport& report) {
     }
   }
   absl::StrAppend(&text, ", ", plan.simulated ? "simulated" : "real", " clock");
+  if (plan.stopped > absl::ZeroDuration()) {
+    absl::StrAppend(&text, ", without ", Time(plan.stopped),
+                    " in which the program was stopped");
+  }
   return text;
 }
 
@@ -192,7 +220,9 @@ void PollHistory::Add(Entry entry) {
     last_runs_.pop_front();
   }
   last_ = std::move(entry);
-  if (last_.look.error.ok() && !last_.look.threw) last_good_ = last_;
+  if (last_.look.error.ok() && !last_.look.threw && !last_.look.answer) {
+    last_good_ = last_;
+  }
 }
 
 std::vector<std::string> PollHistory::Lines() const {
@@ -211,15 +241,18 @@ std::vector<std::string> PollHistory::Lines() const {
   return lines;
 }
 
-std::string NameOf(const Site& site, const EventuallyOptions& options) {
-  const absl::string_view expression =
-      site.expression == nullptr ? "" : site.expression;
+std::string ShortNameOf(const Site& site, const EventuallyOptions& options) {
   if (site.expression == nullptr) {
-    return absl::StrCat(site.file, ":", site.line, ": ",
-                        options.name.empty() ? "the value" : options.name);
+    return options.name.empty() ? "the value" : options.name;
   }
   return absl::StrCat(options.name, options.name.empty() ? "" : ": ",
-                      expression);
+                      site.expression);
+}
+
+std::string NameOf(const Site& site, const EventuallyOptions& options) {
+  if (site.expression != nullptr) return ShortNameOf(site, options);
+  return absl::StrCat(site.file, ":", site.line, ": ",
+                      ShortNameOf(site, options));
 }
 
 std::string FailureText(const Site& site, const EventuallyOptions& options,
@@ -231,13 +264,19 @@ std::string FailureText(const Site& site, const EventuallyOptions& options,
           site, plan, report, history));
   absl::StrAppend(
       &text, site.kind == Kind::kNever ? "\n     Never: " : "\n  Expected: ",
-      subject.Expected(), "\n    Actual: ", Describe(history.last()));
+      Shortened(subject.Expected()),
+      "\n    Actual: ", Describe(history.last()));
   if (history.last_good().has_value() &&
       history.last_good()->attempt != history.last().attempt) {
     absl::StrAppend(&text, "\n Last good: ", Describe(*history.last_good()));
   }
   absl::StrAppend(&text, "\n     Polls: ", DescribePolls(plan, report),
-                  "\n    Delays: ", DescribeDelays(plan.wait));
+                  "\n    Delays: ", DescribeDelays(options, plan.wait));
+  const std::vector<std::string> failures = subject.FailureCounts();
+  if (report.attempts > 1 && !failures.empty()) {
+    absl::StrAppend(
+        &text, "\n    Failed: ", absl::StrJoin(failures, "\n            "));
+  }
   const std::vector<std::string> lines = history.Lines();
   if (report.attempts > 1 && !lines.empty()) {
     absl::StrAppend(&text,

@@ -65,7 +65,12 @@ class PollHistory {
   std::optional<Entry> last_good_;
 };
 
-// Returns "expression" or "name: expression", for the start of a message.
+// Returns "expression" or "name: expression", for a line that has the place of
+// the assertion.
+std::string ShortNameOf(const Site& site, const EventuallyOptions& options);
+
+// The same for the start of a message. That of `waiter::Eventually` has its
+// place.
 std::string NameOf(const Site& site, const EventuallyOptions& options);
 
 // Returns the message of a wait that failed.

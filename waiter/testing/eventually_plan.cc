@@ -51,6 +51,7 @@ WaitOptions MakeWaitOptions(const Site& site,
   if (site.expression != nullptr) {
     absl::StrAppend(&wait.name, wait.name.empty() ? "" : ": ", site.expression);
   }
+  if (options.delay_source != nullptr) wait.delay_source = options.delay_source;
   ReplaceIfSet(wait.timeout, options.timeout);
   ReplaceIfSet(wait.polls.first_delay, options.first_poll_delay);
   ReplaceIfSet(wait.hooks.observer, options.observer);
@@ -105,7 +106,8 @@ absl::Duration Left(const TestLimits& limits) {
 absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
   WaitOptions& wait = plan.wait;
   const absl::Duration requested =
-      std::max(wait.timeout.value_or(kDefaultTimeout), absl::ZeroDuration());
+      std::max(wait.timeout.value_or(limits.timeout.value_or(kDefaultTimeout)),
+               absl::ZeroDuration());
   if (wait.confirm.hold_for > requested) {
     return absl::InvalidArgumentError(absl::StrCat(
         "hold_for of ", absl::FormatDuration(wait.confirm.hold_for),
@@ -126,10 +128,12 @@ absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
     plan.limit_reason = limits.scaled_by;
   }
   if (limits.whole < absl::InfiniteDuration()) {
-    if (const absl::Duration left = Left(limits); plan.limit > left) {
+    const absl::Duration left = Left(limits);
+    if (plan.limit > left) {
       plan.limit = left;
       plan.limit_reason = "the rest of TEST_TIMEOUT";
     }
+    plan.max_stopped = left - plan.limit;
   }
   if (plan.limit == absl::InfiniteDuration()) {
     return absl::InvalidArgumentError(
@@ -155,7 +159,7 @@ absl::Status PlanConsistently(const EventuallyOptions& options,
         "retry_exceptions is for EVENTUALLY; here every poll must agree");
   }
   if (!options.hold_for.has_value() && wait.confirm.successes == 1) {
-    wait.confirm.hold_for = kDefaultHold;
+    wait.confirm.hold_for = limits.hold_for.value_or(kDefaultHold);
   }
   if (options.hold_for.value_or(kDefaultHold) <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
@@ -176,6 +180,8 @@ absl::Status PlanConsistently(const EventuallyOptions& options,
   }
   wait.timeout =
       limits.whole == absl::InfiniteDuration() ? limits.whole : Left(limits);
+  plan.max_stopped =
+      std::max(*wait.timeout - wait.confirm.hold_for, absl::ZeroDuration());
   return absl::OkStatus();
 }
 

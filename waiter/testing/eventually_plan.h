@@ -27,6 +27,11 @@ struct Plan {
   absl::Duration limit = absl::InfiniteDuration();
   std::string limit_reason = {};
 
+  // The longest stop of the program that may be left out, and the one that was;
+  // see `RunningClock`.
+  absl::Duration max_stopped = absl::InfiniteDuration();
+  absl::Duration stopped = absl::ZeroDuration();
+
   Clock* clock = nullptr;
   bool simulated = false;
 };

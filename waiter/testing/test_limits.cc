@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 
@@ -51,6 +53,21 @@ Slowdown GetSlowdown([[maybe_unused]] const TestEnvironment& environment) {
 #endif
 }
 
+// Reads the default `value` of a variable, which may be unset, into `time`.
+absl::Status ReadTime(absl::string_view name, const char* value,
+                      std::optional<absl::Duration>& time) {
+  if (value == nullptr) return absl::OkStatus();
+  absl::Duration read;
+  if (!absl::ParseDuration(value, &read) || read <= absl::ZeroDuration() ||
+      read == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " is \"", value,
+        "\"; it must be a time above 0 with a unit, such as 30s or 500ms"));
+  }
+  time = read;
+  return absl::OkStatus();
+}
+
 // The start of the program, as it is initialized before `main`.
 const MonotonicTime kProgramStart = GetRealClock().MonotonicNow();
 
@@ -60,7 +77,9 @@ TestEnvironment GetTestEnvironment() {
   // NOLINTBEGIN(concurrency-mt-unsafe): no other thread runs when tests set it
   return {.timeout_scale = std::getenv("WAITER_TEST_TIMEOUT_SCALE"),
           .test_timeout = std::getenv("TEST_TIMEOUT"),
-          .preload = std::getenv("LD_PRELOAD")};
+          .preload = std::getenv("LD_PRELOAD"),
+          .timeout = std::getenv("WAITER_TEST_TIMEOUT"),
+          .hold_for = std::getenv("WAITER_TEST_HOLD_FOR")};
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
@@ -80,6 +99,12 @@ absl::StatusOr<TestLimits> ReadTestLimits(const TestEnvironment& environment) {
     limits.scale *= scale;
     absl::StrAppend(&limits.scaled_by, limits.scaled_by.empty() ? "" : ", ",
                     "WAITER_TEST_TIMEOUT_SCALE=", environment.timeout_scale);
+  }
+  for (const absl::Status& status :
+       {ReadTime("WAITER_TEST_TIMEOUT", environment.timeout, limits.timeout),
+        ReadTime("WAITER_TEST_HOLD_FOR", environment.hold_for,
+                 limits.hold_for)}) {
+    if (!status.ok()) return status;
   }
   int64_t seconds = 0;
   if (environment.test_timeout != nullptr &&

@@ -7,6 +7,7 @@
 #ifndef WAITER_TESTING_TEST_LIMITS_H_
 #define WAITER_TESTING_TEST_LIMITS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,9 +18,11 @@ namespace waiter {
 
 // The environment variables that set limits; null if unset.
 struct TestEnvironment {
-  const char* timeout_scale;  // WAITER_TEST_TIMEOUT_SCALE
-  const char* test_timeout;   // TEST_TIMEOUT, in seconds, set by Bazel.
-  const char* preload;        // LD_PRELOAD, which Valgrind sets.
+  const char* timeout_scale;       // WAITER_TEST_TIMEOUT_SCALE
+  const char* test_timeout;        // TEST_TIMEOUT, in seconds, set by Bazel.
+  const char* preload;             // LD_PRELOAD, which Valgrind sets.
+  const char* timeout = nullptr;   // WAITER_TEST_TIMEOUT
+  const char* hold_for = nullptr;  // WAITER_TEST_HOLD_FOR
 };
 TestEnvironment GetTestEnvironment();
 
@@ -28,12 +31,16 @@ struct TestLimits {
   double scale = 1;
   std::string scaled_by = {};
 
+  // Defaults of EVENTUALLY, and of CONSISTENTLY and NEVER, if set.
+  std::optional<absl::Duration> timeout = std::nullopt;
+  std::optional<absl::Duration> hold_for = std::nullopt;
+
   // Time that the whole test may take, minus the time to print a message.
   absl::Duration whole = absl::InfiniteDuration();
 };
 
 // Returns kInvalidArgument if WAITER_TEST_TIMEOUT_SCALE is not above 0 and at
-// most 1000.
+// most 1000, or if a default is not a positive and finite time with a unit.
 absl::StatusOr<TestLimits> ReadTestLimits(const TestEnvironment& environment);
 
 // Returns the time since the program started.

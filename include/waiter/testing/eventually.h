@@ -1,18 +1,33 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// GoogleTest assertions that poll until they pass or a limit is reached:
+// What the assertions that poll have in common, for every test framework. Tests
+// include the header of theirs, which includes this one:
 //
-//   EXPECT_EVENTUALLY(job.State(), "DONE");
-//   ASSERT_EVENTUALLY(job.State(), "DONE", {.timeout = absl::Minutes(1)},
-//                     waiter::FailIf("FAILED")) << "job 42";
-//   EXPECT_CONSISTENTLY(queue.size(), Le(10), {.hold_for = absl::Seconds(1)});
-//   EXPECT_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
-//                waiter::PassIf("DONE"));
-//   EXPECT_EVENTUALLY_PASSES({
-//     ASSERT_TRUE(Exists(path));
-//     EXPECT_EQ(Read(path), "done");
-//   });
+//   testing/gtest.h        EXPECT_EVENTUALLY(job.State(), "DONE");
+//   testing/catch2.h       CHECK_EVENTUALLY(job.State() == "DONE");
+//   testing/doctest.h      CHECK_EVENTUALLY(job.State(), "DONE");
+//   testing/boost_test.h   BOOST_CHECK_EVENTUALLY(job.State(), "DONE");
+//
+// Each has four assertions, in two forms: one that continues after a failure,
+// and one that ends the test.
+//
+//   EVENTUALLY(expression, matcher)     passes with the first value that
+//                                       matches
+//   CONSISTENTLY(expression, matcher)   passes if every poll, at least two of
+//                                       them, matches for the time of
+//                                       `EventuallyOptions::hold_for`
+//   NEVER(expression, matcher)          passes if no poll, of at least two,
+//                                       matches for that time
+//   EVENTUALLY_PASSES({ ... })          passes with the first run of the block
+//                                       in which all its assertions pass
+//
+// The matcher is a value, a function that takes the value and returns a `bool`,
+// or a matcher of the framework. Without one, the expression must be true.
+// `EventuallyOptions` and `FailIf` or `PassIf` may follow:
+//
+//   CHECK_EVENTUALLY(job.State(), "DONE", {.timeout = absl::Minutes(1)},
+//                    waiter::FailIf("FAILED"));
 //
 // Each poll evaluates the expression again, on the calling thread. The first
 // poll is made immediately and the last one exactly at the limit; in between,
@@ -20,23 +35,32 @@
 // matching value passes even if it arrives after the limit, as long as its poll
 // began before. A poll that hangs is not interrupted.
 //
+// An expression may also be a status function: a `Poll<T>` that is not ready,
+// throttled or a server error is polled again, `Failed` and `StopTrying` fail
+// the assertion immediately, and the value of a success is matched. A `Poll<>`
+// without value counts as `true` when it is a success.
+//
 // An error or an exception ends an EVENTUALLY immediately, unless it is an
 // `absl::Status` or `StatusOr` error that `options.errors` calls a server
 // error, throttling or not ready, or an exception that
-// `options.retry_exceptions` accepts.
+// `options.retry_exceptions` accepts. From any depth, also within a block,
+// `throw waiter::StopTrying("reason")` fails the assertion immediately, and
+// `throw waiter::TryAgainAfter(absl::Seconds(2))` sets the delay before the
+// next poll of an EVENTUALLY.
 //
 // On every clock except a `SimulatedClock`, a limit is multiplied by the
 // environment variable WAITER_TEST_TIMEOUT_SCALE and, under a sanitizer or
 // Valgrind, by 3 to 20. It is then cut to the rest of Bazel's TEST_TIMEOUT,
 // minus 2 s, so that the message is printed before the test is killed. Under a
-// debugger it is ignored.
+// debugger it is ignored. A sleep that ends more than a second late does not
+// count against the limit: the program was stopped, or its machine was
+// suspended.
 //
 // An assertion that waits long says on the standard error stream what it waits
 // for: after 10 s, 30 s and 1 min, and from then on after twice the time
-// before, when a poll begins. On a `SimulatedClock` it says nothing.
-//
-// A test that passes records the largest share of a limit that it used as the
-// property "eventually_limit_used"; tools/near_misses lists the highest ones.
+// before, when a poll begins. When the program ends, a line for each assertion
+// that passed with more than 80 % of its limit follows, with a limit that would
+// have been safe. On a `SimulatedClock` there are no such lines.
 //
 // The function `Eventually` does the same in helpers, and returns the value.
 // docs/testing.md shows the messages of failures.
@@ -50,75 +74,21 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "gtest/gtest.h"
 #include "waiter/backoff.h"
 #include "waiter/classify.h"
 #include "waiter/clock.h"
+#include "waiter/delay_source.h"
 #include "waiter/options.h"
+#include "waiter/poll.h"
 #include "waiter/testing/internal/eventually_parts.h"
 #include "waiter/testing/internal/eventually_subject.h"
-
-// Passes with the first value that matches. Takes an expression, then a value
-// or a gMock matcher, and optionally `EventuallyOptions` and `FailIf(matcher)`.
-// Text that is streamed into an assertion follows its message. In all macros
-// here, ASSERT_ returns from the current function on failure, and EXPECT_
-// continues.
-#define EXPECT_EVENTUALLY(expression, ...)                          \
-  WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kEventually, #expression, \
-                     expression, __VA_ARGS__)
-#define ASSERT_EVENTUALLY(expression, ...)                          \
-  WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kEventually, #expression, \
-                     expression, __VA_ARGS__)
-// Passes if every poll, at least two of them, matches for the time of
-// `EventuallyOptions::hold_for`, by default 100 ms. Fails with the first value
-// that does not. `PassIf(matcher)` in place of `FailIf` passes early.
-#define EXPECT_CONSISTENTLY(expression, ...)                          \
-  WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kConsistently, #expression, \
-                     expression, __VA_ARGS__)
-#define ASSERT_CONSISTENTLY(expression, ...)                          \
-  WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kConsistently, #expression, \
-                     expression, __VA_ARGS__)
-// Passes if no poll, of at least two, matches for the time of `hold_for`, or
-// early with `PassIf`.
-#define EXPECT_NEVER(expression, ...)                                      \
-  WAITER_EVENTUALLY_(EXPECT_PRED_FORMAT1, kNever, #expression, expression, \
-                     __VA_ARGS__)
-#define ASSERT_NEVER(expression, ...)                                      \
-  WAITER_EVENTUALLY_(ASSERT_PRED_FORMAT1, kNever, #expression, expression, \
-                     __VA_ARGS__)
-// Takes a block and optionally `EventuallyOptions`. Passes with the first run
-// of the block in which all its assertions pass; only failures of the last run
-// are reported. An ASSERT_ inside of the block ends that run only, and
-// GTEST_SKIP ends the polling and marks the test as skipped. Failures on other
-// threads are reported as without this macro.
-#define EXPECT_EVENTUALLY_PASSES(...) \
-  WAITER_PASSES_(EXPECT_PRED_FORMAT1, __VA_ARGS__)
-#define ASSERT_EVENTUALLY_PASSES(...) \
-  WAITER_PASSES_(ASSERT_PRED_FORMAT1, __VA_ARGS__)
-// Implementation of the macros above; not for use elsewhere.
-#define WAITER_EVENTUALLY_(assertion, kind, text, expression, ...)     \
-  assertion(::waiter::internal::eventually::Predicate(                 \
-                ::waiter::internal::eventually::RunExpression(         \
-                    {::waiter::internal::eventually::Kind::kind, text, \
-                     __FILE__, __LINE__},                              \
-                    [&](const auto& waiter_look) {                     \
-                      return waiter_look(expression);                  \
-                    },                                                 \
-                    __VA_ARGS__)),                                     \
-            0)
-#define WAITER_PASSES_(assertion, ...)                              \
-  assertion(::waiter::internal::eventually::Predicate(              \
-                ::waiter::internal::eventually::RunBlock(           \
-                    {::waiter::internal::eventually::Kind::kPasses, \
-                     "the block", __FILE__, __LINE__},              \
-                    [&]() -> void __VA_ARGS__)),                    \
-            0)
 
 namespace waiter {
 
@@ -152,13 +122,16 @@ using EventuallyBackoff = BasicBackoff<EventuallyBackoffDefaults>;
 //
 // Fields with the name of a field of `WaitOptions` (options.h) have the same
 // meaning and range. Options that contradict each other fail the assertion
-// before its first poll, with a message that says what to change.
+// before its first poll, with a message that says what to change. A field that
+// has its default takes the value of `ScopedEventuallyDefaults`, if there is
+// one.
 struct EventuallyOptions {
   // Name that precedes the expression in messages; may be empty.
   std::string name = {};
 
-  // Limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: 5 s. Zero
-  // or less: polls once. Infinite: the rest of the time that Bazel gives the
+  // Limit of EVENTUALLY; an error for CONSISTENTLY and NEVER. Unset: the
+  // environment variable WAITER_TEST_TIMEOUT, otherwise 5 s. Zero or less:
+  // polls once. Infinite: the rest of the time that Bazel gives the
   // test, and an error if it gives none. On every clock except a
   // `SimulatedClock`, it is scaled and cut as described above.
   OptionalDuration timeout = std::nullopt;
@@ -166,9 +139,16 @@ struct EventuallyOptions {
   // Delays between polls, whatever they find.
   EventuallyBackoff backoff = {};
 
+  // Delays from somewhere else than `backoff`, such as a list whose last delay
+  // repeats:
+  //
+  //   {.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s})}
+  SharedDelaySource delay_source = nullptr;
+
   // Time for which the expression must match, and number of consecutive polls
   // in which it must. `hold_for` is the whole time of CONSISTENTLY and NEVER;
-  // if both fields have their defaults, that is 100 ms.
+  // if both fields have their defaults, that is the environment variable
+  // WAITER_TEST_HOLD_FOR, otherwise 100 ms.
   OptionalDuration hold_for = std::nullopt;
   int64_t successes_required = 1;
 
@@ -215,18 +195,51 @@ struct EventuallyOptions {
 template <typename... Exceptions>
 ExceptionFilter RetryOn() {
   return [](const std::exception_ptr& thrown) {
-    const auto is = [&]<typename E>(const E*) {
-      try {
-        std::rethrow_exception(thrown);
-      } catch (const E&) {
-        return true;
-      } catch (...) {
-        return false;
-      }
-    };
-    return (is(static_cast<const Exceptions*>(nullptr)) || ...);
+    return (internal::eventually::Is<Exceptions>(thrown) || ...);
   };
 }
+
+// Fails the assertion that polls, immediately and with `reason` in its message.
+// Returned by a function whose result is a `Poll`, or thrown from any depth of
+// the polled expression or block:
+//
+//   std::string StateOf(const Job& job) {
+//     if (job.is_deleted()) throw waiter::StopTrying("job 42 was deleted");
+//     return job.state();
+//   }
+//   EXPECT_EVENTUALLY(StateOf(job), "DONE");
+//
+// It is `Failed` (poll.h), so a status function outside of tests may return it,
+// too. `TryAgainAfter` (poll.h) sets the delay before the next poll in the same
+// two ways. Neither is a `std::exception`, so that code which catches those
+// lets them pass.
+inline Poll<> StopTrying(std::string_view reason) { return Failed(reason); }
+
+// Options for all assertions that begin while this object exists, on any
+// thread. An assertion's own options win, field by field, and so does a younger
+// object over an older one; at the end of its life the former defaults apply
+// again.
+//
+//   class DiskTest : public testing::Test {
+//     waiter::SimulatedClock clock_;
+//     waiter::ScopedEventuallyDefaults defaults_{
+//         {.timeout = absl::Seconds(30), .clock = &clock_}};
+//   };
+//
+// `timeout` and `retry_exceptions` apply to EVENTUALLY alone, `hold_for` and
+// `successes_required` to CONSISTENTLY and NEVER alone, `name` and `errors` to
+// none. Assertions of other threads see a change of the defaults in their next
+// assertion. Thread-safe.
+class ScopedEventuallyDefaults {
+ public:
+  explicit ScopedEventuallyDefaults(EventuallyOptions defaults);
+  ~ScopedEventuallyDefaults();
+  ScopedEventuallyDefaults(const ScopedEventuallyDefaults&) = delete;
+  ScopedEventuallyDefaults& operator=(const ScopedEventuallyDefaults&) = delete;
+
+ private:
+  const std::shared_ptr<const EventuallyOptions> defaults_;
+};
 
 // A matcher or value that makes further polls pointless. If it matches a value
 // that the assertion's own matcher rejected, the assertion fails immediately:
@@ -265,7 +278,8 @@ class PassIf {
 };
 
 // Return type of `Eventually` for a function that returns `R`: a `StatusOr<R>`,
-// or `R` itself if that is a `StatusOr`.
+// or `R` itself if that is a `StatusOr`, or a `StatusOr<T>` if it is a
+// `Poll<T>`.
 template <typename R>
 struct EventualValue {
   using type = absl::StatusOr<R>;
@@ -274,33 +288,34 @@ template <typename T>
 struct EventualValue<absl::StatusOr<T>> {
   using type = absl::StatusOr<T>;
 };
+template <typename T>
+requires(!std::is_void_v<T>) struct EventualValue<Poll<T>> {
+  using type = absl::StatusOr<T>;
+};
 template <typename F>
 using EventualValueOf = typename EventualValue<std::invoke_result_t<F&>>::type;
 
-// Polls `function` like EXPECT_EVENTUALLY, for helpers and for values that a
-// test continues with. Returns the value that matched, or an error with the
-// message of EXPECT_EVENTUALLY and the code of the wait: kDeadlineExceeded at
-// the limit, kInvalidArgument for options that are invalid or contradict each
-// other. Never fails the test itself.
+// Polls `function` like EVENTUALLY, for helpers and for values that a test
+// continues with. Returns the value that matched, or an error with the message
+// of EVENTUALLY and the code of the wait: kDeadlineExceeded at the limit,
+// kInvalidArgument for options that are invalid or contradict each other. Never
+// fails the test itself.
 //
 //   absl::StatusOr<Job> job = waiter::Eventually(
-//       [&] { return client.GetJob(42); }, Field(&Job::state, "DONE"));
+//       [&] { return client.GetJob(42); },
+//       [](const Job& job) { return job.state == "DONE"; });
 //
-// `file` and `line` name the caller in messages; leave them out.
+// `matcher` is a value or a function. With the header of a framework that has
+// matchers, it may be one of those. `file` and `line` name the caller in
+// messages; leave them out.
 template <typename F, typename M, typename N = internal::eventually::Nothing>
 [[nodiscard]] EventualValueOf<F> Eventually(
     F function, M matcher, const EventuallyOptions& options = {},
     const FailIf<N>& fail_if = FailIf(internal::eventually::Nothing()),
     const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  std::optional<std::invoke_result_t<F&>> value;
-  const auto evaluate = [&](const auto& look) {
-    return look(value.emplace(function()));
-  };
-  absl::Status status = internal::eventually::RunExpression(
-      {internal::eventually::Kind::kEventually, nullptr, file, line}, evaluate,
-      std::move(matcher), options, fail_if);
-  if (!status.ok()) return status;
-  return *std::move(value);
+  return internal::eventually::EventuallyBy<internal::eventually::NoFramework,
+                                            EventualValueOf<F>>(
+      function, std::move(matcher), options, fail_if, file, line);
 }
 
 }  // namespace waiter

@@ -37,19 +37,15 @@
 #include "waiter/internal/string_views.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/testing/internal/report_text.h"
 
 namespace waiter {
 
-namespace internal {
-
-// Returns the message of a failure as the status function gave it.
-std::string FailureMessage(const WaitReport& report);
-
-}  // namespace internal
-
 // Prints a report as "success after 3 polls in 2s", followed by its error if it
 // has one. GoogleTest calls these.
-void PrintTo(const WaitReport& report, std::ostream* os);
+inline void PrintTo(const WaitReport& report, std::ostream* os) {
+  *os << internal::ReportText(report);
+}
 template <typename T>
 void PrintTo(const WaitResult<T>& result, std::ostream* os) {
   PrintTo(result.report(), os);

@@ -5,7 +5,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/testing/eventually.h"
+#include "waiter/testing/gtest.h"
 #include "waiter/testing/matchers.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"

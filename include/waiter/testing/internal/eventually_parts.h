@@ -1,21 +1,29 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Implementation of the macros of testing/eventually.h that depends on types.
-// Tests use those macros instead.
+// Implementation of the assertions of testing/eventually.h that depends on
+// types. Tests use those assertions instead.
 
 #ifndef WAITER_TESTING_INTERNAL_EVENTUALLY_PARTS_H_
 #define WAITER_TESTING_INTERNAL_EVENTUALLY_PARTS_H_
 
 #include <atomic>
+#include <concepts>
+#include <exception>
+#include <functional>
 #include <optional>
+#include <ostream>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gmock/gmock.h"
+#include "waiter/internal/exceptions.h"
+#include "waiter/poll.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
 namespace waiter {
@@ -27,6 +35,21 @@ class PassIf;
 
 namespace waiter::internal::eventually {
 
+// Returns whether `exception` is of this type or of one that is derived from
+// it. Without exceptions it is not.
+template <typename E>
+bool Is([[maybe_unused]] const std::exception_ptr& exception) {
+#ifdef ABSL_HAVE_EXCEPTIONS
+  try {
+    std::rethrow_exception(exception);
+  } catch (const E&) {
+    return true;
+  } catch (...) {
+  }
+#endif
+  return false;
+}
+
 // Returns the value to judge. An atomic is read once, so that the verdict and
 // the text of a message cannot differ.
 template <typename T>
@@ -37,6 +60,26 @@ template <typename T>
 T Snapshot(const std::atomic<T>& value) {
   return value.load();
 }
+
+// The type that a matcher gets for a snapshot of type `T`.
+template <typename T>
+struct Judged {
+  using type = T;
+};
+template <typename T>
+struct Judged<Poll<T>> {
+  using type = std::conditional_t<std::is_void_v<T>, bool, T>;
+};
+
+// The type that a matcher gets for the results of `F`.
+template <typename F>
+using JudgedResult =
+    typename Judged<std::remove_cvref_t<std::invoke_result_t<F&>>>::type;
+
+template <typename T>
+inline constexpr bool kIsPoll = false;
+template <typename T>
+inline constexpr bool kIsPoll<Poll<T>> = true;
 
 // Deduces the type of an expression without evaluating it.
 struct TypeProbe {
@@ -58,115 +101,311 @@ absl::Status ErrorIn(const T&) {
   return absl::OkStatus();
 }
 
-// Returns `value` as text for people.
 template <typename T>
+concept Text = std::convertible_to<const T&, std::string_view>;
+
+// Returns the characters, and "(null)" for a null pointer.
+template <Text T>
+std::string_view AsText(const T& text) {
+  if constexpr (std::is_pointer_v<T>) {
+    return text == nullptr ? "(null)" : text;
+  } else {
+    return text;
+  }
+}
+
+// An integer that `std::cmp_equal` takes.
+template <typename T>
+concept Number =
+    std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
+    !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
+    !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
+
+template <typename T>
+concept Streamable = requires(std::ostream& out, const T& value) {
+  out << value;
+};
+
+// Returns `value` as text for people, by the printer of the framework.
+template <typename Framework, typename T>
 std::string Print(const T& value) {
-  return testing::PrintToString(value);
+  return Framework::Print(value);
 }
 // Overloads, because Abseil of 2026 adds the source location of a status, and
 // GoogleTest 1.12 prints the bytes of a `StatusOr`.
-inline std::string Print(const absl::Status& value) {
+template <typename Framework>
+std::string Print(const absl::Status& value) {
   return value.ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
-template <typename T>
+template <typename Framework, typename T>
 std::string Print(const absl::StatusOr<T>& value) {
-  return value.ok() ? eventually::Print(*value)
-                    : eventually::Print(value.status());
+  return value.ok() ? eventually::Print<Framework>(*value)
+                    : eventually::Print<Framework>(value.status());
 }
+
+// Prints what every framework prints alike: text, and what has an operator<<.
+template <typename T>
+std::string PrintPlainly(const T& value) {
+  if constexpr (Text<T>) {
+    return Quote(eventually::AsText(value));
+  } else if constexpr (Streamable<T>) {
+    std::ostringstream out;
+    out << std::boolalpha << value;
+    return std::move(out).str();
+  } else {
+    return "{?}";
+  }
+}
+
+// A matcher for values of type `T`.
+template <typename T>
+struct ValueMatcher {
+  // Returns whether the value matches. May append an explanation to `why`.
+  std::function<bool(const T& value, std::string& why)> matches;
+  std::function<std::string()> describe;
+};
+
+// Compares as users expect: text by its characters, and integers by their
+// values whatever their types are.
+template <typename T, typename M>
+bool IsEqual(const T& value, const M& expected) {
+  if constexpr (Text<T> && Text<M>) {
+    return eventually::AsText(value) == eventually::AsText(expected);
+  } else if constexpr (Number<T> && Number<M>) {
+    return std::cmp_equal(value, expected);
+  } else {
+    return value == expected;
+  }
+}
+
+template <typename M, typename T>
+concept Condition = std::predicate<const M&, const T&>;
+
+// Returns a matcher by a value or a function, for frameworks without matchers.
+template <typename Framework, typename T, typename M>
+ValueMatcher<T> PlainMatcher(const M& matcher) {
+  if constexpr (Condition<M, T>) {
+    return {[matcher](const T& value, std::string& /*why*/) {
+              return static_cast<bool>(matcher(value));
+            },
+            [] { return std::string("satisfies the condition"); }};
+  } else {
+    return {[matcher](const T& value, std::string& /*why*/) {
+              return eventually::IsEqual(value, matcher);
+            },
+            [matcher] {
+              return "is equal to " + eventually::Print<Framework>(matcher);
+            }};
+  }
+}
+
+// A framework names what an assertion needs of it. This is the one of the
+// function `Eventually`, which works in all.
+struct NoFramework {
+  // Returns the text for any type; `Print` above handles statuses.
+  template <typename T>
+  static std::string Print(const T& value) {
+    return eventually::PrintPlainly(value);
+  }
+
+  template <typename T, typename M>
+  static ValueMatcher<T> MatcherOf(const M& matcher) {
+    return eventually::PlainMatcher<NoFramework, T>(matcher);
+  }
+
+  // As the functions of `Subject` with these names.
+  static bool EndsTest(const std::exception_ptr& /*exception*/) {
+    return false;
+  }
+  static void RecordLimitUsed(double /*share*/, const Site& /*site*/) {}
+};
 
 // `FailIf<Nothing>` stands for no `FailIf`.
 struct Nothing {};
 
 // Types that may follow the options of an assertion.
 template <typename C>
-inline constexpr bool kIsCondition = false;
+inline constexpr bool kIsEnd = false;
 template <typename M>
-inline constexpr bool kIsCondition<FailIf<M>> = true;
+inline constexpr bool kIsEnd<FailIf<M>> = true;
 template <typename M>
-inline constexpr bool kIsCondition<PassIf<M>> = true;
+inline constexpr bool kIsEnd<PassIf<M>> = true;
 template <typename C>
-concept Condition = kIsCondition<C>;
+concept EndCondition = kIsEnd<C>;
 
 // An expression with its matchers. `Evaluate` takes a function and calls it
 // with the value, within one full-expression, so that temporaries of the
 // expression live until the function returns.
-template <typename Evaluate>
+template <typename Framework, typename Evaluate>
 class ExpressionSubject final : public Subject {
-  using Value = typename std::invoke_result_t<const Evaluate&, TypeProbe>::type;
-  using Matcher = testing::Matcher<const Value&>;
+  using Given = typename std::invoke_result_t<const Evaluate&, TypeProbe>::type;
+  using Value = typename Judged<Given>::type;
 
  public:
-  template <typename M, Condition... Conditions>
+  template <typename M, EndCondition... Ends>
   ExpressionSubject(const Evaluate& evaluate, const M& matcher,
-                    const Conditions&... conditions)
+                    const Ends&... ends)
       : evaluate_(evaluate),
-        matcher_(testing::SafeMatcherCast<const Value&>(matcher)) {
-    (Add(conditions), ...);
+        matcher_(Framework::template MatcherOf<Value>(matcher)) {
+    (Add(ends), ...);
   }
 
   Look Poll(bool describe) override {
     Look look;
     evaluate_([&](const auto& value) {
-      Judge(eventually::Snapshot(value), describe, look);
+      Take(eventually::Snapshot(value), describe, look);
     });
     return look;
   }
 
-  std::string Expected() const override {
-    return testing::DescribeMatcher<const Value&>(matcher_);
-  }
+  std::string Expected() const override { return matcher_.describe(); }
 
   bool MaySettle() const override { return pass_if_.has_value(); }
+
+  bool EndsTest(const std::exception_ptr& exception) const override {
+    return Framework::EndsTest(exception);
+  }
+
+  void RecordLimitUsed(double share, const Site& site) const override {
+    Framework::RecordLimitUsed(share, site);
+  }
 
  private:
   template <typename M>
   void Add(const FailIf<M>& fail_if) {
     if constexpr (!std::is_same_v<M, Nothing>) {
-      fail_if_ = testing::SafeMatcherCast<const Value&>(fail_if.matcher());
+      fail_if_ = Framework::template MatcherOf<Value>(fail_if.matcher());
     }
   }
   template <typename M>
   void Add(const PassIf<M>& pass_if) {
-    pass_if_ = testing::SafeMatcherCast<const Value&>(pass_if.matcher());
+    pass_if_ = Framework::template MatcherOf<Value>(pass_if.matcher());
+  }
+
+  void Take(const Given& given, bool describe, Look& look) const {
+    if constexpr (kIsPoll<Given>) {
+      if (given.status() != PollStatus::kSuccess) {
+        look.answer.emplace(given);
+      } else if constexpr (requires { given.value(); }) {
+        Judge(given.value(), describe, look);
+      } else {
+        Judge(true, describe, look);
+      }
+    } else {
+      Judge(given, describe, look);
+    }
   }
 
   void Judge(const Value& value, bool describe, Look& look) const {
-    testing::StringMatchResultListener why;
-    look.matched = matcher_.MatchAndExplain(value, &why);
-    look.settled = pass_if_.has_value() && pass_if_->Matches(value);
+    std::string why;
+    std::string ignored;
+    look.matched = matcher_.matches(value, why);
+    look.settled = pass_if_.has_value() && pass_if_->matches(value, ignored);
     if (look.matched && !describe) return;
-    look.seen = eventually::Print(value);
-    if (!why.str().empty()) look.seen += ", " + why.str();
+    look.seen = eventually::Print<Framework>(value);
+    if (!why.empty()) look.seen += ", " + why;
     if (look.matched) return;
     look.error = eventually::ErrorIn(value);
-    if (fail_if_.has_value() && fail_if_->Matches(value)) {
-      look.hopeless =
-          "FailIf(" + testing::DescribeMatcher<const Value&>(*fail_if_) + ")";
+    if (fail_if_.has_value() && fail_if_->matches(value, ignored)) {
+      look.hopeless = "FailIf(" + fail_if_->describe() + ")";
     }
   }
 
   const Evaluate& evaluate_;
-  Matcher matcher_;
-  std::optional<Matcher> fail_if_;
-  std::optional<Matcher> pass_if_;
+  ValueMatcher<Value> matcher_;
+  std::optional<ValueMatcher<Value>> fail_if_;
+  std::optional<ValueMatcher<Value>> pass_if_;
 };
 
-// Runs an assertion. The arguments after `evaluate` are those that the macro
-// got after its expression.
-template <typename Evaluate, typename M, Condition... Conditions>
+// Run an assertion. The arguments after `evaluate` are those that the macro got
+// after its expression. Without a matcher, the expression must be true.
+template <typename Framework, typename Evaluate, typename M,
+          EndCondition... Ends>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
                            M matcher, const EventuallyOptions& options,
-                           const Conditions&... conditions) {
-  ExpressionSubject<Evaluate> subject(evaluate, matcher, conditions...);
+                           const Ends&... ends) {
+  ExpressionSubject<Framework, Evaluate> subject(evaluate, matcher, ends...);
   return Run(site, options, subject);
 }
-template <typename Evaluate, typename M, Condition... Conditions>
-absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
-                           M matcher, const Conditions&... conditions) {
-  ExpressionSubject<Evaluate> subject(evaluate, matcher, conditions...);
+template <typename Framework, typename Evaluate, typename M,
+          EndCondition... Ends>
+requires(!std::same_as<M, EventuallyOptions>)  //
+    absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
+                               M matcher, const Ends&... ends) {
+  ExpressionSubject<Framework, Evaluate> subject(evaluate, matcher, ends...);
   return Run(site, subject);
+}
+template <typename Framework, typename Evaluate>
+absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
+                           const EventuallyOptions& options) {
+  return eventually::RunExpression<Framework>(site, evaluate, true, options);
+}
+template <typename Framework, typename Evaluate>
+absl::Status RunExpression(const Site& site, const Evaluate& evaluate) {
+  return eventually::RunExpression<Framework>(site, evaluate, true);
+}
+
+// Runs a block, `Framework::RunRound` once for each poll. Null: no options.
+template <typename Framework>
+absl::Status RunBlockWith(const Site& site, const EventuallyOptions* options,
+                          absl::FunctionRef<void()> block) {
+  std::optional<std::string> skip;
+  absl::Status status = RunRounds(
+      site, options, {Framework::EndsTest, Framework::RecordLimitUsed},
+      [&] { return Framework::RunRound(block); }, skip);
+  if constexpr (requires { Framework::Skip(*skip); }) {
+    if (skip.has_value()) Framework::Skip(*skip);
+  }
+  return status;
+}
+template <typename Framework>
+absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block) {
+  return eventually::RunBlockWith<Framework>(site, nullptr, block);
+}
+template <typename Framework>
+absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
+                      const EventuallyOptions& options) {
+  return eventually::RunBlockWith<Framework>(site, &options, block);
+}
+
+// Runs the function `Eventually` with the matchers of a framework.
+template <typename Framework, typename Result, typename F, typename M,
+          typename Options, typename N>
+Result EventuallyBy(F& function, M matcher, const Options& options,
+                    const FailIf<N>& fail_if, const char* file, int line) {
+  std::optional<std::invoke_result_t<F&>> value;
+  const auto evaluate = [&](const auto& look) {
+    return look(value.emplace(function()));
+  };
+  absl::Status status = eventually::RunExpression<Framework>(
+      Site{Kind::kEventually, nullptr, file, line}, evaluate,
+      std::move(matcher), options, fail_if);
+  if (!status.ok()) return status;
+  if constexpr (kIsPoll<std::invoke_result_t<F&>> &&
+                requires { value->value(); }) {
+    return (*std::move(value)).value();
+  } else {
+    return *std::move(value);
+  }
 }
 
 }  // namespace waiter::internal::eventually
+
+// Implementation of the macros of all frameworks; not for use elsewhere. `text`
+// is the expression before macros in it are replaced.
+#define WAITER_INTERNAL_EVENTUALLY(framework, kind, text, expression, ...) \
+  ::waiter::internal::eventually::RunExpression<framework>(                \
+      ::waiter::internal::eventually::Site{                                \
+          ::waiter::internal::eventually::Kind::kind, text, __FILE__,      \
+          __LINE__},                                                       \
+      [&](const auto& waiter_look) {                                       \
+        return waiter_look(expression);                                    \
+      } __VA_OPT__(, ) __VA_ARGS__)
+#define WAITER_INTERNAL_PASSES(framework, ...)                        \
+  ::waiter::internal::eventually::RunBlock<framework>(                \
+      ::waiter::internal::eventually::Site{                           \
+          ::waiter::internal::eventually::Kind::kPasses, "the block", \
+          __FILE__, __LINE__},                                        \
+      [&]() -> void __VA_ARGS__)
 
 #endif  // WAITER_TESTING_INTERNAL_EVENTUALLY_PARTS_H_

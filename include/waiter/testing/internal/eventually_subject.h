@@ -1,20 +1,22 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Implementation of the macros of testing/eventually.h that does not depend on
-// types. Tests use those macros instead.
+// Implementation of the assertions of testing/eventually.h that depends neither
+// on types nor on a test framework. Tests use those assertions instead.
 
 #ifndef WAITER_TESTING_INTERNAL_EVENTUALLY_SUBJECT_H_
 #define WAITER_TESTING_INTERNAL_EVENTUALLY_SUBJECT_H_
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "gtest/gtest.h"
+#include "waiter/poll.h"
 
 namespace waiter {
 struct EventuallyOptions;
@@ -44,9 +46,11 @@ struct Look {
   std::string details = {};  // Further lines, such as failures of a block.
   absl::Status error = {};   // The error that the value is or holds.
   bool threw = false;        // An exception came instead of a value.
-  std::optional<std::string> hopeless = {};  // Reason to give up at once.
+  std::optional<std::string> hopeless = {};  // Reason to give up immediately.
   bool settled = false;  // `PassIf` matched: if it holds, it holds for good.
-  std::optional<std::string> skip = {};  // Text of a GTEST_SKIP in a block.
+  bool skipped = false;  // The block asked to skip the test.
+  // The answer of a status function, without its value, or what was thrown.
+  std::optional<waiter::Poll<>> answer = {};
 };
 
 // One expression with its matchers, or one block.
@@ -62,8 +66,28 @@ class Subject {
   // Returns whether there is a `PassIf`.
   virtual bool MaySettle() const { return false; }
 
+  // Returns whether the framework ends a test by this exception.
+  virtual bool EndsTest(const std::exception_ptr& exception) const = 0;
+
+  // Takes the share of its limit that the assertion used when it passed.
+  virtual void RecordLimitUsed(double share, const Site& site) const = 0;
+
+  // Returns for each assertion of a block how often it failed.
+  virtual std::vector<std::string> FailureCounts() const { return {}; }
+
  protected:
   ~Subject() = default;
+};
+
+// What one run of a block reported to its framework, which did not see it.
+struct Round {
+  struct Failure {
+    std::string file;
+    int line;
+    std::string text;
+  };
+  std::vector<Failure> failures = {};
+  std::optional<std::string> skip = {};  // Why the block skips the test.
 };
 
 // Polls `subject` until the assertion passes or fails. Returns OK, or an error
@@ -72,25 +96,30 @@ absl::Status Run(const Site& site, const EventuallyOptions& options,
                  Subject& subject);
 absl::Status Run(const Site& site, Subject& subject);
 
-// The same for a block of assertions, all of which must pass in one run.
-absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block,
-                      const EventuallyOptions& options);
-absl::Status RunBlock(const Site& site, absl::FunctionRef<void()> block);
-
-// Turns a result into a predicate for `EXPECT_PRED_FORMAT1`.
-class Predicate {
- public:
-  explicit Predicate(absl::Status status) : status_(std::move(status)) {}
-
-  testing::AssertionResult operator()(const char* /*text*/,
-                                      int /*unused*/) const {
-    if (status_.ok()) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << status_.message();
-  }
-
- private:
-  absl::Status status_;
+// How the framework takes part in the rounds of a block; see the functions of
+// `Subject` with these names.
+struct BlockHooks {
+  bool (*ends_test)(const std::exception_ptr& exception);
+  void (*record_limit_used)(double share, const Site& site);
 };
+
+// The same for a block of assertions, all of which must pass in one round. If
+// the last round skips the test, the result is OK, and `skip` says why. Null
+// stands for no options.
+absl::Status RunRounds(const Site& site, const EventuallyOptions* options,
+                       const BlockHooks& hooks,
+                       absl::FunctionRef<Round()> run_round,
+                       std::optional<std::string>& skip);
+
+// Run a block in a framework whose assertions cannot be intercepted. The block
+// calls `FailRound` in their place, which returns false outside of a block of
+// its thread. If `ends_round`, it does not return.
+Round RunOwnRound(absl::FunctionRef<void()> block);
+bool FailRound(Round::Failure failure, bool ends_round);
+
+// Returns `text` in double quotes, with escapes in place of quotes and of
+// characters that cannot be printed.
+std::string Quote(std::string_view text);
 
 }  // namespace waiter::internal::eventually
 

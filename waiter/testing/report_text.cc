@@ -1,28 +1,29 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/testing/matchers.h"
+#include "waiter/testing/internal/report_text.h"
 
-#include <ostream>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::internal {
 
-void PrintTo(const WaitReport& report, std::ostream* os) {
-  *os << StopReasonName(report.reason) << " after " << report.attempts
+std::string ReportText(const WaitReport& report) {
+  std::ostringstream out;
+  out << StopReasonName(report.reason) << " after " << report.attempts
       << (report.attempts == 1 ? " poll in " : " polls in ") << report.elapsed;
   // Abseil of 2026 would add the source location of the status.
   if (!report.status.ok()) {
-    *os << ", "
+    out << ", "
         << report.status.ToString(absl::StatusToStringMode::kWithNoExtraData);
   }
+  return std::move(out).str();
 }
-
-namespace internal {
 
 std::string FailureMessage(const WaitReport& report) {
   const Poll<>& last = report.last_poll;
@@ -33,5 +34,4 @@ std::string FailureMessage(const WaitReport& report) {
   return std::string(report.status.message());
 }
 
-}  // namespace internal
-}  // namespace waiter
+}  // namespace waiter::internal

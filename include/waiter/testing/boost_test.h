@@ -1,0 +1,93 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Boost.Test assertions that poll until they pass or a limit is reached:
+//
+//   BOOST_CHECK_EVENTUALLY(job.IsDone());
+//   BOOST_REQUIRE_EVENTUALLY(job.State(), "DONE",
+//                            {.timeout = absl::Minutes(1)},
+//                            waiter::FailIf("FAILED"));
+//   BOOST_CHECK_CONSISTENTLY(queue.size() <= 10,
+//                            {.hold_for = absl::Seconds(1)});
+//   BOOST_CHECK_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
+//                     waiter::PassIf("DONE"));
+//   BOOST_CHECK_EVENTUALLY_PASSES({
+//     BOOST_REQUIRE(Exists(path));
+//     BOOST_TEST(Read(path) == "done");
+//   });
+//
+// testing/eventually.h says what they have in common with those of other
+// frameworks, and has their options. A matcher is a value or a function that
+// returns a `bool`. Values are printed by Boost.Test's `print_log_value`,
+// except text and values that it cannot print.
+//
+// For Boost 1.73 and newer, which the program brings, as a library or by the
+// headers in boost/test/included/. Include this header after those. Assertions
+// belong on the thread of the test, as Boost.Test's own do.
+
+#ifndef WAITER_TESTING_BOOST_TEST_H_
+#define WAITER_TESTING_BOOST_TEST_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "waiter/testing/eventually.h"
+#include "waiter/testing/internal/boost_test_framework.h"
+#include "waiter/testing/internal/eventually_parts.h"
+
+// Pass with the first value that matches; see testing/eventually.h. In all
+// macros here, BOOST_CHECK_ continues after a failure, and BOOST_REQUIRE_ ends
+// the test.
+#define BOOST_CHECK_EVENTUALLY(expression, ...)                     \
+  WAITER_BOOST_TEST_(BOOST_CHECK_MESSAGE, kEventually, #expression, \
+                     expression __VA_OPT__(, ) __VA_ARGS__)
+#define BOOST_REQUIRE_EVENTUALLY(expression, ...)                     \
+  WAITER_BOOST_TEST_(BOOST_REQUIRE_MESSAGE, kEventually, #expression, \
+                     expression __VA_OPT__(, ) __VA_ARGS__)
+// Pass if every poll, of at least two, matches for the time of `hold_for`.
+#define BOOST_CHECK_CONSISTENTLY(expression, ...)                     \
+  WAITER_BOOST_TEST_(BOOST_CHECK_MESSAGE, kConsistently, #expression, \
+                     expression __VA_OPT__(, ) __VA_ARGS__)
+#define BOOST_REQUIRE_CONSISTENTLY(expression, ...)                     \
+  WAITER_BOOST_TEST_(BOOST_REQUIRE_MESSAGE, kConsistently, #expression, \
+                     expression __VA_OPT__(, ) __VA_ARGS__)
+// Pass if no poll, of at least two, matches for the time of `hold_for`.
+#define BOOST_CHECK_NEVER(expression, ...)                     \
+  WAITER_BOOST_TEST_(BOOST_CHECK_MESSAGE, kNever, #expression, \
+                     expression __VA_OPT__(, ) __VA_ARGS__)
+#define BOOST_REQUIRE_NEVER(expression, ...)                     \
+  WAITER_BOOST_TEST_(BOOST_REQUIRE_MESSAGE, kNever, #expression, \
+                     expression __VA_OPT__(, ) __VA_ARGS__)
+// Take a block and optionally `EventuallyOptions`. Pass with the first run of
+// the block in which all its assertions pass; only failures of the last run are
+// reported, with how often each assertion failed. In a block,
+//
+// * side effects happen once for each run;
+// * a BOOST_REQUIRE ends that run only;
+// * an exception fails the macro immediately, unless `retry_exceptions` accepts
+//   it;
+// * another block may stand, whose failure is one of the run;
+// * warnings and messages are not written;
+// * if the program has a log formatter of its own, the texts of failures in the
+//   block are left out;
+// * Boost.Test has no way to skip a test from within.
+#define BOOST_CHECK_EVENTUALLY_PASSES(...) \
+  WAITER_BOOST_TEST_REPORT_(               \
+      BOOST_CHECK_MESSAGE,                 \
+      WAITER_INTERNAL_PASSES(::waiter::internal::BoostTest, __VA_ARGS__))
+#define BOOST_REQUIRE_EVENTUALLY_PASSES(...) \
+  WAITER_BOOST_TEST_REPORT_(                 \
+      BOOST_REQUIRE_MESSAGE,                 \
+      WAITER_INTERNAL_PASSES(::waiter::internal::BoostTest, __VA_ARGS__))
+
+// Implementation of the macros above; not for use elsewhere.
+#define WAITER_BOOST_TEST_(assertion, kind, text, ...)                     \
+  WAITER_BOOST_TEST_REPORT_(                                               \
+      assertion, WAITER_INTERNAL_EVENTUALLY(::waiter::internal::BoostTest, \
+                                            kind, text, __VA_ARGS__))
+#define WAITER_BOOST_TEST_REPORT_(assertion, ...)                          \
+  [](const ::absl::Status& waiter_status) {                                \
+    assertion(waiter_status.ok(), ::std::string(waiter_status.message())); \
+  }(__VA_ARGS__)
+
+#endif  // WAITER_TESTING_BOOST_TEST_H_
