@@ -125,7 +125,7 @@ class BoostTest::Interception final : public ::boost::unit_test::test_observer {
     }
     ut::framework::register_observer(*this);
   }
-  ~Interception() {
+  ~Interception() override {
     namespace ut = ::boost::unit_test;
     ut::framework::deregister_observer(*this);
     if (outer_ != nullptr) {

@@ -105,7 +105,7 @@ struct GoogleTest {
       } else if (part.failed()) {
         std::string text = part.message();
         // That it failed goes without saying.
-        if (text.rfind("Failed\n", 0) == 0) text.erase(0, 7);
+        if (text.starts_with("Failed\n")) text.erase(0, 7);
         round.failures.push_back({file, part.line_number(), std::move(text)});
       }
     }

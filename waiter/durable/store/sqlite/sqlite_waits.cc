@@ -497,7 +497,7 @@ void SqliteWaits::SignalOne(PartitionId partition, std::string_view key,
       "1 END, due = CASE WHEN due % 2 = 0 THEN min(due, ?2) ELSE due END "
       "WHERE partition = ?3 AND key = ?4 AND due IS NOT NULL "
       "AND substr(record, 1, 1) = x'30'",
-      int64_t{cancels}, Even(now_us_), partition, SqliteBlob{key});
+      int64_t{cancels ? 1 : 0}, Even(now_us_), partition, SqliteBlob{key});
 }
 
 StoredWait SqliteWaits::Row(PartitionId partition, const std::string& key) {
