@@ -443,6 +443,24 @@ TEST_P(DurableWaitsTest, NotifyPollsAWaitThatSleeps) {
   EXPECT_THAT(world.polls, SizeIs(5));
 }
 
+TEST_P(DurableWaitsTest, NotifyOutlivesAWorkerThatLeavesBeforeThePoll) {
+  world.policy.timeout = absl::Hours(10);
+  world.policy.backoff = Every(absl::Hours(1));
+  DurableWorld::Worker& first = world.AddWorker();
+  (void)world.Enqueue({.key = "a"});
+  world.Run(absl::Minutes(1));
+  ASSERT_THAT(world.polls, SizeIs(1));
+  // It claims the wait, but its engine does not run.
+  first.store().set_after([] {});
+  world.Notify("a");
+  world.Run(absl::Seconds(2));
+  ASSERT_TRUE(world.Get("a").is_held);
+  first.Leave();
+  world.AddWorker();
+  world.Run(absl::Seconds(2));
+  EXPECT_THAT(world.polls, SizeIs(2));
+}
+
 TEST_P(DurableWaitsTest, NotifyDuringAPollLeadsToAnotherPoll) {
   world.policy.backoff = Every(absl::Hours(1));
   world.function = [&](const DurablePoll&) -> Poll<std::string> {

@@ -200,7 +200,7 @@ void DurableWorker::OnCheckpoint(NameState& name, const WaitToken& token) {
   entry->wait->Save(token, WallAhead(now), SaturatingAdd(now, delay));
   Apply(*entry, Event::kSleep);
   // The end of this sleep is requested already.
-  if (entry->wait->state() == State::kDue && entry->wait->is_notified()) return;
+  if (entry->wait->is_notified() && !is_draining_) return;
   // With no room for others, they would never be polled.
   if (delay >= third_ || is_draining_ ||
       pacer_.IsFull(name.number, entry->wait->state() == State::kDue)) {
@@ -351,6 +351,9 @@ bool DurableWorker::Apply(Entry& entry, Event event) {
       Suspend(entry);
       break;
     case State::kReleasing:
+      if (wait.is_notified()) NotifyAgain(entry.partition, wait.key());
+      QueueWrite(entry);
+      break;
     case State::kEnding:
     case State::kDelivered:
       QueueWrite(entry);

@@ -141,6 +141,7 @@ void DurableWorker::Adopt(size_t partition, const ClaimedWait& claimed,
   NameState& name = partitions_[partition].name;
   const auto release = [&](nanoseconds delay) {
     mutex_.AssertHeld();
+    if (claimed.is_notified) NotifyAgain(partition, claimed.key);
     settles_.AddRelease(partition,
                         {.key = claimed.key, .fence = lease.fence.value()},
                         now + delay, now);
@@ -178,6 +179,14 @@ void DurableWorker::Adopt(size_t partition, const ClaimedWait& claimed,
   } else {
     StartPolling(entry, now);
   }
+}
+
+// Keeps the notification of a wait that is released without a poll.
+void DurableWorker::NotifyAgain(size_t partition, const std::string& key) {
+  store_->Signal({.partition = partitions_[partition].id,
+                  .keys = {key},
+                  .signal = WaitSignal::kNotify},
+                 [](const auto& /*waits*/) {});
 }
 
 void DurableWorker::DeliverOrSkip(Entry& entry) {

@@ -126,6 +126,7 @@ LeasedWait::LeasedWait(const ClaimedWait& claimed, DurableRecord record,
 bool LeasedWait::Apply(Event event) {
   const std::optional<State> next = Next(state_, event);
   state_ = next.value_or(state_);
+  if (state_ == State::kPolling) is_notified_ = false;
   return next.has_value();
 }
 

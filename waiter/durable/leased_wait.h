@@ -102,6 +102,7 @@ class LeasedWait {
   // Holders that vanished since a holder last wrote.
   int64_t crashes() const { return crashes_; }
   bool is_cancelled() const { return is_cancelled_; }
+  // Whether a poll is to begin immediately, and none has begun since.
   bool is_notified() const { return is_notified_; }
   MonotonicTime wake_up() const { return wake_up_; }
 
@@ -147,7 +148,7 @@ class LeasedWait {
   int64_t crashes_;
   State state_ = State::kClaimed;
   bool is_cancelled_;
-  const bool is_notified_;
+  bool is_notified_;
   bool is_dirty_ = false;  // The store has an older record.
   bool wants_write_ = false;
   bool is_writing_ = false;
