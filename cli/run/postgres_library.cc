@@ -3,8 +3,6 @@
 
 #include "cli/run/postgres_library.h"
 
-#include <dlfcn.h>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/probes/http/find_symbol.h"
@@ -61,19 +59,12 @@ bool FindAll(void* library, PostgresLibrary& postgres) {
 }
 
 absl::StatusOr<PostgresLibrary> Open() {
-  void* const library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return absl::InvalidArgumentError(
-        "--store=postgres://HOST needs libpq.so.5, which is not installed "
-        "here: install the package libpq5, or use --store=redis://HOST");
-  }
-  PostgresLibrary postgres;
-  if (!FindAll(library, postgres)) {
-    return absl::InvalidArgumentError(
-        "--store=postgres://HOST needs libpq 14 or newer, which the libpq.so.5 "
-        "here is not: upgrade it, or use --store=redis://HOST");
-  }
-  return postgres;
+  return OpenLibrary(
+      kFile, FindAll,
+      "--store=postgres://HOST needs libpq.so.5, which is not installed here: "
+      "install the package libpq5, or use --store=redis://HOST",
+      "--store=postgres://HOST needs libpq 14 or newer, which the libpq.so.5 "
+      "here is not: upgrade it, or use --store=redis://HOST");
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 
 #include "cli/run/sqlite_library.h"
 
-#include <dlfcn.h>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/probes/http/find_symbol.h"
@@ -53,19 +51,12 @@ bool FindAll(void* library, SqliteLibrary& sqlite) {
 }
 
 absl::StatusOr<SqliteLibrary> Open() {
-  void* const library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return absl::InvalidArgumentError(
-        "--store=FILE needs libsqlite3.so.0, which is not installed here: "
-        "install the package libsqlite3-0, or use --store=postgres://HOST");
-  }
-  SqliteLibrary sqlite;
-  if (!FindAll(library, sqlite)) {
-    return absl::InvalidArgumentError(
-        "--store=FILE needs SQLite 3.24 or newer, which the libsqlite3.so.0 "
-        "here is not: upgrade it, or use --store=redis://HOST");
-  }
-  return sqlite;
+  return OpenLibrary(
+      kFile, FindAll,
+      "--store=FILE needs libsqlite3.so.0, which is not installed here: "
+      "install the package libsqlite3-0, or use --store=postgres://HOST",
+      "--store=FILE needs SQLite 3.24 or newer, which the libsqlite3.so.0 here "
+      "is not: upgrade it, or use --store=redis://HOST");
 }
 
 }  // namespace

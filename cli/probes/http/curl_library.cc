@@ -6,7 +6,6 @@
 #ifdef WAITER_HAS_CURL
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,22 +40,19 @@ bool FindAll(void* library, CurlLibrary& curl) {
          FindSymbol(library, "curl_version_info", curl.version_info);
 }
 
+bool FindAllAndStart(void* library, CurlLibrary& curl) {
+  return FindAll(library, curl) && curl.global_init(CURL_GLOBAL_DEFAULT) == 0;
+}
+
 absl::StatusOr<CurlLibrary> Open() {
   // The name of its ABI since 2006.
-  void* const library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return absl::InvalidArgumentError(
-        "http, grpc and docker targets need libcurl.so.4, which is not "
-        "installed here: install the package libcurl4, or use exec:'curl -fsS "
-        "URL'");
-  }
-  CurlLibrary curl;
-  if (!FindAll(library, curl) || curl.global_init(CURL_GLOBAL_DEFAULT) != 0) {
-    return absl::InvalidArgumentError(
-        "http targets need libcurl 7.62 or newer, which the libcurl.so.4 here "
-        "is not: upgrade it, or use exec:'curl -fsS URL'");
-  }
-  return curl;
+  return OpenLibrary(
+      "libcurl.so.4", FindAllAndStart,
+      "http, grpc and docker targets need libcurl.so.4, which is not "
+      "installed here: install the package libcurl4, or use exec:'curl -fsS "
+      "URL'",
+      "http targets need libcurl 7.62 or newer, which the libcurl.so.4 here "
+      "is not: upgrade it, or use exec:'curl -fsS URL'");
 }
 
 }  // namespace

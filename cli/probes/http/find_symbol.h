@@ -3,12 +3,21 @@
 
 // Functions of a library that is loaded at run time:
 //
-//   FindSymbol(dlopen("libjq.so.1", RTLD_NOW), "jq_init", jq.init);
+//   bool FindAll(void* library, JqLibrary& jq) {
+//     return FindSymbol(library, "jq_init", jq.init) && ...;
+//   }
+//   absl::StatusOr<JqLibrary> jq =
+//       OpenLibrary("libjq.so.1", FindAll, "install it", "upgrade it");
 
 #ifndef WAITER_CLI_PROBES_HTTP_FIND_SYMBOL_H_
 #define WAITER_CLI_PROBES_HTTP_FIND_SYMBOL_H_
 
 #include <dlfcn.h>
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace waiter::cli {
 
@@ -17,6 +26,23 @@ template <typename Function>
 bool FindSymbol(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   return function != nullptr;
+}
+
+// Returns the functions of the library `file` that `find_all` finds, or
+// kInvalidArgument with `if_missing`, or with `if_too_old` if it does not find
+// all of them.
+template <typename Functions>
+absl::StatusOr<Functions> OpenLibrary(const char* file,
+                                      bool (*find_all)(void*, Functions&),
+                                      std::string_view if_missing,
+                                      std::string_view if_too_old) {
+  void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return absl::InvalidArgumentError(if_missing);
+  Functions functions;
+  if (!find_all(library, functions)) {
+    return absl::InvalidArgumentError(if_too_old);
+  }
+  return functions;
 }
 
 }  // namespace waiter::cli

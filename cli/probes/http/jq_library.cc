@@ -5,7 +5,7 @@
 
 #ifdef WAITER_HAS_JQ
 
-#include <dlfcn.h>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,14 +30,10 @@ bool FindAll(void* library, JqLibrary& jq) {
 }
 
 absl::StatusOr<JqLibrary> Open() {
-  void* const library = dlopen("libjq.so.1", RTLD_NOW | RTLD_LOCAL);
-  JqLibrary jq;
-  if (library == nullptr || !FindAll(library, jq)) {
-    return absl::InvalidArgumentError(
-        "this expression needs libjq.so.1, which is not installed here: "
-        "install the package libjq1, or write it as .PATH == VALUE");
-  }
-  return jq;
+  constexpr std::string_view kMissing =
+      "this expression needs libjq.so.1, which is not installed here: "
+      "install the package libjq1, or write it as .PATH == VALUE";
+  return OpenLibrary("libjq.so.1", FindAll, kMissing, kMissing);
 }
 
 }  // namespace
