@@ -21,7 +21,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/commands/durable_output.h"
@@ -282,7 +281,8 @@ absl::StatusOr<int64_t> Replace(const Call& call,
       return absl::AlreadyExistsError(
           absl::StrCat(request.key, ": known with another target, ",
                        WithoutSecrets(known->args),
-                       "; choose another key, or --replace that wait"));
+                       "; choose another key, or --replace that wait (other "
+                       "targets were added)"));
     }
     if (absl::Status status = Remove(call, request.key); !status.ok()) {
       return status;
@@ -319,14 +319,12 @@ absl::StatusOr<int> Add(const Call& call,
 }
 
 absl::Status CheckKnown(const DurableSpace& space, const std::string& name) {
-  std::vector<std::string> known;
-  for (const auto& [other, partitions] : space.names) {
-    if (other == name) return absl::OkStatus();
-    known.push_back(other);
+  for (const auto& [known, partitions] : space.names) {
+    if (known == name) return absl::OkStatus();
   }
-  return absl::NotFoundError(absl::StrCat(
-      name, ": no client or worker has used this name",
-      known.empty() ? "" : "; the space has ", absl::StrJoin(known, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat(name, ": no client or worker has used this name",
+                   OtherNames(space, name)));
 }
 
 // Looks at the names of a space, one or all.

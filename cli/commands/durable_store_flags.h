@@ -12,6 +12,7 @@
 
 #include <future>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/flags/flags.h"
 #include "waiter/durable/client.h"
 
@@ -63,6 +65,18 @@ struct DurableStoreFlags {
     return absl::OkStatus();
   }
 };
+
+// Returns "; the space also has a, b", without `name`; empty if there are none.
+inline std::string OtherNames(const DurableSpace& space,
+                              std::string_view name) {
+  std::vector<std::string> others;
+  for (const auto& [other, partitions] : space.names) {
+    if (other != name) others.push_back(other);
+  }
+  return others.empty() ? ""
+                        : absl::StrCat("; the space also has ",
+                                       absl::StrJoin(others, ", "));
+}
 
 // Returns the answer to a call that takes a callback.
 template <typename T, typename Call>

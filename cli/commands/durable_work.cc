@@ -22,7 +22,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "cli/commands/durable_store_flags.h"
 #include "cli/commands/durable_work_log.h"
@@ -225,17 +224,12 @@ void Introduce(const std::string& name, const DurableStats& stats,
       [](const auto& counter) { return counter.first == "enqueued"; });
   if (enqueued != stats.counters.end() && enqueued->second > 0) {
     worker.Warn(absl::StrCat("serves ", name, " with ", threads,
-                             " threads: ", stats.pending, " waits pending, ",
+                             " threads: ", stats.pending, " pending, ",
                              stats.overdue, " overdue"));
     return;
   }
-  std::vector<std::string> others;
-  for (const auto& [other, partitions] : space.names) {
-    if (other != name) others.push_back(other);
-  }
   worker.Warn(absl::StrCat("serves ", name, ", to which no wait was ever added",
-                           others.empty() ? "" : "; the space also has ",
-                           absl::StrJoin(others, ", ")));
+                           OtherNames(space, name)));
 }
 
 // Returns an error if the store does not answer, or divides a name otherwise.

@@ -69,11 +69,18 @@ class DurableWorkLog::Observer final : public WaitObserver {
     WriteJson(poll.wait, "poll", std::move(event));
   }
 
+  PollHooks poll_hooks() const override {
+    return {.before_poll = false,
+            .after_poll = false,
+            .on_decision = log_.verbose_ || log_.file_ != nullptr,
+            .before_sleep = false};
+  }
+
   // A wait that is given back ends as cancelled here, and continues elsewhere.
   void OnDone(const WaitIdentity& wait, const WaitReport& report) override {
     const bool is_given_back = report.reason == StopReason::kCancelled;
     const std::string reason = is_given_back
-                                   ? "given back"
+                                   ? "given back or cancelled"
                                    : std::string(StopReasonName(report.reason));
     if (log_.verbose_ || (!is_given_back && !log_.quiet_)) {
       std::string text =

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `waiter durable work` says of its waits while it runs:
+// The log of `waiter durable work`, for people:
 //
 //   jobs a: claimed
 //   jobs a: poll 3: NOT_READY: refused; again in 5s

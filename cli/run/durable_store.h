@@ -18,9 +18,9 @@
 
 namespace waiter::cli {
 
-// What has "://" is the URL of a PostgreSQL or Redis server, to which the store
-// connects in the background; everything else is the path of an SQLite file,
-// which is created if it is missing. Returns an error of `ConnectToStore`
+// A text with "://" is the URL of a PostgreSQL or Redis server, to which the
+// store connects in the background; everything else is the path of an SQLite
+// file, which is created if it is missing. Returns an error of `ConnectToStore`
 // (shared_rate.h), `LoadPostgres` (postgres_library.h), `LoadSqlite`
 // (sqlite_library.h) or the functions that make the stores. No message has the
 // password.

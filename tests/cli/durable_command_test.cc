@@ -251,8 +251,8 @@ TEST_F(DurableCommandTest, SignalLetsTheProgramFinish) {
   EXPECT_THAT(
       worker->err(),
       testing::MatchesRegex(
-          "waiter durable work: serves jobs with 16 threads: 2 waits pending, "
-          "0 overdue\nwaiter durable work: jobs pid:1: success after 1 poll in "
+          "waiter durable work: serves jobs with 16 threads: 2 pending, 0 "
+          "overdue\nwaiter durable work: jobs pid:1: success after 1 poll in "
           "[0-9.]+m?s\n"));
   EXPECT_THAT(Durable("show", {"pid:1"}), HasSubstr("phase            deliv"));
   // The other one is there for anybody.

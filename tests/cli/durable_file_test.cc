@@ -139,7 +139,8 @@ TEST_F(DurableFileTest, KnownKeyWithAnotherTargetIsAnErrorOrReplaced) {
   EXPECT_EQ(add("db=pid:1", false), "0 added, 1 known before\n");
   EXPECT_EQ(add("db=pid:2", false),
             "waiter durable add: db: known with another target, db=pid:1; "
-            "choose another key, or --replace that wait\n");
+            "choose another key, or --replace that wait (other targets were "
+            "added)\n");
   const auto worker = Work("worker");
   EXPECT_EQ(add("db=file:" + Path("none"), true), "1 added\n");
   EXPECT_THAT(Durable("show", {"db"}), HasSubstr("db=file:"));
@@ -190,7 +191,7 @@ TEST_F(DurableFileTest, UnknownNameIsAnErrorOfStatusAndAWarningOfWork) {
   EXPECT_NE(status.Wait(), 0);
   EXPECT_THAT(status.err(),
               HasSubstr("jbos: no client or worker has used this name; the "
-                        "space has jobs"));
+                        "space also has jobs"));
   WaiterProcess work({"durable", "work", Store(), "jbos"});
   EXPECT_TRUE(
       work.ReadUntil("serves jbos, to which no wait was ever added; the space "
@@ -210,7 +211,7 @@ TEST_F(DurableFileTest, WorkSaysAndLogsWhatItDoes) {
   EXPECT_EQ(work.Wait(), 0);
   EXPECT_THAT(
       work.err(),
-      AllOf(HasSubstr("serves jobs with 16 threads: 1 waits pending"),
+      AllOf(HasSubstr("serves jobs with 16 threads: 1 pending"),
             HasSubstr("jobs a: claimed\n"), HasSubstr("jobs a: poll 1: "),
             HasSubstr("jobs a: success after 1 poll in ")));
   std::ifstream log(Path("log"));

@@ -169,7 +169,7 @@ TEST_F(DurableMoveTest, StoreWithLiveWorkersIsRefused) {
   from_.Run(absl::Seconds(1));
   EXPECT_THAT(Move().status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("1 workers poll the waits of space default; "
+                       HasSubstr("space default has live workers, 1 of them; "
                                  "stop them first")));
   to_.AddWorker();
   to_.Run(absl::Seconds(1));

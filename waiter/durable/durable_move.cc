@@ -55,6 +55,11 @@ class Mover : public std::enable_shared_from_this<Mover> {
   }
 
  private:
+  struct Taken {
+    size_t claimed;  // Its place among the claimed waits.
+    internal::DurableRecord record;
+  };
+
   template <typename T>
   WaitStore::Callback<T> Then(void (Mover::*next)(T&&)) {
     return [self = shared_from_this(), next](absl::StatusOr<T> reply) {
@@ -74,11 +79,10 @@ class Mover : public std::enable_shared_from_this<Mover> {
 
   void OnWorkers(std::vector<std::string>&& workers) {
     if (workers.size() > 1) {
-      return Finish(absl::FailedPreconditionError(
-          absl::StrCat(workers.size() - 1, " workers poll the waits of space ",
-                       source_.space,
-                       "; stop them first, and wait 10s if they were "
-                       "killed")));
+      return Finish(absl::FailedPreconditionError(absl::StrCat(
+          "space ", source_.space, " has live workers, ", workers.size() - 1,
+          " of them; stop them first, and wait 10s if they were "
+          "killed")));
     }
     to_->Describe(source_.space, Then<WaitSpace>(&Mover::OnTarget));
   }
@@ -168,7 +172,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
     groups_.clear();
     for (size_t i = 0; i < claimed_.waits.size(); ++i) {
       const ClaimedWait& wait = claimed_.waits[i];
-      const absl::StatusOr<internal::DurableRecord> record =
+      absl::StatusOr<internal::DurableRecord> record =
           internal::ParseRecord(wait.record);
       if (!record.ok() || record->phase != WaitPhase::kPending ||
           conflicts_.contains(wait.key)) {
@@ -176,7 +180,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
         GiveBack(wait);
       } else {
         groups_[internal::PartitionOf(wait.key, target_partitions_)].push_back(
-            i);
+            {.claimed = i, .record = *std::move(record)});
       }
     }
     EnqueueGroup();
@@ -201,9 +205,8 @@ class Mover : public std::enable_shared_from_this<Mover> {
     EnqueueRequest request = {
         .partition = target_,
         .most_pending = std::numeric_limits<int32_t>::max()};
-    for (const size_t i : groups_.begin()->second) {
-      const ClaimedWait& wait = claimed_.waits[i];
-      internal::DurableRecord record = *internal::ParseRecord(wait.record);
+    for (auto& [claimed, record] : groups_.begin()->second) {
+      const ClaimedWait& wait = claimed_.waits[claimed];
       if (!record.token.empty()) {
         record.token = internal::ShiftWallClock(
             record.token, std::chrono::microseconds(clock_shift_us_));
@@ -222,15 +225,15 @@ class Mover : public std::enable_shared_from_this<Mover> {
   void OnEnqueued(EnqueueReply&& reply) {
     created_ = std::move(reply.created);
     std::vector<std::string> keys;
-    for (const size_t i : groups_.begin()->second) {
-      keys.push_back(claimed_.waits[i].key);
+    for (const Taken& taken : groups_.begin()->second) {
+      keys.push_back(claimed_.waits[taken.claimed].key);
     }
     to_->Get(target_, std::move(keys),
              Then<std::vector<StoredWait>>(&Mover::OnTargetWaits));
   }
 
   void OnTargetWaits(std::vector<StoredWait>&& waits) {
-    const std::vector<size_t> group =
+    const std::vector<Taken> group =
         std::move(groups_.extract(groups_.begin()).mapped());
     if (waits.size() != group.size() || created_.size() != group.size()) {
       return Finish(absl::InternalError("the store returned too few waits"));
@@ -238,7 +241,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
     SignalRequest cancels = {.partition = target_,
                              .signal = WaitSignal::kCancel};
     for (size_t n = 0; n < group.size(); ++n) {
-      const ClaimedWait& wait = claimed_.waits[group[n]];
+      const ClaimedWait& wait = claimed_.waits[group[n].claimed];
       if (!created_[n] && (!waits[n].exists() || waits[n].args != wait.args)) {
         AddConflict(wait);
         continue;
@@ -320,7 +323,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
   // Of the waits that are claimed.
   std::map<std::string, int64_t> due_;  // Before they were notified.
   ClaimReply claimed_;
-  std::map<int, std::vector<size_t>> groups_;  // By the other partition.
+  std::map<int, std::vector<Taken>> groups_;  // By the other partition.
   WaitPartition target_;
   std::vector<bool> created_;
   std::vector<SettleItem> settles_;
