@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What stores of durable waits cost, measured in one process:
+// Measures the costs of stores of durable waits, in one process:
 //
 //   Report("polls", [&] { return MeasurePolls(store, CpuMicros); });
 //
@@ -55,7 +55,7 @@ inline constexpr const char* kName = "thing";
 inline constexpr size_t kInFlight = 8;
 inline constexpr int kPartitions = 16;
 
-// Of this process.
+// Returns the processor time of this process.
 inline double CpuMicros() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

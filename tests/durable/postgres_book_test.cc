@@ -40,7 +40,7 @@ using ::testing::UnorderedElementsAreArray;
 
 constexpr int kKeys = 12;
 
-// What a wait looks like to its holder.
+// Returns a wait as its holder sees it.
 std::string Text(const ClaimedWait& wait) {
   return absl::StrCat(wait.key, " ", wait.record, " ", wait.args, " ",
                       wait.crashes, " ", wait.marks, " ", wait.is_cancelled,

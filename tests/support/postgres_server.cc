@@ -191,7 +191,7 @@ bool PostgresServer::StartOnce() {
                    absl::StrCat(port_),
                    "-k",
                    folder_};
-  // What is written need not survive the machine.
+  // Data need not survive a crash of the machine.
   Words settings = {"fsync=off", "shared_buffers=64MB",
                     "log_min_messages=warning"};
   settings.insert(settings.end(), settings_.begin(), settings_.end());

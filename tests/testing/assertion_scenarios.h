@@ -100,7 +100,7 @@ inline int ThrowFromDepth(int depth) {
   throw StopTrying("job 42 was deleted");
 }
 
-// What a matcher and an expression decide.
+// Outcomes of matchers and expressions.
 inline void AddExpressionScenarios(std::vector<Scenario>& list) {
   list.push_back({"text", [](ScenarioWorld& w) {
                     EVENTUALLY(w.State(), "FINISHED",
@@ -301,7 +301,7 @@ inline void AddBlockScenarios(std::vector<Scenario>& list) {
                   }});
 }
 
-// What must neither hang, crash nor pass by chance.
+// Input that must neither hang, crash nor pass by chance.
 inline void AddBadInputScenarios(std::vector<Scenario>& list) {
   list.push_back({"matcher_that_throws", [](ScenarioWorld& w) {
                     EVENTUALLY(

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What users of other libraries for assertions that poll asked for or reported,
+// Requests and reports of users of other libraries for assertions that poll,
 // one test each. The scenarios of assertion_scenarios.h hold in all frameworks.
 
 #include <atomic>

@@ -119,9 +119,9 @@ void ClaimPacer::OnReply(const Claim& claim, std::optional<int64_t> count,
     partitions_[claim.partition].last_count = count;
     // Room that is not used is given up, as polls may have become slower.
     if (2 * *count < claim.max_waits && name.max_due > kFirstMaxDue &&
-        now - name.last_grown >= kUnusedGap) {
+        now - name.last_change >= kUnusedGap) {
       name.max_due -= std::max<int64_t>(1, name.max_due / 8);
-      name.last_grown = now;
+      name.last_change = now;
     }
   }
   timers_.Set(claim.partition, now + gap);
@@ -181,7 +181,7 @@ void ClaimPacer::AdaptToQueue(NameState& name, nanoseconds queued,
     const int64_t batches =
         name.options.is_limited ? kLimitedBatchesDue : kBatchesDue;
     name.max_due = std::min(name.max_due + 1, batches * claim_batch_);
-    name.last_grown = now;
+    name.last_change = now;
   }
 }
 

@@ -98,7 +98,8 @@ class ClaimPacer {
     Name options;
     size_t first_partition;
     int64_t max_due;
-    MonotonicTime last_grown = {};  // Or not used, and lowered.
+    // When `max_due` grew, or was lowered because it was not used.
+    MonotonicTime last_change = {};
     bool is_open = false;
     int64_t held = 0;
     int64_t due = 0;
@@ -112,7 +113,7 @@ class ClaimPacer {
     std::optional<int64_t> last_count = {};  // Of waits claimed.
   };
 
-  // How many waits may be claimed to be due and not polled.
+  // How many more may be claimed for that.
   static int64_t RoomForDue(const NameState& name);
   void AdaptToQueue(NameState& name, std::chrono::nanoseconds queued,
                     MonotonicTime now) const;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `CheckDurableWaits` finds in stores of tables:
+// The faults that `CheckDurableWaits` finds in stores with tables:
 //
 //   for (WaitFault fault : FaultsOf(row)) ...
 
@@ -14,7 +14,7 @@
 
 namespace waiter::internal {
 
-// What the rows of a wait say.
+// The state of a wait, as its rows have it.
 struct RowState {
   bool has_record = true;
   bool is_pending = false;  // Without a result.

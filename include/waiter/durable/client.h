@@ -292,7 +292,7 @@ void CheckDurableWaits(
 struct DurableMoveOptions {
   // Same as the workers'.
   std::string space = "default";
-  // Of the name in the other store, if that does not have the name yet.
+  // For a name that is new in the other store.
   int64_t partitions = 16;
 };
 
@@ -315,7 +315,8 @@ struct DurableMoveReport {
 //
 // The store that they leave must have no live workers; the other one may. A
 // move that was interrupted leaves each wait in one store or in both, and the
-// next move completes it. Results that were delivered are not moved.
+// next move completes it; workers would poll some of the waits that stay before
+// their time. Results that were delivered and notifications are not moved.
 //
 // Calls back once, as the functions of `DurableClient` do, with the same
 // errors, kFailedPrecondition if there are workers, kNotFound for an unknown

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the assertions that poll have in common, for every test framework. Tests
-// include the header of theirs, which includes this one:
+// Assertions that poll, for every test framework. Tests include the header of
+// their framework, which includes this one:
 //
 //   testing/gtest.h        EXPECT_EVENTUALLY(job.State(), "DONE");
 //   testing/catch2.h       CHECK_EVENTUALLY(job.State() == "DONE");

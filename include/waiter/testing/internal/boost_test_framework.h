@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the assertions of testing/boost_test.h need of Boost.Test. Tests use
-// those assertions instead.
+// Connects the assertions of testing/boost_test.h to Boost.Test. Tests include
+// that header instead.
 
 #ifndef WAITER_TESTING_INTERNAL_BOOST_TEST_FRAMEWORK_H_
 #define WAITER_TESTING_INTERNAL_BOOST_TEST_FRAMEWORK_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the assertions of testing/catch2.h need of Catch2. Tests use those
-// assertions instead.
+// Connects the assertions of testing/catch2.h to Catch2. Tests include that
+// header instead.
 
 #ifndef WAITER_TESTING_INTERNAL_CATCH2_FRAMEWORK_H_
 #define WAITER_TESTING_INTERNAL_CATCH2_FRAMEWORK_H_

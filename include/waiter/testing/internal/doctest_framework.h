@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the assertions of testing/doctest.h need of doctest. Tests use those
-// assertions instead.
+// Connects the assertions of testing/doctest.h to doctest. Tests include that
+// header instead.
 
 #ifndef WAITER_TESTING_INTERNAL_DOCTEST_FRAMEWORK_H_
 #define WAITER_TESTING_INTERNAL_DOCTEST_FRAMEWORK_H_

@@ -79,7 +79,7 @@ class Subject {
   ~Subject() = default;
 };
 
-// What one run of a block reported to its framework, which did not see it.
+// The outcome of one run of a block, which its framework has not seen.
 struct Round {
   struct Failure {
     std::string file;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the assertions of testing/gtest.h need of GoogleTest. Tests use those
-// assertions instead.
+// Connects the assertions of testing/gtest.h to GoogleTest. Tests include that
+// header instead.
 
 #ifndef WAITER_TESTING_INTERNAL_GTEST_FRAMEWORK_H_
 #define WAITER_TESTING_INTERNAL_GTEST_FRAMEWORK_H_
@@ -55,7 +55,7 @@ struct GoogleTest {
     }
   }
 
-  // Of the flag throw_on_failure.
+  // Whether GoogleTest threw the exception, by its flag throw_on_failure.
   static bool EndsTest([[maybe_unused]] const std::exception_ptr& exception) {
 #if GTEST_HAS_EXCEPTIONS
     return eventually::Is<testing::AssertionException>(exception);

@@ -1,6 +1,6 @@
 -- For `CheckDurableWaits`.
 
--- What there is of some keys: the first byte of the record, whether the wait is
+-- The states of some waits: the first byte of the record, whether the wait is
 -- pending, kept, has counts of crashes and the like, and is in both tables.
 CREATE OR REPLACE FUNCTION @schema@.states_of(
   part @schema@.partitions, keys bytea[])

@@ -1,4 +1,4 @@
--- What the other functions share. Only functions that the store calls set
+-- Functions that the other scripts share. Only functions that the store calls set
 -- `@attributes@`, as each setting costs some microseconds: the others have those
 -- of their caller.
 

@@ -28,7 +28,7 @@ template <typename T>
 struct PostgresRequest {
   PostgresStatement statement;
   std::function<absl::StatusOr<T>(PostgresRows)> read;
-  // What the statement locks, and about how many waits it changes.
+  // The lock that the statement takes, and about how many waits it changes.
   std::string locks = {};
   int64_t weight = 1;
 };

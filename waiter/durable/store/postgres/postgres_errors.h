@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What errors of PostgreSQL mean for the store of durable waits.
+// Translates errors of PostgreSQL for the store of durable waits.
 
 #ifndef WAITER_DURABLE_STORE_POSTGRES_POSTGRES_ERRORS_H_
 #define WAITER_DURABLE_STORE_POSTGRES_POSTGRES_ERRORS_H_

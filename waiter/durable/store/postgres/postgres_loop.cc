@@ -39,8 +39,8 @@ constexpr nanoseconds kMaxSleep = std::chrono::seconds(60);
 constexpr nanoseconds kMinBackoff = milliseconds(100);
 constexpr nanoseconds kMaxBackoff = std::chrono::seconds(5);
 constexpr int kMaxAttempts = 3;
-// Of the requests of a transaction, so that other processes have their turn at
-// the partitions that it locks.
+// The limit of a transaction, so that other processes have their turn at the
+// partitions that it locks.
 constexpr int64_t kMaxWeight = 4000;
 
 }  // namespace
@@ -224,8 +224,8 @@ void PostgresLoop::Disconnect(MonotonicTime now) {
 }
 
 void PostgresLoop::Expire(Calls& calls, MonotonicTime now) {
-  // Of one limit, so in the order of their deadlines, except for those that are
-  // repeated.
+  // All calls have the same time limit, so they are in the order of their
+  // deadlines, except for calls that are repeated.
   while (!calls.empty() && calls.front()->deadline <= now) {
     const std::unique_ptr<PostgresCall> call = std::move(calls.front());
     calls.pop_front();
@@ -264,7 +264,7 @@ void PostgresLoop::AwaitEvents() {
   std::array<pollfd, 2> fds = {{{pipe_.fd(), POLLIN, 0}, {-1, 0, 0}}};
   const bool has_calls = !queue_.empty() || !alone_.empty();
   if (session_.has_value()) {
-    // What is broken or done is seen to immediately.
+    // The next round handles a broken session immediately.
     if (session_->state() == PostgresSession::State::kBroken) return;
     fds[1] = {session_->fd(), session_->events(), 0};
     if (session_->state() != PostgresSession::State::kIdle) {

@@ -54,8 +54,8 @@ class PostgresCall {
   PostgresCall& operator=(const PostgresCall&) = delete;
 
   virtual const PostgresStatement& statement() const = 0;
-  // What the request locks: transactions lock in this order, so that none
-  // waits for one that waits for it.
+  // The name of the lock that the request takes. Transactions take locks in the
+  // order of their names, so no two wait for each other.
   virtual const std::string& locks() const = 0;
   // About how many waits it changes.
   virtual int64_t weight() const = 0;

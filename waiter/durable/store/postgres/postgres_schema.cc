@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kMaxSchema = 63;
 
-// Those that replace themselves. A function is after those that it calls in the
-// declarations of its variables.
+// Scripts that replace the functions. A function comes after the ones that the
+// declarations of its variables call.
 constexpr std::array<std::string_view, 6> kFunctions = {
     "partition.sql", "claim.sql", "settle.sql",
     "enqueue.sql",   "look.sql",  "check.sql"};

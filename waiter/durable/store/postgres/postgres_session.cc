@@ -26,7 +26,7 @@
 namespace waiter::internal {
 namespace {
 
-// Of libpq-fe.h, where they have never changed.
+// Values from libpq-fe.h, which have never changed.
 constexpr int kConnectionBad = 1;
 constexpr int kPollingFailed = 0;
 constexpr int kPollingReading = 1;
@@ -36,7 +36,7 @@ constexpr int kTuplesOk = 2;
 constexpr int kPipelineSync = 10;
 constexpr int kPipelineAborted = 11;
 
-// Of postgres_ext.h: PG_DIAG_SEVERITY_NONLOCALIZED and PG_DIAG_SQLSTATE.
+// PG_DIAG_SEVERITY_NONLOCALIZED and PG_DIAG_SQLSTATE of postgres_ext.h.
 constexpr int kSeverity = 'V';
 constexpr int kSqlState = 'C';
 
@@ -96,7 +96,7 @@ void PostgresSession::OnEvents() {
   if (wants_to_write_) Flush();
   if (state_ == State::kBroken) return;
   if (library_.consumeInput(connection_) == 0) {
-    // What arrived before the end may say why.
+    // Results that arrived before the end may say why.
     ReadResults();
     if (state_ == State::kBroken) return;
     return Break(absl::AbortedError(absl::StrCat(

@@ -89,8 +89,8 @@ class PostgresRows {
   // Goes to the next row, or the first one. Returns false at the end.
   bool Next() { return ++row_ < count_; }
 
-  // Of the row. NULL is zero, false or empty. A number may be of 2, 4 or 8
-  // bytes.
+  // Return a column of the current row; zero, false or empty for NULL. A number
+  // may have 2, 4 or 8 bytes.
   int64_t Number(int column) const;
   std::optional<int64_t> OptionalNumber(int column) const;
   bool Flag(int column) const { return Number(column) != 0; }

@@ -14,7 +14,7 @@ CREATE TABLE @schema@.names(
   PRIMARY KEY (space, name)
 );
 
--- Whoever changes waits of a partition holds the lock of its row until the
+-- A transaction that changes waits of a partition locks its row until the
 -- commit. All pending waits up to (`bound_due`, `bound_key`) are held under one
 -- of its claims, and no result is to be forgotten before `first_forget`:
 -- searches begin there, behind what vacuum cannot remove yet.
@@ -99,8 +99,8 @@ CREATE TABLE @schema@.workers(
   PRIMARY KEY (space, worker)
 ) WITH (fillfactor = 50);
 
--- What transactions of programs enqueue and signal, until a store moves it.
--- `partition` is NULL while nobody has used the name.
+-- Waits and signals that programs have added in their transactions, until a store
+-- moves them. `partition` is NULL until a client or worker has used the name.
 CREATE TABLE @schema@.inbox(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   partition integer,

@@ -441,8 +441,8 @@ bool SqliteWaits::Insert(PartitionId partition, const NewWait& wait) {
              Even(wait.born_us + wait.delay_us), SqliteBlob{record}) == 1;
 }
 
-// Deletes the result with the key if it is to be forgotten until `time`.
-// Returns whether it did.
+// Deletes the result with the key if it may be forgotten by `time`. Returns
+// whether it did.
 bool SqliteWaits::Forget(PartitionId partition, std::string_view key,
                          int64_t time) {
   int64_t id = 0;
