@@ -425,8 +425,8 @@ TEST(ClaimPacerTest, WorkersShareABacklogEvenlyWhateverPollsTake) {
        {nanoseconds(milliseconds(1)), nanoseconds(milliseconds(10)),
         nanoseconds(milliseconds(100)), nanoseconds(seconds(1)),
         nanoseconds(seconds(10))}) {
-    for (const size_t workers : {1, 2, 3, 8}) {
-      for (const size_t threads : {1, 4}) {
+    for (const size_t workers : {1U, 2U, 3U, 8U}) {
+      for (const size_t threads : {1U, 4U}) {
         SCOPED_TRACE(testing::Message()
                      << "WAITER_TEST_SEED=" << seed << ", polls of "
                      << poll_time.count() << " ns, " << workers

@@ -141,7 +141,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   void Adopt(size_t partition, const ClaimedWait& claimed,
              const WaitLease& lease, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NotifyAgain(size_t partition, const std::string& key);
+  void NotifyAgain(size_t partition, const std::string& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DeliverOrSkip(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FetchValue(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Renew(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
