@@ -218,5 +218,47 @@ TEST(EventuallyThreadsTest, BlockLeavesFailuresOfOtherThreadsAlone) {
   EXPECT_THAT(others, SizeIs(1));
 }
 
+// The flag is off in the blocks, and on again after the last of them.
+TEST(EventuallyThreadsTest, OverlappingBlocksRestoreTheFlagsOfGoogleTest) {
+  SimulatedClock clock;
+  GTEST_FLAG_SET(break_on_failure, true);
+  std::latch both_began(2);
+  std::latch first_ended(1);
+
+  JoiningThread first([&] {
+    EXPECT_EVENTUALLY_PASSES({ both_began.arrive_and_wait(); },
+                             On(clock, Seconds(5)));
+    first_ended.count_down();
+  });
+  EXPECT_EVENTUALLY_PASSES(
+      {
+        both_began.arrive_and_wait();
+        first_ended.wait();
+        EXPECT_FALSE(GTEST_FLAG_GET(break_on_failure));
+      },
+      On(clock, Seconds(5)));
+
+  EXPECT_TRUE(GTEST_FLAG_GET(break_on_failure));
+  GTEST_FLAG_SET(break_on_failure, false);
+}
+
+// Each thread has its own failures, polls and defaults.
+TEST(EventuallyThreadsTest, BlocksOnSeveralThreadsStaySeparate) {
+  std::vector<JoiningThread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([] {
+      SimulatedClock clock;
+      for (int round = 0; round < 20; ++round) {
+        int runs = 0;
+        EXPECT_EVENTUALLY_PASSES({ EXPECT_EQ(++runs, 3); },
+                                 On(clock, Seconds(5)));
+        const ScopedEventuallyDefaults defaults({.timeout = Minutes(1)});
+        EXPECT_EVENTUALLY(runs++, 5, {.clock = &clock});
+        EXPECT_EQ(runs, 6);
+      }
+    });
+  }
+}
+
 }  // namespace
 }  // namespace waiter

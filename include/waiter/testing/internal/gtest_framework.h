@@ -132,23 +132,33 @@ struct GoogleTest {
   };
 
  private:
-  // Turns off the flags that act on a failure before it can be caught.
+  // Turns off the flags that act on a failure before it can be caught, until
+  // the last of the blocks that run at the same time, on any thread, has ended.
   class NoReaction {
    public:
     NoReaction() {
-      GTEST_FLAG_SET(break_on_failure, false);
-      GTEST_FLAG_SET(throw_on_failure, false);
+      const std::lock_guard lock(mutex_);
+      if (blocks_++ > 0) return;
+      breaks_ = GTEST_FLAG_GET(break_on_failure);
+      throws_ = GTEST_FLAG_GET(throw_on_failure);
+      // Other threads read the flags without a lock.
+      if (breaks_) GTEST_FLAG_SET(break_on_failure, false);
+      if (throws_) GTEST_FLAG_SET(throw_on_failure, false);
     }
     ~NoReaction() {
-      GTEST_FLAG_SET(break_on_failure, breaks_);
-      GTEST_FLAG_SET(throw_on_failure, throws_);
+      const std::lock_guard lock(mutex_);
+      if (--blocks_ > 0) return;
+      if (breaks_) GTEST_FLAG_SET(break_on_failure, true);
+      if (throws_) GTEST_FLAG_SET(throw_on_failure, true);
     }
     NoReaction(const NoReaction&) = delete;
     NoReaction& operator=(const NoReaction&) = delete;
 
    private:
-    const bool breaks_ = GTEST_FLAG_GET(break_on_failure);
-    const bool throws_ = GTEST_FLAG_GET(throw_on_failure);
+    static inline std::mutex mutex_;
+    static inline int blocks_ = 0;
+    static inline bool breaks_ = false;
+    static inline bool throws_ = false;
   };
 };
 
