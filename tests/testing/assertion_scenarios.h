@@ -270,6 +270,42 @@ inline void AddBlockScenarios(std::vector<Scenario>& list) {
                         WithoutHistory(w.Within(absl::Minutes(1))));
                     w.notes << "runs: " << runs;
                   }});
+  // Only the exception would not say what was wrong.
+  list.push_back({"block_failure_before_an_exception", [](ScenarioWorld& w) {
+                    PASSES(
+                        {
+                          BLOCK_FAIL("status is 503");
+                          throw std::runtime_error("reset");
+                        },
+                        w.Within(absl::Minutes(1)));
+                  }});
+  list.push_back({"block_failure_before_stop_trying", [](ScenarioWorld& w) {
+                    PASSES(
+                        {
+                          BLOCK_FAIL("status is 410");
+                          ThrowFromDepth(3);
+                        },
+                        w.Within(absl::Minutes(1)));
+                  }});
+  list.push_back({"block_in_a_block", [](ScenarioWorld& w) {
+                    int runs = 0;
+                    PASSES(
+                        {
+                          PASSES({ BLOCK_REQUIRE(++runs == 3); },
+                                 w.Within(absl::ZeroDuration()));
+                        },
+                        w.Within(absl::Minutes(1)));
+                    w.notes << "runs: " << runs;
+                  }});
+  list.push_back({"block_with_an_assertion_that_polls", [](ScenarioWorld& w) {
+                    PASSES(
+                        {
+                          EVENTUALLY(w.State(), "DONE",
+                                     w.Within(absl::ZeroDuration()));
+                        },
+                        w.Within(absl::Minutes(1)));
+                    w.notes << "elapsed: " << w.clock.Elapsed();
+                  }});
   list.push_back({"block_listed_exception", [](ScenarioWorld& w) {
                     int runs = 0;
                     EventuallyOptions options = w.Within(absl::Minutes(1));

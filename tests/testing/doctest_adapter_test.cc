@@ -145,24 +145,6 @@ TEST_CASE("a check outside of a block fails the test" * doctest::may_fail()) {
   Expect(continued, "the second one ends the test");
 }
 
-TEST_CASE("a block may hold a block, which fails the test" *
-          doctest::may_fail()) {
-  ScenarioWorld world;
-  int runs = 0;
-  const std::vector<std::string> failures = FailuresOf([&] {
-    CHECK_EVENTUALLY_PASSES(
-        {
-          ++runs;
-          CHECK_EVENTUALLY_PASSES({ FAIL_CHECK_POLLED("inner"); },
-                                  world.Within(absl::ZeroDuration()));
-        },
-        world.Within(absl::Seconds(3)));
-  });
-  Expect(failures.size() == 1, "there is one failure");
-  Expect(runs == 1, "there is one run");
-  Expect(StrContains(failures.at(0), "inner"), failures.at(0));
-}
-
 }  // namespace
 }  // namespace waiter
 

@@ -83,6 +83,7 @@ Look PollSubject(Subject& subject, bool describe,
   WAITER_TRY { look = subject.Poll(describe); }
   WAITER_CATCH(...) {
     if (subject.EndsTest(std::current_exception())) WAITER_RETHROW;
+    look.details = subject.DetailsOfThrow();
     look.answer = ThrownAnswer();
     if (look.answer.has_value()) return look;
     look.threw = true;
@@ -162,35 +163,37 @@ void WriteToStandardError(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+// Thrown to end a round.
+struct EndOfRound {};
+
+// The round of this thread's innermost block, if it runs one.
+thread_local Round* own_round = nullptr;
+
 // A subject whose polls run a block.
 class BlockSubject final : public Subject {
+  using RunRound = Round (*)(absl::FunctionRef<void()> block);
+
  public:
-  BlockSubject(absl::FunctionRef<Round()> run_round, const BlockHooks& hooks)
-      : run_round_(run_round), hooks_(hooks) {}
+  BlockSubject(RunRound run_round, absl::FunctionRef<void()> block,
+               const BlockHooks& hooks)
+      : run_round_(run_round), block_(block), hooks_(hooks) {}
 
   Look Poll(bool /*describe*/) override {
     skip_.reset();
-    const Round round = run_round_();
+    details_.clear();
+    std::exception_ptr thrown;
+    const Round round = RunOnce(thrown);
     ++rounds_;
-    skip_ = round.skip;
-    Look look;
-    look.skipped = round.skip.has_value();
-    look.matched = round.failures.empty();
-    look.seen = round.failures.empty()
-                    ? "all passed"
-                    : absl::StrCat(round.failures.size(),
-                                   round.failures.size() == 1 ? " failure"
-                                                              : " failures");
-    std::set<std::string> places;
-    for (const Round::Failure& failure : round.failures) {
-      std::string place = absl::StrCat(failure.file, ":", failure.line);
-      absl::StrAppend(&look.details, look.details.empty() ? "" : "\n", place,
-                      ": ", absl::StripTrailingAsciiWhitespace(failure.text));
-      places.insert(std::move(place));
+    Look look = LookAt(round);
+    if (thrown != nullptr) {
+      details_ = std::move(look.details);
+      std::rethrow_exception(thrown);
     }
-    for (const std::string& place : places) ++failed_rounds_[place];
+    skip_ = round.skip;
     return look;
   }
+
+  std::string DetailsOfThrow() const override { return details_; }
 
   std::string Expected() const override {
     return "all assertions of the block pass in one run";
@@ -216,18 +219,48 @@ class BlockSubject final : public Subject {
   const std::optional<std::string>& skip() const { return skip_; }
 
  private:
-  absl::FunctionRef<Round()> run_round_;
+  // Runs the block. Keeps what it throws in `thrown`, so that the failures
+  // before are not lost, and leaves exceptions of the framework to that.
+  Round RunOnce(std::exception_ptr& thrown) {
+    return run_round_([&] {
+      WAITER_TRY { block_(); }
+      WAITER_CATCH(...) {
+        const std::exception_ptr exception = std::current_exception();
+        if (Is<EndOfRound>(exception) || EndsTest(exception)) WAITER_RETHROW;
+        thrown = exception;
+      }
+    });
+  }
+
+  // Counts the failures of a round and returns what it means.
+  Look LookAt(const Round& round) {
+    Look look;
+    look.skipped = round.skip.has_value();
+    look.matched = round.failures.empty();
+    look.seen = round.failures.empty()
+                    ? "all passed"
+                    : absl::StrCat(round.failures.size(),
+                                   round.failures.size() == 1 ? " failure"
+                                                              : " failures");
+    std::set<std::string> places;
+    for (const Round::Failure& failure : round.failures) {
+      std::string place = absl::StrCat(failure.file, ":", failure.line);
+      absl::StrAppend(&look.details, look.details.empty() ? "" : "\n", place,
+                      ": ", absl::StripTrailingAsciiWhitespace(failure.text));
+      places.insert(std::move(place));
+    }
+    for (const std::string& place : places) ++failed_rounds_[place];
+    return look;
+  }
+
+  RunRound run_round_;
+  absl::FunctionRef<void()> block_;
   BlockHooks hooks_;
   int64_t rounds_ = 0;
   std::map<std::string, int64_t> failed_rounds_;  // By "file:line".
   std::optional<std::string> skip_;
+  std::string details_;  // The failures before the exception of `Poll`.
 };
-
-// Thrown to end a round.
-struct EndOfRound {};
-
-// The round of this thread's innermost block, if it runs one.
-thread_local Round* own_round = nullptr;
 
 // The polls of one assertion.
 class Polls {
@@ -383,9 +416,10 @@ absl::Status Run(const Site& site, Subject& subject) {
 
 absl::Status RunRounds(const Site& site, const EventuallyOptions* options,
                        const BlockHooks& hooks,
-                       absl::FunctionRef<Round()> run_round,
+                       Round (*run_round)(absl::FunctionRef<void()> block),
+                       absl::FunctionRef<void()> block,
                        std::optional<std::string>& skip) {
-  BlockSubject subject(run_round, hooks);
+  BlockSubject subject(run_round, block, hooks);
   absl::Status status =
       options == nullptr ? Run(site, subject) : Run(site, *options, subject);
   if (status.ok()) skip = subject.skip();

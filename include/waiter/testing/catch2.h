@@ -75,7 +75,8 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * another block may stand; its failure fails the test;
+// * assertions that poll and other blocks may stand, whose failures are those
+//   of the run;
 // * SKIP ends the test as skipped.
 #define CHECK_POLLED(...)                                               \
   ::waiter::internal::Catch2::Check(static_cast<bool>(__VA_ARGS__),     \

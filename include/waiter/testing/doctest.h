@@ -61,7 +61,8 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * another block may stand, but its failure fails the test;
+// * assertions that poll and other blocks may stand, whose failures are those
+//   of the run;
 // * doctest has no way to skip a test.
 #define CHECK_EVENTUALLY_PASSES(...)                                    \
   ::waiter::internal::Doctest::Report(                                  \

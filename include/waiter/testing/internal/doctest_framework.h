@@ -43,8 +43,8 @@ struct Doctest {
   static void RecordLimitUsed(double /*share*/,
                               const eventually::Site& /*site*/) {}
 
-  // Reports the result of an assertion, and ends the test after a failure if
-  // `ends_test`.
+  // Reports the result of an assertion. A failure in a block is one of its
+  // round; elsewhere it ends the test if `ends_test`.
   static void Report(const absl::Status& status, const char* file, int line,
                      bool ends_test) {
     if (status.ok()) {
@@ -52,6 +52,7 @@ struct Doctest {
       return;
     }
     const std::string text(status.message());
+    if (eventually::FailRound({file, line, text}, ends_test)) return;
     if (ends_test) {
       DOCTEST_ADD_FAIL_AT(file, line, text);
     } else {
@@ -77,9 +78,7 @@ struct Doctest {
   // Fails the round, or outside of a block the test.
   static void Fail(const std::string& text, const char* file, int line,
                    bool ends_round) {
-    if (!eventually::FailRound({file, line, text}, ends_round)) {
-      Report(absl::UnknownError(text), file, line, ends_round);
-    }
+    Report(absl::UnknownError(text), file, line, ends_round);
   }
 };
 

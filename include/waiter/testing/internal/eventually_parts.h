@@ -352,7 +352,7 @@ absl::Status RunBlockWith(const Site& site, const EventuallyOptions* options,
   std::optional<std::string> skip;
   absl::Status status = RunRounds(
       site, options, {Framework::EndsTest, Framework::RecordLimitUsed},
-      [&] { return Framework::RunRound(block); }, skip);
+      Framework::RunRound, block, skip);
   if constexpr (requires { Framework::Skip(*skip); }) {
     if (skip.has_value()) Framework::Skip(*skip);
   }

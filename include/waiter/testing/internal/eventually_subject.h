@@ -72,6 +72,9 @@ class Subject {
   // Takes the share of its limit that the assertion used when it passed.
   virtual void RecordLimitUsed(double share, const Site& site) const = 0;
 
+  // Returns the failures of a block before the exception that `Poll` threw.
+  virtual std::string DetailsOfThrow() const { return {}; }
+
   // Returns for each assertion of a block how often it failed.
   virtual std::vector<std::string> FailureCounts() const { return {}; }
 
@@ -105,10 +108,12 @@ struct BlockHooks {
 
 // The same for a block of assertions, all of which must pass in one round. If
 // the last round skips the test, the result is OK, and `skip` says why. Null
-// stands for no options.
+// stands for no options. `run_round` runs what it gets, once, and may not catch
+// other exceptions than those by which the framework ends a round.
 absl::Status RunRounds(const Site& site, const EventuallyOptions* options,
                        const BlockHooks& hooks,
-                       absl::FunctionRef<Round()> run_round,
+                       Round (*run_round)(absl::FunctionRef<void()> block),
+                       absl::FunctionRef<void()> block,
                        std::optional<std::string>& skip);
 
 // Run a block in a framework whose assertions cannot be intercepted. The block
