@@ -16,6 +16,7 @@
 #ifndef WAITER_TESTS_TESTING_ASSERTION_SCENARIOS_H_
 #define WAITER_TESTS_TESTING_ASSERTION_SCENARIOS_H_
 
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -364,6 +365,31 @@ inline void AddBadInputScenarios(std::vector<Scenario>& list) {
                     int polls = 0;
                     EVENTUALLY(++polls, 3, w.Within(absl::Minutes(1)));
                     w.notes << "polls: " << polls;
+                  }});
+  list.push_back({"value_that_is_no_bool", [](ScenarioWorld& w) {
+                    const auto get = [&] {
+                      return w.Progress() < 20 ? nullptr : &w;
+                    };
+                    EVENTUALLY(w.Progress(), w.Within(absl::Minutes(1)));
+                    w.notes << "elapsed: " << w.clock.Elapsed();
+                    EVENTUALLY(get(), w.Within(absl::Minutes(1)));
+                    w.notes << " " << w.clock.Elapsed();
+                    EVENTUALLY(0 * w.Progress(),
+                               w.Within(absl::ZeroDuration()));
+                  }});
+  list.push_back({"null_pointer", [](ScenarioWorld& w) {
+                    const char* name = "job 42";
+                    const auto get = [&] {
+                      return w.Progress() < 20 ? name : nullptr;
+                    };
+                    EVENTUALLY(get(), nullptr, w.Within(absl::Minutes(1)));
+                    w.notes << "elapsed: " << w.clock.Elapsed();
+                  }});
+  list.push_back({"volatile_value", [](ScenarioWorld& w) {
+                    volatile std::sig_atomic_t signals = 0;
+                    w.clock.CallAt(absl::Seconds(2), [&] { signals = 1; });
+                    EVENTUALLY(signals, 1, w.Within(absl::Minutes(1)));
+                    w.notes << "elapsed: " << w.clock.Elapsed();
                   }});
   list.push_back({"limit_of_zero", [](ScenarioWorld& w) {
                     EVENTUALLY(w.State(), "DONE",

@@ -72,6 +72,17 @@ BOOST_AUTO_TEST_CASE(ValuesArePrintedByBoostTest) {
   BOOST_CHECK(StrContains(failures[1], "Actual: {?} (poll"));
 }
 
+BOOST_AUTO_TEST_CASE(NullPointerIsPrintedByBoostTest) {
+  ScenarioWorld world;
+  const int number = 0;
+  const std::vector<std::string> failures = FailuresOf([&] {
+    BOOST_CHECK_EVENTUALLY(&number, nullptr,
+                           world.Within(absl::ZeroDuration()));
+  });
+  BOOST_REQUIRE_EQUAL(failures.size(), 1);
+  BOOST_CHECK(StrContains(failures[0], "is equal to nullptr"));
+}
+
 BOOST_AUTO_TEST_CASE(BlockMayHoldABlock) {
   ScenarioWorld world;
   int runs = 0;

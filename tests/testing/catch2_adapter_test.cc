@@ -94,6 +94,16 @@ TEST_CASE("values are printed by Catch2") {
   CHECK_THAT(failures[1], Contains("Actual: {?} (poll"));
 }
 
+TEST_CASE("a null pointer is printed by Catch2") {
+  ScenarioWorld world;
+  const int number = 0;
+  const std::vector<std::string> failures = FailuresOf([&] {
+    CHECK_EVENTUALLY(&number, nullptr, world.Within(absl::ZeroDuration()));
+  });
+  REQUIRE(failures.size() == 1);
+  CHECK_THAT(failures[0], Contains("is equal to nullptr"));
+}
+
 TEST_CASE("a block may hold a block") {
   ScenarioWorld world;
   int runs = 0;

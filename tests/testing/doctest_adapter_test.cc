@@ -145,6 +145,16 @@ TEST_CASE("a check outside of a block fails the test" * doctest::may_fail()) {
   Expect(continued, "the second one ends the test");
 }
 
+TEST_CASE("a null pointer is printed by doctest" * doctest::may_fail()) {
+  ScenarioWorld world;
+  const int number = 0;
+  const std::vector<std::string> failures = FailuresOf([&] {
+    CHECK_EVENTUALLY(&number, nullptr, world.Within(absl::ZeroDuration()));
+  });
+  Expect(failures.size() == 1, "there is one failure");
+  Expect(StrContains(failures.at(0), "is equal to nullptr"), failures.at(0));
+}
+
 }  // namespace
 }  // namespace waiter
 

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -50,10 +51,14 @@ bool Is([[maybe_unused]] const std::exception_ptr& exception) {
   return false;
 }
 
-// Returns the value to judge. An atomic is read once, so that the verdict and
-// the text of a message cannot differ.
+// Returns the value to judge. An atomic or volatile is read once, so that the
+// verdict and the text of a message cannot differ.
 template <typename T>
 const T& Snapshot(const T& value) {
+  return value;
+}
+template <typename T>
+T Snapshot(const volatile T& value) {
   return value;
 }
 template <typename T>
@@ -101,8 +106,10 @@ absl::Status ErrorIn(const T&) {
   return absl::OkStatus();
 }
 
+// Text, but not `nullptr`, from which a `std::string_view` converts, too.
 template <typename T>
-concept Text = std::convertible_to<const T&, std::string_view>;
+concept Text = std::convertible_to<const T&, std::string_view> &&
+               !std::same_as<T, std::nullptr_t>;
 
 // Returns the characters, and "(null)" for a null pointer.
 template <Text T>
@@ -223,6 +230,20 @@ struct NoFramework {
 // `FailIf<Nothing>` stands for no `FailIf`.
 struct Nothing {};
 
+// Stands for no matcher: the expression must be true.
+struct Truth {};
+
+// Whether the truth of a value is that of `if (value)`, and not that it equals
+// `true`: a number, a pointer or an object that converts. An optional `bool` is
+// not true if it holds `false`.
+template <typename T>
+concept TrueInCondition =
+    !std::same_as<T, bool> && requires(const T& value) {
+      static_cast<bool>(value);
+    } && !requires(const T& value) {
+      { value.value() } -> std::same_as<const bool&>;
+    };
+
 // Types that may follow the options of an assertion.
 template <typename C>
 inline constexpr bool kIsEnd = false;
@@ -245,8 +266,7 @@ class ExpressionSubject final : public Subject {
   template <typename M, EndCondition... Ends>
   ExpressionSubject(const Evaluate& evaluate, const M& matcher,
                     const Ends&... ends)
-      : evaluate_(evaluate),
-        matcher_(Framework::template MatcherOf<Value>(matcher)) {
+      : evaluate_(evaluate), matcher_(MatcherOf(matcher)) {
     (Add(ends), ...);
   }
 
@@ -271,6 +291,21 @@ class ExpressionSubject final : public Subject {
   }
 
  private:
+  template <typename M>
+  static ValueMatcher<Value> MatcherOf(const M& matcher) {
+    return Framework::template MatcherOf<Value>(matcher);
+  }
+  static ValueMatcher<Value> MatcherOf(Truth) {
+    if constexpr (TrueInCondition<Value>) {
+      return {[](const Value& value, std::string& /*why*/) {
+                return static_cast<bool>(value);
+              },
+              [] { return std::string("is true"); }};
+    } else {
+      return Framework::template MatcherOf<Value>(true);
+    }
+  }
+
   template <typename M>
   void Add(const FailIf<M>& fail_if) {
     if constexpr (!std::is_same_v<M, Nothing>) {
@@ -338,11 +373,12 @@ requires(!std::same_as<M, EventuallyOptions>)  //
 template <typename Framework, typename Evaluate>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
                            const EventuallyOptions& options) {
-  return eventually::RunExpression<Framework>(site, evaluate, true, options);
+  return eventually::RunExpression<Framework>(site, evaluate, Truth(),
+                                              options);
 }
 template <typename Framework, typename Evaluate>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate) {
-  return eventually::RunExpression<Framework>(site, evaluate, true);
+  return eventually::RunExpression<Framework>(site, evaluate, Truth());
 }
 
 // Runs a block, `Framework::RunRound` once for each poll. Null: no options.
