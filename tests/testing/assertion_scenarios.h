@@ -298,15 +298,13 @@ inline void AddBlockScenarios(std::vector<Scenario>& list) {
                         w.Within(absl::Minutes(1)));
                     w.notes << "runs: " << runs;
                   }});
-  list.push_back({"block_with_an_assertion_that_polls", [](ScenarioWorld& w) {
-                    PASSES(
-                        {
-                          EVENTUALLY(w.State(), "DONE",
-                                     w.Within(absl::ZeroDuration()));
-                        },
-                        w.Within(absl::Minutes(1)));
-                    w.notes << "elapsed: " << w.clock.Elapsed();
-                  }});
+  list.push_back(
+      {"block_with_an_assertion_that_polls", [](ScenarioWorld& w) {
+         PASSES(
+             { EVENTUALLY(w.State(), "DONE", w.Within(absl::ZeroDuration())); },
+             w.Within(absl::Minutes(1)));
+         w.notes << "elapsed: " << w.clock.Elapsed();
+       }});
   list.push_back({"block_listed_exception", [](ScenarioWorld& w) {
                     int runs = 0;
                     EventuallyOptions options = w.Within(absl::Minutes(1));
@@ -366,17 +364,15 @@ inline void AddBadInputScenarios(std::vector<Scenario>& list) {
                     EVENTUALLY(++polls, 3, w.Within(absl::Minutes(1)));
                     w.notes << "polls: " << polls;
                   }});
-  list.push_back({"value_that_is_no_bool", [](ScenarioWorld& w) {
-                    const auto get = [&] {
-                      return w.Progress() < 20 ? nullptr : &w;
-                    };
-                    EVENTUALLY(w.Progress(), w.Within(absl::Minutes(1)));
-                    w.notes << "elapsed: " << w.clock.Elapsed();
-                    EVENTUALLY(get(), w.Within(absl::Minutes(1)));
-                    w.notes << " " << w.clock.Elapsed();
-                    EVENTUALLY(0 * w.Progress(),
-                               w.Within(absl::ZeroDuration()));
-                  }});
+  list.push_back(
+      {"value_that_is_no_bool", [](ScenarioWorld& w) {
+         const auto get = [&] { return w.Progress() < 20 ? nullptr : &w; };
+         EVENTUALLY(w.Progress(), w.Within(absl::Minutes(1)));
+         w.notes << "elapsed: " << w.clock.Elapsed();
+         EVENTUALLY(get(), w.Within(absl::Minutes(1)));
+         w.notes << " " << w.clock.Elapsed();
+         EVENTUALLY(0 * w.Progress(), w.Within(absl::ZeroDuration()));
+       }});
   list.push_back({"null_pointer", [](ScenarioWorld& w) {
                     const char* name = "job 42";
                     const auto get = [&] {

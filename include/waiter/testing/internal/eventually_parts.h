@@ -109,7 +109,7 @@ absl::Status ErrorIn(const T&) {
 // Text, but not `nullptr`, from which a `std::string_view` converts, too.
 template <typename T>
 concept Text = std::convertible_to<const T&, std::string_view> &&
-               !std::same_as<T, std::nullptr_t>;
+    !std::same_as<T, std::nullptr_t>;
 
 // Returns the characters, and "(null)" for a null pointer.
 template <Text T>
@@ -233,16 +233,19 @@ struct Nothing {};
 // Stands for no matcher: the expression must be true.
 struct Truth {};
 
+template <typename T>
+concept HoldsBool = requires(const T& value) {
+  { value.value() } -> std::same_as<const bool&>;
+};
+
 // Whether the truth of a value is that of `if (value)`, and not that it equals
 // `true`: a number, a pointer or an object that converts. An optional `bool` is
 // not true if it holds `false`.
 template <typename T>
 concept TrueInCondition =
-    !std::same_as<T, bool> && requires(const T& value) {
-      static_cast<bool>(value);
-    } && !requires(const T& value) {
-      { value.value() } -> std::same_as<const bool&>;
-    };
+    !std::same_as<T, bool> && !HoldsBool<T> && requires(const T& value) {
+  static_cast<bool>(value);
+};
 
 // Types that may follow the options of an assertion.
 template <typename C>
@@ -373,8 +376,7 @@ requires(!std::same_as<M, EventuallyOptions>)  //
 template <typename Framework, typename Evaluate>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,
                            const EventuallyOptions& options) {
-  return eventually::RunExpression<Framework>(site, evaluate, Truth(),
-                                              options);
+  return eventually::RunExpression<Framework>(site, evaluate, Truth(), options);
 }
 template <typename Framework, typename Evaluate>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate) {
