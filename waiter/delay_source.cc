@@ -24,8 +24,9 @@ DelayFunction DelayList(std::vector<Duration> delays) {
                                       absl::BitGenRef /*gen*/) {
     if (delays.empty()) return request.computed();
     const auto index = static_cast<size_t>(request.attempt - 1);
-    return std::max<absl::Duration>(delays[std::min(index, delays.size() - 1)],
-                                    request.retry_after);
+    const absl::Duration listed = delays[std::min(index, delays.size() - 1)];
+    if (listed < absl::ZeroDuration()) return request.computed();
+    return std::max(listed, request.retry_after);
   };
 }
 

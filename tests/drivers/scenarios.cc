@@ -468,6 +468,12 @@ std::vector<Scenario> DelaySourceScenarios() {
        .polled_at = {k0, Seconds(1), Seconds(3)},
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk},
+      {.name = "ANegativeDelayOfAListIsReplaced",
+       .options = rule(DelayList({Seconds(5), -Seconds(1)})),
+       .script = {NotReady(), NotReady(), Success()},
+       .polled_at = {k0, Seconds(5), Seconds(7)},
+       .reason = StopReason::kSuccess,
+       .code = StatusCode::kOk},
       {.name = "ConfirmingIsNotForTheDelaySource",
        .options = Options(Seconds(60),
                           [](auto& o) {

@@ -613,7 +613,7 @@ TEST_F(EventuallyTest, ConsistentlyFailsWithAnError) {
                     absl::StatusOr<int>(absl::UnavailableError("reset")),
                     IsOk(), HoldFor(Seconds(2)));
               }),
-              HasSubstr("did not hold at the first poll, let alone for 2s"));
+              HasSubstr("did not hold at the first poll, but must hold for 2s"));
   EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
 }
 
@@ -659,17 +659,17 @@ TEST_F(EventuallyTest, PassIfThatNeverMatchesChangesNothing) {
                 EXPECT_NEVER(elapsed(), Seconds(4), HoldFor(Minutes(1)),
                              PassIf(Minutes(1)));
               }),
-              StartsWith("elapsed() held for 2s (2 polls), not for 1m"));
+              StartsWith("elapsed() did not match for 2s (2 polls), but must not match for 1m"));
 }
 
 TEST_F(EventuallyTest, ViolationWinsOverPassIf) {
   EXPECT_THAT(
       FailureOf([&] { EXPECT_NEVER(1, 1, HoldFor(Minutes(1)), PassIf(1)); }),
-      HasSubstr("did not hold at the first poll, let alone for 1m"));
+      HasSubstr("matched at the first poll, but must not match for 1m"));
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_CONSISTENTLY(1, 2, HoldFor(Minutes(1)), PassIf(1));
               }),
-              HasSubstr("did not hold at the first poll, let alone for 1m"));
+              HasSubstr("did not hold at the first poll, but must hold for 1m"));
 }
 
 TEST_F(EventuallyTest, ObserverSeesAWaitThatPassIfEndsAsCancelled) {
@@ -858,6 +858,14 @@ TEST_F(EventuallyTest, DelayLongerThanTheLimitIsReported) {
 TEST_F(EventuallyTest, DefaultDelayIsShortenedToAShortLimit) {
   EXPECT_EVENTUALLY(clock_.Elapsed(), Milliseconds(1),
                     {.timeout = Milliseconds(1), .clock = &clock_});
+}
+
+TEST_F(EventuallyTest, NegativeNumberOfHistoryLinesIsReported) {
+  EXPECT_THAT(FailureOf([] {
+                EXPECT_EVENTUALLY(
+                    1, 1, EventuallyOptions{.history_lines = -1});
+              }),
+              HasSubstr("history_lines is -1; it must be at least 0"));
 }
 
 TEST_F(EventuallyTest, ConsistentlyTooShortForTwoPollsIsReported) {

@@ -144,10 +144,15 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
   }
   const PollHistory::Entry& last = history.last();
   if (last.look.hopeless.has_value()) return *last.look.hopeless;
-  std::string held = absl::StrCat("held for ", Time(last.at), " (",
-                                  Polls(last.attempt - 1), "), not");
-  if (last.attempt == 1) held = "did not hold at the first poll, let alone";
-  return absl::StrCat(held, Holding(plan.wait));
+  const char* const rule =
+      never ? ", but must not match" : ", but must hold";
+  if (last.attempt == 1) {
+    return absl::StrCat(never ? "matched" : "did not hold",
+                        " at the first poll", rule, Holding(plan.wait));
+  }
+  return absl::StrCat(never ? "did not match for " : "held for ",
+                      Time(last.at), " (", Polls(last.attempt - 1), ")", rule,
+                      Holding(plan.wait));
 }
 
 std::string DescribeDelays(const EventuallyOptions& options,
