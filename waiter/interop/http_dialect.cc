@@ -54,9 +54,10 @@ absl::Status UnknownDialect(std::string_view text) {
   for (const auto& [kind, name] : kNames) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", internal::ToAbsl(name));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", internal::PrintableAscii(text, 60), "\" is no dialect; it must be ",
-      names, ", state:PATH=WORD, kubernetes:CONDITION or google:wait"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown dialect \"", internal::PrintableAscii(text, 60),
+                   "\"; it must be ", names,
+                   ", state:PATH=WORD, kubernetes:CONDITION or google:wait"));
 }
 
 // Returns "a.b" for ".a[].b", as jq would have it.

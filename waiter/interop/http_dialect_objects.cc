@@ -239,7 +239,7 @@ OperationState ReadRuns(const JsonView& body, std::string_view list) {
   if (total > static_cast<int64_t>(runs.size())) {
     return FailedState(
         absl::StrCat("the answer lists ", runs.size(), " of ", total,
-                     " runs; add per_page=100 to the address"),
+                     " runs; add per_page=100 to the URL"),
         JsonView(""));
   }
   if (runs.empty()) return RunningState("no runs yet");

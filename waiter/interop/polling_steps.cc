@@ -29,8 +29,8 @@ bool NeverStop() { return false; }
 absl::Status PollingSteps::Check(const WaitOptions& options) {
   if (options.budgets.rate_limiter != nullptr) {
     return absl::InvalidArgumentError(
-        "rate_limiter must not be set: a loop that asks only after its polls "
-        "cannot be held back before one");
+        "rate_limiter must not be set: this loop asks only after its polls, so "
+        "a limiter cannot delay the first one");
   }
   return Validate(options);
 }

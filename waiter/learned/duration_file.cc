@@ -189,7 +189,7 @@ absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
     const std::string& path, std::shared_ptr<DurationModel> model) {
   if (model == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " needs a DurationModel, and it is null"));
+        absl::StrCat(path, ": the DurationModel is null"));
   }
   std::unique_ptr<DurationFile> file =
       absl::WrapUnique(new DurationFile(path, std::move(model)));

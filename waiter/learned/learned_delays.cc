@@ -102,7 +102,7 @@ absl::StatusOr<std::shared_ptr<LearnedDelays>> LearnedDelays::Make(
     std::shared_ptr<DurationModel> model, const LearnedDelaysOptions& options) {
   if (model == nullptr) {
     return absl::InvalidArgumentError(
-        "learned delays need a DurationModel, and it is null");
+        "the DurationModel is null; pass one");
   }
   absl::Status status = Validate(options);
   if (!status.ok()) return status;

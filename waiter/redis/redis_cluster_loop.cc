@@ -333,8 +333,8 @@ void RedisClusterLoop::EndUnrouted(MonotonicTime now) {
     Answer(call, !error_.ok() ? error_
                               : absl::UnavailableError(
                                     absl::StrCat(name(),
-                                                 ": no node told in time which "
-                                                 "node has the key")));
+                                                 ": no node answered in time "
+                                                 "which node has the key")));
   }
 }
 

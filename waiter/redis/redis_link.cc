@@ -291,7 +291,7 @@ void RedisLink::OnInfo(const std::string& info) {
       major < kLeastVersion) {
     Break(absl::FailedPreconditionError(
         absl::StrCat("Redis at ", url_.Address(), " has version ", version_,
-                     "; the least version is ", kLeastVersion, ".0")));
+                     "; the minimum is ", kLeastVersion, ".0")));
   }
 }
 

@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<RedisSlotRange>> ParseClusterSlots(
   }
   if (ranges.empty()) {
     return absl::FailedPreconditionError(
-        "the node knows of no slots: has it joined a cluster?");
+        "the node has no slots; has it joined a cluster?");
   }
   return ranges;
 }

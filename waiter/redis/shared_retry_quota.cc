@@ -48,7 +48,7 @@ absl::Status Validate(const SharedRetryQuotaOptions& options) {
   }
   if (quota.when_spent == RetryQuotaOptions::WhenSpent::kWait) {
     return InvalidOption("quota.when_spent", "kWait",
-                         "another, as a process does not know the refill");
+                         "kRefuse or kTakeRest; a process does not know the refill");
   }
   if (quota.compatible) {
     return InvalidOption("quota.compatible", "true", "false");
