@@ -75,6 +75,12 @@ raw != "" { if (index($0, raw)) raw = ""; next }
   line = $0
   sub(/^[ \t]*\/\/[\/!]?/, "", line)
   if (line ~ /^[ \t]*$/ || line ~ /^ {3}/ || line ~ /Copyright|SPDX|NOLINT|^ ?(https?:|[-=*#]+$|===|---)/) { flush(); next }
+  if (line ~ /^ *\|/) {
+    flush()
+    cells = split(line, cell, "|")
+    for (i = 2; i < cells; ++i) { add("comment", cell[i]); flush() }
+    next
+  }
   if (line ~ /^ *([-*]|[0-9]+[.)]) /) { flush(); sub(/^ *([-*]|[0-9]+[.)]) +/, "", line) }
   add("comment", line)
   next

@@ -360,7 +360,7 @@ OperationState ReadAnthropic(const JsonView& body) {
   const std::string text =
       absl::StrCat(word, counts.empty() ? "" : ": ", counts);
   const std::string succeeded = body.Text("request_counts.succeeded");
-  // Success is per item; without any item that succeeded there is none.
+  // Success is per item; a batch without a successful item has failed.
   const bool has_success = !succeeded.empty() && succeeded != "0";
   return has_success || counts.empty() ? SucceededState(text)
                                        : FailedState(text, body);
@@ -426,7 +426,7 @@ OperationState ReadRedfish(const JsonView& body) {
 }
 
 // Reads the words of a body as far as they are certain: a resource may have a
-// status of its own.
+// separate status.
 OperationState ReadAccepted(const JsonView& body) {
   const std::string_view path = FirstStatePath(body);
   if (path.empty()) return {};
@@ -504,7 +504,7 @@ OperationState ReadGoogle(const JsonView& body) {
   if (body.IsObject("error")) {
     OperationState state = FailedState("", body);
     const std::string code = body.Text("error.code");
-    // The numbers of google.rpc.Code are those of Abseil.
+    // google.rpc.Code and Abseil have the same numbers.
     if (code.size() == 1 || (code.size() == 2 && code < "17")) {
       const int number = code.size() == 1
                              ? code[0] - '0'

@@ -83,7 +83,7 @@ bool PollingSteps::OnPoll(Poll<> found) {
 std::chrono::milliseconds PollingSteps::NextDelay() {
   const bool is_first = !has_begun_;
   Begin();
-  // The first sleep may be that of `first_poll_delay`.
+  // The first sleep may be the `first_poll_delay`.
   const bool is_first_sleep = is_first && step_.action() == Action::kSleep;
   if (!is_first_sleep && !was_polled_) Take(NotReady());
   was_polled_ = false;
