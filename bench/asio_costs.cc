@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a wait costs in a coroutine of Boost.Asio by `AsyncWait`, held against
+// The cost of a wait in a coroutine of Boost.Asio by `AsyncWait`, held against
 // `Await` in a coroutine of another kind. Both run on an engine that an
 // `io_context` drives, in 100 coroutines that each make wait after wait:
 //
@@ -48,7 +48,7 @@ namespace {
 
 constexpr int64_t kCoroutines = 100;
 
-// A coroutine that starts at once and owns itself.
+// A coroutine that starts immediately and owns itself.
 struct Detached {
   struct promise_type {
     Detached get_return_object() { return {}; }
@@ -63,7 +63,7 @@ struct Work {
   WaitEngine& engine;
   std::shared_ptr<const WaitPolicy> policy;
   int64_t polls;
-  int64_t waits;  // Of each coroutine.
+  int64_t waits;  // Waits of each coroutine.
   int64_t ended = 0;
 };
 

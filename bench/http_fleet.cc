@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What 1,000 waits for 1,000 jobs cost a server of HTTP on loopback, and how
-// soon they find the ends of their jobs:
+// Measures what 1,000 waits for 1,000 jobs cost a server of HTTP on loopback,
+// and how soon they find the ends of their jobs:
 //
 //   ./bazelw run -c opt //bench:http_fleet
 //

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures learned delays: at most 1 ms to make a schedule from 128 durations,
-// and, for a poll, at most 20 ns more than the curve takes.
+// and, for a poll, at most 20 ns more than the backoff takes.
 
 #include <chrono>
 #include <cmath>
@@ -45,7 +45,7 @@ void BM_LearnedDelays_Schedule(benchmark::State& state) {
 BENCHMARK(BM_LearnedDelays_Schedule)->Unit(benchmark::kMicrosecond);
 
 // Polls of waits that never end, with and without learned delays. The
-// difference is the look-up, the place on the curve, and what a wait keeps to
+// difference is the look-up, the place in the backoff, and what a wait keeps to
 // learn from.
 void BM_WaitLoop_Polls(benchmark::State& state) {
   WaitOptions options = {.operation = "operation",

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what observers add to a poll, beside the counter and the histogram
-// of prometheus-cpp, if that is installed. An item is a poll.
+// Measures what observers add to a poll, compared with the counter and the
+// histogram of prometheus-cpp, if that is installed. An item is a poll.
 
 #include "waiter/observer.h"
 

@@ -106,7 +106,7 @@ void BM_CallPerPoll(benchmark::State& state) {
 }
 BENCHMARK(BM_CallPerPoll)->UseRealTime();
 
-// A server that counts the work it has to do.
+// A server that counts the work it must do.
 class Server {
  public:
   Server() {

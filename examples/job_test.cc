@@ -92,7 +92,7 @@ class Job {
   pid_t pid_ = -1;
 };
 
-// Returns kUnavailable, after which polls go on, while no server answers.
+// Returns kUnavailable, after which polls continue, while no server answers.
 absl::Status Connect(uint16_t port) {
   const FileDescriptor client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};

@@ -19,7 +19,7 @@
 
 namespace {
 
-// The file of a job that is under way.
+// The file of a running job.
 class JobFile {
  public:
   JobFile() { std::ofstream(path_) << "RUNNING\n"; }

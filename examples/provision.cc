@@ -167,7 +167,7 @@ absl::StatusOr<Learning> LearnFrom(const std::optional<std::string>& path) {
   absl::StatusOr<std::unique_ptr<waiter::DurationFile>> file =
       waiter::DurationFile::Open(*path, durations);
   if (!file.ok()) return file.status();
-  // Nobody wants to start this program ten times, or to see polls that come
+  // No user wants to start this program ten times, or to see polls that come
   // early to find out whether servers have become faster.
   absl::StatusOr<std::shared_ptr<waiter::LearnedDelays>> delays =
       waiter::LearnedDelays::Make(durations,
@@ -277,7 +277,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
 }
 
 int Main(const std::vector<std::string_view>& arguments) {
-  // Prints each line at once, also into a pipe.
+  // Prints each line immediately, also into a pipe.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
 
   const absl::StatusOr<CommandLine> command_line = ParseCommandLine(arguments);

@@ -19,7 +19,7 @@
 namespace waiter_examples {
 
 // While an object exists, the first SIGINT or SIGTERM requests a stop, and the
-// second one ends the process at once. A thread takes the signals: a signal
+// second one ends the process immediately. A thread takes the signals: a signal
 // handler could not safely call `request_stop`.
 class StopOnSignal {
  public:

@@ -357,7 +357,7 @@ void MeasureFailover(const Subject& subject, const RedisUnderTest& redis,
   for (int i = 0; i < kWorkers; ++i) {
     std::vector<std::string> flags = {"--least=700ms", "--most=1300ms",
                                       absl::StrCat("--log=", folder, "/", i)};
-    // The others have to have room for the jobs of the one.
+    // The others must have room for the jobs of the one.
     if (subject.is_bullmq) flags.emplace_back("--concurrency=1000");
     workers.push_back(
         std::make_unique<Member>(Flags(subject, redis, "work", flags)));

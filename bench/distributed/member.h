@@ -21,7 +21,7 @@ namespace waiter::bench {
 // By name, from a line "name=value name=value".
 using Figures = std::map<std::string, double>;
 
-// Thread-compatible. Whatever fails ends the program.
+// Thread-compatible. Any failure ends the program.
 class Member {
  public:
   // Starts the program, whose name is the first of `command`.

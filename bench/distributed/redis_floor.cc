@@ -158,7 +158,7 @@ void Run() {
   pipeline.Await(0);
   std::printf("ready=1\n");
   std::fflush(stdout);
-  // Whoever measures says when.
+  // The measuring program says when.
   if (std::getchar() == EOF) return;
   const absl::Time start = absl::Now();
   const absl::Time end = start + absl::GetFlag(FLAGS_time);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A Redis server of its own for measurements, which keeps an append-only file
-// and evicts nothing, as a store of durable waits has to.
+// A dedicated Redis server for measurements, which keeps an append-only file
+// and evicts nothing, as a store of durable waits must.
 
 #ifndef WAITER_BENCH_DISTRIBUTED_REDIS_UNDER_TEST_H_
 #define WAITER_BENCH_DISTRIBUTED_REDIS_UNDER_TEST_H_
@@ -36,7 +36,7 @@ class RedisUnderTest {
   double UsedMemory() const;
 
   // Returns the time within each command since CONFIG RESETSTAT, by its name.
-  // The time of a script includes that of its commands.
+  // The time of a script includes its commands.
   std::map<std::string, double> CommandMicros() const;
 
   // Returns what redis-cli prints.

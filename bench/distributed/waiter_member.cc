@@ -85,7 +85,7 @@ std::shared_ptr<RedisWaitStore> MakeStore() {
   return std::make_shared<RedisWaitStore>(*std::move(client));
 }
 
-// Enqueues in batches, several of which are under way.
+// Enqueues in batches, several of which are in flight.
 class Adder {
  public:
   Adder() : client_(*DurableClient::Make(MakeStore(), {})) {}

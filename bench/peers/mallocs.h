@@ -12,7 +12,8 @@
 namespace waiter::bench {
 
 // Returns the number of allocations of this program so far. Counting takes less
-// than a nanosecond, and misses some when several threads allocate at once.
+// than a nanosecond, and misses some when several threads allocate
+// simultaneously.
 int64_t Mallocs();
 
 }  // namespace waiter::bench

@@ -40,7 +40,7 @@ ABSL_FLAG(bool, no_timer_slack, false,
           "later, as it does by default");
 ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
 ABSL_FLAG(size_t, batch, 1,
-          "number of waits that --mode=submit starts at once");
+          "number of waits that --mode=submit starts together");
 
 ABSL_FLAG(uint32_t, threads, 1, "number of workers of --mode=wall");
 ABSL_FLAG(bool, apart, false,
@@ -271,7 +271,7 @@ int MeasureWall(Workload& workload) {
   workload.Begin();
   const absl::Time begin = absl::Now();
   for (size_t i = 0; i < workload.waits(); ++i) {
-    // Workers take turns, and each counts down bytes of its own cache lines.
+    // Workers take turns, and each counts down bytes in separate cache lines.
     all[i % crews].Start(workload.StatusOf(i % threads * share + i / threads));
   }
   absl::SleepFor(begin + kAllStarted - absl::Now());

@@ -88,7 +88,7 @@ int Run(const char* store_name, int64_t instances, int64_t boot_seconds) {
                 << std::endl;
       if (stats->pending == 0) return 0;
     } else {
-      std::cout << stats.status() << std::endl;  // Workers go on, too.
+      std::cout << stats.status() << std::endl;  // Workers also continue.
     }
     absl::SleepFor(absl::Seconds(std::min<int64_t>(10, boot_seconds)));
   }

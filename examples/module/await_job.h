@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "waiter/options.h"
 
-// Waits until `state` returns "DONE"; fails at once if it returns "FAILED".
+// Waits until `state` returns "DONE"; fails immediately if it returns "FAILED".
 // The default timeout is a minute.
 absl::Status AwaitJob(const std::function<std::string()>& state,
                       waiter::WaitOptions options = {});

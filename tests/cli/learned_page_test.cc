@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks that docs/learned.md shows what `waiter simulate learned` prints, and
-// pictures of commands that there are.
+// Checks that bench/learned_study.md shows what `waiter simulate learned`
+// prints, and that tools/docs_pictures draws the pictures of docs/learned.md.
 
 #include <cmath>
 #include <cstddef>
@@ -70,7 +70,7 @@ bool IsAbout(std::string_view shown, std::string_view printed) {
 TEST(LearnedPageTest, OutputIsThatOfTheCommand) {
   if (kIsSanitized) GTEST_SKIP() << "takes minutes with a sanitizer";
   constexpr std::string_view kCommand = "$ waiter simulate learned\n";
-  const std::string page = ReadFile("docs/learned.md");
+  const std::string page = ReadFile("bench/learned_study.md");
   const size_t begin = page.find(kCommand);
   ASSERT_NE(begin, std::string::npos);
   const size_t end = page.find("\n```", begin);

@@ -140,7 +140,7 @@ TEST_F(OperationCommandTest, StartThatIsCutOffIsNotRepeated) {
                         "--every=10ms", "--timeout=10m"});
 
   EXPECT_EQ(waiter.Wait(), 1);
-  EXPECT_THAT(waiter.err(), HasSubstr("it is not started again"));
+  EXPECT_THAT(waiter.err(), HasSubstr("is not started again"));
   EXPECT_EQ(server.requests().size(), 1);
 }
 
@@ -200,7 +200,7 @@ TEST_F(OperationCommandTest, DialectMayBeTold) {
   const SocketServer page(Serve({{"GET /", {Response("200 OK", "<html>")}}}));
   WaiterProcess unknown({"operation", page.Url("/")});
   EXPECT_EQ(unknown.Wait(), 1);
-  EXPECT_THAT(unknown.err(), HasSubstr("in no known dialect"));
+  EXPECT_THAT(unknown.err(), HasSubstr("in an unknown dialect"));
   EXPECT_EQ(
       WaiterProcess({"operation", page.Url("/"), "--dialect=accepted"}).Wait(),
       0);
@@ -246,7 +246,8 @@ TEST(OperationCommandLineTest, WhatHasNoMeaningIsAUsageError) {
       {{url, "--status=200"}, "--status: it has no meaning"},
       {{url, "--method=HEAD"}, "--method: HEAD neither starts"},
       {{url, "--data={}", "--state=/tmp/s"}, "would start the operation again"},
-      {{url, "--dialect=aws"}, "is no dialect; it must be auto, accepted"},
+      {{url, "--dialect=aws"},
+       "unknown dialect \"aws\"; it must be auto, accepted"},
   };
   for (const Row& row : rows) {
     std::vector<std::string> arguments = {"operation"};

@@ -195,7 +195,7 @@ TEST(HttpDialectTest, GoneOfKubernetesMeansToListAgain) {
                   .again);
   ExpectRuns(operation.Answer("GET https://k/apis/batch/v1/jobs?limit=5",
                               Response(410, gone)),
-             "HTTP 410, asks again (kubernetes: kind Status)");
+             "HTTP 410, listing again (kubernetes: kind Status)");
 }
 
 TEST(HttpDialectTest, ObjectOfKubernetesIsReadInItsNewestGeneration) {

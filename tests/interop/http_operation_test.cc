@@ -135,8 +135,8 @@ TEST(HttpOperationTest, StartWithoutAnAnswerIsRepeatedOnlyIfThatIsSafe) {
       continue;
     }
     ExpectFailed(operation, step, absl::StatusCode::kUnknown,
-                 "got no answer (no answer within 5s), so that the operation "
-                 "may run; it is not started again");
+                 "got no answer (no answer within 5s); the operation may be "
+                 "running and is not started again");
   }
 }
 
@@ -210,7 +210,8 @@ TEST(HttpOperationTest, AcceptedWithoutAnAddressIsAnError) {
   ExpectFailed(operation,
                operation.Answer("POST https://h/jobs", Response(202)),
                absl::StatusCode::kFailedPrecondition,
-               "HTTP 202: the operation runs, but the answer has no address");
+               "HTTP 202: the operation is running, but the answer has no "
+               "status address");
 }
 
 TEST(HttpOperationTest, CreatedResourceIsAskedForItsState) {
@@ -263,7 +264,7 @@ TEST(HttpOperationTest, OperationThatExpiredAfterItRanHasNoKnownEnd) {
         operation,
         operation.Answer("GET https://g/v1/operations/1", Response(status)),
         absl::StatusCode::kNotFound,
-        "the operation ran, and then expired or was deleted");
+        "the operation ran and then expired or was deleted");
   }
 }
 
@@ -403,7 +404,8 @@ TEST(HttpOperationTest, AnswerInNoDialectIsAnErrorThatSaysWhatHelps) {
     Followed operation(Adopt("https://h/jobs/7"));
     ExpectFailed(operation,
                  operation.Answer("GET https://h/jobs/7", Response(200, body)),
-                 absl::StatusCode::kFailedPrecondition, "in no known dialect");
+                 absl::StatusCode::kFailedPrecondition,
+                 "in an unknown dialect");
     HttpOperationPlan plan = Adopt("https://h/jobs/7");
     plan.dialect = {.kind = HttpDialect::Kind::kAccepted};
     Followed told(plan);

@@ -368,7 +368,7 @@ TEST_F(RedisClusterTest, RepliesThatAreNoMapAreErrorsAndOtherNodesAreAsked) {
         Make({.call_timeout = absl::Seconds(20)}, {"redis://c:3"});
     EXPECT_THAT(Call(*client, "foo").status(),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("knows of no slots")));
+                         HasSubstr("has no slots")));
   }
   const auto client = Make({.call_timeout = absl::Seconds(20)},
                            {"redis://a:1", "redis://c:3", "redis://b:2"});
@@ -442,7 +442,7 @@ TEST_F(RedisClusterTest, ErrorsOfTheSeedsShowNoSecret) {
                        HasSubstr("it must begin with redis://")));
   EXPECT_THAT(error({"redis://a:1/1"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("no database but 0")));
+                       HasSubstr("only database 0")));
   EXPECT_THAT(error({"redis://u:hunter2@a:1", "redis://a:2"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("the users and passwords of the seeds"),

@@ -262,7 +262,7 @@ TEST(RedisConnectTest, OldServerIsAClearErrorAndMeansLocal) {
              quota->State().mode == SharedBudgetMode::kLocal;
     }));
     const std::string error = std::string("Redis at a:1 has version ") +
-                              version + "; the least version is 7.0";
+                              version + "; the minimum is 7.0";
     EXPECT_THAT(limiter->State().last_error,
                 StatusIs(absl::StatusCode::kFailedPrecondition, error));
     EXPECT_THAT(quota->State().last_error,

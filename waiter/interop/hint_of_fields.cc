@@ -71,7 +71,7 @@ RetryAfter ReadHint(std::string_view value, HintUnit unit, absl::Time now) {
 }
 
 std::optional<absl::Time> ReadHttpDate(std::string_view value, absl::Time now) {
-  // `Retry-After` may be a date, too, and counts from a time that is given.
+  // `Retry-After` may also be a date, and counts from a time that is given.
   const absl::Time base = now - absl::Hours(24 * 3653);
   const absl::Duration since = Duration(ParseRetryAfter(value, base));
   const bool is_date = value.find(':') != std::string_view::npos &&

@@ -96,17 +96,17 @@ HttpResponse HttpReader::Take() {
 absl::Status CheckRequest(const HttpRequest& request) {
   if (!request.method.empty() && !IsToken(request.method)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("not a method: ", Printable(request.method)));
+        absl::StrCat("invalid HTTP method: ", Printable(request.method)));
   }
   for (const auto& [name, value] : request.headers) {
     if (!IsToken(name)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("not the name of a header: ", Printable(name)));
+          absl::StrCat("invalid header name: ", Printable(name)));
     }
     if (value.find_first_of(std::string_view("\r\n\0", 3)) !=
         std::string::npos) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the header ", name, " has a value of several lines"));
+          absl::StrCat("the value of header ", name, " must be one line"));
     }
   }
   return absl::OkStatus();

@@ -54,9 +54,10 @@ absl::Status UnknownDialect(std::string_view text) {
   for (const auto& [kind, name] : kNames) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", internal::ToAbsl(name));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", internal::PrintableAscii(text, 60), "\" is no dialect; it must be ",
-      names, ", state:PATH=WORD, kubernetes:CONDITION or google:wait"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown dialect \"", internal::PrintableAscii(text, 60),
+                   "\"; it must be ", names,
+                   ", state:PATH=WORD, kubernetes:CONDITION or google:wait"));
 }
 
 // Returns "a.b" for ".a[].b", as jq would have it.
@@ -359,7 +360,7 @@ OperationState ReadAnthropic(const JsonView& body) {
   const std::string text =
       absl::StrCat(word, counts.empty() ? "" : ": ", counts);
   const std::string succeeded = body.Text("request_counts.succeeded");
-  // Success is per item; without any item that succeeded there is none.
+  // Success is per item; a batch without a successful item has failed.
   const bool has_success = !succeeded.empty() && succeeded != "0";
   return has_success || counts.empty() ? SucceededState(text)
                                        : FailedState(text, body);
@@ -425,7 +426,7 @@ OperationState ReadRedfish(const JsonView& body) {
 }
 
 // Reads the words of a body as far as they are certain: a resource may have a
-// status of its own.
+// separate status.
 OperationState ReadAccepted(const JsonView& body) {
   const std::string_view path = FirstStatePath(body);
   if (path.empty()) return {};
@@ -503,7 +504,7 @@ OperationState ReadGoogle(const JsonView& body) {
   if (body.IsObject("error")) {
     OperationState state = FailedState("", body);
     const std::string code = body.Text("error.code");
-    // The numbers of google.rpc.Code are those of Abseil.
+    // google.rpc.Code and Abseil have the same numbers.
     if (code.size() == 1 || (code.size() == 2 && code < "17")) {
       const int number = code.size() == 1
                              ? code[0] - '0'

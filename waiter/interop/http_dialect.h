@@ -45,7 +45,7 @@ struct OperationState {
   // server's code and message.
   std::string text = {};
 
-  absl::StatusCode code = absl::StatusCode::kAborted;  // Of a failure.
+  absl::StatusCode code = absl::StatusCode::kAborted;  // Code of a failure.
 
   // Whether a word stood for the state, not only the status of the response.
   bool has_word = false;
@@ -73,7 +73,7 @@ OperationState ReadGitHub(const JsonView& body);
 OperationState ReadGoogle(const JsonView& body);
 
 // Returns the code and the message of an error in a body, such as
-// "QuotaExceeded: no cores are left"; printable, and empty if there is none.
+// "QuotaExceeded: no cores are left"; printable, and empty without an error.
 std::string OperationErrorOf(const JsonView& body);
 
 // Makes states.
@@ -88,7 +88,7 @@ std::string ShownState(std::string_view text);
 // the address to which its start was sent; empty if the body has none.
 std::string OperationIdOf(const HttpDialect& dialect, const JsonView& body);
 
-// Returns an address of the status in the body; empty if there is none.
+// Returns an address of the status in the body, or nothing.
 std::string StatusLinkOf(const HttpDialect& dialect, const JsonView& body);
 
 }  // namespace waiter::internal

@@ -95,7 +95,7 @@ std::string ErrorOf(const JsonView& error) {
   return PrintableAscii(error.Text("code"), kMaxCode);
 }
 
-// Returns the most telling error among those that stand in one another, as
+// Returns the most telling error among nested errors, as
 // Azure has them.
 std::string DeepestError(JsonView error) {
   constexpr int kMaxDepth = 4;

@@ -230,7 +230,7 @@ struct NamedRuns {
   const JsonView* busy = nullptr;  // One that runs; null if none does.
 };
 
-// Of the runs with one name the one that ends last counts, once all have ended:
+// The last run of a name to end counts, once all have ended:
 // a failed one may be repeated, and services publish several.
 OperationState ReadRuns(const JsonView& body, std::string_view list) {
   const std::vector<JsonView> runs = body.Elements(list);
@@ -239,7 +239,7 @@ OperationState ReadRuns(const JsonView& body, std::string_view list) {
   if (total > static_cast<int64_t>(runs.size())) {
     return FailedState(
         absl::StrCat("the answer lists ", runs.size(), " of ", total,
-                     " runs; add per_page=100 to the address"),
+                     " runs; add per_page=100 to the URL"),
         JsonView(""));
   }
   if (runs.empty()) return RunningState("no runs yet");

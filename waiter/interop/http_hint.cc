@@ -117,7 +117,7 @@ void AddRateLimit(const HttpResponse& response, Hints& hints) {
   }
 }
 
-// Adds the hint of a task of MCP, as a body of its own or in an answer of
+// Adds the hint of a task of MCP, as a whole body or in an answer of
 // JSON-RPC.
 void AddTask(const HttpResponse& response, Hints& hints) {
   constexpr std::string_view kInterval = "pollIntervalMs";

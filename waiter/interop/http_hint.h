@@ -13,8 +13,8 @@
 // | `pollIntervalMs` of a JSON body (tasks  | always; `ttlMs`, the time that  |
 // | of MCP)                                 | the task is kept, limits it     |
 //
-// The longest one is the earliest time of the next poll. Zero counts for
-// nothing.
+// The longest one is the earliest time of the next poll. Zero is
+// ignored.
 
 #ifndef WAITER_INTEROP_HTTP_HINT_H_
 #define WAITER_INTEROP_HTTP_HINT_H_
@@ -33,7 +33,7 @@ struct HttpHint {
   // The part that sets `delay`, such as "Retry-After: 120".
   std::string source = {};
 
-  // The first part whose value is no plausible time; empty if there is none.
+  // The first part whose value is no plausible time, or nothing.
   std::string ignored = {};
 
   // Whether the server asks clients to stay away: by the first row.

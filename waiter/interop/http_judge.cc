@@ -168,7 +168,7 @@ HttpVerdict JudgeHttp(const HttpRules& rules, const HttpResponse& response,
                       absl::Time now) {
   internal::HttpHint hint = internal::HintOfResponse(response, now);
   HttpVerdict verdict = Judge(rules, response, hint.asks_to_wait);
-  // A failure is final, whatever else the server asks for.
+  // A failure is final, even if the server asks for more.
   if (verdict.status == PollStatus::kFailed) return verdict;
   verdict.retry_after = hint.delay;
   verdict.retry_after_source = std::move(hint.source);

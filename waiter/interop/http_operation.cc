@@ -276,8 +276,8 @@ HttpOperationStep HttpOperationTracker::TakeFailure(Poll<> found,
   }
   return Fail(absl::UnknownError(absl::StrCat(
       method_, " got no answer (", ToAbsl(found.detail()),
-      "), so that the operation may run; it is not started again. Look for it, "
-      "and follow it by its address, or send an Idempotency-Key")));
+      "); the operation may be running and is not started again. Find it and "
+      "follow its URL, or send an Idempotency-Key")));
 }
 
 HttpOperationStep HttpOperationTracker::TakeStart(const HttpResponse& response,
@@ -299,8 +299,8 @@ HttpOperationStep HttpOperationTracker::TakeStart(const HttpResponse& response,
   return Fail(absl::UnknownError(absl::StrCat(
       method_, " got HTTP ", response.status, verdict.why.empty() ? "" : ", ",
       verdict.why,
-      ", so that the operation may run; it is not started again. Look for it, "
-      "and follow it by its address, or send an Idempotency-Key")));
+      "; the operation may be running and is not started again. Find it and "
+      "follow its URL, or send an Idempotency-Key")));
 }
 
 HttpOperationStep HttpOperationTracker::TakeStarted(
@@ -372,7 +372,7 @@ absl::StatusOr<std::string> HttpOperationTracker::Resolve(
                                : hop_url_.empty()       ? url_
                                                         : hop_url_;
   const absl::StatusOr<HttpUrl> base = HttpUrl::Parse(current);
-  if (!first.ok() || !base.ok()) return error("there is no base address");
+  if (!first.ok() || !base.ok()) return error("the base address is invalid");
   absl::StatusOr<HttpUrl> url = base->Resolve(reference);
   if (!url.ok()) return error(internal::ToStd(url.status().message()));
   if (url->scheme == "http" &&
@@ -383,7 +383,10 @@ absl::StatusOr<std::string> HttpOperationTracker::Resolve(
   url->user_info =
       url->Origin() == first->Origin() ? first->user_info : std::string();
   std::string text = url->ToString();
-  if (text.size() > HttpUrl::kMaxSize) return error("the address is too long");
+  if (text.size() > HttpUrl::kMaxSize) {
+    return error(absl::StrCat("the address has ", text.size(),
+                              " bytes; the limit is ", HttpUrl::kMaxSize));
+  }
   return text;
 }
 
@@ -434,7 +437,7 @@ absl::Status HttpOperationTracker::UseBody(const HttpResponse& response) {
     if (id.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "HTTP ", response.status,
-          ": the operation runs, but the answer has no address of its status: "
+          ": the operation is running, but the answer has no status address: "
           "no Location, no Operation-Location, no link and no id"));
     }
     while (url->path.ends_with('/')) url->path.pop_back();
@@ -465,8 +468,7 @@ HttpOperationStep HttpOperationTracker::Redirect(const HttpResponse& response) {
                                  HttpUrl::Parse(plan_.request.url)->Origin();
     if (!has_headers) {
       return Fail(absl::FailedPreconditionError(
-          "the start is redirected to another origin, to which it is not "
-          "sent"));
+          "the start is redirected to another origin and is not sent there"));
     }
     was_sent_ = false;
     url_ = *std::move(target);
@@ -514,7 +516,7 @@ HttpOperationStep HttpOperationTracker::TakeStatus(const HttpResponse& response,
   if (may_be_done_) return Finish(response, "");
   return Fail(absl::FailedPreconditionError(absl::StrCat(
       "HTTP ", status,
-      ": the answer is in no known dialect; say which one it is, such as "
+      ": the answer is in an unknown dialect; set one, such as "
       "state:PATH=WORD, or accepted if every 2xx but 202 is success")));
 }
 
@@ -526,7 +528,7 @@ HttpOperationStep HttpOperationTracker::TakeMissing(
   }
   if (response.status == 410 && dialect_.kind == Kind::kKubernetes) {
     if (ListAgain()) return {.again = true};
-    return {.poll = NotReady(Explained("HTTP 410, asks again"))};
+    return {.poll = NotReady(Explained("HTTP 410, listing again"))};
   }
   if (method_ == "DELETE" && source_ == Source::kRequest) {
     return End({PollStatus::kSuccess,
@@ -540,8 +542,8 @@ HttpOperationStep HttpOperationTracker::TakeMissing(
   if (!has_run_) return End(verdict.ToPoll(response));
   return Fail(absl::NotFoundError(absl::StrCat(
       "HTTP ", response.status,
-      ": the operation ran, and then expired or was deleted; how it ended is "
-      "not known",
+      ": the operation ran and then expired or was deleted; its result is "
+      "unknown",
       verdict.why.empty() ? "" : ": ", verdict.why)));
 }
 

@@ -58,7 +58,7 @@ void AppendUtf8(uint32_t point, std::string& text) {
   }
 }
 
-// Reads the four digits after "\u" at the start of `rest`, and those of the
+// Reads the four digits after "\u" at the start of `rest`, and in the
 // other half of a pair. A half alone becomes U+FFFD.
 uint32_t ReadEscapedPoint(std::string_view& rest) {
   constexpr uint32_t kReplacement = 0xFFFD;

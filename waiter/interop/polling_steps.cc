@@ -29,8 +29,8 @@ bool NeverStop() { return false; }
 absl::Status PollingSteps::Check(const WaitOptions& options) {
   if (options.budgets.rate_limiter != nullptr) {
     return absl::InvalidArgumentError(
-        "rate_limiter must not be set: a loop that asks only after its polls "
-        "cannot be held back before one");
+        "rate_limiter must not be set: this loop asks only after its polls, so "
+        "a limiter cannot delay the first one");
   }
   return Validate(options);
 }
@@ -83,7 +83,7 @@ bool PollingSteps::OnPoll(Poll<> found) {
 std::chrono::milliseconds PollingSteps::NextDelay() {
   const bool is_first = !has_begun_;
   Begin();
-  // The first sleep may be that of `first_poll_delay`.
+  // The first sleep may be the `first_poll_delay`.
   const bool is_first_sleep = is_first && step_.action() == Action::kSleep;
   if (!is_first_sleep && !was_polled_) Take(NotReady());
   was_polled_ = false;

@@ -79,7 +79,7 @@ double ShareOfBox(double effective_ends) {
   return std::min(1.0, kNeighbours * std::pow(effective_ends, -0.25));
 }
 
-// Returns the mass of each cell, and, last, that of all times after the grid.
+// Returns the mass of each cell, and last the mass of all later times.
 std::vector<double> SmoothEstimate(absl::Span<const ObservedCells> observed,
                                    size_t size, double effective_ends) {
   const double share = ShareOfBox(effective_ends);
@@ -203,7 +203,7 @@ class ChangeFinder {
   }
 
   // Tries some numbers of newest observations, and then those around the best
-  // one: a split that is beside the change leaves some of both kinds together.
+  // one: a split next to the change leaves some of both kinds together.
   Change Find() {
     // The first and the last one are only bounds for those around.
     constexpr std::array<size_t, 8> kNewest = {1, 2, 3, 4, 6, 9, 13, 20};

@@ -12,7 +12,7 @@
 // and smoothing in turns (Silverman, Jones, Wilson, Nychka, "A Smoothed EM
 // Approach to Indirect Estimation Problems", 1990). Without smoothing it
 // converges to Turnbull's estimate (1976), which for durations without an upper
-// end is that of Kaplan and Meier. The width of the smoothing at a time is that
+// end is Kaplan and Meier's. The width of the smoothing at a time is that
 // of the nearest neighbours there, so that two narrow modes far apart stay
 // narrow.
 
@@ -40,7 +40,7 @@ struct DurationEstimate {
   double trust_in_past = 1;
 };
 
-// Returns the estimate for `observations`, of which the last one is the newest.
+// Returns the estimate for `observations`, the newest one last.
 // Weights halve with every `half_life` newer observations, and those before an
 // evident change of the durations count little. Takes about 0.6 ms.
 DurationEstimate EstimateDurations(

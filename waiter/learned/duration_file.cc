@@ -79,7 +79,7 @@ class DurationFile::Handle {
     // Without O_NONBLOCK, opening a pipe could take for ever.
     const int file =
         open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-    // A folder, and a socket or device that nobody serves, cannot be opened.
+    // A folder, or a socket or device without a server, cannot be opened.
     if (file < 0 && errno != EISDIR && errno != ENXIO) {
       return SystemError(path, "open it");
     }
@@ -189,7 +189,7 @@ absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
     const std::string& path, std::shared_ptr<DurationModel> model) {
   if (model == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " needs a DurationModel, and it is null"));
+        absl::StrCat(path, ": the DurationModel is null"));
   }
   std::unique_ptr<DurationFile> file =
       absl::WrapUnique(new DurationFile(path, std::move(model)));
@@ -287,7 +287,7 @@ absl::Status DurationFile::Lock() {
 }
 
 absl::Status DurationFile::ReadNews() {
-  if (handle_->Size() < read_) {  // Somebody has cut it.
+  if (handle_->Size() < read_) {  // Another process cut it.
     read_ = torn_ = lines_ = 0;
     skips_known_ = true;
   }
@@ -300,7 +300,7 @@ absl::Status DurationFile::ReadNews() {
   }
   text = handle_->ReadFrom(read_);
   if (!text.ok()) return text.status();
-  const size_t end = text->rfind('\n') + 1;  // 0 if there is none.
+  const size_t end = text->rfind('\n') + 1;  // 0 without one.
   torn_ = static_cast<int64_t>(text->size() - end);
   text->resize(end);
   lines_ += std::count(text->begin(), text->end(), '\n');
@@ -318,7 +318,7 @@ absl::Status DurationFile::ReadNews() {
 }
 
 // Replaces a file that has far more lines than the model keeps. The lock of the
-// old file is held meanwhile; others notice afterwards that it has gone.
+// old file is held until then; others notice afterwards that it has gone.
 absl::Status DurationFile::Shorten() {
   const std::string text = model_->ToText();
   const auto lines =
@@ -327,7 +327,7 @@ absl::Status DurationFile::Shorten() {
   // A link stays one.
   std::error_code error;
   const std::string target = std::filesystem::canonical(path_, error).string();
-  if (error) return absl::OkStatus();  // Removed meanwhile.
+  if (error) return absl::OkStatus();  // Removed by another process.
   const std::string path = target + ".new";
   absl::StatusOr<std::unique_ptr<Handle>> handle =
       Handle::Open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);

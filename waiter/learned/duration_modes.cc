@@ -28,7 +28,7 @@ constexpr int32_t kMaxModeCells = 256;
 // The variance of a mode counts as if one more end had been seen with this
 // square of its distance from the mean, or with less where intervals are so
 // narrow that they show how wide it is: with a multiple of their variance. A
-// single mode may be that of an operation that always takes as long.
+// single mode may be an operation that always takes as long.
 constexpr double kUsualVariance = 0.1 * 0.1;
 constexpr double kIntervalsOfOneMode = 1;
 constexpr double kIntervalsOfSeveralModes = 30;
@@ -149,7 +149,7 @@ class Divider {
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
-  // Narrower modes are not told apart: a variance.
+  // Narrower modes cannot be distinguished: a variance.
   static constexpr double kLeastSpread = 1e-3;
 
   static double CostOf(const Moments& mode) {
@@ -296,7 +296,7 @@ class Fitter {
   double weight_ = 0;
   std::vector<double> mass_;
   std::vector<std::vector<double>> parts_;  // The mass of each mode.
-  // The observations, weighted by how exactly each is known, too: one over the
+  // The observations, weighted also by how exactly each is known: one over the
   // variance of its interval.
   std::vector<ObservedCells> precise_;
 };

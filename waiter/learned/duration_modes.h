@@ -7,7 +7,7 @@
 //
 //   const std::vector<ModesFit> fits = FitModes(observed, weights, grid, guess,
 //                                               ends);
-//   fits[0].score;  // How probable the fit is, beside others.
+//   fits[0].score;  // How probable the fit is, relative to others.
 //   PredictedMass(fits, grid, ends, /*weights=*/{0.2, 0.7, 0.1});
 
 #ifndef WAITER_LEARNED_DURATION_MODES_H_
@@ -23,7 +23,7 @@ namespace waiter::internal {
 
 // One mode, by the logarithms of its seconds.
 struct DurationMode {
-  double share = 1;  // Of all durations.
+  double share = 1;  // Share of all durations.
   double mean = 0;
   double variance = 1;
 };

@@ -101,8 +101,7 @@ absl::Status Validate(const LearnedDelaysOptions& options) {
 absl::StatusOr<std::shared_ptr<LearnedDelays>> LearnedDelays::Make(
     std::shared_ptr<DurationModel> model, const LearnedDelaysOptions& options) {
   if (model == nullptr) {
-    return absl::InvalidArgumentError(
-        "learned delays need a DurationModel, and it is null");
+    return absl::InvalidArgumentError("the DurationModel is null; pass one");
   }
   absl::Status status = Validate(options);
   if (!status.ok()) return status;
@@ -217,7 +216,7 @@ void LearnedOperation::Refresh(MonotonicTime now) {
   if (is_refreshing_.exchange(true, std::memory_order_acquire)) return;
   std::vector<DurationBounds> bounds;
   const DurationModel::Known found = model_->BoundsSince(known_, name_, bounds);
-  // An operation that was forgotten meanwhile begins anew.
+  // An operation that was forgotten in between starts again.
   const bool is_new = found.number != known_.number;
   const int64_t news = found.added - known_.added;
   if (is_new || news >= (known_.added < kFew ? 1 : kEnough)) {

@@ -23,7 +23,7 @@
 namespace waiter::internal {
 
 // Thread-safe. The polls of all waits of the operation read one table, which is
-// made anew when the model has changed enough.
+// rebuilt when the model has changed enough.
 class LearnedOperation : public DelaySource {
  public:
   LearnedOperation(std::shared_ptr<DurationModel> model,
@@ -33,7 +33,7 @@ class LearnedOperation : public DelaySource {
   Replaces replaces() const override { return Replaces::kBackoff; }
 
   // The more the model knows, the closer the delay is to its own and not to
-  // that of the backoff, on a logarithmic scale.
+  // the backoff's, on a logarithmic scale.
   std::optional<absl::Duration> NextDelay(const DelayRequest& request,
                                           absl::BitGenRef gen) override;
 
@@ -43,9 +43,9 @@ class LearnedOperation : public DelaySource {
   void RecordDuration(const ObservedDuration& duration,
                       MonotonicTime now) override;
 
-  // Makes the table anew if the model has changed enough, at most ten times per
+  // Rebuilds the table if the model has changed enough, at most ten times per
   // second once there are many durations. Takes up to 1 ms then; other threads
-  // go on with the old table meanwhile.
+  // use the old table until then.
   void Refresh(MonotonicTime now);
 
  private:

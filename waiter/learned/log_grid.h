@@ -56,7 +56,7 @@ class LogGrid {
 
  private:
   static constexpr int32_t kMantissaBits = 23;
-  // Cells of a billionth, near the precision of a float, help nobody.
+  // Cells of a billionth, near the precision of a float, are useless.
   static constexpr int32_t kLeastShift = 6;
 
   int32_t Cover(float low, float high) {

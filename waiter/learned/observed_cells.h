@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Durations as intervals of the cells of a grid, for estimates of how they are
-// distributed. A distribution is the mass of each cell, and, last, that of all
-// times after the grid:
+// distributed. A distribution is the mass of each cell, and last the mass of
+// all times after the grid:
 //
 //   const std::vector<ObservedCells> observed =
 //       CellsOf(observations, weights, grid);
@@ -39,7 +39,7 @@ std::vector<double> SumsOf(absl::Span<const double> mass);
 
 // Returns by which expectation and maximization multiply the mass of each cell:
 // each observation spreads its weight over its cells as the mass is spread
-// there. `sums` are those of the mass.
+// there. `sums` are the sums of the mass.
 std::vector<double> Factors(absl::Span<const ObservedCells> observed,
                             absl::Span<const double> sums);
 
@@ -48,8 +48,9 @@ std::vector<double> Factors(absl::Span<const ObservedCells> observed,
 double LogLikelihood(absl::Span<const ObservedCells> observed,
                      absl::Span<const double> sums);
 
-// Returns the share of ends where none was seen: that of half an observation
-// (Krichevsky, Trofimov, "The Performance of Universal Encoding", 1981).
+// Returns the share of ends where none was seen: the share of half an
+// observation (Krichevsky, Trofimov, "The Performance of Universal Encoding",
+// 1981).
 inline double UnseenShare(double effective_ends) {
   return 0.5 / (effective_ends + 1);
 }

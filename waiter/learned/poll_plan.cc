@@ -180,7 +180,7 @@ class Planner {
   double Lateness() const {
     double lateness = 0;
     ForEachStep([&](size_t from, size_t to, double time) {
-      // Jitter makes polls later than the best ones, too.
+      // Jitter also makes polls later than the best ones.
       const double jittered =
           (times_[next_[from].low] + times_[next_[from].high]) / 2;
       if (from > 0 && next_[from].best == to) time = std::max(time, jittered);
@@ -249,7 +249,7 @@ class Planner {
 
  private:
   // Returns the `max_root_step` with which there are about `looks` early looks.
-  // The first ones keep the limit of the ratio, the others that of the root.
+  // The first ones keep the limit of the ratio, and the others of the root.
   float RootStepFor(double looks) const {
     const double last = std::sqrt(times_[wanted_.high]);
     const double step_of_one = std::sqrt(max_ratio_) - 1;

@@ -28,7 +28,7 @@ namespace waiter::internal {
 
 struct PollPlan {
   PollTable table;
-  std::vector<float> times;  // Of the polls of the cheapest path, in seconds.
+  std::vector<float> times;  // Poll times of the cheapest path, in seconds.
   double polls = 0;          // Expected, with the one at the start.
   double lateness = 0;       // Expected, in seconds.
   double seconds_of_delay_worth_one_poll = 0;

@@ -42,7 +42,7 @@ size_t CountUntil(uint32_t time, const std::atomic<uint32_t>* times,
 }
 
 // Returns the index of the last of `kSize` times, which are in order, that is
-// not after `time`; 0 if there is none.
+// not after `time`, or 0.
 template <size_t kSize>
 size_t LastUntil(uint32_t time, const std::atomic<uint32_t>* times) {
   return CountUntil(time, times + 1, std::make_index_sequence<kSize - 1>());

@@ -75,7 +75,7 @@ float NextEarlyLook(float elapsed, float latest, const EarlyLooks& looks);
 // Decision of a table about one poll.
 struct LearnedDelay {
   float delay = 0;   // Seconds.
-  float weight = 0;  // As that of the table; falls to 0 beyond the rows.
+  float weight = 0;  // As the table's; falls to 0 beyond the rows.
 };
 
 // A table that one thread at a time replaces while any number of others read
@@ -95,7 +95,7 @@ class SharedPollTable {
   using From = std::atomic<uint32_t>;
 
   static constexpr size_t kRows = PollTable::kMaxSize;
-  static constexpr size_t kGroups = 8;  // Of blocks.
+  static constexpr size_t kGroups = 8;  // Groups of blocks.
   static constexpr size_t kBlocksOfGroup = 8;
   static constexpr size_t kRowsOfBlock = 4;
   static constexpr size_t kBlocks = kGroups * kBlocksOfGroup;

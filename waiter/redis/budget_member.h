@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What limiters and quotas have in common as members of a budget.
+// The part that limiters and quotas share as members of a budget.
 
 #ifndef WAITER_REDIS_BUDGET_MEMBER_H_
 #define WAITER_REDIS_BUDGET_MEMBER_H_

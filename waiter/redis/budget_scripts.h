@@ -27,13 +27,13 @@ const RedisScript& QuotaStatusScript();
 // Takes a cursor and a pattern, and returns the next cursor and some keys.
 const RedisScript& KeyScanScript();
 
-// What they take.
+// The arguments of scripts.
 std::vector<std::string> RateKeys(std::string_view budget);
 std::vector<std::string> QuotaKeys(std::string_view budget);
 std::vector<std::string> RateArguments(const RateRequest& request);
 std::vector<std::string> QuotaArguments(const QuotaRequest& request);
 
-// What they return; for a member that leaves, nothing.
+// The replies of scripts; empty for a member that leaves.
 absl::StatusOr<RateGrant> ToRateGrant(const absl::StatusOr<RedisReply>& reply,
                                       bool leaves);
 absl::StatusOr<QuotaGrant> ToQuotaGrant(

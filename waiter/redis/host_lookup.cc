@@ -78,7 +78,8 @@ HostLookup::HostLookup(
         state->Set(resolve(host));
         wake();
       });
-  if (!runs) state_->Set(absl::UnavailableError("no thread for a lookup"));
+  if (!runs)
+    state_->Set(absl::UnavailableError("cannot start a thread for the lookup"));
 }
 
 std::optional<HostLookup::Addresses> HostLookup::Result() const {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lookups of host names that hold up nobody:
+// Lookups of host names that block no caller:
 //
 //   HostLookup lookup(&LookUpHost, "redis.internal", [&] { pipe.Wake(); });
 //   if (auto addresses = lookup.Result(); addresses.has_value()) { ... }
@@ -22,8 +22,8 @@ namespace waiter::internal {
 // Returns whether `host` is an address as text, which needs no lookup.
 bool IsHostAddress(const std::string& host);
 
-// One lookup, on a thread of its own. Nothing can interrupt it, so the
-// destructor does not wait for it: the thread goes on, and its result is
+// One lookup, on its own thread. Nothing can interrupt it, so the
+// destructor does not wait for it: the thread continues, and its result is
 // dropped.
 class HostLookup {
  public:

@@ -28,7 +28,7 @@ absl::StatusOr<std::shared_ptr<RedisCluster>> RedisCluster::MakeWith(
     if (!url.ok()) return url.status();
     if (url->database != 0) {
       return absl::InvalidArgumentError(
-          "Redis URL: a cluster has no database but 0");
+          "Redis URL: a cluster has only database 0");
     }
     urls.push_back(*std::move(url));
     if (urls.back().user != urls.front().user ||

@@ -43,7 +43,7 @@ constexpr nanoseconds kLeastReadGap = milliseconds(100);
 constexpr nanoseconds kMostGap = seconds(1);
 // Without a request for this long, the gaps begin with short ones.
 constexpr nanoseconds kCalm = seconds(10);
-// For which a node without slots, such as one that is getting the first, is
+// How long a node without slots, such as one that is getting the first, is
 // kept after a call.
 constexpr nanoseconds kUnusedTime = seconds(10);
 constexpr nanoseconds kDoubt = seconds(5);
@@ -302,8 +302,8 @@ void RedisClusterLoop::SetSlots(const std::vector<RedisSlotRange>& ranges) {
 
 void RedisClusterLoop::OnNoSlots(const absl::Status& status) {
   is_stale_ = true;
-  // One that says what a person has to do says more than that of a node that
-  // cannot be reached.
+  // An error that tells a person what to do is more useful than one of a node
+  // that cannot be reached.
   if (failure_.ok() || absl::IsUnavailable(failure_)) failure_ = status;
   next_ask_ = clock().MonotonicNow();
   if (++failures_ % known_.size() != 0) return;
@@ -333,8 +333,8 @@ void RedisClusterLoop::EndUnrouted(MonotonicTime now) {
     Answer(call, !error_.ok() ? error_
                               : absl::UnavailableError(
                                     absl::StrCat(name(),
-                                                 ": no node told in time which "
-                                                 "node has the key")));
+                                                 ": no node answered in time "
+                                                 "which node has the key")));
   }
 }
 

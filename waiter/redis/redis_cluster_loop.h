@@ -89,7 +89,7 @@ class RedisClusterLoop final : public RedisLoop {
   const RedisConnector connector_;
 
   std::map<std::string, Node> nodes_;  // By "host:port".
-  std::vector<Node*> slots_;           // Null where there is none.
+  std::vector<Node*> slots_;           // Null without a node.
   bool has_slots_ = false;
   std::deque<RedisCall> unrouted_;  // Until there are slots.
 
@@ -99,9 +99,9 @@ class RedisClusterLoop final : public RedisLoop {
   bool is_stale_ = true;
   MonotonicTime next_ask_{};
   MonotonicTime last_ask_{};
-  size_t failures_ = 0;   // Since a node told.
-  absl::Status failure_;  // Of those, the one that says most.
-  absl::Status error_;    // Of the last time that all failed.
+  size_t failures_ = 0;   // Since a node answered.
+  absl::Status failure_;  // The most specific of those.
+  absl::Status error_;    // Error of the last time that all failed.
   const Backoff backoff_;
   BackoffProgress progress_;
   SplitMix64 gen_;

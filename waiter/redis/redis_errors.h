@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What errors of Redis mean.
+// The meaning of errors of Redis.
 
 #ifndef WAITER_REDIS_REDIS_ERRORS_H_
 #define WAITER_REDIS_REDIS_ERRORS_H_

@@ -41,7 +41,7 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// Tags of the commands that a connection begins with; those of calls follow.
+// Tags of the commands that a connection begins with; tags of calls follow.
 constexpr uint64_t kAuthTag = 1;
 constexpr uint64_t kSelectTag = 2;
 constexpr uint64_t kInfoTag = 3;
@@ -162,8 +162,8 @@ void RedisLink::CheckTimes(MonotonicTime now) {
     // are sent twice.
     const bool is_late =
         !sent_.empty() && now >= sent_.begin()->second.deadline;
-    // The server may be stopped or cut off. What it gets later, it would do
-    // for nobody.
+    // The server may be stopped or cut off. Work on later requests
+    // would be wasted.
     if (is_late ||
         (time_sent_ != MonotonicTime() && now - time_sent_ >= 2 * call_time_)) {
       Break(Unavailable(absl::StrCat("no reply within ",
@@ -241,7 +241,7 @@ void RedisLink::Greet() {
 void RedisLink::OnReply(uint64_t tag, RedisReply* reply) {
   if (tag < kFirstCallTag) {
     if (reply == nullptr || is_broken_) return;  // `Break` follows or was.
-    if (tag == kAskingTag) return;  // What follows it shows whether it worked.
+    if (tag == kAskingTag) return;  // The next reply shows if it worked.
     if (tag == kTimeTag) {
       OnTime(*reply);
     } else {
@@ -291,7 +291,7 @@ void RedisLink::OnInfo(const std::string& info) {
       major < kLeastVersion) {
     Break(absl::FailedPreconditionError(
         absl::StrCat("Redis at ", url_.Address(), " has version ", version_,
-                     "; the least version is ", kLeastVersion, ".0")));
+                     "; the minimum is ", kLeastVersion, ".0")));
   }
 }
 
@@ -385,7 +385,7 @@ void RedisLink::Break(absl::Status error) {
 
 void RedisLink::CloseIfBroken() {
   if (!is_broken_) {
-    // While there is no connection, calls fail at once.
+    // Without a connection, calls fail immediately.
     if (phase_ == Phase::kDown && !error_.ok()) EndAll(error_);
     return;
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A connection to one server that is made anew whenever it breaks, with the
+// A connection to one server that is restored whenever it breaks, with the
 // calls on it.
 
 #ifndef WAITER_REDIS_REDIS_LINK_H_
@@ -48,7 +48,7 @@ struct RedisCall {
 // For one thread. Calls are to be added in the order of their deadlines.
 class RedisLink {
  public:
-  // Its functions are called during those of the link, and must not destroy it.
+  // The link's functions call its functions, which must not destroy the link.
   class Owner {
    public:
     // The end of a call: also with an error reply of the server.
@@ -73,7 +73,7 @@ class RedisLink {
   const RedisUrl& url() const { return url_; }
   bool is_ready() const { return phase_ == Phase::kReady; }
   bool is_idle() const { return sent_.empty() && waiting_.empty(); }
-  // Of the last connection; OK while it lasts, and before the first.
+  // Error of the last connection; OK while it lasts, and before the first.
   const absl::Status& error() const { return error_; }
   // `pending` is zero.
   RedisClientState State() const;
@@ -119,8 +119,8 @@ class RedisLink {
   void CloseIfBroken();
   void SendWaiting();
   void SendCall(const RedisCall& call, uint64_t tag);
-  // Returns what stands for the script, or an empty text if the server has not
-  // told. The first call of a script asks it.
+  // Returns the hash of the script, or an empty text if the server has not
+  // sent it. The first call of a script asks it.
   std::string HashOf(const RedisScript& script);
   void OnHash(uint64_t tag, RedisReply* reply);
   void AskTime(MonotonicTime now);
@@ -136,7 +136,7 @@ class RedisLink {
 
   Phase phase_ = Phase::kDown;
   MonotonicTime phase_end_{};
-  // A lookup that is under way, kept however often there is no connection in
+  // A lookup in progress, kept however often there is no connection in
   // time.
   std::unique_ptr<HostLookup> lookup_;
   size_t next_address_ = 0;  // Modulo the addresses of the host.
@@ -146,7 +146,7 @@ class RedisLink {
   std::string version_;
   int64_t connections_ = 0;
   int greetings_left_ = 0;
-  MonotonicTime next_time_{};  // Of the next request for the server's time.
+  MonotonicTime next_time_{};  // Next request for the server's time.
   MonotonicTime time_sent_{};
   StoreClock store_clock_;
 

@@ -45,7 +45,7 @@ class WakePipe {
   int write_ = -1;
 };
 
-// Which link a call goes to, and when, is up to derived classes. Everything
+// Derived classes decide which link gets a call, and when. Everything
 // that no lock guards belongs to the thread.
 class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
                   protected RedisLink::Owner {
@@ -66,7 +66,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
  protected:
   virtual ~RedisLoop() = default;
 
-  // Gives the call to a link, or answers it at once or later.
+  // Gives the call to a link, or answers it immediately or later.
   virtual void Route(RedisCall call) = 0;
   // Does what is due, before the links do.
   virtual void Work(MonotonicTime now) = 0;
@@ -82,7 +82,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
   const std::string& name() const { return name_; }
   std::function<void()> WakeUp() override;
 
-  // Those to be worked with; they may be removed during `Work` only.
+  // The links to work with; they may be removed during `Work` only.
   std::vector<RedisLink*> links_;
   mutable Mutex mutex_;
 
@@ -100,7 +100,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
   const int64_t max_pending_;
   Clock& clock_;
   const std::shared_ptr<const WakePipe> pipe_;
-  std::thread thread_;  // Of `Start` and `Stop`.
+  std::thread thread_;  // Used by `Start` and `Stop`.
   std::vector<pollfd> fds_;
 
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

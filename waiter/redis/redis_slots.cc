@@ -60,8 +60,8 @@ bool IsSlot(const RedisReply& reply) {
          reply.integer < kRedisSlots;
 }
 
-// Returns an address without a host if that of the reply is not usable, and an
-// error if it is none.
+// Returns an address without a host if the reply's is not usable, and an
+// error if it is not an address.
 absl::StatusOr<RedisAddress> ToAddress(const RedisReply& reply,
                                        std::string_view asked) {
   if (reply.type != Type::kArray || reply.elements.size() < 2) {
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<RedisSlotRange>> ParseClusterSlots(
   }
   if (ranges.empty()) {
     return absl::FailedPreconditionError(
-        "the node knows of no slots: has it joined a cluster?");
+        "the node has no slots; has it joined a cluster?");
   }
   return ranges;
 }
@@ -135,7 +135,7 @@ std::optional<RedisRedirection> ParseRedirection(std::string_view error,
   const std::string_view word = error.substr(0, first);
   if (word != "MOVED" && word != "ASK") return std::nullopt;
   const size_t second = error.find(' ', first + 1);
-  // An IPv6 host has colons of its own, without brackets.
+  // An IPv6 host contains colons, without brackets.
   const size_t colon = error.rfind(':');
   if (second == std::string_view::npos || colon == std::string_view::npos ||
       colon < second) {

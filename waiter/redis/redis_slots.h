@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Which node of a Redis Cluster has which keys.
+// The nodes of a Redis Cluster and their keys.
 
 #ifndef WAITER_REDIS_REDIS_SLOTS_H_
 #define WAITER_REDIS_REDIS_SLOTS_H_
@@ -19,8 +19,8 @@ namespace waiter::internal {
 
 inline constexpr int kRedisSlots = 16384;
 
-// Returns the slot of a key, within [0, kRedisSlots): that of its part between
-// the first { and the next }, if there is one and it is not empty.
+// Returns the slot of a key, within [0, kRedisSlots): the slot of its part
+// between the first { and the next }, if there is one and it is not empty.
 int RedisSlot(std::string_view key);
 
 struct RedisAddress {
@@ -40,9 +40,9 @@ struct RedisSlotRange {
   std::vector<RedisAddress> replicas = {};
 };
 
-// Reads the reply to CLUSTER SLOTS. `asked` is the host that gave it, and that
-// of all nodes without one. Leaves out nodes whose address is not usable: with
-// the port 0, or the host "?". kFailedPrecondition if there is no slot;
+// Reads the reply to CLUSTER SLOTS. `asked` is the host that gave it, and the
+// host of all nodes without one. Leaves out nodes whose address is not usable:
+// with the port 0, or the host "?". kFailedPrecondition if there is no slot;
 // kInternal if it is of another form, as with a slot that has two nodes.
 absl::StatusOr<std::vector<RedisSlotRange>> ParseClusterSlots(
     const RedisReply& reply, std::string_view asked);

@@ -90,7 +90,7 @@ absl::Status ParseAddress(std::string_view text, RedisUrl& url) {
   if (url.host.empty()) return Invalid("the host is missing");
   // Messages have the host, and parameters may have secrets.
   if (url.host.find_first_of("?#&= ") != std::string::npos) {
-    return Invalid("the host has a character that no host has");
+    return Invalid("invalid character in host");
   }
   if (port.empty()) return absl::OkStatus();
   if (port.front() != ':' || !ParseNumber(port.substr(1), 1, 65535, url.port)) {

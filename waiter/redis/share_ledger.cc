@@ -73,7 +73,7 @@ double ShareLedger::OnMiss(MonotonicTime now, double available) {
       now - *first_miss_ < kTimeToLocal) {
     return 0;
   }
-  // What is leased stays until the end of the lease.
+  // Leased tokens stay until the end of the lease.
   if (lease_end_.has_value()) {
     mode_ = Mode::kLocal;
     return 0;
@@ -95,7 +95,7 @@ double ShareLedger::OnTime(MonotonicTime now, double available) {
 }
 
 // The store has given the leased tokens to others by now, or will not know of
-// them. This process goes on with its share, as if it were new.
+// them. This process continues with its share, as if it were new.
 double ShareLedger::GoLocal(MonotonicTime now, double available) {
   mode_ = Mode::kLocal;
   lease_end_.reset();

@@ -86,7 +86,7 @@ class ShareLedger {
   // available is what waits spent.
   double held_;
   double owed_ = 0;
-  // Up to the last request that was answered, and in the one under way.
+  // Up to the last answered request, and in the one in flight.
   double spent_before_ = 0;
   double spent_when_sent_ = 0;
   double available_when_sent_ = 0;
@@ -99,8 +99,8 @@ class ShareLedger {
   std::optional<MonotonicTime> last_sync_;
   std::optional<MonotonicTime> first_miss_;
   int misses_ = 0;
-  // End of the lease; unset: there is none, so the tokens are those of
-  // `starting_tokens` or of a process alone.
+  // End of the lease; unset without one, when `starting_tokens`
+  // or a process alone gave the tokens.
   std::optional<MonotonicTime> lease_end_;
   // Since when local refill counts; unset while the store refills.
   std::optional<MonotonicTime> refilled_;

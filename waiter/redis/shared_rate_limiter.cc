@@ -38,7 +38,7 @@ class LoneLimiter final : public RateLimiter {
 
   MonotonicTime Acquire(MonotonicTime now) override {
     const internal::MutexLock lock(mutex_);
-    // Full, as if nobody had polled so far.
+    // Full, as if no member had polled so far.
     if (!bucket_.has_value()) {
       bucket_.emplace(*options_.rate, options_.burst,
                       absl::ToChronoNanoseconds(options_.horizon),

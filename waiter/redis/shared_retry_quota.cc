@@ -47,8 +47,9 @@ absl::Status Validate(const SharedRetryQuotaOptions& options) {
                          "within [1, 1000000000]");
   }
   if (quota.when_spent == RetryQuotaOptions::WhenSpent::kWait) {
-    return InvalidOption("quota.when_spent", "kWait",
-                         "another, as a process does not know the refill");
+    return InvalidOption(
+        "quota.when_spent", "kWait",
+        "kRefuse or kTakeRest; a process does not know the refill");
   }
   if (quota.compatible) {
     return InvalidOption("quota.compatible", "true", "false");
@@ -83,7 +84,7 @@ class SharedRetryQuota::Member : public std::enable_shared_from_this<Member> {
   void Start(RetryQuotaOptions options) {
     const MonotonicTime now = store_->clock().MonotonicNow();
     options.refill_per_second = 0;  // The store refills.
-    // Which level is low changes, so every payment asks.
+    // The low level changes, so every payment asks.
     const auto on_payment = [member = weak_from_this()] {
       if (const auto self = member.lock()) self->OnPayment();
     };

@@ -31,7 +31,7 @@ constexpr nanoseconds kIdleGap = seconds(5);
 // A member asks for what it takes in a horizon, and half as much again.
 constexpr double kReserve = 1.5;
 constexpr int64_t kMostWanted = 1'000'000;
-// Of the answers of a store. An interval is at most 1000 s.
+// Limits for the answers of a store. An interval is at most 1000 s.
 constexpr nanoseconds kFarthestSlot = seconds(3600);
 constexpr double kHugeRate = 1e12;
 constexpr nanoseconds kLeastWait = milliseconds(1);
@@ -49,7 +49,7 @@ nanoseconds FromSeconds(double count) {
 }
 
 // Returns `grant` with numbers that can be computed with. A store may be of
-// another maker, and somebody may have written to its keys.
+// another maker, and another program may have written its keys.
 RateGrant Sane(RateGrant grant) {
   grant.granted = std::clamp<int64_t>(grant.granted, 0, kMostWanted);
   grant.first_in =
@@ -82,7 +82,7 @@ MonotonicTime LocalBucket::Acquire(MonotonicTime now) {
     next_ += interval_;
     return now;
   }
-  // Each wait is told another time, as all of them cannot pass at the first.
+  // Each wait gets another time, because all of them cannot pass at the first.
   told_ = std::max(told_ + interval_, next_);
   return told_;
 }
@@ -141,8 +141,8 @@ bool SlotLedger::MayReportThrottle(MonotonicTime now) const {
              absl::ToChronoNanoseconds(options_.adaptive.measurement_bucket);
 }
 
-// Of the next sync, for a wait that has no slot; `max()` while one is under
-// way.
+// Time of the next sync for a wait without a slot; `max()` while one is in
+// flight.
 MonotonicTime SlotLedger::EarliestSync() const {
   if (under_way_) return MonotonicTime::max();
   if (mode_ != Mode::kShared || misses_ > 0) return next_sync_;
@@ -181,7 +181,7 @@ void SlotLedger::TakeFirst() {
   ++takes_;
 }
 
-// Returns the time of the next slot that nobody was told, or a guess.
+// Returns the time of the next slot that no wait has, or a guess.
 MonotonicTime SlotLedger::Tell(MonotonicTime now) {
   if (told_ < held_) {
     int64_t index = told_++;
@@ -191,7 +191,7 @@ MonotonicTime SlotLedger::Tell(MonotonicTime now) {
     }
   }
   // The next answer may bring slots at the whole rate, and waits that come for
-  // nothing are told another time. So twice as many come, as slots for which
+  // nothing get another time. So twice as many come, as slots for which
   // none came would be lost.
   ++refused_;
   next_sync_ = std::min(next_sync_, EarliestSync());

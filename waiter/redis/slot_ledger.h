@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The side of a `SharedRateLimiter` that is in the process: which slots it has,
-// who was told which, when to ask the store and for how much, and what holds
-// while the store is away. Without clock, lock and network:
+// which waits have which, when to ask the store and for how much, and what
+// holds while the store is away. Without clock, lock and network:
 //
 //   SlotLedger ledger(options, now);
 //   SlotLedger::Turn turn = ledger.Acquire(now);
@@ -45,7 +45,7 @@ struct SlotRun {
 class LocalBucket {
  public:
   // The first poll may pass at `start`, and the burst so much later. Waits may
-  // come `horizon` after the time that they were told.
+  // come `horizon` after the time that they got.
   LocalBucket(double rate, double burst, std::chrono::nanoseconds horizon,
               MonotonicTime start);
   MonotonicTime Acquire(MonotonicTime now);
@@ -81,15 +81,15 @@ class SlotLedger {
   RateRequest BeginSync(MonotonicTime now);
   void OnGrant(const RateGrant& given, MonotonicTime now);
   // The same for a request that failed. If it had no effect, the next one
-  // reports its polls, too.
+  // also reports its polls.
   void OnMiss(MonotonicTime now, bool had_no_effect = false);
   // Returns the request by which the member leaves.
   RateRequest Leave();
-  // Goes on without the store if `silence_end()` has come.
+  // Continues without the store if `silence_end()` has come.
   void OnSilence(MonotonicTime now);
 
-  // Time until which the answer of a request under way is awaited; `max()` if
-  // there is none, or if this goes on without the store already.
+  // Time until which the answer of a request in flight is awaited; `max()` if
+  // there is no request, or if this already continues without the store.
   MonotonicTime silence_end() const {
     return under_way_ && mode_ != Mode::kLocal ? EndOfPatience()
                                                : MonotonicTime::max();
@@ -99,7 +99,7 @@ class SlotLedger {
     return !under_way_ && now >= next_sync_;
   }
   // Time of the next sync, if nothing happens until then; `max()` while one is
-  // under way.
+  // in flight.
   MonotonicTime next_sync() const {
     return under_way_ ? MonotonicTime::max() : next_sync_;
   }
@@ -138,20 +138,20 @@ class SlotLedger {
 
   std::deque<SlotRun> runs_;
   int64_t held_ = 0;  // The slots in them.
-  // The number of slots that waits were told, from the first on.
+  // The number of slots that waits got, from the first on.
   int64_t told_ = 0;
-  // Time that the next wait is told for which there is no slot.
+  // Time that the next wait without a slot gets.
   MonotonicTime next_estimate_{};
   int64_t held_at_grant_ = 0;
 
-  // Since the last sync: waits that were told an estimate, polls that passed,
+  // Since the last sync: waits that got an estimate, polls that passed,
   // and polls that ended.
   int64_t refused_ = 0;
   int64_t polls_ = 0;
   int64_t polls_sent_ = 0;  // By the last sync.
   bool throttled_ = false;
   std::optional<MonotonicTime> throttle_sent_;
-  // Until then answers are those of polls that passed while the store was away.
+  // Until then, polls that passed while the store was away give the answers.
   MonotonicTime shared_polls_answer_{};
   int64_t takes_ = 0;
   MonotonicTime takes_since_;
@@ -165,7 +165,7 @@ class SlotLedger {
   MonotonicTime next_sync_;
   Nanoseconds ask_again_;
   Nanoseconds round_trip_;     // Smoothed.
-  Nanoseconds shortest_trip_;  // Of late.
+  Nanoseconds shortest_trip_;  // Shortest recent round trip.
   std::optional<MonotonicTime> last_sync_;
   std::optional<MonotonicTime> first_miss_;
   int misses_ = 0;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the clock of a store shows, compared with that of this process. Made
+// The clock of a store, compared with the clock of this process. Made
 // from replies with the store's time:
 //
 //   StoreClock clock;
@@ -26,7 +26,7 @@ class StoreClock {
   using Nanoseconds = std::chrono::nanoseconds;
   static constexpr Nanoseconds kMemory = std::chrono::minutes(1);
 
-  // `store_time` is that of the store's own scale, such as Unix time.
+  // `store_time` is on the store's scale, such as Unix time.
   void Observe(MonotonicTime sent, MonotonicTime received,
                std::chrono::microseconds store_time) {
     const Nanoseconds trip = received - sent;

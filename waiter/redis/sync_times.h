@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Times between the requests of a member, and when it goes on without the
+// Times between the requests of a member, and when it continues without the
 // store. The same for both budgets, so that they switch together.
 
 #ifndef WAITER_REDIS_SYNC_TIMES_H_
@@ -17,8 +17,8 @@ inline constexpr std::chrono::nanoseconds kLeastGap =
 inline constexpr std::chrono::nanoseconds kRetryGap =
     std::chrono::milliseconds(300);
 
-// A member goes on alone after so many requests without an answer, and at least
-// so long after the first of them.
+// A member continues alone after so many requests without an answer, and at
+// least so long after the first of them.
 inline constexpr int kMissesToLocal = 3;
 inline constexpr std::chrono::nanoseconds kTimeToLocal =
     std::chrono::seconds(2);

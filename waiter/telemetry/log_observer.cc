@@ -144,7 +144,7 @@ void LogObserver::OnDecision(const DecisionEvent& decision) {
   const std::string next =
       decision.delay > absl::ZeroDuration()
           ? absl::StrCat("next poll in ", Rounded(decision.delay))
-          : "next poll at once";
+          : "next poll immediately";
   const std::string name = OneLine(ToAbsl(poll.wait.name));
   if (news == Pending::News::kChange) {
     Log(options_.change, absl::StrCat(name, ": ", found, ", after ",

@@ -88,7 +88,7 @@ class MetricsObserver::Operations {
     return *added;
   }
 
-  // Looks for the operation from the slot `at` on. If there is none, returns
+  // Looks for the operation from the slot `at` on. Without one, returns
   // null, and `at` is the first free slot.
   const Operation* Probe(std::string_view name, size_t& at) const {
     for (;; at = (at + 1) % kSlots) {
