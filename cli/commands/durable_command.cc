@@ -29,7 +29,7 @@
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/output/terminal.h"
-#include "cli/probes/target.h"
+#include "cli/probes/schemes/parse_target.h"
 #include "cli/run/durable_store.h"
 #include "cli/run/durable_target.h"
 #include "cli/run/exit_code.h"

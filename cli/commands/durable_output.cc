@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "cli/probes/target.h"
+#include "cli/probes/schemes/parse_target.h"
 #include "cli/run/durable_target.h"
 #include "cli/text/json.h"
 #include "cli/text/printable.h"

@@ -4,13 +4,13 @@
 #include "cli/commands/wait_arguments.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,12 +19,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
 #include "absl/types/span.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/variables.h"
 #include "cli/probes/code_map.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/operation_probe.h"
+#include "cli/probes/scheme.h"
+#include "cli/probes/schemes/parse_target.h"
+#include "cli/probes/schemes/schemes.h"
 #include "cli/probes/target.h"
 #include "cli/text/read_file.h"
 #include "waiter/interop/http.h"
@@ -38,14 +42,7 @@ constexpr std::string_view kTargetsVariable = "WAITER_TARGETS";
 constexpr size_t kLargestFile = size_t{1} << 20;
 
 constexpr std::string_view kTargetsNotes =
-    "targets, with a label if you like, such as db=tcp://localhost:5432\n"
-    "  tcp://HOST:PORT  unix:PATH  http[s]://HOST/PATH  "
-    "http+unix://SOCKET/PATH\n"
-    "  dns:NAME  file:PATH  pid:N  systemd:UNIT  docker:CONTAINER  "
-    "exec:'COMMAND'\n"
-    "  redis://HOST, and grpc, postgres, mysql, mongodb, memcached, amqp, "
-    "kafka, "
-    "nats\n"
+    "$0"
     "exit codes: 0 ready, or PROGRAM's own; 1 failed; 2 usage; 3 attempts or\n"
     "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"
     "flags, each also a variable such as WAITER_ANY=1; -t is --timeout, -q "
@@ -101,7 +98,7 @@ std::string NotesOf(WaitArguments::Kind kind) {
     case WaitArguments::Kind::kTargets:
       break;
   }
-  return std::string(kTargetsNotes);
+  return absl::Substitute(kTargetsNotes, SchemesSummary());
 }
 
 bool IsLikeTarget(std::string_view argument) {
@@ -126,21 +123,25 @@ absl::Status WithSeparatorHint(const absl::Status& status) {
 }
 
 bool HasLogin(const Target& target) {
-  return !target.user.empty() || !target.password.empty() ||
-         !target.database.empty();
+  const auto* const server = std::get_if<ServerTarget>(&target.what);
+  return server != nullptr &&
+         !(server->user.empty() && server->password.empty() &&
+           server->database.empty());
 }
 
 // Removes targets that come again in the same words.
 void RemoveRepeated(std::vector<Target>& targets) {
-  std::set<std::array<std::string_view, 7>> known;
+  std::multimap<std::string, size_t> known;
   std::vector<Target> kept;
-  for (const Target& target : targets) {
-    if (known
-            .insert({target.label, target.text, target.url, target.path,
-                     target.user, target.password, target.database})
-            .second) {
-      kept.push_back(target);
-    }
+  for (Target& target : targets) {
+    const auto [begin, end] = known.equal_range(target.text);
+    const bool is_known = std::any_of(begin, end, [&](const auto& entry) {
+      const Target& other = kept[entry.second];
+      return other.label == target.label && other.what == target.what;
+    });
+    if (is_known) continue;
+    known.emplace(target.text, kept.size());
+    kept.push_back(std::move(target));
   }
   targets = std::move(kept);
 }
@@ -149,9 +150,10 @@ void RemoveRepeated(std::vector<Target>& targets) {
 void NumberEqualTexts(std::vector<Target>& targets) {
   std::map<std::string, std::set<std::string>> urls;
   for (Target& target : targets) {
-    if (target.url.empty() || target.label != target.text) continue;
+    const auto* const http = std::get_if<HttpTarget>(&target.what);
+    if (http == nullptr || target.label != target.text) continue;
     std::set<std::string>& known = urls[target.text];
-    if (known.insert(target.url).second && known.size() > 1) {
+    if (known.insert(http->url).second && known.size() > 1) {
       absl::StrAppend(&target.label, " (", known.size(), ")");
     }
   }
@@ -172,6 +174,11 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
   }
   if (kind == Kind::kOperation) AddOperationFlags();
   wait_.AddTo(flags_);
+  if (kind == Kind::kTargets) {
+    flags_.BeginTopic("targets",
+                      "all targets; db=redis://HOST gives one a label",
+                      SchemesHelp());
+  }
   flags_.BeginTopic("when", "delays, limits and exit codes");
   wait_.AddTimesTo(flags_);
   flags_.BeginTopic("probes", "meaning of exit codes, and when to give up");
@@ -215,8 +222,11 @@ void WaitArguments::AddOperationFlags() {
 }
 
 absl::Status WaitArguments::CheckOperation() const {
-  if (targets_.size() != 1 || (targets_[0].scheme != Scheme::kHttp &&
-                               targets_[0].scheme != Scheme::kHttps)) {
+  const HttpTarget* const url = targets_.size() == 1
+                                    ? std::get_if<HttpTarget>(&targets_[0].what)
+                                    : nullptr;
+  if (url == nullptr || !url->socket.empty() ||
+      targets_[0].scheme->flags != RequestFlags::kAll) {
     return absl::InvalidArgumentError(
         "an operation has one URL, of http:// or https://");
   }

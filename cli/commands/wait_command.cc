@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,8 +35,10 @@
 #include "cli/loop/event_loop.h"
 #include "cli/loop/signals.h"
 #include "cli/output/terminal.h"
-#include "cli/probes/factory/probe_factory.h"
 #include "cli/probes/http/http_options.h"
+#include "cli/probes/scheme.h"
+#include "cli/probes/schemes/probe_factory.h"
+#include "cli/probes/target.h"
 #include "cli/process/exec_program.h"
 #include "cli/process/process_reaper.h"
 #include "cli/run/exit_code.h"
@@ -126,8 +129,7 @@ std::string OperationOf(const WaitArguments& arguments,
 }
 
 bool IsHttp(const Target& target) {
-  return target.scheme == Scheme::kHttp || target.scheme == Scheme::kHttps ||
-         target.scheme == Scheme::kHttpUnix;
+  return target.scheme->flags == RequestFlags::kAll;
 }
 
 // Returns the time for which a target may hold a request.
@@ -163,14 +165,18 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
   return targets;
 }
 
+// Returns whether only the flags about header fields and certificates apply.
 bool IsGrpc(const Target& target) {
-  return target.scheme == Scheme::kGrpc || target.scheme == Scheme::kGrpcs;
+  return target.scheme->flags == RequestFlags::kTrust;
 }
 
 // Returns the name of the machine, or of the socket, that gets the requests.
 std::string HostOf(const Target& target) {
-  return target.socket.empty() ? absl::AsciiStrToLower(target.host)
-                               : target.socket;
+  if (const auto* const grpc = std::get_if<GrpcTarget>(&target.what)) {
+    return absl::AsciiStrToLower(grpc->host);
+  }
+  const auto& http = std::get<HttpTarget>(target.what);
+  return http.socket.empty() ? absl::AsciiStrToLower(http.host) : http.socket;
 }
 
 absl::Status CheckLabels(const WaitArguments& arguments) {

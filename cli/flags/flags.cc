@@ -62,7 +62,7 @@ void Flags::AddRepeated(std::string name, std::string example, std::string help,
 }
 
 void Flags::Add(Flag flag) {
-  if (!topics_.empty()) flag.topic = topics_.back().first;
+  if (!topics_.empty()) flag.topic = topics_.back().name;
   flags_.push_back(std::move(flag));
 }
 
@@ -161,13 +161,14 @@ std::vector<std::string> Flags::LongForms(const std::string& argument) const {
   return forms;
 }
 
-void Flags::BeginTopic(std::string name, std::string summary) {
-  topics_.emplace_back(std::move(name), std::move(summary));
+void Flags::BeginTopic(std::string name, std::string summary,
+                       std::string notes) {
+  topics_.push_back({std::move(name), std::move(summary), std::move(notes)});
 }
 
 absl::Status Flags::ReadHelp(const std::string& argument,
                              std::string_view topic) {
-  for (const auto& [known, summary] : topics_) {
+  for (const auto& [known, summary, notes] : topics_) {
     if (known != topic) continue;
     help_wanted_ = true;
     help_topic_ = known;
@@ -405,8 +406,8 @@ std::string Flags::Help() const {
   } else {
     const auto topic = std::find_if(
         topics_.begin(), topics_.end(),
-        [&](const auto& known) { return known.first == help_topic_; });
-    help = absl::StrCat(command_, ": ", topic->second, "\n\n");
+        [&](const Topic& known) { return known.name == help_topic_; });
+    help = absl::StrCat(command_, ": ", topic->summary, "\n\n", topic->notes);
   }
   for (const Flag& flag : flags_) {
     if (flag.topic != help_topic_) continue;
@@ -417,7 +418,7 @@ std::string Flags::Help() const {
     absl::StrAppendFormat(&help, "  %-26s %s\n", form, flag.help);
   }
   if (!help_topic_.empty()) return help;
-  for (const auto& [topic, summary] : topics_) {
+  for (const auto& [topic, summary, notes] : topics_) {
     absl::StrAppendFormat(&help, "  %-26s %s\n", absl::StrCat("--help=", topic),
                           summary);
   }

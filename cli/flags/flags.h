@@ -93,9 +93,10 @@ class Flags {
   // Keeps the values of a flag, which was added before, out of error messages.
   void HideValues(std::string_view name);
 
-  // Begins a topic. `--help=NAME` shows the flags that are added from here on;
-  // `--help` has one line for each topic.
-  void BeginTopic(std::string name, std::string summary);
+  // Begins a topic. `--help=NAME` shows `notes`, which are whole lines, and the
+  // flags that are added from here on; `--help` has one line for each topic.
+  void BeginTopic(std::string name, std::string summary,
+                  std::string notes = "");
 
   // Sets whole lines that the help shows after the summary.
   void SetNotes(std::string notes) { notes_ = std::move(notes); }
@@ -156,6 +157,12 @@ class Flags {
     Source source = Source::kNone;
   };
 
+  struct Topic {
+    std::string name;
+    std::string summary;
+    std::string notes;
+  };
+
   struct Alternatives {
     std::vector<std::string> names;
     std::string why;
@@ -196,7 +203,7 @@ class Flags {
   std::vector<Alternatives> alternatives_;
   std::vector<Labelled> labelled_;
   std::string notes_;
-  std::vector<std::pair<std::string, std::string>> topics_;  // With summaries.
+  std::vector<Topic> topics_;
   bool help_wanted_ = false;
   std::string help_topic_;
 };

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "cli/probes/scheme.h"
+#include "cli/probes/schemes/parse_target.h"
 #include "cli/probes/target.h"
 #include "cli/text/printable.h"
 #include "waiter/durable/client.h"
@@ -35,7 +38,9 @@ absl::Status Refused(const Target& target, std::string_view why) {
 // Polls may come from different workers.
 absl::StatusOr<Target> ParsePollable(std::string_view argument) {
   absl::StatusOr<Target> target = ParseTarget(argument);
-  if (!target.ok() || target->stable == absl::ZeroDuration()) return target;
+  if (!target.ok()) return target;
+  const auto* const file = std::get_if<FileTarget>(&target->what);
+  if (file == nullptr || file->stable == absl::ZeroDuration()) return target;
   return Refused(*target,
                  "workers do not remember since when a file is stable");
 }
@@ -77,7 +82,7 @@ absl::StatusOr<DurableRequest> ToDurableRequest(std::string_view argument,
 absl::StatusOr<Target> DurableTarget(std::string_view key,
                                      std::string_view args, bool allow_exec) {
   absl::StatusOr<Target> target = ParsePollable(args.empty() ? key : args);
-  if (target.ok() && target->scheme == Scheme::kExec && !allow_exec) {
+  if (target.ok() && target->scheme->name == "exec" && !allow_exec) {
     return Refused(*target, "workers without --allow-exec run no commands");
   }
   return target;

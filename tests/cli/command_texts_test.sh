@@ -65,7 +65,7 @@ for line in '' exec operation plan report budgets 'simulate budgets' 'simulate f
     "$(sed -nE "s/^complete -c waiter -n '__waiter_is${line:+ $line}' -l ([a-z0-9-]+) .*/--\1/p" "$texts/waiter.fish")"
 done
 
-same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// dns: file: systemd: docker: pid: exec: exec operation plan report simulate budgets durable' \
+same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// mqtt:// ws:// wss:// dns: file: log: systemd: docker: kubernetes: pid: exec: exec operation plan report simulate budgets durable' \
   "$(complete_words waiter '')"
 same 'a scheme' 'postgres:// pid: plan' "$(complete_words waiter p)"
 same 'a target after a flag has no subcommand' 'pid: postgres://' "$(complete_words waiter --any p)"

@@ -213,6 +213,11 @@ std::vector<Server> Servers() {
                  absl::StrCat(port),          "--auth", "secret"};
        },
        "nats", "auth_required"},
+      {"Mqtt", "mosquitto", nothing,
+       [](const Folder& /*folder*/, int port) -> Words {
+         return {*FindProgram("mosquitto"), "-p", absl::StrCat(port)};
+       },
+       "mqtt", "MQTT broker answers"},
       {"Nginx", "nginx",
        [](const Folder& folder, int port) {
          std::ofstream(folder.Path("nginx.conf"))

@@ -21,6 +21,7 @@
 #include "cli/probes/wire/kafka_conversation.h"
 #include "cli/probes/wire/memcached_conversation.h"
 #include "cli/probes/wire/mongodb_conversation.h"
+#include "cli/probes/wire/mqtt_conversation.h"
 #include "cli/probes/wire/mysql_conversation.h"
 #include "cli/probes/wire/nats_conversation.h"
 #include "cli/probes/wire/postgres_conversation.h"
@@ -58,6 +59,7 @@ constexpr std::array<std::unique_ptr<Conversation> (*)(), 11> kProtocols = {
     waiter::cli::NewMemcachedConversation,
     waiter::cli::NewMongodbConversation,
     waiter::cli::NewMysqlConversation,
+    waiter::cli::NewMqttConversation,
     waiter::cli::NewNatsConversation,
     NewUnit,
     waiter::cli::NewPostgresConversation,

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "cli/probes/schemes/parse_target.h"
 #include "cli/probes/target.h"
 #include "cli/text/printable.h"
 #include "cli/text/utf8.h"
@@ -31,13 +33,52 @@ namespace {
     }                                                                   \
   } while (false)
 
-bool Same(const waiter::cli::Target& a, const waiter::cli::Target& b) {
-  return a.scheme == b.scheme && a.text == b.text && a.host == b.host &&
-         a.port == b.port && a.path == b.path && a.socket == b.socket &&
-         a.dns_type == b.dns_type && a.dns_value == b.dns_value &&
-         a.dns_server == b.dns_server && a.user == b.user &&
-         a.password == b.password && a.database == b.database &&
-         a.stable == b.stable && a.pid == b.pid;
+void CheckHost(std::string_view host) {
+  CHECK_THAT(host.size() <= 253);
+  for (const char c : host) {
+    CHECK_THAT(c != ' ' && !absl::ascii_iscntrl(static_cast<unsigned char>(c)));
+  }
+}
+
+void CheckSocket(std::string_view path) {
+  CHECK_THAT(path.size() <= 107);
+  CHECK_THAT(path.find('\0') == std::string::npos);
+}
+
+void Check(const waiter::cli::ServerTarget& server) {
+  CheckHost(server.host);
+  CheckSocket(server.socket);
+  CHECK_THAT(server.host.empty() != server.socket.empty());
+}
+
+void Check(const waiter::cli::HttpTarget& http) {
+  CheckHost(http.host);
+  CheckSocket(http.socket);
+  CHECK_THAT(http.host.empty() != http.socket.empty());
+  CHECK_THAT(absl::StartsWith(http.path, "/"));
+  CHECK_THAT(http.path.find('\0') == std::string::npos);
+}
+
+void Check(const waiter::cli::GrpcTarget& grpc) {
+  CheckHost(grpc.host);
+  CHECK_THAT(waiter::cli::ToUtf8(grpc.service) == grpc.service);
+  CHECK_THAT(!grpc.url.empty());
+}
+
+void Check(const waiter::cli::DnsTarget& dns) { CheckHost(dns.name); }
+
+void Check(const waiter::cli::FileTarget& file) {
+  CHECK_THAT(file.path.find('\0') == std::string::npos);
+  CHECK_THAT(file.stable >= absl::ZeroDuration());
+  CHECK_THAT(file.stable < absl::InfiniteDuration());
+}
+
+void Check(const waiter::cli::PidTarget& process) {
+  CHECK_THAT(process.pid > 0);
+}
+
+void Check(const waiter::cli::NamedTarget& named) {
+  CHECK_THAT(!named.name.empty());
 }
 
 void CheckTarget(const std::string& argument) {
@@ -54,32 +95,16 @@ void CheckTarget(const std::string& argument) {
   }
   CHECK_THAT(!target->label.empty());
   CHECK_THAT(!target->text.empty());
-  CHECK_THAT(target->host.size() <= 253);
-  for (const char c : target->host) {
-    CHECK_THAT(c != ' ' && !absl::ascii_iscntrl(static_cast<unsigned char>(c)));
-  }
-  CHECK_THAT(target->pid >= 0);
-  CHECK_THAT(target->stable >= absl::ZeroDuration());
-  CHECK_THAT(target->stable < absl::InfiniteDuration());
-  if (target->scheme != waiter::cli::Scheme::kExec) {
-    CHECK_THAT(target->path.find('\0') == std::string::npos);
-  }
-  if (target->scheme == waiter::cli::Scheme::kGrpc ||
-      target->scheme == waiter::cli::Scheme::kGrpcs) {
-    CHECK_THAT(waiter::cli::ToUtf8(target->path) == target->path);
-    CHECK_THAT(!target->url.empty());
-  }
-  CHECK_THAT(target->socket.empty() ==
-             (target->scheme != waiter::cli::Scheme::kHttpUnix));
-  CHECK_THAT(target->socket.size() <= 107);
-  CHECK_THAT(target->socket.find('\0') == std::string::npos);
+  std::visit([](const auto& what) { Check(what); }, target->what);
 
   // A label changes nothing else.
   if (target->label != target->text) return;
   const absl::StatusOr<waiter::cli::Target> labelled =
       waiter::cli::ParseTarget(absl::StrCat("a=", argument));
   CHECK_THAT(labelled.ok() && labelled->label == "a");
-  CHECK_THAT(Same(*labelled, *target));
+  CHECK_THAT(labelled->scheme == target->scheme);
+  CHECK_THAT(labelled->text == target->text);
+  CHECK_THAT(labelled->what == target->what);
 }
 
 }  // namespace

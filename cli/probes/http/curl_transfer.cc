@@ -78,7 +78,8 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
       easy_(curl.easy_init()),
       origin_(OriginOf(destination.url)),
       has_socket_(!destination.socket.empty()),
-      http2_(destination.http2) {
+      http2_(destination.http2),
+      upgrades_(destination.upgrades) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
   answer_.target_port = std::move(target_port);
   Set(CURLOPT_PRIVATE, this);
@@ -122,6 +123,10 @@ void CurlTransfer::SetDestination(const HttpDestination& destination) {
                                   : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
     // Few proxies speak HTTP/2.
     Set(CURLOPT_HTTPPROXYTUNNEL, 1L);
+  }
+  // HTTP/2 has no upgrades.
+  if (upgrades_) {
+    Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   }
   if (!has_socket_) return;
   const std::string& socket = destination.socket;
@@ -213,7 +218,28 @@ void CurlTransfer::SetTrust() {
     // Otherwise libcurl trusts the system's certificates, too.
     Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   }
+#if LIBCURL_VERSION_NUM >= 0x074d00
+  if (!options_->ca_pem.empty()) {
+    Set(CURLOPT_CAINFO, static_cast<const char*>(nullptr));
+    Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    SetPem(CURLOPT_CAINFO_BLOB, options_->ca_pem);
+  }
+  if (!options_->client_certificate_pem.empty()) {
+    SetPem(CURLOPT_SSLCERT_BLOB, options_->client_certificate_pem);
+    SetPem(CURLOPT_SSLKEY_BLOB, options_->client_key_pem);
+  }
+#endif
 }
+
+#if LIBCURL_VERSION_NUM >= 0x074d00
+// The options outlive the request, so that libcurl need not copy.
+void CurlTransfer::SetPem(CURLoption option, const std::string& pem) {
+  curl_blob blob = {.data = const_cast<char*>(pem.data()),
+                    .len = pem.size(),
+                    .flags = CURL_BLOB_NOCOPY};
+  Set(option, &blob);
+}
+#endif
 
 size_t CurlTransfer::OnHeader(char* data, size_t size, size_t count,
                               void* self) {
@@ -228,6 +254,8 @@ bool CurlTransfer::ReadHeader(std::string_view line) {
   line = absl::StripTrailingAsciiWhitespace(line);
   if (line.empty()) {
     header_ended_ = true;
+    upgraded_ = upgrades_ && answer_.status == 101;
+    return !upgraded_;
   } else if (absl::StartsWith(line, "HTTP/") &&
              (header_ended_ || answer_.headers.empty())) {
     answer_.headers.clear();
@@ -336,7 +364,7 @@ HttpAnswer CurlTransfer::Answer() const {
 
 void CurlTransfer::Finish(CURLcode code) {
   answer_.stage = Stage();
-  if (code != CURLE_OK && !answer_.body_is_cut) {
+  if (code != CURLE_OK && !answer_.body_is_cut && !upgraded_) {
     ReadError(code);
   } else if (answer_.status == 0 || !header_ended_) {
     // libcurl accepts such an answer.
@@ -390,10 +418,12 @@ void CurlTransfer::ReadError(CURLcode code) {
     case CURLE_USE_SSL_FAILED:
       return set(Error::kTls, absl::StrCat("TLS: ", TlsText(text)));
     case CURLE_SSL_CACERT_BADFILE:
-      return set(Error::kOptions,
-                 absl::StrCat("no certificates in ",
-                              options_->ca_file.empty() ? "the system's CA file"
-                                                        : options_->ca_file));
+      return set(
+          Error::kOptions,
+          absl::StrCat("no certificates in ",
+                       !options_->ca_pem.empty()   ? "the given PEM"
+                       : options_->ca_file.empty() ? "the system's CA file"
+                                                   : options_->ca_file));
     case CURLE_TOO_MANY_REDIRECTS:
       return set(
           Error::kProtocol,

@@ -59,6 +59,7 @@ class CurlTransfer final : public HttpTransfer {
   void SetRequest(const HttpFields& own_headers);
   void SetLimits();
   void SetTrust();
+  void SetPem(CURLoption option, const std::string& pem);
   void Remove();
   void ReadError(CURLcode code);
   HttpStage Stage() const;
@@ -88,12 +89,14 @@ class CurlTransfer final : public HttpTransfer {
   const std::string origin_;             // To which the options belong.
   const bool has_socket_;
   const bool http2_;
+  const bool upgrades_;
   std::string redirect_refusal_;  // Empty: no redirect was refused.
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   HttpAnswer answer_;
   size_t header_bytes_ = 0;
   bool header_ended_ = false;  // Later lines are trailers.
   bool handshake_begun_ = false;
+  bool upgraded_ = false;  // The answer has ended with its header.
 };
 
 }  // namespace waiter::cli

@@ -46,6 +46,10 @@ struct HttpDestination {
   // Over TLS, the server may choose HTTP/1.1 nevertheless.
   bool http2 = false;
 
+  // Whether the request asks the server to leave HTTP. An answer of status 101
+  // then ends it, and what follows is not read.
+  bool upgrades = false;
+
   // Header fields for this address alone: no redirect gets them.
   HttpFields own_headers = {};
 };

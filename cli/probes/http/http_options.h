@@ -63,6 +63,13 @@ struct HttpOptions {
   bool verify = true;
   std::string ca_file = {};
 
+  // In PEM, if not empty: the trusted certificates in place of all others, and
+  // the certificate of the client with its key. They need libcurl 7.77 or newer
+  // when this program is built.
+  std::string ca_pem = {};
+  std::string client_certificate_pem = {};
+  std::string client_key_pem = {};
+
   // File of logins for hosts, in the form of .netrc; empty: none. A user in the
   // URL counts in its place.
   std::string netrc_file = {};

@@ -22,7 +22,7 @@
 
 namespace waiter::cli {
 
-FileProbe::FileProbe(EventLoop& loop, BlockingCalls& calls, Target target)
+FileProbe::FileProbe(EventLoop& loop, BlockingCalls& calls, FileTarget target)
     : loop_(loop), calls_(calls), target_(std::move(target)) {}
 
 void FileProbe::Start(const PollContext& /*context*/, Done done) {

@@ -4,7 +4,7 @@
 // Checks whether a file exists and, if asked to, is no longer being written:
 //
 //   waiter::cli::FileProbe probe(
-//       loop, calls, *waiter::cli::ParseTarget("file:out.o?stable=2s"));
+//       loop, calls, {.path = "out.o", .stable = absl::Seconds(2)});
 
 #ifndef WAITER_CLI_PROBES_LOCAL_FILE_PROBE_H_
 #define WAITER_CLI_PROBES_LOCAL_FILE_PROBE_H_
@@ -33,7 +33,7 @@ namespace waiter::cli {
 class FileProbe : public Probe {
  public:
   // The loop and the calls must outlive this.
-  FileProbe(EventLoop& loop, BlockingCalls& calls, Target target);
+  FileProbe(EventLoop& loop, BlockingCalls& calls, FileTarget target);
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration timeout) override;
@@ -58,7 +58,7 @@ class FileProbe : public Probe {
 
   EventLoop& loop_;
   BlockingCalls& calls_;
-  const Target target_;
+  const FileTarget target_;
   Done done_;
 
   // Whether a look is under way. If it hangs, it serves later polls, too.

@@ -3,7 +3,7 @@
 
 // Checks whether a process runs. To wait for its end, wait until it is absent:
 //
-//   waiter::cli::PidProbe probe(*waiter::cli::ParseTarget("pid:4711"));
+//   waiter::cli::PidProbe probe({.pid = 4711});
 
 #ifndef WAITER_CLI_PROBES_LOCAL_PID_PROBE_H_
 #define WAITER_CLI_PROBES_LOCAL_PID_PROBE_H_
@@ -20,7 +20,7 @@ namespace waiter::cli {
 // has waited for it yet, and if another process has its number now.
 class PidProbe : public Probe {
  public:
-  explicit PidProbe(const Target& target) : known_(target.pid) {}
+  explicit PidProbe(const PidTarget& target) : known_(target.pid) {}
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration /*timeout*/) override {}

@@ -55,15 +55,15 @@ bool Has(std::string_view record, std::string_view type,
 
 }  // namespace
 
-DnsProbe::DnsProbe(Resolver& resolver, const Target& target,
+DnsProbe::DnsProbe(Resolver& resolver, const DnsTarget& target,
                    AddressFamily family)
     : resolver_(resolver),
-      question_({.name = target.host,
-                 .type = target.dns_type,
+      question_({.name = target.name,
+                 .type = target.type,
                  .family = family,
-                 .server = target.dns_server,
+                 .server = target.server,
                  .server_port = target.port}),
-      value_(target.dns_value) {}
+      value_(target.value) {}
 
 Finding DnsProbe::FromAnswer(const NameAnswer& answer) const {
   if (answer.status.ok()) {

@@ -3,8 +3,8 @@
 
 // Checks whether a name has records, or one of a certain value:
 //
-//   waiter::cli::DnsProbe probe(
-//       resolver, *waiter::cli::ParseTarget("dns:example.com?type=MX"));
+//   waiter::cli::DnsProbe probe(resolver,
+//                               {.name = "example.com", .type = "MX"});
 
 #ifndef WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
 #define WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
@@ -27,7 +27,7 @@ class DnsProbe : public Probe {
  public:
   // The resolver must outlive this. `family` applies if the target names no
   // type of records.
-  DnsProbe(Resolver& resolver, const Target& target,
+  DnsProbe(Resolver& resolver, const DnsTarget& target,
            AddressFamily family = AddressFamily::kAny);
 
   void Start(const PollContext& context, Done done) override;

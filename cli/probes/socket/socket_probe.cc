@@ -47,18 +47,16 @@ std::string HintFor(std::string_view received, std::string_view server) {
   return absl::StrCat("is this the port of ", server, "?");
 }
 
-bool IsOverTls(Scheme scheme) {
-  return scheme == Scheme::kRediss || scheme == Scheme::kAmqps;
-}
-
 }  // namespace
 
-SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
-                         NewConversation new_conversation, AddressFamily family)
+SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver,
+                         ServerTarget target, NewConversation new_conversation,
+                         AddressFamily family, std::string_view note)
     : loop_(loop),
       target_(std::move(target)),
       new_conversation_(std::move(new_conversation)),
       family_(family),
+      note_(note),
       connector_(loop, resolver) {}
 
 void SocketProbe::Start(const PollContext& /*context*/, Done done) {
@@ -66,8 +64,8 @@ void SocketProbe::Start(const PollContext& /*context*/, Done done) {
   const auto connected = [this](Connector::Result result) {
     OnConnected(std::move(result));
   };
-  if (!target_.path.empty()) {
-    connector_.ConnectUnix(target_.path, connected);
+  if (!target_.socket.empty()) {
+    connector_.ConnectUnix(target_.socket, connected);
   } else {
     connector_.Connect(target_.host, target_.port, family_, connected);
   }
@@ -100,10 +98,9 @@ void SocketProbe::OnConnected(Connector::Result result) {
   }
   connection_ = std::get<Connection>(std::move(result));
   if (new_conversation_ == nullptr) {
-    return Finish({.status = PollStatus::kSuccess,
-                   .detail = absl::StrCat(
-                       "connected to ", connection_.peer,
-                       IsOverTls(target_.scheme) ? ", TLS not checked" : "")});
+    return Finish(
+        {.status = PollStatus::kSuccess,
+         .detail = absl::StrCat("connected to ", connection_.peer, note_)});
   }
   conversation_ = new_conversation_();
   sending_ = conversation_->Opening();

@@ -4,7 +4,7 @@
 // Connects to a server, and asks it whether it is ready if a protocol is given:
 //
 //   waiter::cli::SocketProbe probe(loop, resolver,
-//                                  *waiter::cli::ParseTarget("redis://db"),
+//                                  {.host = "db", .port = 6379},
 //                                  waiter::cli::NewRedisConversation);
 //   probe.Start(context, [](waiter::cli::Finding finding) { ... });
 
@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
@@ -32,10 +33,12 @@ namespace waiter::cli {
 class SocketProbe : public Probe {
  public:
   // The loop and the resolver must outlive this. `new_conversation` may be
-  // null. `family` has no effect on targets with a path.
-  SocketProbe(EventLoop& loop, Resolver& resolver, Target target,
+  // null. `family` has no effect on sockets with a path. `note` follows the
+  // detail of a connection that is a success.
+  SocketProbe(EventLoop& loop, Resolver& resolver, ServerTarget target,
               NewConversation new_conversation,
-              AddressFamily family = AddressFamily::kAny);
+              AddressFamily family = AddressFamily::kAny,
+              std::string_view note = "");
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration timeout) override;
@@ -54,9 +57,10 @@ class SocketProbe : public Probe {
   void Finish(Finding finding);
 
   EventLoop& loop_;
-  const Target target_;
+  const ServerTarget target_;
   const NewConversation new_conversation_;
   const AddressFamily family_;
+  const std::string note_;
   Connector connector_;
 
   // The poll under way.

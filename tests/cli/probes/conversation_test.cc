@@ -23,6 +23,7 @@
 #include "cli/probes/wire/kafka_conversation.h"
 #include "cli/probes/wire/memcached_conversation.h"
 #include "cli/probes/wire/mongodb_conversation.h"
+#include "cli/probes/wire/mqtt_conversation.h"
 #include "cli/probes/wire/nats_conversation.h"
 #include "cli/probes/wire/postgres_conversation.h"
 #include "cli/probes/wire/redis_conversation.h"
@@ -219,6 +220,7 @@ std::vector<Case> Cases() {
       "\0\0\0\x36\0\3\0\0user\0me\0database\0app\0"
       "application_name\0waiter\0\0");
   const std::string amqp = Bytes("AMQP\0\0\x09\1");
+  const std::string mqtt = Bytes("\x10\x0c\0\4MQTT\4\2\0\x3c\0\0");
   const std::string kafka = Bytes("\0\0\0\x10\0\x12\0\0wait\0\6waiter");
   const std::string mongo = Bytes(
       "\x34\0\0\0tiaw\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
@@ -315,6 +317,23 @@ std::vector<Case> Cases() {
       {"NATS has an error", NewNatsConversation, "",
        "INFO {}\r\n-ERR 'Unknown Protocol Operation'\r\n", kServerError,
        "NATS answers: 'Unknown Protocol Operation'", nats},
+
+      {"MQTT broker accepts the client", NewMqttConversation, mqtt,
+       Bytes("\x20\2\0\0"), kSuccess, "MQTT broker answers", Bytes("\xe0\0")},
+      {"MQTT broker resumes a session", NewMqttConversation, mqtt,
+       Bytes("\x20\2\1\0"), kSuccess, "MQTT broker answers", Bytes("\xe0\0")},
+      {"MQTT broker requires a login", NewMqttConversation, mqtt,
+       Bytes("\x20\2\0\5"), kSuccess, "MQTT broker answers: not authorized"},
+      {"MQTT broker starts", NewMqttConversation, mqtt, Bytes("\x20\2\0\3"),
+       kNotReady, "MQTT broker answers: server unavailable"},
+      {"MQTT broker speaks version 5 alone", NewMqttConversation, mqtt,
+       Bytes("\x20\3\0\x84\0"), kSuccess,
+       "MQTT broker answers: another version of MQTT"},
+      {"MQTT broker of version 5 is busy", NewMqttConversation, mqtt,
+       Bytes("\x20\3\0\x89\0"), kThrottled, "MQTT broker answers: server busy"},
+      {"MQTT broker has another reason", NewMqttConversation, mqtt,
+       Bytes("\x20\2\0\x80"), kServerError,
+       "MQTT broker refuses with code 128"},
 
       {"RabbitMQ answers", NewAmqpConversation, amqp,
        AmqpStart(RabbitProperties()), kSuccess, "RabbitMQ 3.10.8 answers"},

@@ -212,12 +212,11 @@ class DnsProbeTest : public testing::Test {
                   const std::vector<std::string>& records) {
     const NameServer server(loop_, code, records);
     Resolver resolver(calls_);
-    DnsProbe probe(resolver, {.scheme = Scheme::kDns,
-                              .host = "a.test.",
-                              .port = server.port(),
-                              .dns_type = type,
-                              .dns_value = value,
-                              .dns_server = "127.0.0.1"});
+    DnsProbe probe(resolver, {.name = "a.test.",
+                              .type = type,
+                              .value = value,
+                              .server = "127.0.0.1",
+                              .port = server.port()});
     found_.reset();
     probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
     EXPECT_TRUE(RunUntil(loop_, [&] { return found_.has_value(); }));
@@ -294,10 +293,8 @@ TEST_F(DnsProbeTest, AddressMayHaveToHaveAValue) {
        std::vector<std::pair<std::string, PollStatus>>{
            {"127.0.0.1", PollStatus::kSuccess},
            {"127.0.0.2", PollStatus::kNotReady}}) {
-    DnsProbe probe(
-        resolver,
-        {.scheme = Scheme::kDns, .host = "localhost", .dns_value = value},
-        AddressFamily::kIpv4);
+    DnsProbe probe(resolver, {.name = "localhost", .value = value},
+                   AddressFamily::kIpv4);
     found_.reset();
     probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
     ASSERT_TRUE(RunUntil(loop_, [&] { return found_.has_value(); }));
@@ -315,7 +312,7 @@ TEST_F(DnsProbeTest, FailingServerProvesNothing) {
 
 TEST_F(DnsProbeTest, SilentServerProvesNothing) {
   Resolver resolver(calls_, [](const NameQuestion&) { return NameAnswer{}; });
-  DnsProbe probe(resolver, {.scheme = Scheme::kDns, .host = "a"});
+  DnsProbe probe(resolver, {.name = "a"});
   probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
 
   probe.TimeOut(absl::Seconds(10));
@@ -328,8 +325,7 @@ TEST_F(DnsProbeTest, SilentServerProvesNothing) {
 
 TEST_F(DnsProbeTest, AddressesAreLookedUpWithoutAType) {
   Resolver resolver(calls_);
-  DnsProbe probe(resolver, {.scheme = Scheme::kDns, .host = "localhost"},
-                 AddressFamily::kIpv4);
+  DnsProbe probe(resolver, {.name = "localhost"}, AddressFamily::kIpv4);
   probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
   ASSERT_TRUE(RunUntil(loop_, [&] { return found_.has_value(); }));
   EXPECT_EQ(found_->status, PollStatus::kSuccess);

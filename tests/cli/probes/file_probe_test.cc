@@ -44,8 +44,7 @@ class FileProbeTest : public testing::Test {
   std::unique_ptr<FileProbe> NewProbe(const std::string& path,
                                       absl::Duration stable = {}) {
     return std::make_unique<FileProbe>(
-        loop_, calls_,
-        Target{.scheme = Scheme::kFile, .path = path, .stable = stable});
+        loop_, calls_, FileTarget{.path = path, .stable = stable});
   }
 
   Finding Poll(Probe& probe) {

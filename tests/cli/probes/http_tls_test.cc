@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,12 @@ bool RunOpenssl(const std::vector<std::string>& args) {
   return process > 0 && waitpid(process, &status, 0) == process && status == 0;
 }
 
+std::string ReadAll(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 class HttpTlsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -95,9 +102,10 @@ class HttpTlsTest : public ::testing::Test {
   }
 
   // Starts a server on 127.0.0.1 with a self-signed certificate for
-  // "localhost". Returns false if `openssl` is missing.
-  bool StartServer() {
-    const std::string key = testing::TempDir() + "/http_tls_test_key.pem";
+  // "localhost", which gets more `flags`. Returns false if `openssl` is
+  // missing.
+  bool StartServer(const std::vector<std::string>& flags = {}) {
+    const std::string& key = key_;
     if (!RunOpenssl({"req", "-x509", "-newkey", "ec", "-pkeyopt",
                      "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
                      "-out", certificate_, "-days", "2", "-subj",
@@ -107,9 +115,11 @@ class HttpTlsTest : public ::testing::Test {
     }
     std::array<int, 2> output = {};
     if (pipe2(output.data(), O_CLOEXEC) != 0) return false;
-    server_ = StartOpenssl({"s_server", "-accept", "127.0.0.1:0", "-www",
-                            "-key", key, "-cert", certificate_},
-                           output[1]);
+    std::vector<std::string> words = {"s_server", "-accept",   "127.0.0.1:0",
+                                      "-www",     "-key",      key,
+                                      "-cert",    certificate_};
+    words.insert(words.end(), flags.begin(), flags.end());
+    server_ = StartOpenssl(words, output[1]);
     close(output[1]);
     const absl::Cleanup close_output = [&] { close(output[0]); };
     // The server prints "ACCEPT 127.0.0.1:4433" once it listens.
@@ -150,6 +160,7 @@ class HttpTlsTest : public ::testing::Test {
   std::unique_ptr<HttpClient> client_;
   const std::string certificate_ =
       testing::TempDir() + "/http_tls_test_certificate.pem";
+  const std::string key_ = testing::TempDir() + "/http_tls_test_key.pem";
   pid_t server_ = -1;
   std::string port_;
 };
@@ -180,6 +191,28 @@ TEST_F(HttpTlsTest, OnlyATrustedCertificateIsAccepted) {
 
   // An accepted certificate is not remembered.
   EXPECT_EQ(Poll(by_name, {}).status, PollStatus::kServerError);
+}
+
+TEST_F(HttpTlsTest, CertificatesInMemoryAreTrustedAndShown) {
+  // The server accepts only clients that have its own certificate.
+  if (!StartServer(
+          {"-Verify", "1", "-verify_return_error", "-CAfile", certificate_})) {
+    GTEST_SKIP() << "no openssl(1) here";
+  }
+  const std::string url = absl::StrCat("https://localhost:", port_, "/");
+  const std::string certificate = ReadAll(certificate_);
+
+  const Finding stranger = Poll(url, {.ca_pem = certificate});
+  EXPECT_EQ(stranger.status, PollStatus::kServerError) << stranger.detail;
+
+  const Finding client = Poll(url, {.ca_pem = certificate,
+                                    .client_certificate_pem = certificate,
+                                    .client_key_pem = ReadAll(key_)});
+  EXPECT_EQ(client.status, PollStatus::kSuccess) << client.detail;
+
+  // Other certificates are no longer trusted, those of the system neither.
+  EXPECT_EQ(Poll(url, {.ca_pem = ReadAll(key_)}).detail,
+            "no certificates in the given PEM");
 }
 
 TEST_F(HttpTlsTest, FileWithoutCertificatesIsAMistake) {

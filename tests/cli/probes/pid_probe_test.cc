@@ -56,7 +56,7 @@ class Child {
   }
   void Reap() const { waitpid(pid_, nullptr, 0); }
 
-  Target AsTarget() const { return {.scheme = Scheme::kPid, .pid = pid_}; }
+  PidTarget AsTarget() const { return {.pid = pid_}; }
 
  private:
   const pid_t pid_;
@@ -85,7 +85,7 @@ bool MayNotBeSignalled(pid_t pid) {
 }
 
 bool IsFoundRunning(pid_t pid) {
-  PidProbe probe({.scheme = Scheme::kPid, .pid = pid});
+  PidProbe probe({.pid = pid});
   const Finding found = Poll(probe);
   return found.status == PollStatus::kSuccess && found.detail == "running" &&
          !found.absent;

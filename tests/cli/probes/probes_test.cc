@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,8 @@
 #include "cli/loop/unique_fd.h"
 #include "cli/net/resolver.h"
 #include "cli/probes/probe.h"
+#include "cli/probes/scheme.h"
+#include "cli/probes/schemes/parse_target.h"
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/wire/conversation.h"
@@ -100,17 +103,10 @@ struct Case {
   std::string farewell = {};  // Bytes that the server gets at the end.
 };
 
-NewConversation ConversationWith(Scheme scheme) {
-  switch (scheme) {
-    case Scheme::kRedis:
-      return NewRedisConversation;
-    case Scheme::kPostgres:
-      return NewPostgresConversation;
-    case Scheme::kMysql:
-      return NewMysqlConversation;
-    default:
-      return nullptr;
-  }
+NewConversation ConversationWith(std::string_view scheme) {
+  if (scheme == "redis") return NewRedisConversation;
+  if (scheme == "postgres") return NewPostgresConversation;
+  return scheme == "mysql" ? NewMysqlConversation : NewConversation();
 }
 
 class ProbesTest : public testing::Test {
@@ -118,8 +114,9 @@ class ProbesTest : public testing::Test {
   std::unique_ptr<Probe> NewProbe(const std::string& text) {
     const absl::StatusOr<Target> target = ParseTarget(text);
     EXPECT_TRUE(target.ok()) << target.status();
-    return std::make_unique<SocketProbe>(loop_, resolver_, *target,
-                                         ConversationWith(target->scheme));
+    return std::make_unique<SocketProbe>(
+        loop_, resolver_, std::get<ServerTarget>(target->what),
+        ConversationWith(target->scheme->name));
   }
 
   Probe::Done Keep() {

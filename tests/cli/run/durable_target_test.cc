@@ -4,6 +4,7 @@
 #include "cli/run/durable_target.h"
 
 #include <string>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -81,7 +82,7 @@ TEST(DurableTargetTest, CommandsOfTheStoreMustBeAllowed) {
 TEST(DurableTargetTest, KeyIsTheTargetOfAWaitWithoutArgs) {
   const absl::StatusOr<Target> target = DurableTarget("pid:7", "", false);
   ASSERT_TRUE(target.ok()) << target.status();
-  EXPECT_EQ(target->pid, 7);
+  EXPECT_EQ(std::get<PidTarget>(target->what).pid, 7);
   EXPECT_FALSE(DurableTarget("i-0abc", "", false).ok());
 }
 

@@ -8,13 +8,14 @@
 //   absl::StatusOr<std::unique_ptr<waiter::cli::Probe>> probe =
 //       factory.Make(target);
 
-#ifndef WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
-#define WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
+#ifndef WAITER_CLI_PROBES_SCHEMES_PROBE_FACTORY_H_
+#define WAITER_CLI_PROBES_SCHEMES_PROBE_FACTORY_H_
 
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/resolver.h"
+#include "cli/net/socket_address.h"
 #include "cli/probes/code_map.h"
 #include "cli/probes/http/http_client.h"
 #include "cli/probes/http/http_options.h"
@@ -63,15 +65,32 @@ class ProbeFactory {
   std::unique_ptr<Probe> MakeExec(std::vector<std::string> words,
                                   std::string text);
 
- private:
+  // What the rows of schemes make their probes of. All of it lives as long as
+  // the factory.
+  EventLoop& loop() { return loop_; }
+  Resolver& resolver() { return resolver_; }
+  BlockingCalls& calls() { return calls_; }
+  ProcessReaper& reaper() { return reaper_; }
+  const CodeMap& codes() const { return codes_; }
+  AddressFamily family() const { return http_->family; }
+  bool login() const { return login_; }
+  const std::optional<OperationOptions>& operation() const {
+    return operation_;
+  }
+
+  // Returns the options of the label of `target`, or those of all targets.
+  std::shared_ptr<const HttpOptions> OptionsOf(const Target& target) const;
+
+  // Returns the client that all probes share, or kInvalidArgument without
+  // libcurl.
+  absl::StatusOr<HttpClient*> http_client();
+
+  // As `MakeHttpProbe`, with the shared client.
   absl::StatusOr<std::unique_ptr<Probe>> MakeHttp(
       HttpDestination destination, std::shared_ptr<const HttpOptions> options,
       HttpJudge judge = nullptr);
-  absl::StatusOr<std::unique_ptr<Probe>> MakeHttpTarget(const Target& target);
-  absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target);
-  absl::Status NeedHttpClient();
-  std::shared_ptr<const HttpOptions> OptionsOf(const Target& target) const;
 
+ private:
   EventLoop& loop_;
   ProcessReaper& reaper_;
   const CodeMap codes_;
@@ -84,6 +103,9 @@ class ProbeFactory {
   std::unique_ptr<HttpClient> http_client_;  // Null until it is needed.
 };
 
+// Returns a variable of the environment, empty if it is not set.
+std::string_view EnvironmentVariable(const char* name);
+
 }  // namespace waiter::cli
 
-#endif  // WAITER_CLI_PROBES_FACTORY_PROBE_FACTORY_H_
+#endif  // WAITER_CLI_PROBES_SCHEMES_PROBE_FACTORY_H_

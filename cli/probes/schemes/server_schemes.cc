@@ -1,0 +1,319 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The schemes of sockets, tcp: and unix:, and of servers that speak a protocol
+// of their own over one.
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "cli/probes/host_port.h"
+#include "cli/probes/probe.h"
+#include "cli/probes/scheme.h"
+#include "cli/probes/schemes/families.h"
+#include "cli/probes/schemes/probe_factory.h"
+#include "cli/probes/socket/socket_probe.h"
+#include "cli/probes/target.h"
+#include "cli/probes/target_syntax.h"
+#include "cli/probes/wire/amqp_conversation.h"
+#include "cli/probes/wire/conversation.h"
+#include "cli/probes/wire/kafka_conversation.h"
+#include "cli/probes/wire/memcached_conversation.h"
+#include "cli/probes/wire/mongodb_conversation.h"
+#include "cli/probes/wire/mqtt_conversation.h"
+#include "cli/probes/wire/mysql_conversation.h"
+#include "cli/probes/wire/nats_conversation.h"
+#include "cli/probes/wire/postgres_conversation.h"
+#include "cli/probes/wire/redis_conversation.h"
+#include "cli/text/percent.h"
+
+namespace waiter::cli {
+namespace {
+
+absl::Status ParseTcp(std::string_view rest, const Scheme& scheme,
+                      Target& target) {
+  absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme);
+  if (!parts.ok()) return parts.status();
+  target.what =
+      ServerTarget{.host = std::move(parts->host), .port = parts->port};
+  if (parts->path.empty() && !parts->has_user) return absl::OkStatus();
+  return Invalid(absl::StrCat(parts->path.empty()
+                                  ? "no user or password is needed"
+                                  : "nothing may follow host and port",
+                              "; write it as tcp://", parts->authority));
+}
+
+absl::Status ParseUnix(std::string_view rest, const Scheme& scheme,
+                       Target& target) {
+  ServerTarget& server = target.what.emplace<ServerTarget>();
+  server.socket = std::string(rest);
+  absl::Status status = ReadPath(scheme, server.socket);
+  return status.ok() ? CheckSocketPath(server.socket) : status;
+}
+
+// Reads USER:PASSWORD, and the name of the database.
+absl::Status ReadLogin(const UrlParts& parts, bool has_database,
+                       const Scheme& scheme, ServerTarget& server) {
+  const std::pair<std::string_view, std::string_view> user =
+      absl::StrSplit(parts.user_info, absl::MaxSplits(':', 1));
+  server.user = PercentDecoded(user.first);
+  server.password = PercentDecoded(user.second);
+  if (has_database) {
+    std::string_view path = parts.path;
+    absl::ConsumePrefix(&path, "/");
+    server.database = PercentDecoded(path.substr(0, path.find_first_of("/?#")));
+  }
+  for (const std::string* const text :
+       {&server.user, &server.password, &server.database}) {
+    if (absl::StrContains(*text, '\0')) {
+      return InvalidForm("the URL contains a zero byte", scheme);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Reads the host, which may be encoded.
+absl::Status ReadHost(const UrlParts& parts, const Scheme& scheme,
+                      ServerTarget& server) {
+  server.host = PercentDecoded(parts.host);
+  server.port = parts.port;
+  return std::any_of(server.host.begin(), server.host.end(), IsBlankOrControl)
+             ? InvalidForm("not a valid host", scheme)
+             : absl::OkStatus();
+}
+
+absl::Status ParseAnyServer(std::string_view rest, const Scheme& scheme,
+                            UrlRules rules, Target& target) {
+  absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme, rules);
+  if (!parts.ok()) return parts.status();
+  ServerTarget& server = target.what.emplace<ServerTarget>();
+  absl::Status status = ReadHost(*parts, scheme, server);
+  return absl::StartsWith(server.host, "/")
+             ? Invalid("the host is a path; write it as unix:PATH")
+             : status;
+}
+
+absl::Status ParseServer(std::string_view rest, const Scheme& scheme,
+                         Target& target) {
+  return ParseAnyServer(rest, scheme, {}, target);
+}
+
+absl::Status ParseMysql(std::string_view rest, const Scheme& scheme,
+                        Target& target) {
+  return ParseAnyServer(rest, scheme, {.tcp_in_parentheses = true}, target);
+}
+
+absl::Status ParseRedis(std::string_view rest, const Scheme& scheme,
+                        Target& target) {
+  const absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme);
+  if (!parts.ok()) return parts.status();
+  ServerTarget login;
+  absl::Status status =
+      ReadLogin(*parts, /*has_database=*/false, scheme, login);
+  if (status.ok()) status = ParseServer(rest, scheme, target);
+  if (!status.ok()) return status;
+  auto& server = std::get<ServerTarget>(target.what);
+  server.user = std::move(login.user);
+  server.password = std::move(login.password);
+  return absl::OkStatus();
+}
+
+// A host that is a folder stands for the socket that PostgreSQL has there.
+absl::Status ParsePostgres(std::string_view rest, const Scheme& scheme,
+                           Target& target) {
+  const absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme);
+  if (!parts.ok()) return parts.status();
+  ServerTarget& server = target.what.emplace<ServerTarget>();
+  absl::Status status =
+      ReadLogin(*parts, /*has_database=*/true, scheme, server);
+  if (!status.ok()) return status;
+  status = ReadHost(*parts, scheme, server);
+  if (!absl::StartsWith(server.host, "/")) return status;
+  server.socket = absl::StrCat(server.host, "/.s.PGSQL.", server.port);
+  server.host.clear();
+  return CheckSocketPath(server.socket);
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> MakeWith(const Target& target,
+                                                ProbeFactory& factory,
+                                                NewConversation conversation,
+                                                std::string_view note = "") {
+  return std::make_unique<SocketProbe>(
+      factory.loop(), factory.resolver(), std::get<ServerTarget>(target.what),
+      std::move(conversation), factory.family(), note);
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> MakeConnection(const Target& target,
+                                                      ProbeFactory& factory) {
+  return MakeWith(target, factory, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Probe>> MakeWithoutTls(const Target& target,
+                                                      ProbeFactory& factory) {
+  return MakeWith(target, factory, nullptr, ", TLS not checked");
+}
+
+template <std::unique_ptr<Conversation> (*kConversation)()>
+absl::StatusOr<std::unique_ptr<Probe>> MakeServer(const Target& target,
+                                                  ProbeFactory& factory) {
+  return MakeWith(target, factory, kConversation);
+}
+
+template <std::unique_ptr<Conversation> (*kConversation)(),
+          std::unique_ptr<Conversation> (*kLogin)(Login)>
+absl::StatusOr<std::unique_ptr<Probe>> MakeWithLogin(const Target& target,
+                                                     ProbeFactory& factory) {
+  if (!factory.login()) return MakeWith(target, factory, kConversation);
+  const auto& server = std::get<ServerTarget>(target.what);
+  const Login who = {.user = server.user,
+                     .password = server.password,
+                     .database = server.database};
+  return MakeWith(target, factory, [who] { return kLogin(who); });
+}
+
+constexpr auto MakeRedis = MakeWithLogin<NewRedisConversation, NewRedisLogin>;
+constexpr auto MakePostgres =
+    MakeWithLogin<NewPostgresConversation, NewPostgresLogin>;
+constexpr auto MakeMysql = MakeServer<NewMysqlConversation>;
+
+constexpr std::array<Scheme, 2> kSocketSchemes = {{
+    {.name = "tcp",
+     .form = "`tcp://HOST:PORT`, `HOST:PORT`",
+     .ready_when = "the port accepts a connection",
+     .brief = "tcp://HOST:PORT",
+     .example = "tcp://localhost:8080",
+     .parse = ParseTcp,
+     .make = MakeConnection},
+    {.name = "unix",
+     .form = "`unix:PATH`",
+     .ready_when = "the socket accepts a connection; `unix:@NAME` is an "
+                   "abstract socket",
+     .brief = "unix:PATH",
+     .example = "unix:/run/app.sock",
+     .parse = ParseUnix,
+     .make = MakeConnection},
+}};
+
+constexpr Scheme kServerSchemes[] = {
+    {.name = "redis",
+     .form = "`redis://HOST[:6379]`",
+     .ready_when = "the server answers `PING` and has loaded its data",
+     .example = "redis://localhost:6379",
+     .port = 6379,
+     .takes_driver = true,
+     .parse = ParseRedis,
+     .make = MakeRedis},
+    {.name = "rediss",
+     .form = "`rediss://HOST[:6379]`",
+     .ready_when = "the port accepts a connection; TLS is not tried",
+     .example = "rediss://localhost:6379",
+     .port = 6379,
+     .takes_driver = true,
+     .parse = ParseServer,
+     .make = MakeWithoutTls},
+    {.name = "postgres",
+     .form = "`postgres://HOST[:5432]`",
+     .ready_when = "the server accepts log-ins",
+     .example = "postgres://localhost:5432",
+     .port = 5432,
+     .takes_driver = true,
+     .parse = ParsePostgres,
+     .make = MakePostgres},
+    {.name = "postgresql",
+     .example = "postgresql://localhost:5432",
+     .port = 5432,
+     .takes_driver = true,
+     .parse = ParsePostgres,
+     .make = MakePostgres},
+    {.name = "mysql",
+     .form = "`mysql://HOST[:3306]`",
+     .ready_when = "the server accepts log-ins",
+     .example = "mysql://localhost:3306",
+     .port = 3306,
+     .takes_driver = true,
+     .parse = ParseMysql,
+     .make = MakeMysql},
+    {.name = "mariadb",
+     .example = "mariadb://localhost:3306",
+     .port = 3306,
+     .takes_driver = true,
+     .parse = ParseMysql,
+     .make = MakeMysql},
+    {.name = "amqp",
+     .form = "`amqp://HOST[:5672]`",
+     .ready_when = "the broker, such as RabbitMQ, starts to negotiate; for "
+                   "`amqps:` as `rediss:`",
+     .example = "amqp://localhost:5672",
+     .port = 5672,
+     .parse = ParseServer,
+     .make = MakeServer<NewAmqpConversation>},
+    {.name = "amqps",
+     .example = "amqps://localhost:5671",
+     .port = 5671,
+     .parse = ParseServer,
+     .make = MakeWithoutTls},
+    {.name = "kafka",
+     .form = "`kafka://HOST[:9092]`",
+     .ready_when = "the broker answers `ApiVersions`",
+     .example = "kafka://localhost:9092",
+     .port = 9092,
+     .parse = ParseServer,
+     .make = MakeServer<NewKafkaConversation>},
+    {.name = "mongodb",
+     .form = "`mongodb://HOST[:27017]`",
+     .ready_when = "the server answers `hello`, and is primary, secondary or "
+                   "arbiter if it belongs to a replica set",
+     .example = "mongodb://localhost:27017",
+     .port = 27017,
+     .parse = ParseServer,
+     .make = MakeServer<NewMongodbConversation>},
+    {.name = "memcached",
+     .form = "`memcached://HOST[:11211]`",
+     .ready_when = "the server answers `version`",
+     .example = "memcached://localhost:11211",
+     .port = 11211,
+     .parse = ParseServer,
+     .make = MakeServer<NewMemcachedConversation>},
+    {.name = "nats",
+     .form = "`nats://HOST[:4222]`",
+     .ready_when =
+         "the server answers `PING`, or says that it requires a login "
+         "or TLS",
+     .example = "nats://localhost:4222",
+     .port = 4222,
+     .parse = ParseServer,
+     .make = MakeServer<NewNatsConversation>},
+    {.name = "mqtt",
+     .form = "`mqtt://HOST[:1883]`",
+     .ready_when =
+         "the broker answers `CONNECT`, or refuses a client without a "
+         "login; for `mqtts:` as `rediss:`",
+     .example = "mqtt://localhost:1883",
+     .port = 1883,
+     .parse = ParseServer,
+     .make = MakeServer<NewMqttConversation>},
+    {.name = "mqtts",
+     .example = "mqtts://localhost:8883",
+     .port = 8883,
+     .parse = ParseServer,
+     .make = MakeWithoutTls},
+};
+
+}  // namespace
+
+absl::Span<const Scheme> SocketSchemes() { return kSocketSchemes; }
+absl::Span<const Scheme> ServerSchemes() { return kServerSchemes; }
+
+}  // namespace waiter::cli
