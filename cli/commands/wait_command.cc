@@ -155,12 +155,15 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
   for (const Target& target : arguments.targets()) {
     absl::StatusOr<std::unique_ptr<Probe>> probe = factory.Make(target);
     if (!probe.ok()) return probe.status();
+    const absl::StatusOr<std::optional<absl::Duration>> timeout =
+        arguments.wait().ProbeTimeoutOf(target.label,
+                                        HoldOf(arguments, target));
+    if (!timeout.ok()) return timeout.status();
     targets.push_back({.label = target.label,
                        .text = target.text,
                        .probe = *std::move(probe),
                        .operation = OperationOf(arguments, target.text),
-                       .probe_timeout = arguments.wait().ProbeTimeoutOf(
-                           target.label, HoldOf(arguments, target))});
+                       .probe_timeout = *timeout});
   }
   return targets;
 }
@@ -242,6 +245,11 @@ absl::Status UseStateFile(const StateFile& file,
   options.saved = *std::move(saved);
   if (options.saved.started == absl::InfinitePast()) {
     options.saved.started = GetRealClock().TimeNow();
+    options.saved.limit = *options.policy.timeout;
+  } else {
+    options.resumed_with = *options.policy.timeout;
+    options.policy.timeout =
+        options.saved.limit.value_or(*options.policy.timeout);
   }
   return file.Write(options.saved);
 }
@@ -430,8 +438,9 @@ int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
     DieOf(end->exit_code - kSignalCode);
     return end->exit_code;
   }
-  const bool has_program =
-      kind != WaitArguments::Kind::kExec && !arguments.words().empty();
+  const bool has_program = kind != WaitArguments::Kind::kExec &&
+                           !arguments.words().empty() &&
+                           end->reason != "slice";
   const bool go_on = end->exit_code == 0 || arguments.wait().run_anyway();
   if (!has_program || !go_on) return end->exit_code;
   out << std::flush;

@@ -129,6 +129,8 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.HideValues("shared-rate");
   flags.Add("state", "FILE", "keep the state of the run, to go on if killed",
             state_file_);
+  flags.Add("slice", "25s", "for --state: how long to wait before exit code 75",
+            slice_);
   flags.Add("learn", "FILE", "poll by how long waits in FILE[:OPERATION] took",
             [this](std::string_view text) {
               absl::StatusOr<LearnedName> name = ParseLearnedName(text);
@@ -192,6 +194,9 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   options.policy.confirm.hold_for = hold_;
   options.policy.confirm.successes = successes_;
   options.policy.poll_timeout = probe_timeout_;
+  if (absl::Status status = ApplySlice(flags, options); !status.ok()) {
+    return status;
+  }
   // The only poll has all the time of a poll.
   if (*options.policy.timeout > absl::ZeroDuration()) {
     options.policy.polls.last_timeout = kFinalPollTimeout;
@@ -212,12 +217,42 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   return options;
 }
 
-std::optional<absl::Duration> WaitFlags::ProbeTimeoutOf(
+absl::StatusOr<std::optional<absl::Duration>> WaitFlags::ProbeTimeoutOf(
     const std::string& label, absl::Duration hold) const {
   const auto found = probe_timeouts_.find(label);
   const bool has_own = found != probe_timeouts_.end();
   if (!has_own && hold == absl::ZeroDuration()) return std::nullopt;
-  return (has_own ? found->second : probe_timeout_) + hold;
+  const absl::Duration timeout =
+      (has_own ? found->second : probe_timeout_) + hold;
+  if (slice_ > absl::ZeroDuration() && timeout >= slice_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a poll of ", label, " may take ", absl::FormatDuration(timeout),
+        ", and --slice=", absl::FormatDuration(slice_),
+        " would end before it; raise --slice"));
+  }
+  return timeout;
+}
+
+absl::Status WaitFlags::ApplySlice(const Flags& flags,
+                                   WaitRunOptions& options) const {
+  if (!flags.Given("slice")) return absl::OkStatus();
+  const std::string label = flags.Label("slice");
+  if (!flags.Given("state")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": it needs --state=FILE, to resume from there"));
+  }
+  if (slice_ < absl::Milliseconds(100)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": it must be at least 100ms"));
+  }
+  options.slice = slice_;
+  absl::Duration& poll = options.policy.poll_timeout;
+  if (!flags.Given("probe-timeout")) poll = std::min(poll, slice_ / 2);
+  if (poll < slice_) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      label, "=", absl::FormatDuration(slice_), ": it must be longer than ",
+      flags.Label("probe-timeout"), "=", absl::FormatDuration(poll),
+      ", so that a poll can end"));
 }
 
 absl::StatusOr<size_t> WaitFlags::Needed(const Flags& flags,

@@ -53,8 +53,9 @@ class WaitFlags {
 
   // Returns the time for each poll of the target that is called `label`, in
   // which the target may hold a request for `hold`. Unset: that of all targets.
-  std::optional<absl::Duration> ProbeTimeoutOf(const std::string& label,
-                                               absl::Duration hold) const;
+  // An error says that such a poll does not fit into --slice.
+  absl::StatusOr<std::optional<absl::Duration>> ProbeTimeoutOf(
+      const std::string& label, absl::Duration hold) const;
 
   // Whether PROGRAM runs even if the wait failed.
   bool run_anyway() const { return run_anyway_; }
@@ -78,6 +79,7 @@ class WaitFlags {
 
  private:
   absl::StatusOr<size_t> Needed(const Flags& flags, size_t targets) const;
+  absl::Status ApplySlice(const Flags& flags, WaitRunOptions& options) const;
   absl::Status ApplyExpectation(const Flags& flags, WaitOptions& policy) const;
 
   PolicyFlags policy_;
@@ -99,6 +101,7 @@ class WaitFlags {
   bool run_anyway_ = false;
   std::optional<SharedRate> shared_rate_;
   std::string state_file_;
+  absl::Duration slice_;
   std::optional<LearnedName> learn_;
   LearnedDelaysOptions learned_;
   absl::Duration kill_after_ = absl::Seconds(2);

@@ -159,6 +159,9 @@ std::string FailureReason(const RunState& run, const RunEnd& end) {
     return absl::StrCat(unready, " when --max-errors was reached,",
                         AfterText(run));
   }
+  if (end.reason == "slice") {
+    return absl::StrCat(unready, AfterText(run));
+  }
   if (end.reason == "failed") {
     const auto failed =
         std::count_if(run.targets.begin(), run.targets.end(), HasFailed);
@@ -215,13 +218,19 @@ std::string FailureLine(const RunState& run, const RunEnd& end) {
                     run.targets.size() > 1 ? NameText(first) + " " : "",
                     LastText(run, first, kDetailColumns));
   }
+  if (end.reason == "slice") {
+    absl::StrAppend(&line, "; to continue, run this command again",
+                    end.next_poll >= absl::Seconds(1)
+                        ? absl::StrCat(" in ", TimeText(end.next_poll))
+                        : "");
+  }
   return line + "\n";
 }
 
 void FailureMessage::OnDone(const RunState& run, const RunEnd& end) {
   if (end.reason == "ready") return;
-  err_ << (extent_ == Extent::kAll ? FailureText(run, end)
-                                   : FailureLine(run, end))
+  const bool in_full = extent_ == Extent::kAll && end.reason != "slice";
+  err_ << (in_full ? FailureText(run, end) : FailureLine(run, end))
        << std::flush;
 }
 

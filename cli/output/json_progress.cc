@@ -150,6 +150,7 @@ void JsonProgress::OnDone(const RunState& run, const RunEnd& end) {
   event["exit_code"] = end.exit_code;
   event["reason"] = Text(end.reason);
   if (!end.detail.empty()) event["detail"] = Text(end.detail);
+  if (end.reason == "slice") event["next_ms"] = Milliseconds(end.next_poll);
   event["targets"] = std::move(targets);
   WriteLine(event);
 }

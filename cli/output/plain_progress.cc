@@ -41,6 +41,19 @@ absl::Duration HeartbeatAfter(absl::Duration elapsed) {
   return absl::Floor(elapsed, absl::Minutes(2)) + absl::Minutes(2);
 }
 
+// Returns ", resumed after 12s of 1m".
+std::string ResumedText(const RunState& run) {
+  std::string text = absl::StrCat(", resumed after ", TimeText(run.elapsed));
+  if (run.timeout < absl::InfiniteDuration()) {
+    absl::StrAppend(&text, " of ", TimeText(run.timeout));
+  }
+  if (*run.resumed_with != run.timeout) {
+    absl::StrAppend(&text, "; the first start has set the limit, and ",
+                    TimeText(*run.resumed_with), " is not used");
+  }
+  return text;
+}
+
 std::string StartText(const RunState& run) {
   std::string text = run.gone ? "waiting until gone: " : "waiting for ";
   if (run.needed < run.targets.size()) {
@@ -60,6 +73,7 @@ std::string StartText(const RunState& run) {
                                        ")"));
   }
   absl::StrAppend(&text, absl::StrJoin(names, ", "));
+  if (run.resumed_with.has_value()) return text + ResumedText(run);
   if (run.timeout == absl::InfiniteDuration())
     return text + ", without a limit";
   if (run.timeout == absl::ZeroDuration()) return text + ", polling once";

@@ -18,6 +18,9 @@ namespace waiter::cli {
 // The command line, a variable or an input makes no sense.
 inline constexpr int kUsageError = 2;
 
+// The slice of a wait is over and the wait is not: the same command resumes it.
+inline constexpr int kSliceOver = 75;
+
 // `waiter` itself failed.
 inline constexpr int kOwnFailure = 125;
 

@@ -76,16 +76,23 @@ struct RunState {
   absl::Duration timeout;  // May be infinite.
   absl::Duration elapsed;  // At the time of the call.
   absl::Time started;      // By the wall clock, for logs.
+
+  // Set if an earlier process started the run: the limit that this one asked
+  // for, which is not used if it differs from `timeout`.
+  std::optional<absl::Duration> resumed_with = std::nullopt;
 };
 
 // How a run ended. `reason` is one of "ready", "failed", "guard", "deadline",
-// "attempts", "errors", "interrupted", "invalid".
+// "attempts", "errors", "slice", "interrupted", "invalid".
 struct RunEnd {
   int exit_code;
   std::string reason;
 
   // Details for people, such as what the guard saw, or "SIGINT". May be empty.
   std::string detail = {};
+
+  // For "slice": the time until the next poll.
+  absl::Duration next_poll = absl::ZeroDuration();
 };
 
 // Listens to a run, on the thread of the run. `target` is an index of

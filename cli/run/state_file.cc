@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ absl::StatusOr<SavedTarget> ParseTarget(const nlohmann::json& json) {
       target.text = *text;
     } else if (name == "ready" && value.is_boolean()) {
       target.ready = value == true;
+    } else if (name == "polls" && value.is_number_unsigned()) {
+      target.polls = value.get<int64_t>();
     } else if (name == "wait" && text != nullptr) {
       absl::StatusOr<WaitToken> wait =
           WaitToken::Parse(absl::HexStringToBytes(*text));
@@ -95,17 +98,19 @@ std::string FormatSavedRun(const SavedRun& run) {
     nlohmann::ordered_json json = {{"target", target.text}};
     if (target.ready) {
       json["ready"] = true;
+      json["polls"] = target.polls;
     } else if (!target.wait.empty()) {
       json["wait"] = absl::BytesToHexString(target.wait.bytes());
     }
     targets.push_back(std::move(json));
   }
-  return absl::StrCat(
-      JsonText({{"version", kVersion},
-                {"started", absl::FormatTime(absl::RFC3339_full, run.started,
-                                             absl::UTCTimeZone())},
-                {"targets", std::move(targets)}}),
-      "\n");
+  nlohmann::ordered_json json = {
+      {"version", kVersion},
+      {"started", absl::FormatTime(absl::RFC3339_full, run.started,
+                                   absl::UTCTimeZone())}};
+  if (run.limit.has_value()) json["limit"] = absl::FormatDuration(*run.limit);
+  json["targets"] = std::move(targets);
+  return absl::StrCat(JsonText(json), "\n");
 }
 
 absl::StatusOr<SavedRun> ParseSavedRun(std::string_view contents) {
@@ -130,6 +135,16 @@ absl::StatusOr<SavedRun> ParseSavedRun(std::string_view contents) {
       !absl::ParseTime(absl::RFC3339_full, *started, &run.started, &error) ||
       targets == nullptr || !targets->is_array()) {
     return Invalid("it lacks the start or the targets of the run");
+  }
+  if (const nlohmann::json* const limit = FindMember(*json, "limit");
+      limit != nullptr) {
+    const auto* const text = limit->get_ptr<const std::string*>();
+    absl::Duration parsed;
+    if (text == nullptr || !absl::ParseDuration(*text, &parsed) ||
+        parsed < absl::ZeroDuration()) {
+      return Invalid("its limit is not a duration");
+    }
+    run.limit = parsed;
   }
   for (const nlohmann::json& each : *targets) {
     absl::StatusOr<SavedTarget> target = ParseTarget(each);

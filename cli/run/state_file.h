@@ -3,8 +3,9 @@
 
 // The file of --state, by which a run that was killed goes on where it was:
 //
-//   {"version": 1, "started": "2026-03-01T08:00:00.25+00:00", "targets": [
-//     {"target": "db=tcp:db:5432", "ready": true},
+//   {"version": 1, "started": "2026-03-01T08:00:00.25+00:00", "limit": "1m0s",
+//    "targets": [
+//     {"target": "db=tcp:db:5432", "ready": true, "polls": 3},
 //     {"target": "file:/run/up", "wait": "d757010..."}]}
 //
 //   const waiter::cli::StateFile file(path);
@@ -16,6 +17,8 @@
 #ifndef WAITER_CLI_RUN_STATE_FILE_H_
 #define WAITER_CLI_RUN_STATE_FILE_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,11 +34,15 @@ namespace waiter::cli {
 struct SavedTarget {
   std::string text;     // The target as it was given.
   bool ready = false;   // It was found ready, so no wait is left.
+  int64_t polls = 0;    // Polls that it took; unknown (0) unless ready.
   WaitToken wait = {};  // Empty until the first poll has been made.
 };
 
 struct SavedRun {
   absl::Time started = absl::InfinitePast();  // Infinite past: not yet.
+
+  // The limit of the wait, which the first start has set.
+  std::optional<absl::Duration> limit = std::nullopt;
   std::vector<SavedTarget> targets = {};
 };
 

@@ -44,6 +44,7 @@ RunState InitialState(const std::vector<WaitTarget>& targets,
   state.gone = options.rules.gone;
   state.timeout = options.policy.timeout.value_or(absl::InfiniteDuration());
   state.started = started;
+  state.resumed_with = options.resumed_with;
   for (const WaitTarget& target : targets) {
     state.targets.push_back({.label = target.label, .text = target.text});
   }
@@ -161,12 +162,17 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
 RunEnd WaitRun::Run() {
   Tell([&](RunListener& listener) { listener.OnStart(state_); });
   Tick();
+  if (options_.slice.has_value()) {
+    slice_ = loop_.CallAfter(*options_.slice, [this] { EndSlice(); });
+  }
   do {
     RunRound();
     ++rounds_;
   } while (MustLookAgain());
   tick_ = {};
-  if (options_.state_file != nullptr && end_->reason != "interrupted") {
+  slice_ = {};
+  if (options_.state_file != nullptr && end_->reason != "interrupted" &&
+      end_->reason != "slice") {
     save_status_.Update(options_.state_file->Remove());
   }
   Tell([&](RunListener& listener) { listener.OnDone(state_, *end_); });
@@ -203,6 +209,7 @@ bool WaitRun::WasReady(size_t target) const {
 void WaitRun::SkipReady(size_t target) {
   state_.targets[target].phase = TargetState::Phase::kEnded;
   state_.targets[target].reason = StopReason::kSuccess;
+  state_.targets[target].attempts = saved_.targets[target].polls;
   WaitEnded(target);
 }
 
@@ -275,6 +282,7 @@ void WaitRun::WaitEnded(size_t target) {
   ++(reason == StopReason::kSuccess ? ready_ : unready_);
   if (reason == StopReason::kSuccess) {
     saved_.targets[target].ready = true;
+    saved_.targets[target].polls = state_.targets[target].attempts;
     is_saved_ = false;
   }
   if (end_.has_value()) return;
@@ -305,6 +313,19 @@ RunEnd WaitRun::EndFor(StopReason reason) const {
     default:
       return {.exit_code = options_.failure_code, .reason = "failed"};
   }
+}
+
+void WaitRun::EndSlice() {
+  absl::Duration next = absl::InfiniteDuration();
+  for (const TargetState& target : state_.targets) {
+    if (target.phase == TargetState::Phase::kEnded) continue;
+    const absl::Duration due =
+        target.phase == TargetState::Phase::kSleeping
+            ? target.last_ended + target.next_delay - Elapsed()
+            : absl::ZeroDuration();
+    next = std::min(next, std::max(due, absl::ZeroDuration()));
+  }
+  Stop({.exit_code = kSliceOver, .reason = "slice", .next_poll = next});
 }
 
 void WaitRun::Tick() {

@@ -67,11 +67,18 @@ struct WaitRunOptions {
   // wait.
   std::optional<int64_t> max_errors = std::nullopt;
 
-  // If set, the run goes on from `saved`, which has all targets, and keeps its
+  // If set, the run resumes from `saved`, which has all targets, and keeps its
   // state in this file, which must outlive the run. The file is removed when
-  // the run ends, unless the run was interrupted.
+  // the run ends, unless it can be resumed: after an interrupt or a slice.
   const StateFile* state_file = nullptr;
   SavedRun saved = {};
+
+  // The limit that was asked for, if an earlier process started the run.
+  std::optional<absl::Duration> resumed_with = std::nullopt;
+
+  // If set, the run ends after this time with `kSliceOver` unless it has ended
+  // before. Needs `state_file`.
+  std::optional<absl::Duration> slice = std::nullopt;
 
   int timeout_code = 124;
   int failure_code = 1;
@@ -123,6 +130,7 @@ class WaitRun : private TargetEvents {
   bool MustLookAgain() const;
 
   RunEnd EndFor(StopReason reason) const;
+  void EndSlice();
   void Tick();
 
   template <typename Call>
@@ -137,6 +145,7 @@ class WaitRun : private TargetEvents {
   const MonotonicTime start_;
   RunState state_;
   EventLoop::Watch tick_;
+  EventLoop::Watch slice_;
 
   size_t rounds_ = 0;  // That have ended.
 

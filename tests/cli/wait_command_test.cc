@@ -221,6 +221,56 @@ TEST_F(WaitCommandTest, StateLetsAKilledRunGoOn) {
   std::filesystem::remove(count);
 }
 
+TEST_F(WaitCommandTest, SliceSaysWhatIsMissingAndTheNextCallResumes) {
+  const std::string directory = testing::TempDir();
+  const std::string state = absl::StrCat(directory, "/slice.", getpid());
+  const std::string ready = absl::StrCat(directory, "/ready.", getpid());
+  std::vector<std::string> arguments = {
+      absl::StrCat("--state=", state), "--slice=200ms", "--timeout=30s",
+      "--every=5s", "--run-anyway", absl::StrCat("late=file:", ready), "--",
+      "echo", "RAN"};
+  WaiterProcess first(arguments);
+  EXPECT_EQ(first.Wait(), 75);
+  EXPECT_THAT(first.out(), IsEmpty());
+  EXPECT_THAT(first.err(),
+              AllOf(HasSubstr("waiter: late was not ready after 2"),
+                    HasSubstr("of 30s; no such file; to continue, run "
+                              "this command again in 4.8s\n")));
+  arguments[1] = "--slice=10s";
+  arguments[2] = "--timeout=2s";
+  std::ofstream(ready) << "x";
+  WaiterProcess second(arguments);
+  EXPECT_EQ(second.Wait(), 0);
+  EXPECT_THAT(second.err(),
+              AllOf(HasSubstr("resumed after "),
+                    HasSubstr("of 30s; the first start has set the limit, and "
+                              "2s is not used"),
+                    HasSubstr("ready after 2 polls")));
+  EXPECT_EQ(second.out(), "RAN\n");
+  std::filesystem::remove(ready);
+}
+
+TEST_F(WaitCommandTest, SliceThatNoPollFitsIntoIsRefused) {
+  struct Row {
+    std::vector<std::string> flags;
+    std::string_view error;
+  };
+  const std::vector<Row> rows = {
+      {{"--slice=25s"}, "--slice: it needs --state=FILE, to resume from there"},
+      {{"--slice=10ms", "--state=s"}, "--slice: it must be at least 100ms"},
+      {{"--slice=5s", "--state=s", "--probe-timeout=5s"},
+       "--slice=5s: it must be longer than --probe-timeout=5s"},
+      {{"--slice=5s", "--state=s", "--probe-timeout@x=6s"},
+       "a poll of x may take 6s, and --slice=5s would end before it"}};
+  for (const Row& row : rows) {
+    std::vector<std::string> arguments = row.flags;
+    arguments.emplace_back("x=file:/nowhere");
+    WaiterProcess waiter(arguments);
+    EXPECT_EQ(waiter.Wait(), 2);
+    EXPECT_THAT(waiter.err(), HasSubstr(row.error));
+  }
+}
+
 TEST_F(WaitCommandTest, RunAnywayRunsTheProgramAfterAFailure) {
   WaiterProcess waiter(
       {DeadUrl(), "--timeout=0", "--run-anyway", "--", "echo", "RAN"});

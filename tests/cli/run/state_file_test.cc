@@ -36,8 +36,9 @@ SavedRun SomeRun() {
   const absl::Time wall = absl::FromUnixNanos(1'800'000'000'123'456'789);
   WaitState state = {.start = now, .deadline = now, .asleep = true};
   return {.started = wall,
+          .limit = absl::Minutes(1),
           .targets = {
-              {.text = "tcp:db:5432", .ready = true},
+              {.text = "tcp:db:5432", .ready = true, .polls = 3},
               {.text = "http://h/\"\xC3\xA9",
                .wait = SaveWait(state, WaitReport(), "h", now, {now, wall})},
               {.text = "file:x"}}};
@@ -49,10 +50,12 @@ TEST(SavedRunTest, RunComesBackAsItWas) {
 
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->started, run.started);
+  EXPECT_EQ(parsed->limit, run.limit);
   ASSERT_EQ(parsed->targets.size(), run.targets.size());
   for (size_t i = 0; i < run.targets.size(); ++i) {
     EXPECT_EQ(parsed->targets[i].text, run.targets[i].text);
     EXPECT_EQ(parsed->targets[i].ready, run.targets[i].ready);
+    EXPECT_EQ(parsed->targets[i].polls, run.targets[i].polls);
     EXPECT_EQ(parsed->targets[i].wait.bytes(), run.targets[i].wait.bytes());
   }
 }
@@ -97,6 +100,12 @@ TEST(SavedRunTest, ErrorsSayWhatIsWrong) {
        "target 1: a target is no object"},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"raedy": true}]})",
        "target 1: a target has a member \"raedy\""},
+      {R"({"version": 1, "started": "infinite-past", "limit": "soon", "targets": []})",
+       "its limit is not a duration"},
+      {R"({"version": 1, "started": "infinite-past", "limit": 5, "targets": []})",
+       "its limit is not a duration"},
+      {R"({"version": 1, "started": "infinite-past", "targets": [{"polls": -1}]})",
+       "target 1: a target has a member \"polls\""},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"ready": 1}]})",
        "target 1: a target has a member \"ready\""},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"wait": "d7"}]})",

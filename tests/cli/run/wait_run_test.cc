@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -117,9 +118,16 @@ class Recorder : public RunListener {
   void OnTick(const RunState& /*run*/) override { ++ticks; }
   void OnDone(const RunState& run, const RunEnd& end) override {
     Write(run, absl::StrCat("done: ", end.exit_code, " ", end.reason));
+    last_end = end;
+    attempts.clear();
+    for (const TargetState& target : run.targets) {
+      attempts.push_back(target.attempts);
+    }
   }
 
   std::vector<std::string> lines;
+  RunEnd last_end = {};
+  std::vector<int64_t> attempts;  // Of each target.
   int ticks = 0;
 
  private:
@@ -650,6 +658,45 @@ TEST_F(SavedRunTest, RunOfWhichAllWasReadyIsReadyWithoutAPoll) {
   EXPECT_THAT(RunToTheEnd(), ElementsAre("500ms start", "500ms a ends: success",
                                          "500ms done: 0 ready"));
   EXPECT_FALSE(FileExists());
+}
+
+TEST_F(SavedRunTest, SliceEndsARunThatTheNextOneResumes) {
+  options_.slice = absl::Milliseconds(1500);
+  Add({{NotYet()}});
+  EXPECT_THAT(RunToTheEnd(),
+              ElementsAre("0 start", "0 a not ready: starting, next in 1s",
+                          "1s a not ready: starting, next in 1s",
+                          "1.5s a ends: cancelled", "1.5s done: 75 slice"));
+  EXPECT_TRUE(FileExists());
+  EXPECT_EQ(recorder_.last_end.next_poll, absl::Milliseconds(500));
+  options_.slice = absl::Seconds(25);
+  Add({{NotYet()}, {Ready()}});
+  EXPECT_THAT(RunToTheEnd(),
+              ElementsAre("1.5s start", "2s a not ready: starting, next in 1s",
+                          "3s a success", "3s a ends: success",
+                          "3s done: 0 ready"));
+  EXPECT_FALSE(FileExists());
+}
+
+TEST_F(SavedRunTest, AllSlicesHaveOneDeadline) {
+  options_.slice = absl::Seconds(2);
+  for (int i = 0; i < 2; ++i) {
+    Add({{NotYet()}});
+    EXPECT_EQ(RunToTheEnd().back(),
+              absl::StrCat(2 * (i + 1), "s done: 75 slice"));
+  }
+  Add({{NotYet()}});
+  EXPECT_EQ(RunToTheEnd().back(), "5s done: 124 deadline");
+}
+
+TEST_F(SavedRunTest, PollThatAFormerRunFinishedIsNotForgottenWhenReady) {
+  Add({{NotYet()}, {Ready()}});
+  Add({{NotYet()}});
+  RunFor(absl::Milliseconds(1500));
+  Add({{Fatal()}});
+  Add({{Ready()}});
+  RunToTheEnd();
+  EXPECT_THAT(recorder_.attempts, ElementsAre(2, 3));
 }
 
 TEST_F(SavedRunTest, EveryEndRemovesTheFile) {
