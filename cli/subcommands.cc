@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "cli/commands/budgets_command.h"
 #include "cli/commands/durable_command.h"
+#include "cli/commands/mcp_command.h"
 #include "cli/commands/plan_command.h"
 #include "cli/commands/report_command.h"
 #include "cli/commands/simulate_command.h"
@@ -48,6 +49,7 @@ Subcommands MakeSubcommands() {
   subcommands.push_back(std::make_unique<SimulateCommand>());
   subcommands.push_back(std::make_unique<BudgetsCommand>());
   subcommands.push_back(std::make_unique<DurableCommand>());
+  subcommands.push_back(std::make_unique<McpCommand>());
   return subcommands;
 }
 
@@ -81,8 +83,7 @@ void PrintSubcommands(const Subcommands& subcommands, std::ostream& out) {
   for (const auto& subcommand : subcommands) {
     if (!subcommand->name().empty()) names.push_back(subcommand->name());
   }
-  out << absl::StrFormat("  %-26s commands; see --help\n",
-                         absl::StrJoin(names, ", "));
+  out << absl::StrFormat("  %-26s commands\n", absl::StrJoin(names, ", "));
   out << absl::StrFormat("  %-26s print the version\n", kVersionFlag);
 }
 

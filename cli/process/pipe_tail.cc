@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cli/loop/event_loop.h"
@@ -42,8 +43,9 @@ int MoveUp(int& end) {
 }  // namespace
 
 PipeTail::PipeTail(EventLoop& loop, size_t limit,
-                   std::function<void()> on_closed)
-    : limit_(limit) {
+                   std::function<void()> on_closed,
+                   std::function<void(std::string_view)> on_data)
+    : limit_(limit), on_data_(std::move(on_data)) {
   if (pipe2(ends_.data(), O_CLOEXEC) != 0) {
     error_ = errno;
     return;
@@ -92,6 +94,7 @@ void PipeTail::Read(size_t most) {
 }
 
 void PipeTail::Keep(const char* data, size_t size) {
+  if (on_data_) return on_data_({data, size});
   kept_.append(data, size);
   // Not every time, because erasing moves all kept bytes.
   if (kept_.size() > 2 * limit_) kept_.erase(0, kept_.size() - limit_);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "cli/loop/event_loop.h"
 
@@ -26,7 +27,9 @@ namespace waiter::cli {
 class PipeTail {
  public:
   // Calls `on_closed` once, on the loop, when every writer has closed the pipe.
-  PipeTail(EventLoop& loop, size_t limit, std::function<void()> on_closed);
+  // If there is an `on_data`, it gets all bytes, and none are kept.
+  PipeTail(EventLoop& loop, size_t limit, std::function<void()> on_closed,
+           std::function<void(std::string_view)> on_data = nullptr);
   ~PipeTail();
 
   PipeTail(const PipeTail&) = delete;
@@ -55,6 +58,7 @@ class PipeTail {
   void Keep(const char* data, size_t size);
 
   size_t limit_;
+  std::function<void(std::string_view)> on_data_;
   int error_ = 0;
   std::array<int, 2> ends_ = {-1, -1};
   std::string kept_;

@@ -96,10 +96,13 @@ std::string_view LastLine(std::string_view output) {
       output.substr(output.find_last_of("\r\n") + 1));
 }
 
-Process::Process(ProcessReaper& reaper, const Command& command, Done done)
+Process::Process(ProcessReaper& reaper, const Command& command, Done done,
+                 std::function<void(std::string_view)> on_output)
     : reaper_(reaper),
       done_(std::move(done)),
-      out_(reaper.loop(), kKeptOut, [this] { FinishIfComplete(); }),
+      out_(
+          reaper.loop(), kKeptOut, [this] { FinishIfComplete(); },
+          std::move(on_output)),
       err_(reaper.loop(), kKeptErr, [this] { FinishIfComplete(); }) {
   int error = out_.error() != 0 ? out_.error() : err_.error();
   if (error == 0) {

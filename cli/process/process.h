@@ -93,8 +93,11 @@ class Process {
 
   // Starts `command`, and calls `done` once, on the loop, when it has ended.
   // Descendants that have stdout or stderr open delay the call by at most 100
-  // ms; they may go on. Requires at least one word.
-  Process(ProcessReaper& reaper, const Command& command, Done done);
+  // ms; they may go on. Requires at least one word. If there is an `on_output`,
+  // it gets what is written to stdout, on the loop, in place of `ProcessEnd`;
+  // it must not destroy this.
+  Process(ProcessReaper& reaper, const Command& command, Done done,
+          std::function<void(std::string_view)> on_output = nullptr);
 
   // Terminates a child that still runs, as `Terminate` does. The reaper sees it
   // to its end.

@@ -48,7 +48,7 @@ complete_words() {
     bash "$texts/waiter.bash" "$@" 2>&1
 }
 
-for line in '' exec operation plan report budgets 'simulate budgets' 'simulate fleet' 'simulate contention' 'simulate learned' \
+for line in '' exec operation plan report budgets mcp 'simulate budgets' 'simulate fleet' 'simulate contention' 'simulate learned' \
   'durable add' 'durable work' 'durable status' 'durable list' 'durable show' 'durable notify' 'durable cancel' 'durable forget' 'durable move' 'durable check'; do
   # shellcheck disable=SC2086 # words
   expected=$(flags_of $line)
@@ -65,7 +65,7 @@ for line in '' exec operation plan report budgets 'simulate budgets' 'simulate f
     "$(sed -nE "s/^complete -c waiter -n '__waiter_is${line:+ $line}' -l ([a-z0-9-]+) .*/--\1/p" "$texts/waiter.fish")"
 done
 
-same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// mqtt:// ws:// wss:// dns: file: log: systemd: docker: kubernetes: pid: exec: exec operation plan report simulate budgets durable' \
+same 'subcommands and targets' 'tcp:// unix: http:// https:// http+unix:// grpc:// grpcs:// redis:// rediss:// postgres:// mysql:// amqp:// kafka:// mongodb:// memcached:// nats:// mqtt:// ws:// wss:// dns: file: log: systemd: docker: kubernetes: pid: exec: exec operation plan report simulate budgets durable mcp' \
   "$(complete_words waiter '')"
 same 'a scheme' 'postgres:// pid: plan' "$(complete_words waiter p)"
 same 'a target after a flag has no subcommand' 'pid: postgres://' "$(complete_words waiter --any p)"
