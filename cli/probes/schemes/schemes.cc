@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -28,11 +29,12 @@ const Scheme* RowOf(std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
-// Returns `words` in lines of at most 79 columns that begin with `indent`, with
+constexpr size_t kColumns = 79;
+
+// Returns `words` in lines of at most `kColumns` that begin with `indent`, with
 // `separator` between them.
 std::string Wrapped(const std::vector<std::string>& words,
                     std::string_view indent, std::string_view separator) {
-  constexpr size_t kColumns = 79;
   std::string text;
   size_t columns = 0;
   for (const std::string_view word : words) {
@@ -91,7 +93,22 @@ std::string SchemesSummary() {
   for (const Scheme* const row : AllSchemes()) {
     if (!row->brief.empty()) briefs.emplace_back(row->brief);
   }
-  return Wrapped(briefs, "  ", "  ");
+  std::string text = Wrapped(briefs, "  ", "  ");
+  text.pop_back();
+  std::string_view separator = "  ";
+  size_t columns = text.size() - (text.rfind('\n') + 1);
+  for (const Scheme* const row : AllSchemes()) {
+    const std::string_view name = row->name;
+    const bool is_variant =
+        absl::StrContains(name, '+') ||
+        RowOf(name.substr(0, name.size() - 1)) != nullptr;  // TLS.
+    if (!row->brief.empty() || row->form.empty() || is_variant) continue;
+    columns += separator.size() + name.size();
+    if (columns + 4 > kColumns) break;
+    absl::StrAppend(&text, separator, name);
+    separator = " ";
+  }
+  return text + " ...\n";
 }
 
 std::string SchemesHelp() {

@@ -30,7 +30,7 @@ size_t SchemeLength(std::string_view text);
 const Scheme* FindScheme(std::string_view text);
 
 // Returns the lines about targets of `waiter --help`, each with its end: those
-// that have a `brief`.
+// that have a `brief`, and the names of some others.
 std::string SchemesSummary();
 
 // Returns the lines of `waiter --help=targets`, each with its end. For each row
