@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -27,6 +28,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "cli/charts/chart.h"
 #include "cli/flags/flags.h"
@@ -68,6 +70,22 @@ std::string PageProgram() {
     if (access(beside.c_str(), X_OK) == 0) return beside.string();
   }
   return std::string(kPageProgram);
+}
+
+// Returns an error if the page program is neither beside this one nor in PATH.
+absl::Status CheckPageProgram() {
+  const std::string program = PageProgram();
+  if (program != kPageProgram) return absl::OkStatus();
+  const char* const path =
+      std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
+  for (const auto folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    if (access(absl::StrCat(folder, "/", program).c_str(), X_OK) == 0) {
+      return absl::OkStatus();
+    }
+  }
+  return absl::InvalidArgumentError(
+      "the program waiter-page, which makes pages, is neither beside this one "
+      "nor in PATH; tools/page in the source of Waiter builds it");
 }
 
 bool WriteAll(int fd, std::string_view text) {
@@ -153,7 +171,11 @@ absl::Status WritePage(std::string_view flag, const std::string& file,
 void ChartOutput::AddTo(Flags& flags, std::vector<std::string> charts) {
   flags.Add("vega", "FILE", "write a chart as a Vega-Lite specification",
             vega_);
-  flags.Add("html", "FILE", "write all charts as one page", html_);
+  flags.Add("html", "FILE", "write all charts as one page",
+            [this](std::string_view file) {
+              html_ = std::string(file);
+              return CheckPageProgram();
+            });
   if (charts.size() < 2) return;
   std::string help = absl::StrJoin(charts, ", ");
   flags.Add(

@@ -38,7 +38,11 @@ std::string TradeOffText(const std::vector<sim::TradeOff>& points) {
                           point.mean_polls, TimeText(point.p50_delay),
                           TimeText(point.p95_delay), 100 * point.missed);
   }
-  return absl::StrCat(text, "* no other has fewer polls and is no later\n\n");
+  return absl::StrCat(
+      text,
+      "polls: mean of a wait; late: from ready to the poll that finds it;\n"
+      "missed: waits whose limit comes first; *: no other policy has fewer "
+      "polls\nwithout being later\n\n");
 }
 
 nlohmann::ordered_json Milliseconds(absl::Duration time) {
@@ -73,24 +77,37 @@ nlohmann::ordered_json Array(const std::vector<Item>& items, ToJson to_json) {
   return array;
 }
 
+// Returns the part about durations of the operation, which are known.
+std::string ComparisonText(const PlannedPolicy& planned) {
+  const absl::Duration median = planned.ready->Median();
+  std::string text =
+      absl::StrCat("policies for an operation that takes ", TimeText(median),
+                   " (median; the distribution is ", planned.ready->ToString(),
+                   "):\n\n", TradeOffText(Sorted(planned.points)),
+                   "proposal: ", planned.proposal, "\n\n");
+  if (planned.timeout < median) {
+    absl::StrAppend(&text, "The limit of ", TimeText(planned.timeout),
+                    " is shorter than half of these durations, so most waits "
+                    "miss it; raise --timeout.\n\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string PlanText(const PlannedPolicy& planned, int rows) {
-  std::string text;
-  if (planned.ready.has_value()) {
-    absl::StrAppend(&text, "what takes ", planned.ready->ToString(), "\n\n",
-                    TradeOffText(Sorted(planned.points)),
-                    "proposal: ", planned.proposal, "\n\n");
-  }
+  std::string text = planned.ready.has_value() ? ComparisonText(planned) : "";
   const sim::Plan& plan = planned.plan;
   const absl::Duration end = planned.timeout == absl::InfiniteDuration()
                                  ? plan.example.back()
                                  : planned.timeout;
   return absl::StrCat(
       text, sim::PlanTable(plan, rows),
-      absl::StrFormat("\n0 %s %s\n", sim::Timeline(plan.example, end, 64),
-                      TimeText(end)),
-      absl::StrFormat("%.1f polls%s in a wait that goes on to its end\n",
+      absl::StrFormat("\none wait, with | for a poll and # for several:\n"
+                      "0 %s %s\n",
+                      sim::Timeline(plan.example, end, 64), TimeText(end)),
+      absl::StrFormat("%.1f polls%s in a wait that reaches its limit, on "
+                      "average\n",
                       plan.mean_polls, plan.cut_off ? " or more" : ""));
 }
 

@@ -439,8 +439,7 @@ int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
     return end->exit_code;
   }
   const bool has_program = kind != WaitArguments::Kind::kExec &&
-                           !arguments.words().empty() &&
-                           end->reason != "slice";
+                           !arguments.words().empty() && end->reason != "slice";
   const bool go_on = end->exit_code == 0 || arguments.wait().run_anyway();
   if (!has_program || !go_on) return end->exit_code;
   out << std::flush;

@@ -307,7 +307,7 @@ absl::Status Flags::ReadLabelled(const std::string& argument,
 absl::Status Flags::UnknownFlag(std::string_view name) const {
   const std::string closest = ClosestName(name, Names());
   return Invalid(
-      absl::StrCat("--", name),
+      absl::StrCat(name.size() == 1 ? "-" : "--", name),
       closest.empty()
           ? absl::StrCat("no such flag; see ", command_, " --help")
           : absl::StrCat("no such flag; did you mean --", closest, "?"));

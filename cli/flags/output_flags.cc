@@ -239,11 +239,9 @@ absl::StatusOr<RunListeners> OutputFlags::Listeners(const Flags& flags,
       listeners.push_back(std::make_unique<Snapshots>(err));
       break;
   }
-  if (quiet_ || progress != Progress::kNone) {
-    listeners.push_back(std::make_unique<FailureMessage>(
-        err,
-        quiet_ ? FailureMessage::Extent::kLine : FailureMessage::Extent::kAll));
-  }
+  listeners.push_back(std::make_unique<FailureMessage>(
+      err, progress == Progress::kNone ? FailureMessage::Extent::kLine
+                                       : FailureMessage::Extent::kAll));
   if (print_last_) {
     listeners.push_back(std::make_unique<PrintLast>(out, terminal.out));
   }

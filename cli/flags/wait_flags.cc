@@ -127,7 +127,7 @@ void WaitFlags::AddTimesTo(Flags& flags) {
               return absl::OkStatus();
             });
   flags.HideValues("shared-rate");
-  flags.Add("state", "FILE", "keep the state of the run, to go on if killed",
+  flags.Add("state", "FILE", "save the state of the run, to resume if killed",
             state_file_);
   flags.Add("slice", "25s", "for --state: how long to wait before exit code 75",
             slice_);

@@ -106,8 +106,8 @@ std::string FormatSavedRun(const SavedRun& run) {
   }
   nlohmann::ordered_json json = {
       {"version", kVersion},
-      {"started", absl::FormatTime(absl::RFC3339_full, run.started,
-                                   absl::UTCTimeZone())}};
+      {"started",
+       absl::FormatTime(absl::RFC3339_full, run.started, absl::UTCTimeZone())}};
   if (run.limit.has_value()) json["limit"] = absl::FormatDuration(*run.limit);
   json["targets"] = std::move(targets);
   return absl::StrCat(JsonText(json), "\n");

@@ -389,16 +389,24 @@ TEST(CliTest, VersionIsThatOfTheLibrary) {
 }
 
 TEST(CliTest, UnwritableFileHasItsOwnExitCode) {
-  for (const char* line :
-       {"plan --vega=/nonexistent/x", "plan --html=/nonexistent/x"}) {
-    const Ended ended = Call(line);
-    EXPECT_EQ(ended.code, 125) << line;
-    EXPECT_THAT(ended.err, HasSubstr("=/nonexistent/x: cannot be written: No"))
-        << line;
-  }
-  const Ended ended = Call("plan --html=" + testing::TempDir() + "/x.html");
+  const Ended ended = Call("plan --vega=/nonexistent/x");
   EXPECT_EQ(ended.code, 125);
-  EXPECT_THAT(ended.err, HasSubstr("the program waiter-page is neither"));
+  EXPECT_THAT(ended.err, HasSubstr("=/nonexistent/x: cannot be written: No"));
+}
+
+TEST(CliTest, PlanSaysThatTheLimitIsTooShort) {
+  EXPECT_THAT(Call("plan --expect=60s --timeout=10s").out,
+              HasSubstr("The limit of 10s is shorter than half of these "
+                        "durations, so most waits miss it; raise --timeout."));
+  EXPECT_THAT(Call("plan --expect=60s --timeout=5m").out,
+              Not(HasSubstr("The limit of")));
+}
+
+TEST(CliTest, PageThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
+  const Ended ended = Call("plan --html=" + testing::TempDir() + "/x.html");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.out, IsEmpty());
+  EXPECT_THAT(ended.err, HasSubstr("tools/page in the source of Waiter"));
 }
 
 TEST(CliTest, OutputThatCannotBeWrittenIsAFailure) {
@@ -532,13 +540,14 @@ TEST(PlanCommandTest, JsonHasTheNumbersOfTheTables) {
                 HasSubstr("0 " + sim::Timeline(example, end, 64) + " "));
 
     const bool compared = json->contains("ready");
-    EXPECT_EQ(compared, absl::StrContains(text.out, "what takes"));
+    EXPECT_EQ(compared,
+              absl::StrContains(text.out, "policies for an operation that"));
     EXPECT_EQ(compared, json->contains("trade_offs"));
     if (!compared) continue;
     EXPECT_THAT(
         text.out,
-        AllOf(HasSubstr("what takes " + *FindString(*json, "ready")),
-              HasSubstr("missed\n" + TradeOffsOf(*json) + "* no other"),
+        AllOf(HasSubstr("the distribution is " + *FindString(*json, "ready")),
+              HasSubstr("missed\n" + TradeOffsOf(*json) + "polls: mean"),
               HasSubstr("proposal: " + *FindString(*json, "proposal"))));
   }
 }

@@ -225,17 +225,23 @@ TEST_F(WaitCommandTest, SliceSaysWhatIsMissingAndTheNextCallResumes) {
   const std::string directory = testing::TempDir();
   const std::string state = absl::StrCat(directory, "/slice.", getpid());
   const std::string ready = absl::StrCat(directory, "/ready.", getpid());
-  std::vector<std::string> arguments = {
-      absl::StrCat("--state=", state), "--slice=200ms", "--timeout=30s",
-      "--every=5s", "--run-anyway", absl::StrCat("late=file:", ready), "--",
-      "echo", "RAN"};
+  std::vector<std::string> arguments = {absl::StrCat("--state=", state),
+                                        "--slice=200ms",
+                                        "--timeout=30s",
+                                        "--every=5s",
+                                        "--jitter=none",
+                                        "--run-anyway",
+                                        absl::StrCat("late=file:", ready),
+                                        "--",
+                                        "echo",
+                                        "RAN"};
   WaiterProcess first(arguments);
   EXPECT_EQ(first.Wait(), 75);
   EXPECT_THAT(first.out(), IsEmpty());
   EXPECT_THAT(first.err(),
               AllOf(HasSubstr("waiter: late was not ready after 2"),
-                    HasSubstr("of 30s; no such file; to continue, run "
-                              "this command again in 4.8s\n")));
+                    HasSubstr("of 30s; NOT_READY: no such file; to "
+                              "continue, run this command again in 4.")));
   arguments[1] = "--slice=10s";
   arguments[2] = "--timeout=2s";
   std::ofstream(ready) << "x";
@@ -779,6 +785,7 @@ TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
       {{"exec", "true"}, "true"},
       {{"operation", "pid:1"}, "an operation has one URL"},
       {{"pid:1", "--bogus"}, "--bogus: no such flag"},
+      {{"pid:1", "-v"}, "waiter: -v: no such flag"},
       {{"pid:1", "--while-pid=x"}, "--while-pid=x"},
       {{"pid:1", "--progress=loud"}, "--progress=loud"},
       {{"pid:1", "--log-json=/no/such/folder/log"}, "/no/such/folder/log"},

@@ -130,7 +130,7 @@ TEST(OutputFlagsTest, FlagsChooseTheOutput) {
       {"--progress=plain", &tty, {kPlain, kSnapshot, kReason, kDetails}, {}},
       {"--verbose", &tty, {kPlain, kPoll, kSnapshot, kReason, kDetails}, {}},
       {"--progress=json", &tty, {kReason, kDetails}, {kJson}},
-      {"--progress=none", &tty, {kSnapshot}, {}},
+      {"--progress=none", &tty, {kSnapshot, kReason}, {}},
       {"--quiet", &tty, {kSnapshot, kReason}, {}},
       {"--quiet --print-last", &none, {kSnapshot, kReason}, {"a\x1b[2Jb\nc\n"}},
       {"--quiet --print-last", &tty, {kSnapshot, kReason}, {"a\\x1b[2Jb\nc\n"}},

@@ -671,10 +671,10 @@ TEST_F(SavedRunTest, SliceEndsARunThatTheNextOneResumes) {
   EXPECT_EQ(recorder_.last_end.next_poll, absl::Milliseconds(500));
   options_.slice = absl::Seconds(25);
   Add({{NotYet()}, {Ready()}});
-  EXPECT_THAT(RunToTheEnd(),
-              ElementsAre("1.5s start", "2s a not ready: starting, next in 1s",
-                          "3s a success", "3s a ends: success",
-                          "3s done: 0 ready"));
+  EXPECT_THAT(
+      RunToTheEnd(),
+      ElementsAre("1.5s start", "2s a not ready: starting, next in 1s",
+                  "3s a success", "3s a ends: success", "3s done: 0 ready"));
   EXPECT_FALSE(FileExists());
 }
 
