@@ -176,7 +176,8 @@ class Checker {
         times.push_back(wait->second.enqueued + wait->second.first_delay);
       }
       for (const absl::Duration due : times) {
-        if (!IsQuiet(due)) continue;
+        // A notification may have brought the poll forward.
+        if (!IsQuiet(due) || FirstNotification(key) <= due) continue;
         const auto poll =
             std::find_if(story.polls.begin(), story.polls.end(),
                          [&](const auto* seen) { return seen->time >= due; });
@@ -312,6 +313,14 @@ class Checker {
         poll == story.polls.end() ? "never"
                                   : absl::StrCat("at ", Text((*poll)->time)),
         ", instead of by ", Text(last));
+  }
+
+  absl::Duration FirstNotification(const std::string& key) const {
+    absl::Duration first = absl::InfiniteDuration();
+    for (const auto& notification : history_.notifications) {
+      if (notification.key == key) first = std::min(first, notification.at);
+    }
+    return first;
   }
 
   static bool IsShortStandStill(const Trouble& trouble) {
