@@ -12,6 +12,8 @@
 #include <libpq-fe.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -35,9 +37,12 @@
 #include "waiter/durable/store.h"
 
 ABSL_FLAG(std::string, url, "", "of the database");
+ABSL_FLAG(bool, syncs, true, "whether commits wait for the disk");
 ABSL_FLAG(int64_t, server, 0, "process of the server, whose CPU is measured");
-ABSL_FLAG(bool, old_snapshot, false,
-          "whether a transaction keeps the snapshot of the beginning");
+ABSL_FLAG(std::string, pressure, "",
+          "what disturbs the polls: snapshot (a transaction keeps that of the "
+          "beginning), reader (a statement reads the table all the time) or "
+          "bloat (20 dead rows for each wait, without vacuum until then)");
 
 namespace waiter::bench {
 namespace {
@@ -47,12 +52,18 @@ constexpr const char* kSchema = "waiter_costs";
 // A connection of another program.
 class Program {
  public:
-  Program()
-      : connection_(PQconnectdb(absl::GetFlag(FLAGS_url).c_str()), &PQfinish) {
+  Program() : connection_(PQconnectdb(absl::GetFlag(FLAGS_url).c_str()), &End) {
     if (PQstatus(connection_.get()) != CONNECTION_OK) {
       Fail(PQerrorMessage(connection_.get()));
     }
     Run("SET client_min_messages = warning");
+  }
+
+  // Begins a statement, which ends with this.
+  void Send(const std::string& sql) const {
+    if (PQsendQuery(connection_.get(), sql.c_str()) == 0) {
+      Fail(PQerrorMessage(connection_.get()));
+    }
   }
 
   // Returns the first column of the first row.
@@ -67,7 +78,15 @@ class Program {
   }
 
  private:
-  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+  static void End(PGconn* connection) {
+    std::unique_ptr<PGcancel, decltype(&PQfreeCancel)> cancel(
+        PQgetCancel(connection), &PQfreeCancel);
+    std::array<char, 256> error = {};
+    PQcancel(cancel.get(), error.data(), static_cast<int>(error.size()));
+    PQfinish(connection);
+  }
+
+  const std::unique_ptr<PGconn, decltype(&End)> connection_;
 };
 
 // Returns the processor time of the server and of its processes, in
@@ -87,7 +106,7 @@ double ServerMicros() {
     const bool is_server =
         text.substr(0, text.find(' ')) == absl::StrCat(server);
     if (!is_server && fields[1] != absl::StrCat(server)) continue;
-    for (const size_t field : {11, 12, 13, 14}) {
+    for (const size_t field : {11U, 12U, 13U, 14U}) {
       double count = 0;
       if (field > 12 && !is_server) continue;
       if (absl::SimpleAtod(fields[field], &count)) ticks += count;
@@ -127,45 +146,62 @@ class Schema {
     }
   }
 
-  // Keeps the snapshot of now until this is destroyed.
-  void KeepSnapshot() {
-    program_.Run("BEGIN ISOLATION LEVEL REPEATABLE READ");
-    program_.Run("SELECT count(*) FROM pg_class");
+  // Begins what the flag asks for, which ends when this is destroyed.
+  void BeginPressure() const {
+    const std::string pressure = absl::GetFlag(FLAGS_pressure);
+    const std::string table = absl::StrCat(kSchema, ".pending");
+    if (pressure == "snapshot") {
+      other_.Run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+      other_.Run("SELECT count(*) FROM pg_class");
+    } else if (pressure == "reader") {
+      other_.Send(absl::StrCat("SELECT count(pg_sleep(0.02)) FROM ", table));
+    } else if (pressure == "bloat") {
+      const std::string set = absl::StrCat("ALTER TABLE ", table, " SET ");
+      program_.Run(set + "(autovacuum_enabled = off)");
+      for (int i = 0; i < 20; ++i) {
+        program_.Run(absl::StrCat("UPDATE ", table, " SET due = due + ",
+                                  i % 2 == 0 ? 2 : -2));
+      }
+      PrintTables();
+      program_.Run(set + "(autovacuum_enabled = on)");
+    } else if (!pressure.empty()) {
+      Fail("--pressure=" + pressure);
+    }
   }
 
  private:
   const Program program_;
+  const Program other_;
 };
 
 Figures Polls(bool syncs) {
-  Schema schema;
+  const Schema schema;
   const std::shared_ptr<WaitStore> store = schema.Open(syncs);
-  if (absl::GetFlag(FLAGS_old_snapshot)) schema.KeepSnapshot();
-  const Figures figures = MeasurePolls(store, ServerMicros);
+  const Figures figures =
+      MeasurePolls(store, ServerMicros, [&] { schema.BeginPressure(); });
   schema.PrintTables();
   return figures;
 }
 
 void Run() {
   std::printf("| | per second | CPU of the server |\n| --- | ---: | ---: |\n");
-  for (const bool syncs : {true, false}) {
-    const std::string mode = syncs ? "" : ", synchronous_commit=off";
-    if (Wanted("polls")) {
-      Report("polls" + mode, [&] { return Polls(syncs); });
-    }
-    if (Wanted("calls")) {
-      Report("claims and settles without a worker" + mode, [&] {
-        const Schema schema;
-        return MeasureCalls(schema.Open(syncs), ServerMicros);
-      });
-    }
-    if (!Wanted("enqueue")) continue;
-    for (const int64_t batch : {1, 250, 4000}) {
-      Report(absl::StrCat("enqueues, batches of ", batch, mode), [&] {
-        const Schema schema;
-        return MeasureEnqueue(schema.Open(syncs), batch, ServerMicros);
-      });
-    }
+  const bool syncs = absl::GetFlag(FLAGS_syncs);
+  const std::string mode = syncs ? "" : ", synchronous_commit=off";
+  if (Wanted("polls")) {
+    Report("polls" + mode, [&] { return Polls(syncs); });
+  }
+  if (Wanted("calls")) {
+    Report("claims and settles without a worker" + mode, [&] {
+      const Schema schema;
+      return MeasureCalls(schema.Open(syncs), ServerMicros);
+    });
+  }
+  if (!Wanted("enqueue")) return;
+  for (const int64_t batch : {1, 250, 4000}) {
+    Report(absl::StrCat("enqueues, batches of ", batch, mode), [&] {
+      const Schema schema;
+      return MeasureEnqueue(schema.Open(syncs), batch, ServerMicros);
+    });
   }
 }
 

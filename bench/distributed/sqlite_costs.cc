@@ -24,6 +24,7 @@
 #include "waiter/durable/store.h"
 
 ABSL_FLAG(std::string, folder, "/var/tmp", "folder of the file");
+ABSL_FLAG(bool, syncs, false, "whether commits wait for the disk");
 
 namespace waiter::bench {
 namespace {
@@ -60,31 +61,30 @@ class File {
 
 void Run() {
   std::printf("| | per second | CPU of the process |\n| --- | ---: | ---: |\n");
-  for (const bool syncs : {false, true}) {
-    const std::string mode =
-        syncs ? ", synchronous=FULL" : ", synchronous=NORMAL";
-    if (Wanted("polls")) {
-      Report("polls" + mode, [&] {
-        const File file;
-        return MeasurePolls(file.Open(syncs), CpuMicros);
-      });
-    }
-    if (Wanted("calls")) {
-      Report("claims and settles without a worker" + mode, [&] {
-        const File file;
-        return MeasureCalls(file.Open(syncs), CpuMicros);
-      });
-    }
-    if (!Wanted("enqueue")) continue;
-    for (const int64_t batch : {1, 250, 4000}) {
-      Report(absl::StrCat("enqueues, batches of ", batch, mode), [&] {
-        const File file;
-        Figures figures = MeasureEnqueue(file.Open(syncs), batch, CpuMicros);
-        figures.bytes =
-            file.Size() / static_cast<double>(absl::GetFlag(FLAGS_waits));
-        return figures;
-      });
-    }
+  const bool syncs = absl::GetFlag(FLAGS_syncs);
+  const std::string mode =
+      syncs ? ", synchronous=FULL" : ", synchronous=NORMAL";
+  if (Wanted("polls")) {
+    Report("polls" + mode, [&] {
+      const File file;
+      return MeasurePolls(file.Open(syncs), CpuMicros);
+    });
+  }
+  if (Wanted("calls")) {
+    Report("claims and settles without a worker" + mode, [&] {
+      const File file;
+      return MeasureCalls(file.Open(syncs), CpuMicros);
+    });
+  }
+  if (!Wanted("enqueue")) return;
+  for (const int64_t batch : {1, 250, 4000}) {
+    Report(absl::StrCat("enqueues, batches of ", batch, mode), [&] {
+      const File file;
+      Figures figures = MeasureEnqueue(file.Open(syncs), batch, CpuMicros);
+      figures.bytes =
+          file.Size() / static_cast<double>(absl::GetFlag(FLAGS_waits));
+      return figures;
+    });
   }
 }
 

@@ -122,11 +122,14 @@ struct Figures {
   double bytes = 0;
 };
 
-// More waits are due than can be polled; each poll gives its wait back.
+// More waits are due than can be polled; each poll gives its wait back. Calls
+// `begin` between the enqueues and the polls, if it is set.
 inline Figures MeasurePolls(const std::shared_ptr<WaitStore>& store,
-                            const CpuClock& cpu_micros) {
+                            const CpuClock& cpu_micros,
+                            const std::function<void()>& begin = nullptr) {
   const int64_t count = absl::GetFlag(FLAGS_waits);
   Adder(store).Run(count, 4000, absl::ZeroDuration(), absl::Seconds(1));
+  if (begin != nullptr) begin();
   auto waits = DurableWaits::Make(
       store, {.lease = absl::Seconds(2),
               .claim_batch = absl::GetFlag(FLAGS_claim_batch)});

@@ -124,13 +124,44 @@ class Checker {
       CheckCancel(key, story);
       CheckEnd(key, story);
     }
+    for (const auto& notification : history_.notifications) {
+      CheckNotification(notification);
+    }
     CheckRest();
     const DurableLateness late = MeasureLateness();
     if (late.polls > 0 && late.p99 > history_.most_late) {
       Add("lateness: ", late.key, " was polled ", Text(late.p99),
           " late, the p99 of ", late.polls, " polls");
     }
+    const DurableFailover failover = MeasureFailover();
+    if (failover.longest > failover.limit) {
+      Add("failover: ", failover.key, " was polled by another worker ",
+          Text(failover.longest), " after its holder had died, instead of ",
+          Text(failover.limit));
+    }
     return std::move(violations_);
+  }
+
+  // Of the death with the wait that is polled latest, compared with its limit.
+  DurableFailover MeasureFailover() const {
+    DurableFailover all;
+    for (const Trouble& death : history_.troubles) {
+      if (death.kind != Trouble::Kind::kDead) continue;
+      const absl::Duration limit = history_.lease + history_.failover +
+                                   history_.blur + StandStillAfter(death.to);
+      if (!IsOnlyTrouble(death, death.to + limit)) continue;
+      for (const auto& [key, story] : stories_) {
+        const std::optional<absl::Duration> time =
+            TimeOfFailover(key, story, death);
+        if (!time.has_value()) continue;
+        ++all.waits;
+        if (all.waits > 1 && *time - limit <= all.longest - all.limit) continue;
+        all.longest = *time;
+        all.limit = limit;
+        all.key = key;
+      }
+    }
+    return all;
   }
 
   DurableLateness MeasureLateness() const {
@@ -145,7 +176,8 @@ class Checker {
         times.push_back(wait->second.enqueued + wait->second.first_delay);
       }
       for (const absl::Duration due : times) {
-        if (!IsQuiet(due)) continue;
+        // A notification may have brought the poll forward.
+        if (!IsQuiet(due) || FirstNotification(key) <= due) continue;
         const auto poll =
             std::find_if(story.polls.begin(), story.polls.end(),
                          [&](const auto* seen) { return seen->time >= due; });
@@ -216,6 +248,135 @@ class Checker {
                  (!kind.has_value() || trouble.kind == *kind) &&
                  trouble.from <= to && trouble.to >= from;
         });
+  }
+
+  // Returns when the troubles of this time, and what follows from them, are
+  // over: `from`, unless there is one within `length` from then on.
+  absl::Duration QuietFrom(absl::Duration from, absl::Duration length) const {
+    for (bool is_quiet = false; !is_quiet;) {
+      is_quiet = true;
+      for (const Trouble& trouble : history_.troubles) {
+        if (trouble.from > from + length ||
+            trouble.to < from - history_.recovery) {
+          continue;
+        }
+        from = trouble.to + history_.recovery + absl::Nanoseconds(1);
+        is_quiet = false;
+      }
+    }
+    return from;
+  }
+
+  static bool IsHeld(const Story& story, absl::Duration time) {
+    return std::any_of(
+        story.holdings.begin(), story.holdings.end(),
+        [time](const Holding& holding) {
+          return holding.claimed <= time &&
+                 holding.given_back.value_or(absl::InfiniteDuration()) >= time;
+        });
+  }
+
+  // Whether the wait may have ended without a poll after this time, as a poll
+  // in flight found its result.
+  static bool MayEndWithout(const Story& story, absl::Duration time) {
+    return std::any_of(story.holdings.begin(), story.holdings.end(),
+                       [time](const Holding& holding) {
+                         return holding.ended.has_value() &&
+                                holding.claimed <= time;
+                       });
+  }
+
+  void CheckNotification(const DurableHistory::Notification& notification) {
+    const auto& [at, key] = notification;
+    const auto wait = history_.waits.find(key);
+    // A suspect waits for others of its kind.
+    if (history_.most_after_notify == absl::InfiniteDuration() ||
+        wait == history_.waits.end() || wait->second.cancelled.has_value() ||
+        history_.marks.contains(key) || IsForgotten(at)) {
+      return;
+    }
+    const Story& story = stories_[key];
+    const absl::Duration most_held = history_.most_after_notify +
+                                     history_.lease / 3 + history_.poll_time +
+                                     history_.round_trip;
+    const absl::Duration from = QuietFrom(at, most_held);
+    const bool is_held = from > at || IsHeld(story, at);
+    const absl::Duration last =
+        from + history_.blur +
+        (is_held ? most_held : history_.most_after_notify);
+    if (last > history_.end || MayEndWithout(story, at)) return;
+    const auto poll =
+        std::find_if(story.polls.begin(), story.polls.end(),
+                     [&](const auto* seen) { return seen->time >= at; });
+    if (poll != story.polls.end() && (*poll)->time <= last) return;
+    Add("notify: ", key, " was notified at ", Text(at), " and polled ",
+        poll == story.polls.end() ? "never"
+                                  : absl::StrCat("at ", Text((*poll)->time)),
+        ", instead of by ", Text(last));
+  }
+
+  absl::Duration FirstNotification(const std::string& key) const {
+    absl::Duration first = absl::InfiniteDuration();
+    for (const auto& notification : history_.notifications) {
+      if (notification.key == key) first = std::min(first, notification.at);
+    }
+    return first;
+  }
+
+  static bool IsShortStandStill(const Trouble& trouble) {
+    return trouble.worker == DurableHistory::kAllWorkers &&
+           trouble.to - trouble.from < absl::Seconds(1);
+  }
+
+  // Returns for how long all workers stood still in the time in which others
+  // take over.
+  absl::Duration StandStillAfter(absl::Duration death) const {
+    absl::Duration sum;
+    for (const Trouble& trouble : history_.troubles) {
+      if (trouble.kind == Trouble::Kind::kStopped &&
+          IsShortStandStill(trouble) && trouble.to >= death &&
+          trouble.from <= death + history_.lease + history_.failover) {
+        sum += trouble.to - trouble.from;
+      }
+    }
+    return sum;
+  }
+
+  bool IsOnlyTrouble(const Trouble& death, absl::Duration until) const {
+    return until <= history_.end &&
+           std::none_of(history_.troubles.begin(), history_.troubles.end(),
+                        [&](const Trouble& trouble) {
+                          return &trouble != &death &&
+                                 !IsShortStandStill(trouble) &&
+                                 trouble.from <= until &&
+                                 trouble.to >= death.from - history_.recovery;
+                        }) &&
+           !IsForgotten(death.to);
+  }
+
+  // Returns the time from the death of a worker until another one polls the
+  // wait; unset if the wait did not need that.
+  std::optional<absl::Duration> TimeOfFailover(const std::string& key,
+                                               const Story& story,
+                                               const Trouble& death) const {
+    const auto wait = history_.waits.find(key);
+    if (wait == history_.waits.end() || wait->second.cancelled.has_value()) {
+      return std::nullopt;
+    }
+    const bool is_held = std::any_of(
+        story.holdings.begin(), story.holdings.end(),
+        [&](const Holding& holding) {
+          return holding.worker == death.worker && !holding.is_forgotten &&
+                 !holding.given_back.has_value() &&
+                 !holding.ended.has_value() && TimeOf(holding.fence) > death.to;
+        });
+    if (!is_held) return std::nullopt;
+    const auto poll = std::find_if(
+        story.polls.begin(), story.polls.end(), [&](const auto* seen) {
+          return seen->worker != death.worker && seen->time >= death.from;
+        });
+    return poll == story.polls.end() ? absl::InfiniteDuration()
+                                     : (*poll)->time - death.from;
   }
 
   bool IsQuiet(absl::Duration due) const {
@@ -653,6 +814,9 @@ std::string StoryOf(const DurableHistory& history, const std::string& key) {
         Text(delivery.result.elapsed),
         delivery.is_accepted ? "" : ", not accepted");
   }
+  for (const auto& notification : history.notifications) {
+    if (notification.key == key) add(notification.at, "notified");
+  }
   for (const Trouble& trouble : history.troubles) {
     if (!workers.contains(trouble.worker)) continue;
     constexpr std::array<absl::string_view, 3> kKinds = {"dead", "stopped",
@@ -670,6 +834,10 @@ std::string StoryOf(const DurableHistory& history, const std::string& key) {
 
 DurableLateness MeasureLateness(const DurableHistory& history) {
   return Checker(history).MeasureLateness();
+}
+
+DurableFailover MeasureFailover(const DurableHistory& history) {
+  return Checker(history).MeasureFailover();
 }
 
 }  // namespace waiter

@@ -85,6 +85,11 @@ struct DurableHistory {
     absl::Duration from;
     absl::Duration to;
   };
+  // A notification of a pending wait that the store acknowledged.
+  struct Notification {
+    absl::Duration at;
+    std::string key;
+  };
   // The store forgot what it acknowledged in this time.
   struct Loss {
     absl::Duration from;
@@ -122,6 +127,13 @@ struct DurableHistory {
   // of all polls outside of that.
   absl::Duration recovery = absl::Seconds(20);
   absl::Duration most_late = absl::InfiniteDuration();
+  // Longest time from the death of a worker until another one polls a wait that
+  // it held, beyond the lease.
+  absl::Duration failover = absl::InfiniteDuration();
+  // Longest time from a notification, or from the end of the troubles around
+  // it, until a poll begins, if no worker holds the wait. A worker that holds
+  // it may take a third of a lease and a poll more.
+  absl::Duration most_after_notify = absl::InfiniteDuration();
   int64_t max_attempts = 0;
   int64_t zero_us = 0;  // By the store's clock, where this scale begins.
 
@@ -131,6 +143,7 @@ struct DurableHistory {
   std::vector<Settle> settles = {};  // Each worker's in order.
   std::vector<Delivery> deliveries = {};
   std::map<std::string, int64_t> marks = {};  // Polls of each, as a suspect.
+  std::vector<Notification> notifications = {};
   std::vector<Trouble> troubles = {};
   std::vector<Loss> losses = {};
   absl::Duration end = absl::InfiniteDuration();
@@ -161,6 +174,11 @@ struct DurableHistory {
 //   rest          nothing is pending or held, records are pending or kept, and
 //                 the counters add up
 //   lateness      99 % of the polls are in time while nothing is in trouble
+//   notify        after a notification, a poll begins in time, or once the
+//                 troubles around it are over
+//   failover      if one worker dies and nothing else is in trouble, another
+//   one
+//                 polls each wait that it held, within a lease and `failover`
 std::vector<std::string> Violations(const DurableHistory& history);
 
 // Returns what happened to a wait, a line for each event, in the order of time.
@@ -176,6 +194,18 @@ struct DurableLateness {
   std::string key = {};  // That was so late.
 };
 DurableLateness MeasureLateness(const DurableHistory& history);
+
+// Waits that were held by a worker when it died, without another trouble except
+// that all workers stood still for less than a second.
+struct DurableFailover {
+  int64_t waits = 0;
+  // From the death until another worker polled the last one.
+  absl::Duration longest = absl::ZeroDuration();
+  std::string key = {};  // The last one.
+  // The longest time that it may take.
+  absl::Duration limit = absl::ZeroDuration();
+};
+DurableFailover MeasureFailover(const DurableHistory& history);
 
 }  // namespace waiter
 

@@ -224,6 +224,12 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
       {"rest", [](auto& h) { h.rest.due.insert("d"); }},
       {"lateness",
        [](auto& h) { h.settles[0].delay = absl::Milliseconds(7999); }},
+      {"notify",
+       [](auto& h) {
+         h.most_after_notify = absl::Seconds(1);
+         h.notifications = {{absl::Seconds(20), "b"}};
+         h.claims[4].at = absl::Seconds(29.5);
+       }},
   };
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [check, break_it] = cases[i];
@@ -233,6 +239,43 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
     const std::vector<std::string> found = Violations(history);
     EXPECT_THAT(found, Contains(StartsWith(check)));
   }
+}
+
+// The holder of "b" dies while it waits with it for the deadline.
+DurableHistory WithADeath() {
+  DurableHistory history = Flawless();
+  history.failover = absl::Seconds(2);
+  history.settles.erase(history.settles.begin() + 1);
+  Disturb(history, DurableHistory::Trouble::Kind::kDead, 14, 14);
+  history.end = absl::Minutes(5);
+  return history;
+}
+
+TEST(DurableHistoryTest, FailoverIsMeasuredFromTheDeathToThePollOfAnother) {
+  DurableHistory history = WithADeath();
+  EXPECT_THAT(Violations(history), IsEmpty());
+  EXPECT_EQ(MeasureFailover(history).waits, 1);
+  EXPECT_EQ(MeasureFailover(history).longest, absl::Seconds(16));
+  EXPECT_EQ(MeasureFailover(history).limit, absl::Seconds(17));
+
+  history.failover = absl::Milliseconds(900);
+  EXPECT_THAT(Violations(history), Contains(StartsWith("failover: b")));
+}
+
+TEST(DurableHistoryTest, FailoverIsNotMeasuredDuringOtherTroubles) {
+  using Kind = DurableHistory::Trouble::Kind;
+  DurableHistory history = WithADeath();
+  history.failover = absl::Milliseconds(900);
+  history.troubles.push_back(
+      {Kind::kCut, 1, absl::Seconds(20), absl::Seconds(21)});
+  EXPECT_EQ(MeasureFailover(history).waits, 0);
+
+  // A moment in which all stood still extends the limit.
+  history.troubles.back() = {Kind::kStopped, DurableHistory::kAllWorkers,
+                             absl::Seconds(20), absl::Seconds(20.5)};
+  EXPECT_EQ(MeasureFailover(history).waits, 1);
+  EXPECT_EQ(MeasureFailover(history).limit, absl::Seconds(16.4));
+  EXPECT_THAT(Violations(history), IsEmpty());
 }
 
 // What explains a violation, by what was done to the workers and the store.

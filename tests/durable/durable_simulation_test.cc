@@ -115,8 +115,10 @@ class Chaos {
     if (is_roomy_) {
       // Longest time between two looks, a call of the store and one of the API.
       history_.most_late = absl::Milliseconds(260);
+      history_.most_after_notify = absl::Seconds(1);
       if (world_.form == Form::kBatch) {
         history_.most_late += world_.batches.window;
+        history_.most_after_notify += world_.batches.window;
         // Waits that wait for their batch take no room of others.
         world_.options.claim_batch = 100;
       }
@@ -151,7 +153,12 @@ class Chaos {
     world_.Run(quiet + history_.recovery - world_.clock.Elapsed());
     for (int i = 0; i < 8; ++i) {
       EnqueueOne();
+      NotifyOne(AnyKey());
       world_.Run(Between(absl::Milliseconds(10), absl::Seconds(1)));
+      // Its poll may be in flight.
+      NotifyOne(LastPolled());
+      world_.Run(Between(absl::Milliseconds(10), absl::Seconds(1)));
+      NotifyOne(LastPolled());
     }
     const absl::Duration limit = world_.clock.Elapsed() + absl::Minutes(15);
     while (!IsAtRest() && world_.clock.Elapsed() < limit) {
@@ -305,7 +312,7 @@ class Chaos {
         if (absl::Bernoulli(gen_, 0.5)) {
           CancelOne(AnyKey());
         } else {
-          (void)world_.Notify(AnyKey());
+          NotifyOne(AnyKey());
         }
         break;
       case 6:
@@ -331,6 +338,15 @@ class Chaos {
         Drain(AnyWorker());
         break;
     }
+  }
+
+  std::string LastPolled() {
+    return world_.polls.empty() ? AnyKey() : world_.polls.back().key;
+  }
+
+  void NotifyOne(const std::string& key) {
+    if (world_.Notify(key).phase != DurableStatus::Phase::kPending) return;
+    history_.notifications.push_back({world_.clock.Elapsed(), key});
   }
 
   void CancelOne(const std::string& key) {
@@ -523,7 +539,13 @@ INSTANTIATE_TEST_SUITE_P(
                .book = WaitBook::Mutant::kKeepsNothing},
         Mutant{.name = "LateClaim",
                .check = "lateness",
-               .book = WaitBook::Mutant::kHidesDue}),
+               .book = WaitBook::Mutant::kHidesDue},
+        Mutant{.name = "LostNotification",
+               .check = "notify",
+               .book = WaitBook::Mutant::kForgetsNotifications},
+        Mutant{.name = "NotifiedTooEarly",
+               .check = "notify",
+               .book = WaitBook::Mutant::kReleasesNotified}),
     [](const auto& mutant) { return mutant.param.name; });
 
 TEST_P(DurableMutantTest, IsCaughtWithinFiftySeeds) {

@@ -524,6 +524,26 @@ TEST_P(WaitStoreContractTest, OnlyTheFenceAllowsToSettle) {
   EXPECT_EQ(Count(Stats(), "success"), 0);
 }
 
+TEST_P(WaitStoreContractTest, LostLeaseIsReportedBesideANewOneOfTheSameWait) {
+  Add({"a"});
+  const ClaimReply first = ClaimBriefly();
+  const ClaimReply second = Claim();
+  ASSERT_THAT(second.waits, SizeIs(1));
+  const SettleReply settled = Settle({{.key = "a",
+                                       .fence = first.fence,
+                                       .action = SettleAction::kEnd,
+                                       .record = "1late",
+                                       .value = "late",
+                                       .reason = "success"},
+                                      {.key = "a",
+                                       .fence = second.fence,
+                                       .delay_us = 3'000'000,
+                                       .record = "0new"}});
+  EXPECT_THAT(settled.lost, ElementsAre("a"));
+  EXPECT_EQ(Get("a").record, "0new");
+  EXPECT_EQ(Count(Stats(), "success"), 0);
+}
+
 TEST_P(WaitStoreContractTest, LeaseThatEndedStillSettlesIfNobodyClaimed) {
   Add({"a"});
   const ClaimReply claimed = ClaimBriefly();

@@ -133,8 +133,9 @@ void WaitBook::SettleOne(Partition& book, const SettleItem& item,
   if (item.action == SettleAction::kRelease) {
     book.due[item.key] = Even(reply.now_us);
     const auto notified = book.notified.find(item.key);
-    const bool is_notified =
-        notified != book.notified.end() && !notified->second;
+    const bool is_notified = notified != book.notified.end() &&
+                             !notified->second &&
+                             !Is(Mutant::kReleasesNotified);
     if (!is_notified) book.notified.erase(item.key);
     if (!is_cancelled && !is_notified) {
       book.due[item.key] += Even(item.delay_us + 1);
@@ -239,6 +240,10 @@ std::vector<StoredWait> WaitBook::Signal(const SignalRequest& request,
     }
     if (due == book.due.end() || record == book.records.end() ||
         record->second.front() != static_cast<char>(WaitPhase::kPending)) {
+      continue;
+    }
+    if (request.signal == WaitSignal::kNotify &&
+        Is(Mutant::kForgetsNotifications)) {
       continue;
     }
     if (due->second % 2 == 0) due->second = std::min(due->second, Even(now));

@@ -39,6 +39,8 @@ class WaitBook {
     kHidesCancels,         // Holders are not told.
     kKeepsNothing,         // Delivered results are in no order.
     kHidesDue,             // For a while after a wait has become due.
+    kForgetsNotifications,
+    kReleasesNotified,  // Later, although a notification came during the poll.
   };
   Mutant mutant = Mutant::kNone;
 

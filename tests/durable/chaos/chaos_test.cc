@@ -1,12 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Real processes hold durable waits on a real Redis, or a cluster, while all of
-// it is killed, stopped, cut off and robbed of its last writes. Clients and
-// workers write down what they do, and an API what it is asked:
+// Real processes hold durable waits in a real store, while all of it is killed,
+// stopped, cut off, locked and robbed of its last writes. Clients and workers
+// write down what they do, and an API what it is asked:
 //
-//   ./bazelw run //tests/durable/chaos:chaos_test -- --seconds=600 --seed=1
-//   ./bazelw run //tests/durable/chaos:chaos_test -- --cluster --seconds=600
+//   ./bazelw run //tests/durable/chaos:chaos_test -- --store=redis
+//   ./bazelw run //tests/durable/chaos:chaos_test -- --store=cluster
+//   ./bazelw run //tests/durable/chaos:chaos_test -- --store=sqlite
+//   ./bazelw run //tests/durable/chaos:chaos_test -- --store=postgres
+//       --seconds=600 --seed=1
 //
 // tests/durable/durable_history.h says what must hold. Faults come in bursts
 // with quiet phases in between. The seed repeats the faults and their times,
@@ -14,7 +17,8 @@
 
 #include "gtest/gtest.h"
 
-#ifdef WAITER_HAS_HIREDIS
+#if defined(WAITER_HAS_HIREDIS) && defined(WAITER_HAS_LIBPQ) && \
+    defined(WAITER_HAS_SQLITE)
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): of POSIX
 #include <sys/types.h>
@@ -22,7 +26,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,40 +36,37 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/durable/chaos/breakable_store.h"
+#include "tests/durable/chaos/cluster_breaker.h"
+#include "tests/durable/chaos/customer.h"
+#include "tests/durable/chaos/open_store.h"
 #include "tests/durable/chaos/truth_server.h"
 #include "tests/durable/chaos/worker_log.h"
 #include "tests/durable/durable_history.h"
 #include "tests/redis/chaos/history.h"
 #include "tests/redis/chaos/proxy.h"
 #include "tests/redis/chaos/stage.h"
-#include "tests/support/joining_thread.h"
-#include "tests/support/redis_cluster_servers.h"
-#include "tests/support/redis_server.h"
 #include "waiter/clock.h"
 #include "waiter/durable/client.h"
-#include "waiter/durable/redis_store.h"
 #include "waiter/durable/store.h"
-#include "waiter/redis/client.h"
 #include "waiter/result.h"
 
 ABSL_FLAG(double, seconds, 40, "Length of the run. At least 40.");
 ABSL_FLAG(uint64_t, seed, 0, "Seed of the faults; 0: a random one.");
-ABSL_FLAG(bool, cluster, false, "A cluster in place of one server.");
+ABSL_FLAG(std::string, store, "redis",
+          "What keeps the waits: redis, cluster, sqlite or postgres.");
 
 namespace waiter::chaos {
 namespace {
@@ -80,6 +80,7 @@ constexpr int kPartitions = 8;
 constexpr int64_t kMaxAttempts = 25;
 constexpr double kLease = 3;
 
+constexpr double kStart = 0.5;
 constexpr double kWarmUp = 4;
 // Time after which a fault has no effect: leases have ended, workers that are
 // gone are forgotten, and connections made again.
@@ -90,164 +91,24 @@ constexpr double kLastPart = 8;
 // Time for calls that were under way when a fault ended.
 constexpr double kAftermath = 3;
 
+// Waits that workers hold, because their delays are below a third of a lease.
+constexpr int kHeldWaits = 200;
+constexpr absl::Duration kHeldDelay = absl::Milliseconds(800);
+constexpr int64_t kManyAttempts = 1'000'000;
+constexpr absl::Duration kLongestFailover = absl::Seconds(2);
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 absl::Duration Time(double seconds) { return absl::Seconds(seconds); }
 
-// One Redis, of which the file is as old as Redis lets it be, or a cluster.
-class Store {
- public:
-  explicit Store(bool is_cluster) {
-    if (is_cluster) {
-      cluster_.emplace();
-    } else {
-      server_.emplace(std::vector<std::string>{
-          "--appendonly", "yes", "--appendfsync", "everysec", "--dir",
-          directory_.path(), "--auto-aof-rewrite-percentage", "0",
-          "--maxmemory-policy", "noeviction"});
-    }
-  }
-
-  RedisServer& server() { return *server_; }
-  RedisClusterServers& cluster() { return *cluster_; }
-  const std::string& folder() const { return directory_.path(); }
-
-  // Returns the URL for workers: the nodes of the cluster, or a door of the
-  // proxy.
-  std::string Url(int port) const {
-    return cluster_.has_value() ? absl::StrJoin(cluster_->Urls(), ",")
-                                : absl::StrCat("redis://127.0.0.1:", port);
-  }
-  // Returns a store with a connection of its own.
-  std::shared_ptr<WaitStore> Connect(int port) const {
-    if (cluster_.has_value()) {
-      return std::make_shared<RedisWaitStore>(*RedisCluster::Make(
-          cluster_->Urls(), {.call_timeout = absl::Seconds(2)}));
-    }
-    return std::make_shared<RedisWaitStore>(
-        *RedisClient::Make(absl::StrCat("redis://127.0.0.1:", port),
-                           {.call_timeout = absl::Seconds(2)}));
-  }
-
- private:
-  const Directory directory_;
-  std::optional<RedisServer> server_;
-  std::optional<RedisClusterServers> cluster_;
-};
-
-// Enqueues and cancels, and asks again until there is an answer.
-class Customer {
- public:
-  struct Asked {
-    DurableHistory::Wait wait;
-    double sent = 0;
-    bool is_acknowledged = false;
-    double acknowledged = 0;
-    double cancel_sent = 0;
-    double cancel_acknowledged = 0;  // Of a pending wait.
-  };
-
-  Customer(std::shared_ptr<WaitStore> store, MonotonicTime start)
-      : timeline_(start),
-        client_(*DurableClient::Make(std::move(store),
-                                     {.partitions = kPartitions})) {}
-  ~Customer() {
-    // Callbacks come until then.
-    client_ = nullptr;
-  }
-  Customer(const Customer&) = delete;
-  Customer& operator=(const Customer&) = delete;
-
-  void Enqueue(const std::string& key, const DurableHistory::Wait& wait) {
-    {
-      const std::lock_guard lock(mutex_);
-      asked_[key].wait = wait;
-      ++under_way_;
-    }
-    SendEnqueue(key, wait);
-  }
-
-  void Cancel(const std::string& key) {
-    {
-      const std::lock_guard lock(mutex_);
-      ++under_way_;
-    }
-    SendCancel(key);
-  }
-
-  // Repeats the calls without an answer. Returns whether all calls have one.
-  bool AskAgain() {
-    std::vector<std::function<void()>> calls;
-    {
-      const std::lock_guard lock(mutex_);
-      calls.swap(again_);
-      if (calls.empty()) return under_way_ == 0;
-    }
-    for (const auto& call : calls) call();
-    return false;
-  }
-
-  std::map<std::string, Asked> TakeAsked() {
-    const std::lock_guard lock(mutex_);
-    return std::move(asked_);
-  }
-
- private:
-  void SendEnqueue(const std::string& key, const DurableHistory::Wait& wait) {
-    const double sent = timeline_.Now();
-    client_->Enqueue(
-        "job",
-        {.key = key, .timeout = wait.timeout, .first_delay = wait.first_delay},
-        [this, key, wait, sent](const absl::StatusOr<bool>& is_new) {
-          const std::lock_guard lock(mutex_);
-          if (!is_new.ok()) {
-            again_.emplace_back([this, key, wait] { SendEnqueue(key, wait); });
-            return;
-          }
-          --under_way_;
-          asked_[key].is_acknowledged = true;
-          asked_[key].sent = sent;
-          asked_[key].acknowledged = timeline_.Now();
-        });
-  }
-
-  void SendCancel(const std::string& key) {
-    const double sent = timeline_.Now();
-    client_->Cancel(
-        "job", key,
-        [this, key, sent](const absl::StatusOr<DurableStatus>& status) {
-          const std::lock_guard lock(mutex_);
-          if (!status.ok()) {
-            // It may have had its effect.
-            asked_[key].wait.cancelled = absl::InfiniteDuration();
-            again_.emplace_back([this, key] { SendCancel(key); });
-            return;
-          }
-          --under_way_;
-          Asked& asked = asked_[key];
-          if (status->phase != DurableStatus::Phase::kPending) return;
-          asked.cancel_sent = sent;
-          asked.cancel_acknowledged = timeline_.Now();
-          asked.wait.cancelled = Time(asked.cancel_acknowledged);
-        });
-  }
-
-  const Timeline timeline_;
-  std::mutex mutex_;
-  std::map<std::string, Asked> asked_;
-  int under_way_ = 0;
-  std::vector<std::function<void()>> again_;
-  std::unique_ptr<DurableClient> client_;
-};
-
 class Chaos {
  public:
-  Chaos(double seconds, uint64_t seed, bool is_cluster)
+  // On a cluster if `kind` is unset.
+  Chaos(double seconds, uint64_t seed, std::optional<StoreKind> kind)
       : seconds_(seconds),
-        is_cluster_(is_cluster),
+        cluster_seed_(seed + 1),
         dice_(seed),
-        cluster_dice_(seed + 1),
-        store_(is_cluster),
+        store_(MakeStore(kind)),
         start_(GetRealClock().MonotonicNow()),
         timeline_(start_),
         watch_(start_, 0.2),
@@ -265,12 +126,15 @@ class Chaos {
     // What docs/durable.md says of waits that nobody held.
     history_.most_late = absl::Seconds(2.5);
     history_.max_attempts = kMaxAttempts;
-    if (!is_cluster) proxy_.set_target(store_.server().port());
-    customer_.emplace(store_.Connect(proxy_.port(kClientDoor)), start_);
+    if (store_ != nullptr) {
+      proxy_.set_target(store_->port());
+      if (store_->has_local_clock()) faketime_.reset();
+    }
+    customer_.emplace(*OpenStore(Url(proxy_.port(kClientDoor))), start_,
+                      kPartitions);
   }
 
   ~Chaos() {
-    ends_ = true;
     for (Place& place : places_) {
       if (place.pid < 0) continue;
       kill(place.pid, SIGKILL);
@@ -280,26 +144,38 @@ class Chaos {
 
   // Returns what happened.
   const DurableHistory& Run() {
-    Trouble(Kind::kCut, DurableHistory::kAllWorkers, 0, 1 - kRecovery);
-    for (int place = 0; place < kFirstWorkers; ++place) StartWorker(place);
+    StartFirstWorkers();
     PlanCustomers();
     PlanBursts();
-    if (is_cluster_) {
-      cluster_thread_ = JoiningThread([this] { RunCluster(); });
+    return RunToTheEnd();
+  }
+
+  // Kills one of four workers, again and again, and does nothing else.
+  const DurableHistory& RunFailovers() {
+    max_delay_ = kHeldDelay;
+    history_.max_attempts = kManyAttempts;
+    history_.failover = kLongestFailover;
+    StartFirstWorkers();
+    for (int i = 0; i < kHeldWaits; ++i) {
+      const std::string key = absl::StrCat("k", ++keys_);
+      api_.SetReady(key, seconds_);
+      At(kStart, [this, key] {
+        DurableHistory::Wait wait = {};
+        wait.timeout = absl::Minutes(30);
+        wait.ready = Time(seconds_);
+        customer_->Enqueue(key, wait);
+      });
     }
-    while (Now() < EndOfRun() || (is_cluster_ && !is_cluster_whole_)) Step();
-    has_ended_ = true;
-    // All is well again; what was asked for comes to its end.
-    const double limit = Now() + 90;
-    while (Now() < limit && !(customer_->AskAgain() && IsAtRest())) Step();
-    history_.end = Time(Now());
-    for (int place = 0; place < kPlaces; ++place) EndWorker(place);
-    while (std::any_of(places_.begin(), places_.end(),
-                       [](const Place& place) { return place.pid >= 0; })) {
-      Step();
+    constexpr double kRest = kLease + 4;
+    for (double time = kWarmUp; time + kRest < seconds_;
+         time += kRest + kRecovery + 2) {
+      At(time, [this] {
+        const int place = BusiestPlace();
+        KillWorker(place);
+        At(Now() + kRest, [this, place] { StartWorker(place); });
+      });
     }
-    Collect();
-    return history_;
+    return RunToTheEnd();
   }
 
   void Print() const {
@@ -307,13 +183,17 @@ class Chaos {
       absl::PrintF("%5d x %s\n", count, kind);
     }
     const DurableLateness late = MeasureLateness(history_);
+    const DurableFailover failover = MeasureFailover(history_);
     absl::PrintF(
         "%d workers, %d waits (%d of them lost with the store's last "
         "seconds), %d polls, %d deliveries\n"
-        "quiet: %d polls, lateness p99 %s\n",
+        "quiet: %d polls, lateness p99 %s\n"
+        "failover: %d waits of workers that were killed, the last one polled "
+        "after %s\n",
         lives_.size(), history_.waits.size(), lost_waits_,
         history_.polls.size(), history_.deliveries.size(), late.polls,
-        absl::FormatDuration(late.p99));
+        absl::FormatDuration(late.p99), failover.waits,
+        absl::FormatDuration(failover.longest));
     std::map<std::string, int> reasons;
     for (const auto& [key, result] : history_.rest.results) {
       ++reasons[std::string(StopReasonName(result.reason))];
@@ -332,7 +212,18 @@ class Chaos {
     return most;
   }
 
+  bool HasClocksApart() const { return faketime_.has_value(); }
+
  private:
+  // The run begins when the servers have started.
+  std::unique_ptr<BreakableStore> MakeStore(std::optional<StoreKind> kind) {
+    if (kind.has_value()) {
+      return MakeBreakableStore(*kind, [this] { return Now(); });
+    }
+    cluster_.emplace(kPartitions);
+    return nullptr;
+  }
+
   struct Place {
     pid_t pid = -1;
     int workers = 0;  // So far.
@@ -345,6 +236,47 @@ class Chaos {
     double from;
     double to = kInfinity;
   };
+
+  void StartFirstWorkers() {
+    Trouble(Kind::kCut, DurableHistory::kAllWorkers, 0, 1 - kRecovery);
+    for (int place = 0; place < kFirstWorkers; ++place) StartWorker(place);
+  }
+
+  // Returns the place of the worker that has written most into its log, as it
+  // holds many waits.
+  int BusiestPlace() const {
+    std::pair<std::uintmax_t, int> busiest = {0, 0};
+    for (int i = 0; i < kFirstWorkers; ++i) {
+      const Place& place = places_[static_cast<size_t>(i)];
+      if (place.pid < 0) continue;
+      std::error_code error;
+      busiest = std::max(
+          busiest, {std::filesystem::file_size(LogOf(place.worker), error), i});
+    }
+    return busiest.second;
+  }
+
+  const DurableHistory& RunToTheEnd() {
+    if (cluster_.has_value()) {
+      cluster_->Break(start_, cluster_seed_, std::move(cluster_bursts_));
+    }
+    while (Now() < EndOfRun() ||
+           (cluster_.has_value() && !cluster_->IsWhole())) {
+      Step();
+    }
+    has_ended_ = true;
+    // All is well again; what was asked for comes to its end.
+    const double limit = Now() + 90;
+    while (Now() < limit && !(customer_->AskAgain() && IsAtRest())) Step();
+    history_.end = Time(Now());
+    for (int place = 0; place < kPlaces; ++place) EndWorker(place);
+    while (std::any_of(places_.begin(), places_.end(),
+                       [](const Place& place) { return place.pid >= 0; })) {
+      Step();
+    }
+    Collect();
+    return history_;
+  }
 
   double Now() const { return timeline_.Now(); }
   double Uniform(double low, double high) { return dice_.Uniform(low, high); }
@@ -382,10 +314,7 @@ class Chaos {
       Trouble(Kind::kCut, life.worker, from, to + kAftermath);
     }
   }
-  void Count(const std::string& what) {
-    const std::lock_guard lock(mutex_);
-    ++counts_[what];
-  }
+  void Count(const std::string& what) { ++counts_[what]; }
 
   // Plans a fault of a place, or of all, from `time` until `end`.
   void Plan(const std::string& what, int place, double time, double end,
@@ -403,8 +332,8 @@ class Chaos {
   }
 
   void PlanCustomers() {
-    const double rate = is_cluster_ ? 12 : 15;
-    for (double time = 0.5; time < seconds_ - kLastPart;
+    const double rate = cluster_.has_value() ? 12 : 15;
+    for (double time = kStart; time < seconds_ - kLastPart;
          time += Uniform(0, 2 / rate)) {
       const std::string key = absl::StrCat("k", ++keys_);
       DurableHistory::Wait wait = {};
@@ -436,11 +365,13 @@ class Chaos {
       if (length < 3) return;
       if (!is_short) length = std::min(length, Uniform(8, 35));
       const double end = time + length;
-      if (is_cluster_) {
-        PlanCluster(time, end);
+      if (cluster_.has_value()) {
+        cluster_bursts_.emplace_back(time, end);
       } else {
         if (is_short || dice_.Chance(0.8)) PlanStore(time, end);
-        if (is_short || dice_.Chance(0.6)) PlanProxy(time, end);
+        if (store_->port() != 0 && (is_short || dice_.Chance(0.6))) {
+          PlanProxy(time, end);
+        }
       }
       if (is_short || dice_.Chance(0.7)) PlanWorkers(time, end, 0);
       if (dice_.Chance(0.5)) PlanWorkers(time, end, 1);
@@ -449,90 +380,21 @@ class Chaos {
   }
 
   void PlanStore(double time, double end) {
+    const std::vector<StoreFault>& faults = store_->faults();
     for (time += Uniform(0, 1); time < end; time += Uniform(0.2, 4)) {
-      const double until = time + FaultLength(dice_, time, end);
-      switch (dice_.Index(8)) {
-        case 0:
-        case 1:
-          Plan(
-              "store killed", Proxy::kAll, time, until, [this] { KillStore(); },
-              [this] { StartStore(); });
-          time = until + 0.3;
-          break;
-        case 2:
-          Plan(
-              "store robbed of its last writes", Proxy::kAll, time,
-              time + Uniform(0.3, 3), [this] { KeepFile(); },
-              [this] { LoseTail(); });
-          time += 3.5;
-          break;
-        case 3:
-        case 4:
-          Plan(
-              "store stopped", Proxy::kAll, time, until,
-              [this] { store_.server().Pause(); },
-              [this] { store_.server().Resume(); });
-          time = until;
-          break;
-        case 5:
-          Plan(
-              "store full", Proxy::kAll, time, until,
-              [this] {
-                store_.server().Run({"CONFIG", "SET", "maxmemory", "1"});
-              },
-              [this] {
-                store_.server().Run({"CONFIG", "SET", "maxmemory", "0"});
-              });
-          time = until;
-          break;
-        case 6:
-          PlanMoment("scripts lost", time, {"SCRIPT", "FLUSH"});
-          break;
-        default:
-          PlanMoment("clients killed", time,
-                     {"CLIENT", "KILL", "TYPE", "normal"});
-          break;
+      const StoreFault& fault = faults[static_cast<size_t>(
+          dice_.Index(static_cast<int>(faults.size())))];
+      double until = time;
+      if (fault.undo != nullptr) {
+        until += std::min(FaultLength(dice_, time, end), fault.longest);
       }
+      Plan(fault.what, Proxy::kAll, time, until, fault.begin,
+           [this, undo = fault.undo] {
+             if (undo != nullptr) undo();
+             proxy_.set_target(store_->port());
+           });
+      time = until + 0.3;
     }
-  }
-
-  void PlanMoment(const std::string& what, double time,
-                  const std::vector<std::string>& command) {
-    At(time, [this, what, command] {
-      const double begun = Now();
-      Count(what);
-      store_.server().Run(command);
-      Cut(Proxy::kAll, begun, Now());
-    });
-  }
-
-  // The file has all that Redis acknowledged, unless Redis waited for the disk.
-  void KillStore() {
-    const double now = Now();
-    const std::string info = store_.server().Run({"INFO", "persistence"});
-    store_.server().Kill();
-    if (absl::StrContains(info, "aof_delayed_fsync:0")) return;
-    history_.losses.push_back({Time(now - 2.5), Time(Now())});
-  }
-  void StartStore() {
-    store_.server().Start();
-    proxy_.set_target(store_.server().port());
-  }
-
-  std::string File() const { return store_.folder() + "/appendonlydir"; }
-  void KeepFile() {
-    kept_ = Now();
-    std::filesystem::remove_all(store_.folder() + "/kept");
-    std::filesystem::copy(File(), store_.folder() + "/kept",
-                          std::filesystem::copy_options::recursive);
-  }
-  void LoseTail() {
-    store_.server().Kill();
-    // The file may have been behind by then.
-    history_.losses.push_back({Time(kept_ - 2.5), Time(Now())});
-    std::filesystem::remove_all(File());
-    std::filesystem::rename(store_.folder() + "/kept", File());
-    StartStore();
   }
 
   void PlanProxy(double time, double end) {
@@ -540,110 +402,6 @@ class Chaos {
                     [this](FaultKind kind, auto... fault) {
                       Plan(std::string(ToString(kind)), std::move(fault)...);
                     });
-  }
-
-  // One fault of a node after the other, as each waits until the cluster is
-  // whole again. A server ends with the thread that has started it, so one
-  // thread breaks all bursts, and stays.
-  void PlanCluster(double time, double end) {
-    cluster_bursts_.emplace_back(time, end);
-  }
-  void RunCluster() {
-    for (const auto& [time, end] : cluster_bursts_) {
-      timeline_.SleepUntil(time);
-      while (Now() < end) {
-        BreakCluster();
-        timeline_.SleepUntil(Now() + cluster_dice_.Uniform(0.2, 3));
-      }
-    }
-    is_cluster_whole_ = true;
-    while (!ends_) timeline_.SleepUntil(Now() + 0.05);
-  }
-
-  void BreakCluster() {
-    constexpr auto kPrimaries = RedisClusterServers::kPrimaries;
-    RedisClusterServers& cluster = store_.cluster();
-    const int slot = cluster_dice_.Index(16384);
-    const size_t primary = cluster.PrimaryOf(slot);
-    // The replica of `primary`.
-    const size_t other = (primary + kPrimaries) % (2 * kPrimaries);
-    const double begun = Now();
-    double lost_from = begun - 2;
-    std::string what;
-    switch (cluster_dice_.Index(7)) {
-      case 0:
-        what = "primary killed";
-        cluster.node(primary).Kill();
-        cluster.AwaitPrimary(other);
-        timeline_.SleepUntil(Now() + cluster_dice_.Uniform(0, 2));
-        cluster.node(primary).Start();
-        break;
-      case 1:
-        what = "primary stopped";
-        cluster.node(primary).Pause();
-        cluster.AwaitPrimary(other);
-        timeline_.SleepUntil(Now() + cluster_dice_.Uniform(0, 2));
-        cluster.node(primary).Resume();
-        break;
-      case 2:
-        what = "replica takes over";
-        cluster.node(other).Run({"CLUSTER", "FAILOVER", "TAKEOVER"});
-        cluster.AwaitPrimary(other);
-        break;
-      case 3:
-        what = "primary stopped for a moment";
-        cluster.node(primary).Pause();
-        timeline_.SleepUntil(Now() + cluster_dice_.Uniform(0.1, 0.5));
-        cluster.node(primary).Resume();
-        lost_from = kInfinity;
-        break;
-      case 4:
-        // Its primary hands over all that it has acknowledged.
-        what = "replica takes over in order";
-        cluster.node(other).Run({"CLUSTER", "FAILOVER"});
-        cluster.AwaitPrimary(other);
-        lost_from = kInfinity;
-        break;
-      default: {
-        what = "slot moved";
-        const int own = SlotOf(cluster_dice_.Index(kPartitions));
-        const size_t from = cluster.PrimaryOf(own);
-        const size_t to = AnotherPrimary(from);
-        cluster.MoveSlot(own, from, to, [this] {
-          timeline_.SleepUntil(Now() + cluster_dice_.Uniform(0, 1));
-        });
-        lost_from = kInfinity;
-        break;
-      }
-    }
-    if (cluster_dice_.Chance(0.2)) {
-      cluster.node(other).Run({"SCRIPT", "FLUSH"});
-      cluster.node(other).Run({"CLIENT", "KILL", "TYPE", "normal"});
-    }
-    cluster.AwaitReplicas();
-    const double ended = Now();
-    Count(what);
-    const std::lock_guard lock(mutex_);
-    cluster_faults_.push_back({begun, ended});
-    if (lost_from < kInfinity) {
-      // The old primary may acknowledge until it knows of the new one.
-      cluster_losses_.push_back({Time(lost_from), Time(ended)});
-    }
-  }
-
-  int SlotOf(int partition) {
-    return std::stoi(store_.cluster().node(0).Run(
-        {"CLUSTER", "KEYSLOT",
-         absl::StrCat("waiter:{default/job/", partition, "}:due")}));
-  }
-  size_t AnotherPrimary(size_t node) {
-    std::vector<size_t> primaries;
-    for (int i = 0; i < 3; ++i) {
-      const size_t primary = store_.cluster().PrimaryOf(i * 5461 + 100);
-      if (primary != node) primaries.push_back(primary);
-    }
-    return primaries.at(static_cast<size_t>(
-        cluster_dice_.Index(static_cast<int>(primaries.size()))));
   }
 
   // Plans faults of the workers in the even or the odd places, one at a time.
@@ -689,12 +447,18 @@ class Chaos {
     place.pid = StartProgram(
         {ProgramBeside("worker"), absl::StrCat("--worker=", place.worker),
          absl::StrCat("--api=", api_.port()),
-         absl::StrCat("--redis=", store_.Url(proxy_.port(index))),
+         absl::StrCat("--store=", Url(proxy_.port(index))),
          absl::StrCat("--log=", LogOf(place.worker)),
          absl::StrCat("--partitions=", kPartitions),
-         absl::StrCat("--max_attempts=", kMaxAttempts),
+         absl::StrCat("--max_attempts=", history_.max_attempts),
+         absl::StrCat("--max_delay=", absl::FormatDuration(max_delay_)),
          absl::StrCat("--lease=", kLease, "s")},
         kClocks[static_cast<size_t>(index)], faketime_);
+  }
+
+  // Returns the URL of the store behind a door of the proxy, if it is a server.
+  std::string Url(int port) const {
+    return cluster_.has_value() ? cluster_->Url() : store_->Url(port);
   }
 
   std::string LogOf(int worker) const {
@@ -726,7 +490,7 @@ class Chaos {
     Place& place = places_[static_cast<size_t>(index)];
     if (!std::exchange(place.is_stopped, false)) return;
     kill(place.pid, SIGCONT);
-    Trouble(Kind::kStopped, place.worker, stopped_[place.worker], Now());
+    HasStopped(place);
     Trouble(Kind::kCut, place.worker, Now(), Now() + kAftermath);
     last_fault_ = std::max(last_fault_, Now());
   }
@@ -742,10 +506,17 @@ class Chaos {
     Trouble(Kind::kCut, place.worker, Now(), Now());
   }
 
-  void Gone(Place& place) {
-    if (std::exchange(place.is_stopped, false)) {
-      Trouble(Kind::kStopped, place.worker, stopped_[place.worker], Now());
+  void HasStopped(const Place& place) {
+    const double from = stopped_[place.worker];
+    Trouble(Kind::kStopped, place.worker, from, Now());
+    // It may have stood still while it held a lock.
+    if (store_ != nullptr && store_->has_local_locks()) {
+      Cut(Proxy::kAll, from, Now());
     }
+  }
+
+  void Gone(Place& place) {
+    if (std::exchange(place.is_stopped, false)) HasStopped(place);
     place.pid = -1;
     for (Life& life : lives_) {
       if (life.worker == place.worker) life.to = Now();
@@ -763,7 +534,10 @@ class Chaos {
         const bool has_drained = WIFEXITED(status) && WEXITSTATUS(status) == 0;
         const bool had_no_store =
             WIFEXITED(status) && WEXITSTATUS(status) == 3 && !has_ended_;
-        EXPECT_TRUE(has_drained || had_no_store)
+        // It was told to end before it had begun.
+        const bool had_not_begun =
+            WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+        EXPECT_TRUE(has_drained || had_no_store || had_not_begun)
             << "status " << status << " of worker " << place.worker;
         Trouble(Kind::kDead, place.worker, Now(), Now());
         Gone(place);
@@ -786,7 +560,7 @@ class Chaos {
 
   bool IsAtRest() {
     if (reader_ == nullptr) {
-      reader_store_ = store_.Connect(is_cluster_ ? 0 : store_.server().port());
+      reader_store_ = *OpenStore(Url(store_ == nullptr ? 0 : store_->port()));
       reader_ =
           *DurableClient::Make(reader_store_, {.partitions = kPartitions});
     }
@@ -806,11 +580,25 @@ class Chaos {
       Trouble(Kind::kStopped, DurableHistory::kAllWorkers, from, to);
       Trouble(Kind::kCut, DurableHistory::kAllWorkers, from, to);
     }
-    for (const auto& [from, to] : cluster_faults_) Cut(Proxy::kAll, from, to);
-    history_.losses.insert(history_.losses.end(), cluster_losses_.begin(),
-                           cluster_losses_.end());
+    CollectLosses();
     CollectRest();
     CollectWaits();
+  }
+
+  void CollectLosses() {
+    if (store_ != nullptr) {
+      for (const auto& [from, to] : store_->losses()) {
+        history_.losses.push_back({Time(from), Time(to)});
+      }
+      return;
+    }
+    for (const ClusterBreaker::Event& event : cluster_->TakeEvents()) {
+      ++counts_[event.what];
+      Cut(Proxy::kAll, event.from, event.to);
+      // The old primary may acknowledge until it knows of the new one.
+      if (!event.lost_from.has_value()) continue;
+      history_.losses.push_back({Time(*event.lost_from), Time(event.to)});
+    }
   }
 
   void CollectRest() {
@@ -889,12 +677,13 @@ class Chaos {
   }
 
   const double seconds_;
-  const bool is_cluster_;
+  const uint64_t cluster_seed_;
+  absl::Duration max_delay_ = absl::Seconds(2);
   Dice dice_;
-  Dice cluster_dice_;
-  const std::optional<std::string> faketime_ = FindFaketime();
+  std::optional<std::string> faketime_ = FindFaketime();
   const Directory directory_;
-  Store store_;
+  std::optional<ClusterBreaker> cluster_;
+  const std::unique_ptr<BreakableStore> store_;  // If there is no cluster.
   const MonotonicTime start_;
   Timeline timeline_;
   MachineWatch watch_;
@@ -906,58 +695,89 @@ class Chaos {
   std::array<Place, kPlaces> places_;
   std::vector<Life> lives_;
   std::map<int, double> stopped_;
+  std::map<std::string, int> counts_;
+  std::vector<std::pair<double, double>> cluster_bursts_;
   int keys_ = 0;
   int lost_waits_ = 0;
-  double kept_ = 0;
   double last_fault_ = 0;
   bool has_ended_ = false;
   std::map<std::string, absl::Duration> born_;
   DurableHistory history_;
-
-  std::mutex mutex_;
-  std::map<std::string, int> counts_;
-  std::vector<std::pair<double, double>> cluster_faults_;
-  std::vector<DurableHistory::Loss> cluster_losses_;
-  std::vector<std::pair<double, double>> cluster_bursts_;
-  std::atomic<bool> is_cluster_whole_ = false;
-  std::atomic<bool> ends_ = false;
-  JoiningThread cluster_thread_;
 };
 
-TEST(DurableChaosTest, HistoryIsFlawlessWhateverBreaks) {
-  if (!RedisServer::IsInstalled()) {
-    GTEST_SKIP() << "redis-server is not installed";
-  }
-  const uint64_t seed = SeedOrRandom(absl::GetFlag(FLAGS_seed));
-  const double seconds = absl::GetFlag(FLAGS_seconds);
-  const bool is_cluster = absl::GetFlag(FLAGS_cluster);
-  absl::PrintF("chaos: --seconds=%.0f --seed=%d%s\n", seconds, seed,
-               is_cluster ? " --cluster" : "");
+// Prints the command line that repeats the run.
+void PrintRun(double seconds, uint64_t seed) {
+  absl::PrintF("chaos: --store=%s --seconds=%.0f --seed=%d\n",
+               absl::GetFlag(FLAGS_store), seconds, seed);
   std::fflush(stdout);
+}
 
-  Chaos chaos(seconds, seed, is_cluster);
-  const DurableHistory& history = chaos.Run();
-  chaos.Print();
+void ExpectFlawless(const DurableHistory& history) {
   EXPECT_GT(history.polls.size(), 100);
   int told = 0;
   for (const std::string& violation : Violations(history)) {
     ADD_FAILURE() << violation << "\n"
                   << (++told > 20 ? "" : StoryOf(history, KeyOf(violation)));
   }
-  if (FindFaketime().has_value()) {
+}
+
+class DurableChaosTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string name = absl::GetFlag(FLAGS_store);
+    kind_ = StoreKindOf(name);
+    ASSERT_TRUE(kind_.has_value() || name == "cluster")
+        << "--store=" << name << " is not redis, cluster, sqlite or postgres";
+    if (!IsInstalled(kind_.value_or(StoreKind::kRedis))) {
+      GTEST_SKIP() << "the server of " << name << " is not installed";
+    }
+  }
+
+  // Unset: a cluster.
+  std::optional<StoreKind> kind_;
+  const uint64_t seed_ = SeedOrRandom(absl::GetFlag(FLAGS_seed));
+};
+
+TEST_F(DurableChaosTest, HistoryIsFlawlessWhateverBreaks) {
+  const double seconds = absl::GetFlag(FLAGS_seconds);
+  PrintRun(seconds, seed_);
+  Chaos chaos(seconds, seed_, kind_);
+  const DurableHistory& history = chaos.Run();
+  chaos.Print();
+  ExpectFlawless(history);
+  if (chaos.HasClocksApart()) {
     EXPECT_GT(chaos.MostClockOffset(), 3600) << "no clock is hours apart";
   }
 }
 
-TEST(DurableChaosTest, SomeClocksAreHoursApart) { SkipWithoutFaketime(); }
+TEST_F(DurableChaosTest,
+       WaitsOfAKilledWorkerArePolledWithinALeaseAndTwoSeconds) {
+  // A tenth of the other test's time.
+  const double seconds = std::max(12.0, absl::GetFlag(FLAGS_seconds) / 10);
+  PrintRun(seconds, seed_);
+  Chaos chaos(seconds, seed_, kind_);
+  const DurableHistory& history = chaos.RunFailovers();
+  chaos.Print();
+  ExpectFlawless(history);
+  // The busiest of four workers held a quarter of the waits or more, but not
+  // those that were due when it died.
+  EXPECT_GT(MeasureFailover(history).waits, kHeldWaits / 20);
+}
+
+TEST_F(DurableChaosTest, SomeClocksAreHoursApart) {
+  if (kind_ == StoreKind::kSqlite) {
+    GTEST_SKIP() << "a file has the clock of its machine";
+  }
+  SkipWithoutFaketime();
+}
 
 }  // namespace
 }  // namespace waiter::chaos
 
 #else
 
-TEST(DurableChaosTest, LibraryIsThere) {
-  GTEST_SKIP() << "hiredis is not installed";
+TEST(DurableChaosTest, LibrariesAreThere) {
+  GTEST_SKIP() << "hiredis, libpq or SQLite is not installed";
 }
 
-#endif  // WAITER_HAS_HIREDIS
+#endif  // WAITER_HAS_HIREDIS && WAITER_HAS_LIBPQ && WAITER_HAS_SQLITE

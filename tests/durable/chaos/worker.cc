@@ -3,42 +3,39 @@
 
 // A process of the chaos test of durable waits. Ends at SIGTERM, after a drain.
 
-#ifdef WAITER_HAS_HIREDIS
-
 #include "waiter/durable/worker.h"
+
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): of POSIX
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <random>
 #include <string>
-#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "tests/durable/chaos/open_store.h"
 #include "tests/durable/chaos/truth_server.h"
 #include "tests/durable/chaos/worker_log.h"
 #include "tests/durable/logged_wait_store.h"
 #include "tests/redis/chaos/worker_process.h"
 #include "waiter/durable/client.h"
-#include "waiter/durable/redis_store.h"
 #include "waiter/durable/store.h"
-#include "waiter/durable/worker.h"
 #include "waiter/poll.h"
-#include "waiter/redis/client.h"
 
 ABSL_FLAG(int, worker, 0, "Number of this process.");
 ABSL_FLAG(int, api, 0, "Port of the API.");
-ABSL_FLAG(std::string, redis, "", "URL of Redis, or some of a cluster.");
+ABSL_FLAG(std::string, store, "", "As `OpenStore` takes it.");
 ABSL_FLAG(std::string, log, "", "File for what this process does.");
 ABSL_FLAG(int, partitions, 8, "Of the waits.");
 ABSL_FLAG(int64_t, max_attempts, 0, "Of each wait.");
 ABSL_FLAG(absl::Duration, lease, absl::Seconds(3), "Lease of waits.");
+ABSL_FLAG(absl::Duration, max_delay, absl::Seconds(2), "Between polls.");
 
 namespace waiter::chaos {
 namespace {
@@ -61,19 +58,18 @@ class Api {
                             absl::GetFlag(FLAGS_worker)};
 };
 
-std::shared_ptr<WaitStore> MakeStore() {
-  const std::vector<std::string> urls =
-      absl::StrSplit(absl::GetFlag(FLAGS_redis), ',');
-  if (urls.size() > 1) {
-    const auto cluster =
-        RedisCluster::Make(urls, {.call_timeout = absl::Seconds(2)});
-    if (!cluster.ok()) return nullptr;
-    return std::make_shared<RedisWaitStore>(*cluster);
+bool HasBeenToldToEnd() {
+  sigset_t signals;
+  sigpending(&signals);
+  return sigismember(&signals, SIGTERM) == 1;
+}
+
+// Waits for programs that lock the store.
+absl::StatusOr<std::shared_ptr<WaitStore>> OpenWhenUnlocked() {
+  while (true) {
+    auto store = OpenStore(absl::GetFlag(FLAGS_store));
+    if (!absl::IsAborted(store.status()) || HasBeenToldToEnd()) return store;
   }
-  const auto client =
-      RedisClient::Make(urls[0], {.call_timeout = absl::Seconds(2)});
-  if (!client.ok()) return nullptr;
-  return std::make_shared<RedisWaitStore>(*client);
 }
 
 int Main() {
@@ -93,21 +89,21 @@ int Main() {
     return is_accepted ? absl::OkStatus() : absl::UnavailableError("busy");
   };
 
-  const std::shared_ptr<WaitStore> store = MakeStore();
-  if (store == nullptr) return 2;
+  auto store = OpenWhenUnlocked();
+  if (!store.ok()) return absl::IsAborted(store.status()) ? 3 : 2;
   auto waits =
-      DurableWaits::Make(std::make_shared<LoggedWaitStore>(store, log),
+      DurableWaits::Make(std::make_shared<LoggedWaitStore>(*store, log),
                          {.threads = 2,
                           .partitions = absl::GetFlag(FLAGS_partitions),
                           .lease = absl::GetFlag(FLAGS_lease)});
   if (!waits.ok()) return 2;
-  const absl::Status status =
-      (*waits)->Register("job",
-                         {.timeout = absl::Minutes(10),
-                          .max_attempts = absl::GetFlag(FLAGS_max_attempts),
-                          .backoff = {.initial_delay = absl::Milliseconds(100),
-                                      .max_delay = absl::Seconds(2)}},
-                         poll, deliver);
+  const absl::Status status = (*waits)->Register(
+      "job",
+      {.timeout = absl::Minutes(10),
+       .max_attempts = absl::GetFlag(FLAGS_max_attempts),
+       .backoff = {.initial_delay = absl::Milliseconds(100),
+                   .max_delay = absl::GetFlag(FLAGS_max_delay)}},
+      poll, deliver);
   if (!status.ok()) return 2;
   (*waits)->Start();
   AwaitTermination();
@@ -122,9 +118,3 @@ int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
   return waiter::chaos::Main();
 }
-
-#else
-
-int main() { return 2; }
-
-#endif  // WAITER_HAS_HIREDIS

@@ -139,7 +139,10 @@ BEGIN
      < cardinality(keys) THEN
     RETURN QUERY
       SELECT NULL::bigint, NULL::bigint, l.key, true
-      FROM (SELECT unnest(keys) EXCEPT SELECT unnest(stay || gone)) AS l(key);
+      FROM (SELECT * FROM unnest(keys, fences)
+            EXCEPT SELECT * FROM unnest(stay || gone,
+                                        left_claims || delivered_claims))
+        AS l(key, fence);
   END IF;
   key := NULL;
   RETURN NEXT;
