@@ -471,7 +471,7 @@ std::vector<Scenario> DelaySourceScenarios() {
       {.name = "ANegativeDelayOfAListIsReplaced",
        .options = rule(DelayList({Seconds(5), -Seconds(1)})),
        .script = {NotReady(), NotReady(), Success()},
-       .polled_at = {k0, Seconds(5), Seconds(7)},
+       .polled_at = {k0, Seconds(5), Seconds(6)},
        .reason = StopReason::kSuccess,
        .code = StatusCode::kOk},
       {.name = "ConfirmingIsNotForTheDelaySource",

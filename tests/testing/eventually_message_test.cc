@@ -278,7 +278,8 @@ TEST_F(EventuallyMessageTest, ConsistentlyShowsHowLongTheValueHeld) {
   const std::string text = FailureOf([&] {
     EXPECT_CONSISTENTLY(GetJob().state, "CREATING", HoldFor(Hours(1)));
   });
-  EXPECT_EQ(text, R"(GetJob().state held for 30m (30 polls), but must hold for 1h
+  EXPECT_EQ(text,
+            R"(GetJob().state held for 30m (30 polls), but must hold for 1h
   Expected: is equal to "CREATING"
     Actual: "UPDATING" (poll 31, at 30m)
      Polls: 31 in 30m, simulated clock
@@ -290,8 +291,9 @@ TEST_F(EventuallyMessageTest, ConsistentlyShowsHowLongTheValueHeld) {
 TEST_F(EventuallyMessageTest, ConsistentlyNamesAFailureAtTheFirstPoll) {
   const std::string text = FailureOf(
       [&] { EXPECT_CONSISTENTLY(GetJob().state, "DONE", HoldFor(Hours(1))); });
-  EXPECT_EQ(text,
-            R"(GetJob().state did not hold at the first poll, but must hold for 1h
+  EXPECT_EQ(
+      text,
+      R"(GetJob().state did not hold at the first poll, but must hold for 1h
   Expected: is equal to "DONE"
     Actual: "CREATING" (poll 1, at 0)
      Polls: 1 in 0, simulated clock
@@ -301,7 +303,9 @@ TEST_F(EventuallyMessageTest, ConsistentlyNamesAFailureAtTheFirstPoll) {
 TEST_F(EventuallyMessageTest, NeverShowsTheForbiddenValue) {
   const std::string text = FailureOf(
       [&] { EXPECT_NEVER(GetJob().state, "UPDATING", HoldFor(Hours(1))); });
-  EXPECT_EQ(text, R"(GetJob().state did not match for 30m (30 polls), but must not match for 1h
+  EXPECT_EQ(
+      text,
+      R"(GetJob().state did not match for 30m (30 polls), but must not match for 1h
      Never: is equal to "UPDATING"
     Actual: "UPDATING" (poll 31, at 30m)
      Polls: 31 in 30m, simulated clock

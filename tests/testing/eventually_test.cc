@@ -582,8 +582,8 @@ TEST_F(EventuallyTest, ConsistentlyFailsWithTheFirstPollThatDiffers) {
     EXPECT_CONSISTENTLY(clock_.Elapsed(), Lt(Seconds(3)), HoldFor(Minutes(1)));
   });
 
-  EXPECT_THAT(text, StartsWith("clock_.Elapsed() held for 3s (3 polls), not "
-                               "for 1m\n"));
+  EXPECT_THAT(text, StartsWith("clock_.Elapsed() held for 3s (3 polls), but "
+                               "must hold for 1m\n"));
   EXPECT_EQ(clock_.Elapsed(), Seconds(3));
 }
 
@@ -608,12 +608,13 @@ TEST_F(EventuallyTest, ConsistentlyPollsTwiceEvenIfOnePollOutlastsIt) {
 }
 
 TEST_F(EventuallyTest, ConsistentlyFailsWithAnError) {
-  EXPECT_THAT(FailureOf([&] {
-                EXPECT_CONSISTENTLY(
-                    absl::StatusOr<int>(absl::UnavailableError("reset")),
-                    IsOk(), HoldFor(Seconds(2)));
-              }),
-              HasSubstr("did not hold at the first poll, but must hold for 2s"));
+  EXPECT_THAT(
+      FailureOf([&] {
+        EXPECT_CONSISTENTLY(
+            absl::StatusOr<int>(absl::UnavailableError("reset")), IsOk(),
+            HoldFor(Seconds(2)));
+      }),
+      HasSubstr("did not hold at the first poll, but must hold for 2s"));
   EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
 }
 
@@ -659,17 +660,18 @@ TEST_F(EventuallyTest, PassIfThatNeverMatchesChangesNothing) {
                 EXPECT_NEVER(elapsed(), Seconds(4), HoldFor(Minutes(1)),
                              PassIf(Minutes(1)));
               }),
-              StartsWith("elapsed() did not match for 2s (2 polls), but must not match for 1m"));
+              StartsWith("elapsed() did not match for 2s (2 polls), but must "
+                         "not match for 1m"));
 }
 
 TEST_F(EventuallyTest, ViolationWinsOverPassIf) {
   EXPECT_THAT(
       FailureOf([&] { EXPECT_NEVER(1, 1, HoldFor(Minutes(1)), PassIf(1)); }),
       HasSubstr("matched at the first poll, but must not match for 1m"));
-  EXPECT_THAT(FailureOf([&] {
-                EXPECT_CONSISTENTLY(1, 2, HoldFor(Minutes(1)), PassIf(1));
-              }),
-              HasSubstr("did not hold at the first poll, but must hold for 1m"));
+  EXPECT_THAT(
+      FailureOf(
+          [&] { EXPECT_CONSISTENTLY(1, 2, HoldFor(Minutes(1)), PassIf(1)); }),
+      HasSubstr("did not hold at the first poll, but must hold for 1m"));
 }
 
 TEST_F(EventuallyTest, ObserverSeesAWaitThatPassIfEndsAsCancelled) {
@@ -862,8 +864,7 @@ TEST_F(EventuallyTest, DefaultDelayIsShortenedToAShortLimit) {
 
 TEST_F(EventuallyTest, NegativeNumberOfHistoryLinesIsReported) {
   EXPECT_THAT(FailureOf([] {
-                EXPECT_EVENTUALLY(
-                    1, 1, EventuallyOptions{.history_lines = -1});
+                EXPECT_EVENTUALLY(1, 1, EventuallyOptions{.history_lines = -1});
               }),
               HasSubstr("history_lines is -1; it must be at least 0"));
 }

@@ -144,14 +144,13 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
   }
   const PollHistory::Entry& last = history.last();
   if (last.look.hopeless.has_value()) return *last.look.hopeless;
-  const char* const rule =
-      never ? ", but must not match" : ", but must hold";
+  const char* const rule = never ? ", but must not match" : ", but must hold";
   if (last.attempt == 1) {
     return absl::StrCat(never ? "matched" : "did not hold",
                         " at the first poll", rule, Holding(plan.wait));
   }
-  return absl::StrCat(never ? "did not match for " : "held for ",
-                      Time(last.at), " (", Polls(last.attempt - 1), ")", rule,
+  return absl::StrCat(never ? "did not match for " : "held for ", Time(last.at),
+                      " (", Polls(last.attempt - 1), ")", rule,
                       Holding(plan.wait));
 }
 

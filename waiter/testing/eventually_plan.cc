@@ -200,9 +200,8 @@ absl::StatusOr<Plan> MakePlan(const Site& site,
     limits = *std::move(read);
   }
   if (options.history_lines < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("history_lines is ", options.history_lines,
-                     "; it must be at least 0"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "history_lines is ", options.history_lines, "; it must be at least 0"));
   }
   absl::Status status = MustHold(site.kind)
                             ? PlanConsistently(options, limits, plan)
