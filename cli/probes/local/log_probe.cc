@@ -24,6 +24,7 @@
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/probes/probe.h"
+#include "cli/text/printable.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli {
@@ -127,7 +128,7 @@ void LogFollower::TakeLine(std::string_view line) {
   line = absl::StripSuffix(line, "\r");
   if (found_ >= options_.count || !options_.matches(line)) return;
   ++found_;
-  last_match_ = std::string(line.substr(0, kShown));
+  last_match_ = Shortened(line, kShown);
 }
 
 LogProbe::LogProbe(BlockingCalls& calls, LogOptions options)
