@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <functional>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -23,31 +22,13 @@
 namespace waiter::cli {
 
 FileProbe::FileProbe(EventLoop& loop, BlockingCalls& calls, FileTarget target)
-    : loop_(loop), calls_(calls), target_(std::move(target)) {}
+    : FileSystemProbe(calls), loop_(loop), target_(std::move(target)) {}
 
-void FileProbe::Start(const PollContext& /*context*/, Done done) {
-  done_ = std::move(done);
-  if (std::exchange(looking_, true)) return;
-  calls_.Start([path = target_.path, weak = std::weak_ptr<FileProbe*>(
-                                         self_)]() -> std::function<void()> {
-    return [weak, look = LookAt(path)] {
-      const auto self = weak.lock();
-      if (self == nullptr) return;
-      FileProbe& probe = **self;
-      probe.looking_ = false;
-      const Finding finding = probe.Judge(look);
-      const Done answer = std::exchange(probe.done_, nullptr);
-      if (answer) answer(finding);
-    };
-  });
-}
-
-void FileProbe::TimeOut(absl::Duration timeout) {
-  const Done done = std::exchange(done_, nullptr);
-  done({.status = PollStatus::kServerError,
-        .detail = absl::StrCat("no answer from the file system within ",
-                               absl::FormatDuration(timeout)),
-        .hint = "is it on a network file system that is down?"});
+// The look is judged only while this lives.
+std::function<FileProbe::Judge()> FileProbe::NewRead() {
+  return [this, path = target_.path]() -> Judge {
+    return [this, look = LookAt(path)] { return JudgeLook(look); };
+  };
 }
 
 FileProbe::Look FileProbe::LookAt(const std::string& path) {
@@ -60,7 +41,7 @@ FileProbe::Look FileProbe::LookAt(const std::string& path) {
           .inode = found.st_ino};
 }
 
-Finding FileProbe::Judge(const Look& look) {
+Finding FileProbe::JudgeLook(const Look& look) {
   if (look != last_) {
     last_ = look;
     unchanged_since_ = loop_.clock().MonotonicNow();

@@ -9,35 +9,28 @@
 #ifndef WAITER_CLI_PROBES_LOCAL_FILE_PROBE_H_
 #define WAITER_CLI_PROBES_LOCAL_FILE_PROBE_H_
 
-#include <sys/stat.h>
-
 #include <compare>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/event_loop.h"
+#include "cli/probes/local/file_system_probe.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "waiter/clock.h"
-#include "waiter/poll.h"
 
 namespace waiter::cli {
 
-// Looks at the file on another thread, because a network file system may hang.
 // A file is stable if its size, time of modification and identity have not
 // changed from one poll to a later one for as long as the target says.
-class FileProbe : public Probe {
+class FileProbe : public FileSystemProbe {
  public:
   // The loop and the calls must outlive this.
   FileProbe(EventLoop& loop, BlockingCalls& calls, FileTarget target);
-
-  void Start(const PollContext& context, Done done) override;
-  void TimeOut(absl::Duration timeout) override;
-  void Cancel() override { done_ = nullptr; }
 
  private:
   // State of the file, which polls compare.
@@ -52,24 +45,17 @@ class FileProbe : public Probe {
     uint64_t inode = 0;
   };
 
+  std::function<Judge()> NewRead() override;
   static Look LookAt(const std::string& path);
-  Finding Judge(const Look& look);
+  Finding JudgeLook(const Look& look);
   Finding JudgeThere(const Look& look);
 
   EventLoop& loop_;
-  BlockingCalls& calls_;
   const FileTarget target_;
-  Done done_;
-
-  // Whether a look is under way. If it hangs, it serves later polls, too.
-  bool looking_ = false;
 
   // The last state, and when it was first seen.
   std::optional<Look> last_;
   MonotonicTime unchanged_since_;
-
-  // Lets looks find this probe; ends with it.
-  std::shared_ptr<FileProbe*> self_ = std::make_shared<FileProbe*>(this);
 };
 
 }  // namespace waiter::cli

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -20,8 +19,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
-#include "cli/loop/blocking_calls.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/probes/probe.h"
 #include "cli/text/printable.h"
@@ -131,31 +128,10 @@ void LogFollower::TakeLine(std::string_view line) {
   last_match_ = Shortened(line, kShown);
 }
 
-LogProbe::LogProbe(BlockingCalls& calls, LogOptions options)
-    : calls_(calls),
-      follower_(std::make_shared<LogFollower>(std::move(options))) {}
-
-void LogProbe::Start(const PollContext& /*context*/, Done done) {
-  done_ = std::move(done);
-  if (std::exchange(reading_, true)) return;
-  calls_.Start([follower = follower_, weak = std::weak_ptr<LogProbe*>(
-                                          self_)]() -> std::function<void()> {
-    return [weak, finding = follower->Read()] {
-      const auto self = weak.lock();
-      if (self == nullptr) return;
-      (*self)->reading_ = false;
-      const Done answer = std::exchange((*self)->done_, nullptr);
-      if (answer) answer(finding);
-    };
-  });
-}
-
-void LogProbe::TimeOut(absl::Duration timeout) {
-  const Done done = std::exchange(done_, nullptr);
-  done({.status = PollStatus::kServerError,
-        .detail = absl::StrCat("no answer from the file system within ",
-                               absl::FormatDuration(timeout)),
-        .hint = "is it on a network file system that is down?"});
+std::function<LogProbe::Judge()> LogProbe::NewRead() {
+  return [follower = follower_]() -> Judge {
+    return [finding = follower->Read()] { return finding; };
+  };
 }
 
 }  // namespace waiter::cli

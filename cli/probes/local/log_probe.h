@@ -20,12 +20,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "absl/time/time.h"
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/unique_fd.h"
+#include "cli/probes/local/file_system_probe.h"
 #include "cli/probes/probe.h"
-#include "waiter/poll.h"
 
 namespace waiter::cli {
 
@@ -71,29 +71,19 @@ class LogFollower {
   std::string last_match_;
 };
 
-// Reads on another thread, because a network file system may hang. A file that
-// does not exist is absent.
-class LogProbe : public Probe {
+// A file that does not exist is absent.
+class LogProbe : public FileSystemProbe {
  public:
   // The calls must outlive this.
-  LogProbe(BlockingCalls& calls, LogOptions options);
-
-  void Start(const PollContext& context, Done done) override;
-  void TimeOut(absl::Duration timeout) override;
-  void Cancel() override { done_ = nullptr; }
+  LogProbe(BlockingCalls& calls, LogOptions options)
+      : FileSystemProbe(calls),
+        follower_(std::make_shared<LogFollower>(std::move(options))) {}
 
  private:
-  BlockingCalls& calls_;
-  Done done_;
+  std::function<Judge()> NewRead() override;
 
   // Shared with the read under way, which may outlive this.
-  std::shared_ptr<LogFollower> follower_;
-
-  // Whether a read is under way. If it hangs, it serves later polls, too.
-  bool reading_ = false;
-
-  // Lets reads find this probe; ends with it.
-  std::shared_ptr<LogProbe*> self_ = std::make_shared<LogProbe*>(this);
+  const std::shared_ptr<LogFollower> follower_;
 };
 
 }  // namespace waiter::cli
