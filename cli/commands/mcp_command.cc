@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -40,17 +41,18 @@ constexpr size_t kLongestMessage = size_t{1} << 20U;
 // Collects bytes into lines.
 class Lines {
  public:
-  // Calls `call` with each line that `bytes` completes, without its end. The
-  // rest of a line that is too long is dropped, and so is its beginning.
+  // Calls `call` with each line that `bytes` completes, without its end. A line
+  // that is too long is cut, so that no reader takes it for a message.
   template <typename Call>
   void Add(std::string_view bytes, Call call) {
     while (!bytes.empty()) {
       const size_t end = bytes.find('\n');
-      if (rest_.size() <= kLongestMessage) rest_.append(bytes.substr(0, end));
+      rest_.append(
+          bytes.substr(0, std::min(end, kLongestMessage - rest_.size())));
       if (end == std::string_view::npos) return;
       bytes.remove_prefix(end + 1);
       const std::string line = std::exchange(rest_, {});
-      if (line.size() <= kLongestMessage && !line.empty()) call(line);
+      if (!line.empty()) call(line);
     }
   }
 
@@ -69,7 +71,7 @@ class Server : private McpHost {
         out_(out),
         session_(*this, loop.clock(), std::move(allowed)) {}
 
-  // Serves until standard input ends, or nobody reads the answers.
+  // Serves until standard input ends, or the client stops reading.
   void Run() {
     const EventLoop::Watch reading =
         loop_.WhenReady(STDIN_FILENO, POLLIN, [this](short) { Read(); });

@@ -46,21 +46,18 @@ constexpr absl::Duration kLeastPollInterval = absl::Milliseconds(100);
 
 std::string IdText(int64_t wait) { return absl::StrCat("w", wait); }
 
-const Json* Find(const Json& object, std::string_view name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? &*found : nullptr;
-}
-
-std::string_view TextOf(const Json& object, std::string_view name) {
-  const Json* const member = Find(object, name);
-  const auto* const text =
-      member == nullptr ? nullptr : member->get_ptr<const std::string*>();
+std::string_view TextOf(const nlohmann::json& object, std::string_view name) {
+  const std::string* const text = FindString(object, name);
   return text == nullptr ? std::string_view() : std::string_view(*text);
 }
 
-Json Member(const Json& object, std::string_view name) {
-  const Json* const member = Find(object, name);
-  return member == nullptr ? Json() : *member;
+// Returns a member of a member, null if there is none.
+Json Inner(const nlohmann::json& object, std::string_view outer,
+           std::string_view inner) {
+  const nlohmann::json* const member = FindMember(object, outer);
+  const nlohmann::json* const found =
+      member == nullptr ? nullptr : FindMember(*member, inner);
+  return found == nullptr ? Json() : Json(*found);
 }
 
 std::string Iso(absl::Time time) {
@@ -153,24 +150,25 @@ Json Tools() {
 }  // namespace
 
 void McpSession::Receive(std::string_view message) {
-  const absl::StatusOr<nlohmann::json> parsed = ParseJson(message);
-  if (!parsed.ok()) {
-    return Error(nullptr, kParseError, parsed.status().message());
+  const absl::StatusOr<nlohmann::json> request = ParseJson(message);
+  if (!request.ok()) {
+    return Error(nullptr, kParseError, request.status().message());
   }
-  const Json request = *parsed;
-  if (!request.is_object()) {
+  if (!request->is_object()) {
     return Error(nullptr, kInvalidRequest, "a message must be one object");
   }
-  const Json* const id = Find(request, "id");
-  const std::string_view method = TextOf(request, "method");
+  static const auto* const nothing = new nlohmann::json();
+  const nlohmann::json* params = FindMember(*request, "params");
+  if (params == nullptr) params = nothing;
+  const nlohmann::json* const id = FindMember(*request, "id");
+  const std::string_view method = TextOf(*request, "method");
   if (id == nullptr) {
-    if (method == "notifications/cancelled") {
-      CancelRequest(Member(request, "params"));
-    }
+    if (method == "notifications/cancelled") CancelRequest(*params);
     return;
   }
   // A response: this server sends no requests.
-  if (Find(request, "result") != nullptr || Find(request, "error") != nullptr) {
+  if (FindMember(*request, "result") != nullptr ||
+      FindMember(*request, "error") != nullptr) {
     return;
   }
   if (method.empty() || (!id->is_string() && !id->is_number_integer())) {
@@ -178,11 +176,11 @@ void McpSession::Receive(std::string_view message) {
                  "a request needs a method, and an id that is a text or a "
                  "whole number");
   }
-  Dispatch(*id, method, Member(request, "params"));
+  Dispatch(*id, method, *params);
 }
 
 void McpSession::Dispatch(const Json& id, std::string_view method,
-                          const Json& params) {
+                          const nlohmann::json& params) {
   ForgetExpiredTasks();
   if (method == "initialize") return Initialize(id, params);
   if (method == "ping") return Result(id, Json::object());
@@ -196,7 +194,7 @@ void McpSession::Dispatch(const Json& id, std::string_view method,
   Error(id, kUnknownMethod, absl::StrCat("unknown method ", method));
 }
 
-void McpSession::Initialize(const Json& id, const Json& params) {
+void McpSession::Initialize(const Json& id, const nlohmann::json& params) {
   const std::string_view wanted = TextOf(params, "protocolVersion");
   const bool is_known = std::find(kRevisions.begin(), kRevisions.end(),
                                   wanted) != kRevisions.end();
@@ -221,20 +219,21 @@ void McpSession::Initialize(const Json& id, const Json& params) {
 
 void McpSession::ListTools(const Json& id) { Result(id, {{"tools", Tools()}}); }
 
-void McpSession::CallTool(const Json& id, const Json& params) {
+void McpSession::CallTool(const Json& id, const nlohmann::json& params) {
   const std::string_view name = TextOf(params, "name");
-  const Json* const given = Find(params, "arguments");
-  const Json arguments = given == nullptr ? Json::object() : *given;
+  static const auto* const none = new nlohmann::json(nlohmann::json::object());
+  const nlohmann::json* const given = FindMember(params, "arguments");
+  const nlohmann::json& arguments = given == nullptr ? *none : *given;
   if (name == "wait_for") return WaitFor(id, params, arguments);
   if (name == "wait_status") return WaitStatus(id, params, arguments);
   if (name == "wait_cancel") return WaitCancel(id, arguments);
   Error(id, kInvalidParams, absl::StrCat("unknown tool ", name));
 }
 
-void McpSession::WaitFor(const Json& id, const Json& params,
-                         const Json& arguments) {
+void McpSession::WaitFor(const Json& id, const nlohmann::json& params,
+                         const nlohmann::json& arguments) {
   const absl::StatusOr<WaitRequest> request =
-      ParseWaitRequest(nlohmann::json(arguments), allowed_);
+      ParseWaitRequest(arguments, allowed_);
   if (!request.ok()) return ToolError(id, request.status().message());
   if (!MakeRoom()) {
     return ToolError(
@@ -250,10 +249,10 @@ void McpSession::WaitFor(const Json& id, const Json& params,
                               .created = now,
                               .updated = now}})
                     .first->second;
-  const Json* const task = Find(params, "task");
+  const nlohmann::json* const task = FindMember(params, "task");
   if (task != nullptr && task->is_object()) {
     added.is_task = true;
-    if (const Json* const ttl = Find(*task, "ttl");
+    if (const nlohmann::json* const ttl = FindMember(*task, "ttl");
         ttl != nullptr && ttl->is_number_unsigned()) {
       added.time_to_live = absl::Milliseconds(ttl->get<uint64_t>());
     }
@@ -264,17 +263,16 @@ void McpSession::WaitFor(const Json& id, const Json& params,
   AnswerWithin(id, wait, request->slice, /*owns_wait=*/true, params);
 }
 
-void McpSession::WaitStatus(const Json& id, const Json& params,
-                            const Json& arguments) {
+void McpSession::WaitStatus(const Json& id, const nlohmann::json& params,
+                            const nlohmann::json& arguments) {
   const std::optional<int64_t> wait = FindWait(arguments, "wait_id");
   if (!wait.has_value()) return ToolError(id, "no wait has this wait_id");
-  const absl::StatusOr<absl::Duration> slice =
-      ParseSlice(nlohmann::json(arguments));
+  const absl::StatusOr<absl::Duration> slice = ParseSlice(arguments);
   if (!slice.ok()) return ToolError(id, slice.status().message());
   AnswerWithin(id, *wait, *slice, /*owns_wait=*/false, params);
 }
 
-void McpSession::WaitCancel(const Json& id, const Json& arguments) {
+void McpSession::WaitCancel(const Json& id, const nlohmann::json& arguments) {
   const std::optional<int64_t> wait = FindWait(arguments, "wait_id");
   if (!wait.has_value()) return ToolError(id, "no wait has this wait_id");
   if (!waits_.at(*wait).progress.has_ended()) host_.CancelWait(*wait);
@@ -282,7 +280,7 @@ void McpSession::WaitCancel(const Json& id, const Json& arguments) {
 }
 
 void McpSession::TaskMethod(const Json& id, std::string_view method,
-                            const Json& params) {
+                            const nlohmann::json& params) {
   const std::optional<int64_t> wait = FindWait(params, "taskId");
   if (!wait.has_value() || !waits_.at(*wait).is_task) {
     return Error(id, kInvalidParams, "no task has this taskId");
@@ -311,8 +309,10 @@ void McpSession::CancelTask(const Json& id, int64_t wait) {
   Result(id, std::move(task));
 }
 
-void McpSession::CancelRequest(const Json& params) {
-  const Json id = Member(params, "requestId");
+void McpSession::CancelRequest(const nlohmann::json& params) {
+  const nlohmann::json* const given = FindMember(params, "requestId");
+  if (given == nullptr) return;
+  const Json id = *given;
   for (auto pending = pending_.begin(); pending != pending_.end(); ++pending) {
     if (pending->id != id) continue;
     if (pending->owns_wait) host_.CancelWait(pending->wait);
@@ -323,7 +323,7 @@ void McpSession::CancelRequest(const Json& params) {
 
 void McpSession::AnswerWithin(const Json& id, int64_t wait,
                               absl::Duration slice, bool owns_wait,
-                              const Json& params) {
+                              const nlohmann::json& params) {
   if (waits_.at(wait).progress.has_ended() || slice == absl::ZeroDuration()) {
     return Result(id, ResultOf(wait));
   }
@@ -335,7 +335,7 @@ void McpSession::AnswerWithin(const Json& id, int64_t wait,
        .wait = wait,
        .until = until,
        .owns_wait = owns_wait,
-       .progress_token = Member(Member(params, "_meta"), "progressToken")});
+       .progress_token = Inner(params, "_meta", "progressToken")});
 }
 
 void McpSession::WaitWrote(int64_t wait, std::string_view line) {
@@ -396,7 +396,7 @@ MonotonicTime McpSession::NextTime() const {
   return next;
 }
 
-std::optional<int64_t> McpSession::FindWait(const Json& arguments,
+std::optional<int64_t> McpSession::FindWait(const nlohmann::json& arguments,
                                             std::string_view member) const {
   const std::string_view text = TextOf(arguments, member);
   int64_t wait = 0;
@@ -457,7 +457,8 @@ Json McpSession::ResultOf(int64_t wait) const {
   const MonotonicTime now = clock_.MonotonicNow();
   std::string text = state.progress.Text(now);
   if (!state.progress.has_ended()) {
-    absl::StrAppend(&text, "\nThe wait goes on. Call wait_status with wait_id ",
+    absl::StrAppend(&text,
+                    "\nThe wait continues. Call wait_status with wait_id ",
                     IdText(wait), ".");
   }
   Json structured = {{"wait_id", IdText(wait)}};

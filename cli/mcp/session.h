@@ -11,7 +11,7 @@
 //   // host.Send got the answer.
 //
 // A call of `wait_for` answers when the wait has ended or its slice is over;
-// the wait goes on after that, and `wait_status` waits for another slice. A
+// the wait continues after that, and `wait_status` waits for another slice. A
 // client that asks for a task gets it immediately.
 
 #ifndef WAITER_CLI_MCP_SESSION_H_
@@ -33,8 +33,8 @@
 
 namespace waiter::cli {
 
-// What a session asks of the program around it. Calls come from inside the
-// calls of `McpSession`, and must not call it.
+// The program around a session, as the session sees it. Calls come from inside
+// the calls of `McpSession`, and must not call it.
 class McpHost {
  public:
   virtual ~McpHost() = default;
@@ -89,31 +89,34 @@ class McpSession {
   struct Pending {
     Json id;
     int64_t wait;
-    MonotonicTime until;  // Then the answer is that the wait goes on.
+    MonotonicTime until;  // Then the answer is that the wait continues.
     bool owns_wait;       // If the client drops the request, the wait ends.
     Json progress_token;  // Null if the client wants no progress.
   };
 
-  void Dispatch(const Json& id, std::string_view method, const Json& params);
-  void Initialize(const Json& id, const Json& params);
+  void Dispatch(const Json& id, std::string_view method,
+                const nlohmann::json& params);
+  void Initialize(const Json& id, const nlohmann::json& params);
   void ListTools(const Json& id);
-  void CallTool(const Json& id, const Json& params);
-  void WaitFor(const Json& id, const Json& params, const Json& arguments);
-  void WaitStatus(const Json& id, const Json& params, const Json& arguments);
-  void WaitCancel(const Json& id, const Json& arguments);
-  void TaskMethod(const Json& id, std::string_view method, const Json& params);
+  void CallTool(const Json& id, const nlohmann::json& params);
+  void WaitFor(const Json& id, const nlohmann::json& params,
+               const nlohmann::json& arguments);
+  void WaitStatus(const Json& id, const nlohmann::json& params,
+                  const nlohmann::json& arguments);
+  void WaitCancel(const Json& id, const nlohmann::json& arguments);
+  void TaskMethod(const Json& id, std::string_view method,
+                  const nlohmann::json& params);
   void ListTasks(const Json& id);
   void CancelTask(const Json& id, int64_t wait);
-  void CancelRequest(const Json& params);
+  void CancelRequest(const nlohmann::json& params);
 
   // Answers now if the wait has ended, otherwise not later than `slice`.
   void AnswerWithin(const Json& id, int64_t wait, absl::Duration slice,
-                    bool owns_wait, const Json& params);
+                    bool owns_wait, const nlohmann::json& params);
 
-  std::optional<int64_t> FindWait(const Json& arguments,
+  std::optional<int64_t> FindWait(const nlohmann::json& arguments,
                                   std::string_view member) const;
   bool MakeRoom();
-  void Forget(int64_t wait);
   void ForgetExpiredTasks();
   Json TaskOf(int64_t wait) const;
   Json ResultOf(int64_t wait) const;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is known of a wait, from the lines that `waiter --progress=json` writes:
+// The progress of a wait, read from the lines of `waiter --progress=json`:
 //
 //   progress.Add(R"({"event":"poll","target":"db","class":"NOT_READY",...})");
 //   progress.Text();   // "waiting: db: refused"

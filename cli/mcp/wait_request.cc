@@ -85,8 +85,8 @@ absl::Status Invalid(const absl::AlphaNum& what) {
 // Returns whether an expression of jq contains one of the names that read what
 // is not in the answer. `.env` is a member of the answer.
 bool ReadsMoreThanTheAnswer(std::string_view expression) {
-  static constexpr std::array<std::string_view, 6> kNames = {
-      "env", "ENV", "import", "include", "input", "inputs"};
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "env", "ENV", "import", "include", "input", "inputs", "modulemeta"};
   size_t i = 0;
   while (i < expression.size()) {
     const size_t begin = i;
@@ -116,7 +116,8 @@ absl::Status AddText(const Argument& argument, const nlohmann::json& value,
   if (argument.is_expression && ReadsMoreThanTheAnswer(*text)) {
     return Invalid(absl::StrCat(
         argument.name,
-        ": it must not use env, $ENV, import, include, input or inputs"));
+        ": it must not use env, $ENV, import, include, input, inputs or "
+        "modulemeta"));
   }
   args.push_back(absl::StrCat("--", argument.flag, "=", *text));
   return absl::OkStatus();
@@ -268,7 +269,7 @@ Json WaitRequestSchema() {
       {"slice",
        {{"type", "string"},
         {"description",
-         "How long this call may take, such as 25s. The wait goes on after "
+         "How long this call may take, such as 25s. The wait continues after "
          "it; call wait_status."}}}};
   for (const Argument& argument : kArguments) {
     Json schema = Json::object();

@@ -22,7 +22,7 @@
 
 namespace waiter::cli {
 
-// Which targets a client may name. Starts with none.
+// The targets that a client may name; none at first.
 class AllowedTargets {
  public:
   // Allows the schemes of a list such as "http,tcp". A scheme includes its form

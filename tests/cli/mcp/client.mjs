@@ -7,7 +7,11 @@
 //
 // Prints "N passed, N failed" last.
 
+import { spawn } from "node:child_process";
+import { readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 
@@ -90,5 +94,38 @@ check("tasks are listed", tasks.length === 1 && tasks[0].status === "completed",
 
 await client.close();
 server.close();
+
+// Without the client library: input that it does not send, and the end of the input during a wait.
+const raw = spawn(waiter, ["mcp", "--allow=exec"], { stdio: ["pipe", "pipe", "inherit"] });
+const lines = createInterface({ input: raw.stdout })[Symbol.asyncIterator]();
+const next = async () => JSON.parse((await lines.next()).value);
+const send = (message) => raw.stdin.write(JSON.stringify(message) + "\n");
+raw.stdin.write(`{"jsonrpc":"2.0","id":1,"method":"ping","x":"${"x".repeat(2 << 20)}"}\n`);
+result = await next();
+check("a line of 2 MiB is refused", result.error?.code === -32700, result);
+send({ jsonrpc: "2.0", id: 2, method: "ping" });
+result = await next();
+check("the next message is read", result.id === 2, result);
+const pidFile = `${tmpdir()}/waiter-mcp-${process.pid}`;
+send({
+  jsonrpc: "2.0",
+  id: 3,
+  method: "tools/call",
+  params: { name: "wait_for", arguments: { targets: [`exec:echo $$ >${pidFile}; exec sleep 100`], slice: "1s" } },
+});
+result = await next();
+check("a wait is under way", result.result.structuredContent.state === "waiting", result);
+const ended = new Promise((resolve) => raw.on("exit", resolve));
+raw.stdin.end();
+check("the end of the input ends the server", (await ended) === 0, raw.exitCode);
+let alive = true;
+try {
+  process.kill(Number(readFileSync(pidFile, "utf8")), 0);
+} catch {
+  alive = false;
+}
+check("and its waits", !alive, pidFile);
+rmSync(pidFile);
+
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

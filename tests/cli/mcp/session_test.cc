@@ -203,6 +203,20 @@ TEST_F(McpSessionTest, ClientThatAsksForProgressHearsOfEachPoll) {
   EXPECT_EQ(progress["params"]["progress"], 1);
 }
 
+TEST_F(McpSessionTest, EveryCallThatAwaitsAWaitIsAnswered) {
+  CallTool(1, "wait_for", kDb);
+  CallTool(2, "wait_status", R"({"wait_id":"w1"})");
+  CallTool(3, "wait_cancel", R"({"wait_id":"w1"})");
+  session_.WaitWrote(1, R"({"event":"summary","reason":"interrupted"})");
+  session_.WaitEnded(1, 143, "");
+  const std::vector<nlohmann::json> answers = Take();
+  ASSERT_EQ(answers.size(), 3U);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i]["id"], i + 1);
+    EXPECT_EQ(answers[i]["result"]["structuredContent"]["state"], "cancelled");
+  }
+}
+
 TEST_F(McpSessionTest, CancelledRequestEndsItsWaitAndGetsNoAnswer) {
   CallTool(1, "wait_for", kDb);
   CallTool(2, "wait_status", R"({"wait_id":"w1"})");
