@@ -48,8 +48,8 @@ std::string ResumedText(const RunState& run) {
     absl::StrAppend(&text, " of ", TimeText(run.timeout));
   }
   if (*run.resumed_with != run.timeout) {
-    absl::StrAppend(&text, "; the first start has set the limit, and ",
-                    TimeText(*run.resumed_with), " is not used");
+    absl::StrAppend(&text, "; the limit of ", TimeText(*run.resumed_with),
+                    " is ignored, because the first start set one");
   }
   return text;
 }

@@ -29,7 +29,7 @@ namespace waiter::cli {
 
 class ProbeFactory;
 
-// Which flags for requests apply to a scheme.
+// The request flags that apply to a scheme.
 enum class RequestFlags : uint8_t {
   kNone,
   kTrust,  // Those about header fields and certificates.

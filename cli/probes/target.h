@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a target of the command line is, after it is parsed:
+// A parsed target of the command line:
 //
 //   absl::StatusOr<waiter::cli::Target> target =
 //       waiter::cli::ParseTarget("db=postgres://localhost");  // parse_target.h
@@ -40,7 +40,7 @@ struct ServerTarget {
   // bytes, and fits into an address.
   std::string socket = {};
 
-  // Those of the URL, decoded, for schemes that log in. Must not be shown.
+  // The login of the URL, decoded, for schemes that log in. Must not be shown.
   // Contain no zero bytes.
   std::string user = {};
   std::string password = {};

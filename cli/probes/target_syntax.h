@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the parsers of several schemes share. Errors say what is wrong and how
-// to write it, and contain no part of a password.
+// Functions that the parsers of several schemes share. Errors say what is wrong
+// and how to write it, and contain no part of a password.
 
 #ifndef WAITER_CLI_PROBES_TARGET_SYNTAX_H_
 #define WAITER_CLI_PROBES_TARGET_SYNTAX_H_
@@ -47,7 +47,7 @@ struct UrlParts {
   std::string_view path = {};  // With query and fragment.
 };
 
-// What a URL may contain beyond the usual.
+// Parts of a URL that only some schemes accept.
 struct UrlRules {
   // An @ is common in a path of HTTP. Elsewhere it shows that a password has a
   // character that it must not have.

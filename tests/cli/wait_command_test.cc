@@ -249,8 +249,8 @@ TEST_F(WaitCommandTest, SliceSaysWhatIsMissingAndTheNextCallResumes) {
   EXPECT_EQ(second.Wait(), 0);
   EXPECT_THAT(second.err(),
               AllOf(HasSubstr("resumed after "),
-                    HasSubstr("of 30s; the first start has set the limit, and "
-                              "2s is not used"),
+                    HasSubstr("of 30s; the limit of 2s is ignored, because "
+                              "the first start set one"),
                     HasSubstr("ready after 2 polls")));
   EXPECT_EQ(second.out(), "RAN\n");
   std::filesystem::remove(ready);

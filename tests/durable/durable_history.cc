@@ -142,7 +142,8 @@ class Checker {
     return std::move(violations_);
   }
 
-  // Of the death with the wait that is polled latest, compared with its limit.
+  // Returns the failover whose last wait was polled latest, relative to its
+  // limit.
   DurableFailover MeasureFailover() const {
     DurableFailover all;
     for (const Trouble& death : history_.troubles) {

@@ -45,7 +45,7 @@ struct SlotRun {
 class LocalBucket {
  public:
   // The first poll may pass at `start`, and the burst so much later. Waits may
-  // come `horizon` after the time that they got.
+  // come `horizon` after the time that they were given.
   LocalBucket(double rate, double burst, std::chrono::nanoseconds horizon,
               MonotonicTime start);
   MonotonicTime Acquire(MonotonicTime now);

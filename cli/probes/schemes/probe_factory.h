@@ -65,7 +65,7 @@ class ProbeFactory {
   std::unique_ptr<Probe> MakeExec(std::vector<std::string> words,
                                   std::string text);
 
-  // What the rows of schemes make their probes of. All of it lives as long as
+  // The parts from which rows of schemes make probes. They live as long as
   // the factory.
   EventLoop& loop() { return loop_; }
   Resolver& resolver() { return resolver_; }

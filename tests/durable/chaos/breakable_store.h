@@ -56,7 +56,7 @@ class BreakableStore {
   // Whether a program that stands still may stop all others.
   virtual bool has_local_locks() const { return false; }
 
-  // Those that are there more than once happen more often.
+  // The faults to choose from. A repeated one happens more often.
   const std::vector<StoreFault>& faults() const { return faults_; }
   // The times between which the store has lost what it acknowledged.
   const std::vector<std::pair<double, double>>& losses() const {

@@ -68,7 +68,7 @@ class ClusterBreaker {
   void Sleep(double least, double most);
 
   RedisClusterServers cluster_;
-  // Of the thread.
+  // Used by the thread alone.
   std::optional<Timeline> timeline_;
   std::optional<Dice> dice_;
   const int partitions_;

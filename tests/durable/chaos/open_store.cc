@@ -31,7 +31,7 @@
 namespace waiter::chaos {
 namespace {
 
-// Of calls, so that a store that stands still is noticed.
+// The time limit of calls, so that a store that hangs is noticed.
 [[maybe_unused]] constexpr Duration kCallTimeout = absl::Seconds(2);
 
 #ifdef WAITER_HAS_HIREDIS
