@@ -41,7 +41,7 @@ constexpr std::string_view kTargetsVariable = "WAITER_TARGETS";
 // Most bytes of a file of targets.
 constexpr size_t kLargestFile = size_t{1} << 20;
 
-constexpr std::string_view kTargetsNotes =
+constexpr char kTargetsNotes[] =
     "$0"
     "exit codes: 0 ready, or PROGRAM's own; 1 failed; 2 usage; 3 attempts or\n"
     "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"

@@ -152,7 +152,7 @@ Json Tools() {
 void McpSession::Receive(std::string_view message) {
   const absl::StatusOr<nlohmann::json> request = ParseJson(message);
   if (!request.ok()) {
-    return Error(nullptr, kParseError, request.status().message());
+    return Error(nullptr, kParseError, std::string(request.status().message()));
   }
   if (!request->is_object()) {
     return Error(nullptr, kInvalidRequest, "a message must be one object");
@@ -234,7 +234,9 @@ void McpSession::WaitFor(const Json& id, const nlohmann::json& params,
                          const nlohmann::json& arguments) {
   const absl::StatusOr<WaitRequest> request =
       ParseWaitRequest(arguments, allowed_);
-  if (!request.ok()) return ToolError(id, request.status().message());
+  if (!request.ok()) {
+    return ToolError(id, std::string(request.status().message()));
+  }
   if (!MakeRoom()) {
     return ToolError(
         id, absl::StrCat(kMostRunning,
@@ -268,7 +270,9 @@ void McpSession::WaitStatus(const Json& id, const nlohmann::json& params,
   const std::optional<int64_t> wait = FindWait(arguments, "wait_id");
   if (!wait.has_value()) return ToolError(id, "no wait has this wait_id");
   const absl::StatusOr<absl::Duration> slice = ParseSlice(arguments);
-  if (!slice.ok()) return ToolError(id, slice.status().message());
+  if (!slice.ok()) {
+    return ToolError(id, std::string(slice.status().message()));
+  }
   AnswerWithin(id, *wait, *slice, /*owns_wait=*/false, params);
 }
 

@@ -33,7 +33,7 @@ absl::Status Invalid(std::string_view where, std::string_view why) {
 
 absl::StatusOr<std::string> ReadTrimmed(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path, kLargestFile);
-  if (!text.ok()) return Invalid(path, text.status().message());
+  if (!text.ok()) return Invalid(path, std::string(text.status().message()));
   absl::StripAsciiWhitespace(&*text);
   return text;
 }
