@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iostream>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -233,7 +232,6 @@ class OutsideTest : public EngineFixture {
 
 TEST_F(OutsideTest, HooksComeInOrderWhateverAnswersAndOptions) {
   const uint64_t first_seed = FirstSeed();
-  std::cout << "WAITER_TEST_SEED=" << first_seed << "\n";
   for (uint64_t i = 0; i < 400; ++i) {
     SCOPED_TRACE(first_seed + i);
     std::minstd_rand gen(static_cast<unsigned>(first_seed + i));

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <random>
@@ -253,7 +252,6 @@ class PostgresBookTest : public PostgresFixture {
 
 TEST_F(PostgresBookTest, AllAreThoseOfTheBook) {
   const uint64_t seed = FirstSeed();
-  std::cout << "seed " << seed << "\n";
   RunSeed(seed, 400);
 }
 

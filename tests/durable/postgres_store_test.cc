@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -184,7 +183,6 @@ TEST_F(PostgresStoreTest, DroppedSchemaIsMadeAgain) {
 TEST_F(PostgresStoreTest, PartitionOfAKeyIsThatOfClients) {
   ASSERT_TRUE(MakeStore().Open().ok());
   const uint64_t seed = FirstSeed();
-  std::cout << "seed " << seed << "\n";
   std::mt19937_64 random(seed);
   const PostgresProgram program(server().Url());
   for (int i = 0; i < 300; ++i) {

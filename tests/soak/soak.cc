@@ -1157,7 +1157,8 @@ int Main() {
   uint64_t seed = absl::GetFlag(FLAGS_seed);
   if (seed == 0) seed = std::random_device()();
   SetSeed(seed);
-  std::printf("soak: --seed=%llu\n", static_cast<unsigned long long>(seed));
+  std::printf("replay: ./bazelw run -c opt //tests/soak -- --seed=%llu\n",
+              static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   NowMs();
   Soak soak(seed);

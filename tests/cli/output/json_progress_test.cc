@@ -4,7 +4,6 @@
 #include "cli/output/json_progress.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,9 +113,7 @@ TEST(JsonProgressTest, LongTextIsCut) {
 
 // A reader must get the events as they were, whatever the texts are.
 TEST(JsonProgressTest, WrittenLogReadsBack) {
-  const uint64_t seed = FirstSeed();
-  SCOPED_TRACE(seed);
-  SplitMix64 gen(seed);
+  SplitMix64 gen(FirstSeed());
   const auto any_text = [&gen] {
     std::string text;
     for (size_t length = gen() % 60; length > 0; --length) {

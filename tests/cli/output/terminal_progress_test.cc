@@ -4,7 +4,6 @@
 #include "cli/output/terminal_progress.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -265,9 +264,7 @@ TEST(TerminalProgressTest, MarksAreAsciiWithoutUnicode) {
 
 // The program may be killed after any call.
 TEST(TerminalProgressTest, CursorEndsAtTheLeftBelowTheLines) {
-  const uint64_t seed = FirstSeed();
-  SCOPED_TRACE(seed);
-  SplitMix64 gen(seed);
+  SplitMix64 gen(FirstSeed());
   const auto any_text = [&gen] {
     std::string text;
     for (size_t length = gen() % 100; length > 0; --length) {

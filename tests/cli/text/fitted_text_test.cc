@@ -4,7 +4,6 @@
 #include "cli/text/fitted_text.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -63,9 +62,7 @@ TEST(FittedTextTest, PaddingCountsColumns) {
 }
 
 TEST(FittedTextTest, EveryTextFits) {
-  const uint64_t seed = FirstSeed();
-  SCOPED_TRACE(seed);
-  SplitMix64 gen(seed);
+  SplitMix64 gen(FirstSeed());
   for (int i = 0; i < 2000; ++i) {
     std::string text;
     for (size_t length = gen() % 300; length > 0; --length) {

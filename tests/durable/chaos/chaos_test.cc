@@ -707,8 +707,10 @@ class Chaos {
 
 // Prints the command line that repeats the run.
 void PrintRun(double seconds, uint64_t seed) {
-  absl::PrintF("chaos: --store=%s --seconds=%.0f --seed=%d\n",
-               absl::GetFlag(FLAGS_store), seconds, seed);
+  absl::PrintF(
+      "replay: ./bazelw run //tests/durable/chaos:chaos_test -- "
+      "--store=%s --seconds=%.0f --seed=%d\n",
+      absl::GetFlag(FLAGS_store), seconds, seed);
   std::fflush(stdout);
 }
 

@@ -490,7 +490,10 @@ TEST(ChaosTest, SharedBudgetsKeepWhatTheyPromise) {
   }
   const uint64_t seed = SeedOrRandom(absl::GetFlag(FLAGS_seed));
   const double seconds = absl::GetFlag(FLAGS_seconds);
-  absl::PrintF("chaos: --seconds=%.0f --seed=%d\n", seconds, seed);
+  absl::PrintF(
+      "replay: ./bazelw run //tests/redis/chaos:chaos_test -- --seconds=%.0f "
+      "--seed=%d\n",
+      seconds, seed);
   std::fflush(stdout);
 
   const History history = Chaos(seconds, seed).Run();
